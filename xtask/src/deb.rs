@@ -1,8 +1,8 @@
 //! A Debian package. What `dpkg-deb` wants is a folder as it will lie in the system, and a page of fields.
+//! It depends on the newest version of the C library that a binary needs.
 
 use crate::arch::Arch;
 use crate::compile::Binaries;
-use crate::glibc;
 use crate::programs::{DESCRIPTION, SUMMARY};
 use crate::sbom::version;
 use crate::stage;
@@ -52,7 +52,7 @@ fn follow_policy(share: &Path) -> anyhow::Result<()> {
 fn control(arch: &Arch, binaries: &Binaries, folder: &Path) -> anyhow::Result<String> {
     let mut needed = 0;
     for program in &binaries.programs {
-        needed = needed.max(glibc::newest(&fs::read(binaries.path(program.name))?).unwrap_or(0));
+        needed = needed.max(newest_glibc(&fs::read(binaries.path(program.name))?).unwrap_or(0));
     }
     let installed = size_kib(folder).with_context(|| folder.display().to_string())?;
     Ok(format!(
@@ -73,4 +73,26 @@ fn size_kib(folder: &Path) -> anyhow::Result<u64> {
         total += if found.is_dir() { size_kib(&entry.path())? } else { found.len().div_ceil(1024) };
     }
     Ok(total)
+}
+
+/// The second number of the newest version of the GNU C library (2.x) that is named in these bytes.
+fn newest_glibc(binary: &[u8]) -> Option<u32> {
+    const NAME: &[u8] = b"GLIBC_2.";
+    let number = |at: usize| {
+        let digits = binary[at..].iter().take_while(|byte| byte.is_ascii_digit()).take(4);
+        digits.fold(None, |number: Option<u32>, digit| Some(number.unwrap_or(0) * 10 + u32::from(digit - b'0')))
+    };
+    let starts = binary.windows(NAME.len()).enumerate().filter(|(_, window)| *window == NAME);
+    starts.filter_map(|(at, _)| number(at + NAME.len())).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_is_found_as_a_number() {
+        assert_eq!(newest_glibc(b"\0GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_2.9\0"), Some(34));
+        assert_eq!(newest_glibc(b"GLIBC_2.\0GLIBC_PRIVATE"), None);
+    }
 }

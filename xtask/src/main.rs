@@ -8,13 +8,10 @@ mod arch;
 mod checksums;
 mod compile;
 mod deb;
-mod glibc;
 mod image;
-mod pages;
 mod programs;
 mod sbom;
 mod stage;
-mod tarball;
 mod tool;
 
 use anyhow::{Context, bail, ensure};
@@ -86,7 +83,7 @@ fn dist(request: &Request) -> anyhow::Result<()> {
             && let Some(binaries) = made.or_skip(arch, "static binaries", compile::static_binaries(arch))?
         {
             if request.wants("tar") {
-                made.take(arch, "an archive", tarball::make(arch, &binaries, &request.output))?;
+                made.take(arch, "an archive", stage::make_archive(arch, &binaries, &request.output))?;
             }
             if request.wants("image") {
                 made.take(arch, "an image", image::make(arch, &binaries, &request.output))?;

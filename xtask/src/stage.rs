@@ -1,11 +1,16 @@
 //! What is installed, laid out in a folder as it will lie in the system.
+//!
+//! The programs write their own man pages and completions. The archive of static binaries has `bin`, and `share` as
+//! below `/usr`; it can be unpacked anywhere.
 
 use crate::arch::{ARCHES, Arch};
 use crate::compile::{self, Binaries, install};
-use crate::pages;
+use crate::sbom::version;
+use crate::tool::{need, run, tar};
 use anyhow::Context;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Texts that come with every copy.
 const TEXTS: [&str; 5] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "docs/glossary.md"];
@@ -31,10 +36,10 @@ pub fn lay_out(arch: &Arch, binaries: &Binaries, prefix: &Path) -> anyhow::Resul
     install(binaries, &prefix.join("bin"))?;
     let share = prefix.join("share");
     if arch.is_here() {
-        pages::write(binaries, &share)?;
+        write_pages(binaries, &share)?;
     } else {
         let here = ARCHES.iter().find(|arch| arch.is_here()).context("this processor is not known")?;
-        pages::write(&compile::static_binaries(here)?, &share)?;
+        write_pages(&compile::static_binaries(here)?, &share)?;
     }
     let texts = share.join("doc/contend");
     fs::create_dir_all(&texts)?;
@@ -43,4 +48,45 @@ pub fn lay_out(arch: &Arch, binaries: &Binaries, prefix: &Path) -> anyhow::Resul
         fs::copy(text, texts.join(name)).with_context(|| text.to_owned())?;
     }
     Ok(())
+}
+
+/// A shell, and where its completions lie below `/usr/share`; `*` is the program's name.
+const SHELLS: [(&str, &str); 3] = [
+    ("bash", "bash-completion/completions/*"),
+    ("zsh", "zsh/vendor-completions/_*"),
+    ("fish", "fish/vendor_completions.d/*.fish"),
+];
+
+/// Writes man pages and completions below a folder that is laid out as `/usr/share`. Of another processor's programs a copy for this one
+/// must be given: it is run.
+///
+/// # Errors
+/// What a program says, or a folder that cannot be written.
+fn write_pages(runnable: &Binaries, share: &Path) -> anyhow::Result<()> {
+    let man = share.join("man/man1");
+    fs::create_dir_all(&man)?;
+    for program in runnable.programs.iter().filter(|program| program.describes_itself) {
+        let path = runnable.path(program.name);
+        run(Command::new(&path).arg("man").arg(&man))?;
+        for (shell, place) in SHELLS {
+            let place = share.join(place.replace('*', program.name));
+            fs::create_dir_all(place.parent().unwrap_or(share))?;
+            run(Command::new(&path).args(["completions", shell, "--output"]).arg(&place))?;
+        }
+    }
+    Ok(())
+}
+
+/// Packs the archive; returns its name within `output`.
+///
+/// # Errors
+/// A tool that is not here, or fails.
+pub fn make_archive(arch: &Arch, binaries: &Binaries, output: &Path) -> anyhow::Result<PathBuf> {
+    need("tar", "tar")?;
+    let name = format!("contend-{}-{}-linux-static", version()?, arch.name);
+    let folder = fresh(output, &name)?;
+    lay_out(arch, binaries, &folder)?;
+    let file = PathBuf::from(format!("{name}.tar.gz"));
+    tar(&output.join("stage"), &name, &output.join(&file))?;
+    Ok(file)
 }

@@ -1,7 +1,7 @@
 //! The archive: opened or made, appended to, listed, read, checked.
 
 use crate::baseline::Baselines;
-use crate::claim::Claim;
+use crate::claim::{self, Claim};
 use crate::draft::{self, Draft};
 use crate::git::{self, Git};
 use crate::incoming::{self, Fetched};
@@ -12,8 +12,6 @@ use crate::objects::MOST_BESIDE;
 use crate::process::Memory;
 use crate::records::{self, MANIFEST_FILE, RECORD_FILE};
 use crate::shell::quoted;
-use crate::soundness;
-use crate::stale;
 use crate::summary::{Entry, Summary};
 use crate::trust;
 use crate::whole::{self, Whole};
@@ -186,7 +184,7 @@ impl Archive {
             wrong.push(format!("{error:#}"));
         }
         let listing = self.listing()?;
-        let unsound = soundness::unsound(&self.git, &listing.entries, read)?;
+        let unsound = records::unsound(&self.git, &listing.entries, read)?;
         wrong.extend(listing.skipped.iter().chain(&unsound).map(|skipped| self.complaint(skipped)));
         Ok((listing.entries.len(), wrong))
     }
@@ -262,7 +260,7 @@ impl Archive {
 
     /// The claim for what meets locks of others, when those that are nobody's are gone.
     fn cleared(&self) -> Option<Claim> {
-        stale::remove(self.git.folder(), &self.mark());
+        claim::remove_stale(self.git.folder(), &self.mark());
         Claim::shared(&self.mark())
     }
 

@@ -5,7 +5,7 @@ use crate::baseline::{BASELINES, Baselines};
 use crate::git::{self, FETCH, Git};
 use crate::listing::{self, RECORDS, Reference, Skipped};
 use crate::process::Memory;
-use crate::soundness;
+use crate::records;
 use crate::summary::Entry;
 use crate::whole::{self, Whole};
 use anyhow::Context;
@@ -77,7 +77,7 @@ fn take_new(archive: &Git, incoming: &Git, known: Vec<Reference>) -> anyhow::Res
     let mut new = listing::references(incoming)?;
     new.retain(|reference| !known.contains(reference));
     let found = listing::listing(incoming, &new)?;
-    let unsound = soundness::unsound(incoming, &found.entries, |_, _| Ok(()))?;
+    let unsound = records::unsound(incoming, &found.entries, |_, _| Ok(()))?;
     let sound: Vec<&Entry> = found.entries.iter().filter(|entry| !unsound.iter().any(|bad| bad.is(entry))).collect();
     let mut fetched = Fetched {
         taken: 0,

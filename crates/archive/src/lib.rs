@@ -23,8 +23,6 @@ mod objects;
 mod process;
 mod records;
 mod shell;
-mod soundness;
-mod stale;
 mod summary;
 mod trust;
 mod warning;

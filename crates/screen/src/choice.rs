@@ -1,20 +1,63 @@
-//! What is chosen in the menus, and the command lines that come of it.
+//! The values chosen in the menus and the resulting command lines; the CPUs of this machine that can be chosen.
 
-use crate::machine::Machine;
+use experiments::ALL;
 use harness::Entry;
-use instruments::cpus::CpuSet;
+use instruments::cpus::{self, CpuSet};
+use std::io;
 use std::path::PathBuf;
 
-/// How long is measured.
+/// The CPUs of this machine.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// The CPUs that are online.
+    pub online: CpuSet,
+    /// Those in the affinity mask of this process.
+    pub allowed: CpuSet,
+    /// The CPU of the interface; it is measured only if there is no other.
+    pub own: usize,
+}
+
+impl Machine {
+    /// Reads the affinity mask, and pins this process to its first CPU.
+    pub fn detect() -> io::Result<Self> {
+        let allowed = cpus::allowed()?;
+        let own = allowed.first().ok_or_else(|| io::Error::other("the affinity mask of this process is empty"))?;
+        cpus::pin_current_thread(own)?;
+        Ok(Self { online: cpus::online().unwrap_or_else(|_| allowed.clone()), allowed, own })
+    }
+
+    /// Why a CPU cannot be measured from here.
+    pub fn refusal(&self, cpu: usize) -> Option<String> {
+        if !self.allowed.contains(cpu) {
+            return Some("the cpuset or affinity mask (`taskset`) of this process excludes this CPU".into());
+        }
+        (cpu == self.own && self.allowed.len() > 1).then(|| {
+            "the interface runs on this CPU and would distort the results; use the command line to measure it".into()
+        })
+    }
+
+    /// The CPUs that can be measured from here.
+    pub fn free(&self) -> CpuSet {
+        self.allowed.iter().filter(|cpu| self.refusal(*cpu).is_none()).collect()
+    }
+
+    /// Whether this command measures, and so reports while it runs.
+    pub fn measures(words: &[String]) -> bool {
+        let Some(first) = words.first() else { return true };
+        first == "survey" || ALL.iter().any(|entry| entry.words().0 == first)
+    }
+}
+
+/// The time budget of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Time {
-    /// As long as the experiment does by itself.
+    /// The default of each experiment.
     Own,
     Seconds(u32),
     UntilStopped,
 }
 
-/// The times that the menu has.
+/// The times in the menu.
 pub const TIMES: [Time; 9] = [
     Time::Own,
     Time::Seconds(2),
@@ -27,18 +70,18 @@ pub const TIMES: [Time; 9] = [
     Time::UntilStopped,
 ];
 
-/// The numbers of threads that the menu has.
+/// The numbers of threads in the menu.
 pub const THREADS: [u16; 6] = [1, 2, 4, 8, 16, 32];
 
-/// What is chosen.
+/// The chosen values.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// In the order of the registry; none is what each experiment has by itself.
+    /// In the order of the registry; empty for the default of each experiment.
     pub locks: Vec<&'static str>,
     pub threads: Vec<u16>,
     pub cpus: CpuSet,
     pub time: Time,
-    /// Where records are kept, if not where they usually are.
+    /// The archive, if not the default one.
     pub archive: Option<PathBuf>,
 }
 
@@ -47,23 +90,23 @@ impl Choice {
         Self { locks: Vec::new(), threads: Vec::new(), cpus: machine.free(), time: Time::Seconds(10), archive }
     }
 
-    /// Takes a lock, or leaves it out.
-    pub fn turn_lock(&mut self, name: &'static str) {
+    /// Adds a lock, or removes it.
+    pub fn toggle_lock(&mut self, name: &'static str) {
         let mut chosen = std::mem::take(&mut self.locks);
-        turn(&mut chosen, name);
+        toggle(&mut chosen, name);
         let in_order = locks::ENTRIES.iter().map(|entry| entry.name);
         self.locks = in_order.filter(|name| chosen.contains(name)).collect();
     }
 
-    pub fn turn_threads(&mut self, number: u16) {
-        turn(&mut self.threads, number);
+    pub fn toggle_threads(&mut self, number: u16) {
+        toggle(&mut self.threads, number);
         self.threads.sort_unstable();
     }
 
-    /// One CPU at least stays.
-    pub fn turn_cpu(&mut self, cpu: usize) {
+    /// Adds a CPU, or removes it unless it is the only one.
+    pub fn toggle_cpu(&mut self, cpu: usize) {
         let mut chosen: Vec<usize> = self.cpus.iter().collect();
-        turn(&mut chosen, cpu);
+        toggle(&mut chosen, cpu);
         if !chosen.is_empty() {
             self.cpus = chosen.into_iter().collect();
         }
@@ -87,7 +130,7 @@ impl Choice {
         std::iter::once("survey".to_owned()).chain(shared).collect()
     }
 
-    /// The flags that mean the same everywhere.
+    /// The flags that have the same meaning for all experiments.
     pub fn shared(&self, takes: impl Fn(&str) -> bool) -> Vec<String> {
         let mut words = Vec::new();
         match self.time {
@@ -102,7 +145,7 @@ impl Choice {
         words
     }
 
-    /// Where records are kept, for any command.
+    /// The flag for the archive, for any command.
     pub fn archived(&self) -> Vec<String> {
         let folder = self.archive.iter().map(|folder| folder.display().to_string());
         folder.flat_map(|folder| ["--archive".to_owned(), folder]).collect()
@@ -127,7 +170,7 @@ pub fn has(entry: &Entry, flag: &str) -> bool {
     entry.command().get_arguments().any(|argument| argument.get_id() == flag)
 }
 
-/// A flag with several values; nothing where there are none.
+/// A flag with several values; empty without values.
 pub fn flag<T: ToString>(name: &str, values: &[T]) -> Vec<String> {
     if values.is_empty() {
         return Vec::new();
@@ -135,7 +178,7 @@ pub fn flag<T: ToString>(name: &str, values: &[T]) -> Vec<String> {
     vec![name.to_owned(), values.iter().map(T::to_string).collect::<Vec<String>>().join(",")]
 }
 
-fn turn<T: PartialEq>(chosen: &mut Vec<T>, one: T) {
+pub fn toggle<T: PartialEq>(chosen: &mut Vec<T>, one: T) {
     match chosen.iter().position(|other| *other == one) {
         Some(place) => _ = chosen.remove(place),
         None => chosen.push(one),

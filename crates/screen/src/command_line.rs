@@ -1,6 +1,8 @@
-//! The words of a command line as a person types them, and the other way round.
+//! A command line as text: quoted as in a shell, split into words again, and edited before it runs.
 
-/// `contend` and its words, quoted as a shell wants them.
+use terminal::full_screen::Key;
+
+/// `contend` and these words, quoted as for a shell.
 pub fn shown(words: &[String]) -> String {
     let quoted = words.iter().map(|word| quoted(word));
     ["contend".to_owned()].into_iter().chain(quoted).collect::<Vec<String>>().join(" ")
@@ -15,10 +17,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The words behind `contend` of a line that was typed.
-///
-/// # Errors
-/// A quote that is left open; another program's line.
+/// The words after `contend` of a line that was typed; an error says why it cannot be run.
 pub fn words(line: &str) -> Result<Vec<String>, String> {
     let mut words: Vec<String> = Vec::new();
     let (mut word, mut open): (Option<String>, Option<char>) = (None, None);
@@ -46,12 +45,59 @@ pub fn words(line: &str) -> Result<Vec<String>, String> {
     }
 }
 
+/// A line with a cursor.
+#[derive(Clone, Debug, Default)]
+pub struct Editor {
+    letters: Vec<char>,
+    at: usize,
+}
+
+/// The most characters of a line.
+const LONGEST: usize = 4_096;
+
+impl Editor {
+    pub fn new(line: &str) -> Self {
+        let letters: Vec<char> = line.chars().collect();
+        Self { at: letters.len(), letters }
+    }
+
+    pub fn line(&self) -> String {
+        self.letters.iter().collect()
+    }
+
+    /// The part of the line that fits, and the column of the cursor.
+    pub fn visible(&self, width: usize) -> (String, usize) {
+        let from = self.at.saturating_sub(width.saturating_sub(1));
+        (self.letters.iter().skip(from).take(width).collect(), self.at - from)
+    }
+
+    pub fn key(&mut self, key: Key) {
+        match key {
+            Key::Char(letter) if self.letters.len() < LONGEST => {
+                self.letters.insert(self.at, letter);
+                self.at += 1;
+            }
+            Key::Backspace if self.at > 0 => {
+                self.at -= 1;
+                self.letters.remove(self.at);
+            }
+            Key::Delete if self.at < self.letters.len() => _ = self.letters.remove(self.at),
+            Key::Left => self.at = self.at.saturating_sub(1),
+            Key::Right => self.at = (self.at + 1).min(self.letters.len()),
+            Key::Home | Key::Ctrl('a') => self.at = 0,
+            Key::End | Key::Ctrl('e') => self.at = self.letters.len(),
+            Key::Ctrl('u') => _ = self.letters.drain(..std::mem::take(&mut self.at)),
+            _ => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_can_be_typed() {
+    fn shown_line_splits_into_the_same_words() {
         for line in [
             "contend",
             "contend latency --lock std,mcs --cpus 0-3",
@@ -66,9 +112,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_of_contends_is_refused() {
+    fn lines_of_other_programs_are_refused() {
         assert!(words("contend 'a").unwrap_err().contains("unclosed quote"));
         assert!(words("rm -rf x").unwrap_err().contains("rm: the command line"));
         assert!(words("  ").is_err());
+    }
+
+    #[test]
+    fn editor_keys_change_the_line() {
+        let mut editor = Editor::new("contend nois");
+        editor.key(Key::Char('e'));
+        editor.key(Key::Home);
+        editor.key(Key::Right);
+        editor.key(Key::Delete);
+        editor.key(Key::Char('ö'));
+        assert_eq!(editor.line(), "cöntend noise");
+        assert_eq!(editor.visible(5), ("cönte".to_owned(), 2));
+        editor.key(Key::End);
+        assert_eq!(editor.visible(6), ("noise".to_owned(), 5));
+        editor.key(Key::Backspace);
+        editor.key(Key::Ctrl('u'));
+        assert_eq!((editor.line().as_str(), editor.at), ("", 0));
+        editor.key(Key::Backspace);
     }
 }

@@ -1,13 +1,13 @@
 //! Tables whose cells are measured: locks by threads in one command, experiments by CPUs in one each.
 
-use crate::choice::{Choice, THREADS, flag, has};
+use crate::choice::{Choice, Machine, THREADS, flag, has};
 use crate::feed::{Feed, Figure, Seen};
-use crate::machine::Machine;
 use experiments::ALL;
 use harness::Entry;
+use instruments::cpus::CpuSet;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The words of a command line, and the cell that it measures where it has one of its own.
+/// A command line, and the cell that it measures if it measures only one.
 pub type Wanted = (Option<(usize, usize)>, Vec<String>);
 
 /// Which table.
@@ -18,7 +18,7 @@ pub enum Kind {
     Cpus,
 }
 
-/// A table, with what is chosen and what is known of it.
+/// A table, with its chosen and marked cells and the values measured so far.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     pub kind: Kind,
@@ -27,13 +27,13 @@ pub struct Matrix {
     /// Row and column.
     pub at: (usize, usize),
     pub marked: BTreeSet<(usize, usize)>,
-    /// What is known, and of what exactly.
+    /// The values measured so far.
     pub known: BTreeMap<(usize, usize), Known>,
-    /// What is measured now, for a table that has a command for each cell.
+    /// The cell that is being measured, in a table with a command for each cell.
     pub measured: Option<(usize, usize)>,
 }
 
-/// What a cell shows.
+/// The contents of a cell.
 #[derive(Clone, Debug)]
 pub struct Known {
     pub figure: Figure,
@@ -79,36 +79,31 @@ impl Matrix {
         let number = self.columns[column];
         match self.kind {
             Kind::Latency => terminal::counted(number, "thread"),
-            Kind::Throughput => {
-                if number == 1 {
-                    "1 child".to_owned()
-                } else {
-                    format!("{number} children")
-                }
-            }
+            Kind::Throughput if number == 1 => "1 child".to_owned(),
+            Kind::Throughput => format!("{number} children"),
             Kind::Cpus => format!("CPU {number}"),
         }
     }
 
-    /// Why a cell cannot be had here.
+    /// Why a cell cannot be measured here.
     pub fn refusal(&self, (_, column): (usize, usize), machine: &Machine) -> Option<String> {
         (self.kind == Kind::Cpus).then(|| machine.refusal(self.columns[column])).flatten()
     }
 
-    /// Marks the cell, or leaves it out.
-    pub fn turn(&mut self) {
+    /// Marks the cell, or removes the mark.
+    pub fn toggle(&mut self) {
         if !self.marked.remove(&self.at) {
             self.marked.insert(self.at);
         }
     }
 
-    /// Those that are marked, or else the one that is chosen; those that can be had.
+    /// The marked cells that can be measured, or else the chosen one.
     fn wanted(&self, machine: &Machine) -> Vec<(usize, usize)> {
         let all = if self.marked.is_empty() { BTreeSet::from([self.at]) } else { self.marked.clone() };
         all.into_iter().filter(|cell| self.refusal(*cell, machine).is_none()).collect()
     }
 
-    /// The command lines that measure them, each with its cell where it has one of its own.
+    /// The command lines that measure the marked cells.
     pub fn commands(&self, choice: &Choice, machine: &Machine) -> Vec<Wanted> {
         let wanted = self.wanted(machine);
         if self.kind == Kind::Cpus {
@@ -145,12 +140,12 @@ impl Matrix {
             words.extend(["--scenario", "quiet"].map(str::to_owned));
         }
         let mut here = choice.clone();
-        here.cpus = instruments::cpus::CpuSet::single(self.columns[column]);
+        here.cpus = CpuSet::single(self.columns[column]);
         words.extend(here.shared(|flag| entry.takes(flag)));
         words
     }
 
-    /// Takes what is known by now; `cell` is that of a command with one of its own.
+    /// Takes the values reported so far; `cell` is that of a command that measures only one.
     pub fn take(&mut self, feed: &Feed, cell: Option<(usize, usize)>) {
         if let Some(cell) = cell {
             if let Some((figure, of)) = feed.best() {
@@ -171,7 +166,7 @@ impl Matrix {
         }
     }
 
-    /// How good a cell is: among the locks of its column, or among the CPUs of its row.
+    /// The rank of a cell among the locks of its column or the CPUs of its row, and the number of those.
     pub fn rank(&self, (row, column): (usize, usize)) -> Option<(usize, usize)> {
         let own = self.known.get(&(row, column))?.figure;
         let is_peer = |cell: &(usize, usize)| if self.kind == Kind::Cpus { cell.0 == row } else { cell.1 == column };

@@ -1,25 +1,26 @@
-//! The archive, as it was found when a menu was opened, and what is marked of it.
+//! The records of the archive, as listed when the menu was opened last, and those that are marked.
 
+use crate::choice::toggle;
 use archive::{Catalogue, Entry, Location};
 use std::path::PathBuf;
 
-/// What is kept.
+/// The records of an archive.
 pub struct Records {
     location: Location,
     found: Result<Vec<Entry>, String>,
     marked: Vec<String>,
 }
 
-/// A menu with more is no menu; `contend history list` has all.
+/// The most records in the menu; `contend history list` prints all.
 const MOST: usize = 500;
 
 impl Records {
-    /// Nothing is looked at before somebody wants to see it.
-    pub fn at(location: Location) -> Self {
+    /// The archive is not read before [`Self::look`].
+    pub fn new(location: Location) -> Self {
         Self { location, found: Err("the archive was not read yet".to_owned()), marked: Vec::new() }
     }
 
-    /// Looks what there is now.
+    /// Lists the archive again.
     pub fn look(&mut self) {
         self.found = self.listed();
         let is_there =
@@ -49,12 +50,12 @@ impl Records {
         Ok(entries)
     }
 
-    /// The newest first; why there are none, if so.
+    /// The records, the newest first, or why there are none.
     pub fn found(&self) -> Result<&[Entry], &str> {
         self.found.as_deref().map_err(String::as_str)
     }
 
-    /// Those marked, in the order in which they were kept.
+    /// The IDs of the marked records, the oldest first.
     pub fn marked(&self) -> Vec<String> {
         let in_order = self.found.iter().flatten().rev().map(|entry| entry.short_id().to_owned());
         in_order.filter(|id| self.marked.contains(id)).collect()
@@ -64,14 +65,11 @@ impl Records {
         self.marked.iter().any(|marked| marked == id)
     }
 
-    pub fn turn(&mut self, id: &str) {
-        match self.marked.iter().position(|marked| marked == id) {
-            Some(place) => _ = self.marked.remove(place),
-            None => self.marked.push(id.to_owned()),
-        }
+    pub fn toggle(&mut self, id: &str) {
+        toggle(&mut self.marked, id.to_owned());
     }
 
-    /// The record before it of the same experiment.
+    /// The previous record of the same experiment.
     pub fn before(&self, id: &str) -> Option<String> {
         let all = self.found.as_ref().ok()?;
         let place = all.iter().position(|entry| entry.short_id() == id)?;
@@ -80,7 +78,7 @@ impl Records {
         Some(older.short_id().to_owned())
     }
 
-    /// Where its page goes: beside the archive, as that of a survey does.
+    /// The path of its HTML report: beside the archive, as that of a survey.
     pub fn page_of(&self, id: &str) -> Option<PathBuf> {
         self.location.beside(&format!("{id}.html"))
     }

@@ -1,13 +1,14 @@
-//! Text that others wrote, made visible: a terminal obeys some characters, and hides others.
+//! Foreign text made safe and readable: a terminal obeys some characters, and hides others.
 //!
-//! A process may be called anything, and a record that was fetched may say anything. What a terminal would obey or hide
-//! is written as its number, `\u{1b}`, so that it can be read and does nothing.
+//! A process may be called anything, and a record that was fetched may contain anything. A character that a terminal
+//! would obey or hide is written as its number, `\u{1b}`, so that it can be read and has no effect. The texts of system
+//! errors are shown without their numbers.
 
 use std::borrow::Cow;
 
 /// A word, a name, a cell: nothing in it ends a line.
 pub fn escaped(word: &str) -> Cow<'_, str> {
-    if word.chars().any(is_hazard) { Cow::Owned(word.chars().map(shown).collect()) } else { Cow::Borrowed(word) }
+    without_hazards(word, &[], number)
 }
 
 /// A whole text: its lines and tabs stay, and letters in our own colours.
@@ -29,7 +30,7 @@ pub fn escaped_text(text: &str) -> Cow<'_, str> {
                 letter.len_utf8()
             }
             None => {
-                safe.push_str(&shown(letter));
+                safe.push_str(&number(letter));
                 letter.len_utf8()
             }
         };
@@ -40,12 +41,7 @@ pub fn escaped_text(text: &str) -> Cow<'_, str> {
 
 /// A whole text that no terminal shows first, such as an HTML page: its lines and tabs stay, and nothing else passes.
 pub fn escaped_lines(text: &str) -> Cow<'_, str> {
-    let is_harmless = |letter: char| !is_hazard(letter) || matches!(letter, '\n' | '\t');
-    if text.chars().all(is_harmless) {
-        return Cow::Borrowed(text);
-    }
-    let escape = |letter: char| if is_harmless(letter) { letter.to_string() } else { shown(letter) };
-    Cow::Owned(text.chars().map(escape).collect())
+    without_hazards(text, &['\n', '\t'], number)
 }
 
 /// A cell of a table that a spreadsheet may open: as [`escaped`], and text that it would evaluate as a formula begins
@@ -62,15 +58,18 @@ pub fn escaped_cell(cell: &str) -> Cow<'_, str> {
 
 /// JSON whose strings have nothing that a terminal obeys or a browser hides: a parser reads the same values.
 pub fn escaped_json(json: &str) -> Cow<'_, str> {
-    let is_harmless = |letter: char| !is_hazard(letter) || matches!(letter, '\n' | '\t' | '\r');
-    if json.chars().all(is_harmless) {
-        return Cow::Borrowed(json);
+    let units = |letter: char| letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+    without_hazards(json, &['\n', '\t', '\r'], units)
+}
+
+/// Replaces the hazards of a text, except the characters in `kept`.
+fn without_hazards<'a>(text: &'a str, kept: &[char], replacement: impl Fn(char) -> String) -> Cow<'a, str> {
+    let is_harmless = |letter: char| !is_hazard(letter) || kept.contains(&letter);
+    if text.chars().all(is_harmless) {
+        return Cow::Borrowed(text);
     }
-    let escape = |letter: char| match is_harmless(letter) {
-        true => letter.to_string(),
-        false => letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
-    };
-    Cow::Owned(json.chars().map(escape).collect())
+    let replaced = |letter: char| if is_harmless(letter) { letter.to_string() } else { replacement(letter) };
+    Cow::Owned(text.chars().map(replaced).collect())
 }
 
 /// One letter in a colour of ours, back to none at once: a foreign text in this form leaves nothing behind.
@@ -90,11 +89,11 @@ fn coloured_letter(text: &str) -> Option<usize> {
     Some(text.len() - end.len())
 }
 
-fn shown(letter: char) -> String {
-    if is_hazard(letter) { letter.escape_unicode().to_string() } else { letter.to_string() }
+fn number(letter: char) -> String {
+    letter.escape_unicode().to_string()
 }
 
-/// Controls (C0, DEL, C1), and what is drawn as nothing or turns the direction of what follows.
+/// Whether it is a control character (C0, DEL, C1), is drawn as nothing, or changes the direction of the text.
 fn is_hazard(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
@@ -102,9 +101,30 @@ fn is_hazard(letter: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+const START: &str = " (os error ";
+
+/// Removes the suffix ` (os error N)`, which Rust's standard library appends to the text of a system error: the text
+/// alone identifies the error.
+pub fn without_error_numbers(text: &str) -> Cow<'_, str> {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some((before, suffix)) = rest.split_once(START) {
+        shown.push_str(before);
+        rest = match suffix.split_once(')') {
+            Some((number, after)) if number.parse::<i32>().is_ok() => after,
+            _ => {
+                shown.push_str(START);
+                suffix
+            }
+        };
+    }
+    if shown.is_empty() && rest.len() == text.len() { Cow::Borrowed(text) } else { Cow::Owned(shown + rest) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io;
 
     #[test]
     fn what_a_terminal_obeys_is_written_as_its_number() {
@@ -137,6 +157,20 @@ mod tests {
         assert_eq!(escaped_text(&ours), ours);
         for foreign in ["\x1b[8mA\x1b[0m", "\x1b[31mAB\x1b[0m", "\x1b[31m\x1b\x1b[0m", "\x1b[31", "\x1b[2J", "\x1b[m"] {
             assert!(!escaped_text(foreign).starts_with('\x1b'), "{foreign:?}");
+        }
+    }
+
+    #[test]
+    fn a_system_error_is_shown_by_its_text_alone() {
+        let error = io::Error::from_raw_os_error(13);
+        assert_eq!(without_error_numbers(&format!("cannot read x: {error}; y")), "cannot read x: Permission denied; y");
+        assert_eq!(without_error_numbers("a (os error 2): b (os error -5)"), "a: b");
+    }
+
+    #[test]
+    fn other_text_stays() {
+        for text in ["", "plain", "a (os error)", "a (os error x)", "a (os error 2", " (os error 2 of 3)"] {
+            assert_eq!(without_error_numbers(text), text);
         }
     }
 }

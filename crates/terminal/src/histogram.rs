@@ -4,12 +4,9 @@
 //! wider than such a step: an exponential axis alone would draw gaps that only the clock put there. Empty stretches are
 //! elided. The number of columns an octave is the largest that fits the page.
 
-mod axis;
-
 use crate::escape::coloured;
-use crate::figures;
+use crate::format::{self, scaled};
 use crate::page::Page;
-use axis::{Axis, axis_label, round_value_in};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -134,7 +131,7 @@ fn height(count: u64, rows: usize, most: u64) -> usize {
 fn line(row: usize, rows: usize, most: u64, columns: &BTreeMap<usize, Column>, cells: &[Cell], colour: bool) -> String {
     let scale = (most as f64).log2() * row as f64 / (rows - 1) as f64;
     let label = if row.is_multiple_of(2) || row == rows - 1 {
-        figures::count(scale.exp2().round() as u64)
+        format::count(scale.exp2().round() as u64)
     } else {
         String::new()
     };
@@ -144,13 +141,8 @@ fn line(row: usize, rows: usize, most: u64, columns: &BTreeMap<usize, Column>, c
             Cell::Column(place) => {
                 columns.get(place).filter(|column| height(column.count, rows, most) >= row).map_or(' ', Column::letter)
             }
-            Cell::Elided(mark) => {
-                if row == 0 {
-                    *mark
-                } else {
-                    ' '
-                }
-            }
+            Cell::Elided(mark) if row == 0 => *mark,
+            Cell::Elided(_) => ' ',
         };
         push_letter(&mut drawn, letter, colour);
     }
@@ -206,6 +198,54 @@ fn foot(axis: Axis, cells: &[Cell]) -> String {
     format!("{:>LABEL_WIDTH$}+{marks}\n{:>LABEL_WIDTH$} {labels}\n", "", "")
 }
 
+/// From a latency to a column and back.
+#[derive(Clone, Copy)]
+struct Axis {
+    pub step_ns: f64,
+    pub columns_an_octave: f64,
+}
+
+impl Axis {
+    /// Where the exponential part begins: a column there is as wide as a step.
+    fn bend(self) -> f64 {
+        self.step_ns / ((1.0 / self.columns_an_octave).exp2() - 1.0)
+    }
+
+    pub fn column(self, ns: f64) -> usize {
+        let bend = self.bend();
+        if ns < bend {
+            (ns.max(0.0) / self.step_ns).round() as usize
+        } else {
+            (bend / self.step_ns + self.columns_an_octave * (ns / bend).log2()).round() as usize
+        }
+    }
+
+    pub fn ns(self, column: usize) -> f64 {
+        let bend = self.bend();
+        let linear = bend / self.step_ns;
+        let column = column as f64;
+        if column < linear { column * self.step_ns } else { bend * ((column - linear) / self.columns_an_octave).exp2() }
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, if one falls into the column.
+fn round_value_in(axis: Axis, column: usize) -> Option<f64> {
+    if column == 0 {
+        return Some(0.0);
+    }
+    let decade = axis.ns(column).max(0.1).log10().floor() as i32;
+    [1.0, 2.0, 5.0, 10.0]
+        .map(|digit| digit * 10_f64.powi(decade))
+        .into_iter()
+        .find(|&value| axis.column(value) == column)
+}
+
+fn axis_label(ns: f64) -> String {
+    let (value, unit) = scaled(ns);
+    let digits = if value >= 10.0 || value.fract() < 0.05 { 0 } else { 1 };
+    format!("{value:.digits$}{unit}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,5 +299,15 @@ mod tests {
         let draw =
             |colour| Histogram { title: "t", bars: &bars, resolution_ns: 10.0 }.draw(&Page { width: 80, colour });
         assert!(!draw(false).contains('\x1b') && draw(true).contains("\x1b[31mA"));
+    }
+
+    #[test]
+    fn the_axis_goes_there_and_back() {
+        for columns_an_octave in [1.0, 4.0, 16.0] {
+            let axis = Axis { step_ns: 10.0, columns_an_octave };
+            for column in 0..60 {
+                assert_eq!(axis.column(axis.ns(column)), column);
+            }
+        }
     }
 }

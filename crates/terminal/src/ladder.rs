@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     fn rung(words: &str, ns: f64) -> Rung {
-        let figure = crate::figures::nanoseconds(ns);
+        let figure = crate::format::nanoseconds(ns);
         Rung { words: words.to_owned(), figure, ns, ends: Some((ns / 3.0, ns * 3.0)), then: vec![(1998, ns * 100.0)] }
     }
 

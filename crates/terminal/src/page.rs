@@ -1,9 +1,10 @@
-//! How wide a page is, and whether it has colours.
+//! The width of a page and whether it has colours; sentences, list items and Markdown folded to that width.
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
+use textwrap::{Options, fill};
 
-/// What a picture must fit.
+/// The space for a picture or a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     /// Columns.
@@ -13,7 +14,7 @@ pub struct Page {
 }
 
 const PLAIN_WIDTH: usize = 80;
-/// A wider picture is not easier to read.
+/// The greatest width: a wider picture is not easier to read.
 const WIDEST: usize = 160;
 
 impl Page {
@@ -41,7 +42,7 @@ impl Page {
         Self { width, colour: takes_colours() }
     }
 
-    /// A line that fits: what is too long ends with `…`.
+    /// A line that fits: a longer one is cut and ends with `…`.
     pub fn cut(&self, line: &str) -> String {
         let fits = line.chars().count() <= self.width;
         if fits { line.to_owned() } else { line.chars().take(self.width - 1).chain(['…']).collect() }
@@ -57,4 +58,119 @@ impl Page {
 fn takes_colours() -> bool {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     variable("NO_COLOR").is_none() && variable("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// `  - ` and the words, further lines set in. A word with spaces in it stays in one piece.
+pub fn item<'a>(words: impl IntoIterator<Item = &'a str>, page: &Page) -> String {
+    folded_after("  -", "   ", words, page)
+}
+
+/// A text broken between its words, the first line after `first` and the further ones after `rest`.
+pub fn wrapped(first: &str, rest: &str, text: &str, page: &Page) -> String {
+    folded_after(first, rest, text.split(' ').filter(|word| !word.is_empty()), page)
+}
+
+fn folded_after<'a>(first: &str, rest: &str, words: impl IntoIterator<Item = &'a str>, page: &Page) -> String {
+    let mut folded = String::new();
+    let mut line = first.to_owned();
+    for word in words {
+        if line.chars().count() + 1 + word.chars().count() > page.width && !line.is_empty() {
+            folded.push_str(&line);
+            folded.push('\n');
+            rest.clone_into(&mut line);
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    folded + &line + "\n"
+}
+
+/// Sentences that stand on lines of their own become paragraphs that fit the page; code, tables and headings stay.
+pub fn folded(markdown: &str, page: &Page) -> String {
+    let mut folded = String::with_capacity(markdown.len());
+    let mut paragraph = Paragraph::default();
+    let mut in_fence = false;
+    for line in markdown.lines() {
+        let is_fence = line.starts_with("```");
+        if in_fence || is_fence || is_fixed(line) {
+            paragraph.end(&mut folded, page);
+            folded.push_str(line);
+            folded.push('\n');
+            in_fence ^= is_fence;
+            continue;
+        }
+        if line.starts_with("- ") {
+            paragraph.end(&mut folded, page);
+        }
+        paragraph.add(line);
+    }
+    paragraph.end(&mut folded, page);
+    folded
+}
+
+/// Whether a line is no part of a paragraph.
+fn is_fixed(line: &str) -> bool {
+    line.is_empty() || ["#", "|", "    "].iter().any(|mark| line.starts_with(mark))
+}
+
+/// Lines that belong together.
+#[derive(Default)]
+struct Paragraph {
+    text: String,
+}
+
+impl Paragraph {
+    fn add(&mut self, line: &str) {
+        if !self.text.is_empty() {
+            self.text.push(' ');
+        }
+        self.text.push_str(line.trim());
+    }
+
+    fn end(&mut self, folded: &mut String, page: &Page) {
+        if self.text.is_empty() {
+            return;
+        }
+        // Further lines of a list item begin below its first word.
+        let indent = if self.text.starts_with("- ") { "  " } else { "" };
+        folded.push_str(&fill(&self.text, Options::new(page.width).subsequent_indent(indent).break_words(false)));
+        folded.push('\n');
+        self.text.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_fits_the_page() {
+        let text = item("a word ".repeat(40).split_whitespace(), &Page::plain());
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.starts_with("  - a word") && text.lines().nth(1).unwrap().starts_with("    a"), "{text}");
+        assert_eq!(item(["short"], &Page::plain()), "  - short\n");
+        let pieces = item(["a", &"b ".repeat(38)], &Page::plain());
+        assert_eq!(pieces.lines().next(), Some("  - a"));
+    }
+
+    #[test]
+    fn sentences_become_paragraphs_that_fit_the_page() {
+        let text = format!("# A title\n\n{}\nSecond.\n", "many words ".repeat(12).trim());
+        let folded = folded(&text, &Page::plain());
+        assert!(folded.lines().all(|line| line.chars().count() <= 80), "{folded}");
+        assert!(folded.starts_with("# A title\n\nmany words") && folded.ends_with("words Second.\n"), "{folded}");
+    }
+
+    #[test]
+    fn items_are_set_in_and_code_and_tables_stay() {
+        let long = "word ".repeat(30);
+        let text = format!("- {long}\n  More.\n- b\n\n    code {long}\n```\nlet a  =  1;\n```\n| a | {long} |\n");
+        let folded = folded(&text, &Page::plain());
+        let lines: Vec<&str> = folded.lines().collect();
+        assert!(lines[0].starts_with("- word") && lines[1].starts_with("  word"), "{folded}");
+        assert!(folded.contains("More.\n- b\n\n    code word"), "{folded}");
+        assert!(folded.contains("```\nlet a  =  1;\n```\n| a | word"), "{folded}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Points over a horizontal axis: exponential, of time or of a count, or the order of things.
 
-use crate::figures;
+use crate::format;
 use crate::page::Page;
 
 /// A point and the character it is drawn with.
@@ -56,14 +56,14 @@ impl Scale {
 impl Scatter<'_> {
     /// The picture; a line that says so where there is nothing to draw.
     pub fn draw(&self, page: &Page) -> String {
-        self.picture(page, |ns| figures::nanoseconds(ns).replace(".00", "").replace(".0", "").replace(' ', ""))
+        self.picture(page, |ns| format::nanoseconds(ns).replace(".00", "").replace(".0", "").replace(' ', ""))
     }
 
     /// The same over an axis of numbers.
     pub fn draw_over_counts(&self, page: &Page) -> String {
         self.picture(
             page,
-            |number| if number < 1e15 { figures::count(number.round() as u64) } else { format!("{number:e}") },
+            |number| if number < 1e15 { format::count(number.round() as u64) } else { format!("{number:e}") },
         )
     }
 
@@ -82,7 +82,7 @@ impl Scatter<'_> {
         let points: Vec<Placed> = self.points.iter().map(placed).filter(Placed::can_stand).collect();
         let outside = match self.points.len() - points.len() {
             0 => String::new(),
-            some => format!("  ({} not drawn: outside the axes)\n", figures::counted(some, "point")),
+            some => format!("  ({} not drawn: outside the axes)\n", format::counted(some, "point")),
         };
         if points.is_empty() {
             return format!("{}\n  (no points)\n{outside}", self.title);

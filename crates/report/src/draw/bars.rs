@@ -1,7 +1,7 @@
 //! Named values beside each other: the name above its bar, so that it is readable on a phone.
 
-use super::frame::svg;
 use super::scale::Scale;
+use super::{shortened, svg};
 use crate::hues::{Hues, class};
 use maud::{Markup, html};
 use record::{Bar, Bars, Unit};
@@ -14,6 +14,8 @@ const RIGHT: f64 = 430.0;
 
 /// A longer column is several shorter ones side by side, all on the same axis.
 const MOST: usize = 8;
+/// The most letters of a name.
+const ROOM: usize = 52;
 
 /// The pictures with this name for screen readers: one, or several of a few bars each.
 pub fn multiples(bars: &Bars, name: &str, hues: &Hues) -> Vec<Markup> {
@@ -63,7 +65,7 @@ fn bar(bar: &Bar, unit: Unit, top: f64, from: f64, scale: &Scale) -> Markup {
     let (left, width) = (from.min(to), (to - from).abs().max(1.0));
     let interval = bar.interval.map(|ends| (scale.place(ends.low), scale.place(ends.high)));
     html! {
-        text x=(LEFT) y=(top + 15.0) { (shortened(&bar.name)) ": " (unit.words(bar.value)) }
+        text x=(LEFT) y=(top + 15.0) { (shortened(&bar.name, ROOM)) ": " (unit.words(bar.value)) }
         rect.fill x=(format_args!("{left:.1}")) y=(top + 20.0) width=(format_args!("{width:.1}")) height="12" {}
         @if let Some((low, high)) = interval {
             path.ends d=(format_args!("M{low:.1} {middle}H{high:.1}M{low:.1} {ends_from}V{ends_to}M{high:.1} {ends_from}V{ends_to}")) {}
@@ -74,13 +76,4 @@ fn bar(bar: &Bar, unit: Unit, top: f64, from: f64, scale: &Scale) -> Markup {
             }
         }
     }
-}
-
-/// As much of a name as there is room for; the table has all of it.
-fn shortened(name: &str) -> String {
-    const ROOM: usize = 52;
-    if name.chars().count() <= ROOM {
-        return name.to_owned();
-    }
-    name.chars().take(ROOM - 1).chain(['…']).collect()
 }

@@ -1,6 +1,6 @@
 //! What a whole is made of, level by level: the whole below, its parts on top of it.
 
-use super::frame::svg;
+use super::{shortened, svg};
 use maud::{Markup, html};
 use record::{Flame, FlamePart, Unit};
 
@@ -59,11 +59,4 @@ fn one(part: &FlamePart, unit: Unit, (left, width): (f64, f64), foot: f64, colou
             text x=(format_args!("{:.1}", left + 3.0)) y=(format_args!("{:.1}", top + 14.0)) { (shortened(&part.name, room)) }
         }
     }
-}
-
-fn shortened(name: &str, room: usize) -> String {
-    if name.chars().count() <= room {
-        return name.to_owned();
-    }
-    name.chars().take(room - 1).chain(['…']).collect()
 }

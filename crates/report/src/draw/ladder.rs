@@ -1,7 +1,7 @@
 //! The ladder: times on one logarithmic axis from 1 ns to 10 s, a line each. Wide, its words stand before the axis;
 //! narrow, above it, so that they can be read on a phone.
 
-use super::frame::svg;
+use super::{shortened, svg};
 use crate::hues::{Hues, class};
 use maud::{Markup, html};
 use record::{Cost, Ladder, Unit};
@@ -50,6 +50,9 @@ const NARROW: Layout = Layout {
     to: 388.0,
     every: 3,
 };
+
+/// The most letters of the words.
+const ROOM: usize = 38;
 
 /// For pages that are wide, and for paper.
 pub fn wide(ladder: &Ladder, name: &str, hues: &Hues) -> Markup {
@@ -103,7 +106,7 @@ impl Layout {
         let now = self.place(cost.ns);
         let colour = cost.lock.as_deref().map_or_else(|| "plain".to_owned(), |lock| class(hues.number(lock)));
         html! {
-            text x=(self.words) y=(text) { (shortened(&cost.what)) }
+            text x=(self.words) y=(text) { (shortened(&cost.what, ROOM)) }
             text.figure x=(self.figure) y=(text) text-anchor="end" { (Unit::Ns.words(cost.ns)) }
             @if let Some((first, last)) = self.span(cost) {
                 path.between d=(format_args!("M{first:.1} {middle}H{last:.1}")) {}
@@ -156,13 +159,4 @@ fn whisker(low: f64, high: f64, middle: f64) -> Markup {
     html! {
         path.line d=(format_args!("M{low:.1} {middle:.1}H{high:.1}M{low:.1} {above:.1}V{below:.1}M{high:.1} {above:.1}V{below:.1}")) {}
     }
-}
-
-/// As much of the words as there is room for; the table has all of them.
-fn shortened(words: &str) -> String {
-    const ROOM: usize = 38;
-    if words.chars().count() <= ROOM {
-        return words.to_owned();
-    }
-    words.chars().take(ROOM - 1).chain(['…']).collect()
 }

@@ -1,6 +1,6 @@
 //! Shares by row and column: a cell each, the darker the more, by powers of ten.
 
-use super::frame::svg;
+use super::svg;
 use maud::{Markup, html};
 use record::{HeatMap, HeatRow, Unit};
 

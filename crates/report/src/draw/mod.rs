@@ -1,9 +1,8 @@
-//! Pictures as SVG: what a page shows where there is no script, and what is printed. Colours are the style sheet's.
+//! Pictures as SVG: what a page shows where there is no script, and what is printed. Their colours are the style
+//! sheet's; a picture in a file of its own carries them with it, for light and for dark.
 
 mod bars;
-mod file;
 mod flame;
-mod frame;
 mod ladder;
 mod map;
 mod plot;
@@ -12,10 +11,64 @@ mod stacks;
 mod timeline;
 
 pub use bars::multiples;
-pub use file::{ladder_file, picture_file};
 pub use flame::flame;
 pub use ladder::{narrow as narrow_ladder, wide as wide_ladder};
 pub use map::map;
-pub use plot::plot;
+pub use plot::{DrawnPlot, plot};
 pub use stacks::stacks;
 pub use timeline::timeline;
+
+use crate::hues::Hues;
+use maud::{Markup, PreEscaped, html};
+use record::{Figure, Ladder, Picture, Section};
+use terminal::escaped_lines;
+
+const STYLE: &str = include_str!("../../assets/report/picture.css");
+
+/// The ladder of this machine.
+pub fn ladder_file(ladder: &Ladder, machine: &str) -> String {
+    let hues = Hues::of(std::iter::empty(), ladder.costs.iter().filter_map(|cost| cost.lock.as_deref()));
+    file(&wide_ladder(ladder, "Costs of waiting", &hues), &format!("Costs of waiting: {machine}"))
+}
+
+/// A figure of these sections; `None` for one that has no picture.
+pub fn picture_file(figure: &Figure, sections: &[Section]) -> Option<String> {
+    let hues = Hues::of(sections.iter(), std::iter::empty());
+    let name = figure.title.as_str();
+    let picture = match &figure.picture {
+        Picture::Bars(all) => bars::column(all, name, &hues),
+        Picture::Stacks(all) => stacks(all, name, &hues),
+        Picture::Ladder(all) => wide_ladder(all, name, &hues),
+        Picture::Flame(one) => flame(one, name),
+        Picture::Timeline(one) => timeline(one, name),
+        Picture::Map(one) => map(one, name),
+        other => plot(&DrawnPlot::from_picture(other, &hues)?, name),
+    };
+    Some(file(&picture, name))
+}
+
+/// Puts the style into the picture itself.
+fn file(picture: &Markup, title: &str) -> String {
+    let picture = &picture.0;
+    let (begin, rest) = picture.split_at(picture.find('>').map_or(0, |end| end + 1));
+    let inside = html! { title { (title) } style { (PreEscaped(STYLE)) } rect.paper width="100%" height="100%" {} };
+    let whole = format!("{begin}{}{rest}\n", inside.0);
+    escaped_lines(&whole).into_owned()
+}
+
+/// The frame of a picture with this name for screen readers.
+fn svg(width: f64, height: f64, name: &str, content: &Markup) -> Markup {
+    html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (width) " " (height) } role="img" aria-label=(name) {
+            (content)
+        }
+    }
+}
+
+/// As many letters of a text as there is room for; the table has all of it.
+fn shortened(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    text.chars().take(room - 1).chain(['…']).collect()
+}

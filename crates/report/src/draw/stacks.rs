@@ -1,6 +1,6 @@
 //! What each of several wholes is made of: one bar a whole, its parts side by side, small ones together.
 
-use super::frame::svg;
+use super::{shortened, svg};
 use crate::hues::{GREY, Hues, class};
 use maud::{Markup, html};
 use record::{Stack, StackPart};
@@ -16,6 +16,8 @@ const KEY: f64 = 18.0;
 /// A part that is smaller has no place of its own, nor has one behind so many others.
 const LEAST_SHARE: f64 = 0.02;
 const MOST_PARTS: usize = 5;
+/// The most letters of a name.
+const ROOM: usize = 34;
 
 /// A part as it is drawn.
 struct Piece {
@@ -88,17 +90,9 @@ fn one(stack: &Stack, pieces: &[Piece], top: f64) -> Markup {
             @let left = LEFT + (place % 2) as f64 * (RIGHT - LEFT) / 2.0;
             @let foot = top + NAME + BAR + KEY * (place / 2 + 1) as f64 - 3.0;
             g class=(piece.colour) { rect.fill x=(left) y=(foot - 9.0) width="10" height="10" {} }
-            text x=(left + 15.0) y=(foot) { (shortened(&piece.words)) ": " (percent(piece.share)) }
+            text x=(left + 15.0) y=(foot) { (shortened(&piece.words, ROOM)) ": " (percent(piece.share)) }
         }
     }
-}
-
-fn shortened(words: &str) -> String {
-    const ROOM: usize = 34;
-    if words.chars().count() <= ROOM {
-        return words.to_owned();
-    }
-    words.chars().take(ROOM - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Spans of time, a line for each that had some.
 
-use super::frame::svg;
 use super::scale::Scale;
+use super::svg;
 use maud::{Markup, html};
 use record::{Span, Timeline, Unit};
 

@@ -1,13 +1,12 @@
 //! A figure: its picture, still and as data for the script, and the tables with its numbers.
+//! A table scrolls by itself where the page is narrow, and each heading has a link to itself.
 
-use super::heading::{Level, heading};
-use super::plot_data::plot_data;
-use super::table::table;
-use crate::draw;
+use crate::draw::{self, DrawnPlot};
 use crate::hues::Hues;
-use crate::looks::{self, Look};
-use maud::{Markup, html};
-use record::{Figure, Picture, Plot, Table};
+use maud::{Markup, PreEscaped, html};
+use record::{Axis, Figure, Mark, Picture, Point, Table};
+use serde_json::{Value, json};
+use terminal::escaped_json;
 
 /// Longer tables are folded below their picture.
 const LONG_TABLE: usize = 12;
@@ -45,10 +44,6 @@ fn picture(figure: &Figure, hues: &Hues) -> Markup {
     let name = format!("{}; the table below contains the values", figure.title);
     html! {
         @match &figure.picture {
-            Picture::Plot(one) => (plot(one, &looks::in_turn(one), false, &name)),
-            Picture::Locks(one) => (plot(one, &looks::of_locks(one, hues), false, &name)),
-            Picture::Causes(one) => (plot(one, &looks::of_causes(one, hues), false, &name)),
-            Picture::Spikes(one) => (plot(&one.plot, &looks::of_spikes(one, hues), true, &name)),
             Picture::Bars(bars) => {
                 figure.bars {
                     @for one in draw::multiples(bars, &name, hues) {
@@ -68,16 +63,126 @@ fn picture(figure: &Figure, hues: &Hues) -> Markup {
                 figure.stacks { div.static tabindex="0" { (draw::timeline(timeline, &name)) } }
             }
             Picture::Map(map) => figure.stacks { div.static tabindex="0" { (draw::map(map, &name)) } },
-            Picture::None => {}
+            other => @if let Some(drawn) = DrawnPlot::from_picture(other, hues) { (plot(&drawn, &name)) },
         }
     }
 }
 
-fn plot(plot: &Plot, looks: &[Look], has_spikes: bool, name: &str) -> Markup {
+fn plot(drawn: &DrawnPlot<'_>, name: &str) -> Markup {
     html! {
-        figure.plot.spikes[has_spikes] {
-            div.static tabindex="0" { (draw::plot(plot, looks, has_spikes, name)) }
-            script type="application/json" { (plot_data(plot, looks)) }
+        figure.plot.spikes[drawn.has_spikes] {
+            div.static tabindex="0" { (draw::plot(drawn, name)) }
+            script type="application/json" { (plot_data(drawn)) }
         }
+    }
+}
+
+/// What is longer is words, and may take several lines; a figure and its unit stay on one, its interval too.
+const LONGEST_FIGURE: usize = 38;
+
+fn is_words(cell: &str) -> bool {
+    cell.chars().count() > LONGEST_FIGURE
+}
+
+/// A table with numbers; `of` names what it belongs to.
+pub fn table(table: &Table, of: &str) -> Markup {
+    html! {
+        div.table tabindex="0" role="group" aria-label={ (of) ": " (table.caption) } {
+            table {
+                caption { (table.caption) }
+                thead {
+                    tr {
+                        @for name in &table.header {
+                            th scope="col" { (name) }
+                        }
+                    }
+                }
+                tbody {
+                    @for row in &table.rows {
+                        tr {
+                            @for (place, cell) in row.iter().enumerate() {
+                                @if place == 0 {
+                                    th scope="row" { (cell) }
+                                } @else {
+                                    td class=(if is_words(cell) { "words" } else { "short" }) { (cell) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// JSON for a script element: escaping is JSON's own there, since no other is undone, and no `<` may end the element.
+fn plot_data(drawn: &DrawnPlot<'_>) -> Markup {
+    PreEscaped(escaped_json(&data(drawn).to_string()).replace('<', "\\u003c"))
+}
+
+fn data(drawn: &DrawnPlot<'_>) -> Value {
+    let DrawnPlot { plot, looks, .. } = drawn;
+    let axis = |axis: &Axis| json!({"label": axis.label, "quantity": axis.unit.name(), "log": axis.logarithmic});
+    let point = |mark: Mark, point: &Point| {
+        // Many events lie close together on a long axis.
+        let x = if mark == Mark::Points { point.x.round() } else { short(point.x) };
+        json!([x, short(point.y), point.low.map(short), point.high.map(short)])
+    };
+    let series: Vec<Value> = plot
+        .series
+        .iter()
+        .zip(looks)
+        .map(|(series, look)| {
+            let points: Vec<Value> = series.points.iter().map(|one| point(series.mark, one)).collect();
+            json!({
+                "name": series.name, "label": look.words, "colour": look.colour, "pale": look.is_pale,
+                "mark": series.mark.name(), "points": points,
+            })
+        })
+        .collect();
+    json!({"x": axis(&plot.x), "y": axis(&plot.y), "series": series})
+}
+
+/// Five digits: more than a picture shows.
+fn short(value: f64) -> f64 {
+    format!("{value:.4e}").parse().unwrap_or(value)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Chapter,
+    Section,
+    Figure,
+}
+
+/// A heading with this name and a link to itself.
+pub fn heading(level: Level, id: &str, text: &str) -> Markup {
+    let content = html! { (text) " " a.permalink href={ "#" (id) } aria-label={ "Link to " (text) } { "#" } };
+    match level {
+        Level::Chapter => html! { h2 id=(id) { (content) } },
+        Level::Section => html! { h3 id=(id) { (content) } },
+        Level::Figure => html! { h4 id=(id) { (content) } },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+    use record::{Plot, Series, Unit};
+
+    #[test]
+    fn no_text_ends_the_script_element_and_all_of_it_can_be_read_back() {
+        let axis = || Axis { label: "", unit: Unit::Ns, logarithmic: false };
+        let series = Series {
+            name: "</script><script>\u{202e}\u{1b}".into(),
+            mark: Mark::Line,
+            points: vec![Point::new(1.0, 2.0)],
+        };
+        let plot = Plot { x: axis(), y: axis(), series: vec![series] };
+        let drawn = DrawnPlot::new(&plot, |place, _| place);
+        let text = plot_data(&drawn).into_string();
+        assert!(!text.contains(['<', '\u{202e}', '\u{1b}']), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), data(&drawn));
     }
 }

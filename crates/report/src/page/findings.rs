@@ -1,21 +1,24 @@
 //! The first chapter: the ladder, the few findings that a person would repeat, the others in a fold, and what changes
 //! the figures.
+//!
+//! Warnings are shown where they matter: one that changes a figure is at that figure, or below the ladder where it
+//! changes all of them; one that limits a conclusion is below the ladder too; advice is folded. Each says itself how
+//! much it matters.
 
-use super::figure::figure;
-use super::heading::{Level, heading};
-use super::placed::{PlacedRecord, PlacedSection};
-use super::warnings;
+use super::figure::{Level, figure, heading};
+use super::{Names, PlacedRecord, PlacedSection};
 use crate::hues::Hues;
-use crate::ladder;
-use crate::names::Names;
+use instruments::warning::{FewSamples, NotConverged, Severity, Warning};
 use maud::{Markup, html};
-use record::{Ladder, Statement};
-use terminal::counted;
+use record::{Cost, CostThen, Figure, Ladder, Picture, Statement, Table, Unit};
+use serde_json::Value;
+use std::ptr;
+use terminal::{counted, without_error_numbers};
 
-/// So many are read.
+/// The most findings that are not folded.
 const REPEATED: usize = 5;
 
-/// What was found, and where.
+/// A finding, and the section that it is about.
 type Found<'a> = (&'a Statement, &'a PlacedSection<'a>);
 
 pub fn findings(records: &[PlacedRecord<'_>], ladders: &[Option<Ladder>], hues: &Hues, names: &mut Names) -> Markup {
@@ -28,10 +31,10 @@ pub fn findings(records: &[PlacedRecord<'_>], ladders: &[Option<Ladder>], hues: 
                     h3 { (record.source.name) }
                 }
                 @if let Some(ladder) = ladder {
-                    (figure(&ladder::figure(ladder), &names.take("ladder"), level, hues))
+                    (figure(&ladder_figure(ladder), &names.take("ladder"), level, hues))
                 }
                 (one(record))
-                (warnings::of_record(record))
+                (record_warnings(record))
             }
         }
     }
@@ -84,4 +87,104 @@ fn found<'a>(record: &'a PlacedRecord<'a>) -> impl Iterator<Item = Found<'a>> {
         let about = |finding: &Statement| finding.about.as_deref().and_then(|part| record.section_of(part));
         placed.section.findings.iter().map(move |finding| (finding, about(finding).unwrap_or(placed)))
     })
+}
+
+/// The warnings of a record that belong to no single figure.
+fn record_warnings(record: &PlacedRecord<'_>) -> Markup {
+    let known: Vec<Warning> = record.source.warnings.iter().filter_map(record::warning).collect();
+    let strange: Vec<&Value> = record.source.warnings.iter().filter(|one| record::warning(one).is_none()).collect();
+    let changing = |warning: &Warning| warning.severity() == Severity::ChangesFigure;
+    let everywhere =
+        known.iter().filter(|warning| changing(warning) && !figures(record).any(|one| is_about(warning, one)));
+    let short: Vec<&Warning> = known.iter().filter(|warning| is_short(warning)).collect();
+    let rest = || known.iter().filter(|warning| !changing(warning) && !is_short(warning));
+    let limiting = rest().filter(|warning| warning.severity() == Severity::LimitsConclusion);
+    let rest: Vec<&Warning> = rest().filter(|warning| warning.severity() == Severity::Advice).collect();
+    html! {
+        @for warning in everywhere { (caution(warning)) }
+        @for warning in limiting { p.limit { (said(warning)) } }
+        @if !short.is_empty() { (too_short(&short)) }
+        @if !rest.is_empty() || !strange.is_empty() {
+            details.notes {
+                summary { (counted(rest.len() + strange.len(), "note")) " with advice" }
+                ul {
+                    @for warning in rest { li { (said(warning)) } }
+                    @for value in strange { li { "Warning: " (value) } }
+                }
+            }
+        }
+    }
+}
+
+/// The warnings that change this figure and not all of them; each stands at the first figure that it is about.
+pub fn figure_warnings(record: &PlacedRecord<'_>, figure: &Figure) -> Markup {
+    let known = record.source.warnings.iter().filter_map(record::warning);
+    let is_here =
+        |warning: &Warning| figures(record).find(|one| is_about(warning, one)).is_some_and(|one| ptr::eq(one, figure));
+    let about = known.filter(|warning| warning.severity() == Severity::ChangesFigure && is_here(warning));
+    html! { @for warning in about { (caution(&warning)) } }
+}
+
+fn figures<'a>(record: &'a PlacedRecord<'a>) -> impl Iterator<Item = &'a Figure> {
+    record.sections.iter().flat_map(|placed| &placed.section.figures)
+}
+
+/// A warning names what it is about as the titles of its figures do: `std`, `std, 2 threads`.
+fn is_about(warning: &Warning, figure: &Figure) -> bool {
+    let what = warning.field("what").and_then(Value::as_str).filter(|what| !what.is_empty());
+    what.is_some_and(|what| {
+        figure.title.strip_prefix(what).is_some_and(|rest| rest.is_empty() || rest.starts_with([',', ':']))
+    })
+}
+
+/// That there was too little time.
+fn is_short(warning: &Warning) -> bool {
+    warning.is::<NotConverged>() || warning.is::<FewSamples>()
+}
+
+fn too_short(short: &[&Warning]) -> Markup {
+    html! {
+        details.notes {
+            summary {
+                "Warning: the run was too short for " (counted(short.len(), "group")) " of values, whose confidence "
+                "intervals are wider than requested. Remedy: use a longer --seconds"
+            }
+            ul { @for warning in short { li { (said(warning)) } } }
+        }
+    }
+}
+
+fn caution(warning: &Warning) -> Markup {
+    html! { p.caution { (said(warning)) } }
+}
+
+fn said(warning: &Warning) -> Markup {
+    let message = without_error_numbers(warning.message());
+    html! { "Warning: " (message) " [" (warning.code()) "]. Remedy: " (warning.remedy()) }
+}
+
+/// The ladder as a figure: its picture, and the table with the same values.
+fn ladder_figure(ladder: &Ladder) -> Figure {
+    let table = Table {
+        caption: "Costs of waiting as a table".into(),
+        header: vec!["cost", "now (95 % CI)", "in documents of 1998 to 2008", "measured value"],
+        rows: ladder.costs.iter().map(line).collect(),
+    };
+    Figure {
+        title: "Costs of waiting, from 1 ns to 10 s; hollow marks: 1998 to 2008".into(),
+        picture: Picture::Ladder(ladder.clone()),
+        tables: vec![table],
+        secondary: false,
+    }
+}
+
+fn line(cost: &Cost) -> Vec<String> {
+    let then = |then: &CostThen| format!("{} in {}", Unit::Ns.words(then.ns), then.year);
+    let then: Vec<String> = cost.then.iter().map(then).collect();
+    vec![
+        cost.what.clone(),
+        Unit::Ns.words_with(cost.ns, cost.ns_ci),
+        if then.is_empty() { "–".to_owned() } else { then.join(", ") },
+        cost.figure.clone(),
+    ]
 }

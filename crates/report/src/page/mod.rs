@@ -1,30 +1,18 @@
 //! The page: the ladder and what was found first, then what differs, then each record with its pictures, then the
-//! methods.
+//! methods. The page carries its style and its scripts with it, and each place on it has a name that links lead to.
 
-mod contents;
 mod figure;
 mod findings;
-mod frame;
-mod heading;
-mod methods;
-mod one_record;
-mod placed;
-mod plot_data;
-mod setting;
+mod records;
 mod side_by_side;
-mod table;
-mod warnings;
 
-pub use frame::SIGNATURE;
-
-pub use methods::Method;
+pub use records::{Method, machine};
+pub use side_by_side::header;
 
 use crate::hues::Hues;
-use crate::machine::machine;
-use crate::names::Names;
-use maud::{Markup, html};
-use placed::PlacedRecord;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use record::{Figure, Ladder, Section, Source};
+use std::collections::HashSet;
 use terminal::{escaped_lines, moment};
 
 /// Records, and what of them is shown.
@@ -54,18 +42,18 @@ pub fn page(content: &Content<'_>) -> String {
     let records: Vec<PlacedRecord<'_>> = placed.collect();
     let content = html! {
         (findings::findings(&records, ladders, &hues, &mut names))
-        (contents::contents(&records, sources.len() > 1))
+        (contents(&records, sources.len() > 1))
         @if sources.len() > 1 {
             (side_by_side::side_by_side(sources, sections, compared, &hues, &mut names))
         }
         @for record in &records {
-            (one_record::one_record(record, method, &hues, &mut names))
+            (records::record(record, method, &hues, &mut names))
         }
-        (methods::methods(sections, method))
+        (records::methods(sections, method))
     };
     // The whole page passes here, so that no text is forgotten: HTML has no place for control characters, and others
     // reverse the words that follow. A record may have any of them.
-    escaped_lines(&frame::frame(&title(sources), &machines(sources), &content).into_string()).into_owned()
+    escaped_lines(&frame(&title(sources), &machines(sources), &content).into_string()).into_owned()
 }
 
 /// Where and when it was measured, and how.
@@ -85,5 +73,156 @@ fn title(sources: &[Source]) -> String {
         [only] if only.experiment == "survey" => "Costs of waiting".to_owned(),
         [only] => format!("contend {}", only.experiment),
         several => format!("contend: comparison of {} records", several.len()),
+    }
+}
+
+const STYLE: &str = include_str!("../../assets/report/page.css");
+const SCRIPT: &str = include_str!("../../assets/report/charts.js");
+const CHARTS: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
+const CHARTS_STYLE: &str = include_str!("../../assets/uplot/uPlot.min.css");
+const CHARTS_LICENSE: &str = include_str!("../../assets/uplot/LICENSE");
+
+/// By this element a page is known to be one of this program's.
+pub const SIGNATURE: &str = "<meta name=\"generator\" content=\"contend\">";
+
+/// A page needs nothing from elsewhere, and whatever slipped into it could not fetch anything.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+fn frame(title: &str, machine: &Markup, content: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(title))
+            body {
+                a.skip href="#findings" { "Skip to the findings" }
+                header { h1 { (title) } (machine) }
+                main { (content) }
+                (scripts())
+            }
+        }
+    }
+}
+
+fn head(title: &str) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            (PreEscaped(SIGNATURE))
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta http-equiv="Content-Security-Policy" content=(POLICY);
+            meta name="color-scheme" content="light dark";
+            link rel="icon" href="data:,";
+            title { (title) }
+            style { "\n" (PreEscaped(CHARTS_STYLE)) "\n" (PreEscaped(STYLE)) }
+        }
+    }
+}
+
+fn scripts() -> Markup {
+    // The library's first line names its home; the page names it by its licence.
+    let charts = CHARTS.split_once('\n').map_or(CHARTS, |(_, code)| code);
+    html! {
+        script { "\n/* uPlot 1.6.32\n" (PreEscaped(CHARTS_LICENSE)) "*/\n" (PreEscaped(charts)) }
+        script { "\n" (PreEscaped(SCRIPT)) }
+    }
+}
+
+/// A list of links to the chapters and sections; on a wide screen it stays in sight.
+fn contents(records: &[PlacedRecord<'_>], is_compared: bool) -> Markup {
+    html! {
+        nav.contents aria-label="Contents" {
+            ul {
+                li { a href="#findings" { "Findings" } }
+                @if is_compared {
+                    li { a href="#side-by-side" { "Side by side" } }
+                }
+                @for record in records {
+                    li {
+                        a href={ "#" (record.id) } { (if is_compared { &record.source.name } else { &record.source.experiment }) }
+                        ul {
+                            @for placed in &record.sections {
+                                li { a href={ "#" (placed.id) } { (placed.section.title) } }
+                            }
+                        }
+                    }
+                }
+                li { a href="#methods" { "Methods" } }
+            }
+        }
+    }
+}
+
+/// A record with the names of its places on the page.
+struct PlacedRecord<'a> {
+    pub source: &'a Source,
+    /// Of its chapter.
+    pub id: String,
+    /// In the order of the record's parts.
+    pub sections: Vec<PlacedSection<'a>>,
+}
+
+struct PlacedSection<'a> {
+    pub section: &'a Section,
+    pub id: String,
+}
+
+impl<'a> PlacedRecord<'a> {
+    pub fn new(place: usize, source: &'a Source, sections: &'a [Section], names: &mut Names) -> Self {
+        let placed = |section: &'a Section| PlacedSection { section, id: names.take(&section.title) };
+        let sections = sections.iter().map(placed).collect();
+        Self { source, sections, id: names.take(&format!("record-{}", place + 1)) }
+    }
+
+    /// The section of the part with this name.
+    pub fn section_of(&self, part: &str) -> Option<&PlacedSection<'a>> {
+        let place = self.source.parts.iter().position(|(name, _)| name == part)?;
+        self.sections.get(place)
+    }
+
+    pub fn has_summary(&self) -> bool {
+        self.sections.iter().any(PlacedSection::is_summary)
+    }
+}
+
+impl PlacedSection<'_> {
+    /// A survey sums up what its other sections found.
+    pub fn is_summary(&self) -> bool {
+        self.section.experiment == "survey"
+    }
+}
+
+/// The names of the page's places: letters, digits and dashes, each once.
+#[derive(Default)]
+struct Names {
+    taken: HashSet<String>,
+}
+
+impl Names {
+    /// A free name that resembles what is wanted.
+    pub fn take(&mut self, wanted: &str) -> String {
+        let dashed: String = wanted
+            .chars()
+            .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' })
+            .collect();
+        let words: Vec<&str> = dashed.split('-').filter(|word| !word.is_empty()).collect();
+        let name = if words.is_empty() { "place".to_owned() } else { words.join("-") };
+        let further = (2_u32..).map(|number| format!("{name}-{number}"));
+        let free = std::iter::once(name.clone()).chain(further).find(|candidate| !self.taken.contains(candidate));
+        let free = free.unwrap_or(name);
+        self.taken.insert(free.clone());
+        free
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_plain() {
+        let mut names = Names::default();
+        assert_eq!(names.take("std, 2 threads"), "std-2-threads");
+        assert_eq!(names.take("std: 2 <threads>"), "std-2-threads-2");
+        assert_eq!(names.take("µ"), "place");
     }
 }

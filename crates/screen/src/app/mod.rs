@@ -1,40 +1,33 @@
-//! What the screen is at, and what a key, a click or the end of a child makes of it.
+//! The state of the interface: the menus that are open, the view in the middle, the command that runs. Its methods say
+//! what selecting a line and the end of a command change; `input` calls them for keys and clicks.
 
-pub mod keys;
-mod mouse;
-mod take;
+pub mod input;
 
-use crate::child::Child;
-use crate::choice::Choice;
-use crate::command_line;
-use crate::editor::Editor;
-use crate::machine::Machine;
+use crate::choice::{Choice, Machine};
+use crate::command_line::{self, Editor};
 use crate::matrix::{Matrix, Wanted};
-use crate::menu;
-use crate::menu::item::{Given, Item};
-use crate::menu::which::Menu;
-use crate::open;
+use crate::menu::{Action, Item, Menu, MenuContext};
 use crate::records::Records;
-use crate::run::Run;
-use crate::viewer::Viewer;
+use crate::run::{self, Child, Ended, Run};
 use ratatui_core::layout::Rect;
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use terminal::escaped;
 
-/// All of it.
+/// The state of the interface.
 pub struct App {
     /// The program that is run: contend itself.
     program: PathBuf,
     pub machine: Machine,
     pub choice: Choice,
     pub records: Records,
-    /// Which title of the row is chosen.
+    /// The index of the chosen title of the row.
     pub title: usize,
-    /// The menus that are open, each from an item of the one before.
+    /// The menus that are open, each opened from an item of the previous one.
     pub open: Vec<OpenMenu>,
     pub view: View,
     pub run: Option<Run>,
-    /// What a matrix measures next, each with its cell.
+    /// The commands of a matrix that have not started yet, each with its cell.
     waiting: VecDeque<Wanted>,
     pub matrix: Option<Matrix>,
     /// The reported cell that is shown.
@@ -43,7 +36,7 @@ pub struct App {
     pub shows_keys: bool,
     pub editor: Option<Editor>,
     pub message: String,
-    /// How large the screen is, by now.
+    /// The size of the screen when it was last drawn.
     pub area: Rect,
     pub is_over: bool,
     pages: Vec<std::process::Child>,
@@ -100,12 +93,12 @@ impl App {
         Menu::row(self.run.is_some())
     }
 
-    fn given(&self) -> Given<'_> {
+    fn menu_context(&self) -> MenuContext<'_> {
         let is_running = self.is_running();
-        Given { machine: &self.machine, choice: &self.choice, records: &self.records, is_running }
+        MenuContext { machine: &self.machine, choice: &self.choice, records: &self.records, is_running }
     }
 
-    /// Opens the menu of the title that is chosen, in place of all others.
+    /// Opens the menu of the chosen title, and closes all others.
     fn open_title(&mut self) {
         let row = self.row();
         self.title = self.title.min(row.len() - 1);
@@ -113,37 +106,36 @@ impl App {
         self.open_menu(row[self.title].clone());
     }
 
-    /// Its lines are made now, of what there is now.
     fn open_menu(&mut self, menu: Menu) {
         if menu == Menu::Archive {
             self.records.look();
         }
-        let items = menu::items(&menu, &self.given());
+        let items = menu.items(&self.menu_context());
         let at = items.iter().position(|item| item.mark == Some(true) && menu == Menu::Time).unwrap_or(0);
         self.open.push(OpenMenu { menu, items, at });
         self.message.clear();
     }
 
-    /// Rebuilds the lines of all open menus, since something has changed.
+    /// Makes the lines of all open menus again after a change.
     fn rebuild(&mut self) {
         for place in 0..self.open.len() {
-            let items = menu::items(&self.open[place].menu, &self.given());
+            let items = self.open[place].menu.items(&self.menu_context());
             let open = &mut self.open[place];
             open.at = open.at.min(items.len().saturating_sub(1));
             open.items = items;
         }
     }
 
-    /// The item that is chosen.
+    /// The chosen item.
     pub fn chosen(&self) -> Option<&Item> {
         let open = self.open.last()?;
         open.items.get(open.at)
     }
 
-    /// The command line that what is chosen stands for, else the last one that ran.
+    /// The command line that does the same as the chosen item, else the last one that ran.
     pub fn command_line(&self) -> Option<String> {
         if let Some(item) = self.chosen() {
-            return item.action.words().map(command_line::shown);
+            return item.action.command().map(command_line::shown);
         }
         if let (View::Matrix, Some(matrix)) = (&self.view, &self.matrix)
             && !self.is_running()
@@ -154,7 +146,7 @@ impl App {
         self.run.as_ref().map(|run| command_line::shown(&run.words))
     }
 
-    /// Takes what children have brought; whether anything has changed.
+    /// Reads the output of the running command; returns whether anything has changed.
     pub fn look(&mut self) -> bool {
         self.pages.retain_mut(|page| !matches!(page.try_wait(), Ok(Some(_))));
         let Some(run) = &mut self.run else { return false };
@@ -177,8 +169,8 @@ impl App {
             matrix.measured = None;
         }
         let Some(run) = &self.run else { return };
-        self.message = run.words_of_state();
-        let is_good = run.ended == Some(crate::child::Ended::Done);
+        self.message = run.state();
+        let is_good = run.ended == Some(Ended::Done);
         let page = run.page.clone().filter(|_| is_good);
         if let Some(page) = page {
             self.message = self.open_page(&page);
@@ -192,8 +184,8 @@ impl App {
         self.rebuild();
     }
 
-    fn open_page(&mut self, page: &std::path::Path) -> String {
-        match open::page(page, &self.machine.allowed) {
+    fn open_page(&mut self, page: &Path) -> String {
+        match run::open_page(page, &self.machine.allowed) {
             Ok(Some(browser)) => {
                 self.pages.push(browser);
                 format!("opened {}", page.display())
@@ -203,14 +195,14 @@ impl App {
         }
     }
 
-    /// Shows what the last command printed.
+    /// Shows the output of the last command.
     fn show_text(&mut self) {
         if let Some(run) = &self.run {
-            self.view = View::Text(Viewer::of(&run.text()));
+            self.view = View::Text(Viewer::new(&run.text()));
         }
     }
 
-    /// Runs a command, and shows what it measures.
+    /// Runs a command, and shows its measurement.
     fn start(&mut self, words: Vec<String>) {
         self.waiting.clear();
         self.start_for(None, words);
@@ -227,7 +219,7 @@ impl App {
         }
         match Child::start(&self.program, &words, &self.machine) {
             Ok(child) => {
-                self.run = Some(Run::of(words, child, cell));
+                self.run = Some(Run::new(words, child, cell));
                 if let Some(matrix) = &mut self.matrix {
                     matrix.measured = cell;
                 }
@@ -245,7 +237,7 @@ impl App {
         }
     }
 
-    /// Asks what runs to end; nothing else is measured after it.
+    /// Stops the command and discards those that would follow it.
     fn stop(&mut self) {
         self.waiting.clear();
         match &mut self.run {
@@ -254,10 +246,142 @@ impl App {
         }
     }
 
-    /// Lets what was stopped with the screen go on.
+    /// Continues a command that was suspended together with the interface.
     pub fn resume(&self) {
         if let Some(run) = &self.run {
             run.child.resume();
         }
+    }
+
+    /// Does what the selected item stands for.
+    fn act(&mut self, action: Action) {
+        let keeps_menus = action.keeps_menus();
+        if !keeps_menus {
+            self.open.clear();
+        }
+        match action {
+            Action::Nothing => {}
+            Action::Start(words) => self.start(words),
+            Action::Edit(words) => self.editor = Some(Editor::new(&command_line::shown(&words))),
+            Action::Page(words) => self.start_page(words),
+            Action::Open(menu) => self.open_menu(menu),
+            Action::ToggleLock(name) => self.choice.toggle_lock(name),
+            Action::ToggleThreads(number) => self.choice.toggle_threads(number),
+            Action::ToggleCpu(cpu) => self.choice.toggle_cpu(cpu),
+            Action::SetTime(time) => self.choice.time = time,
+            Action::ToggleRecord(id) => self.records.toggle(&id),
+            Action::Matrix(kind) => {
+                self.matrix = Some(Matrix::new(kind, &self.machine));
+                self.view = View::Matrix;
+            }
+            Action::ShowLive => self.view = View::Live,
+            Action::ShowText => self.show_text(),
+            Action::Stop => self.stop(),
+            Action::Keys => self.shows_keys = true,
+            Action::Quit => self.quit(),
+        }
+        if keeps_menus {
+            self.rebuild();
+        }
+    }
+
+    /// Measures the marked cells of the matrix.
+    fn measure_matrix(&mut self) {
+        if self.is_running() {
+            self.message = "another command is running; stop it first (s)".to_owned();
+            return;
+        }
+        let Some(matrix) = &self.matrix else { return };
+        let mut commands: VecDeque<Wanted> = matrix.commands(&self.choice, &self.machine).into();
+        match commands.pop_front() {
+            Some((cell, words)) => {
+                self.waiting = commands;
+                self.start_for(cell, words);
+            }
+            None => self.message = matrix.refusal(matrix.at, &self.machine).unwrap_or_default(),
+        }
+    }
+
+    /// Runs the command line that was edited.
+    fn start_edited(&mut self, line: &str) {
+        match command_line::words(line) {
+            Ok(words) if words.first().is_some_and(|word| word == "screen") => {
+                self.message = "`contend screen` is already running".to_owned();
+            }
+            Ok(words) => self.start(words),
+            Err(why) => self.message = why,
+        }
+    }
+
+    /// Ends the interface; while a command runs, only the second call does.
+    fn quit(&mut self) {
+        self.quits += 1;
+        if self.is_running() && self.quits < 2 {
+            self.message = "a measurement is running: press q again to stop it, save its results and quit".to_owned();
+        } else {
+            self.is_over = true;
+        }
+    }
+}
+
+/// A text that can be scrolled.
+#[derive(Clone, Debug, Default)]
+pub struct Viewer {
+    lines: Vec<String>,
+    top: usize,
+    left: usize,
+}
+
+impl Viewer {
+    /// Characters that a terminal would obey are shown as their numbers.
+    pub fn new(text: &str) -> Self {
+        let lines = text.lines().map(|line| escaped(&line.replace('\t', "        ")).into_owned());
+        Self { lines: lines.collect(), top: 0, left: 0 }
+    }
+
+    /// The visible lines on a screen of `height`.
+    pub fn visible(&self, height: usize) -> impl Iterator<Item = String> + '_ {
+        let from = self.top.min(self.lines.len().saturating_sub(height.max(1)));
+        self.lines.iter().skip(from).take(height).map(|line| line.chars().skip(self.left).collect())
+    }
+
+    /// Scrolls down by `by` lines on a screen of `height`; up if it is negative.
+    pub fn scroll(&mut self, by: isize, height: usize) {
+        let last = self.lines.len().saturating_sub(height.max(1));
+        self.top = self.top.min(last).saturating_add_signed(by).min(last);
+    }
+
+    /// Scrolls to the right by `by` columns, for lines that are wider than the screen.
+    pub fn shift(&mut self, by: isize) {
+        let widest = self.lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+        self.left = self.left.saturating_add_signed(by).min(widest.saturating_sub(1));
+    }
+
+    /// The numbers of the visible lines, as text.
+    pub fn position(&self, height: usize) -> String {
+        let all = self.lines.len();
+        if all <= height {
+            String::new()
+        } else {
+            format!("{}–{} of {all}", self.top + 1, (self.top + height).min(all))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scrolling_stops_at_the_ends_of_a_text() {
+        let mut viewer = Viewer::new("a\nb\nc\x1b[2J\nd");
+        viewer.scroll(99, 2);
+        assert_eq!(viewer.visible(2).collect::<Vec<_>>(), ["c\\u{1b}[2J", "d"]);
+        viewer.scroll(-99, 2);
+        viewer.shift(-5);
+        assert_eq!(viewer.visible(9).next().unwrap(), "a");
+        viewer.shift(999);
+        assert!(viewer.visible(2).all(|line| line.is_empty()));
+        Viewer::new("").scroll(isize::MAX, 0);
     }
 }

@@ -1,16 +1,19 @@
-//! The screen, drawn from what the application is at: nothing here changes it.
+//! The screen, drawn from the state of the application, which nothing here changes.
+//!
+//! The row of titles is at the top, open menus are columns below it, the view is in the middle, and two lines are at
+//! the foot: a message, and the command line that does the same as the chosen item. `input` asks here which item or
+//! cell a click meets. A lock has the same colour everywhere, and so has a rank.
 
-pub mod colours;
-mod menus;
 mod pictures;
-pub mod place;
 pub mod table;
 
-use crate::app::keys::KEYS;
-use crate::app::{App, View};
-use colours::Colours;
-use pictures::Style;
+use crate::app::input::KEYS;
+use crate::app::{App, OpenMenu, View};
+use crate::menu::{self, Menu};
+use crate::run::Run;
+use pictures::Picture;
 use ratatui_core::layout::{Constraint, Layout, Position, Rect};
+use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::terminal::Frame;
 use ratatui_core::text::{Line, Text};
 use ratatui_widgets::block::Block;
@@ -18,14 +21,14 @@ use ratatui_widgets::clear::Clear;
 use ratatui_widgets::paragraph::{Paragraph, Wrap};
 use table::put;
 
-/// A smaller terminal shows nothing but that.
-pub const LEAST: (u16, u16) = (80, 24);
+/// The smallest terminal that the interface can be drawn on; a smaller one shows a message instead.
+const LEAST: (u16, u16) = (80, 24);
 
 pub fn is_large_enough(area: Rect) -> bool {
     area.width >= LEAST.0 && area.height >= LEAST.1
 }
 
-/// All of it.
+/// Draws the screen.
 pub fn draw(frame: &mut Frame, app: &App, colours: Colours) {
     let area = frame.area();
     if !is_large_enough(area) {
@@ -36,12 +39,12 @@ pub fn draw(frame: &mut Frame, app: &App, colours: Colours) {
         );
         return frame.render_widget(Paragraph::new(words).wrap(Wrap { trim: true }), area);
     }
-    let middle = place::middle(area);
+    let middle = middle(area);
     match &app.view {
         View::Welcome => welcome(frame, middle, app),
         View::Live => live(frame, middle, app, colours),
         View::Text(text) => {
-            let lines = text.seen(usize::from(middle.height)).map(Line::from);
+            let lines = text.visible(usize::from(middle.height)).map(Line::from);
             frame.render_widget(Text::from_iter(lines), middle);
         }
         View::Matrix => {
@@ -50,8 +53,8 @@ pub fn draw(frame: &mut Frame, app: &App, colours: Colours) {
             }
         }
     }
-    menus::row(frame, app, colours);
-    menus::columns(frame, app, colours);
+    titles_row(frame, app, colours);
+    open_menus(frame, app, colours);
     foot(frame, app, colours);
     if app.shows_keys {
         keys(frame, middle);
@@ -87,13 +90,13 @@ fn live(frame: &mut Frame, area: Rect, app: &App, colours: Colours) {
         return table::places(frame, area, &run.feed, app.at, colours);
     }
     let is_load = run.words.first().is_some_and(|word| word == "load");
-    let style = if is_load { Style::Columns } else { Style::Own };
+    let kind = if is_load { Picture::Columns } else { Picture::Own };
     let all = run.feed.places().count();
     if all < 2 {
-        return pictures::draw(frame, area, &run.feed, app.at, style, colours);
+        return pictures::draw(frame, area, &run.feed, app.at, kind, colours);
     }
     let [picture, line] = Layout::vertical([Constraint::Min(1), Constraint::Length(1)]).areas(area);
-    pictures::draw(frame, picture, &run.feed, app.at, style, colours);
+    pictures::draw(frame, picture, &run.feed, app.at, kind, colours);
     if let Some(place) = run.feed.places().nth(app.at.min(all - 1)) {
         let (rank, figure) = (run.feed.rank(place), place.seen.figure());
         let figure = figure.map_or_else(String::new, |figure| figure.unit.words(figure.value));
@@ -108,9 +111,9 @@ fn live(frame: &mut Frame, area: Rect, app: &App, colours: Colours) {
 fn foot(frame: &mut Frame, app: &App, colours: Colours) {
     let area = frame.area();
     let foot = Rect { y: area.bottom().saturating_sub(2), height: 2, ..area };
-    put(frame, foot, 0, 0, &said(app), foot.width, colours.strong());
+    put(frame, foot, 0, 0, &message(app), foot.width, colours.strong());
     if let Some(editor) = &app.editor {
-        let (line, at) = editor.seen(usize::from(foot.width.saturating_sub(3)));
+        let (line, at) = editor.visible(usize::from(foot.width.saturating_sub(3)));
         put(frame, foot, 0, 1, &format!("$ {line}"), foot.width, colours.strong());
         frame.set_cursor_position(Position::new(foot.x + 2 + at as u16, foot.y + 1));
         return;
@@ -123,8 +126,8 @@ fn foot(frame: &mut Frame, app: &App, colours: Colours) {
     put(frame, foot, room, 1, keys, foot.width - room, colours.grey());
 }
 
-/// A message, else why the chosen item is grey or what it is, else what the run is at.
-fn said(app: &App) -> String {
+/// The last message, else the description of the chosen item or why it is grey, else the state of the run.
+fn message(app: &App) -> String {
     if app.editor.is_some() {
         return "edit the command line; Enter: run, Esc: cancel".to_owned();
     }
@@ -143,13 +146,13 @@ fn said(app: &App) -> String {
                 (None, None) => "Space marks cells; Enter measures the marked cells, or this one".to_owned(),
             }
         }
-        (View::Text(text), _, _) => text.place(usize::from(place::middle(app.area).height)),
+        (View::Text(text), _, _) => text.position(usize::from(middle(app.area).height)),
         _ => running(app),
     }
 }
 
 fn running(app: &App) -> String {
-    app.run.as_ref().map_or_else(String::new, |run| run.words_of_state())
+    app.run.as_ref().map_or_else(String::new, Run::state)
 }
 
 fn keys(frame: &mut Frame, area: Rect) {
@@ -158,4 +161,177 @@ fn keys(frame: &mut Frame, area: Rect) {
     let area = Rect { x: area.x + 1, y: area.y, width: area.width.saturating_sub(2), height: height.min(area.height) };
     frame.render_widget(Clear, area);
     frame.render_widget(Paragraph::new(Text::from_iter(lines)).block(Block::bordered().title(" keys ")), area);
+}
+
+/// Lines below the middle: a message, and the command line.
+const FOOT: u16 = 2;
+/// The greatest width of a menu.
+const WIDEST: usize = 76;
+
+/// The area between the row and the foot.
+pub fn middle(area: Rect) -> Rect {
+    Rect { y: area.y + 1, height: area.height.saturating_sub(1 + FOOT), ..area }
+}
+
+/// The column at which each title begins, and its width.
+fn titles(row: &[Menu]) -> impl Iterator<Item = (u16, u16)> {
+    row.iter().scan(1_u16, |x, menu| {
+        let width = menu.title().chars().count() as u16 + 2;
+        let begins = *x;
+        *x += width;
+        Some((begins, width))
+    })
+}
+
+/// The title at a column of the row.
+pub fn title_at(row: &[Menu], column: u16) -> Option<usize> {
+    titles(row).position(|(x, width)| (x..x + width).contains(&column))
+}
+
+/// The text of an item.
+fn item_text(item: &menu::Item) -> String {
+    let mark = match item.mark {
+        Some(true) => "✓ ",
+        Some(false) => "  ",
+        None => "",
+    };
+    format!("{mark}{}", item.name)
+}
+
+/// The area of an open menu: under its title, or next to the menu that it opened from; always whole on the screen.
+fn menu_area(app: &App, depth: usize) -> Rect {
+    let open = &app.open[depth];
+    let room = middle(app.area);
+    let widest = open.items.iter().map(|item| item_text(item).chars().count()).max().unwrap_or(0);
+    let width = (widest.min(WIDEST) as u16 + 4).min(room.width);
+    let height = (open.items.len() as u16).saturating_add(2).min(room.height);
+    let wanted = match depth {
+        0 => titles(&app.row()).nth(app.title).map_or(0, |(x, _)| x),
+        _ => menu_area(app, depth - 1).x + 3 * depth as u16,
+    };
+    let x = wanted.min(room.right().saturating_sub(width)).max(room.x);
+    let y = (room.y + depth as u16).min(room.bottom().saturating_sub(height)).max(room.y);
+    Rect { x, y, width, height }
+}
+
+/// The first visible item, so that the chosen one is visible.
+fn first_seen(open: &OpenMenu, height: u16) -> usize {
+    let room = usize::from(height.saturating_sub(2)).max(1);
+    open.at.saturating_sub(room / 2).min(open.items.len().saturating_sub(room))
+}
+
+/// The open menu and the item at a position of the screen.
+pub fn item_at(app: &App, x: u16, y: u16) -> Option<(usize, usize)> {
+    (0..app.open.len()).rev().find_map(|depth| {
+        let area = menu_area(app, depth);
+        let is_inside =
+            (area.x..area.right()).contains(&x) && (area.y + 1..area.bottom().saturating_sub(1)).contains(&y);
+        let item = usize::from(y.checked_sub(area.y + 1)?) + first_seen(&app.open[depth], area.height);
+        (is_inside && item < app.open[depth].items.len()).then_some((depth, item))
+    })
+}
+
+/// The row of titles.
+fn titles_row(frame: &mut Frame, app: &App, colours: Colours) {
+    let area = Rect { height: 1, ..frame.area() };
+    put(frame, area, 0, 0, &" ".repeat(usize::from(area.width)), area.width, colours.bar());
+    let row = app.row();
+    for (number, ((x, width), menu)) in titles(&row).zip(&row).enumerate() {
+        let is_open = !app.open.is_empty() && number == app.title;
+        let style = if is_open { Style::new() } else { colours.bar() };
+        put(frame, area, x, 0, &format!(" {} ", menu.title()), width, style);
+    }
+    if app.is_running() {
+        let words = "measuring ";
+        put(frame, area, area.width.saturating_sub(words.len() as u16), 0, words, area.width, colours.bar());
+    }
+}
+
+/// The open menus, each in a column.
+fn open_menus(frame: &mut Frame, app: &App, colours: Colours) {
+    for (depth, open) in app.open.iter().enumerate() {
+        let area = menu_area(app, depth);
+        let first = first_seen(open, area.height);
+        let room = usize::from(area.height.saturating_sub(2));
+        frame.render_widget(Clear, area);
+        let more = open.items.len().saturating_sub(first + room);
+        let block = Block::bordered();
+        let block = if more > 0 { block.title_bottom(format!(" {more} more ")) } else { block };
+        let inside = block.inner(area);
+        frame.render_widget(block, area);
+        for (line, (number, item)) in open.items.iter().enumerate().skip(first).take(room).enumerate() {
+            let style = match (&item.refusal, number == open.at) {
+                (None, true) => colours.chosen(),
+                (None, false) => Style::new(),
+                (Some(_), true) => colours.grey().patch(colours.bar()),
+                (Some(_), false) => colours.grey(),
+            };
+            let text = format!(" {:<1$}", item_text(item), usize::from(inside.width));
+            put(frame, inside, 0, line as u16, &text, inside.width, style);
+        }
+    }
+}
+
+/// The styles of the screen. The field says whether they have colours: <https://no-color.org>.
+#[derive(Clone, Copy, Debug)]
+pub struct Colours(bool);
+
+/// The colours of ranks, the best first.
+const RANKS: [Color; 5] = [Color::Green, Color::LightGreen, Color::Yellow, Color::LightRed, Color::Red];
+const HUES: [Color; 10] = [
+    Color::Cyan,
+    Color::Magenta,
+    Color::Yellow,
+    Color::Green,
+    Color::LightBlue,
+    Color::LightRed,
+    Color::LightMagenta,
+    Color::LightCyan,
+    Color::LightGreen,
+    Color::Blue,
+];
+
+impl Colours {
+    pub fn from_environment() -> Self {
+        Self(std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()))
+    }
+
+    fn of(self, colour: Color) -> Style {
+        if self.0 { Style::new().fg(colour) } else { Style::new() }
+    }
+
+    /// The colour of a rank of 0 (the best) among this number; a single rank has none.
+    pub fn rank(self, rank: Option<(usize, usize)>) -> Style {
+        match rank {
+            Some((rank, of)) if of > 1 => self.of(RANKS[rank * (RANKS.len() - 1) / (of - 1)]),
+            _ => Style::new(),
+        }
+    }
+
+    /// The colour of a row, by its name.
+    pub fn name(self, name: &str) -> Style {
+        let lock = locks::ENTRIES.iter().position(|entry| entry.name == name);
+        let place = lock.unwrap_or_else(|| name.bytes().map(usize::from).sum());
+        self.of(HUES[place % HUES.len()])
+    }
+
+    pub fn bar(self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+
+    pub fn chosen(self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED | Modifier::BOLD)
+    }
+
+    pub fn grey(self) -> Style {
+        if self.0 { Style::new().fg(Color::DarkGray) } else { Style::new().add_modifier(Modifier::DIM) }
+    }
+
+    pub fn good(self) -> Style {
+        self.of(Color::Green)
+    }
+
+    pub fn strong(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
 }

@@ -1,7 +1,7 @@
 //! A place as a picture: a histogram that grows, a meter that scrolls, figures as lines, columns of the last 2^n
 //! seconds.
 
-use super::colours::Colours;
+use super::Colours;
 use crate::feed::{Feed, Place, Seen};
 use ratatui_core::layout::{Constraint, Layout, Rect};
 use ratatui_core::symbols::Marker;
@@ -16,7 +16,7 @@ use terminal::{Bar as Hits, Histogram, Page, percent};
 
 /// Which picture is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+pub enum Picture {
     /// Each by what it is.
     Own,
     /// Levels as columns of the last 1, 2, 4 … seconds.
@@ -27,15 +27,15 @@ pub enum Style {
 const LOWEST_STRIP: u16 = 4;
 
 /// The place at this number, and as many others of its kind as there is room for.
-pub fn draw(frame: &mut Frame, area: Rect, feed: &Feed, at: usize, style: Style, colours: Colours) {
+pub fn draw(frame: &mut Frame, area: Rect, feed: &Feed, at: usize, kind: Picture, colours: Colours) {
     let places: Vec<&Place> = feed.places().collect();
     let Some(place) = places.get(at).or(places.first()) else {
         return frame.render_widget(Line::from(waiting(feed)), area);
     };
-    match (&place.seen, style) {
+    match (&place.seen, kind) {
         (Seen::Histogram { step_ns, bins, .. }, _) => histogram(frame, area, place, *step_ns, bins),
-        (Seen::Levels(_), Style::Own) => meters(frame, area, &places, at, colours),
-        (Seen::Levels(_), Style::Columns) => columns(frame, area, &places, colours),
+        (Seen::Levels(_), Picture::Own) => meters(frame, area, &places, at, colours),
+        (Seen::Levels(_), Picture::Columns) => columns(frame, area, &places, colours),
         (Seen::Figures { .. }, _) => lines(frame, area, &places, at, colours),
         (Seen::Nothing, _) => {}
     }

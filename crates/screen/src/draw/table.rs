@@ -1,19 +1,20 @@
 //! Tables: all reported cells, and a matrix whose cells are measured.
 
-use super::colours::Colours;
+use super::Colours;
+use crate::choice::Machine;
 use crate::feed::{Feed, Place, Seen};
-use crate::machine::Machine;
 use crate::matrix::{Known, Matrix};
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
 use ratatui_core::terminal::Frame;
+use std::collections::VecDeque;
 
 /// Columns of letters: a row's name, a cell, and its small picture.
 const NAME: u16 = 18;
 const CELL: u16 = 19;
 const PICTURE: usize = 8;
 
-/// Every place, a line each: rank, figure, small picture.
+/// Every place on a line: value, small picture, rank, name.
 pub fn places(frame: &mut Frame, area: Rect, feed: &Feed, at: usize, colours: Colours) {
     let places: Vec<&Place> = feed.places().collect();
     let room = usize::from(area.height);
@@ -37,7 +38,7 @@ pub fn cell_at(matrix: &Matrix, area: Rect, column: u16, line: u16) -> Option<(u
     (row < matrix.rows.len() && column < matrix.columns.len() && line < area.bottom()).then_some((row, column))
 }
 
-/// The first row and column that are seen: what is chosen is among them.
+/// The first visible row and column, so that the chosen cell is visible.
 fn shown_from(matrix: &Matrix, area: Rect) -> (usize, usize) {
     let rows = usize::from(area.height.saturating_sub(1)).max(1);
     let columns = usize::from(area.width.saturating_sub(NAME) / CELL).max(1);
@@ -86,12 +87,12 @@ fn short(words: &str) -> String {
 }
 
 /// A small picture: the shape of a histogram, the last levels or figures.
-pub fn small(seen: &Seen) -> String {
+fn small(seen: &Seen) -> String {
     let scaled = |values: Vec<f64>| {
         let most = values.iter().copied().fold(0.0, f64::max);
         terminal::levels(values.into_iter().map(|value| Some(if most > 0.0 { value / most } else { 0.0 })))
     };
-    let last = |points: &std::collections::VecDeque<(f64, f64)>| -> Vec<f64> {
+    let last = |points: &VecDeque<(f64, f64)>| -> Vec<f64> {
         points.iter().skip(points.len().saturating_sub(PICTURE)).map(|(_, value)| *value).collect()
     };
     let drawn = match seen {

@@ -1,14 +1,22 @@
-//! Figures for people: three significant digits and a unit that fits.
+//! Values as text: numbers with three significant digits and a unit that fits, counts, and moments in UTC, since
+//! records travel between time zones.
+
+use jiff::Timestamp;
 
 /// A time in nanoseconds: `8.9 ns`, `6.10 µs`, `4.03 ms`.
 pub fn nanoseconds(ns: f64) -> String {
-    let (value, unit) = match ns.abs() {
+    let (value, unit) = scaled(ns);
+    format!("{} {unit}", three_digits(value))
+}
+
+/// A time in nanoseconds, in the unit that leaves at most three digits before the point.
+pub fn scaled(ns: f64) -> (f64, &'static str) {
+    match ns.abs() {
         below if below < 999.5 => (ns, "ns"),
         below if below < 999.5e3 => (ns / 1e3, "µs"),
         below if below < 999.5e6 => (ns / 1e6, "ms"),
         _ => (ns / 1e9, "s"),
-    };
-    format!("{} {unit}", three_digits(value))
+    }
 }
 
 /// A share of 0 to 1 in per cent.
@@ -75,6 +83,15 @@ fn three_digits(value: f64) -> String {
     }
 }
 
+/// A moment, in seconds since 1970, as `2026-11-21 10:09`.
+pub fn moment(unix_s: u64) -> String {
+    match i64::try_from(unix_s).ok().and_then(|second| Timestamp::from_second(second).ok()) {
+        Some(moment) => moment.strftime("%Y-%m-%d %H:%M").to_string(),
+        // A record of another machine may have any number.
+        None => format!("{unix_s} s after 1970"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,5 +121,12 @@ mod tests {
     fn counts_are_grouped() {
         assert_eq!(count(7), "7");
         assert_eq!(count(1_234_567), "1,234,567");
+    }
+
+    #[test]
+    fn a_moment_is_written_in_utc() {
+        assert_eq!(moment(0), "1970-01-01 00:00");
+        assert_eq!(moment(1_582_934_400 + 61), "2020-02-29 00:01");
+        assert_eq!(moment(u64::MAX), "18446744073709551615 s after 1970");
     }
 }

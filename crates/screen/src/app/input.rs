@@ -1,10 +1,12 @@
-//! Keys: what each does, and the table of them that `?` shows.
+//! Keys, clicks and the mouse wheel: the effect of each, and the table of keys that `?` shows.
 
 use super::{App, View};
-use crate::editor::Editor;
-use terminal::full_screen::{self, Key};
+use crate::command_line::Editor;
+use crate::draw::{self, table};
+use crate::menu::{Action, Menu};
+use terminal::full_screen::{self, Event, Key};
 
-/// As they are shown.
+/// The keys as they are shown.
 pub const KEYS: [(&str, &str); 15] = [
     ("← →", "select another menu; in a table, another column"),
     ("↑ ↓", "select another line; PgUp, PgDn: page; Home, End: first, last"),
@@ -24,8 +26,17 @@ pub const KEYS: [(&str, &str); 15] = [
 ];
 
 impl App {
-    /// A key was pressed.
-    pub fn key(&mut self, key: Key) {
+    /// Handles a key, a click or the wheel.
+    pub fn event(&mut self, event: Event) {
+        match event {
+            Event::Key(key) => self.key(key),
+            Event::WheelUp => self.wheel(-3),
+            Event::WheelDown => self.wheel(3),
+            Event::Click(column, line) => self.click(column, line),
+        }
+    }
+
+    fn key(&mut self, key: Key) {
         if key != Key::Char('q') {
             self.quits = 0;
         }
@@ -54,7 +65,7 @@ impl App {
         }
     }
 
-    /// Those that mean the same everywhere; whether it was one.
+    /// Handles a key that means the same everywhere; returns whether it was one.
     fn key_of_all(&mut self, key: Key) -> bool {
         match key {
             Key::Char('?') => self.shows_keys = true,
@@ -65,7 +76,7 @@ impl App {
             Key::Char('e') => {
                 let line = self.command_line().unwrap_or_else(|| "contend ".to_owned());
                 self.open.clear();
-                self.editor = Some(Editor::of(&line));
+                self.editor = Some(Editor::new(&line));
             }
             Key::Char('c') => self.copy(),
             Key::Char('l') if self.run.is_some() => {
@@ -102,7 +113,7 @@ impl App {
             Key::PageDown => self.move_by(page as isize),
             Key::Home => self.move_by(isize::MIN),
             Key::End => self.move_by(isize::MAX),
-            Key::Enter => self.take_chosen(),
+            Key::Enter => self.select_chosen(),
             Key::Char(' ') => self.mark_chosen(),
             _ => {}
         }
@@ -122,26 +133,26 @@ impl App {
         }
     }
 
-    /// Takes the chosen item; a grey one shows its reason instead.
-    pub(super) fn take_chosen(&mut self) {
+    /// Selects the chosen item; a grey one shows its reason instead.
+    fn select_chosen(&mut self) {
         let Some(item) = self.chosen().cloned() else { return };
         match item.refusal {
             Some(why) => self.message = why,
-            None => self.take(item.action),
+            None => self.act(item.action),
         }
     }
 
     fn mark_chosen(&mut self) {
         let record = self.chosen().and_then(|item| match &item.action {
-            crate::action::Action::Open(crate::menu::which::Menu::Record(id)) => Some(id.clone()),
+            Action::Open(Menu::Record(id)) => Some(id.clone()),
             _ => None,
         });
         match record {
             Some(id) => {
-                self.records.turn(&id);
+                self.records.toggle(&id);
                 self.rebuild();
             }
-            None if self.chosen().is_some_and(|item| item.mark.is_some()) => self.take_chosen(),
+            None if self.chosen().is_some_and(|item| item.mark.is_some()) => self.select_chosen(),
             None => {}
         }
     }
@@ -172,7 +183,7 @@ impl App {
     }
 
     /// Shows another of the reported cells.
-    pub(super) fn look_at(&mut self, by: isize) {
+    fn look_at(&mut self, by: isize) {
         let all = self.run.as_ref().map_or(0, |run| run.feed.places().count());
         self.at = self.at.saturating_add_signed(by).min(all.saturating_sub(1));
     }
@@ -185,9 +196,51 @@ impl App {
             Key::Right => *column = (*column + 1).min(matrix.columns.len().saturating_sub(1)),
             Key::Up => *row = row.saturating_sub(1),
             Key::Down => *row = (*row + 1).min(matrix.rows.len().saturating_sub(1)),
-            Key::Char(' ') => matrix.turn(),
+            Key::Char(' ') => matrix.toggle(),
             _ => return self.measure_matrix(),
         }
         self.message.clear();
+    }
+
+    fn wheel(&mut self, by: isize) {
+        let key = if by < 0 { Key::Up } else { Key::Down };
+        if matches!(self.view, View::Text(_)) && self.open.is_empty() {
+            (0..by.abs()).for_each(|_| self.key(key));
+        } else if !self.open.is_empty() || !matches!(self.view, View::Welcome) {
+            self.key(key);
+        }
+    }
+
+    fn click(&mut self, column: u16, line: u16) {
+        (self.shows_keys, self.quits) = (false, 0);
+        if self.editor.is_some() || !draw::is_large_enough(self.area) {
+            return;
+        }
+        if line == 0 {
+            if let Some(title) = draw::title_at(&self.row(), column) {
+                self.title = title;
+                self.open_title();
+            }
+            return;
+        }
+        match draw::item_at(self, column, line) {
+            Some((depth, item)) => {
+                self.open.truncate(depth + 1);
+                self.open[depth].at = item;
+                self.select_chosen();
+            }
+            None if !self.open.is_empty() => self.open.clear(),
+            None => self.click_in_view(column, line),
+        }
+    }
+
+    fn click_in_view(&mut self, column: u16, line: u16) {
+        let area = draw::middle(self.area);
+        if let (View::Matrix, Some(matrix)) = (&self.view, &mut self.matrix)
+            && let Some(cell) = table::cell_at(matrix, area, column, line)
+        {
+            // The second click on a cell marks it.
+            if matrix.at == cell { matrix.toggle() } else { matrix.at = cell }
+        }
     }
 }

@@ -1,0 +1,197 @@
+//! One record: how it was measured, and its sections, with what changes a figure at that figure.
+//! The last chapter has the methods: how each figure was made.
+
+use super::figure::{Level, figure, heading, table};
+use super::findings::figure_warnings;
+use super::{Names, PlacedRecord, PlacedSection};
+use crate::hues::Hues;
+use instruments::cpus::CpuSet;
+use instruments::environment::ProbedPairs;
+use maud::{Markup, PreEscaped, html};
+use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use record::{Figure, Picture, Section, Source, Table, distinct, flattened};
+use serde_json::{Map, Value};
+use terminal::{counted, moment};
+
+/// A chapter of the page.
+pub fn record(record: &PlacedRecord<'_>, method: Method<'_>, hues: &Hues, names: &mut Names) -> Markup {
+    let source = record.source;
+    html! {
+        section {
+            (heading(Level::Chapter, &record.id, &format!("{}: {}", source.name, source.experiment)))
+            (setting(source))
+            @for placed in &record.sections {
+                section {
+                    (heading(Level::Section, &placed.id, &placed.section.title))
+                    @if method(placed.section.experiment).is_some() {
+                        p { a href={ "#method-" (placed.section.experiment) } { "Method" } }
+                    }
+                    // Where nothing sums up, they stand in the first chapter already.
+                    @if record.has_summary() && !placed.is_summary() {
+                        (findings(placed.section))
+                    }
+                    (figures(record, placed, hues, names))
+                }
+            }
+        }
+    }
+}
+
+fn findings(section: &Section) -> Markup {
+    html! {
+        @if !section.findings.is_empty() {
+            details {
+                summary { (counted(section.findings.len(), "finding")) " of this experiment" }
+                ul.findings {
+                    @for finding in &section.findings {
+                        li { (finding.words) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn figures(record: &PlacedRecord<'_>, placed: &PlacedSection<'_>, hues: &Hues, names: &mut Names) -> Markup {
+    let (secondary, primary): (Vec<&Figure>, Vec<&Figure>) =
+        placed.section.figures.iter().partition(|figure| figure.secondary);
+    let has_pictures = secondary.iter().any(|figure| !matches!(figure.picture, Picture::None));
+    let kind = if has_pictures { "More charts" } else { "Tables" };
+    let mut all = |figures: Vec<&Figure>| {
+        html! {
+            @for one in figures {
+                (figure_warnings(record, one))
+                (figure(one, &names.take(&format!("{} {}", placed.id, one.title)), Level::Figure, hues))
+            }
+        }
+    };
+    html! {
+        (all(primary))
+        @if !secondary.is_empty() {
+            details {
+                summary { (kind) ": " (placed.section.title) }
+                (all(secondary))
+            }
+        }
+    }
+}
+
+/// The machine, the time and the command line.
+fn setting(source: &Source) -> Markup {
+    let began = source.environment.get("started_unix_s").and_then(Value::as_u64);
+    let when = began.map_or_else(|| "unknown time".into(), |began| format!("{} UTC", moment(began)));
+    let environment = flattened(&source.environment);
+    let command = environment.iter().find(|(name, _)| name == "command_line").map_or("", |(_, text)| text);
+    html! {
+        p {
+            (machine(&source.environment)) "; " (when)
+        }
+        p { code { "contend " (command) } }
+        details {
+            summary { "Full environment" }
+            (table(&Table {
+                caption: "Environment".into(),
+                header: vec!["property", "value"],
+                rows: environment.iter().map(|(name, text)| vec![name.clone(), text.clone()]).collect(),
+            }, &source.name))
+        }
+    }
+}
+
+/// The page, in Markdown, that says how an experiment measures, if there is one.
+pub type Method<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
+
+pub fn methods(sections: &[Vec<Section>], method: Method<'_>) -> Markup {
+    let sections: Vec<&Section> = sections.iter().flatten().collect();
+    html! {
+        section.methods {
+            (heading(Level::Chapter, "methods", "Methods"))
+            @for experiment in distinct(&sections, |section| section.experiment) {
+                @if let Some(markdown) = method(experiment) {
+                    article id={ "method-" (experiment) } { (html_of(markdown)) }
+                }
+            }
+        }
+    }
+}
+
+/// A method's page, in Markdown, as HTML.
+fn html_of(markdown: &str) -> Markup {
+    let options = Options::ENABLE_TABLES;
+    let events = Parser::new_ext(markdown, options).filter_map(|event| match event {
+        // Its links lead to other files, which a page alone does not have.
+        Event::Start(Tag::Link { .. }) | Event::End(TagEnd::Link) => None,
+        Event::Start(Tag::Heading { level, id, classes, attrs }) => {
+            Some(Event::Start(Tag::Heading { level: below(level), id, classes, attrs }))
+        }
+        Event::End(TagEnd::Heading(level)) => Some(Event::End(TagEnd::Heading(below(level)))),
+        // The page's own markup comes from Markdown alone.
+        Event::Html(text) | Event::InlineHtml(text) => Some(Event::Text(text)),
+        other => Some(other),
+    });
+    let mut page = String::new();
+    pulldown_cmark::html::push_html(&mut page, events);
+    PreEscaped(reachable(&page))
+}
+
+/// What may be wider than the page scrolls by itself, and can be scrolled by keys too; a heading that says nothing is
+/// none. What looks like these elements and is text was escaped.
+fn reachable(html: &str) -> String {
+    const CHANGES: [(&str, &str); 4] = [
+        ("<th></th>", "<td></td>"),
+        ("<table>", "<div class=\"table\" tabindex=\"0\"><table>"),
+        ("</table>", "</table></div>"),
+        ("<pre>", "<pre tabindex=\"0\">"),
+    ];
+    CHANGES.iter().fold(html.to_owned(), |html, (from, to)| html.replace(from, to))
+}
+
+/// Two levels down: the page has a title and chapters above.
+fn below(level: HeadingLevel) -> HeadingLevel {
+    match level {
+        HeadingLevel::H1 => HeadingLevel::H3,
+        HeadingLevel::H2 => HeadingLevel::H4,
+        _ => HeadingLevel::H5,
+    }
+}
+
+/// A machine on one line: its processor, number of allowed CPUs, hypervisor and kernel, as far as they are known.
+pub fn machine(environment: &Map<String, Value>) -> String {
+    let of = |group: &str, name: &str| environment.get(group).and_then(|group| group.get(name));
+    let text = |group: &str, name: &str| of(group, name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let cpus = text("cpu", "allowed").and_then(|list| list.parse::<CpuSet>().ok());
+    let cpus = cpus.map(|cpus| counted(cpus.iter().count(), "CPU"));
+    let probed = of("cpu", "probed").and_then(|probed| serde_json::from_value::<ProbedPairs>(probed.clone()).ok());
+    let parts = [
+        text("cpu", "model").map(str::to_owned),
+        cpus,
+        text("host", "hypervisor").map(str::to_owned),
+        text("kernel", "release").map(|release| format!("Linux {release}")),
+        probed.map(|probed| probed.words()),
+    ];
+    let known: Vec<String> = parts.into_iter().flatten().collect();
+    if known.is_empty() { "unknown machine".to_owned() } else { known.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn said(environment: &Value) -> String {
+        machine(environment.as_object().unwrap())
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_said() {
+        let whole = json!({
+            "cpu": {"model": "Some CPU", "allowed": "0-3"}, "host": {"hypervisor": "KVM"}, "kernel": {"release": "6.18"},
+        });
+        assert_eq!(said(&whole), "Some CPU, 4 CPUs, KVM, Linux 6.18");
+        assert_eq!(said(&json!({"cpu": {"model": "Some CPU", "allowed": 7}})), "Some CPU");
+        let pair = json!({"probed_unix_s": 1, "pairs": [{"cpus": [0, 1], "share_a_core": false}]});
+        let probed = json!({"cpu": {"model": "Some CPU", "probed": pair}});
+        assert_eq!(said(&probed), "Some CPU, CPUs 0 and 1 do not share a core (probed)");
+        assert_eq!(said(&json!({"cpu": "x"})), "unknown machine");
+    }
+}

@@ -1,0 +1,323 @@
+//! Menus: a row of titles, and below each a column of lines.
+//!
+//! A menu is data. [`ROW`] lists the titles from left to right, each with the function that makes its lines; two more
+//! menus open from a line. The lines are made when a menu opens and whenever something has changed, of what there is
+//! at that moment: the registries of experiments and locks, the tables of times and numbers of threads, the CPUs of
+//! this machine, the archive. An experiment or a lock that is added to its registry is therefore in the menus.
+//!
+//! A line ([`Item`]) has a name, a description, and an [`Action`] for when it is selected. To add a line, add an
+//! `Item` to its function; to add a menu, add a variant of [`Menu`] and a line of [`ROW`].
+
+use crate::choice::{Choice, Machine, THREADS, TIMES, Time};
+use crate::command_line;
+use crate::matrix::Kind;
+use crate::records::Records;
+use experiments::ALL;
+use harness::Entry;
+use terminal::{counted, moment};
+
+/// A menu.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Menu {
+    Measure,
+    Matrix,
+    Locks,
+    Threads,
+    Cpus,
+    Time,
+    Archive,
+    Run,
+    Help,
+    /// The example calls of the experiment with this name, as its help has them.
+    Examples(&'static str),
+    /// The commands for the record with this ID.
+    Record(String),
+}
+
+/// Makes the lines of a menu.
+type Lines = fn(&MenuContext<'_>) -> Vec<Item>;
+
+/// The titles of the row, from left to right.
+static ROW: [(Menu, &str, Lines); 9] = [
+    (Menu::Measure, "Measure", measure),
+    (Menu::Matrix, "Matrix", matrix),
+    (Menu::Locks, "Locks", locks),
+    (Menu::Threads, "Threads", threads),
+    (Menu::Cpus, "CPUs", cpus),
+    (Menu::Time, "Time", time),
+    (Menu::Archive, "Archive", archive),
+    (Menu::Run, "Run", run),
+    (Menu::Help, "Help", help),
+];
+
+impl Menu {
+    /// The menus of the row. `Run` is one of them only once a command has been started.
+    pub fn row(has_run: bool) -> Vec<Self> {
+        ROW.iter().map(|(menu, ..)| menu.clone()).filter(|menu| has_run || *menu != Self::Run).collect()
+    }
+
+    pub fn title(&self) -> &str {
+        match self {
+            Self::Examples(name) => name,
+            Self::Record(id) => id,
+            menu => ROW.iter().find(|(other, ..)| other == menu).map_or("", |(_, title, _)| title),
+        }
+    }
+
+    /// The lines, of what there is now.
+    pub fn items(&self, context: &MenuContext<'_>) -> Vec<Item> {
+        match self {
+            Self::Examples(name) => examples(name),
+            Self::Record(id) => record(id, context),
+            menu => ROW.iter().find(|(other, ..)| other == menu).map_or_else(Vec::new, |(.., lines)| lines(context)),
+        }
+    }
+}
+
+/// The state of the application that lines are made of.
+pub struct MenuContext<'a> {
+    pub machine: &'a Machine,
+    pub choice: &'a Choice,
+    pub records: &'a Records,
+    /// Whether a command is running.
+    pub is_running: bool,
+}
+
+/// A line of a menu.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    pub name: String,
+    /// One line that describes it.
+    pub about: String,
+    /// Whether it is marked; `None` for a line that cannot be.
+    pub mark: Option<bool>,
+    /// Why it cannot be selected: the line is grey.
+    pub refusal: Option<String>,
+    pub action: Action,
+}
+
+/// The effect of selecting a line.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    Nothing,
+    /// Runs this command line.
+    Start(Vec<String>),
+    /// Lets the user edit this command line before it runs.
+    Edit(Vec<String>),
+    /// Writes a record's HTML report with this command line, and opens it.
+    Page(Vec<String>),
+    /// Opens another menu beside this one.
+    Open(Menu),
+    ToggleLock(&'static str),
+    ToggleThreads(u16),
+    ToggleCpu(usize),
+    SetTime(Time),
+    /// Marks a record for a comparison, or removes the mark.
+    ToggleRecord(String),
+    Matrix(Kind),
+    /// Shows the chart of the last measurement.
+    ShowLive,
+    /// Shows the printed text of the last command.
+    ShowText,
+    Stop,
+    Keys,
+    Quit,
+}
+
+impl Action {
+    /// The equivalent command line, if there is one.
+    pub fn command(&self) -> Option<&[String]> {
+        match self {
+            Self::Start(words) | Self::Edit(words) | Self::Page(words) => Some(words),
+            _ => None,
+        }
+    }
+
+    /// Whether the menus stay open: the action only marks a line or opens a further menu.
+    pub fn keeps_menus(&self) -> bool {
+        use Action::{Nothing, Open, SetTime, ToggleCpu, ToggleLock, ToggleRecord, ToggleThreads};
+        matches!(
+            self,
+            Nothing | Open(_) | SetTime(_) | ToggleCpu(_) | ToggleLock(_) | ToggleRecord(_) | ToggleThreads(_)
+        )
+    }
+}
+
+impl Item {
+    fn new(name: impl Into<String>, about: impl Into<String>, action: Action) -> Self {
+        Self { name: name.into(), about: about.into(), mark: None, refusal: None, action }
+    }
+
+    /// A line that can be marked.
+    fn marked(self, mark: bool) -> Self {
+        Self { mark: Some(mark), ..self }
+    }
+
+    /// A line that is grey if there is a reason.
+    fn refused(self, refusal: Option<String>) -> Self {
+        Self { refusal, ..self }
+    }
+
+    /// A grey line that only shows a reason.
+    fn unavailable(name: &str, why: &str) -> Self {
+        Self::new(name, "", Action::Nothing).refused(Some(why.to_owned()))
+    }
+}
+
+impl MenuContext<'_> {
+    /// A command line with the archive that was chosen.
+    fn command(&self, words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).chain(self.choice.archived()).collect()
+    }
+
+    /// Two measurements at once would distort each other.
+    fn busy(&self) -> Option<String> {
+        self.is_running.then(|| "another command is running and would distort the results; stop it first".to_owned())
+    }
+
+    fn endless(&self, is_possible: bool) -> Option<String> {
+        (self.choice.time == Time::UntilStopped && !is_possible)
+            .then(|| "this experiment cannot run until stopped; choose another time in the menu Time".to_owned())
+    }
+}
+
+/// The survey, each experiment of the registry, and the examples of each.
+fn measure(context: &MenuContext<'_>) -> Vec<Item> {
+    let about = "Run every experiment briefly; print findings as sentences";
+    let survey = Item::new("survey", about, Action::Start(context.choice.survey()))
+        .refused(context.endless(false).or_else(|| context.busy()));
+    let experiment = |entry: &Entry| {
+        let about = entry.command().get_about().map(ToString::to_string).unwrap_or_default();
+        let needs = entry.needs.map(|needs| format!("needs {needs}; edit an example from the menu `{} …`", entry.name));
+        let refusal = needs.or_else(|| context.endless(entry.takes("until_signal"))).or_else(|| context.busy());
+        Item::new(entry.name, about, Action::Start(context.choice.command(entry))).refused(refusal)
+    };
+    let examples = |entry: &Entry| {
+        let about = format!("Choose an example of `contend {}` and edit it", entry.name);
+        Item::new(format!("{} …", entry.name), about, Action::Open(Menu::Examples(entry.name)))
+    };
+    [survey].into_iter().chain(ALL.iter().map(experiment)).chain(ALL.iter().map(examples)).collect()
+}
+
+fn examples(name: &str) -> Vec<Item> {
+    let Some(entry) = experiments::named(name) else { return Vec::new() };
+    let call = |(line, about): &(&str, &str)| {
+        Item::new(*line, *about, Action::Edit(command_line::words(line).unwrap_or_default()))
+    };
+    entry.examples.iter().map(call).collect()
+}
+
+/// The tables whose cells are measured.
+fn matrix(_: &MenuContext<'_>) -> Vec<Item> {
+    Kind::ALL.into_iter().map(|kind| Item::new(kind.title(), kind.about(), Action::Matrix(kind))).collect()
+}
+
+fn locks(context: &MenuContext<'_>) -> Vec<Item> {
+    let item = |entry: &'static locks::Entry| {
+        let limit = if entry.between_processes { "" } else { " (threads only)" };
+        Item::new(entry.name, format!("{}{limit}", entry.about), Action::ToggleLock(entry.name))
+            .marked(context.choice.locks.contains(&entry.name))
+    };
+    locks::ENTRIES.iter().map(item).collect()
+}
+
+fn threads(context: &MenuContext<'_>) -> Vec<Item> {
+    let cpus = context.choice.cpus.len();
+    let item = |number: u16| {
+        let about = match usize::from(number) {
+            1 => "The lock is uncontended".to_owned(),
+            few if few <= cpus => "Every thread has its own CPU".to_owned(),
+            _ => format!("More threads than the {} measured: some wait for a CPU", counted(cpus, "CPU")),
+        };
+        let is_marked = context.choice.threads.contains(&number);
+        Item::new(number.to_string(), about, Action::ToggleThreads(number)).marked(is_marked)
+    };
+    THREADS.into_iter().map(item).collect()
+}
+
+fn cpus(context: &MenuContext<'_>) -> Vec<Item> {
+    let item = |cpu: usize| {
+        Item::new(format!("CPU {cpu}"), "Measured", Action::ToggleCpu(cpu))
+            .marked(context.choice.cpus.contains(cpu))
+            .refused(context.machine.refusal(cpu))
+    };
+    context.machine.online.iter().map(item).collect()
+}
+
+fn time(context: &MenuContext<'_>) -> Vec<Item> {
+    let item = |time: Time| {
+        Item::new(time.words(), "Time budget of the whole run", Action::SetTime(time))
+            .marked(context.choice.time == time)
+    };
+    TIMES.into_iter().map(item).collect()
+}
+
+/// The archive's records, the newest first, below the commands for several of them.
+fn archive(context: &MenuContext<'_>) -> Vec<Item> {
+    let records = match context.records.found() {
+        Ok(records) => records,
+        Err(why) => return vec![Item::unavailable("(no records)", why)],
+    };
+    let marked = context.records.marked();
+    let number = if marked.len() == 1 { "1 is".to_owned() } else { format!("{} are", marked.len()) };
+    let refusal = (marked.len() != 2).then(|| format!("mark two records with the space bar; {number} marked"));
+    let compare: Vec<&str> = std::iter::once("compare").chain(marked.iter().map(String::as_str)).collect();
+    let about = "Test whether the second record differs from the first";
+    let compare = Item::new("compare marked", about, Action::Start(context.command(&compare))).refused(refusal);
+    let list = Item::new("list", "List all records", Action::Start(context.command(&["history", "list"])));
+    let about = "Draw the latency ladder of the last survey";
+    let ladder = Item::new("ladder", about, Action::Start(context.command(&["ladder"])));
+    let record = |entry: &archive::Entry| {
+        let (id, summary) = (entry.short_id(), &entry.summary);
+        let name = format!("{id}  {}  {}", moment(summary.started_unix_s), summary.experiment);
+        let command = command_line::shown(&summary.command_line);
+        Item::new(name, command, Action::Open(Menu::Record(id.to_owned()))).marked(context.records.is_marked(id))
+    };
+    [compare, list, ladder].into_iter().chain(records.iter().map(record)).collect()
+}
+
+/// The commands for one record.
+fn record(id: &str, context: &MenuContext<'_>) -> Vec<Item> {
+    let command = |name, about, words: &[&str]| Item::new(name, about, Action::Start(context.command(words)));
+    let page = match context.records.page_of(id) {
+        Some(path) => {
+            let words = context.command(&["report", id, "--output", &path.display().to_string()]);
+            Item::new("page", "Open the HTML report in a browser", Action::Page(words))
+        }
+        None => Item::unavailable("page", "there is no archive to write the report next to"),
+    };
+    let before = context.records.before(id);
+    let refusal = before.is_none().then(|| "the archive has no older record of this experiment".to_owned());
+    let about = "Compare with the previous record of the same experiment";
+    let compare = command("compare", about, &["compare", &before.unwrap_or_default(), id]).refused(refusal);
+    let about = "Mark it for comparison with another record";
+    let mark = Item::new("mark", about, Action::ToggleRecord(id.to_owned())).marked(context.records.is_marked(id));
+    vec![
+        command("show", "Show the record as it was printed", &["history", "show", id]),
+        page,
+        command("ladder", "Draw its costs on one axis", &["ladder", id]),
+        compare,
+        mark,
+    ]
+}
+
+/// The commands for the run that is running, or was the last one.
+fn run(context: &MenuContext<'_>) -> Vec<Item> {
+    let stop = Item::new("stop", "Stop the command and save its results", Action::Stop);
+    let live = Item::new("live chart", "Show the results while they are measured", Action::ShowLive);
+    let about = "Show the tables and charts of the record, and standard error";
+    let refusal = context.is_running.then(|| "the text is printed when the command ends".to_owned());
+    let text = Item::new("printed text", about, Action::ShowText).refused(refusal);
+    context.is_running.then_some(stop).into_iter().chain([live, text]).collect()
+}
+
+/// The keys, and the method of each experiment.
+fn help(_: &MenuContext<'_>) -> Vec<Item> {
+    let method = |entry: &Entry| {
+        let words = entry.name.split(' ').chain(["--explain"]).map(str::to_owned).collect();
+        Item::new(format!("method: {}", entry.name), "Print the method and its limits", Action::Start(words))
+    };
+    let keys = Item::new("keys", "List all keys", Action::Keys);
+    let quit = Item::new("quit", "Return to the shell", Action::Quit);
+    [keys].into_iter().chain(ALL.iter().map(method)).chain([quit]).collect()
+}
