@@ -13,7 +13,7 @@
 //! | see who else is on the core, and have a figure without them | [`neighbour`] |
 //! | share memory with forked processes | [`shared_memory`] |
 //! | time a lock or a function of your own | [`timing`] |
-//! | count values without losing one, and in memory that does not grow | [`tally`], [`bounded_tally`], [`log_buckets`] |
+//! | count values without loss, or in memory that does not grow | [`tally`], [`bounded_tally`], [`log_buckets`] |
 //! | say how sure a figure is, and when enough was measured | [`statistics`] |
 //! | find the clusters in latencies, and what recurs in time | [`spikes`], [`period`] |
 //! | know which program or library it was | [`sha256`] |

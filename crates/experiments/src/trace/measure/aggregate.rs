@@ -29,7 +29,7 @@ pub struct Times {
     pub ticks: u64,
     pub most: u64,
     pub count: u64,
-    /// Numbers of buckets, and only those that are not empty: where there are many thousand places, most have few waits.
+    /// Numbers of the buckets that are not empty: where there are many thousand places, most have few waits.
     buckets: Tally,
 }
 
