@@ -8,6 +8,7 @@ use std::path::Path;
 
 fn main() {
     println!("cargo::rerun-if-changed=src");
+    println!("cargo::rerun-if-changed=../../libs/instruments/src/log_buckets.rs");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=compile_preload.rs");
     println!("cargo::rustc-check-cfg=cfg(preload)");

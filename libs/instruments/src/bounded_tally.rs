@@ -1,5 +1,6 @@
 //! A tally of a night: it stays small however much is added.
 
+use crate::log_buckets::{index, middle};
 use crate::tally::Tally;
 use std::ops::Deref;
 
@@ -23,7 +24,8 @@ pub struct BoundedTally {
     is_coarse: bool,
 }
 
-const BITS: u32 = 11;
+/// Eleven significant bits, the first of which is always set.
+const BITS: u32 = 10;
 
 impl Default for BoundedTally {
     /// Exact for 131,072 different values.
@@ -73,9 +75,7 @@ impl Deref for BoundedTally {
 /// With the values rounded to the middle of what eleven bits leave open, but for these.
 fn coarsened(tally: &Tally, exact: [Option<u64>; 2]) -> Tally {
     tally.map_values(|value| {
-        let surplus = (u64::BITS - value.leading_zeros()).saturating_sub(BITS);
-        let half = if surplus > 0 { 1 << (surplus - 1) } else { 0 };
-        let middle = ((value >> surplus) << surplus) | half;
+        let middle = middle::<BITS>(index::<BITS>(value));
         // The middle can lie beyond the ends.
         let [low, high] = [exact[0].unwrap_or(0), exact[1].unwrap_or(u64::MAX)];
         if exact.contains(&Some(value)) { value } else { middle.clamp(low, high) }

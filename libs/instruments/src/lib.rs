@@ -13,7 +13,7 @@
 //! | see who else is on the core, and have a figure without them | [`neighbour`] |
 //! | share memory with forked processes | [`shared_memory`] |
 //! | time a lock or a function of your own | [`timing`] |
-//! | count values without losing one, and in memory that does not grow | [`tally`], [`bounded_tally`] |
+//! | count values without loss, or in memory that does not grow | [`tally`], [`bounded_tally`], [`log_buckets`] |
 //! | say how sure a figure is, and when enough was measured | [`statistics`] |
 //! | find the clusters in latencies, and what recurs in time | [`spikes`], [`period`] |
 //! | know which program or library it was | [`sha256`] |
@@ -29,6 +29,14 @@ pub mod environment;
 pub mod evidence;
 pub mod gaps;
 pub mod grind;
+/// ```
+/// use instruments::log_buckets::{bounds, index, middle};
+///
+/// // Eight buckets an octave: 100 ns lie in a bucket of 8 ns.
+/// let bucket = index::<3>(100);
+/// assert_eq!((bounds::<3>(bucket), middle::<3>(bucket)), ((96, 104), 100));
+/// ```
+pub mod log_buckets;
 pub mod neighbour;
 pub mod period;
 pub mod sha256;

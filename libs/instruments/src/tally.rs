@@ -75,6 +75,28 @@ impl Tally {
         Self { runs: Arc::new(runs), count }
     }
 
+    /// Adds a value that was seen `count` times. For many at once [`Self::add_values`] or [`Self::merge`] is faster.
+    ///
+    /// ```
+    /// use instruments::tally::Tally;
+    ///
+    /// let mut tally = Tally::new();
+    /// tally.add(7, 2);
+    /// tally.add(7, 1);
+    /// assert_eq!(tally.iter().collect::<Vec<_>>(), [(7, 3)]);
+    /// ```
+    pub fn add(&mut self, value: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let runs = Arc::make_mut(&mut self.runs);
+        match runs.binary_search_by_key(&value, |&(known, _)| known) {
+            Ok(place) => runs[place].1 = runs[place].1.saturating_add(count),
+            Err(place) => runs.insert(place, (value, count)),
+        }
+        self.count = self.count.saturating_add(count);
+    }
+
     /// Adds many values at once; made for millions of raw samples. Leaves `values` in another order.
     ///
     /// ```
@@ -121,19 +143,10 @@ impl Tally {
         if self.is_empty() {
             *self = other.clone();
         } else if other.distinct() * FEW < self.distinct() {
-            other.iter().for_each(|(value, count)| self.insert(value, count));
+            other.iter().for_each(|(value, count)| self.add(value, count));
         } else if !other.is_empty() {
             *self = Self::from_counts(self.iter().chain(other.iter()));
         }
-    }
-
-    fn insert(&mut self, value: u64, count: u64) {
-        let runs = Arc::make_mut(&mut self.runs);
-        match runs.binary_search_by_key(&value, |&(known, _)| known) {
-            Ok(place) => runs[place].1 = runs[place].1.saturating_add(count),
-            Err(place) => runs.insert(place, (value, count)),
-        }
-        self.count = self.count.saturating_add(count);
     }
 
     /// How many values were seen.

@@ -12,7 +12,7 @@ use blame::time::Ticks;
 use instruments::spikes;
 use instruments::statistics::Interval;
 use instruments::tally::Tally;
-use interpose::{BUCKETS, Buckets, Region, bounds, bucket};
+use interpose::{Buckets, Region, bounds, bucket};
 use record::Bin;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
@@ -36,9 +36,8 @@ pub struct Times {
     pub ticks: u64,
     pub most: u64,
     pub count: u64,
-    /// Numbers of buckets that are not empty, with their counts, in order: where there are many thousand places, most
-    /// have few waits.
-    buckets: Vec<(u16, u64)>,
+    /// Numbers of the buckets that are not empty: where there are many thousand places, most have few waits.
+    buckets: Tally,
 }
 
 impl Sum {
@@ -91,19 +90,7 @@ impl Times {
         self.ticks += ticks;
         self.most = self.most.max(ticks);
         self.count += 1;
-        self.put(bucket(ticks), 1);
-    }
-
-    fn put(&mut self, bucket: usize, count: u64) {
-        let number = bucket.min(BUCKETS - 1) as u16;
-        match self.buckets.binary_search_by_key(&number, |(known, _)| *known) {
-            Ok(place) => add(&mut self.buckets[place].1, count),
-            Err(place) => self.buckets.insert(place, (number, count)),
-        }
-    }
-
-    fn filled(&self) -> impl Iterator<Item = (usize, u64)> {
-        self.buckets.iter().map(|(number, count)| (usize::from(*number), *count))
+        self.buckets.add(bucket(ticks) as u64, 1);
     }
 
     /// Those of others as well.
@@ -111,7 +98,7 @@ impl Times {
         self.ticks += other.ticks;
         self.most = self.most.max(other.most);
         self.count += other.count;
-        other.filled().for_each(|(bucket, count)| self.put(bucket, count));
+        self.buckets.merge(&other.buckets);
     }
 
     /// Adds times, each of which counts as `weight` times in the buckets.
@@ -119,21 +106,15 @@ impl Times {
         add(&mut self.ticks, times.ticks.load(Relaxed));
         self.most = self.most.max(times.most.load(Relaxed));
         for (bucket, count) in times.in_buckets(buckets) {
-            self.put(bucket, (count as f64 * weight).round() as u64);
+            self.buckets.add(bucket as u64, (count as f64 * weight).round() as u64);
             add(&mut self.count, count);
         }
     }
 
     /// The value that this share of all is not above, in ns: the middle of its bucket.
     pub fn quantile_ns(&self, share: f64, time: &impl Ticks) -> Option<f64> {
-        let all = self.filled().fold(0_u64, |sum, (_, count)| sum.saturating_add(count));
-        let rank = (share * all as f64).ceil().max(1.0) as u64;
-        let mut below = 0;
-        let (bucket, _) = self.filled().find(|(_, count)| {
-            add(&mut below, *count);
-            below >= rank
-        })?;
-        let (from, to) = bounds(bucket);
+        let rank = (share * self.buckets.count() as f64).ceil().max(1.0) as u64;
+        let (from, to) = bounds(self.buckets.at_rank(rank)? as usize);
         let middle = (from + to - 1) as f64 / 2.0;
         Some(time.span_ns(middle.min(self.most as f64).round() as u64))
     }
@@ -145,15 +126,15 @@ impl Times {
     /// The clusters of the times, lettered. A bucket's times are taken as spread evenly in it.
     pub fn spikes(&self, time: &impl Ticks) -> Vec<TimeSpike> {
         const PLACES: u64 = 16;
-        let spread = |(bucket, count): (usize, u64)| {
-            let (from, to) = bounds(bucket);
+        let spread = |(bucket, count): (u64, u64)| {
+            let (from, to) = bounds(bucket as usize);
             let (from, to) = (time.span_ns(from), time.span_ns(to));
             let places = PLACES.min(count);
             let at = move |place: u64| (from + (to - from) * (place as f64 + 0.5) / places as f64).round() as u64;
             let (each, more) = (count / places, count % places);
             (0..places).map(move |place| (at(place), each + u64::from(place < more)))
         };
-        let found = spikes::find(&Tally::from_counts(self.filled().flat_map(spread)), time.span_ns(1));
+        let found = spikes::find(&Tally::from_counts(self.buckets.iter().flat_map(spread)), time.span_ns(1));
         let row = |spike: spikes::Spike| TimeSpike {
             label: spike.label,
             share: spike.share,
@@ -168,11 +149,11 @@ impl Times {
     }
 
     pub fn bins(&self, time: &impl Ticks) -> Vec<Bin> {
-        let bin = |(bucket, count): (usize, u64)| {
-            let (from, to) = bounds(bucket);
+        let bin = |(bucket, count): (u64, u64)| {
+            let (from, to) = bounds(bucket as usize);
             Bin { from_ns: time.span_ns(from), to_ns: time.span_ns(to), count }
         };
-        self.filled().map(bin).collect()
+        self.buckets.iter().map(bin).collect()
     }
 }
 
