@@ -68,12 +68,17 @@ pub trait Experiment: Sized + 'static {
     fn run(flags: &Self::Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Self::Parameters, Self::Row>>;
 }
 
+/// A record on a terminal.
+type Show<E> = fn(&RecordRef<'_, <E as Experiment>::Parameters, <E as Experiment>::Row>, &Page) -> String;
+/// What is made of rows that come with their places among all results.
+type OfPlaced<E, T> = fn(&[(usize, &<E as Experiment>::Row)]) -> Vec<T>;
+
 /// The views of an experiment's rows, perhaps those of an old record. Each is a function that reads and never measures.
 pub struct Views<E: Experiment> {
     /// The record on a terminal: tables and pictures that fit the page.
-    pub show: fn(&RecordRef<'_, E::Parameters, E::Row>, &Page) -> String,
+    pub show: Show<E>,
     /// The same where the record is one part of many: shorter, perhaps.
-    pub show_part: fn(&RecordRef<'_, E::Parameters, E::Row>, &Page) -> String,
+    pub show_part: Show<E>,
     /// Forms of the record that only this experiment has.
     pub layouts: &'static [Layout<E>],
     /// The rows on a page: findings, pictures, tables.
@@ -83,19 +88,16 @@ pub struct Views<E: Experiment> {
     /// Who is best: the rows in order, for each figure that decides; the one that people look at first comes first.
     pub ranking: fn(&[E::Row]) -> Vec<Rank>,
     /// What a person would say of the rows of a survey, which come with their places among all its results.
-    pub findings: fn(&[(usize, &E::Row)]) -> Vec<Finding>,
+    pub findings: OfPlaced<E, Finding>,
     /// Times of single operations that a person would put in order, with those of other experiments: the ladder.
     pub costs: fn(&[E::Row]) -> Vec<Cost>,
     /// The figures of the old documents, each with that of a row.
-    pub then_and_now: fn(&[(usize, &E::Row)]) -> Vec<ThenAndNow>,
+    pub then_and_now: OfPlaced<E, ThenAndNow>,
 }
 
 impl<E: Experiment> Views<E> {
     /// Those that every experiment has; the others have nothing to say.
-    pub const fn of(
-        show: fn(&RecordRef<'_, E::Parameters, E::Row>, &Page) -> String,
-        section: fn(&[E::Row]) -> Section,
-    ) -> Self {
+    pub const fn of(show: Show<E>, section: fn(&[E::Row]) -> Section) -> Self {
         Self {
             show,
             show_part: show,

@@ -8,7 +8,7 @@ use terminal::{self, Page, Point, Scatter, megahertz, nanoseconds, percent, ppm}
 
 /// All of it.
 pub fn show(record: &ClockRecord<'_>, page: &Page) -> String {
-    let text = sections(&record.results, page);
+    let text = sections(record.results, page);
     // An interrupted search does not show that a period is absent.
     if record.environment.interrupted {
         text.replace(RESOLVED, " resolved before the interruption among ")

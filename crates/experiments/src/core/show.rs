@@ -10,7 +10,7 @@ use terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
 pub fn show(record: &CoreRecord<'_>, page: &Page) -> String {
     let cpus: Vec<String> = record.results.iter().map(|row| of_cpu(row, page)).collect();
     let probe = format!("One probe takes {:.1} µs.\n", record.parameters.probe_us);
-    cpus.join("\n") + "\n" + &pairs(&record.results) + &probe
+    cpus.join("\n") + "\n" + &pairs(record.results) + &probe
 }
 
 fn of_cpu(row: &Row, page: &Page) -> String {

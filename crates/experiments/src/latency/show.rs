@@ -16,12 +16,12 @@ const MOST_DRAWN: usize = 4;
 
 /// The ranking; then every configuration, if they are few or were requested.
 pub fn show(record: &LatencyRecord<'_>, page: &Page) -> String {
-    let cells = cells(&record.results);
+    let cells = cells(record.results);
     let ranking = rankings(record, page);
     let asked = &record.parameters;
     let many = asked.locks.len() * asked.threads.len() * asked.competitors.len() > MOST_DRAWN;
     if many && !asked.histogram {
-        return ranking + HINT + "\n" + &recording(&record.results) + &apart(&cells);
+        return ranking + HINT + "\n" + &recording(record.results) + &apart(&cells);
     }
     let shown: Vec<String> = cells.iter().map(|cell| of_cell(cell, page, |_| true)).collect();
     ranking
@@ -31,7 +31,7 @@ pub fn show(record: &LatencyRecord<'_>, page: &Page) -> String {
         + &overview(&cells)
         + COLUMNS
         + &neighbours(&cells)
-        + &recording(&record.results)
+        + &recording(record.results)
         + &apart(&cells)
 }
 
@@ -243,11 +243,11 @@ fn control(row: &Row) -> Option<String> {
 /// A table for each number of threads and competitors, by the figure that decides.
 fn rankings(record: &LatencyRecord<'_>, page: &Page) -> String {
     // A stored ranking may be of an older revision; the rows say the same as when they were measured.
-    let ranks = ranking(&record.results);
+    let ranks = ranking(record.results);
     // A single lock has no competitor.
     let decides = |ranks: &&[Rank]| ranks.len() > 1 && [PAIR, WAIT].contains(&ranks[0].figure.as_str());
     let deciding: Vec<&[Rank]> = contests(&ranks).filter(decides).collect();
-    let tables: Vec<String> = deciding.iter().map(|ranks| of_contest(ranks, &record.results, page)).collect();
+    let tables: Vec<String> = deciding.iter().map(|ranks| of_contest(ranks, record.results, page)).collect();
     if tables.is_empty() { String::new() } else { tables.join("\n") + &ranking_legend(record, &deciding.concat()) }
 }
 

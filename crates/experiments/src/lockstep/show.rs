@@ -17,7 +17,7 @@ pub fn show(record: &RecordRef<'_, Parameters, Row>, page: &Page) -> String {
         }
     }
     let parts = [
-        heading(&record.parameters, page),
+        heading(record.parameters, page),
         steps_table(&steps, page),
         nodes_table(&nodes, page),
         ranks_table(&ranks, page),

@@ -13,14 +13,14 @@ pub fn show(record: &SwapRecord<'_>, page: &Page) -> String {
     if !record.parameters.swap_only.is_empty() {
         text.push_str(&format!("substituted only: {}\n", record.parameters.swap_only.join(", ")));
     }
-    for metric in distinct(&record.results, |row| row.metric.clone()) {
+    for metric in distinct(record.results, |row| row.metric.clone()) {
         let rows = record.results.iter().filter(|row| row.metric == metric);
         text.push_str(&format!("\n{metric}\n"));
         text.push_str(&terminal::table(&HEADER, rows.map(line)));
     }
     let slept = sleeping(&record.parameters.watched)
         .map(|one| format!("{}. Another lock cannot shorten that time.", one.message()));
-    let said = first(&record.results).into_iter().chain(slept);
+    let said = first(record.results).into_iter().chain(slept);
     said.for_each(|said| text.push_str(&format!("\n{}", terminal::wrapped("", "", &said, page))));
     text.extend(judged(record));
     text.push_str(&searched(record));

@@ -11,12 +11,10 @@ mod record;
 mod section;
 mod show;
 
-use self::record::{Row, TemplateRecord};
-use ::record::{Finding, Metric, Section};
+use self::record::Row;
 use flags::Flags;
 use harness::{Example, Experiment, Finished, Run, SurveyPart, Views};
 use plan::{Parameters, Plan};
-use terminal::Page;
 
 /// The experiment.
 pub struct Template;

@@ -15,10 +15,10 @@ const THEN: &str = "1999";
 type Column = (&'static str, fn(&LostRow) -> Option<f64>);
 
 pub fn show(record: &FramesRecord<'_>, page: &Page) -> String {
-    let mut text = heading(&record.parameters);
+    let mut text = heading(record.parameters);
     for block in record.results.chunk_by(|a, b| a.quantum_us() == b.quantum_us()) {
         text.push('\n');
-        text.push_str(&quantum(block, &record.parameters));
+        text.push_str(&quantum(block, record.parameters));
     }
     text + "\n" + &assumptions(&record.parameters.assumptions, page)
 }
