@@ -1,10 +1,11 @@
 //! The experiments: a directory each, and a line each in [`ALL`].
 //!
-//! Every directory has the same parts: the options and the plan that they make (`flags`), the measurement (`measure`),
-//! its rows (`record`), the record on a terminal (`show`), on a page (`section`), its comparable values (`metrics`), its
-//! conclusions (`findings`), the figures of an old document (`then_and_now`), and the description of the method
-//! (`method.md`). No experiment imports another one. Experiments that a flag of another one's command asks for are its
-//! modes: they share the command, and nothing else.
+//! Every directory has the same parts: the options and the plan that they make (`flags`, `plan`), the measurement
+//! (`measure`), its rows (`record`), the record on a terminal (`show`) and on a page (`section`), its statements and its
+//! values that are compared with other records or with an old document (`findings`), and the description of the method
+//! (`method.md`). Its `mod.rs` implements `Experiment`, whose table `VIEWS` names the functions that read its rows. No
+//! experiment imports another one. Experiments that a flag of another one's command asks for are its modes: they share
+//! the command, and nothing else.
 
 mod clock;
 mod core;

@@ -1,7 +1,8 @@
-//! Whether the job took what its ranks' noise says.
+//! Whether the job took what its ranks' noise predicts, and the values that are compared with other records.
 
 use ::lockstep::record::Row;
-use record::{Finding, Origin, Unit};
+use record::{Cell, Finding, Metric, Origin, Unit, VariationSource};
+use terminal::count;
 
 /// The row with the most ranks.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
@@ -17,6 +18,29 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     );
     let source = Origin::of("lockstep", place, format!("{} ranks", row.ranks), "slowdown");
     vec![Finding::new("lock_step_measured", words, Unit::Times, row.slowdown.into(), source)]
+}
+
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    match row {
+        Row::Steps(row) => {
+            let cell = Cell::of([format!("{} ranks", count(row.ranks))]);
+            let times = |figure, value, interval| Metric {
+                unit: Unit::Times,
+                variation: VariationSource::Others,
+                ..Metric::time(&cell, figure, value, interval)
+            };
+            vec![
+                times("slowdown", row.slowdown, row.slowdown_ci),
+                times("slowdown, predicted", row.predicted_slowdown, row.predicted_ci),
+            ]
+        }
+        Row::Nodes(row) => {
+            let cell = Cell::of([format!("{} nodes", count(row.nodes))]);
+            let time = Metric::time(&cell, "slowdown, predicted", row.slowdown, row.slowdown_ci);
+            vec![Metric { unit: Unit::Times, variation: VariationSource::Rare, ..time }]
+        }
+        Row::LongStep(_) | Row::Rank(_) => Vec::new(),
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ mod findings;
 #[cfg(test)]
 mod fixtures;
 mod flags;
-mod metrics;
 mod read;
 mod section;
 mod show;
@@ -33,7 +32,7 @@ impl Experiment for Lockstep {
     type Row = Row;
 
     const VIEWS: Views<Self> =
-        Views { metrics: metrics::metrics, findings: findings::findings, ..Views::of(show::show, section::section) };
+        Views { metrics: findings::metrics, findings: findings::findings, ..Views::of(show::show, section::section) };
 
     fn run(flags: &Flags, _: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let LockstepRecord { environment, parameters, results, warnings, .. } = read::record(&flags.record)?;

@@ -1,9 +1,10 @@
-//! Statements about the rows, their lines of the ladder, and the values of 1999 with those of today.
+//! Statements about the rows, their lines of the ladder, the values that are compared with other records, and the values
+//! of 1999 with those of today.
 
 use super::longest_gap::{self, LongestGap, beside_1999, long_gaps_in_1999s_readings};
 use super::record::{CauseRow, Row};
 use instruments::evidence::Kind;
-use record::{Cost, Finding, Origin, ThenAndNow, Unit, distinct};
+use record::{Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource, distinct};
 use terminal::nanoseconds;
 
 type Placed<'a> = (usize, &'a Row);
@@ -119,6 +120,14 @@ fn with_1999(row: &Row) -> Vec<ThenAndNow> {
         .map(|over| figure("gaps over 256 µs", Unit::Number, then.bare_over_256us as f64, over.into()));
     let longest = beside_1999(row).map(|longest| figure("longest gap", Unit::Ns, then.bare_longest_us * 1e3, longest));
     count.into_iter().chain(longest).collect()
+}
+
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    let cell = Cell::of([row.scenario.clone()]).with("cpu", format!("CPU {}", row.cpu));
+    let longest = row.longest_ci_us.map(|ends| ends.scaled(1e3));
+    let longest = Metric::time(&cell, "longest gap, repetition", row.longest_p50_us * 1e3, longest);
+    let taken = Metric { unit: Unit::Share, ..Metric::time(&cell, "taken", row.lost().value, row.lost().interval) };
+    [taken, longest].map(|measure| Metric { variation: VariationSource::Others, ..measure }).into()
 }
 
 #[cfg(test)]

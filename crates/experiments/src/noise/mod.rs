@@ -8,14 +8,12 @@ mod flags;
 mod live;
 mod longest_gap;
 mod measure;
-mod metrics;
 mod plan;
 mod record;
 #[cfg(test)]
 mod sample;
 mod section;
 mod show;
-mod stopped;
 mod trace;
 mod wake;
 
@@ -71,7 +69,7 @@ impl Experiment for Noise {
     type Row = Row;
 
     const VIEWS: Views<Self> = Views {
-        metrics: metrics::metrics,
+        metrics: findings::metrics,
         findings: findings::findings,
         then_and_now: findings::then_and_now,
         costs: findings::costs,
@@ -119,7 +117,7 @@ fn show(record: &NoiseRecord<'_>, page: &Page) -> String {
         true => show::show(record.parameters, rows, page),
         false => every_cpu::show(rows, page),
     };
-    text + &stopped::stopped(rows, page)
+    text + &show::stopped(rows, page)
 }
 
 /// The outcome of gaps. A gap that ended the measurement, because of `--stop-above`, fails the command.
@@ -131,7 +129,7 @@ fn finished(
     planned: Option<Duration>,
 ) -> Finished<Parameters, Row> {
     let is_stopped = rows.iter().any(|row| row.stopped.is_some());
-    Finished::measured(parameters, rows, warnings, cpus, planned).exceeded_by(stopped::ended_by(is_stopped))
+    Finished::measured(parameters, rows, warnings, cpus, planned).exceeded_by(show::ended_by(is_stopped))
 }
 
 /// A run that counts its readings has no planned time to fall short of.

@@ -1,9 +1,10 @@
-//! The record on a terminal: the scenarios with the values of 1999, the causes, the remedies.
+//! The record on a terminal: the scenarios with the values of 1999, the causes, the remedies, the gap that ended the run.
 
 use super::cells::{ALONE, EQUAL};
 use super::longest_gap::{self, beside_1999, long_gaps_in_1999s_readings, whole};
 use super::plan::Parameters;
 use super::record::{CauseRow, Row};
+use harness::{label, story_text};
 use instruments::evidence::Source;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
@@ -369,6 +370,29 @@ fn shared(row: &Row) -> String {
     let ends =
         row.core_shared_share_ci.map_or_else(String::new, |ends| format!(" ({}–{})", bare(ends.low), bare(ends.high)));
     row.core_shared_share.map_or_else(String::new, |share| percent(share) + &ends)
+}
+
+/// The gap that ended it all, and who ran in it.
+pub fn stopped(rows: &[Row], page: &Page) -> String {
+    let us = |us: f64| nanoseconds(us * 1e3);
+    let found = rows.iter().filter_map(|row| Some((row, row.stopped.as_ref()?)));
+    let text = found.map(|(row, gap)| {
+        let words = format!(
+            "Stopped at {:.3} s: a gap of {} on CPU {}; main cause, for {}: {}.",
+            gap.start_s,
+            us(gap.length_us),
+            row.cpu,
+            us(gap.cause_us),
+            label(&gap.cause)
+        );
+        "\n".to_owned() + &terminal::wrapped("", "", &words, page) + &story_text(&gap.story, page)
+    });
+    text.collect()
+}
+
+/// Says that `--stop-above` ended the measurement, if it did.
+pub fn ended_by(is_stopped: bool) -> Option<String> {
+    is_stopped.then(|| "noise ended: something was longer than --stop-above".to_owned())
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! What a person would say of the rows of a survey.
+//! Statements about the rows, and the values that are compared with other records.
 
 use super::record::Row;
 use instruments::statistics::comparison::Estimate;
-use record::{Finding, Origin, Unit};
+use record::{Cell, Finding, Metric, Origin, Unit};
 
 /// Of the first CPU.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
@@ -13,4 +13,10 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
         Finding::new("system_call", words, Unit::Ns, figure, source)
     };
     rows.iter().take(1).map(found).collect()
+}
+
+/// One for each CPU.
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    let cell = Cell::of([format!("CPU {}", row.cpu)]);
+    vec![Metric::time(&cell, "a system call", row.call_ns, row.call_ci_ns)]
 }

@@ -5,7 +5,6 @@
 mod findings;
 mod flags;
 mod measure;
-mod metrics;
 mod plan;
 mod record;
 mod section;
@@ -33,7 +32,7 @@ impl Experiment for Template {
     type Row = Row;
 
     const VIEWS: Views<Self> = Views {
-        metrics: metrics::metrics,
+        metrics: findings::metrics,
         findings: findings::findings,
         ..Views::of(|record, _| show::show(record), section::section)
     };

@@ -1,9 +1,9 @@
-//! What a person would say of the rows.
+//! Statements about the rows, and the values that are compared with other records: those of locks that have a name.
 
 use super::record::{Row, RowKind};
 use super::words;
 use instruments::statistics::comparison::Estimate;
-use record::{Finding, Origin, Unit};
+use record::{Better, Cell, Finding, Metric, Origin, Unit, VariationSource};
 
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let all: Vec<Row> = rows.iter().map(|(_, row)| (*row).clone()).collect();
@@ -37,4 +37,29 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
         Some(found(what, "steps", (place, row), (row.steps.len() as f64, Unit::Number), said))
     });
     most.into_iter().chain(critical).chain(ended_badly).collect()
+}
+
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    if row.kind != RowKind::Lock || !row.excludes() {
+        return Vec::new();
+    }
+    let cell = Cell::of([row.lock.clone()]);
+    let time = |figure, value: Option<f64>, variation| {
+        value.map(|value| Metric { variation, ..Metric::time(&cell, figure, value, None) })
+    };
+    let share = row.wait_share.map(|share| Metric {
+        unit: Unit::Share,
+        better: Better::Less,
+        variation: VariationSource::Elapsed,
+        ..Metric::time(&cell, "wait, share of thread time", share, None)
+    });
+    [
+        time("wait p50", row.wait_p50_ns, VariationSource::Elapsed),
+        time("wait p99", row.wait_p99_ns, VariationSource::Rare),
+        time("hold p50", row.hold_p50_ns, VariationSource::Elapsed),
+        share,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

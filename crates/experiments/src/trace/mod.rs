@@ -6,7 +6,6 @@ mod findings;
 mod flags;
 mod live;
 mod measure;
-mod metrics;
 mod plan;
 mod record;
 mod section;
@@ -52,7 +51,7 @@ impl Experiment for Trace {
     type Row = Row;
 
     const VIEWS: Views<Self> =
-        Views { metrics: metrics::metrics, findings: findings::findings, ..Views::of(show::show, section::section) };
+        Views { metrics: findings::metrics, findings: findings::findings, ..Views::of(show::show, section::section) };
 
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let cpus = run.session.cpus.clone();

@@ -8,11 +8,11 @@
 //! missing time comes out of it. If the store has not enough, the picture is late. The store is a state, and a frame a
 //! step from state to state: equal states merge, so that there are few.
 
+use super::findings;
 use super::flags::Policy;
 use super::plan::Contest;
 use super::plan::Plan;
 use super::record::{AnimationRow, AnyRow, LostRow, MoreThanRow, Row};
-use super::then_and_now;
 use anyhow::{Context, bail};
 use chance::{Chance, Distribution, Error, Estimate, Experiment, Gaps, Limits, Simulation, Sink, Weight};
 use instruments::statistics::Interval;
@@ -115,7 +115,7 @@ impl Frame {
             simulated_probability: self.simulated.share(|lost| lost == lost_quanta).probability(),
             drawn_probability: self.drawn.as_ref().map(|drawn| drawn.probability(&lost_quanta)),
             measured_probability: self.measured.as_ref().map(|measured| measured.rounded(lost_quanta).probability()),
-            then_probability: then_and_now::lost(plan, self.quantum_ns, lost_quanta),
+            then_probability: findings::lost(plan, self.quantum_ns, lost_quanta),
         }
     }
 
@@ -129,7 +129,7 @@ impl Frame {
             probability,
             every_frames,
             every_s: every_frames.map(|frames| frames * plan.frame_ns as f64 / 1e9),
-            then_every_frames: then_and_now::every_frames(plan, self.quantum_ns),
+            then_every_frames: findings::every_frames(plan, self.quantum_ns),
         }
     }
 
@@ -152,7 +152,7 @@ impl Frame {
             measured_probability: measured.map(|measured| measured.probability()),
             measured_ci: measured.map(interval),
             measured_frames: measured.map(|measured| measured.runs),
-            then_probability: then_and_now::more_than(plan, self.quantum_ns, threshold),
+            then_probability: findings::more_than(plan, self.quantum_ns, threshold),
         }
     }
 
@@ -259,7 +259,7 @@ pub fn row(plan: &Plan, quantum_ns: u64, lost: &Distribution<u64, f64>) -> anyho
         probability,
         every_s: (probability > 0.0).then(|| WINDOW_FRAMES as f64 * frame_ns / 1e9 / probability),
         first_glitch_s: frames.map(|frames| frames * frame_ns / 1e9),
-        then_every_s: then_and_now::animation_s(plan, quantum_ns),
+        then_every_s: findings::animation_s(plan, quantum_ns),
     })
 }
 

@@ -1,13 +1,12 @@
 //! `contend model frames`: how often does the other thread spoil a frame?
 
+mod findings;
 mod flags;
 mod measure;
-mod metrics;
 mod plan;
 mod record;
 mod section;
 mod show;
-mod then_and_now;
 
 use self::record::Row;
 use flags::Flags;
@@ -41,8 +40,8 @@ impl Experiment for Frames {
     type Row = Row;
 
     const VIEWS: Views<Self> = Views {
-        metrics: metrics::metrics,
-        then_and_now: then_and_now::figures,
+        metrics: findings::metrics,
+        then_and_now: findings::figures,
         ..Views::of(show::show, section::section)
     };
 

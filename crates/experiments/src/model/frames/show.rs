@@ -1,9 +1,9 @@
 //! The record on a terminal.
 
+use super::findings;
 use super::flags::Policy;
 use super::plan::Parameters;
 use super::record::{AnimationRow, AnyRow, FramesRecord, LostRow, MoreThanRow, Row};
-use super::then_and_now;
 use crate::model::show::{assumptions, printed, seconds, tiny, trace};
 use terminal::{self, Page, nanoseconds, percent};
 
@@ -34,7 +34,7 @@ fn heading(parameters: &Parameters) -> String {
         (Policy::Weights, _) => "Linux weights with nice values",
     };
     let fraction = parameters.others_fraction.as_ref().map_or_else(String::new, |fraction| format!(" ({fraction})"));
-    let known = parameters.others_fraction.as_deref() == Some(then_and_now::FRACTION);
+    let known = parameters.others_fraction.as_deref() == Some(findings::FRACTION);
     let single = names.len() == 2;
     let mut text = format!(
         "{kind} {}; frames of {}\n  {} {} of the CPU{fraction}{}\n",

@@ -1,7 +1,8 @@
-//! What this machine's noise would do to many of it in lock-step.
+//! What this machine's noise would do to many nodes in lock-step, and the values that are compared with other records.
 
 use super::record::{Method, Row};
-use record::{Finding, Origin, Unit};
+use record::{Cell, Finding, Metric, Origin, Unit, VariationSource};
+use terminal::{count, nanoseconds};
 
 /// The slowdown of the most nodes that the trace is long enough for.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
@@ -14,6 +15,23 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     );
     let source = Origin::of("model step", *place, format!("exact, {nodes} nodes"), "slowdown");
     vec![Finding::new("lock_step", words, Unit::Times, row.slowdown.into(), source)]
+}
+
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    let method = match row.method {
+        Method::Exact => "exact",
+        Method::Barrier => "simulated barrier",
+        Method::Ranks => "ranks",
+    };
+    let cell = Cell::of([method.to_owned(), format!("{} nodes", count(row.nodes))])
+        .with("step_us", format!("step {}", nanoseconds(row.step_us * 1e3)));
+    vec![Metric {
+        unit: Unit::Times,
+        variation: VariationSource::Computed,
+        alone: None,
+        is_alone: false,
+        ..Metric::time(&cell, "slowdown", row.slowdown, row.slowdown_ci)
+    }]
 }
 
 #[cfg(test)]

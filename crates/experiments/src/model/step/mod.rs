@@ -3,7 +3,6 @@
 mod findings;
 mod flags;
 mod measure;
-mod metrics;
 mod plan;
 mod ranks;
 mod record;
@@ -52,7 +51,7 @@ impl Experiment for Step {
     type Row = Row;
 
     const VIEWS: Views<Self> =
-        Views { metrics: metrics::metrics, findings: findings::findings, ..Views::of(show::show, section::section) };
+        Views { metrics: findings::metrics, findings: findings::findings, ..Views::of(show::show, section::section) };
 
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         if let Some(record) = &flags.ranks {

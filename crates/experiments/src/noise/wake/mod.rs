@@ -2,7 +2,6 @@
 
 mod account;
 mod measure;
-mod metrics;
 #[cfg(test)]
 pub mod night;
 mod plan;
@@ -15,7 +14,7 @@ use self::record::WakeRow;
 use super::cells::Scenario;
 use super::flags::Flags;
 use super::plan::{Parameters, Plan};
-use super::stopped::ended_by;
+use super::show::ended_by;
 use harness::{Experiment, Finished, ModeFlags, Run, Views};
 use instruments::warning::{ClockFallback, Warning};
 use plan::WakePlan;
@@ -37,7 +36,7 @@ impl Experiment for Wake {
     type Row = WakeRow;
 
     const VIEWS: Views<Self> = Views {
-        metrics: metrics::metrics,
+        metrics: record::metrics,
         ..Views::of(|record, page| show::show(record.results, page), section::section)
     };
 

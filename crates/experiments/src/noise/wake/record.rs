@@ -1,11 +1,11 @@
-//! The record: a row for each CPU and interval.
+//! The record: a row for each CPU and interval, and its values that are compared with other records.
 
 use super::sleeper::Timer;
 use crate::noise::record::CauseRow;
 use harness::StoryPart;
 use instruments::evidence::{Cause, EvidenceQuality, Source};
 use instruments::statistics::Interval;
-use record::Bin;
+use record::{Bin, Cell, Metric, VariationSource};
 use serde::{Deserialize, Serialize};
 
 /// How late one CPU's thread was.
@@ -90,4 +90,13 @@ pub struct LateWake {
     /// Who had the CPU from a little before the instant until the thread ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub story: Vec<StoryPart>,
+}
+
+pub fn metrics(row: &WakeRow) -> Vec<Metric> {
+    let every = format!("every {}", terminal::nanoseconds(row.interval_us * 1e3));
+    let cell = Cell::of(["wake-ups".to_owned(), every, row.policy.clone()]).with("cpu", format!("CPU {}", row.cpu));
+    let median =
+        Metric::time(&cell, "late p50", row.late_p50_us * 1e3, row.late_p50_ci_us.map(|ends| ends.scaled(1e3)));
+    let tail = Metric::time(&cell, "late p99", row.late_p99_us * 1e3, None);
+    [median, tail].map(|metric| Metric { variation: VariationSource::Others, ..metric }).into()
 }

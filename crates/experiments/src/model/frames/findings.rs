@@ -1,4 +1,4 @@
-//! The values of 1999, for the plan that was computed then, and the same values today.
+//! The values that are compared with other records, and those of 1999, for the plan that was computed then.
 //!
 //! Jean-Baptiste Queru, "The Scheduler Is Your Friend", Be Newsletter 4-45, 10 November 1999: a game at priority 20,
 //! another thread at priority 10, 60 frames a second, the scheduler called every 3 ms or, by a real-time thread that
@@ -8,7 +8,8 @@ use super::flags::Policy;
 use super::plan::Plan;
 use super::record::Row;
 use instruments::statistics::comparison::Estimate;
-use record::{ThenAndNow, Unit};
+use record::{Better, Cell, Metric, ThenAndNow, Unit, VariationSource};
+use terminal::{nanoseconds, percent};
 
 pub fn figures(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
     rows.iter().filter_map(|(_, row)| of(row)).collect()
@@ -70,4 +71,20 @@ pub fn more_than(plan: &Plan, quantum_ns: u64, threshold: f64) -> Option<f64> {
 pub fn animation_s(plan: &Plan, quantum_ns: u64) -> Option<f64> {
     let same = plan.animation.needs_share == 0.9 && (0.333..=0.334).contains(&plan.animation.ahead_frames);
     (is_planned(plan) && quantum_ns == SLOW_NS && same).then_some(600.0)
+}
+
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    let Row::MoreThan(more) = row else { return Vec::new() };
+    let cell = Cell::of([
+        format!("quantum {}", nanoseconds(more.quantum_us * 1e3)),
+        format!("more than {}", percent(more.more_than_share)),
+    ]);
+    vec![Metric {
+        unit: Unit::Probability,
+        better: Better::Neither,
+        variation: VariationSource::Computed,
+        alone: None,
+        is_alone: false,
+        ..Metric::time(&cell, "probability", more.probability, None)
+    }]
 }
