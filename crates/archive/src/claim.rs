@@ -9,7 +9,6 @@
 //! Git does not note whose such a file is. It is nobody's once no Git that `contend` started lives, which a [`Claim`]
 //! tells, nor any other Git that is at work on this archive, which `/proc` tells.
 
-use crate::incoming;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::ffi::OsStr;
@@ -63,8 +62,10 @@ const FOLDERS: &[&str] = &[
 /// What excludes another Git and is not called a lock.
 const OTHER_LOCKS: &[&str] = &["gc.pid", "packed-refs.new"];
 
+/// How such a repository is called, within the archive.
+pub const INCOMING: &str = "incoming-";
 /// How half-written files and folders begin, within the objects; and fetches, within the archive.
-const HALVES: &[&str] = &["tmp_", ".tmp-", incoming::PREFIX];
+const HALVES: &[&str] = &["tmp_", ".tmp-", INCOMING];
 
 /// Removes what is nobody's. What cannot be removed stays, and Git names it when it is in the way.
 pub fn remove_stale(archive: &Path, mark: &Path) {

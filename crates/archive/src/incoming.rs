@@ -2,6 +2,7 @@
 //! be read there, the archive takes; all else goes with it.
 
 use crate::baseline::{BASELINES, Baselines};
+use crate::claim::INCOMING;
 use crate::git::{self, FETCH, Git};
 use crate::listing::{self, RECORDS, Reference, Skipped};
 use crate::process::Memory;
@@ -12,9 +13,6 @@ use anyhow::Context;
 use std::collections::HashSet;
 use std::fs;
 use tempfile::TempDir;
-
-/// How such a repository is called, within the archive.
-pub const PREFIX: &str = "incoming-";
 
 /// What came of a fetch.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +65,7 @@ pub fn admit(archive: &Git, mut wholes: Vec<Whole>) -> anyhow::Result<Fetched> {
 
 /// A folder within the archive that is nobody's once whoever made it is gone.
 fn beside(archive: &Git) -> anyhow::Result<TempDir> {
-    let place = tempfile::Builder::new().prefix(PREFIX).tempdir_in(archive.folder());
+    let place = tempfile::Builder::new().prefix(INCOMING).tempdir_in(archive.folder());
     place.with_context(|| format!("{}: cannot create a directory", archive.folder().display()))
 }
 

@@ -76,7 +76,7 @@ impl Reading {
     pub fn metrics(&self, source: &Source) -> anyhow::Result<Vec<Metric>> {
         let mut all = Vec::new();
         for (experiment, _) in &source.parts {
-            // These only repeat figures of a survey's other rows, or stand beside old ones.
+            // These only repeat values of a survey's other rows, or compare them with old ones.
             if [FINDINGS, THEN_AND_NOW].contains(&experiment.as_str()) {
                 continue;
             }

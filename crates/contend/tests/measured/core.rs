@@ -230,6 +230,10 @@ fn the_shared_share_has_an_interval_unless_it_is_none_or_all() {
     let noise = record(&["noise", "--scenario", "quiet", "--seconds", "6"]);
     for row in results(&noise) {
         let Some(share) = row["core_shared_share"].as_f64() else { continue };
+        // A busy machine may have left it less than four readings.
+        if row["span_s"].as_f64() < Some(5.0) {
+            continue;
+        }
         let ends = &row["core_shared_share_ci"];
         let is_known = share > 0.0 && share < 1.0;
         assert_eq!(ends.is_array(), is_known, "{row}");

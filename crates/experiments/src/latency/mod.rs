@@ -10,7 +10,6 @@ mod record;
 mod sample;
 mod section;
 mod show;
-mod stopped;
 
 use self::record::{LatencyRecord, Row};
 use flags::Flags;
@@ -78,7 +77,7 @@ impl Experiment for Latency {
         if let Some(wait) = measured.stopped.as_ref().filter(|_| measured.rows.is_empty()) {
             anyhow::bail!(
                 "nothing was measured before a wait was longer than --stop-above.{}",
-                stopped::text(wait, &Page::plain())
+                show::stopped(wait, &Page::plain())
             );
         }
         let ended = measured.stopped.is_some().then(|| "latency ended: a wait was longer than --stop-above".to_owned());
@@ -92,6 +91,6 @@ impl Experiment for Latency {
 }
 
 fn show(record: &LatencyRecord<'_>, page: &Page) -> String {
-    let stopped = record.parameters.stopped.iter().map(|wait| stopped::text(wait, page));
+    let stopped = record.parameters.stopped.iter().map(|wait| show::stopped(wait, page));
     show::show(record, page) + &stopped.collect::<String>()
 }

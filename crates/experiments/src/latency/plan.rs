@@ -1,7 +1,7 @@
 //! The cells that come of the flags, and what a record says of them.
 
 use super::flags::{Flags, Placement};
-use super::stopped::StoppedWait;
+use harness::StoryPart;
 use harness::{EvidenceChoice, Session, UsageError};
 use instruments::cpus::CpuSet;
 use instruments::environment::Cpu;
@@ -193,4 +193,46 @@ fn one_core(session: &CpuSet, cpu: &Cpu) -> Result<Vec<usize>, UsageError> {
         ))),
         _ => Ok(core),
     }
+}
+
+/// The first wait that was longer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StoppedWait {
+    pub lock: String,
+    /// Threads that wanted the lock, and those that only wanted the CPU.
+    pub threads: usize,
+    pub competitors: usize,
+    /// Which of the threads waited, from 0, and its CPU.
+    pub thread: usize,
+    pub cpu: usize,
+    /// Since the measurement began.
+    pub start_s: f64,
+    pub wait_us: f64,
+    /// What took most of it, as that of a spike, and how much.
+    pub cause: String,
+    pub cause_us: f64,
+    /// The threads that held the lock during the wait, the oldest first; only the longest holds if there are many.
+    pub holders: Vec<Holder>,
+    /// The kernel trace of the CPUs of the waiting thread and of the threads that held the lock.
+    pub stories: Vec<CpuStory>,
+}
+
+/// Another thread that had the lock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Holder {
+    pub thread: usize,
+    pub cpu: usize,
+    /// Since the wait began; before it, negative.
+    pub from_us: f64,
+    pub length_us: f64,
+}
+
+/// Who had a CPU around the wait.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CpuStory {
+    pub cpu: usize,
+    pub story: Vec<StoryPart>,
 }

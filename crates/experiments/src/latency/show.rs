@@ -2,9 +2,11 @@
 //! threads agree; and the effect of the SMT sibling.
 
 use super::measure::UNEXPLAINED;
+use super::plan::{StoppedWait, conditions};
 use super::ranking::{FreePairs, PAIR, WAIT, ranking};
 use super::record::{LatencyRecord, Operation, Row, SpikeRow};
 use super::section::{SpikeLine, spike_columns};
+use harness::story_text;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::{Comparison, Estimate, RunToRun, compare};
 use record::ranking::{self, Rank, contests, table};
@@ -364,6 +366,34 @@ fn times(alone: &Estimate, shared: &Estimate) -> Option<String> {
     let Comparison { ratio, interval, .. } = compare(alone, shared, RunToRun::NONE)?;
     let is_known = alone.interval.is_some() && shared.interval.is_some();
     is_known.then(|| format!("{ratio:.2}× ({:.2}–{:.2})", interval.low, interval.high))
+}
+
+/// The wait that `--stop-above` ended the run at: the threads that held the lock, and what ran on the CPUs.
+pub fn stopped(wait: &StoppedWait, page: &Page) -> String {
+    let us = |us: f64| nanoseconds(us * 1e3);
+    let words = format!(
+        "Stopped at {:.3} s: with {} and {}, thread {} on CPU {} waited {} for the lock; main cause, for {}: {}.",
+        wait.start_s,
+        wait.lock,
+        conditions(wait.threads, wait.competitors),
+        wait.thread,
+        wait.cpu,
+        us(wait.wait_us),
+        us(wait.cause_us),
+        wait.cause
+    );
+    let mut text = "\n".to_owned() + &terminal::wrapped("", "", &words, page);
+    for holder in &wait.holders {
+        let sign = if holder.from_us < 0.0 { "-" } else { "+" };
+        let from = format!("{sign}{}", us(holder.from_us.abs()));
+        let (thread, cpu) = (holder.thread, holder.cpu);
+        let line = format!("  {from:>10}  {:>8}  thread {thread} held the lock (CPU {cpu})", us(holder.length_us));
+        text += &(page.cut(&line) + "\n");
+    }
+    for story in &wait.stories {
+        text += &format!("CPU {}\n{}", story.cpu, story_text(&story.story, page));
+    }
+    text
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The options, and the values that they take.
 
 use super::cells::{self, Nice, Scenario};
-use super::wake::{Policy, Timer};
+use super::timer::{Policy, Timer};
 use clap::{Args, ValueEnum};
 use harness::{EvidenceChoice, Format, SharedFlags, UsageError, parse_count, parse_duration};
 use std::path::PathBuf;

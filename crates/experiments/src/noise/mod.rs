@@ -14,6 +14,7 @@ mod record;
 mod sample;
 mod section;
 mod show;
+mod timer;
 mod trace;
 mod wake;
 
@@ -129,7 +130,7 @@ fn finished(
     planned: Option<Duration>,
 ) -> Finished<Parameters, Row> {
     let is_stopped = rows.iter().any(|row| row.stopped.is_some());
-    Finished::measured(parameters, rows, warnings, cpus, planned).exceeded_by(show::ended_by(is_stopped))
+    Finished::measured(parameters, rows, warnings, cpus, planned).exceeded_by(plan::ended_by(is_stopped))
 }
 
 /// A run that counts its readings has no planned time to fall short of.

@@ -3,7 +3,7 @@
 use super::cells::Scenario;
 use super::cells::{self, CellPlan, Contest};
 use super::flags::Flags;
-use super::wake::Timer;
+use super::timer::Timer;
 use clap::ValueEnum;
 use harness::{EvidenceChoice, Session, UsageError};
 use instruments::cpus::{CpuSet, online};
@@ -296,6 +296,11 @@ fn chosen_scenarios(flags: &Flags) -> Result<Vec<Scenario>, UsageError> {
         }
         named => Ok(Scenario::value_variants().iter().copied().filter(|scenario| named.contains(scenario)).collect()),
     }
+}
+
+/// Says that `--stop-above` ended the measurement, if it did.
+pub fn ended_by(is_stopped: bool) -> Option<String> {
+    is_stopped.then(|| "noise ended: something was longer than --stop-above".to_owned())
 }
 
 #[cfg(test)]

@@ -390,11 +390,6 @@ pub fn stopped(rows: &[Row], page: &Page) -> String {
     text.collect()
 }
 
-/// Says that `--stop-above` ended the measurement, if it did.
-pub fn ended_by(is_stopped: bool) -> Option<String> {
-    is_stopped.then(|| "noise ended: something was longer than --stop-above".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::sample::row;

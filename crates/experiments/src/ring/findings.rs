@@ -5,11 +5,10 @@
 //! eigenclass.org, 1 April and 24 March 2008: 503 threads on a dual-core AMD Athlon 64 X2 6000+ in 32-bit mode. The
 //! page does not give the number of hops; 10 million fit its values best.
 
-use super::record::Row;
+use super::record::{Line, Row};
 use instruments::statistics::comparison::Estimate;
 use loops::ring::Class;
 use record::{Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource};
-use serde::{Deserialize, Serialize};
 use terminal::count;
 
 type Placed<'a> = (usize, &'a Row);
@@ -142,17 +141,6 @@ pub const THREADS_2008: usize = 503;
 
 /// The number of hops that 2008's times are assumed to be for.
 pub const HOPS_2008: f64 = 1e7;
-
-/// A line of the table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Line {
-    pub implementation: String,
-    pub memory_kib: u64,
-    pub time_s: f64,
-    /// The contestant of today that is most like it.
-    pub today: Option<String>,
-}
 
 /// The table, the fastest first.
 pub fn table_2008() -> Vec<Line> {

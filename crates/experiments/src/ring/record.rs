@@ -1,6 +1,5 @@
 //! What came out: a row for each contestant in each ring, and for each limit.
 
-use super::findings::Line;
 use super::plan::Parameters;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::{EndedBy, Interval};
@@ -177,4 +176,15 @@ pub fn failures(rows: &[Row]) -> Vec<String> {
         }
     }
     lines
+}
+
+/// A line of the table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Line {
+    pub implementation: String,
+    pub memory_kib: u64,
+    pub time_s: f64,
+    /// The contestant of today that is most like it.
+    pub today: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! `--fail-if slower:5%`: the slowdown that fails the command.
 
-use super::record::{SwapRow, Verdict};
+use super::record::{SwapRow, Verdict, change};
 use std::fmt;
 use std::str::FromStr;
 
@@ -43,7 +43,7 @@ impl Limit {
 pub fn exceeded(limits: &[Limit], rows: &[SwapRow]) -> Vec<String> {
     let of = |limit: &Limit| {
         let found = rows.iter().filter(|row| row.is_lock() && limit.is_exceeded(row));
-        found.map(|row| format!("--fail-if {limit}: {}: {}", row.lock, super::show::change(row))).collect::<Vec<_>>()
+        found.map(|row| format!("--fail-if {limit}: {}: {}", row.lock, change(row))).collect::<Vec<_>>()
     };
     limits.iter().flat_map(of).collect()
 }

@@ -6,11 +6,13 @@
 mod compare;
 mod flags;
 mod limit;
+mod measure;
 mod mutex_filter;
 mod plan;
 mod record;
 mod search;
 mod show;
+mod variant;
 mod verdict;
 mod warnings;
 
@@ -42,7 +44,7 @@ impl Experiment for Swap {
         let mut plan = Plan::of(&flags.own, &flags.shared, run.session)?;
         let planned = run.session.seconds;
         let progress = run.progress(planned.unwrap_or_default());
-        let measured = compare::run_plan(&mut plan, run.session, &progress)?;
+        let measured = measure::run_plan(&mut plan, run.session, &progress)?;
         let exceeded = limit::exceeded(&plan.limits, &measured.rows);
         let cpus = run.session.cpus.clone();
         let mut finished = Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, planned);

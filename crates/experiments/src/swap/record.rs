@@ -1,9 +1,10 @@
 //! The record: a row for each lock and each metric.
 
-use super::plan::{PLAIN, Variant};
+use super::variant::{PLAIN, Variant};
 use instruments::statistics::Interval;
 use record::{RecordRef, Unit};
 use serde::{Deserialize, Serialize};
+use terminal::{range, ratio};
 
 /// A record of such a comparison.
 pub type SwapRecord<'a> = RecordRef<'a, SwapParameters, SwapRow>;
@@ -189,4 +190,12 @@ impl Verdict {
             Self::Failed => "failed",
         }
     }
+}
+
+/// `wall time 1.07× that of the plain program (95 % CI 1.05–1.09)`.
+pub fn change(row: &SwapRow) -> String {
+    let ends = row.ratio_ci.map_or_else(String::new, |ends| format!(" (95 % CI {})", range(ends.low, ends.high)));
+    let times =
+        row.ratio.map_or_else(|| "unknown".to_owned(), |times| format!("{} that of the plain program", ratio(times)));
+    format!("{} {times}{ends}", row.metric)
 }

@@ -7,8 +7,8 @@
 use super::compare::{Sides, measure};
 use super::mutex_filter::Found;
 use super::plan::Plan;
-use super::plan::Variant;
 use super::record::{SearchArm, SwapRow, TIMES, Verdict};
+use super::variant::Variant;
 use super::verdict;
 use harness::turns::Rules;
 use harness::{Interrupted, Progress, Session};

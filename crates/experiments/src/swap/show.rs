@@ -1,6 +1,6 @@
 //! The comparison on a terminal and on a page, and the sentences that both share with the failures.
 
-use super::record::{LeftOf, SearchArm, SwapParameters, SwapRecord, SwapRow, Verdict, WatchedLock};
+use super::record::{LeftOf, SearchArm, SwapParameters, SwapRecord, SwapRow, Verdict, WatchedLock, change};
 use super::verdict::LEAST_EFFECT;
 use super::warnings::sleeping;
 use instruments::warning::WarningKind;
@@ -133,14 +133,6 @@ fn of_metric(metric: &str, rows: &[&SwapRow]) -> Figure {
         }],
         secondary: false,
     }
-}
-
-/// `wall time 1.07× that of the plain program (95 % CI 1.05–1.09)`.
-pub fn change(row: &SwapRow) -> String {
-    let ends = row.ratio_ci.map_or_else(String::new, |ends| format!(" (95 % CI {})", range(ends.low, ends.high)));
-    let times =
-        row.ratio.map_or_else(|| "unknown".to_owned(), |times| format!("{} that of the plain program", ratio(times)));
-    format!("{} {times}{ends}", row.metric)
 }
 
 /// The best lock of the first metric that is the program's own, or of the wall time.

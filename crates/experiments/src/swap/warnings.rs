@@ -1,7 +1,7 @@
 //! What a reader of a comparison must know.
 
-use super::plan::PLAIN;
 use super::record::WatchedLock;
+use super::variant::PLAIN;
 use instruments::warning::WarningKind;
 use serde::Serialize;
 use terminal::percent;

@@ -3,8 +3,8 @@
 use super::correction::own_error;
 use super::correction::{Figure, Ran};
 use super::locks::Found;
-use super::measure::{Figures, NOTHING_SHORTER, PLAIN, Variant};
 use super::record::{Slope, Verdict, WhatIf, WhatIfRow};
+use super::variants::{Figures, NOTHING_SHORTER, PLAIN, Variant};
 use instruments::statistics::{Interval, order};
 use launch::{Plan, ratio as ratio_of};
 use record::Unit;

@@ -12,6 +12,7 @@ mod record;
 mod show;
 #[cfg(test)]
 mod simulated;
+mod variants;
 mod warnings;
 
 use self::record::{WhatIfParameters, WhatIfRow};

@@ -6,25 +6,6 @@ use crate::draw::{self, table};
 use crate::menu::{Action, Menu};
 use terminal::full_screen::{self, Event, Key};
 
-/// The keys as they are shown.
-pub const KEYS: [(&str, &str); 15] = [
-    ("← →", "select another menu; in a table, another column"),
-    ("↑ ↓", "select another line; PgUp, PgDn: page; Home, End: first, last"),
-    ("Enter", "select the line: run, open or mark it"),
-    ("space", "mark a lock, a number, a CPU, a record or a table cell"),
-    ("Esc", "close the menu; go back to the text or chart below"),
-    ("m or F10", "open the menus"),
-    ("e", "edit the command line before it runs"),
-    ("c", "copy the command line (in terminals that support OSC 52)"),
-    ("s", "stop the command, save its results; press three times to kill it"),
-    ("v", "switch between a table of all configurations and one chart"),
-    ("Tab", "show the next configuration in the chart"),
-    ("l, t", "show the live chart; show the printed text"),
-    ("?", "show these keys"),
-    ("q, Ctrl-C", "quit; Ctrl-C stops a running command first"),
-    ("Ctrl-Z", "suspend; fg in the shell resumes"),
-];
-
 impl App {
     /// Handles a key, a click or the wheel.
     pub fn event(&mut self, event: Event) {
@@ -161,7 +142,7 @@ impl App {
         let height = usize::from(self.area.height.saturating_sub(4));
         let page = height.max(1) as isize;
         match (key, &mut self.view) {
-            (Key::Char('m'), _) => self.open_title(),
+            (Key::Char('m') | Key::F10, _) => self.open_title(),
             (Key::Left | Key::Right | Key::Up | Key::Down | Key::Char(' ') | Key::Enter, View::Matrix) => {
                 self.key_of_matrix(key);
             }

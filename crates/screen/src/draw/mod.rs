@@ -7,7 +7,6 @@
 mod pictures;
 pub mod table;
 
-use crate::app::input::KEYS;
 use crate::app::{App, OpenMenu, View};
 use crate::menu::{self, Menu};
 use crate::run::Run;
@@ -20,6 +19,25 @@ use ratatui_widgets::block::Block;
 use ratatui_widgets::clear::Clear;
 use ratatui_widgets::paragraph::{Paragraph, Wrap};
 use table::put;
+
+/// The keys as they are shown.
+const KEYS: [(&str, &str); 15] = [
+    ("← →", "select another menu; in a table, another column"),
+    ("↑ ↓", "select another line; PgUp, PgDn: page; Home, End: first, last"),
+    ("Enter", "select the line: run, open or mark it"),
+    ("space", "mark a lock, a number, a CPU, a record or a table cell"),
+    ("Esc", "close the menu; go back to the text or chart below"),
+    ("m or F10", "open the menus"),
+    ("e", "edit the command line before it runs"),
+    ("c", "copy the command line (in terminals that support OSC 52)"),
+    ("s", "stop the command, save its results; press three times to kill it"),
+    ("v", "switch between a table of all configurations and one chart"),
+    ("Tab", "show the next configuration in the chart"),
+    ("l, t", "show the live chart; show the printed text"),
+    ("?", "show these keys"),
+    ("q, Ctrl-C", "quit; Ctrl-C stops a running command first"),
+    ("Ctrl-Z", "suspend; fg in the shell resumes"),
+];
 
 /// The smallest terminal that the interface can be drawn on; a smaller one shows a message instead.
 const LEAST: (u16, u16) = (80, 24);

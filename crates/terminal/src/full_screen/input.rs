@@ -32,6 +32,7 @@ pub enum Key {
     End,
     PageUp,
     PageDown,
+    F10,
 }
 
 /// Bytes of which no event has been made yet.
@@ -177,6 +178,7 @@ fn numbered(parameters: &[u8]) -> Option<Key> {
         3 => Key::Delete,
         5 => Key::PageUp,
         6 => Key::PageDown,
+        21 => Key::F10,
         _ => return None,
     })
 }
@@ -216,6 +218,7 @@ mod tests {
             (b"\x1bOB", Key::Down),
             (b"\x1b[1;5C", Key::Right),
             (b"\x1b[6~", Key::PageDown),
+            (b"\x1b[21~", Key::F10),
             (b"\x1b[Z", Key::BackTab),
         ];
         for (bytes, key) in sent {

@@ -8,12 +8,12 @@ use super::series::{Series, SliceRounds};
 use super::slice::{Pairs, Slice, SliceSetup, ThreadSlice, Traces, compete, probed_pairs, window};
 use super::stop::Ended;
 use crate::estimates::median_of;
+use crate::latency::plan::StoppedWait;
 use crate::latency::plan::{CellPlan, Plan};
-use crate::latency::stopped::StoppedWait;
 use anyhow::Context;
 use harness::{Lookout, Shown, turns};
 use instruments::clock::Clock;
-use instruments::cpus::{self, CpuSet};
+use instruments::cpus::CpuSet;
 use instruments::evidence::{EvidenceQuality, Names, Recorder, Source, Timeline};
 use instruments::neighbour::{Probed, Sharing};
 use instruments::statistics::Thinned;
@@ -368,13 +368,4 @@ impl EvidenceRecorder {
     pub fn end(&mut self) -> io::Result<Option<Timeline>> {
         self.recorder.as_mut().map(Recorder::stop).transpose()
     }
-}
-
-/// A recorder of the calling thread's own switches, started; `None` where that is not granted either: then nothing is
-/// known of this thread.
-pub fn own_recorder(clock: Clock) -> Option<Recorder> {
-    let cpus = cpus::allowed().ok()?;
-    let mut recorder = Recorder::open_with(clock, &cpus, Source::ThreadRecord).ok()?;
-    recorder.start().ok()?;
-    Some(recorder)
 }

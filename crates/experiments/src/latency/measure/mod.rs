@@ -15,8 +15,8 @@ mod stop;
 pub use causes::UNEXPLAINED;
 
 use super::plan::Plan;
+use super::plan::StoppedWait;
 use super::record::{Operation, Row};
-use super::stopped::StoppedWait;
 use baseline::Control;
 use cell::{Cell, EvidenceRecorder};
 use harness::turns::{Rules, Turns, take_turns};

@@ -393,7 +393,7 @@ mod tests {
     fn row(values: impl Iterator<Item = (i64, u64)>) -> Option<Row> {
         let cell = CellPlan { lock: "std".into(), threads: 1, competitors: 0 };
         let mut latencies = Latencies::default();
-        // Beside a baseline of 1,000 ticks.
+        // Compared with a baseline of 1,000 ticks.
         let rounds: Vec<u64> =
             values.flat_map(|(ticks, count)| std::iter::repeat_n((ticks + 1_000) as u64, count as usize)).collect();
         latencies.add(&mut Vec::new(), &[(rounds.into_iter(), 1_000.0)], 20);

@@ -1,10 +1,10 @@
 //! One slice: how long it is, the memory that its rounds are recorded in, and what a thread does in it.
 
 use super::baseline::{BASELINE_ROUNDS, Baseline};
-use super::cell::own_recorder;
 use crate::latency::plan::Plan;
 use instruments::clock::Clock;
 use instruments::evidence::Timeline;
+use instruments::evidence::{Recorder, Source};
 use instruments::grind::Work;
 use instruments::neighbour::{Probe, Probed};
 use instruments::team::StartGate;
@@ -262,4 +262,13 @@ impl Traces {
         drop(self.of_threads.splice(0..0, lent));
         self.spare = self.spare.take().or(spares.into_iter().flatten().next());
     }
+}
+
+/// A recorder of the calling thread's own switches, started; `None` where that is not granted either: then nothing is
+/// known of this thread.
+pub fn own_recorder(clock: Clock) -> Option<Recorder> {
+    let cpus = instruments::cpus::allowed().ok()?;
+    let mut recorder = Recorder::open_with(clock, &cpus, Source::ThreadRecord).ok()?;
+    recorder.start().ok()?;
+    Some(recorder)
 }

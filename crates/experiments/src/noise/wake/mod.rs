@@ -13,15 +13,12 @@ mod sleeper;
 use self::record::WakeRow;
 use super::cells::Scenario;
 use super::flags::Flags;
+use super::plan::ended_by;
 use super::plan::{Parameters, Plan};
-use super::show::ended_by;
 use harness::{Experiment, Finished, ModeFlags, Run, Views};
 use instruments::warning::{ClockFallback, Warning};
 use plan::WakePlan;
 use serde_json::Value;
-
-pub use plan::Policy;
-pub use sleeper::Timer;
 
 /// The experiment.
 pub struct Wake;

@@ -1,7 +1,7 @@
 //! The record: a row for each CPU and interval, and its values that are compared with other records.
 
-use super::sleeper::Timer;
 use crate::noise::record::CauseRow;
+use crate::noise::timer::Timer;
 use harness::StoryPart;
 use instruments::evidence::{Cause, EvidenceQuality, Source};
 use instruments::statistics::Interval;

@@ -1,8 +1,8 @@
 //! Wake-ups on a terminal: a line a CPU and interval, the picture with its spikes, the causes, the latest.
 
 use super::record::{LateWake, WakeRow, WakeSpike};
-use super::sleeper::Timer;
 use crate::noise::record::CauseRow;
+use crate::noise::timer::Timer;
 use harness::label;
 use harness::story_text;
 use instruments::evidence::{Cause, Kind};

@@ -1,6 +1,6 @@
 //! A thread that sleeps until an instant, and again: what it sleeps in, and how late it is each time.
 
-use clap::ValueEnum;
+use crate::noise::timer::Timer;
 use harness::Interruption;
 use instruments::clock::Clock;
 use instruments::cpus::current_cpu;
@@ -10,7 +10,6 @@ use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute, futex};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, clock_gettime, timerfd_create, timerfd_settime,
 };
-use serde::{Deserialize, Serialize};
 use std::io;
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicU32;
@@ -99,26 +98,6 @@ impl Sleeper {
     }
 }
 
-/// The ways to sleep until an instant of the monotonic clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Timer {
-    /// the system call that sleeps until an instant, as in cyclictest
-    ClockNanosleep,
-    /// a read from the file descriptor of a timer
-    Timerfd,
-    /// a futex wait with a timeout, as in a lock with a timeout; no thread wakes it
-    Futex,
-}
-
-impl Timer {
-    /// Whether the kernel lets it be late by the thread's timer slack.
-    pub fn has_slack(self) -> bool {
-        self != Self::Timerfd
-    }
-}
-
 /// One of them, opened.
 pub enum Alarm {
     ClockNanosleep,
@@ -173,6 +152,7 @@ pub fn slack_ns() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::ValueEnum;
 
     #[test]
     fn nobody_wakes_before_the_instant() {

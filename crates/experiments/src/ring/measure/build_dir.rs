@@ -2,7 +2,7 @@
 //!
 //! Every build has a copy of its sources to itself: what one compiler leaves another might take for its own.
 
-use super::run::{self, ProcessSpec, Stopped};
+use super::program::{self, ProcessSpec, Stopped};
 use crate::ring::contestants::{Contestant, Recipe, Runs, Source, filled, find_toolchain};
 use crate::ring::plan::Absent;
 use anyhow::Context;
@@ -207,7 +207,7 @@ impl FolderBuild<'_> {
             timeout,
             is_guard: true,
         };
-        Some(match run::run(&spec, self.interruption, None, |_| ()) {
+        Some(match program::run(&spec, self.interruption, None, |_| ()) {
             Ok(ended) if ended.status.success() => Ok(()),
             Ok(ended) => Err(Failed::Ended(ended.last_words())),
             Err(Stopped::Interrupted) => return None,

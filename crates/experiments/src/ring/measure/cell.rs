@@ -8,7 +8,8 @@
 
 use super::build_dir::Ready;
 use super::memory::Memory;
-use super::run::{self, Order, Place, Run, RunError, Switches};
+use super::program::Switches;
+use super::run::{self, Cut, Order, Place, Run, RunError};
 use crate::ring::contestants::Runs;
 use crate::ring::findings;
 use crate::ring::plan::{CellPlan, Plan};
@@ -400,57 +401,6 @@ impl turns::Cell for Cell {
     }
 }
 
-/// The time between two probes: an SMT sibling comes and goes within it.
-const PART_NS: f64 = 1.5e6;
-const MOST_PARTS: f64 = 100.0;
-/// Interruptions come some thousand times a second and take microseconds: fewer than half of such short pieces have
-/// one, whatever the present rate, and so their median has none.
-const PIECE_NS: f64 = 50e3;
-/// With fewer laps, the time of a piece would depend on the place in the ring where it began.
-const LEAST_LAPS: f64 = 10.0;
-const MOST_START_SHARE: f64 = 0.3;
-
-/// The division of a turn of a built-in contestant: parts between probes, pieces that are timed one by one, and the
-/// hops of each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
-    pub parts: u32,
-    /// Pieces of each part.
-    pub pieces: u32,
-    /// Hops of each piece.
-    pub hops: u64,
-}
-
-impl Cut {
-    /// A turn in one piece.
-    pub fn whole(hops: u64) -> Self {
-        Self { parts: 1, pieces: 1, hops }
-    }
-
-    /// Divides `hops`, of which one takes about `hop_ns`, in a ring that takes `start_ns` to make: parts and pieces are
-    /// so long that `start_ns` is a small share of them.
-    pub fn of(hops: u64, hop_ns: f64, threads: usize, start_ns: f64) -> Self {
-        if start_ns >= PART_NS * MOST_START_SHARE {
-            return Self::whole(hops);
-        }
-        let parts = (hops as f64 * hop_ns / PART_NS).clamp(1.0, MOST_PARTS) as u32;
-        let in_part = hops as f64 / f64::from(parts);
-        let in_laps = in_part / (LEAST_LAPS * threads as f64);
-        let is_cut = start_ns < PIECE_NS * MOST_START_SHARE;
-        let pieces = if is_cut { (in_part * hop_ns / PIECE_NS).min(in_laps).max(1.0) as u32 } else { 1 };
-        Self { parts, pieces, hops: hops / u64::from(parts * pieces) }
-    }
-
-    /// How often the ring is made.
-    pub fn runs(self) -> u32 {
-        self.parts * self.pieces
-    }
-
-    pub fn all_hops(self) -> u64 {
-        self.hops * u64::from(self.runs())
-    }
-}
-
 /// A turn: a run with many hops and one with fewer, and the probes around them.
 #[derive(Clone, Copy, Debug)]
 struct TwoRuns {
@@ -496,7 +446,7 @@ mod tests {
         let short = Cut::of(30_000_000, 2.0, 503, 4e3);
         assert_eq!((short.parts, short.pieces), (40, 30));
         assert_eq!(short.all_hops(), 30_000_000);
-        assert!(short.hops as f64 >= LEAST_LAPS * 503.0, "{short:?}");
+        assert!(short.hops as f64 >= run::LEAST_LAPS * 503.0, "{short:?}");
         // Polled in vain: a lap is as long as many pieces.
         assert_eq!(Cut::of(100_000, 600.0, 503, 4e3).pieces, 1);
         // Threads of the kernel: parts, but no pieces; a million threads: neither.

@@ -3,6 +3,7 @@
 mod build_dir;
 mod cell;
 mod memory;
+mod program;
 mod run;
 
 pub use build_dir::{BuildDir, Readiness};

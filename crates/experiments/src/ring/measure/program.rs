@@ -1,0 +1,235 @@
+//! Running a program to its end, or to its time limit.
+//!
+//! A program gets its own process group, which is killed with it, and it dies with the thread that started it. So no
+//! process is left, whether it ends, hangs, or is interrupted.
+
+use harness::Interruption;
+use instruments::team::on_cpu;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::process::{Pid, PidfdFlags, Signal};
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// Switches of the kernel, of all threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Switches {
+    pub voluntary: u64,
+    pub involuntary: u64,
+}
+
+impl Switches {
+    pub fn of(usage: &libc::rusage) -> Self {
+        Self { voluntary: usage.ru_nvcsw as u64, involuntary: usage.ru_nivcsw as u64 }
+    }
+
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            voluntary: self.voluntary.saturating_sub(before.voluntary),
+            involuntary: self.involuntary.saturating_sub(before.involuntary),
+        }
+    }
+}
+
+/// What to run, and how.
+pub struct ProcessSpec<'a> {
+    pub words: &'a [String],
+    /// `NAME=value` each.
+    pub environment: &'a [String],
+    pub folder: &'a Path,
+    /// The one CPU that it may run on; otherwise it stays on the caller's.
+    pub cpu: Option<usize>,
+    pub timeout: Duration,
+    /// Whether it hears of the end of this process, instead of being killed.
+    pub is_guard: bool,
+}
+
+/// How a program ended by itself.
+#[derive(Debug)]
+pub struct Ended {
+    pub wall: Duration,
+    pub status: ExitStatus,
+    /// Its output, up to [`KEPT`] bytes each.
+    pub stdout: String,
+    pub stderr: String,
+    pub switches: Switches,
+}
+
+impl Ended {
+    /// How it ended, and its first line on standard error.
+    pub fn last_words(&self) -> String {
+        let said = self.stderr.lines().map(str::trim).find(|line| !line.is_empty());
+        let ended = match (self.status.code(), self.status.signal()) {
+            (_, Some(signal)) => format!("killed by signal {signal}"),
+            (code, _) => format!("exit status {}", code.unwrap_or(-1)),
+        };
+        said.map_or_else(|| ended.clone(), |said| format!("{ended}: {said}"))
+    }
+}
+
+/// Why a program did not end by itself.
+#[derive(Debug)]
+pub enum Stopped {
+    Interrupted,
+    TimedOut,
+    /// It could not be started or waited for.
+    Refused(io::Error),
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+const KEPT: usize = 64 * 1024;
+
+/// How often the request to end is checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Runs it, and calls `watch` every so often (once a [`POLL_INTERVAL`] without a shorter wish) with its process id.
+pub fn run(
+    spec: &ProcessSpec<'_>,
+    interruption: &Interruption,
+    every: Option<Duration>,
+    mut watch: impl FnMut(u32) + Send,
+) -> Result<Ended, Stopped> {
+    let mut attend = || attend(spec, interruption, every.unwrap_or(POLL_INTERVAL), &mut watch);
+    match spec.cpu {
+        Some(cpu) => on_cpu(cpu, attend)?,
+        None => attend(),
+    }
+}
+
+fn attend(
+    spec: &ProcessSpec<'_>,
+    interruption: &Interruption,
+    every: Duration,
+    watch: &mut dyn FnMut(u32),
+) -> Result<Ended, Stopped> {
+    let began = Instant::now();
+    let mut running = Running::start(spec)?;
+    let (mut stdout, mut stderr) = (running.child.stdout.take(), running.child.stderr.take());
+    let (mut said, mut complained) = (Vec::new(), Vec::new());
+    let pidfd = rustix::process::pidfd_open(running.pid, PidfdFlags::empty()).map_err(io::Error::from)?;
+    loop {
+        let ended =
+            wait_for_news(pidfd.as_fd(), &[stdout.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd)], every)?;
+        let wall = began.elapsed();
+        read_what_is_there(&mut stdout, &mut said)?;
+        read_what_is_there(&mut stderr, &mut complained)?;
+        if ended {
+            let (status, usage) = running.reap()?;
+            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+            return Ok(Ended {
+                wall,
+                status,
+                stdout: text(said),
+                stderr: text(complained),
+                switches: Switches::of(&usage),
+            });
+        }
+        if interruption.is_requested() {
+            return Err(Stopped::Interrupted);
+        }
+        if wall > spec.timeout {
+            return Err(Stopped::TimedOut);
+        }
+        watch(running.pid.as_raw_pid() as u32);
+    }
+}
+
+/// Whether the process has ended; waits for that, for output, or for the time.
+fn wait_for_news(process: BorrowedFd<'_>, outputs: &[Option<BorrowedFd<'_>>], longest: Duration) -> io::Result<bool> {
+    let watched = std::iter::once(process).chain(outputs.iter().copied().flatten());
+    let mut watched: Vec<_> = watched.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    let longest = Timespec { tv_sec: 0, tv_nsec: longest.as_nanos().min(999_999_999) as _ };
+    match poll(&mut watched, Some(&longest)) {
+        Ok(_) => Ok(!watched[0].revents().is_empty()),
+        // A signal: the caller looks at the flag.
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reads without waiting, and closes a pipe that has ended, which `poll` would report again and again.
+fn read_what_is_there<P: Read>(pipe: &mut Option<P>, kept: &mut Vec<u8>) -> io::Result<()> {
+    let mut buffer = [0; 4096];
+    while let Some(open) = pipe {
+        match open.read(&mut buffer) {
+            Ok(0) => *pipe = None,
+            Ok(length) => {
+                let room = KEPT.saturating_sub(kept.len());
+                kept.extend_from_slice(&buffer[..length.min(room)]);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// A process that has not been waited for. Dropping kills it and its group.
+struct Running {
+    child: Child,
+    pid: Pid,
+    reaped: bool,
+}
+
+impl Running {
+    fn start(spec: &ProcessSpec<'_>) -> io::Result<Self> {
+        let Some((program, arguments)) = spec.words.split_first() else {
+            return Err(io::Error::other("an empty command"));
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(spec.folder).process_group(0);
+        command.envs(spec.environment.iter().filter_map(|word| word.split_once('=')));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let signal = if spec.is_guard { Signal::TERM } else { Signal::KILL };
+        let die_with_parent = move || Ok(rustix::process::set_parent_process_death_signal(Some(signal))?);
+        // SAFETY: between fork and exec the closure makes one system call; it allocates nothing and takes no lock.
+        unsafe { command.pre_exec(die_with_parent) };
+        let child = command.spawn()?;
+        let pid = Pid::from_child(&child);
+        let running = Self { child, pid, reaped: false };
+        let pipes = [running.child.stdout.as_ref().map(AsFd::as_fd), running.child.stderr.as_ref().map(AsFd::as_fd)];
+        for pipe in pipes.into_iter().flatten() {
+            rustix::io::ioctl_fionbio(pipe, true)?;
+        }
+        Ok(running)
+    }
+
+    /// Ends whatever is left of the group, then takes the process's account.
+    fn reap(&mut self) -> io::Result<(ExitStatus, libc::rusage)> {
+        let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
+        let mut status = 0;
+        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+        loop {
+            // SAFETY: both pointers are to memory of the right size that outlives the call.
+            if unsafe { libc::wait4(self.pid.as_raw_pid(), &mut status, 0, usage.as_mut_ptr()) } >= 0 {
+                break;
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        self.reaped = true;
+        // SAFETY: all zeros is a valid value, and the call has filled it.
+        Ok((ExitStatus::from_raw(status), unsafe { usage.assume_init() }))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.reaped {
+            // Its number is not given to another process before it is waited for.
+            let _ = self.reap();
+        }
+    }
+}
