@@ -1,11 +1,13 @@
 //! Imports point down. Crates are compared by their manifests, which Cargo enforces; the modules of a crate that has
-//! floors by the paths in their files. The table is `imports/floors.rs`; there is no list of exceptions.
+//! floors by the paths in their files. The table is `imports/floors.rs`; there is no list of exceptions. In no crate do
+//! files import each other in a circle.
 
 mod floors;
 mod paths;
 
 use floors::{CRATES, Floors, MODULES};
 use paths::paths;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
@@ -62,6 +64,40 @@ fn climbing_paths(floors: &Floors, files: &[(String, String)]) -> Vec<String> {
         }
     }
     faults
+}
+
+/// The modules of one crate that import each other in a circle, each with what it imports of the others. A module and
+/// those within it count as one: what a parent has is in scope for its children.
+fn circles(files: &[(String, String)]) -> Vec<String> {
+    let owned = |file: &str| module(file).into_iter().map(str::to_owned).collect::<Vec<String>>();
+    let modules: BTreeSet<Vec<String>> = files.iter().map(|(file, _)| owned(file)).collect();
+    let mut imports: BTreeMap<Vec<String>, BTreeSet<Vec<String>>> = BTreeMap::new();
+    for (file, text) in files {
+        let from = owned(file);
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let module_of = |path: Vec<String>| {
+            (0..=path.len()).rev().map(|end| path[..end].to_vec()).find(|one| modules.contains(one))
+        };
+        let others = paths(&module(file), code).into_iter().filter_map(module_of);
+        let others = others.filter(|to| !from.starts_with(to) && !to.starts_with(&from)).collect();
+        imports.insert(from, others);
+    }
+    // What imports nothing that is left, or is imported by nothing that is left, is in no circle.
+    loop {
+        let imported: BTreeSet<Vec<String>> = imports.values().flatten().cloned().collect();
+        let count = imports.len();
+        imports.retain(|from, to| !to.is_empty() && imported.contains(from));
+        let left: BTreeSet<Vec<String>> = imports.keys().cloned().collect();
+        imports.values_mut().for_each(|to| to.retain(|one| left.contains(one)));
+        if imports.len() == count {
+            break;
+        }
+    }
+    let line = |(from, to): (Vec<String>, BTreeSet<Vec<String>>)| {
+        let to: Vec<String> = to.iter().map(|one| one.join("::")).collect();
+        format!("{} imports {}", from.join("::"), to.join(", "))
+    };
+    imports.into_iter().map(line).collect()
 }
 
 /// A member of the workspace: its directory, its package and the packages that it is built from.
@@ -131,6 +167,30 @@ fn modules_import_from_lower_floors_only() {
         let (parent, _) = floors.folder.split_once("/src").unwrap();
         assert_none(&climbing_paths(floors, &sources(&root().join(parent).join("src"))));
     }
+}
+
+#[test]
+fn files_import_each_other_in_no_circle() {
+    for member in members() {
+        let src = root().join(&member.folder).join("src");
+        let found = if src.exists() { circles(&sources(&src)) } else { Vec::new() };
+        assert!(found.is_empty(), "{}/src has a circle:\n{}", member.folder, found.join("\n"));
+    }
+}
+
+#[test]
+fn a_planted_circle_is_found_and_nothing_beyond_it() {
+    let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+    let mut files = vec![
+        file("lib.rs", "mod a; mod b; mod c; pub use a::A;"),
+        file("a/mod.rs", "mod inner; pub struct A; pub use self::inner::I;"),
+        file("a/inner.rs", "use super::A; pub struct I;"),
+        file("b.rs", "use crate::a::inner::I; pub struct B;\n#[cfg(test)]\nmod tests { use crate::c::C; }"),
+        file("c.rs", "use super::b::B; pub struct C;"),
+    ];
+    assert_eq!(circles(&files), Vec::<String>::new());
+    files[2].1.push_str(" use crate::c::C;");
+    assert_eq!(circles(&files), ["a::inner imports c", "b imports a::inner", "c imports b"]);
 }
 
 #[test]
