@@ -17,7 +17,7 @@ pub struct Catalogue {
 }
 
 /// What a file is to an archive.
-pub enum Likeness {
+pub enum StoredAs {
     /// This record, byte for byte.
     Same(Entry),
     /// The same run as this record, and not the same bytes.
@@ -54,7 +54,7 @@ impl Catalogue {
     }
 
     /// What is known here of a record with this content. One that cannot be read is not the same.
-    pub fn kept_as(&self, content: &[u8]) -> Likeness {
+    pub fn kept_as(&self, content: &[u8]) -> StoredAs {
         let parsed: Value = serde_json::from_slice(content).unwrap_or_default();
         let environment = &parsed["environment"];
         let run = (environment["seed"].as_u64(), environment["started_unix_s"].as_u64());
@@ -62,11 +62,11 @@ impl Catalogue {
         let mut readable = None;
         for entry in self.entries.iter().filter(same_run) {
             match self.archive.record(&entry.id) {
-                Ok(kept) if kept == content => return Likeness::Same(entry.clone()),
+                Ok(kept) if kept == content => return StoredAs::Same(entry.clone()),
                 Ok(_) => readable = readable.or(Some(entry)),
                 Err(_) => {}
             }
         }
-        readable.map_or(Likeness::Unknown, |entry| Likeness::Changed(entry.clone()))
+        readable.map_or(StoredAs::Unknown, |entry| StoredAs::Changed(entry.clone()))
     }
 }

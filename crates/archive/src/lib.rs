@@ -30,7 +30,7 @@ mod whole;
 
 pub use archive::Archive;
 pub use baseline::{Baseline, Baselines};
-pub use catalogue::{Catalogue, Likeness};
+pub use catalogue::{Catalogue, StoredAs};
 pub use incoming::Fetched;
 pub use listing::{Listing, Skipped};
 pub use location::Location;

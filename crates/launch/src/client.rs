@@ -1,7 +1,7 @@
 //! A server, and the client that measures it.
 
 use crate::listening::{Listening, accepted, listening, port_of};
-use crate::process::{End, Ended, Failed, Pause, Running, Took, pause, wait};
+use crate::process::{End, Ended, Failed, FinishedRun, Pause, Running, pause, wait};
 use harness::{Interrupted, Interruption};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(10);
 const LOOKS: u64 = 100;
 
 /// The outcome of a run: the client's time and output, the server's CPU time.
-type Turn = anyhow::Result<Result<Took, Failed>>;
+type Turn = anyhow::Result<Result<FinishedRun, Failed>>;
 
 /// Runs the client when the server listens, and ends the server when the client has ended.
 ///
@@ -95,7 +95,7 @@ fn end_of(server: Running, patience: Duration, wall_s: f64, client: Ended, inter
             let ended = server.end()?;
             Ok(match ended.fault_when_asked() {
                 Some(fault) => Err(ended.failed(format!("{fault} after SIGTERM"))),
-                None => Ok(Took { wall_s, cpu_s: ended.cpu_s, output: client.output }),
+                None => Ok(FinishedRun { wall_s, cpu_s: ended.cpu_s, output: client.output }),
             })
         }
     }

@@ -19,7 +19,7 @@ mod traced;
 pub use flags::{ComparisonFlags, LaunchFlags, PATIENCE, ProgramFlags};
 pub use metric::Metric;
 pub use plan::{FEWEST_RUNS, Plan, preload};
-pub use process::{Failed, Pause, Took};
+pub use process::{Failed, FinishedRun, Pause};
 pub use program::Program;
 pub use ratios::{ratio, spread, unsteady};
 pub use scene::Variables;

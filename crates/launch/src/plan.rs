@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::flags::{ComparisonFlags, PATIENCE, ProgramFlags};
 use crate::metric::{Metric, Pattern};
-use crate::process::{Failed, Pause, Took};
+use crate::process::{Failed, FinishedRun, Pause};
 use crate::program::Program;
 use crate::scene::{Scene, Variables};
 use crate::traced::Traced;
@@ -79,7 +79,7 @@ impl Plan {
         variables: &Variables,
         at_most: Option<Duration>,
         interruption: &Interruption,
-    ) -> anyhow::Result<Result<Took, Failed>> {
+    ) -> anyhow::Result<Result<FinishedRun, Failed>> {
         let mut command = self.program.command();
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         self.scene().run(command, at_most, interruption)
@@ -89,7 +89,11 @@ impl Plan {
     ///
     /// # Errors
     /// As [`Self::run`].
-    pub fn run_stopped(&self, pause: Pause, interruption: &Interruption) -> anyhow::Result<Result<Took, Failed>> {
+    pub fn run_stopped(
+        &self,
+        pause: Pause,
+        interruption: &Interruption,
+    ) -> anyhow::Result<Result<FinishedRun, Failed>> {
         Scene { pause: Some(pause), ..self.scene() }.run(self.program.command(), None, interruption)
     }
 

@@ -44,7 +44,7 @@ pub struct Ended {
 }
 
 /// A run that ended well.
-pub struct Took {
+pub struct FinishedRun {
     /// The program's, or its client's if it has one.
     pub wall_s: f64,
     /// CPU time of the program and of the processes that it waited for, in user and kernel mode.

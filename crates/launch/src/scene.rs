@@ -2,7 +2,7 @@
 
 use crate::client::{Client, serve};
 use crate::orphans::Orphans;
-use crate::process::{End, Failed, Pause, Running, Took, pause, wait};
+use crate::process::{End, Failed, FinishedRun, Pause, Running, pause, wait};
 use blame::names::message;
 use harness::{Interrupted, Interruption};
 use std::ffi::OsString;
@@ -32,7 +32,7 @@ impl Scene<'_> {
         command: Command,
         at_most: Option<Duration>,
         interruption: &Interruption,
-    ) -> anyhow::Result<Result<Took, Failed>> {
+    ) -> anyhow::Result<Result<FinishedRun, Failed>> {
         // A signal of the terminal's reaches these commands too.
         let or_interrupted = |error: anyhow::Error| {
             if interruption.is_requested() { Interrupted.into() } else { error }
@@ -55,7 +55,7 @@ fn alone(
     stops: Option<Pause>,
     at_most: Option<Duration>,
     interruption: &Interruption,
-) -> anyhow::Result<Result<Took, Failed>> {
+) -> anyhow::Result<Result<FinishedRun, Failed>> {
     let began = running.began;
     let end = match stops.map(|stops| pause(&[&running], stops, interruption)).transpose()?.flatten() {
         Some(end) => end,
@@ -67,7 +67,7 @@ fn alone(
         End::Interrupted => return Err(Interrupted.into()),
         End::Late => format!("did not end within {:.0} s", at_most.unwrap_or_default().as_secs_f64()),
         End::Itself(_) => match ended.fault() {
-            None => return Ok(Ok(Took { wall_s, cpu_s: ended.cpu_s, output: ended.output })),
+            None => return Ok(Ok(FinishedRun { wall_s, cpu_s: ended.cpu_s, output: ended.output })),
             Some(fault) => fault,
         },
     };

@@ -1,7 +1,7 @@
 //! A run of the program under `contend trace`, and the parts of its record that a comparison reads.
 
 use crate::client::Client;
-use crate::process::{Failed, Took};
+use crate::process::{Failed, FinishedRun};
 use crate::program::Program;
 use crate::scene::{Scene, Variables};
 use anyhow::Context;
@@ -68,7 +68,7 @@ impl Traced {
         contend.envs(variables.iter().map(|(name, value)| (name, value)));
         match (Scene { client: client.as_ref(), ..*scene }).run(contend, at_most, interruption)? {
             Err(failed) => Ok(Err(failed)),
-            Ok(Took { wall_s, .. }) => Ok(Ok(Self::read(&std::fs::read(record.path())?, wall_s)?)),
+            Ok(FinishedRun { wall_s, .. }) => Ok(Ok(Self::read(&std::fs::read(record.path())?, wall_s)?)),
         }
     }
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 /// A program that is built and installed apart.
-pub struct Companion {
+pub struct ExternalProgram {
     pub binary: &'static str,
     /// The package that has it, and its folder in the sources.
     pub package: &'static str,
@@ -28,7 +28,7 @@ pub struct Program {
     /// The word behind `contend`.
     pub name: &'static str,
     pub about: &'static str,
-    pub program: Companion,
+    pub program: ExternalProgram,
     pub examples: &'static [Example],
 }
 
@@ -54,8 +54,8 @@ pub const PROGRAMS: &[Program] = &[
     },
 ];
 
-const fn remote(binary: &'static str) -> Companion {
-    Companion { binary, package: "contend-remote", folder: "crates/remote" }
+const fn remote(binary: &'static str) -> ExternalProgram {
+    ExternalProgram { binary, package: "contend-remote", folder: "crates/remote" }
 }
 
 /// The program behind this word.
@@ -66,7 +66,7 @@ pub fn named(word: &OsStr) -> Option<&'static Program> {
 impl Program {
     /// Its command: a name, and arguments that are its own to understand.
     pub fn command(&self) -> Command {
-        let Companion { binary, package, .. } = self.program;
+        let ExternalProgram { binary, package, .. } = self.program;
         let long = format!(
             "{}\n\nThis command is a separate program, {binary}, which is not installed here: {}. Once it is \
              installed, `contend {} --help` prints its options.",
@@ -96,7 +96,7 @@ impl Program {
     }
 }
 
-impl Companion {
+impl ExternalProgram {
     /// The file that is run. Of the path, a relative element is left out: who may write where the user happens to stand
     /// is anybody.
     pub fn find(&self) -> Option<PathBuf> {

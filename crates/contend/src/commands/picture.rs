@@ -1,7 +1,7 @@
 //! A picture of its own, for a slide or a README: as SVG, or as the PNG that the program `contend-png` draws of the
 //! same.
 
-use crate::commands::external::Companion;
+use crate::commands::external::ExternalProgram;
 use crate::output::print_or_write;
 use anyhow::{Context, bail, ensure};
 use harness::output::{OutputFile, eprint_line};
@@ -11,7 +11,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// What draws a PNG.
-const PNG: Companion = Companion { binary: "contend-png", package: "contend-picture", folder: "crates/picture" };
+const PNG: ExternalProgram =
+    ExternalProgram { binary: "contend-png", package: "contend-picture", folder: "crates/picture" };
 
 /// Pictures that somebody may want, and that are not written.
 const OTHERS: [&str; 5] = ["jpg", "jpeg", "gif", "webp", "pdf"];

@@ -174,7 +174,7 @@ pub fn then_and_now(rows: &[Placed<'_>]) -> Vec<ThenAndNow> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let laboratory = Laboratory(rows);
+    let laboratory = Article1998(rows);
     [
         laboratory.one_thread(),
         laboratory.two_threads("sysv", "semaphore", SEMAPHORE),
@@ -229,9 +229,9 @@ fn ratio(over: Option<Estimate>, under: Option<Estimate>) -> Option<Estimate> {
 }
 
 /// The rows of the latency experiment, read as 1998 read its graphs.
-struct Laboratory<'a>(&'a [Placed<'a>]);
+struct Article1998<'a>(&'a [Placed<'a>]);
 
-impl Laboratory<'_> {
+impl Article1998<'_> {
     /// 1998 gives a lock and an unlock by themselves, 3.5 µs each for the semaphore and 0.3 for the benaphore; of what
     /// is free a pair is known best.
     fn one_thread(&self) -> Vec<ThenAndNow> {

@@ -13,7 +13,7 @@ mod warnings;
 use self::flags::Priority;
 use self::record::Row;
 use flags::{Flags, View};
-use harness::{Calibrated, Example, Experiment, Finished, Lookout, Run, SurveyPart, Views};
+use harness::{Calibrated, Example, Experiment, Finished, Run, SmtMonitor, SurveyPart, Views};
 use instruments::warning::Warning;
 use live::Live;
 use measure::Measured;
@@ -61,8 +61,8 @@ fn headless(plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Parameters, R
     let mut progress = run.progress(Duration::ZERO);
     let calibrated = run.calibrated()?;
     progress.note("what a process would get");
-    let lookout = &mut Lookout::open(run.session, calibrated.clock());
-    let measured = measure::run_in_child(plan, run.session.seed, calibrated, lookout, &mut progress)?;
+    let monitor = &mut SmtMonitor::open(run.session, calibrated.clock());
+    let measured = measure::run_in_child(plan, run.session.seed, calibrated, monitor, &mut progress)?;
     Ok(finished(plan, measured, calibrated, Vec::new()))
 }
 
@@ -75,8 +75,8 @@ fn with_view(flags: &Flags, plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finish
     let calibrated = run.calibrated()?;
     drop(progress);
     live.begin()?;
-    let lookout = &mut Lookout::open(run.session, calibrated.clock());
-    let measured = measure::run_in_child(plan, run.session.seed, calibrated, lookout, &mut live)?;
+    let monitor = &mut SmtMonitor::open(run.session, calibrated.clock());
+    let measured = measure::run_in_child(plan, run.session.seed, calibrated, monitor, &mut live)?;
     let mut finished = finished(plan, measured, calibrated, live.end());
     finished.is_printed = view == Some(View::Json) && run.shared.output.is_none();
     if finished.is_printed {

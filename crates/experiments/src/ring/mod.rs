@@ -15,7 +15,7 @@ use self::record::{Row, failures};
 use contestants::Contestant;
 use flags::Flags;
 use harness::{
-    Example, Experiment, Finished, Lookout, Progress, Run, Session, SharedFlags, SurveyPart, UsageError, Views,
+    Example, Experiment, Finished, Progress, Run, Session, SharedFlags, SmtMonitor, SurveyPart, UsageError, Views,
 };
 use loops::ring::CONTESTANTS;
 use loops::ring::{Class, RingSpec};
@@ -63,8 +63,8 @@ impl Experiment for Ring {
         let plan = Plan::of(flags, run.session)?;
         allow_many_descriptors();
         let progress = run.progress(plan.budget);
-        let lookout = Lookout::open(run.session, run.clock().clock);
-        let measured = measure::run_plan(&plan, run.session, lookout, &progress)?;
+        let monitor = SmtMonitor::open(run.session, run.clock().clock);
+        let measured = measure::run_plan(&plan, run.session, monitor, &progress)?;
         let parameters = plan.parameters(flags, run.session, measured.absent, measured.order);
         let mut failed = failures(&measured.rows);
         let nobody = measured.rows.iter().all(|row| row.class == Class::Limit);

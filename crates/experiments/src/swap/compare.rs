@@ -17,7 +17,7 @@ use instruments::cpus::CpuSet;
 use instruments::environment::Activity;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order;
-use launch::{Failed, Took, TracedLock, ratio};
+use launch::{Failed, FinishedRun, TracedLock, ratio};
 use record::Unit;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -70,7 +70,7 @@ impl Side {
     }
 
     /// Adds the values of a run.
-    pub fn add(&mut self, took: &Took, metrics: &[f64]) {
+    pub fn add(&mut self, took: &FinishedRun, metrics: &[f64]) {
         let figures = [took.wall_s * 1e9, took.cpu_s * 1e9].into_iter().chain(metrics.iter().copied());
         let mut all = self.all.borrow_mut();
         all[self.place].iter_mut().zip(figures).for_each(|(samples, figure)| samples.push(figure));
@@ -186,7 +186,7 @@ impl Turn<'_> {
     }
 
     /// A run, and its metrics; `None` if it did not end well, which is noted. As it is, the program has to.
-    fn run(&self, side: &mut Side) -> anyhow::Result<Option<(Took, Vec<f64>)>> {
+    fn run(&self, side: &mut Side) -> anyhow::Result<Option<(FinishedRun, Vec<f64>)>> {
         let longest = self.longest_plain_s.get();
         let is_bounded = !side.is_plain() && longest > 0.0;
         let at_most = is_bounded.then(|| longest_run(longest));

@@ -20,7 +20,7 @@
 use blame::Lost;
 use instruments::statistics::order;
 use interpose::{Region, SHARE_ONE};
-use launch::Took;
+use launch::FinishedRun;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A run with the library.
@@ -60,7 +60,7 @@ pub enum Figure {
 
 impl Ran {
     /// Reads what the library noted.
-    pub fn of(region: &Region, took: &Took, around: Around) -> Self {
+    pub fn of(region: &Region, took: &FinishedRun, around: Around) -> Self {
         let Around { cpus, slept_share, others_share, ns_per_tick } = around;
         let what_if = &region.what_if;
         let seconds = |ticks: u64| ticks as f64 * ns_per_tick / 1e9;

@@ -21,7 +21,7 @@ use instruments::environment::Activity;
 use instruments::statistics::order;
 use instruments::warning::Warning;
 use interpose::{Level, Memory, PLACE, SHARE_ONE};
-use launch::{Failed, Metric, Pause, Plan, Took, Variables, preload};
+use launch::{Failed, FinishedRun, Metric, Pause, Plan, Variables, preload};
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
@@ -176,8 +176,8 @@ fn figures(plan: &Plan) -> Vec<Figure> {
 }
 
 /// A run that ended well: what it took, what the library noted of it, and its metrics.
-struct Brought {
-    took: Took,
+struct RunResult {
+    took: FinishedRun,
     ran: Option<Ran>,
     metrics: Vec<f64>,
 }
@@ -209,10 +209,10 @@ impl Turn<'_> {
             Err(error) if error.is::<Interrupted>() => return Ok(ControlFlow::Break(())),
             Err(error) => return Err(error),
             Ok(None) => {}
-            Ok(Some(Brought { ran: Some(ran), .. })) if ran.sections == 0 && self.counts_sections(variant) => {
+            Ok(Some(RunResult { ran: Some(ran), .. })) if ran.sections == 0 && self.counts_sections(variant) => {
                 variant.leave_out();
             }
-            Ok(Some(Brought { took, ran, metrics })) => {
+            Ok(Some(RunResult { took, ran, metrics })) => {
                 let values = std::iter::once(took.wall_s * 1e9).chain(metrics);
                 variant.add(ran, figures(self.plan).into_iter().zip(values));
             }
@@ -227,7 +227,7 @@ impl Turn<'_> {
     }
 
     /// A run; `None` if it did not end well, which is noted. As it is, the program has to.
-    fn run(&self, variant: &mut Variant) -> anyhow::Result<Option<Brought>> {
+    fn run(&self, variant: &mut Variant) -> anyhow::Result<Option<RunResult>> {
         let (took, ran) = match variant.is_plain() {
             true => (self.plan.run(&Variables::new(), None, &self.session.interruption)?, None),
             false => self.with_library(variant)?,
@@ -238,7 +238,7 @@ impl Turn<'_> {
                     if variant.is_plain() {
                         self.longest_plain_s.set(self.longest_plain_s.get().max(took.wall_s));
                     }
-                    return Ok(Some(Brought { took, ran, metrics }));
+                    return Ok(Some(RunResult { took, ran, metrics }));
                 }
                 Err(why) => format!("printed no usable number: {why}"),
             },
@@ -250,7 +250,7 @@ impl Turn<'_> {
     }
 
     /// While the program runs, its locks are looked at.
-    fn with_library(&self, variant: &Variant) -> anyhow::Result<(Result<Took, Failed>, Option<Ran>)> {
+    fn with_library(&self, variant: &Variant) -> anyhow::Result<(Result<FinishedRun, Failed>, Option<Ran>)> {
         let memory = Memory::new(Level::WhatIf, self.calibration.fallback.as_deref())?;
         let ns_per_tick = self.calibration.clock.ns_per_tick();
         let what_if = &memory.region().what_if;
@@ -294,7 +294,7 @@ fn is_fixed(plan: &Plan, plain_s: f64, interruption: &Interruption) -> anyhow::R
     for (after, length) in STOPS {
         let [after, stopped] = [after, length].map(|share| Duration::from_secs_f64(share * plain_s));
         let is_same = match plan.run_stopped(Pause { after, length: stopped }, interruption)? {
-            Ok(Took { wall_s, .. }) => is_as_long(plain_s, wall_s, stopped.as_secs_f64()),
+            Ok(FinishedRun { wall_s, .. }) => is_as_long(plain_s, wall_s, stopped.as_secs_f64()),
             Err(Failed { .. }) => false,
         };
         if !is_same {

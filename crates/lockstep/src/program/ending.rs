@@ -24,7 +24,7 @@ const ROOM: usize = 300_000;
 
 /// What a rank tells rank 0 at the end.
 #[derive(Serialize, Deserialize)]
-struct Told {
+struct RankReport {
     row: RankRow,
     /// Its work of a step without gaps, by level.
     work_ns: Vec<Option<f64>>,
@@ -39,10 +39,11 @@ pub fn conclude(
     first: Option<(Session, Option<OutputFile>)>,
 ) -> anyhow::Result<()> {
     let mut warnings = left_out(world, &mut measured.tally);
-    let told = Told { row: row(world, &measured), work_ns: measured.tally.levels.iter().map(Level::work_ns).collect() };
+    let told =
+        RankReport { row: row(world, &measured), work_ns: measured.tally.levels.iter().map(Level::work_ns).collect() };
     let told = world.texts_at_first(&serde_json::to_string(&told)?);
     if let Some((session, file)) = first {
-        let all: Vec<Told> = told.iter().map(|text| serde_json::from_str(text)).collect::<Result<_, _>>()?;
+        let all: Vec<RankReport> = told.iter().map(|text| serde_json::from_str(text)).collect::<Result<_, _>>()?;
         let crowd = measured.place.crowd(world.size);
         let cpus = measured.place.cpus() as u64;
         warnings.extend((crowd > 1).then(|| Warning::from(Oversubscribed { ranks: world.size as u64, cpus })));
@@ -96,7 +97,7 @@ fn row(world: &Group, measured: &Measured) -> RankRow {
     }
 }
 
-fn rows(measured: &Measured, all: &[Told], seed: u64) -> anyhow::Result<Vec<Row>> {
+fn rows(measured: &Measured, all: &[RankReport], seed: u64) -> anyhow::Result<Vec<Row>> {
     let read: Vec<(Vec<Gap>, u64)> =
         all.iter().map(|told| read(&told.row.trace)).collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
     let span_ns = read.first().map_or(0, |one| one.1);

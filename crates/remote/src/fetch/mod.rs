@@ -89,7 +89,7 @@ async fn ask_all(flags: &Flags, secrets: &Secrets, archive: &Archive) -> anyhow:
         .map(|host| {
             let keeper = Keeper::new(host.to_string(), Arc::clone(&shared));
             let client = Client::new(host.clone(), secrets.clone());
-            let wish = Wish { what: flags.what.clone(), within: flags.within };
+            let wish = HostRequest { what: flags.what.clone(), within: flags.within };
             tokio::spawn(ask(host.clone(), client, keeper, archive.clone(), wish))
         })
         .collect();
@@ -101,12 +101,12 @@ async fn ask_all(flags: &Flags, secrets: &Secrets, archive: &Archive) -> anyhow:
 }
 
 /// The part of the flags that is the same for each host.
-struct Wish {
+struct HostRequest {
     what: Option<String>,
     within: Duration,
 }
 
-async fn ask(host: Host, client: Client, mut keeper: Keeper, archive: Archive, wish: Wish) -> Asked {
+async fn ask(host: Host, client: Client, mut keeper: Keeper, archive: Archive, wish: HostRequest) -> Asked {
     let mut asked =
         Asked { host: host.to_string(), machines: BTreeSet::new(), there: 0, kept: Kept::default(), failed: None };
     let fetched = fetch(client, &mut keeper, archive, &wish, &mut asked).await;
@@ -121,7 +121,7 @@ async fn fetch(
     mut client: Client,
     keeper: &mut Keeper,
     archive: Archive,
-    wish: &Wish,
+    wish: &HostRequest,
     asked: &mut Asked,
 ) -> anyhow::Result<()> {
     let (mut patience, deadline) = (Patience::default(), Deadline::after(wish.within));

@@ -21,7 +21,7 @@ const WISH_BYTES: usize = 4_096;
 /// Which one is to be started: its call, as the server's list has it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wish {
+struct StartRequest {
     run: String,
 }
 
@@ -40,7 +40,7 @@ pub async fn start(state: &Arc<State>, request: Request<Incoming>) -> Result<Res
         return Err(Failure::new(StatusCode::FORBIDDEN, why));
     }
     let sent = content(request, WISH_BYTES).await?;
-    let wish: Wish = serde_json::from_slice(&sent).map_err(|error| {
+    let wish: StartRequest = serde_json::from_slice(&sent).map_err(|error| {
         let why = format!("not a valid request; example: {{\"run\": \"noise --seconds 10\"}}: {error}");
         Failure::new(StatusCode::UNPROCESSABLE_ENTITY, why)
     })?;

@@ -2,7 +2,7 @@
 
 use crate::commands::archived;
 use anyhow::Context;
-use archive::{Catalogue, Entry, Likeness, Manifest};
+use archive::{Catalogue, Entry, Manifest, StoredAs};
 use record::Source;
 use serde::Serialize;
 use std::path::Path;
@@ -51,18 +51,18 @@ impl Operand {
         let mut operand = Self { source, entry: None, manifest: None, caution: None, content };
         if let Some(catalogue) = archive {
             match catalogue.kept_as(&operand.content) {
-                Likeness::Same(entry) => {
+                StoredAs::Same(entry) => {
                     operand.manifest = Some(catalogue.archive.manifest(&entry.id)?);
                     operand.entry = Some(entry.clone());
                 }
-                Likeness::Changed(entry) => {
+                StoredAs::Changed(entry) => {
                     let id = entry.short_id();
                     operand.caution = Some(format!(
                         "{name} was modified: it differs from record {id} of the same run; `contend history export \
                          {id} FILE` writes the original"
                     ));
                 }
-                Likeness::Unknown => {}
+                StoredAs::Unknown => {}
             }
         }
         Ok(operand)

@@ -3,7 +3,7 @@
 use crate::commands::reading::metrics;
 use crate::commands::shown::{Extent, is_known, shown};
 use anyhow::bail;
-use archive::{Archive, Catalogue, Entry, Likeness};
+use archive::{Archive, Catalogue, Entry, StoredAs};
 use clap::Args;
 use harness::{Outcome, output};
 use record::{content, fields, understand};
@@ -25,11 +25,11 @@ pub fn run(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
         for file in &flags.files {
             let (place, content) = content(file)?;
             match catalogue.kept_as(&content) {
-                Likeness::Same(entry) => output::print(&format!("{place} is record {}\n", entry.id))?,
-                Likeness::Changed(entry) => {
+                StoredAs::Same(entry) => output::print(&format!("{place} is record {}\n", entry.id))?,
+                StoredAs::Changed(entry) => {
                     wrong.push(format!("{place}: modified: it differs from record {}, which is the same run", entry.id))
                 }
-                Likeness::Unknown => wrong.push(format!("{place}: the archive has no record of this run")),
+                StoredAs::Unknown => wrong.push(format!("{place}: the archive has no record of this run")),
             }
         }
     }

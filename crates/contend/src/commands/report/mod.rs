@@ -16,7 +16,7 @@ use crate::commands::reading::{Reading, unknown};
 use crate::commands::survey::{FINDINGS, THEN_AND_NOW};
 use crate::output::print_or_write;
 use anyhow::Context;
-use archive::{Catalogue, Likeness};
+use archive::{Catalogue, StoredAs};
 use clap::{Args, ValueHint};
 use harness::{Outcome, SharedFlags, UsageError};
 use record::{Figure, Ladder, Metric, Section, Source, content, is_file, typed, understand};
@@ -83,8 +83,8 @@ fn sources(names: &[String], archive: Option<&Catalogue>) -> anyhow::Result<(Vec
         if is_file(name) {
             let (name, content) = content(Path::new(name))?;
             let host = match archive.map(|archive| archive.kept_as(&content)) {
-                Some(Likeness::Same(entry) | Likeness::Changed(entry)) => Some(entry.summary.host),
-                Some(Likeness::Unknown) | None => None,
+                Some(StoredAs::Same(entry) | StoredAs::Changed(entry)) => Some(entry.summary.host),
+                Some(StoredAs::Unknown) | None => None,
             };
             return Ok((understand(&name, &content)?, host));
         }

@@ -6,7 +6,7 @@ use crate::clock::plan::Plan;
 use crate::clock::record::{Row, SliceRow};
 use crate::estimates::fields;
 use harness::turns::{self, Rules, take_turns};
-use harness::{Calibrated, Interruption, Lookout, Progress, Session, Shown};
+use harness::{Calibrated, Interruption, Progress, Session, Shown, SmtMonitor};
 use instruments::clock::{Clock, ordered_read_cost_ns, read_cost_ns};
 use instruments::grind::Work;
 use instruments::neighbour::{Probe, Probed, Reading, Split};
@@ -70,7 +70,7 @@ pub struct Curve<'a> {
 
 /// Visits all slices in random order, round after round, while the budget lasts; before each visit the clock is read,
 /// too.
-pub fn curve(of: &Curve<'_>, lookout: &mut Lookout, reads: &mut Reads) -> anyhow::Result<Vec<Row>> {
+pub fn curve(of: &Curve<'_>, monitor: &mut SmtMonitor, reads: &mut Reads) -> anyhow::Result<Vec<Row>> {
     let &Curve { plan, session, calibrated, began, progress } = of;
     let grind = &calibrated.grind;
     let end = began + plan.budget;
@@ -80,15 +80,15 @@ pub fn curve(of: &Curve<'_>, lookout: &mut Lookout, reads: &mut Reads) -> anyhow
     // Each point knows itself whether there is time for it.
     let rules = Rules { began, budget: None, precision: None, at_least: 0, at_most: BEST_OF as u64 };
     take_turns(&mut points, &rules, session, progress, |point| {
-        lookout.learn(&reads.take(calibrated.clock(), lookout.probe));
+        monitor.learn(&reads.take(calibrated.clock(), monitor.probe));
         let known = point.probed.len();
-        let looks = lookout.probe.map(|probe| Looks::begin(calibrated.clock(), probe));
+        let looks = monitor.probe.map(|probe| Looks::begin(calibrated.clock(), probe));
         let flow = visit(calibrated, point, looks, &session.interruption);
-        lookout.learn(&point.probed[known..]);
+        monitor.learn(&point.probed[known..]);
         Ok(flow)
     })?;
     let cycles = grind.cycles_per_load().unwrap_or(1.0);
-    Ok(points.iter().filter(|point| !point.took_ns.is_empty()).map(|point| slice_row(point, cycles, lookout)).collect())
+    Ok(points.iter().filter(|point| !point.took_ns.is_empty()).map(|point| slice_row(point, cycles, monitor)).collect())
 }
 
 fn visit(
@@ -114,11 +114,11 @@ fn visit(
     ControlFlow::Continue(())
 }
 
-fn slice_row(point: &Point, cycles_per_load: f64, lookout: &Lookout) -> Row {
+fn slice_row(point: &Point, cycles_per_load: f64, monitor: &SmtMonitor) -> Row {
     let cycles = point.work.loads() as f64 * cycles_per_load;
     let mut mhz: Vec<f64> = point.took_ns.iter().map(|ns| cycles / ns * 1e3).collect();
     let told = mhz.iter().copied().zip(point.probed.iter().map(std::slice::from_ref));
-    let split = lookout.split(told);
+    let split = monitor.split(told);
     let (median_mhz_alone, median_mhz_alone_ci) = fields(split.alone);
     mhz.sort_by(f64::total_cmp);
     Row::Slice(SliceRow {
@@ -199,15 +199,15 @@ impl Reads {
         Some(probed)
     }
 
-    pub fn plain(&self, lookout: &Lookout) -> Split {
-        self.split(0, lookout)
+    pub fn plain(&self, monitor: &SmtMonitor) -> Split {
+        self.split(0, monitor)
     }
 
-    pub fn ordered(&self, lookout: &Lookout) -> Split {
-        self.split(1, lookout)
+    pub fn ordered(&self, monitor: &SmtMonitor) -> Split {
+        self.split(1, monitor)
     }
 
-    fn split(&self, kind: usize, lookout: &Lookout) -> Split {
-        lookout.split(self.thousands.iter().map(|(costs, probed)| (costs[kind], std::slice::from_ref(probed))))
+    fn split(&self, kind: usize, monitor: &SmtMonitor) -> Split {
+        monitor.split(self.thousands.iter().map(|(costs, probed)| (costs[kind], std::slice::from_ref(probed))))
     }
 }

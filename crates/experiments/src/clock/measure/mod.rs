@@ -7,7 +7,7 @@ use super::record::{AgreementRow, CheckRow, ClockRow, GrindRow, LossesRow, Perio
 use crate::estimates::fields;
 use curve::Reads;
 use curve::{Curve, curve};
-use harness::{Calibrated, Lookout, Progress, Session};
+use harness::{Calibrated, Progress, Session, SmtMonitor};
 use instruments::clock::{Clock, Cost, agreement};
 use instruments::gaps::{Limit, Reader, Watch};
 use instruments::period::{self, Gap, Period};
@@ -32,7 +32,7 @@ pub fn run_plan(
     let began = Instant::now();
     progress.note("comparing the counters of the CPUs");
     let (mut rows, mut reads) = (Vec::new(), Reads::default());
-    let mut lookout = Lookout::open(session, calibrated.clock());
+    let mut monitor = SmtMonitor::open(session, calibrated.clock());
     for &cpu in plan.cpus[1..].iter().take_while(|_| !session.interruption.is_requested()) {
         rows.push(agreement_row(calibrated, cpu)?);
     }
@@ -40,21 +40,21 @@ pub fn run_plan(
         let mut rows = grind_rows(calibrated);
         progress.note("searching for periodic losses");
         rows.extend(loss_rows(plan, session, calibrated)?);
-        rows.extend(curve(&Curve { plan, session, calibrated, began, progress }, &mut lookout, &mut reads)?);
+        rows.extend(curve(&Curve { plan, session, calibrated, began, progress }, &mut monitor, &mut reads)?);
         anyhow::Ok(rows)
     })?;
     rows.extend(on_cpu?);
     // Last, so that the conversion is compared over as long a span as there was.
-    rows.insert(0, clock_row(calibrated, &reads, &lookout));
-    Ok(Measured { rows, warnings: lookout.warnings().collect() })
+    rows.insert(0, clock_row(calibrated, &reads, &monitor));
+    Ok(Measured { rows, warnings: monitor.warnings().collect() })
 }
 
-fn clock_row(calibrated: &Calibrated, reads: &Reads, lookout: &Lookout) -> Row {
+fn clock_row(calibrated: &Calibrated, reads: &Reads, monitor: &SmtMonitor) -> Row {
     let Calibrated { calibration, quality, cpu, .. } = calibrated;
     let clock = calibration.clock;
     let error = calibration.error_since();
     let at = |cost: &Cost, q| cost.differences.quantile(q).map_or(0.0, |ticks| clock.to_ns(ticks));
-    let (plain, ordered) = (reads.plain(lookout), reads.ordered(lookout));
+    let (plain, ordered) = (reads.plain(monitor), reads.ordered(monitor));
     let (read_cost_ns_alone, read_cost_ns_alone_ci) = fields(plain.alone);
     let (ordered_read_cost_ns_alone, ordered_read_cost_ns_alone_ci) = fields(ordered.alone);
     Row::Clock(ClockRow {

@@ -11,7 +11,7 @@ use crate::estimates::median_of;
 use crate::latency::plan::StoppedWait;
 use crate::latency::plan::{CellPlan, Plan};
 use anyhow::Context;
-use harness::{Lookout, Shown, turns};
+use harness::{Shown, SmtMonitor, turns};
 use instruments::clock::Clock;
 use instruments::cpus::CpuSet;
 use instruments::evidence::{EvidenceQuality, Names, Recorder, Source, Timeline};
@@ -133,7 +133,7 @@ impl Cell {
         slice: Slice,
         traces: &mut Traces,
         recorder: Option<&mut EvidenceRecorder>,
-        lookout: &mut Lookout,
+        monitor: &mut SmtMonitor,
     ) -> anyhow::Result<()> {
         let slice = if self.is_alone() { slice.alone(LONGEST_WINDOW_ALONE) } else { slice };
         self.spent += slice.whole();
@@ -168,7 +168,7 @@ impl Cell {
             self.add_evidence(setup, slice, &parts, timeline.as_ref());
             self.recorded += 1;
         } else {
-            self.add_up(setup, slice, &parts, lookout);
+            self.add_up(setup, slice, &parts, monitor);
         }
         traces.take_back(parts.into_iter().map(|part| (part.trace, part.spare)));
         Ok(())
@@ -205,24 +205,24 @@ impl Cell {
     }
 
     /// What was told apart by a narrower core, wherever a wider one was seen.
-    pub fn forget_if_wider(&mut self, lookout: &Lookout) {
-        if lookout.is_wider_since(&mut self.told_at) {
+    pub fn forget_if_wider(&mut self, monitor: &SmtMonitor) {
+        if monitor.is_wider_since(&mut self.told_at) {
             self.series.iter_mut().for_each(Series::forget_neighbours);
         }
     }
 
-    fn add_up(&mut self, setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice], lookout: &mut Lookout) {
+    fn add_up(&mut self, setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice], monitor: &mut SmtMonitor) {
         let Some(window) = window(setup, slice, parts) else { return };
         let baselines = parts.iter().flat_map(|part| part.baselines.iter().map(|(_, probed)| *probed));
         let probes = parts.iter().flat_map(|part| part.trace.pieces().map(|(_, probed)| probed)).chain(baselines);
-        probes.for_each(|probed| lookout.learn([&probed]));
-        self.forget_if_wider(lookout);
+        probes.for_each(|probed| monitor.learn([&probed]));
+        self.forget_if_wider(monitor);
         for (thread, (series, part)) in self.series.iter_mut().zip(parts).enumerate() {
             let Some(baseline) = part.baseline else { continue };
             for (baseline, probed) in &part.baselines {
-                series.note(*baseline, lookout.sharing(&[*probed]));
+                series.note(*baseline, monitor.sharing(&[*probed]));
             }
-            let told_apart = part.trace.pieces().map(|(range, probed)| (range, lookout.sharing(&[probed])));
+            let told_apart = part.trace.pieces().map(|(range, probed)| (range, monitor.sharing(&[probed])));
             let mut pieces: Vec<_> = told_apart.collect();
             let told_until = pieces.last().map_or(0, |(range, _)| range.end);
             pieces.push((told_until..part.trace.rounds().len(), Sharing::Neither));

@@ -20,7 +20,7 @@ use super::record::{Operation, Row};
 use baseline::Control;
 use cell::{Cell, EvidenceRecorder};
 use harness::turns::{Rules, Turns, take_turns};
-use harness::{Calibrated, EvidenceChoice, Lookout, Progress, Session};
+use harness::{Calibrated, EvidenceChoice, Progress, Session, SmtMonitor};
 use instruments::clock::Clock;
 use instruments::cpus::CpuSet;
 use instruments::evidence::{EvidenceQuality, Source};
@@ -65,8 +65,8 @@ pub fn run_plan(
 ) -> anyhow::Result<Measured> {
     let mut measurement = Measurement::prepare(plan, session, calibrated)?;
     let turns = measurement.run(plan, session, progress)?;
-    let Measurement { cells, lookout, .. } = &mut measurement;
-    cells.iter_mut().for_each(|cell| cell.forget_if_wider(lookout));
+    let Measurement { cells, monitor, .. } = &mut measurement;
+    cells.iter_mut().for_each(|cell| cell.forget_if_wider(monitor));
     let rows = measurement.rows(plan, calibrated, &turns.ended);
     let mut warnings = measurement.warnings(plan, &rows, &turns, session);
     let has_object = plan.cells.iter().any(|cell| locks::is_object(&cell.lock));
@@ -91,7 +91,7 @@ struct Measurement {
     control: Option<Control>,
     not_locked: Option<String>,
     recorder: Option<EvidenceRecorder>,
-    lookout: Lookout,
+    monitor: SmtMonitor,
     lost: Option<Lost>,
 }
 
@@ -109,24 +109,24 @@ impl Measurement {
         let hold_ticks = plan.hold_ns / clock.ns_per_tick();
         let hold = calibrated.grind.work(plan.hold_ns);
         let baseline_rounds = slice.baseline_rounds(recording_ns);
-        let lookout = Lookout::open(session, clock);
+        let monitor = SmtMonitor::open(session, clock);
         let above_ticks = plan.stop_above.map(|limit| clock.ticks_in(limit));
         let stop = above_ticks.map(|above_ticks| StopRule { above_ticks, origin: clock.now() });
-        let probe = lookout.probe;
+        let probe = monitor.probe;
         let setup = SliceSetup { clock, hold_ticks, hold, resolution, baseline_rounds, probe, stop };
         let recorder =
             (plan.evidence == EvidenceChoice::Best).then(|| EvidenceRecorder::open(clock, &cpus_in_use(plan)));
         let (cells, lost) = (cells?, None);
-        Ok(Self { cells, traces, setup, slice, recording_ns, control, not_locked, recorder, lookout, lost })
+        Ok(Self { cells, traces, setup, slice, recording_ns, control, not_locked, recorder, monitor, lost })
     }
 
     /// Slices of all cells in turn.
     fn run(&mut self, plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Turns> {
-        let Self { cells, traces, setup, slice, recorder, lookout, lost, .. } = self;
+        let Self { cells, traces, setup, slice, recorder, monitor, lost, .. } = self;
         take_turns(cells, &rules(plan, session), session, progress, |cell| {
             let has_story = setup.stop.is_some() && !cell.is_reference;
             let recorder = recorder.as_mut().filter(|_| has_story || cell.is_recorded_next());
-            let flow = own_lock::or_lost(cell.run(setup, *slice, traces, recorder, lookout), lost)?;
+            let flow = own_lock::or_lost(cell.run(setup, *slice, traces, recorder, monitor), lost)?;
             Ok(if cell.stopped.is_some() { ControlFlow::Break(()) } else { flow })
         })
     }
@@ -153,7 +153,7 @@ impl Measurement {
             let conditions =
                 Conditions::of(plan, cell, ended_by, calibrated, (self.recording_ns, self.control), evidence);
             let kinds: [fn(&Pairs) -> f64; 2] = [|pairs| pairs.bare, |pairs| pairs.fenced];
-            let pairs = kinds.map(|kind| self.lookout.split(cell.probed_pairs(kind)));
+            let pairs = kinds.map(|kind| self.monitor.split(cell.probed_pairs(kind)));
             for (thread, series) in cell.series.iter().enumerate() {
                 for operation in Operation::ALL {
                     let key = RowKey { cell: &cell.plan, thread, cpu: cell.cpu_of(thread), operation };
@@ -179,7 +179,7 @@ impl Measurement {
         }
         warnings.extend(rules(plan, session).not_converged(&self.cells, turns, ""));
         warnings.extend(hold_off(plan, rows));
-        warnings.extend(self.lookout.warnings());
+        warnings.extend(self.monitor.warnings());
         warnings.extend(self.lost.iter().map(Lost::warning));
         warnings
     }

@@ -12,7 +12,7 @@ use super::{Measured, run_plan};
 use crate::load::flags::Priority;
 use crate::load::plan::Plan;
 use crate::load::record::IntervalRow;
-use harness::{Calibrated, Lookout, Observer};
+use harness::{Calibrated, Observer, SmtMonitor};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub fn run_in_child(
     plan: &Plan,
     seed: u64,
     calibrated: &Calibrated,
-    lookout: &mut Lookout,
+    monitor: &mut SmtMonitor,
     observer: &mut impl Observer<[IntervalRow]>,
 ) -> io::Result<Measured> {
     let (here, there) = UnixStream::pair()?;
@@ -50,7 +50,7 @@ pub fn run_in_child(
         -1 => return Err(io::Error::last_os_error()),
         0 => {
             drop(here);
-            let served = catch_unwind(AssertUnwindSafe(|| serve(parent, there, (plan, seed), calibrated, lookout)));
+            let served = catch_unwind(AssertUnwindSafe(|| serve(parent, there, (plan, seed), calibrated, monitor)));
             // SAFETY: `_exit` ends the process and touches nothing.
             unsafe { libc::_exit(i32::from(!matches!(served, Ok(Ok(()))))) }
         }
@@ -135,7 +135,7 @@ fn serve(
     stream: UnixStream,
     (plan, seed): (&Plan, u64),
     calibrated: &Calibrated,
-    lookout: &mut Lookout,
+    monitor: &mut SmtMonitor,
 ) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if std::os::unix::process::parent_id() != parent {
@@ -145,7 +145,7 @@ fn serve(
         leave_the_session();
     }
     let mut parent = Parent(stream);
-    let message = match run_plan(plan, seed, calibrated, lookout, &mut parent) {
+    let message = match run_plan(plan, seed, calibrated, monitor, &mut parent) {
         Ok(measured) => Message::Measured(Box::new(measured)),
         Err(error) => Message::Failed(error.to_string()),
     };

@@ -14,7 +14,7 @@ use super::flags::Priority;
 use super::plan::Plan;
 use super::record::{AllCpusRow, IntervalRow, TotalRow};
 pub use child_process::run_in_child;
-use harness::{Calibrated, Lookout, Observer};
+use harness::{Calibrated, Observer, SmtMonitor};
 use instruments::cpus::realtime::may_use_realtime;
 use instruments::cpus::schedule::reschedule_current_thread;
 use instruments::neighbour::WidthsOverTime;
@@ -41,13 +41,13 @@ pub fn run_plan(
     plan: &Plan,
     seed: u64,
     calibrated: &Calibrated,
-    lookout: &mut Lookout,
+    monitor: &mut SmtMonitor,
     observer: &mut impl Observer<[IntervalRow]>,
 ) -> io::Result<Measured> {
     let mut warnings = Vec::new();
     let priority = granted(plan.priority, &mut warnings);
     let clock = calibrated.clock();
-    let tools = (clock, &calibrated.grind, lookout.probe);
+    let tools = (clock, &calibrated.grind, monitor.probe);
     let soakers = Soakers::start(tools, priority.0, &plan.cpus, plan.grinders)?;
     read_in_time();
     let reader = Reader {
@@ -65,13 +65,13 @@ pub fn run_plan(
     warnings.extend(run.what_was_missing(plan));
     warnings.extend(totals.warnings());
     let exact_account = run.reader.exact.as_ref().map(|account| account.name().to_owned());
-    let rows = with_neighbours(totals.rows(), &soakers, lookout, plan);
-    warnings.extend(lookout.warnings());
+    let rows = with_neighbours(totals.rows(), &soakers, monitor, plan);
+    warnings.extend(monitor.warnings());
     Ok(Measured { intervals, totals: rows, all_cpus: totals.all_cpus(), exact_account, warnings })
 }
 
 /// What a neighbour on each core took of its width, as its soakers saw it.
-fn with_neighbours(mut rows: Vec<TotalRow>, soakers: &Soakers, lookout: &mut Lookout, plan: &Plan) -> Vec<TotalRow> {
+fn with_neighbours(mut rows: Vec<TotalRow>, soakers: &Soakers, monitor: &mut SmtMonitor, plan: &Plan) -> Vec<TotalRow> {
     for row in &mut rows {
         // The neighbour would be our own.
         if plan.beside_our_own.contains(&row.cpu) {
@@ -79,8 +79,8 @@ fn with_neighbours(mut rows: Vec<TotalRow>, soakers: &Soakers, lookout: &mut Loo
         }
         let mut widths = WidthsOverTime::default();
         soakers.soakers.iter().filter(|soaker| soaker.cpu == row.cpu).for_each(|one| widths.absorb(&one.widths()));
-        lookout.learn_widths(row.cpu, &widths.all());
-        let taken = lookout.taken(row.cpu, &widths);
+        monitor.learn_widths(row.cpu, &widths.all());
+        let taken = monitor.taken(row.cpu, &widths);
         row.core_shared_share = taken.and_then(|taken| taken.shared_share);
         row.core_shared_share_ci = taken.and_then(|taken| taken.shared_share_ci);
         row.width_lost_share = taken.map(|taken| taken.width_lost_share);

@@ -9,7 +9,7 @@ use crate::noise::plan::Plan;
 use crate::noise::record;
 use crate::noise::record::{Line, LongGap, Row, Turn};
 use crate::noise::trace::{GapTrace, KeptGap};
-use harness::{Interruption, Lookout, label, turns};
+use harness::{Interruption, SmtMonitor, label, turns};
 use instruments::bounded_tally::BoundedTally;
 use instruments::clock::Clock;
 use instruments::evidence::{Attribution, Cause, EvidenceQuality, Kind, Recorder, Source};
@@ -293,8 +293,8 @@ struct LineSum {
 }
 
 /// The row of a cell; `None` when nothing was read.
-pub fn row(cell: &Cell, plan: &Plan, lookout: &Lookout) -> Option<Row> {
-    let taken = lookout.taken(cell.plan.reader_cpu, &cell.widths);
+pub fn row(cell: &Cell, plan: &Plan, monitor: &SmtMonitor) -> Option<Row> {
+    let taken = monitor.taken(cell.plan.reader_cpu, &cell.widths);
     let (clock, all) = (cell.clock, cell.all_turns()?);
     // Only a trace of the whole CPU names who ran.
     let names_competitor = cell.plan.competitor.is_some() && cell.source == Source::CpuRecord;

@@ -8,7 +8,7 @@ use crate::noise::every_cpu::role;
 use crate::noise::plan::Plan;
 use crate::noise::record::{Row, Together};
 use anyhow::Context;
-use harness::{Lookout, MINUTE, Progress, Session};
+use harness::{MINUTE, Progress, Session, SmtMonitor};
 use instruments::clock::Clock;
 use instruments::coincidence::{coincidences, watched_by_all};
 use instruments::environment::Cpu;
@@ -35,8 +35,8 @@ struct Watched {
 
 /// Measures all CPUs of the plan together, turn after turn.
 pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progress) -> anyhow::Result<Measured> {
-    let mut lookout = Lookout::open(session, clock);
-    let setup = TurnSetup { clock, plan, probe: lookout.probe, interruption: &session.interruption, progress };
+    let mut monitor = SmtMonitor::open(session, clock);
+    let setup = TurnSetup { clock, plan, probe: monitor.probe, interruption: &session.interruption, progress };
     let (origin, began) = (clock.now(), Instant::now());
     let budget = plan.budget.unwrap_or(Duration::from_secs(1));
     // A map without a planned end begins with a minute, and grows.
@@ -66,18 +66,18 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
         }
     }
     let shared = together(all.iter().map(|one| &one.moments), session.seed);
-    all.iter().for_each(|one| lookout.learn_widths(one.cell.plan.reader_cpu, &one.cell.widths.all()));
+    all.iter().for_each(|one| monitor.learn_widths(one.cell.plan.reader_cpu, &one.cell.widths.all()));
     let rows: Vec<Row> = all
         .iter()
         .zip(shared)
         .filter_map(|(one, together)| {
-            let row = alone_on_its_core(cell::row(&one.cell, plan, &lookout)?, plan, &session.environment.cpu);
+            let row = alone_on_its_core(cell::row(&one.cell, plan, &monitor)?, plan, &session.environment.cpu);
             let (lost_by_time, role) = (one.bins.shares(clock, began.elapsed()), role(row.cpu, &session.environment));
             Some(Row { together: Some(together), lost_by_time, role: Some(role), ..row })
         })
         .collect();
     let own = all.iter_mut().flat_map(|one| one.cell.warnings());
-    let warnings: Vec<Warning> = plan.warnings.iter().cloned().chain(own).chain(lookout.warnings()).collect();
+    let warnings: Vec<Warning> = plan.warnings.iter().cloned().chain(own).chain(monitor.warnings()).collect();
     Ok(Measured { rows, order, kept: super::GapTrace::default(), warnings: distinct(&warnings, Warning::clone) })
 }
 

@@ -17,7 +17,7 @@ pub use super::trace::GapTrace;
 pub use super::trace::KeptGap;
 use cell::Cell;
 use harness::turns::{Rules, take_turns};
-use harness::{Lookout, Observer, Progress, Session};
+use harness::{Observer, Progress, Session, SmtMonitor};
 use instruments::clock::Clock;
 use instruments::cpus::CpuSet;
 use instruments::cpus::schedule::bound_realtime;
@@ -51,8 +51,8 @@ pub fn run_plan(
     progress: &Progress,
 ) -> anyhow::Result<Measured> {
     bound_realtime(LONGEST_REALTIME)?;
-    let mut lookout = Lookout::open(session, clock);
-    let setup = TurnSetup { clock, plan, probe: lookout.probe, interruption: &session.interruption, progress };
+    let mut monitor = SmtMonitor::open(session, clock);
+    let setup = TurnSetup { clock, plan, probe: monitor.probe, interruption: &session.interruption, progress };
     // The kernel's record of each CPU that is read on: opening and closing takes longer than some turns.
     let mut records: BTreeMap<usize, Option<Recorder>> = BTreeMap::new();
     let origin = clock.now();
@@ -70,11 +70,11 @@ pub fn run_plan(
         })?;
         Ok(if cell.stopped.is_some() { ControlFlow::Break(()) } else { flow })
     })?;
-    cells.iter().for_each(|cell| lookout.learn_widths(cell.plan.reader_cpu, &cell.widths.all()));
+    cells.iter().for_each(|cell| monitor.learn_widths(cell.plan.reader_cpu, &cell.widths.all()));
     let own = cells.iter_mut().flat_map(Cell::warnings);
-    let warnings: Vec<Warning> = plan.warnings.iter().cloned().chain(own).chain(lookout.warnings()).collect();
+    let warnings: Vec<Warning> = plan.warnings.iter().cloned().chain(own).chain(monitor.warnings()).collect();
     let kept = cells.first_mut().map(Cell::take_kept).unwrap_or_default();
-    let rows = cells.iter().filter_map(|cell| cell::row(cell, plan, &lookout)).collect();
+    let rows = cells.iter().filter_map(|cell| cell::row(cell, plan, &monitor)).collect();
     // Several cells say the same of the machine.
     Ok(Measured { rows, order: turns.order, kept, warnings: distinct(&warnings, Warning::clone) })
 }

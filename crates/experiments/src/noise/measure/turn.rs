@@ -157,7 +157,7 @@ pub fn read(
 ) -> io::Result<ReaderNotes> {
     let clock = setup.clock;
     // Calibrated before the others begin, and before the thread becomes a real-time one.
-    let mut eye = Eye::open(setup, cell, record);
+    let mut eye = GapWatcher::open(setup, cell, record);
     let notes = eye.notes();
     let ranked = take_rank(c"reader", cell.reader);
     let begins = gate.ready().is_some();
@@ -193,7 +193,7 @@ pub fn read(
 }
 
 /// The reader with the evidence beside it.
-struct Eye<'a> {
+struct GapWatcher<'a> {
     reader: Reader,
     probe: Option<Probe>,
     recorder: Option<&'a mut Recorder>,
@@ -203,7 +203,7 @@ struct Eye<'a> {
     stop_above: u64,
 }
 
-impl<'a> Eye<'a> {
+impl<'a> GapWatcher<'a> {
     fn open(setup: &TurnSetup<'_>, cell: &CellPlan, record: &'a mut Option<Recorder>) -> Self {
         let wanted = setup.plan.evidence == EvidenceChoice::Best;
         let recorder = wanted.then(|| following(record, setup.clock, &CpuSet::single(cell.reader_cpu)));

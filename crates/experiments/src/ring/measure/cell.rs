@@ -14,7 +14,7 @@ use crate::ring::contestants::Runs;
 use crate::ring::findings;
 use crate::ring::plan::{CellPlan, Plan};
 use crate::ring::record::{Failure, Row};
-use harness::{Lookout, Session, Shown, turns};
+use harness::{Session, Shown, SmtMonitor, turns};
 use instruments::environment::Activity;
 use instruments::neighbour::{Probe, Probed, Sharing, Split};
 use instruments::statistics::comparison::Estimate;
@@ -109,10 +109,10 @@ impl Cell {
     }
 
     /// One turn of about this length. A failure ends the cell, an interruption everything.
-    pub fn visit(&mut self, turn: &Turn<'_>, lookout: &mut Lookout) -> ControlFlow<()> {
+    pub fn visit(&mut self, turn: &Turn<'_>, monitor: &mut SmtMonitor) -> ControlFlow<()> {
         let (began, before) = (Instant::now(), Activity::now().ok());
         self.parts.push(Vec::new());
-        let outcome = self.turn(turn, lookout.probe);
+        let outcome = self.turn(turn, monitor.probe);
         self.spent += began.elapsed();
         self.turns += 1;
         let since = before.zip(Activity::now().ok()).and_then(|(before, now)| now.since(&before, &turn.session.cpus));
@@ -120,8 +120,8 @@ impl Cell {
             self.stolen_s += share.steal_share * share.wall_s;
             self.watched_s += share.wall_s;
         }
-        lookout.learn(self.parts.iter().rev().take(1).flatten().map(|(_, probed)| probed));
-        self.split = self.split(lookout);
+        monitor.learn(self.parts.iter().rev().take(1).flatten().map(|(_, probed)| probed));
+        self.split = self.split(monitor);
         match outcome {
             Ok(()) => ControlFlow::Continue(()),
             Err(RunError::Interrupted) => ControlFlow::Break(()),
@@ -264,8 +264,8 @@ impl Cell {
         median(&self.samples).filter(|ns| *ns > 0.0)
     }
 
-    fn split(&self, lookout: &Lookout) -> Split {
-        lookout.split_turns(&self.parts)
+    fn split(&self, monitor: &SmtMonitor) -> Split {
+        monitor.split_turns(&self.parts)
     }
 
     /// Alone on the core, where that is known; else of all turns.
@@ -287,16 +287,16 @@ impl Cell {
         ended_by: EndedBy,
         memory: Memory,
         limit: Option<(String, f64)>,
-        lookout: &Lookout,
+        monitor: &SmtMonitor,
     ) -> Option<Row> {
         // By all that was learned since.
-        let split = self.split(lookout);
+        let split = self.split(monitor);
         let had_a_turn = self.answer.is_some() || self.failure.is_some();
         let contestant = had_a_turn.then_some(&self.plan.contestant)?;
         // A contestant that failed once has no time.
         let ns_per_hop = self.ns_per_hop().filter(|_| self.failure.is_none());
         let [alone, shared] = [split.alone, split.shared].map(|figure| figure.filter(|_| ns_per_hop.is_some()));
-        let (cycles, frequency) = (alone.and(self.cycles(lookout)), alone.and(self.frequency(lookout)));
+        let (cycles, frequency) = (alone.and(self.cycles(monitor)), alone.and(self.frequency(monitor)));
         let best = alone.map(|figure| figure.value).or(ns_per_hop);
         let per_hop = |count: u64| (self.all_hops > 0).then(|| count as f64 / self.all_hops as f64);
         Some(Row {
@@ -345,16 +345,16 @@ impl Cell {
     }
 
     /// The same in cycles of the core, whatever its frequency was.
-    fn cycles(&self, lookout: &Lookout) -> Option<Estimate> {
+    fn cycles(&self, monitor: &SmtMonitor) -> Option<Estimate> {
         let in_cycles = |(ns, probed): &(f64, Probed)| (ns * f64::from(probed.cycles_per_ns), *probed);
         let turns: Vec<Vec<_>> = self.parts.iter().map(|turn| turn.iter().map(in_cycles).collect()).collect();
-        lookout.split_turns(&turns).alone
+        monitor.split_turns(&turns).alone
     }
 
     /// The core's frequency in GHz while the parts that were alone ran: the median of the turns, and their ends.
-    fn frequency(&self, lookout: &Lookout) -> Option<(f64, Interval)> {
+    fn frequency(&self, monitor: &SmtMonitor) -> Option<(f64, Interval)> {
         let of_turn = |turn: &Vec<(f64, Probed)>| {
-            let alone = turn.iter().filter(|(_, probed)| lookout.sharing(&[*probed]) == Sharing::Alone);
+            let alone = turn.iter().filter(|(_, probed)| monitor.sharing(&[*probed]) == Sharing::Alone);
             median(&alone.map(|(_, probed)| f64::from(probed.cycles_per_ns)).collect::<Vec<_>>())
         };
         let turns: Vec<f64> = self.parts.iter().filter_map(of_turn).collect();

@@ -14,7 +14,7 @@ use super::record::{Failure, Fault, Row};
 use build_dir::Ready;
 use cell::{Cell, LEAST_TURNS, MOST_TURNS, Turn};
 use harness::turns::{Rules, take_turns};
-use harness::{Lookout, Progress, Session};
+use harness::{Progress, Session, SmtMonitor};
 use instruments::statistics::EndedBy;
 use instruments::warning::Warning;
 use loops::ring::Class;
@@ -42,7 +42,12 @@ struct Known {
 }
 
 /// Measures every cell of the plan, and says what it is at.
-pub fn run_plan(plan: &Plan, session: &Session, mut lookout: Lookout, progress: &Progress) -> anyhow::Result<Measured> {
+pub fn run_plan(
+    plan: &Plan,
+    session: &Session,
+    mut monitor: SmtMonitor,
+    progress: &Progress,
+) -> anyhow::Result<Measured> {
     let began = Instant::now();
     let end = began + plan.budget;
     let build_dir = BuildDir::open(&plan.sources)?;
@@ -62,11 +67,11 @@ pub fn run_plan(plan: &Plan, session: &Session, mut lookout: Lookout, progress: 
     let slice = slice_within(end.saturating_duration_since(Instant::now()), cells.len());
     let turns = take_turns(&mut cells, &rules, session, progress, |cell| {
         let ready = known.ready.get(&cell.plan.contestant.name);
-        Ok(cell.visit(&Turn { plan, ready, slice, session }, &mut lookout))
+        Ok(cell.visit(&Turn { plan, ready, slice, session }, &mut monitor))
     })?;
-    let rows: Vec<Row> = rows(&cells, &turns.ended, &known, &lookout);
+    let rows: Vec<Row> = rows(&cells, &turns.ended, &known, &monitor);
     let not_converged = rules.not_converged(&cells, &turns, "hop time of ");
-    let warnings = plan.left_out.iter().cloned().chain(not_converged).chain(lookout.warnings()).collect();
+    let warnings = plan.left_out.iter().cloned().chain(not_converged).chain(monitor.warnings()).collect();
     Ok(Measured { rows, absent: known.absent, order: turns.order, warnings })
 }
 
@@ -142,12 +147,12 @@ fn slice_within(left: Duration, cells: usize) -> Duration {
     (left / (cells.max(1) as u32 * TURNS)).clamp(SHORTEST_TURN, LONGEST_TURN)
 }
 
-fn rows(cells: &[Cell], ended: &[EndedBy], known: &Known, lookout: &Lookout) -> Vec<Row> {
+fn rows(cells: &[Cell], ended: &[EndedBy], known: &Known, monitor: &SmtMonitor) -> Vec<Row> {
     let row = |(cell, &ended_by): (&Cell, &EndedBy)| {
         let key = (cell.plan.contestant.name.clone(), cell.plan.threads);
         let samples = known.samples.get(&key).filter(|samples| samples.repeats() > 0);
         let memory = samples.map_or_else(Memory::default, |samples| samples.memory(cell.plan.contestant.class));
-        cell.row(ended_by, memory, limit_of(cell, cells), lookout)
+        cell.row(ended_by, memory, limit_of(cell, cells), monitor)
     };
     cells.iter().zip(ended).filter_map(row).collect()
 }

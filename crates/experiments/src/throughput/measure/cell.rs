@@ -5,7 +5,7 @@ use crate::throughput::plan::{CellPlan, Plan, TIMED_EVERY};
 use crate::throughput::record::coefficient_of_variation;
 use anyhow::{Context, bail};
 use crossbeam_utils::CachePadded;
-use harness::{Calibrated, Interruption, Lookout, Session, Shown, turns};
+use harness::{Calibrated, Interruption, Session, Shown, SmtMonitor, turns};
 use instruments::clock::Clock;
 use instruments::neighbour::{Probe, Sharing, Split};
 use instruments::shared_memory::SharedArray;
@@ -103,9 +103,9 @@ impl Cell {
         plan: &Plan,
         session: &Session,
         calibrated: &Calibrated,
-        lookout: &mut Lookout,
+        monitor: &mut SmtMonitor,
     ) -> anyhow::Result<()> {
-        self.probe = lookout.probe.filter(|_| self.plan.children <= plan.cpus);
+        self.probe = monitor.probe.filter(|_| self.plan.children <= plan.cpus);
         if self.visits == 0 {
             self.run(plan, session, calibrated, false)?;
         }
@@ -115,7 +115,7 @@ impl Cell {
             // One that a signal cut short says how it began.
             if counted.counted_ns >= plan.run.as_nanos() as f64 / 2.0 {
                 self.add(&counted, calibrated.clock());
-                self.tell_apart(&counted, calibrated.clock(), lookout);
+                self.tell_apart(&counted, calibrated.clock(), monitor);
             }
         }
         if self.visits.is_multiple_of(TIMED_EVERY) && goes_on() {
@@ -136,7 +136,7 @@ impl Cell {
         lock.reset_streaks();
         let (counts_before, protected_before) = (lock.counts(), lock.protected_rounds());
         let round = Duration::from_nanos(((self.plan.nonhold_ns + self.plan.hold_ns) * 2.0) as u64);
-        let conductor = Conductor {
+        let conductor = Coordinator {
             clock: spec.clock,
             last_rounds: round.saturating_mul(self.plan.children as u32),
             spans: Spans { ramp_up: (plan.run / 10).max(Duration::from_millis(1)), counting: plan.run },
@@ -195,22 +195,22 @@ impl Cell {
     }
 
     /// Discards the windows that were classified by a narrower core, once a wider one was seen.
-    pub fn forget_if_wider(&mut self, lookout: &Lookout) {
-        if lookout.is_wider_since(&mut self.told_at) {
+    pub fn forget_if_wider(&mut self, monitor: &SmtMonitor) {
+        if monitor.is_wider_since(&mut self.told_at) {
             self.windows.clear();
             self.split = Split::default();
         }
     }
 
     /// What the run's windows were. A wider core than was known until now makes all before it worthless.
-    fn tell_apart(&mut self, outcome: &Outcome, clock: Clock, lookout: &mut Lookout) {
+    fn tell_apart(&mut self, outcome: &Outcome, clock: Clock, monitor: &mut SmtMonitor) {
         if self.probe.is_none() {
             return;
         }
-        lookout.learn(outcome.children.iter().flat_map(|child| child.pieces.probes()));
-        self.forget_if_wider(lookout);
+        monitor.learn(outcome.children.iter().flat_map(|child| child.pieces.probes()));
+        self.forget_if_wider(monitor);
         let children: Vec<_> = outcome.children.iter().map(|child| child.pieces.iter()).collect();
-        self.windows.push(windows(&children, clock, |probes| lookout.sharing(probes)));
+        self.windows.push(windows(&children, clock, |probes| monitor.sharing(probes)));
         self.split = Split::of_turns(self.windows.iter().map(|run| run.iter().copied()));
     }
 
@@ -310,7 +310,7 @@ fn make_locks(plan: &CellPlan, reach: Reach, clock: Clock) -> anyhow::Result<Arc
 
 /// Who leads the children through a run.
 #[derive(Clone)]
-struct Conductor {
+struct Coordinator {
     pub clock: Clock,
     pub spans: Spans,
     /// As long as the last rounds of all children may take, one after the other.
@@ -318,7 +318,7 @@ struct Conductor {
     pub interruption: Interruption,
 }
 
-impl Conductor {
+impl Coordinator {
     /// Threads; each owns what it touches, since it may be left behind in a shared object's code. How long rounds were
     /// counted, in ticks.
     pub fn lead_threads(

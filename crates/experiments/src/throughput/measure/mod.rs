@@ -11,7 +11,7 @@ use super::ulockflex_2002;
 use crate::estimates::fields;
 use cell::{Cell, throughput};
 use harness::turns::{Rules, Turns, take_turns};
-use harness::{Calibrated, Lookout, Progress, Session};
+use harness::{Calibrated, Progress, Session, SmtMonitor};
 use instruments::statistics::EndedBy;
 use instruments::statistics::order::median;
 use instruments::warning::{LeftOut, Warning};
@@ -44,16 +44,16 @@ pub fn run_plan(
     locks::set_patience(plan.patience);
     let mut cells: Vec<Cell> = plan.cells.iter().cloned().map(Cell::new).collect();
     let rules = rules(plan, session);
-    let mut lookout = Lookout::open(session, calibrated.clock());
+    let mut monitor = SmtMonitor::open(session, calibrated.clock());
     let mut lost = None;
     let turns = take_turns(&mut cells, &rules, session, progress, |cell| {
-        or_lost(cell.visit(plan, session, calibrated, &mut lookout), &mut lost)
+        or_lost(cell.visit(plan, session, calibrated, &mut monitor), &mut lost)
     })?;
     for cell in &mut cells {
         // Of one whose threads are still in its code nobody ends the lock.
         let _ = or_lost(cell.end(calibrated.clock()), &mut lost)?;
     }
-    cells.iter_mut().for_each(|cell| cell.forget_if_wider(&lookout));
+    cells.iter_mut().for_each(|cell| cell.forget_if_wider(&monitor));
     let ended = cells.iter().zip(&turns.ended);
     let rows: Vec<Option<Row>> = ended.map(|(cell, &end)| row(cell, plan, calibrated, end)).collect();
     let wide = rules.not_converged(&cells, &turns, "the throughput of ");
@@ -63,7 +63,7 @@ pub fn run_plan(
         .cloned()
         .chain(empty(&cells, &rows, &turns))
         .chain(wide)
-        .chain(lookout.warnings())
+        .chain(monitor.warnings())
         .chain(lost.iter().map(Lost::warning))
         .collect();
     let rows: Vec<Row> = rows.into_iter().flatten().collect();

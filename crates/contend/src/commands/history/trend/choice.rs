@@ -2,7 +2,7 @@
 
 /// Whether the name means this series; the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Likeness {
+pub enum NameMatch {
     Same,
     /// All that it names is there, in this order; the series has more: a comparison leaves out what does not vary
     /// there.
@@ -12,16 +12,16 @@ pub enum Likeness {
 }
 
 /// How the wanted name is like that of a series; `None` where it is not.
-pub fn likeness(wanted: &str, series: &str) -> Option<Likeness> {
+pub fn likeness(wanted: &str, series: &str) -> Option<NameMatch> {
     let (wanted, series) = (plain(wanted), plain(series));
     if wanted == series {
-        return Some(Likeness::Same);
+        return Some(NameMatch::Same);
     }
     let mut of_series = pieces(&series);
     if pieces(&wanted).all(|piece| of_series.any(|other| other == piece)) {
-        return Some(Likeness::Named);
+        return Some(NameMatch::Named);
     }
-    series.contains(&wanted).then_some(Likeness::Part)
+    series.contains(&wanted).then_some(NameMatch::Part)
 }
 
 /// As it can be typed: small letters, one space at a time, and `us` for either sign of a microsecond.
@@ -43,10 +43,10 @@ mod tests {
     fn a_name_of_a_comparison_is_found_among_longer_ones() {
         let series = "latency: std, 1 thread, hold 6.10 \u{b5}s, on box: lock, median";
         let like = |wanted| likeness(wanted, series);
-        assert_eq!(like(series), Some(Likeness::Same));
-        assert_eq!(like("std, 1 thread: lock, median"), Some(Likeness::Named));
-        assert_eq!(like("Latency: std, hold 6.10 us: lock, median"), Some(Likeness::Named));
-        assert_eq!(like("hold 6.1"), Some(Likeness::Part));
+        assert_eq!(like(series), Some(NameMatch::Same));
+        assert_eq!(like("std, 1 thread: lock, median"), Some(NameMatch::Named));
+        assert_eq!(like("Latency: std, hold 6.10 us: lock, median"), Some(NameMatch::Named));
+        assert_eq!(like("hold 6.1"), Some(NameMatch::Part));
         assert_eq!(like("std, 11 threads: lock, median"), None);
         assert_eq!(like("median, std"), None);
     }

@@ -1,6 +1,6 @@
 //! A figure over the records, and where it took a step.
 
-use super::choice::{Likeness, likeness};
+use super::choice::{NameMatch, likeness};
 use super::levels::Trend;
 use super::machines::{of_figure, readings};
 use super::series::{self, Series};
@@ -45,7 +45,7 @@ pub fn run(flags: &Flags, catalogue: Catalogue, destination: Destination) -> any
 
 /// The series that the name is most like; if several are, none.
 fn chosen<'a>(wanted: &str, all: &'a [Series]) -> anyhow::Result<&'a Series> {
-    let alike: Vec<(Likeness, &Series)> =
+    let alike: Vec<(NameMatch, &Series)> =
         all.iter().filter_map(|series| Some((likeness(wanted, &series.name())?, series))).collect();
     let best = alike.iter().map(|(likeness, _)| *likeness).min();
     let matching: Vec<&Series> =

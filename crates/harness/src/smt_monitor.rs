@@ -8,7 +8,7 @@ use instruments::warning::{NeverAlone, Warning};
 
 /// A probe of the SMT sibling, and the width of each core that it has learned so far.
 #[derive(Default)]
-pub struct Lookout {
+pub struct SmtMonitor {
     /// `None` where the user did not request it, or it is not possible.
     pub probe: Option<Probe>,
     core_width: CoreWidth,
@@ -16,7 +16,7 @@ pub struct Lookout {
     widenings: u32,
 }
 
-impl Lookout {
+impl SmtMonitor {
     /// On the first of the session's CPUs, for a few milliseconds.
     pub fn open(session: &Session, clock: Clock) -> Self {
         let wanted = session.cpus.first().filter(|_| session.neighbour == Neighbour::Both);
@@ -81,11 +81,11 @@ mod tests {
     #[test]
     fn whoever_told_apart_by_a_narrower_core_learns_of_a_wider_one_once() {
         let at = |cycles| Probed::at(Reading { cpu: 0, cycles, cycles_per_ns: 3.0 });
-        let (mut lookout, mut one, mut other) = (Lookout::default(), 0, 0);
-        (0..50).for_each(|_| lookout.learn([&at(5.0)]));
-        assert!(!lookout.is_wider_since(&mut one));
-        (0..50).for_each(|_| lookout.learn([&at(3.0)]));
-        assert!(lookout.is_wider_since(&mut one) && lookout.is_wider_since(&mut other));
-        assert!(!lookout.is_wider_since(&mut one));
+        let (mut monitor, mut one, mut other) = (SmtMonitor::default(), 0, 0);
+        (0..50).for_each(|_| monitor.learn([&at(5.0)]));
+        assert!(!monitor.is_wider_since(&mut one));
+        (0..50).for_each(|_| monitor.learn([&at(3.0)]));
+        assert!(monitor.is_wider_since(&mut one) && monitor.is_wider_since(&mut other));
+        assert!(!monitor.is_wider_since(&mut one));
     }
 }
