@@ -1,7 +1,7 @@
 //! `pthread_barrier_*`: all wait for the last.
 
 use super::exclusive::destroy;
-use super::shapes::destroys;
+use super::exclusive::destroys;
 use crate::layout::Kind::Barrier;
 use crate::preload::entry::entry;
 use crate::preload::me::me;

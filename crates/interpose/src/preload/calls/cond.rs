@@ -2,7 +2,7 @@
 //! itself, so how long that took is a part of the wait for the signal, and not told apart.
 
 use super::exclusive::destroy;
-use super::shapes::destroys;
+use super::exclusive::destroys;
 use crate::layout::Kind::{Cond, Mutex};
 use crate::preload::entry::entry;
 use crate::preload::external::Timespec;

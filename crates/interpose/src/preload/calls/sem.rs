@@ -1,8 +1,8 @@
 //! `sem_*`. One that the same thread waits for and posts is held in between, as a lock is; one that another posts is a
 //! signal.
 
+use super::exclusive::destroys;
 use super::exclusive::{destroy, took_another};
-use super::shapes::destroys;
 use crate::layout::Kind::Sem;
 use crate::layout::Thread;
 use crate::preload::entry::entry;

@@ -2,7 +2,7 @@
 
 use super::cond::{sleep, wake};
 use super::exclusive::{attempt, destroy, release, take, take_free, take_free_within};
-use super::shapes::{attempts, destroys, releases, takes_mutex, takes_until};
+use super::exclusive::{attempts, destroys, releases, takes_mutex, takes_until};
 use crate::layout::Kind::Mutex;
 use crate::preload::entry::entry;
 use crate::preload::external::Timespec;
