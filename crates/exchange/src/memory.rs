@@ -1,6 +1,6 @@
 //! The library's bytes, and the memory for its counts.
 
-use crate::counts::Left;
+use super::names::Left;
 use crate::shared::memory_file::{anonymous_file, library_file, map_shared, path_of, unmap};
 use std::fs::File;
 use std::io;
