@@ -1,6 +1,6 @@
 //! A cache line that goes back and forth between two CPUs: how fast news travel.
 
-use super::ring_spec::{RingResult, RingSpec};
+use super::{RingResult, RingSpec};
 use crossbeam_utils::CachePadded;
 use instruments::cpus::pin_current_thread;
 use std::io;

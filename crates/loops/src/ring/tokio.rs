@@ -1,6 +1,6 @@
 //! tokio, the reference among Rust's runtimes: its `Notify` and its channel, on one worker and on several.
 
-use super::ring_spec::{RingResult, RingSpec};
+use super::{RingResult, RingSpec};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

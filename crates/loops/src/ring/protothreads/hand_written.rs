@@ -1,8 +1,8 @@
 //! A ring of hand-written threads: each is its token, and its next where that is not its neighbour.
 
-use super::journey::{Journey, token_for};
-use super::successor::Successor;
-use crate::ring::ring_spec::{RingResult, RingSpec};
+use super::Successor;
+use super::{Journey, token_for};
+use crate::ring::{RingResult, RingSpec};
 use protothreads::{Fifo, Report, Runtime, Scheduler, Slot, Thread, ThreadHandle};
 use std::cell::Cell;
 use std::io;
