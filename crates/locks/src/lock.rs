@@ -9,15 +9,9 @@ pub trait Lock: Sync + Send + Sized + 'static {
     type Guard<'a>;
 
     /// A free lock, which may still be moved.
-    ///
-    /// # Errors
-    /// What the system refuses: locks made of kernel objects can run out.
     fn create() -> io::Result<Self>;
 
     /// Called once, where the lock will stay until it is dropped, before it is used.
-    ///
-    /// # Errors
-    /// What the system refuses.
     fn settle(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -46,9 +40,6 @@ pub trait Builder {
     type Output;
 
     /// Called with the type that the name stands for.
-    ///
-    /// # Errors
-    /// The lock could not be made.
     fn build<L: Lock>(self) -> io::Result<Self::Output>;
 }
 
@@ -58,9 +49,6 @@ pub trait SharedBuilder {
     type Output;
 
     /// Called with the type that the name stands for.
-    ///
-    /// # Errors
-    /// The lock could not be made.
     fn build_shared<L: SharedLock>(self) -> io::Result<Self::Output>;
 }
 

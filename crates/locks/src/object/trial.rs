@@ -29,9 +29,6 @@ const STEPS: [&str; 7] = [
 ];
 
 /// Tries the object. The caller must have no other threads, as for any fork.
-///
-/// # Errors
-/// In words for people: what is wrong with it.
 pub fn try_out(path: &OsStr) -> Result<(), String> {
     let refused = |error: &dyn std::fmt::Display| format!("cannot run the check: {error}");
     let step = SharedArray::from_fn(1, |_| Ok(AtomicUsize::new(0))).map_err(|error| refused(&error))?;

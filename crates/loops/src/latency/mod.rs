@@ -54,9 +54,6 @@ impl Builder for OnItsLines {
 }
 
 /// The lock of that name, unless there is none that threads can share.
-///
-/// # Errors
-/// What the system refuses.
 pub fn make(name: &str) -> Option<io::Result<Arc<dyn AnyLock>>> {
     locks::build(name, Reach::Threads, OnItsLines)
 }
@@ -72,9 +69,6 @@ pub fn of_known_time() -> Box<dyn AnyLock> {
 }
 
 /// A lock that does nothing, called as the functions of a shared object are: through pointers.
-///
-/// # Errors
-/// What the system refuses.
 pub fn of_object_calls() -> io::Result<Box<dyn AnyLock>> {
     Ok(Box::new(CachePadded::new(EmptyCalls::create()?)))
 }

@@ -116,9 +116,6 @@ pub struct Soakers {
 
 impl Soakers {
     /// Starts `each` soakers on every one of the CPUs, which look at their cores by `probe`.
-    ///
-    /// # Errors
-    /// The system refuses a thread, its CPU or its priority.
     pub fn start(
         (clock, grind, probe): (Clock, &Grind, Option<Probe>),
         schedule: Schedule,

@@ -319,9 +319,6 @@ fn settled<L: Lock>(locks: usize) -> io::Result<SharedArray<Guarded<L>>> {
 
 /// So many locks of that name that what `reach` says can share; with readers or without. `None` if there is no such
 /// lock.
-///
-/// # Errors
-/// What the system refuses.
 pub fn make(name: &str, locks: usize, readers: bool, reach: Reach) -> Option<io::Result<Box<dyn AnyLocks>>> {
     let make = MakeLocks { locks };
     if readers { locks::build_shared(name, reach, make) } else { locks::build(name, reach, make) }

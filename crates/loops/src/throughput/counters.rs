@@ -38,8 +38,6 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// # Errors
-    /// The system does not say.
     pub fn of_this_thread() -> io::Result<Self> {
         let mut usage = MaybeUninit::<libc::rusage>::uninit();
         // SAFETY: the pointer is to memory of the right size, which the call fills when it succeeds.

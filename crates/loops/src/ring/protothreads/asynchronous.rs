@@ -31,9 +31,6 @@ fn member<N: Successor, S: Scheduler>(
 }
 
 /// Passes the token around.
-///
-/// # Errors
-/// More hops than a token can count.
 #[inline(never)]
 pub fn ring<N: Successor>(spec: &RingSpec, scheduler: impl Scheduler) -> io::Result<RingResult> {
     let token = token_for(spec.hops)?;

@@ -35,9 +35,6 @@ impl<N: Successor> Thread for Member<N> {
 }
 
 /// Passes the token around.
-///
-/// # Errors
-/// More hops than a token can count.
 #[inline(never)]
 pub fn ring<N: Successor>(spec: &RingSpec, scheduler: impl Scheduler) -> io::Result<RingResult> {
     let token = token_for(spec.hops)?;

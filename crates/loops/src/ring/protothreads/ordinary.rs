@@ -49,9 +49,6 @@ async fn member(mailboxes: &[Mailbox], place: usize, journey: &Journey) {
 }
 
 /// Passes the token around. The others wait for wakers that never come, so the run ends when nobody can run.
-///
-/// # Errors
-/// More hops than a token can count.
 #[inline(never)]
 pub fn ring(spec: &RingSpec, scheduler: impl Scheduler) -> io::Result<RingResult> {
     let token = token_for(spec.hops)?;

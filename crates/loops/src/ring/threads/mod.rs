@@ -31,9 +31,6 @@ struct Shared<'a, M> {
 }
 
 /// Passes the token around through mailboxes of one kind.
-///
-/// # Errors
-/// Threads or descriptors that the system refuses, a CPU that a thread may not run on.
 pub fn ring<M: Mailbox>(spec: &RingSpec) -> io::Result<RingResult> {
     let mailboxes = (0..spec.threads).map(|_| M::new()).collect::<io::Result<_>>()?;
     let shared = Shared { spec, mailboxes, settled: AtomicUsize::new(0), last: OnceLock::new() };
@@ -87,21 +84,15 @@ fn pass_on<M: Mailbox>(shared: &Shared<M>, place: usize, own: &M, next: &M) -> i
 
 /// A place for one token, at which one thread waits. It is empty whenever something is put.
 pub trait Mailbox: Sync + Sized {
-    /// # Errors
-    /// What the system refuses: descriptors can run out.
+    /// An empty one; descriptors can run out.
     fn new() -> io::Result<Self>;
 
     /// Called by the thread that will take from it, before anyone puts.
     fn settle(&self) {}
 
-    /// # Errors
-    /// What the system refuses.
     fn put(&self, token: u64) -> io::Result<()>;
 
     /// Waits for a token.
-    ///
-    /// # Errors
-    /// What the system refuses.
     fn take(&self) -> io::Result<u64>;
 }
 
