@@ -25,5 +25,4 @@ mod process;
 mod record;
 mod spot;
 mod thread_word;
-mod wait;
 mod what_if;

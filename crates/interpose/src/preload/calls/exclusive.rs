@@ -14,7 +14,7 @@ use crate::preload::external::{EBUSY, has_it};
 use crate::preload::me::{Me, known_thread, me, ready, thread_at_nothing};
 use crate::preload::record::{self, Taken};
 use crate::preload::spot::{MUTEX_OWNER, Spot, forget, home_spot, spot};
-use crate::preload::{free_mutex, local, order, wait, what_if};
+use crate::preload::{free_mutex, local, order, what_if};
 use core::ffi::{c_int, c_void};
 use core::hint::black_box;
 use core::sync::atomic::Ordering::Relaxed;
@@ -149,7 +149,7 @@ fn take_slowly(
         return code;
     }
     order::note(me, spot, kind);
-    let waited = wait::waited(me, spot, holder_of(me, lock, kind, spot), real, has_it);
+    let waited = record::waited(me, spot, holder_of(me, lock, kind, spot), real, has_it);
     if has_it(waited.code) {
         record::taken(me, spot, lock as usize, kind, waited.at);
     }
@@ -179,7 +179,7 @@ pub fn attempt(lock: *mut c_void, site: usize, kind: Kind, busy: c_int, real: im
             record::taken(me, spot, lock as usize, kind, 0);
         }
     } else if code == busy {
-        wait::tried_in_vain(me, lock as usize, site, kind);
+        record::tried_in_vain(me, lock as usize, site, kind);
     }
     code
 }

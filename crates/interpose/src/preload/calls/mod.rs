@@ -1,8 +1,8 @@
 //! The functions that are replaced.
 
 mod barrier;
+mod c11;
 mod cond;
 mod exclusive;
-mod kin;
 mod sem;
 mod threads;
