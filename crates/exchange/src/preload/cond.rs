@@ -49,7 +49,7 @@ struct Cond([AtomicU32; WORDS]);
 ///
 /// # Safety
 /// It is one, and lives as long as the call.
-pub unsafe fn at<'a>(cond: *mut c_void) -> &'a Cond {
+unsafe fn at<'a>(cond: *mut c_void) -> &'a Cond {
     // SAFETY: the caller says that it is one; it is as large and as aligned.
     unsafe { &*cond.cast() }
 }

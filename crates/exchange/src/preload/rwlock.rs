@@ -55,7 +55,7 @@ const COURTESY: Duration = Duration::from_millis(1);
 ///
 /// # Safety
 /// It is one, and lives as long as the call.
-pub unsafe fn at<'a>(lock: *mut c_void) -> &'a ReadersLock {
+unsafe fn at<'a>(lock: *mut c_void) -> &'a ReadersLock {
     // SAFETY: the caller says that it is one; it is as large and as aligned.
     unsafe { &*lock.cast() }
 }

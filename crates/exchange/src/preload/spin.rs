@@ -37,7 +37,7 @@ pub struct Spin(AtomicU32);
 ///
 /// # Safety
 /// It is one, and lives as long as the call.
-pub unsafe fn at<'a>(lock: *mut c_void) -> &'a Spin {
+unsafe fn at<'a>(lock: *mut c_void) -> &'a Spin {
     // SAFETY: the caller says that it is one; it is as large and as aligned.
     unsafe { &*lock.cast() }
 }
