@@ -28,9 +28,11 @@ extern crate self as rustix;
 #[macro_use]
 mod raw;
 
-mod counts;
 mod names;
-mod shared;
+/// Code that this crate shares with `interpose`: the modules of its directory `shared`, by their paths.
+mod shared {
+    include!(concat!(env!("OUT_DIR"), "/shared.rs"));
+}
 
 #[cfg(any(preload, clippy))]
 #[cfg_attr(not(preload), allow(dead_code, reason = "its callers are programs; here it is only looked at"))]
@@ -51,10 +53,9 @@ include!(concat!(env!("OUT_DIR"), "/locks.rs"));
 use c::time;
 #[cfg(preload)]
 pub use c::*;
-pub use counts::{COUNTS, Left};
 #[cfg(not(preload))]
 pub use memory::{Counts, LIBRARY, library};
-pub use names::{CHOICE, LOCKS, Named, ONLY, PASS};
+pub use names::{CHOICE, COUNTS, LOCKS, Left, Named, ONLY, PASS};
 #[cfg(any(preload, clippy))]
 pub use raw::{GuardSend, RawMutex, RawMutexFair};
 #[cfg(any(preload, clippy))]

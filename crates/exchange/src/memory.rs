@@ -1,6 +1,6 @@
 //! The library's bytes, and the memory for its counts.
 
-use crate::counts::Left;
+use super::names::Left;
 use crate::shared::memory_file::{anonymous_file, library_file, map_shared, path_of, unmap};
 use std::fs::File;
 use std::io;
@@ -10,9 +10,6 @@ use std::io;
 pub static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libulocks_pthread.so"));
 
 /// [`LIBRARY`] as a file without a name, and the path by which processes that this one starts find it.
-///
-/// # Errors
-/// The system gives no memory, or allows no program in such a file.
 pub fn library() -> io::Result<(File, String)> {
     let file = library_file(c"libulocks_pthread.so", LIBRARY)?;
     let path = path_of(&file);
@@ -32,9 +29,6 @@ unsafe impl Sync for Counts {}
 
 impl Counts {
     /// All of them 0.
-    ///
-    /// # Errors
-    /// The system gives no memory.
     pub fn new() -> io::Result<Self> {
         let file = anonymous_file(c"ulocks-pthread-counts", 0)?;
         let left = map_shared(&file)?;

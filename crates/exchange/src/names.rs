@@ -1,4 +1,7 @@
-//! The locks that can stand in a mutex, by their names.
+//! What the library and who starts the program agree on: the variables of the environment, the names of the locks that
+//! can stand in a mutex, and the memory in which is counted what stays the C library's.
+
+use core::sync::atomic::AtomicU64;
 
 /// The variable that names the lock to the library; without it, the first of [`LOCKS`].
 pub const CHOICE: &str = "ULOCKS_PTHREAD";
@@ -36,3 +39,26 @@ pub const LOCKS: &[Named] = &[
     Named { name: "ticket", about: "FIFO spin lock", sleeps: false },
     Named { name: "mcs", about: "FIFO spin lock; each waiter spins on its own word", sleeps: false },
 ];
+
+/// The variable that names the memory's file to the library. Without it nothing is counted.
+pub const COUNTS: &str = "ULOCKS_PTHREAD_COUNTS";
+
+/// How many objects were initialised that stay the C library's, by why they do.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Left {
+    /// Processes that loaded the library.
+    pub processes: AtomicU64,
+    /// Mutexes that tell the next owner that the last one died.
+    pub robust: AtomicU64,
+    /// Mutexes with priority inheritance or a ceiling.
+    pub priority: AtomicU64,
+    /// Mutexes and condition variables that processes may share.
+    pub shared: AtomicU64,
+    /// Locks for readers and writers that processes may share.
+    pub rwlocks: AtomicU64,
+    /// Spin locks that processes may share.
+    pub spins: AtomicU64,
+    /// Mutexes that were exchanged since the code that is meant initialised them, or took them first.
+    pub chosen: AtomicU64,
+}

@@ -42,9 +42,6 @@ unsafe impl Sync for Memory {}
 impl Memory {
     /// One for a program that is to be watched at this level. `clock` says why the CPU's counter cannot be trusted, if
     /// it cannot: the library then asks the kernel for the time.
-    ///
-    /// # Errors
-    /// The system gives no memory.
     pub fn new(level: Level, clock: Option<&str>) -> io::Result<Self> {
         let file = anonymous_file(c"contend-trace", 0)?;
         let region = map_shared(&file)?;
@@ -75,9 +72,6 @@ impl Memory {
     }
 
     /// [`LIBRARY`] as a file without a name, and the path by which processes that this one starts find it.
-    ///
-    /// # Errors
-    /// The system gives no memory, or allows no program in such a file.
     pub fn library() -> io::Result<(File, String)> {
         let file = library_file(c"contend-interpose", LIBRARY)?;
         let path = path_of(&file);

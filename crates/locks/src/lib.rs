@@ -4,10 +4,7 @@
 //! be in a program. [`build`] turns a name into a type by handing the lock to a [`Builder`].
 
 mod benaphore;
-mod builder;
-mod entry;
 mod lock;
-mod names;
 mod none;
 mod object;
 mod parking_lot;
@@ -21,15 +18,13 @@ mod sysv;
 mod template;
 mod ulocks;
 
-use clap::builder::PossibleValue;
-use names::LockNames;
-use std::io;
-
-pub use builder::{Builder, Reach, SharedBuilder};
-pub use entry::Entry;
-pub use lock::{Lock, SharedLock};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Arg, Command, Error};
+pub use lock::{Builder, Lock, Reach, SharedBuilder, SharedLock};
 pub use none::NoLock;
 pub use object::{EmptyCalls, ObjectError, has_crashed, hashes, what_became};
+use std::ffi::OsStr;
+use std::io;
 pub use ulocks::set_patience;
 
 /// `name => type, processes: the type for several processes or none, about;`, below a condition if not every build has
@@ -179,7 +174,7 @@ pub fn names() -> LockNames {
         PossibleValue::new(ALL).help("every lock that provides mutual exclusion"),
         PossibleValue::new(LIST).help("print the names and exit"),
     ];
-    LockNames::new(locks.chain(more).collect())
+    LockNames(locks.chain(more).collect::<Vec<_>>().into())
 }
 
 /// Whether the list is all that is wanted.
@@ -237,4 +232,43 @@ const NOTE: &str = if cfg!(target_env = "musl") {
 /// The entry of that name.
 pub fn entry(name: &str) -> Option<&'static Entry> {
     ENTRIES.iter().find(|entry| entry.name == name).or_else(|| object::entry(name))
+}
+
+/// A lock in the registry: its name and what it is, for lists and help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The name on the command line and in records.
+    pub name: &'static str,
+    /// One line.
+    pub about: &'static str,
+    /// Whether processes can share it.
+    pub between_processes: bool,
+    /// Whether it has readers.
+    pub readers: bool,
+}
+
+impl Entry {
+    /// Whether its waiters never sleep.
+    pub fn only_spins(&self) -> bool {
+        ["ticket", "mcs", "ck-fas", "ck-ticket", "ck-mcs"].contains(&self.name)
+    }
+}
+
+/// Takes the names of the registry, and paths of shared objects.
+#[derive(Clone)]
+pub struct LockNames(PossibleValuesParser);
+
+impl TypedValueParser for LockNames {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<String, Error> {
+        match value.to_str().filter(|name| object::is_path(name)) {
+            Some(path) => Ok(path.to_owned()),
+            None => self.0.parse_ref(command, argument, value),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
 }

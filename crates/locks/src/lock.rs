@@ -1,4 +1,4 @@
-//! What a lock under test can do.
+//! What a lock under test can do; what is done with it once its name has become a type, and by whom.
 
 use std::io;
 use ulocks::Counts;
@@ -9,15 +9,9 @@ pub trait Lock: Sync + Send + Sized + 'static {
     type Guard<'a>;
 
     /// A free lock, which may still be moved.
-    ///
-    /// # Errors
-    /// What the system refuses: locks made of kernel objects can run out.
     fn create() -> io::Result<Self>;
 
     /// Called once, where the lock will stay until it is dropped, before it is used.
-    ///
-    /// # Errors
-    /// What the system refuses.
     fn settle(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -38,4 +32,31 @@ pub trait SharedLock: Lock {
 
     /// Waits for the lock and takes it with other readers.
     fn read(&self) -> Self::ReadGuard<'_>;
+}
+
+/// What is done with a lock once its type is known.
+pub trait Builder {
+    /// What comes of it.
+    type Output;
+
+    /// Called with the type that the name stands for.
+    fn build<L: Lock>(self) -> io::Result<Self::Output>;
+}
+
+/// What is done with a lock that readers share.
+pub trait SharedBuilder {
+    /// What comes of it.
+    type Output;
+
+    /// Called with the type that the name stands for.
+    fn build_shared<L: SharedLock>(self) -> io::Result<Self::Output>;
+}
+
+/// Who uses a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The threads of one process.
+    Threads,
+    /// Several processes, with the lock in memory that they share.
+    Processes,
 }

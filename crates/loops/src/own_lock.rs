@@ -50,9 +50,6 @@ pub fn work_at(
 }
 
 /// What `work` gives, which makes such a lock, or ends it.
-///
-/// # Errors
-/// As [`work_at`].
 pub fn call<T: Send + 'static>(
     lock: &str,
     clock: Clock,

@@ -1,4 +1,4 @@
-//! Condition variables, for mutexes with a lock of ours in them and for those that stay the C library's.
+//! Condition variables, for mutexes with a lock of ours in them and for those that stay the C library's; and `pthread_cond_*`.
 //!
 //! | word | meaning |
 //! |---|---|
@@ -6,7 +6,10 @@
 //! | `inside` | how many threads are in a wait; `CLOSING`: somebody destroys it and waits for them to leave |
 //! | `generation` | in which process it was last used |
 //!
-//! The C library's initialisers leave these 0 and note the clock behind them; see [`theirs`].
+//! The C library's initialisers leave these 0 and note the clock behind them.
+//!
+//! Those that processes may share stay the C library's. Their bytes say so: where, it shows on one that it is asked to
+//! initialise ([`ask`]).
 //!
 //! # Ordering
 //! A waiter counts itself in and reads `notes` while it still has the mutex. A notifier that made the condition true
@@ -25,27 +28,28 @@
 //! destroyer waits until `inside` is 0; who makes it 0 gives the kernel its address, and does not read it any more.
 
 use super::cancel::cancellably;
+use super::choice::count;
 use super::generation::settle;
 use super::mutex::{self, Kind, Mutex};
-use super::theirs::{self, WORDS};
+use super::shared_cond;
 use super::{locks, next};
-use crate::c::{CLOCK_MONOTONIC, CLOCK_REALTIME, ETIMEDOUT};
+use crate::c::{self, CLOCK_MONOTONIC, CLOCK_REALTIME, EINVAL, ETIMEDOUT, Timespec};
 use crate::futex::{ALL, Deadline, Private, Wait, add_and_wake, wait, wake};
-use core::ffi::{c_int, c_void};
-use core::sync::atomic::AtomicU32;
+use core::ffi::{c_int, c_uint, c_void};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::{AtomicU8, AtomicU32};
 
 const CLOSING: u32 = 1 << 31;
 
 /// A condition variable's words.
 #[repr(transparent)]
-pub struct Cond([AtomicU32; WORDS]);
+struct Cond([AtomicU32; WORDS]);
 
 /// The condition variable that a program points to.
 ///
 /// # Safety
 /// It is one, and lives as long as the call.
-pub unsafe fn at<'a>(cond: *mut c_void) -> &'a Cond {
+unsafe fn at<'a>(cond: *mut c_void) -> &'a Cond {
     // SAFETY: the caller says that it is one; it is as large and as aligned.
     unsafe { &*cond.cast() }
 }
@@ -68,12 +72,12 @@ impl Cond {
     /// Whether it is the C library's.
     #[inline(always)]
     pub fn is_theirs(&self) -> bool {
-        theirs::is_shared(&self.0)
+        is_shared(&self.0)
     }
 
     /// The clock of its deadlines.
     pub fn clock(&self) -> c_int {
-        if theirs::is_monotonic(&self.0) { CLOCK_MONOTONIC } else { CLOCK_REALTIME }
+        if is_monotonic(&self.0) { CLOCK_MONOTONIC } else { CLOCK_REALTIME }
     }
 
     /// Frees the mutex, waits, and takes it again.
@@ -170,5 +174,180 @@ impl Waiting<'_> {
         let code = locks::exchanged!(L => mutex.lock::<L>(mutex.kind()), 0);
         mutex.is_back();
         code
+    }
+}
+
+/// Whether the C library's own is to go on with it: nothing was asked for.
+fn is_passed_on() -> bool {
+    !locks::any()
+}
+
+#[cfg_attr(preload, unsafe(no_mangle))]
+extern "C" fn pthread_cond_init(cond: *mut c_void, attributes: *const c_uint) -> c_int {
+    // SAFETY: the arguments are passed on as the program gave them.
+    let code = unsafe { next::pthread_cond_init()(cond, attributes) };
+    // SAFETY: the program gives a condition variable.
+    if code == 0 && locks::any() && unsafe { at(cond) }.is_theirs() {
+        count(|left| &left.shared);
+    }
+    code
+}
+
+#[cfg_attr(preload, unsafe(no_mangle))]
+pub extern "C" fn pthread_cond_wait(cond: *mut c_void, mutex: *mut c_void) -> c_int {
+    // SAFETY: the program gives a condition variable.
+    let ours = unsafe { at(cond) };
+    // SAFETY: the arguments are passed on as the program gave them.
+    let theirs = move |mutex| unsafe { next::pthread_cond_wait()(cond, mutex) };
+    match () {
+        () if is_passed_on() => theirs(mutex),
+        () if ours.is_theirs() => shared_cond::wait(cond, mutex, theirs),
+        () => ours.wait(mutex, None),
+    }
+}
+
+#[cfg_attr(preload, unsafe(no_mangle))]
+pub extern "C" fn pthread_cond_timedwait(cond: *mut c_void, mutex: *mut c_void, time: *const Timespec) -> c_int {
+    // SAFETY: the program gives a condition variable.
+    let ours = unsafe { at(cond) };
+    // SAFETY: the arguments are passed on as the program gave them.
+    let theirs = move |mutex| unsafe { next::pthread_cond_timedwait()(cond, mutex, time) };
+    match () {
+        () if is_passed_on() => theirs(mutex),
+        () if ours.is_theirs() => shared_cond::wait(cond, mutex, theirs),
+        () => wait_until(cond, mutex, ours.clock(), time),
+    }
+}
+
+#[cfg_attr(preload, unsafe(no_mangle))]
+extern "C" fn pthread_cond_clockwait(
+    cond: *mut c_void,
+    mutex: *mut c_void,
+    clock: c_int,
+    time: *const Timespec,
+) -> c_int {
+    // SAFETY: the program gives a condition variable.
+    let ours = unsafe { at(cond) };
+    // SAFETY: the arguments are passed on as the program gave them.
+    let theirs = move |mutex| unsafe { next::pthread_cond_clockwait()(cond, mutex, clock, time) };
+    match clock {
+        _ if is_passed_on() => theirs(mutex),
+        _ if ours.is_theirs() => shared_cond::wait(cond, mutex, theirs),
+        CLOCK_REALTIME | CLOCK_MONOTONIC => wait_until(cond, mutex, clock, time),
+        _ => EINVAL,
+    }
+}
+
+fn wait_until(cond: *mut c_void, mutex: *mut c_void, clock: c_int, time: *const Timespec) -> c_int {
+    // SAFETY: the program gives a time.
+    let Some(deadline) = Deadline::given(clock, unsafe { *time }) else { return EINVAL };
+    // SAFETY: the program gives a condition variable.
+    unsafe { at(cond) }.wait(mutex, Some(deadline))
+}
+
+#[cfg_attr(preload, unsafe(no_mangle))]
+pub extern "C" fn pthread_cond_signal(cond: *mut c_void) -> c_int {
+    // SAFETY: the argument is passed on as the program gave it.
+    notify(cond, 1, move || unsafe { next::pthread_cond_signal()(cond) })
+}
+
+#[cfg_attr(preload, unsafe(no_mangle))]
+pub extern "C" fn pthread_cond_broadcast(cond: *mut c_void) -> c_int {
+    // SAFETY: the argument is passed on as the program gave it.
+    notify(cond, u32::MAX, move || unsafe { next::pthread_cond_broadcast()(cond) })
+}
+
+fn notify(cond: *mut c_void, most: u32, theirs: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: the program gives a condition variable.
+    let ours = unsafe { at(cond) };
+    if is_passed_on() {
+        return theirs();
+    }
+    if ours.is_theirs() {
+        return shared_cond::notify(cond, theirs);
+    }
+    ours.notify(most);
+    0
+}
+
+#[cfg_attr(preload, unsafe(no_mangle))]
+pub extern "C" fn pthread_cond_destroy(cond: *mut c_void) -> c_int {
+    // SAFETY: the program gives a condition variable.
+    let ours = unsafe { at(cond) };
+    if is_passed_on() || ours.is_theirs() {
+        // SAFETY: the argument is passed on as the program gave it.
+        return unsafe { next::pthread_cond_destroy()(cond) };
+    }
+    ours.destroy();
+    0
+}
+
+/// The words of a condition variable.
+const WORDS: usize = 12;
+/// Words that ours use: the mark must lie behind them.
+const OURS: usize = 3;
+
+/// The words where the C library notes that one is shared, and that its clock is the monotonic one, and the bits.
+static SHARED: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
+static CLOCK: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
+static IS_KNOWN: AtomicU8 = AtomicU8::new(0);
+
+/// Whether the C library's attributes say that processes may share it.
+#[inline(always)]
+pub fn is_shared(words: &[AtomicU32; WORDS]) -> bool {
+    find();
+    is_marked(words, &SHARED)
+}
+
+/// Whether its deadlines are by the monotonic clock.
+fn is_monotonic(words: &[AtomicU32; WORDS]) -> bool {
+    find();
+    is_marked(words, &CLOCK)
+}
+
+fn is_marked(words: &[AtomicU32; WORDS], mark: &[AtomicU32; 2]) -> bool {
+    let (word, bits) = (mark[0].load(Relaxed), mark[1].load(Relaxed));
+    words[word as usize % WORDS].load(Relaxed) & bits != 0
+}
+
+/// Finds out where it shows.
+#[inline(always)]
+pub fn find() {
+    if IS_KNOWN.load(core::sync::atomic::Ordering::Acquire) == 0 {
+        c::keeping_errno(ask);
+    }
+}
+
+/// Threads that ask at the same time find the same.
+#[cold]
+fn ask() {
+    let shared = marked(|attributes| {
+        // SAFETY: they are initialised.
+        unsafe { c::pthread_condattr_setpshared(attributes, c::PTHREAD_PROCESS_SHARED) };
+    });
+    let monotonic = marked(|attributes| {
+        // SAFETY: they are initialised.
+        unsafe { c::pthread_condattr_setclock(attributes, c::CLOCK_MONOTONIC) };
+    });
+    for (mark, found) in [(&SHARED, shared), (&CLOCK, monotonic)] {
+        mark[0].store(found.0, Relaxed);
+        mark[1].store(found.1, Relaxed);
+    }
+    IS_KNOWN.store(1, core::sync::atomic::Ordering::Release);
+}
+
+/// Where the C library notes this attribute, and as which bits.
+fn marked(set: impl FnOnce(*mut c_uint)) -> (u32, u32) {
+    let mut attributes: [c_uint; 4] = [0; 4];
+    let mut words = [0_u32; WORDS];
+    // SAFETY: both are at least as large as the C library's objects.
+    unsafe {
+        c::pthread_condattr_init(attributes.as_mut_ptr());
+        set(attributes.as_mut_ptr());
+        next::pthread_cond_init()(words.as_mut_ptr().cast::<c_void>(), attributes.as_ptr());
+    }
+    match words.iter().position(|word| *word != 0) {
+        Some(word) if word >= OURS => (word as u32, words[word]),
+        _ => c::die("libulocks_pthread: unknown layout of the C library's condition variables\n"),
     }
 }

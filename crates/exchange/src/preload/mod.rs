@@ -9,7 +9,7 @@
 //! Nothing here has a destructor and nothing unwinds but a thread that is cancelled, which leaves through these
 //! functions; what it has to undo it has told the C library ([`cancel`]).
 
-mod calls;
+mod c11;
 mod cancel;
 mod choice;
 mod cond;
@@ -18,8 +18,7 @@ mod locks;
 mod me;
 mod mutex;
 mod next;
-mod only;
 mod rwlock;
+mod shared_cond;
 mod spin;
 mod start;
-mod theirs;

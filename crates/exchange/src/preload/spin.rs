@@ -1,4 +1,5 @@
-//! A spin lock with a lock of ours in its 4 bytes.
+//! A spin lock with a lock of ours in its 4 bytes, and `pthread_spin_*`. To destroy one is nothing, for the C library as
+//! for us.
 //!
 //! | word | meaning |
 //! |---|---|
@@ -14,9 +15,12 @@
 //! fairness holds here. Who sleeps is found by memory and not by address: the C library's spin locks work between
 //! processes whatever they were initialised as.
 
+use super::choice::count;
+use super::{choice, locks, next};
+use crate::c::{EBUSY, PTHREAD_PROCESS_SHARED};
 use crate::futex::{ALL, Shared, wait, wake};
 use crate::patience::{Micros, spin};
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -33,7 +37,7 @@ pub struct Spin(AtomicU32);
 ///
 /// # Safety
 /// It is one, and lives as long as the call.
-pub unsafe fn at<'a>(lock: *mut c_void) -> &'a Spin {
+unsafe fn at<'a>(lock: *mut c_void) -> &'a Spin {
     // SAFETY: the caller says that it is one; it is as large and as aligned.
     unsafe { &*lock.cast() }
 }
@@ -89,4 +93,50 @@ impl Spin {
         }
         true
     }
+}
+
+#[cfg_attr(preload, unsafe(no_mangle))]
+extern "C" fn pthread_spin_init(lock: *mut c_void, shared: c_int) -> c_int {
+    let any = locks::any();
+    if any && shared != PTHREAD_PROCESS_SHARED && !choice::leaves(lock.addr()) {
+        // SAFETY: the program gives a spin lock.
+        unsafe { at(lock) }.init();
+        return 0;
+    }
+    if any && shared == PTHREAD_PROCESS_SHARED {
+        count(|left| &left.spins);
+    }
+    // SAFETY: the arguments are passed on as the program gave them.
+    unsafe { next::pthread_spin_init()(lock, shared) }
+}
+
+#[cfg_attr(preload, unsafe(no_mangle))]
+extern "C" fn pthread_spin_lock(lock: *mut c_void) -> c_int {
+    // SAFETY: the program gives a spin lock.
+    if unsafe { at(lock) }.lock() {
+        return 0;
+    }
+    // SAFETY: the argument is passed on as the program gave it.
+    unsafe { next::pthread_spin_lock()(lock) }
+}
+
+#[cfg_attr(preload, unsafe(no_mangle))]
+extern "C" fn pthread_spin_trylock(lock: *mut c_void) -> c_int {
+    // SAFETY: the program gives a spin lock.
+    match unsafe { at(lock) }.try_lock() {
+        Some(true) => 0,
+        Some(false) => EBUSY,
+        // SAFETY: the argument is passed on as the program gave it.
+        None => unsafe { next::pthread_spin_trylock()(lock) },
+    }
+}
+
+#[cfg_attr(preload, unsafe(no_mangle))]
+extern "C" fn pthread_spin_unlock(lock: *mut c_void) -> c_int {
+    // SAFETY: the program gives a spin lock.
+    if unsafe { at(lock) }.unlock() {
+        return 0;
+    }
+    // SAFETY: the argument is passed on as the program gave it.
+    unsafe { next::pthread_spin_unlock()(lock) }
 }

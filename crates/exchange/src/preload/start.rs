@@ -3,10 +3,15 @@
 //! The C library's functions are looked up here, and the targets of calls: later the loader may be at work, and wait for
 //! the owner of one of our locks. Locks acquired before this constructor look them up at their first use. The files of
 //! the locks have separate constructors, which register restartable sequences and fork handlers.
+//!
+//! Beside it `prctl`, of which one call is noticed: a program that forbids itself the CPU's counter would die of a lock
+//! that reads the time from it.
 
-use super::calls::mutex::lead;
-use super::{locks, next, theirs};
+use super::mutex::lead;
+use super::{cond, locks, next};
 use crate::c;
+#[cfg(target_arch = "x86_64")]
+use core::ffi::{c_int, c_ulong};
 
 #[cfg_attr(preload, used, unsafe(link_section = ".init_array"))]
 static AT_START: extern "C" fn() = at_start;
@@ -20,6 +25,19 @@ extern "C" fn at_start() {
     }
     if locks::any() {
         c::keeping_errno(next::find_all);
-        theirs::find();
+        cond::find();
     }
+}
+
+/// Passes the call on to the kernel, as the C library's function does. That one is variadic; where its arguments are
+/// passed is the same.
+#[cfg(target_arch = "x86_64")]
+#[cfg_attr(preload, unsafe(no_mangle))]
+pub extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
+    if option == c::PR_SET_TSC && a == c::PR_TSC_SIGSEGV as c_ulong {
+        crate::cpu::counter::forbid();
+        c::forbid_counter();
+    }
+    // SAFETY: the arguments are passed on as the program gave them.
+    unsafe { c::syscall(c::SYS_prctl, c_ulong::from(option.cast_unsigned()), a, b, c, d) as c_int }
 }

@@ -1,5 +1,8 @@
-//! One lock of one process.
+//! One lock of one process: what is known of it, what is looked at whenever it is taken, its kind, and the orders in
+//! which it was taken with others.
 
+#[cfg(any(preload, clippy))]
+use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// A lock, found by its key.
@@ -18,7 +21,7 @@ pub struct Lock {
     pub address: AtomicU64,
     /// Its process's place.
     pub process: AtomicU32,
-    /// A [`Kind`](super::Kind): the first that it was used as.
+    /// A [`Kind`]: the first that it was used as.
     pub kind: AtomicU32,
     /// For a mutex: the word of its type and protocol as glibc keeps it.
     pub attributes: AtomicU32,
@@ -73,5 +76,95 @@ pub mod holder {
     /// The kernel's number of the thread, and the pair's place; `None` where nobody was noted.
     pub fn parts(word: u64) -> Option<(u32, u32)> {
         Some(((word >> 32) as u32, (word as u32).checked_sub(1)?))
+    }
+}
+
+/// What a lock is. The numbers are those in the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum Kind {
+    /// `pthread_mutex_t`, whatever its type and protocol, and C11's `mtx_t`.
+    Mutex = 1,
+    /// `pthread_rwlock_t`, as a reader.
+    Read = 2,
+    /// `pthread_rwlock_t`, as a writer.
+    Write = 3,
+    /// `pthread_spinlock_t`.
+    Spin = 4,
+    /// `pthread_cond_t`, and C11's `cnd_t`: the wait for a signal.
+    Cond = 5,
+    /// `sem_t`.
+    Sem = 6,
+    /// `pthread_barrier_t`.
+    Barrier = 7,
+}
+
+impl Kind {
+    /// That of a number in the memory.
+    pub fn of(number: u32) -> Option<Self> {
+        [Self::Mutex, Self::Read, Self::Write, Self::Spin, Self::Cond, Self::Sem, Self::Barrier]
+            .into_iter()
+            .find(|kind| *kind as u32 == number)
+    }
+
+    /// Whether who has it keeps others out, or is kept out by them: a cycle of such waits is a deadlock.
+    pub fn excludes(self) -> bool {
+        matches!(self, Self::Mutex | Self::Read | Self::Write | Self::Spin)
+    }
+
+    /// Whether the C library notes in it who has it. Then who takes it need not say so in its place, and who releases
+    /// it does if somebody waits: while nobody does, nobody writes to the place, and its line of the cache stays with
+    /// all CPUs whose threads take it.
+    #[cfg(any(preload, clippy))]
+    #[inline(always)]
+    pub(crate) fn has_owner(self) -> bool {
+        matches!(self, Self::Mutex)
+    }
+}
+
+/// What is looked at of a lock whenever it is taken. It lies apart from the rest of the lock: so one line of the cache has those of several that lie in a row.
+#[repr(C)]
+pub struct Hot {
+    /// How many wait; [`Self::GONE`] once the lock was destroyed.
+    pub waiters: AtomicU32,
+}
+
+impl Hot {
+    /// The bit in the number of those who wait for what was destroyed: so a zero says that it is there and free.
+    pub const GONE: u32 = 1 << 31;
+
+    /// Whether somebody waits.
+    #[cfg(any(preload, clippy))]
+    #[inline(always)]
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.waiters.load(Relaxed) & !Self::GONE != 0
+    }
+}
+
+/// That one lock was taken while another was held, as it was seen first.
+///
+/// Its key lies apart from it, among those of other orders: place of the lock that was held, plus 1, in the upper half;
+/// of the one that was taken, plus 1, in the lower; 0 for a free place.
+#[repr(C)]
+pub struct Edge {
+    /// Where the one that was held was taken.
+    pub held_site: AtomicU64,
+    /// Where the other was taken meanwhile.
+    pub taken_site: AtomicU64,
+    /// By whom: the kernel's number of the thread.
+    pub thread: AtomicU32,
+    /// Whether both were taken as readers do: 1 if so.
+    pub readers: AtomicU32,
+}
+
+impl Edge {
+    /// The key of these two places.
+    pub fn key_of(held: u32, taken: u32) -> u64 {
+        (held as u64 + 1) << 32 | (taken as u64 + 1)
+    }
+
+    /// The places of a key.
+    pub fn places(key: u64) -> Option<(usize, usize)> {
+        Some((((key >> 32) as usize).checked_sub(1)?, (key as u32 as usize).checked_sub(1)?))
     }
 }

@@ -14,34 +14,207 @@
 //!
 //! All accesses are relaxed but for those that publish: a key after what it names, a head after its event.
 
-mod edge;
-mod event;
-mod header;
-mod hot;
-mod kind;
 mod lag;
 mod lock;
 mod pair;
-mod place;
-mod process;
-mod region;
 mod thread;
 
-pub use edge::Edge;
-pub use event::Event;
-pub use header::Header;
-pub use hot::Hot;
-pub use kind::Kind;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 #[cfg(any(preload, clippy))]
-pub use lag::{KIN, SECTIONS, ThreadLag};
-pub use lag::{Kin, LockLag, Mark, SHARE_ONE, WhatIf};
-pub use lock::{Lock, holder};
+pub use lag::SECTIONS;
+pub use lag::{KIN, Kin, LockLag, Mark, SHARE_ONE, ThreadLag, WhatIf};
+pub use lock::{Edge, Hot, Kind, Lock, holder};
+pub use pair::{Buckets, Histograms, Pair, Place, SAMPLE_OF, TIMES_ALL, Times};
 #[cfg(any(preload, clippy))]
-pub use pair::add as pair_add;
-pub use pair::{Buckets, Histograms, Pair, SAMPLE_OF, Times};
-#[cfg(any(preload, clippy))]
-pub use pair::{FEW, LONG_TICKS};
-pub use place::{Place, TIMES_ALL};
-pub use process::{MAPS, Process};
-pub use region::{EDGES, LOCKS, PAIRS, PROCESSES, Region, THREADS};
-pub use thread::{HELD, Held, Last, MORE_PLACES, PLACES, RING, Thread};
+pub use pair::{FEW, LONG_TICKS, add as pair_add};
+pub use thread::{Event, HELD, Held, Last, MORE_PLACES, PLACES, RING, Thread};
+
+/// Processes that can be watched at once or one after another.
+pub const PROCESSES: usize = 256;
+/// Locks that have a place of their own.
+pub const LOCKS: usize = 1 << 18;
+/// Orders of two locks.
+pub const EDGES: usize = 1 << 16;
+/// Call sites of locks, by thread.
+pub const PAIRS: usize = 1 << 16;
+/// Threads that live at once.
+pub const THREADS: usize = 12_288;
+
+/// Places of a thread for locks at call sites.
+const ALL_PLACES: usize = PLACES + MORE_PLACES;
+
+/// The memory as it lies in the file. Only what is touched takes memory of the machine.
+#[repr(C)]
+pub struct Region {
+    /// What is known of the whole.
+    pub header: Header,
+    /// By number.
+    pub processes: [Process; PROCESSES],
+    /// By a number made of the key.
+    pub locks: [Lock; LOCKS],
+    /// By the places of `locks`.
+    pub hot: [Hot; LOCKS],
+    /// By a number made of the key; those with the same lock held lie together.
+    pub edge_keys: [AtomicU64; EDGES],
+    /// By the places of `edge_keys`.
+    pub edges: [Edge; EDGES],
+    /// By number.
+    pub pairs: [Pair; PAIRS],
+    /// By the places of `pairs`: waits of those who found the lock taken, and got it.
+    pub waits: [Times; PAIRS],
+    /// By the places of `pairs`.
+    pub histograms: [Histograms; PAIRS],
+    /// By number.
+    pub threads: [Thread; THREADS],
+    /// By the places of `threads`.
+    pub more_places: [[Place; MORE_PLACES]; THREADS],
+    /// What follows is used at the level [`Header::WHAT_IF`] alone.
+    pub what_if: WhatIf,
+    /// By the places of `locks`.
+    pub lock_lags: [LockLag; LOCKS],
+    /// By the places of `threads`.
+    pub thread_lags: [ThreadLag; THREADS],
+    /// By a number made of the key.
+    pub kin: [Kin; KIN],
+}
+
+impl Region {
+    /// Processes that were seen.
+    pub fn processes(&self) -> impl Iterator<Item = &Process> {
+        let known = (self.header.processes.load(Relaxed) as usize).min(PROCESSES);
+        self.processes[..known].iter().filter(|process| process.pid.load(Acquire) != 0)
+    }
+
+    /// Whether a process is the first one, or what that has become by `exec`.
+    #[cfg(any(preload, clippy))]
+    pub(crate) fn is_first(&self, process: u32) -> bool {
+        let pid = |place: usize| self.processes[place % PROCESSES].pid.load(Relaxed);
+        pid(process as usize) == pid(0)
+    }
+
+    /// Places of threads that were used.
+    pub fn threads(&self) -> impl Iterator<Item = &Thread> {
+        self.threads[..(self.header.threads.load(Relaxed) as usize).min(THREADS)].iter()
+    }
+
+    /// The place of a thread.
+    #[cfg(any(preload, clippy))]
+    pub(crate) fn place_of(&self, thread: &Thread) -> usize {
+        (core::ptr::from_ref(thread).addr() - self.threads.as_ptr().addr()) / size_of::<Thread>()
+    }
+
+    /// Who holds a lock, with the place where it took it if only the thread was known and it is seen to hold it still.
+    #[cfg(any(preload, clippy))]
+    #[cold]
+    pub(crate) fn place_of_holder(&self, word: u64, lock: u32) -> u64 {
+        let Some((tid, holder::SOMEWHERE)) = holder::parts(word) else { return word };
+        let thread = self.threads().find(|thread| thread.tid.load(Relaxed) == tid);
+        let held = thread.into_iter().flat_map(|thread| thread.held.iter().take(thread.depth() as usize));
+        let held = held.filter(|held| held.place.load(Relaxed) == lock).last();
+        held.map_or(word, |held| holder::of(tid, held.pair.load(Relaxed)))
+    }
+
+    /// Pairs with their places.
+    pub fn pairs(&self) -> impl Iterator<Item = (u32, &Pair)> {
+        let known = (self.header.pairs.load(Relaxed) as usize).min(PAIRS);
+        let used = self.pairs[..known].iter().enumerate().filter(|(_, pair)| pair.site.load(Acquire) != 0);
+        used.map(|(place, pair)| (place as u32, pair))
+    }
+
+    /// How often the pair at this place was used.
+    pub fn acquisitions(&self, place: u32) -> u64 {
+        let pair = &self.pairs[place as usize];
+        // The place may count for another by now, if the lock was destroyed and is there again.
+        let counted_at = pair.counted_at.load(Acquire).checked_sub(1).map(|number| self.place(number as usize));
+        // The count first, and then whose it is: who takes the place over says so before it begins anew.
+        let count = |counted: &Place| counted.acquisitions.load(Acquire) & !TIMES_ALL;
+        let count = counted_at.map(|counted| (count(counted), counted.pair.load(Acquire)));
+        count
+            .filter(|(_, counted)| *counted == place)
+            .map_or_else(|| pair.acquisitions.load(Relaxed), |(count, _)| count)
+    }
+
+    /// A place of a lock at a call site, by its number among those of all threads.
+    fn place(&self, number: usize) -> &Place {
+        let (thread, place) = (number / ALL_PLACES, number % ALL_PLACES);
+        match place.checked_sub(PLACES) {
+            Some(more) => &self.more_places[thread % THREADS][more],
+            None => &self.threads[thread % THREADS].places[place],
+        }
+    }
+
+    /// The number of the first place of a thread.
+    #[cfg(any(preload, clippy))]
+    pub(crate) fn first_place(&self, thread: &Thread) -> usize {
+        self.place_of(thread) * ALL_PLACES
+    }
+
+    /// Orders of locks, with their keys.
+    pub fn edges(&self) -> impl Iterator<Item = (u64, &Edge)> {
+        let keys = self.edge_keys.iter().map(|key| key.load(Acquire));
+        keys.zip(&self.edges).filter(|(key, _)| *key != 0)
+    }
+}
+
+/// The first words of the memory.
+#[repr(C, align(64))]
+pub struct Header {
+    /// [`Self::MAGIC`], once the memory is ready.
+    pub magic: AtomicU64,
+    /// What is recorded: 1 contended waits and one hold in [`SAMPLE_OF`](SAMPLE_OF), 2 every hold; 0 nothing;
+    /// [`Self::WHAT_IF`] how far threads lag.
+    pub level: AtomicU32,
+    /// Where ticks come from: 1 the CPU's counter, 2 `CLOCK_MONOTONIC_RAW` in ns.
+    pub clock: AtomicU32,
+    /// Places of processes that were given out.
+    pub processes: AtomicU32,
+    /// Places of threads that were given out.
+    pub threads: AtomicU32,
+    /// Threads that came, be it to a place that another had before.
+    pub comers: AtomicU32,
+    /// Places of pairs that were given out.
+    pub pairs: AtomicU32,
+    /// Places of locks that were given out.
+    pub locks: AtomicU32,
+    /// Ended threads whose places can be had again: a count that tells one such chain from another, and above it the
+    /// first place, plus 1.
+    pub ended: AtomicU64,
+    /// Processes that found no place.
+    pub lost_processes: AtomicU64,
+    /// Threads that found no place.
+    pub lost_threads: AtomicU64,
+    /// Times that a thread came to a lock that found no place.
+    pub lost_locks: AtomicU64,
+    /// Times that a thread came to a lock at a call site that found no place with it.
+    pub lost_pairs: AtomicU64,
+    /// Locks that were taken by a thread that held too many to note one more.
+    pub lost_holds: AtomicU64,
+    /// Orders of two locks that found no place.
+    pub lost_edges: AtomicU64,
+    /// Calls within a signal's handler that came while its thread was noting something.
+    pub lost_reentered: AtomicU64,
+}
+
+impl Header {
+    /// Says which layout this is: it changes with every change of the layout.
+    pub const MAGIC: u64 = 0x636f_6e74_656e_6408;
+    /// The level at which sections are virtually shorter, and nothing else is recorded.
+    pub const WHAT_IF: u32 = 4;
+}
+
+/// Bytes of a process's memory map that are kept.
+pub const MAPS: usize = 128 << 10;
+
+/// A watched process, from the start of its program on (an `exec` makes another of it), and what lies where in it.
+#[repr(C, align(64))]
+pub struct Process {
+    /// The kernel's number of it; 0 while the place is free.
+    pub pid: AtomicU32,
+    /// How much of the map is written.
+    pub maps_length: AtomicU32,
+    /// Ticks when it was first seen.
+    pub started: AtomicU64,
+    /// `/proc/self/maps` as it last was.
+    pub maps: [AtomicU8; MAPS],
+}

@@ -12,7 +12,6 @@
 
 mod calls;
 mod clock;
-mod ends;
 mod entry;
 mod external;
 mod free_mutex;
@@ -20,13 +19,10 @@ mod local;
 mod me;
 mod next;
 mod order;
-mod pairs;
 #[cfg(preload)]
 mod panic;
-mod place;
 mod process;
 mod record;
 mod spot;
 mod thread_word;
-mod wait;
 mod what_if;

@@ -1,7 +1,6 @@
-//! Finding the places of a lock and of a call site.
+//! Finding the places of a lock and of a call site, and the pair of the two.
 
 use super::me::Me;
-use super::pairs;
 use crate::layout::{Hot, Kind, Lock, MORE_PLACES, PAIRS, PLACES, Pair, Place, TIMES_ALL, Thread};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -66,7 +65,7 @@ impl Spot {
 }
 
 /// Where glibc's mutex says what it is, on 64-bit machines.
-pub const MUTEX_KIND: usize = 16;
+const MUTEX_KIND: usize = 16;
 /// Where it says which thread has it.
 pub const MUTEX_OWNER: usize = 8;
 /// Looked into before a lock counts as one that finds no place.
@@ -189,7 +188,7 @@ fn add(me: Me, address: usize, kind: Kind, place: &'static Place, site: usize, n
         me.region.header.lost_locks.fetch_add(1, Relaxed);
         return None;
     };
-    let Some(pair_place) = pairs::take(me) else {
+    let Some(pair_place) = take_pair(me) else {
         me.region.header.lost_pairs.fetch_add(1, Relaxed);
         return None;
     };
@@ -286,4 +285,32 @@ pub fn forget(me: Me, address: usize) {
         me.region.hot[place as usize].waiters.fetch_or(Hot::GONE, Relaxed);
         me.region.locks[place as usize].key.store(Lock::ENDED, Release);
     }
+}
+
+/// So many at a time at most: as many as lie in a page.
+const MOST: u32 = 64;
+
+/// The place of a pair that nobody uses; `None` if there is none. A thread takes several at a time: so it comes less and
+/// less often to the counter that all share, and its own lie in a row.
+fn take_pair(me: Me) -> Option<u32> {
+    let ([next, end], used) = (&me.thread.pairs, &me.thread.pairs_used);
+    if next.load(Relaxed) == end.load(Relaxed) {
+        // As many as it used so far: so half of all are taken in vain at most.
+        let taken = reserve(me, used.load(Relaxed).clamp(1, MOST))?;
+        next.store(taken.start, Relaxed);
+        end.store(taken.end, Relaxed);
+    }
+    let place = next.load(Relaxed);
+    next.store(place + 1, Relaxed);
+    used.store(used.load(Relaxed) + 1, Relaxed);
+    Some(place)
+}
+
+fn reserve(me: Me, count: u32) -> Option<core::ops::Range<u32>> {
+    let (pairs, all) = (&me.region.header.pairs, PAIRS as u32);
+    if pairs.load(Relaxed) >= all {
+        return None;
+    }
+    let first = pairs.fetch_add(count, Relaxed);
+    (first < all).then(|| first..all.min(first + count))
 }

@@ -1,8 +1,8 @@
-//! Threads and locks that come and go, are cancelled or interrupted: no count is lost.
+//! Threads and locks that come and go, are cancelled or interrupted: no count is lost. Waits: how long, who had the lock,
+//! and where. Locks that are taken within others: each order is noted once, however fast the way that they take.
 
-use super::{HEAD, run};
-use crate::watched::{compiled, run_with};
-use interpose::{Kind, Level, Memory};
+use super::{HEAD, compiled, run, run_with};
+use interpose::{Event, Kind, Level, Memory};
 use std::sync::atomic::Ordering::Relaxed;
 
 #[test]
@@ -84,4 +84,127 @@ fn signal_handlers_that_post_at_any_moment_lose_nothing_and_block_nothing() {
     let mutexes = region.pairs().filter(|(_, pair)| pair.kind.load(Relaxed) == Kind::Mutex as u32);
     let taken: u64 = mutexes.map(|(place, _)| region.acquisitions(place)).sum();
     assert_eq!(taken, watched.said()[0]);
+}
+
+#[test]
+fn waits_are_timed_and_know_who_had_the_lock() {
+    let body = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        static void *work(void *_) { pthread_mutex_lock(&m); usleep(50000); pthread_mutex_unlock(&m); return 0; }
+        int main() { pthread_t t; pthread_create(&t, 0, work, 0); usleep(10000); pthread_mutex_lock(&m);
+            pthread_mutex_unlock(&m); pthread_join(t, 0); return 0; }";
+    let Some(watched) = run(body, Level::Full) else { return };
+    watched.ended_well();
+    let region = watched.memory.region();
+    let events = region.threads().flat_map(|thread| &thread.ring[..thread.head.load(Relaxed) as usize]);
+    let (holds, waits): (Vec<_>, Vec<_>) = events.partition(|event| event.pair.load(Relaxed) & Event::HOLD != 0);
+    let ([hold], [event]) = (&holds[..], &waits[..]) else { panic!("{} holds, {} waits", holds.len(), waits.len()) };
+    assert_eq!(hold.began.load(Relaxed), 0, "it began before anybody waited");
+    assert_eq!(hold.ended.load(Relaxed), event.released.load(Relaxed));
+    let (holder, _) = interpose::holder::parts(event.holder.load(Relaxed)).expect("somebody had it");
+    assert_ne!(holder, event.thread.load(Relaxed));
+    let [began, released, ended] = [&event.began, &event.released, &event.ended].map(|word| word.load(Relaxed));
+    assert!(began < released && released < ended, "{began} {released} {ended}");
+    let waits = region.pairs().map(|(place, _)| region.waits[place as usize].count.load(Relaxed));
+    assert_eq!(waits.sum::<u64>(), 1);
+}
+
+#[test]
+fn who_waits_in_vain_knows_who_has_the_lock_and_where_it_was_taken() {
+    let body = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        static void *work(void *_) { pthread_mutex_lock(&m); usleep(60000); pthread_mutex_unlock(&m); return 0; }
+        int main() { pthread_t t; pthread_create(&t, 0, work, 0); usleep(10000); struct timespec end;
+            clock_gettime(CLOCK_REALTIME, &end); end.tv_nsec += 10000000;
+            if (end.tv_nsec >= 1000000000) { end.tv_nsec -= 1000000000; end.tv_sec++; }
+            CHECK(pthread_mutex_timedlock(&m, &end) != 0); pthread_join(t, 0); return 0; }";
+    let Some(watched) = run(body, Level::Sampled) else { return };
+    watched.ended_well();
+    let region = watched.memory.region();
+    let mut events = region.threads().flat_map(|thread| &thread.ring[..thread.head.load(Relaxed) as usize]);
+    let event = events.find(|event| event.pair.load(Relaxed) & Event::IN_VAIN != 0).expect("it did not get it");
+    let (holder, pair) = interpose::holder::parts(event.holder.load(Relaxed)).expect("somebody had it");
+    assert_ne!(holder, event.thread.load(Relaxed));
+    let own = region.pairs[(event.pair.load(Relaxed) & !Event::IN_VAIN) as usize - 1].site.load(Relaxed);
+    let taken_at = region.pairs.get(pair as usize).map(|pair| pair.site.load(Relaxed));
+    assert!(taken_at.is_some_and(|site| site != 0 && site != own), "{taken_at:x?} {own:x}");
+}
+
+#[test]
+fn a_semaphore_that_is_waited_for_at_two_places_has_the_waits_of_each() {
+    let body = "static sem_t s; static volatile int asked; __attribute__((noinline)) static void here(void) {
+            asked++; sem_wait(&s); asked += 0; }
+        __attribute__((noinline)) static void there(void) { asked++; sem_wait(&s); asked += 0; }
+        static void *work(void *_) { for (int i = 1; i <= 8; i++) { while (asked < i) usleep(100);
+            usleep(20000); sem_post(&s); } return 0; }
+        int main() { sem_init(&s, 0, 0); pthread_t t; pthread_create(&t, 0, work, 0);
+            for (int i = 0; i < 5; i++) here(); for (int i = 0; i < 3; i++) there(); pthread_join(t, 0); return 0; }";
+    let Some(watched) = run(body, Level::Sampled) else { return };
+    watched.ended_well();
+    let region = watched.memory.region();
+    let waiting = |(place, _)| (region.acquisitions(place), region.waits[place as usize].count.load(Relaxed));
+    let mut counts: Vec<(u64, u64)> = region.pairs().map(waiting).filter(|(taken, _)| *taken > 0).collect();
+    counts.sort();
+    assert_eq!(counts, [(3, 3), (5, 5)]);
+}
+
+const TAKEN: &str = "#define M PTHREAD_MUTEX_INITIALIZER
+    static void in(pthread_mutex_t *o, pthread_mutex_t *i) { pthread_mutex_lock(o); pthread_mutex_lock(i);
+        pthread_mutex_unlock(i); pthread_mutex_unlock(o); }
+    static void again(pthread_mutex_t *m) { pthread_mutex_destroy(m); pthread_mutex_init(m, 0); }\n";
+
+/// How many orders are noted of what `body` does, of which this many acquisitions are counted.
+fn orders(body: &str, acquisitions: u64) -> Option<usize> {
+    let watched = run(&[TAKEN, body].concat(), Level::Sampled)?;
+    watched.ended_well();
+    assert_eq!(watched.acquisitions(), acquisitions);
+    assert_eq!(watched.memory.region().header.lost_edges.load(Relaxed), 0);
+    Some(watched.memory.region().edges().count())
+}
+
+#[test]
+fn an_order_is_noted_also_after_others_were_taken_a_thousand_times() {
+    let body = "static pthread_mutex_t a = M, b = M, c[20]; int main() {
+        for (int i = 0; i < 20; i++) pthread_mutex_init(c + i, 0);
+        for (int i = 0; i < 1000; i++) in(&a, &b);
+        for (int i = 0; i < 60; i++) in(&a, c + i % 20);
+        in(&b, &a); return 0; }";
+    let Some(orders) = orders(body, 2_122) else { return };
+    assert_eq!(orders, 1 + 20 + 1);
+}
+
+#[test]
+fn a_lock_that_comes_where_another_was_destroyed_has_orders_of_its_own() {
+    let body = "static pthread_mutex_t a = M, b = M; int main() {
+        for (int i = 0; i < 3; i++, again(&a)) for (int n = 0; n < 10; n++) in(&a, &b);
+        for (int i = 0; i < 4; i++, again(&b)) for (int n = 0; n < 10; n++) in(&a, &b); return 0; }";
+    let Some(orders) = orders(body, 140) else { return };
+    assert_eq!(orders, 3 + 4);
+}
+
+#[test]
+fn what_is_released_in_another_order_leaves_each_lock_what_was_taken_within_it() {
+    // All are taken at one place, so that each is always the same to its thread.
+    let body =
+        "static pthread_mutex_t a = M, b = M, c = M; __attribute__((noinline)) static void take(pthread_mutex_t *m) {
+            pthread_mutex_lock(m); __asm__ volatile(\"\"); }
+        int main() { take(&a); take(&b); pthread_mutex_unlock(&a); take(&c);
+            pthread_mutex_unlock(&c); pthread_mutex_unlock(&b);
+            for (int i = 0; i < 3; i++) { take(&a); take(&c); pthread_mutex_unlock(&c); pthread_mutex_unlock(&a); }
+            return 0; }";
+    let Some(orders) = orders(body, 9) else { return };
+    assert_eq!(orders, ["a b", "b c", "a c"].len());
+}
+
+#[test]
+fn holds_within_others_are_timed_as_those_of_the_first() {
+    let body = "static pthread_mutex_t a = M, b = M, c = M; int main() {
+        for (int i = 0; i < 640; i++) { pthread_mutex_lock(&a); in(&b, &c); pthread_mutex_unlock(&a); } return 0; }";
+    // One in 64, and after one that took long, by chance or for its first use of memory, some more.
+    for (level, timed) in [(Level::Sampled, 10..64), (Level::Full, 640..641)] {
+        let Some(watched) = run(&[TAKEN, body].concat(), level) else { return };
+        watched.ended_well();
+        let counts: Vec<u64> =
+            watched.memory.region().pairs().map(|(_, pair)| pair.holds.count.load(Relaxed)).collect();
+        assert!(counts.len() == 3 && counts.iter().all(|count| timed.contains(count)), "{counts:?}");
+        assert_eq!(watched.memory.region().edges().count(), 3);
+    }
 }

@@ -5,15 +5,13 @@
 //! that loads, works and excludes comes into this one. In results it has the name of its file. What one does later all
 //! the same is told by [`what_became`].
 
-mod exclusion;
-mod functions;
 mod lock;
 mod trial;
 mod watch;
 
-use crate::builder::{Builder, Reach};
-use crate::entry::Entry;
-use functions::Exports;
+use self::lock::Exports;
+use super::Entry;
+use super::lock::{Builder, Reach};
 use lock::{FromObject, with_object};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -74,7 +72,7 @@ pub fn load(path: &str) -> Result<&'static Entry, ObjectError> {
         };
     }
     trial::try_out(full.as_os_str()).map_err(refuse)?;
-    let exports = functions::open(full.as_os_str()).map_err(refuse)?;
+    let exports = lock::open(full.as_os_str()).map_err(refuse)?;
     let sha256 = instruments::sha256::of_file(&full).map_err(|error| refuse(error.to_string()))?;
     let about = format!("a lock of {} bytes in {}", exports.size, full.display());
     // As the registry's own: an entry is for ever, and so is what was loaded.

@@ -1,14 +1,15 @@
-//! A shared object is tried in a process of its own, before it may crash or block this one.
+//! A shared object is tried in a process of its own, before it may crash or block this one. Part of the trial is whether
+//! the lock excludes: threads count under it, and no count may be lost.
 
-use super::exclusion::{Memory, THREADS, lost_counts};
-use super::functions::{Exports, open};
+use super::lock::{Exports, open};
 use instruments::shared_memory::SharedArray;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
-use std::ffi::OsStr;
+use std::cell::UnsafeCell;
+use std::ffi::{OsStr, c_void};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Nothing in a trial takes nearly as long.
@@ -28,9 +29,6 @@ const STEPS: [&str; 7] = [
 ];
 
 /// Tries the object. The caller must have no other threads, as for any fork.
-///
-/// # Errors
-/// In words for people: what is wrong with it.
 pub fn try_out(path: &OsStr) -> Result<(), String> {
     let refused = |error: &dyn std::fmt::Display| format!("cannot run the check: {error}");
     let step = SharedArray::from_fn(1, |_| Ok(AtomicUsize::new(0))).map_err(|error| refused(&error))?;
@@ -165,4 +163,66 @@ impl Drop for Child {
         let _ = kill_process(self.0, Signal::KILL);
         let _ = waitpid(Some(self.0), WaitOptions::empty());
     }
+}
+
+/// More than there are CPUs on a small machine, so that some wait while a holder is switched out.
+const THREADS: usize = 4;
+const LENGTH: Duration = Duration::from_millis(200);
+/// Every so many rounds the holder gives the CPU away: on one CPU nobody would meet it otherwise.
+const YIELDS_EVERY: u64 = 64;
+
+/// What the lock lies in, and what nobody may write behind it.
+#[repr(align(128))]
+struct Memory(UnsafeCell<[u8; MEMORY_BYTES]>);
+
+const MEMORY_BYTES: usize = 2 * super::lock::MOST_BYTES;
+const UNTOUCHED: u8 = 0xA5;
+
+// SAFETY: the lock's own functions alone touch it while threads use it.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    pub fn of(size: usize) -> Box<Self> {
+        let mut bytes = [UNTOUCHED; MEMORY_BYTES];
+        bytes[..size].fill(0);
+        Box::new(Self(UnsafeCell::new(bytes)))
+    }
+
+    pub fn address(&self) -> *mut c_void {
+        self.0.get().cast()
+    }
+
+    /// Whether nothing beyond the lock's size was written.
+    pub fn is_kept(&mut self, size: usize) -> bool {
+        self.0.get_mut()[size..].iter().all(|&byte| byte == UNTOUCHED)
+    }
+}
+
+/// How many counts were lost, of how many.
+fn lost_counts(exports: &Exports, memory: &Memory) -> (u64, u64) {
+    // Loads and stores that nothing but the lock orders.
+    let counter = AtomicU64::new(0);
+    let until = Instant::now() + LENGTH;
+    let count = || {
+        let mut rounds = 0_u64;
+        while Instant::now() < until {
+            // SAFETY: the lock was made and not ended, and this thread does not have it.
+            unsafe { (exports.functions.acquire)(memory.address()) };
+            let seen = counter.load(Ordering::Relaxed);
+            match rounds.is_multiple_of(YIELDS_EVERY) {
+                true => std::thread::yield_now(),
+                false => (0..20).for_each(|_| std::hint::spin_loop()),
+            }
+            counter.store(seen + 1, Ordering::Relaxed);
+            // SAFETY: this thread has it.
+            unsafe { (exports.functions.release)(memory.address()) };
+            rounds += 1;
+        }
+        rounds
+    };
+    let counted: u64 = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(count)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("counting does not panic")).sum()
+    });
+    (counted - counter.load(Ordering::Relaxed).min(counted), counted)
 }

@@ -4,7 +4,7 @@
 //! and no allocation. A node outlives the acquisition because the guard stays with its thread, and a thread that ends
 //! with a node in use aborts the process: its memory would be somebody else's next.
 
-use super::room::Room;
+use super::Room;
 use crate::lock::Lock;
 use std::cell::Cell;
 use std::ffi::c_void;

@@ -5,15 +5,13 @@
 //! for unlocking, and that is part of its figures. The shims are optimised in debug builds too, like the libraries.
 
 mod mcs;
-mod room;
 
 use crate::lock::Lock;
-use room::Room;
+pub use mcs::CkMcs;
+use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::io;
 use std::marker::PhantomData;
-
-pub use mcs::CkMcs;
 
 pub type CkFas = Foreign<Fas>;
 pub type CkTicket = Foreign<Ticket>;
@@ -154,5 +152,20 @@ impl<P: Peer> Drop for Foreign<P> {
     fn drop(&mut self) {
         // SAFETY: no guard is left, since each borrows `self`.
         unsafe { P::destroy(self.0.start()) };
+    }
+}
+
+/// Room for a lock of another library, whose size only its headers know.
+#[repr(transparent)]
+pub struct Room(UnsafeCell<[u64; 2]>);
+
+impl Room {
+    /// All zeros, which is the free state of every lock here.
+    pub const fn zeroed() -> Self {
+        Self(UnsafeCell::new([0; 2]))
+    }
+
+    pub const fn start(&self) -> *mut c_void {
+        self.0.get().cast()
     }
 }

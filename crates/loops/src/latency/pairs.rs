@@ -1,8 +1,9 @@
-//! What a lock and an unlock take together, in loops that record no single ones.
+//! What a lock and an unlock take together, in loops that record no single ones; and a lock that takes a known time
+//! ([`KnownTime`]).
 
-use super::known::multiply;
 use instruments::clock::Clock;
 use locks::{Lock, NoLock};
+use std::io;
 
 /// Pairs between two timestamps.
 pub const PAIRS: u32 = 500;
@@ -70,6 +71,51 @@ fn batch_in_a_chain(clock: Clock) -> u64 {
     let began = clock.stamp();
     std::hint::black_box((0..PAIRS).fold(3, |number, _| multiply(number)));
     clock.stamp() - began
+}
+
+/// As many as take about as long as a fast lock.
+const MULTIPLICATIONS: usize = 16;
+
+/// A lock that takes a known time: a chain of multiplications, each of which waits for the one before it. It excludes
+/// nobody.
+///
+/// What one of them takes is known from a chain that is as long as a measurement, without a timestamp in it. So it is
+/// known what the rounds are to read, and that is not zero, as it is without a lock.
+pub struct KnownTime;
+
+impl Lock for KnownTime {
+    type Guard<'a> = ();
+
+    fn create() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    #[inline(always)]
+    fn lock(&self) {
+        multiply(3);
+    }
+}
+
+/// The compiler knows neither what comes out of it nor that it could be left out.
+#[inline(always)]
+fn multiply(mut number: u64) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a register is multiplied, and nothing else is touched but the flags.
+    unsafe {
+        std::arch::asm!(".rept {times}", "imul {0}, {0}", ".endr", inout(reg) number, times = const MULTIPLICATIONS,
+                        options(nomem, nostack));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: a register is multiplied, and nothing else is touched.
+    unsafe {
+        std::arch::asm!(".rept {times}", "mul {0}, {0}, {0}", ".endr", inout(reg) number, times = const MULTIPLICATIONS,
+                        options(nomem, nostack));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    for _ in 0..MULTIPLICATIONS {
+        number = std::hint::black_box(number.wrapping_mul(number));
+    }
+    number
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Loads that depend on each other: no thread can be found faster than its address.
 
-use super::ring_spec::{RingResult, RingSpec};
+use super::{RingResult, RingSpec};
 use std::io;
 use std::time::Instant;
 

@@ -1,6 +1,6 @@
 //! corosensei: coroutines with stacks of their own, resumed first come, first served.
 
-use super::ring_spec::{RingResult, RingSpec};
+use super::{RingResult, RingSpec};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, Yielder};
 use std::cell::{Cell, RefCell};

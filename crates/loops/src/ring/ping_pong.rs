@@ -1,6 +1,6 @@
 //! A cache line that goes back and forth between two CPUs: how fast news travel.
 
-use super::ring_spec::{RingResult, RingSpec};
+use super::{RingResult, RingSpec};
 use crossbeam_utils::CachePadded;
 use instruments::cpus::pin_current_thread;
 use std::io;
@@ -15,9 +15,6 @@ const NOT_YET: u64 = u64::MAX;
 const CALLED_OFF: u64 = u64::MAX - 1;
 
 /// Two threads take turns to count down.
-///
-/// # Errors
-/// A thread that the system refuses, a CPU that it may not run on.
 pub fn ring(spec: &RingSpec) -> io::Result<RingResult> {
     let line = Line::new(AtomicU64::new(NOT_YET));
     let play = |player: usize| {

@@ -1,6 +1,6 @@
 //! The price of entering the kernel and coming back: a system call that does next to nothing.
 
-use super::ring_spec::{RingResult, RingSpec};
+use super::{RingResult, RingSpec};
 use std::io;
 use std::time::Instant;
 

@@ -1,6 +1,6 @@
 //! tokio, the reference among Rust's runtimes: its `Notify` and its channel, on one worker and on several.
 
-use super::ring_spec::{RingResult, RingSpec};
+use super::{RingResult, RingSpec};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -9,17 +9,11 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Notify, mpsc};
 
 /// A runtime on the calling thread.
-///
-/// # Errors
-/// The system refuses one.
 pub fn current_thread() -> io::Result<Runtime> {
     Builder::new_current_thread().build()
 }
 
 /// A runtime with a worker for each CPU that may be used.
-///
-/// # Errors
-/// The system refuses one.
 pub fn multi_thread() -> io::Result<Runtime> {
     Builder::new_multi_thread().build()
 }
@@ -61,9 +55,6 @@ impl Mailbox {
 }
 
 /// A `Notify` for each thread.
-///
-/// # Errors
-/// The system refuses a runtime.
 pub fn notify(spec: &RingSpec, runtime: io::Result<Runtime>) -> io::Result<RingResult> {
     let mailboxes: Arc<Vec<Mailbox>> = Arc::new((0..spec.threads).map(|_| Mailbox::default()).collect());
     let end = Arc::new(End::default());
@@ -88,9 +79,6 @@ pub fn notify(spec: &RingSpec, runtime: io::Result<Runtime>) -> io::Result<RingR
 }
 
 /// A channel with room for one token before each thread.
-///
-/// # Errors
-/// The system refuses a runtime.
 pub fn channel(spec: &RingSpec, runtime: io::Result<Runtime>) -> io::Result<RingResult> {
     let end = Arc::new(End::default());
     runtime?.block_on(async {

@@ -2,18 +2,21 @@
 //!
 //! ```text
 //!     loop { work without the lock; lock; work with it; unlock }
+//! ```
 //!
-//! Both works last a uniformly random time of 0.5 to 1.5 times their mean, by a calibrated chain of loads.
+//! Both works last a uniformly random time of 0.5 to 1.5 times their mean, by a calibrated chain of loads. The locks of a
+//! cell are made here, too, with a type that is no longer known.
 
 use super::counters::{ChildCounters, Usage};
 use super::phase::{COUNTING, OVER, RunPhase};
 use super::pieces::{Looker, Looks};
-use super::random::Random;
 use crossbeam_utils::CachePadded;
 use instruments::clock::Clock;
+use instruments::grind::Work;
 use instruments::shared_memory::SharedArray;
 use instruments::team::StartGate;
-use locks::{Lock, SharedLock};
+use locks::{Builder, Lock, Reach, SharedBuilder, SharedLock};
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use ulocks::Counts;
 
@@ -105,10 +108,10 @@ pub trait Rounds<L>: Send + Sync {
 }
 
 /// Every round is exclusive.
-pub struct Exclusive;
+struct Exclusive;
 
 /// A share of the rounds reads.
-pub struct WithReaders;
+struct WithReaders;
 
 impl<L: Lock> Rounds<L> for Exclusive {
     #[inline(always)]
@@ -145,7 +148,7 @@ impl<L: SharedLock> Rounds<L> for WithReaders {
 }
 
 /// Locks, dealt to the children in turn.
-pub struct Dealt<L, R> {
+struct Dealt<L, R> {
     locks: SharedArray<Guarded<L>>,
     rounds: R,
 }
@@ -284,5 +287,101 @@ fn read_round<L: SharedLock>(
     if counting {
         counters.waits.add(got - requested);
         counters.holds.add(worked - got);
+    }
+}
+
+struct MakeLocks {
+    locks: usize,
+}
+
+impl Builder for MakeLocks {
+    type Output = Box<dyn AnyLocks>;
+
+    fn build<L: Lock>(self) -> io::Result<Self::Output> {
+        Ok(Box::new(Dealt::new(settled::<L>(self.locks)?, Exclusive)))
+    }
+}
+
+impl SharedBuilder for MakeLocks {
+    type Output = Box<dyn AnyLocks>;
+
+    fn build_shared<L: SharedLock>(self) -> io::Result<Self::Output> {
+        Ok(Box::new(Dealt::new(settled::<L>(self.locks)?, WithReaders)))
+    }
+}
+
+/// Locks in memory that forked children share.
+fn settled<L: Lock>(locks: usize) -> io::Result<SharedArray<Guarded<L>>> {
+    let mut array = SharedArray::from_fn(locks, |_| Guarded::<L>::new())?;
+    array.iter_mut().try_for_each(Guarded::settle)?;
+    Ok(array)
+}
+
+/// So many locks of that name that what `reach` says can share; with readers or without. `None` if there is no such
+/// lock.
+pub fn make(name: &str, locks: usize, readers: bool, reach: Reach) -> Option<io::Result<Box<dyn AnyLocks>>> {
+    let make = MakeLocks { locks };
+    if readers { locks::build_shared(name, reach, make) } else { locks::build(name, reach, make) }
+}
+
+/// Draws for the lengths of work; Marsaglia's xorshift64*, a nanosecond a draw, of each child its own.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64, child: usize) -> Self {
+        // Distinct, never 0, and spread over all bits.
+        Self((seed ^ (child as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1)
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    /// Uniform between half of the mean and one and a half.
+    #[inline(always)]
+    fn around(&mut self, mean: u64) -> u64 {
+        let fraction = self.next() >> 32;
+        // In 128 bits: a mean of seconds is billions of loads.
+        mean / 2 + ((u128::from(mean) * u128::from(fraction)) >> 32) as u64
+    }
+
+    #[inline(always)]
+    pub fn per_cent(&mut self) -> u32 {
+        (((self.next() >> 32) * 100) >> 32) as u32
+    }
+
+    #[inline(always)]
+    pub fn work(&mut self, mean_loads: u64) {
+        if mean_loads > 0 {
+            Work::of_loads(self.around(mean_loads)).run();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_uniform_around_their_mean() {
+        let mut random = Random::new(42, 3);
+        let draws: Vec<u64> = (0..100_000).map(|_| random.around(10_000)).collect();
+        assert!(draws.iter().all(|&loads| (5_000..15_000).contains(&loads)));
+        let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
+        // Its standard error is 9.
+        assert!((mean - 10_000.0).abs() < 60.0, "{mean}");
+        let low = draws.iter().filter(|&&loads| loads < 7_500).count();
+        assert!((24_000..26_000).contains(&low), "{low}");
+    }
+
+    #[test]
+    fn per_cents_are_below_one_hundred_and_even() {
+        let mut random = Random::new(7, 0);
+        let below_20 = (0..100_000).filter(|_| random.per_cent() < 20).count();
+        assert!((19_000..21_000).contains(&below_20), "{below_20}");
     }
 }

@@ -1,12 +1,12 @@
 //! `pthread_barrier_*`: all wait for the last.
 
 use super::exclusive::destroy;
-use super::shapes::destroys;
+use super::exclusive::destroys;
 use crate::layout::Kind::Barrier;
 use crate::preload::entry::entry;
 use crate::preload::me::me;
 use crate::preload::spot::spot;
-use crate::preload::{local, next, wait, what_if};
+use crate::preload::{local, next, record, what_if};
 use core::ffi::{c_int, c_void};
 
 entry!(pthread_barrier_wait => wait, 1);
@@ -23,8 +23,8 @@ extern "C" fn wait(barrier: *mut c_void, site: usize) -> c_int {
     };
     let Some(spot) = spot(me, barrier as usize, site, Barrier) else { return real() };
     // The last of them is the one that the others waited for.
-    wait::lets_go(me, spot);
-    let waited = wait::waited(me, spot, spot.last_holder(me), real, |code| code == 0 || code == CHOSEN);
+    record::lets_go(me, spot);
+    let waited = record::waited(me, spot, spot.last_holder(me), real, |code| code == 0 || code == CHOSEN);
     spot.count();
     waited.code
 }

@@ -2,13 +2,13 @@
 //! itself, so how long that took is a part of the wait for the signal, and not told apart.
 
 use super::exclusive::destroy;
-use super::shapes::destroys;
+use super::exclusive::destroys;
 use crate::layout::Kind::{Cond, Mutex};
 use crate::preload::entry::entry;
 use crate::preload::external::Timespec;
 use crate::preload::me::me;
 use crate::preload::spot::spot;
-use crate::preload::{local, next, record, wait, what_if};
+use crate::preload::{local, next, record, what_if};
 use core::ffi::{c_int, c_void};
 
 entry!(pthread_cond_wait => wait, 2);
@@ -27,7 +27,7 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
     let again = spot(me, mutex as usize, site, Mutex);
     let Some(signal) = spot(me, cond as usize, site, Cond) else { return real() };
     let was_held = record::released(me, mutex as usize);
-    let waited = wait::waited(me, signal, signal.last_holder(me), real, |code| code == 0);
+    let waited = record::waited(me, signal, signal.last_holder(me), real, |code| code == 0);
     if waited.code == 0 {
         signal.count();
     }
@@ -42,7 +42,7 @@ pub fn wake(cond: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_i
     if let Some(me) = me()
         && let Some(spot) = spot(me, cond as usize, site, Cond)
     {
-        wait::lets_go(me, spot);
+        record::lets_go(me, spot);
     } else if local::is_what_if() {
         what_if::lets_go(cond, site, Cond);
     }

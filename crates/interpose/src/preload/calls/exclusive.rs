@@ -1,15 +1,20 @@
-//! What all locks that exclude have in common: to take, to try, to release, to destroy.
+//! All locks that exclude (`pthread_mutex_*`, `pthread_spin_*`, `pthread_rwlock_*`): to take, to try, to release, to
+//! destroy.
 //!
 //! A lock is tried first. One that is free is then taken, as fast as the C library takes it; one that is not was
 //! contended, and only then are there clocks, and the wait that the program asked for. To the program it is the same:
 //! what a try refuses for another reason than that the lock is taken, the wait refuses too, with the same number.
+//!
+//! The replaced functions are made by macros, one for each shape: what they are called with, and what is done with that.
+//! Each makes the function of this name, which passes its call site on, and the one that does the work.
 
-use crate::layout::{Kind, Thread, holder};
-use crate::preload::external::has_it;
+use crate::layout::Kind::{self, Mutex, Read, Spin, Write};
+use crate::layout::{Thread, holder};
+use crate::preload::external::{EBUSY, has_it};
 use crate::preload::me::{Me, known_thread, me, ready, thread_at_nothing};
-use crate::preload::record::Taken;
+use crate::preload::record::{self, Taken};
 use crate::preload::spot::{MUTEX_OWNER, Spot, forget, home_spot, spot};
-use crate::preload::{free_mutex, local, order, record, wait, what_if};
+use crate::preload::{free_mutex, local, order, what_if};
 use core::ffi::{c_int, c_void};
 use core::hint::black_box;
 use core::sync::atomic::Ordering::Relaxed;
@@ -144,7 +149,7 @@ fn take_slowly(
         return code;
     }
     order::note(me, spot, kind);
-    let waited = wait::waited(me, spot, holder_of(me, lock, kind, spot), real, has_it);
+    let waited = record::waited(me, spot, holder_of(me, lock, kind, spot), real, has_it);
     if has_it(waited.code) {
         record::taken(me, spot, lock as usize, kind, waited.at);
     }
@@ -174,7 +179,7 @@ pub fn attempt(lock: *mut c_void, site: usize, kind: Kind, busy: c_int, real: im
             record::taken(me, spot, lock as usize, kind, 0);
         }
     } else if code == busy {
-        wait::tried_in_vain(me, lock as usize, site, kind);
+        record::tried_in_vain(me, lock as usize, site, kind);
     }
     code
 }
@@ -210,3 +215,164 @@ pub fn destroy(object: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
     }
     code
 }
+
+/// `takes!(function, the one that tries, kind, what a try says of a lock that is taken)`.
+macro_rules! takes {
+    ($name:ident, $attempt:ident, $kind:expr, $busy:expr) => {
+        const _: () = {
+            use crate::preload::{entry::entry, next};
+            use core::ffi::{c_int, c_void};
+
+    entry!($name => work, 1);
+
+            extern "C" fn work(lock: *mut c_void, site: usize) -> c_int {
+                // SAFETY: the arguments are the program's own; who tries instead of waiting asks no more of them.
+                let tried = move || unsafe { next::$attempt()(lock) };
+                // SAFETY: as above.
+                take(lock, site, $kind, $busy, tried, move || unsafe { next::$name()(lock) })
+            }
+        };
+    };
+}
+
+/// The same for mutexes: a free one is taken here ([`free_mutex`](crate::preload::free_mutex)), without a call.
+macro_rules! takes_mutex {
+    ($name:ident, $attempt:ident, $kind:expr, $busy:expr) => {
+        const _: () = {
+            use crate::preload::{entry::entry, next};
+            use core::ffi::{c_int, c_void};
+
+    entry!($name => work, 1);
+
+            extern "C" fn work(lock: *mut c_void, site: usize) -> c_int {
+                take_free(lock, site, $kind).unwrap_or_else(|| otherwise(lock, site))
+            }
+
+            #[inline(never)]
+            fn otherwise(lock: *mut c_void, site: usize) -> c_int {
+                take_free_within(lock, site, $kind).unwrap_or_else(|| by_calls(lock, site))
+            }
+
+            #[inline(never)]
+            fn by_calls(lock: *mut c_void, site: usize) -> c_int {
+                // SAFETY: as in `takes`.
+                let tried = move || unsafe { next::$attempt()(lock) };
+                // SAFETY: as in `takes`.
+                take(lock, site, $kind, $busy, tried, move || unsafe { next::$name()(lock) })
+            }
+        };
+    };
+}
+
+/// The same with an end.
+macro_rules! takes_until {
+    ($name:ident, $attempt:ident, $kind:expr, $busy:expr) => {
+        const _: () = {
+            use crate::preload::{entry::entry, external::Timespec, next};
+            use core::ffi::{c_int, c_void};
+
+    entry!($name => work, 2);
+
+            extern "C" fn work(lock: *mut c_void, time: *const Timespec, site: usize) -> c_int {
+                // SAFETY: as in `takes`.
+                let tried = move || unsafe { next::$attempt()(lock) };
+                // SAFETY: as in `takes`.
+                take(lock, site, $kind, $busy, tried, move || unsafe { next::$name()(lock, time) })
+            }
+        };
+    };
+}
+
+/// The same with the clock of that end.
+macro_rules! takes_by_clock {
+    ($name:ident, $attempt:ident, $kind:expr, $busy:expr) => {
+        const _: () = {
+            use crate::preload::{entry::entry, external::Timespec, next};
+            use core::ffi::{c_int, c_void};
+
+    entry!($name => work, 3);
+
+            extern "C" fn work(lock: *mut c_void, clock: c_int, time: *const Timespec, site: usize) -> c_int {
+                // SAFETY: as in `takes`.
+                let tried = move || unsafe { next::$attempt()(lock) };
+                // SAFETY: as in `takes`.
+                take(lock, site, $kind, $busy, tried, move || unsafe { next::$name()(lock, clock, time) })
+            }
+        };
+    };
+}
+
+/// `attempts!(function, kind, what it says of a lock that is taken)`.
+macro_rules! attempts {
+    ($name:ident, $kind:expr, $busy:expr) => {
+        const _: () = {
+            use crate::preload::{entry::entry, next};
+            use core::ffi::{c_int, c_void};
+
+    entry!($name => work, 1);
+
+            extern "C" fn work(lock: *mut c_void, site: usize) -> c_int {
+                // SAFETY: as in `takes`.
+                attempt(lock, site, $kind, $busy, move || unsafe { next::$name()(lock) })
+            }
+        };
+    };
+}
+
+/// `releases!(function)`.
+macro_rules! releases {
+    ($name:ident) => {
+        const _: () = {
+            use crate::preload::{entry::entry, next};
+            use core::ffi::{c_int, c_void};
+
+    entry!($name => work, 0);
+
+            extern "C" fn work(lock: *mut c_void) -> c_int {
+                // SAFETY: as in `takes`.
+                release(lock, move || unsafe { next::$name()(lock) })
+            }
+        };
+    };
+}
+
+/// `destroys!(function)`.
+macro_rules! destroys {
+    ($name:ident) => {
+        const _: () = {
+            use crate::preload::next;
+            use core::ffi::{c_int, c_void};
+
+            #[cfg_attr(preload, unsafe(no_mangle))]
+            extern "C" fn $name(object: *mut c_void) -> c_int {
+                // SAFETY: as in `takes`.
+                destroy(object, move || unsafe { next::$name()(object) })
+            }
+        };
+    };
+}
+
+pub(super) use {attempts, destroys, releases, takes_mutex, takes_until};
+
+takes_mutex!(pthread_mutex_lock, pthread_mutex_trylock, Mutex, EBUSY);
+takes_until!(pthread_mutex_timedlock, pthread_mutex_trylock, Mutex, EBUSY);
+takes_by_clock!(pthread_mutex_clocklock, pthread_mutex_trylock, Mutex, EBUSY);
+attempts!(pthread_mutex_trylock, Mutex, EBUSY);
+releases!(pthread_mutex_unlock);
+destroys!(pthread_mutex_destroy);
+
+takes!(pthread_spin_lock, pthread_spin_trylock, Spin, EBUSY);
+attempts!(pthread_spin_trylock, Spin, EBUSY);
+releases!(pthread_spin_unlock);
+destroys!(pthread_spin_destroy);
+
+takes!(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, Read, EBUSY);
+takes_until!(pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock, Read, EBUSY);
+takes_by_clock!(pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock, Read, EBUSY);
+attempts!(pthread_rwlock_tryrdlock, Read, EBUSY);
+takes!(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, Write, EBUSY);
+takes_until!(pthread_rwlock_timedwrlock, pthread_rwlock_trywrlock, Write, EBUSY);
+takes_by_clock!(pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock, Write, EBUSY);
+attempts!(pthread_rwlock_trywrlock, Write, EBUSY);
+releases!(pthread_rwlock_unlock);
+destroys!(pthread_rwlock_destroy);

@@ -1,12 +1,8 @@
 //! The functions that are replaced.
 
 mod barrier;
+mod c11;
 mod cond;
 mod exclusive;
-mod kin;
-mod mutex;
-mod rwlock;
 mod sem;
-mod shapes;
-mod spin;
 mod threads;

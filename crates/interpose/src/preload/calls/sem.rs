@@ -1,8 +1,8 @@
 //! `sem_*`. One that the same thread waits for and posts is held in between, as a lock is; one that another posts is a
 //! signal.
 
+use super::exclusive::destroys;
 use super::exclusive::{destroy, took_another};
-use super::shapes::destroys;
 use crate::layout::Kind::Sem;
 use crate::layout::Thread;
 use crate::preload::entry::entry;
@@ -10,7 +10,7 @@ use crate::preload::external::{Timespec, sem_getvalue};
 use crate::preload::me::{Me, known_thread, me, thread_at_nothing};
 use crate::preload::record::Taken;
 use crate::preload::spot::{Spot, spot};
-use crate::preload::{local, next, record, wait, what_if};
+use crate::preload::{local, next, record, what_if};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -58,7 +58,7 @@ fn take_otherwise(semaphore: *mut c_void, site: usize, real: impl FnOnce() -> c_
         }
         return code;
     }
-    let waited = wait::waited(me, spot, spot.last_holder(me), real, |code| code == 0);
+    let waited = record::waited(me, spot, spot.last_holder(me), real, |code| code == 0);
     if waited.code == 0 {
         has_it(me, spot, semaphore as usize, waited.at);
     }
@@ -106,7 +106,7 @@ extern "C" fn trywait(semaphore: *mut c_void, site: usize) -> c_int {
     let Some(thread) = thread_at_nothing() else { return try_otherwise(semaphore, site, real) };
     let code = take_alone(thread, semaphore, site, real());
     if code != 0 {
-        wait::tried_in_vain(Me::of(thread), semaphore as usize, site, Sem);
+        record::tried_in_vain(Me::of(thread), semaphore as usize, site, Sem);
     }
     code
 }
@@ -119,7 +119,7 @@ fn try_otherwise(semaphore: *mut c_void, site: usize, real: impl FnOnce() -> c_i
     let code = real();
     match spot(me, semaphore as usize, site, Sem) {
         Some(spot) if code == 0 => has_it(me, spot, semaphore as usize, 0),
-        Some(_) => wait::tried_in_vain(me, semaphore as usize, site, Sem),
+        Some(_) => record::tried_in_vain(me, semaphore as usize, site, Sem),
         None => {}
     }
     code
@@ -140,7 +140,7 @@ fn post_otherwise(semaphore: *mut c_void, site: usize) {
         && !record::released(me, semaphore as usize)
         && let Some(spot) = spot(me, semaphore as usize, site, Sem)
     {
-        wait::lets_go(me, spot);
+        record::lets_go(me, spot);
     } else if local::is_what_if() {
         what_if::post(semaphore, site);
     }

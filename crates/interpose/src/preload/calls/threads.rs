@@ -1,45 +1,20 @@
-//! C11's `mtx_*` and `cnd_*`: the same objects under other names, with numbers of their own.
+//! `pthread_create` and `pthread_join`: passed on, but where sections are virtually shorter.
 
-use super::cond::{sleep, wake};
-use super::exclusive::{attempt, destroy, release, take, take_free, take_free_within};
-use super::shapes::{attempts, destroys, releases, takes_mutex, takes_until};
-use crate::layout::Kind::Mutex;
 use crate::preload::entry::entry;
-use crate::preload::external::Timespec;
-use crate::preload::next;
+use crate::preload::{local, next, what_if};
 use core::ffi::{c_int, c_void};
 
-/// `thrd_busy`.
-const BUSY: c_int = 1;
+entry!(pthread_create => create, 0);
+entry!(pthread_join => join, 0);
 
-takes_mutex!(mtx_lock, mtx_trylock, Mutex, BUSY);
-takes_until!(mtx_timedlock, mtx_trylock, Mutex, BUSY);
-attempts!(mtx_trylock, Mutex, BUSY);
-releases!(mtx_unlock);
-destroys!(mtx_destroy);
-destroys!(cnd_destroy);
-
-entry!(cnd_wait => wait, 2);
-entry!(cnd_timedwait => timedwait, 3);
-entry!(cnd_signal => signal, 1);
-entry!(cnd_broadcast => broadcast, 1);
-
-extern "C" fn wait(cond: *mut c_void, mutex: *mut c_void, site: usize) -> c_int {
+extern "C" fn create(name: *mut c_void, attributes: *mut c_void, start: *mut c_void, argument: *mut c_void) -> c_int {
     // SAFETY: the arguments are passed on as the program gave them.
-    sleep(cond, mutex, site, move || unsafe { next::cnd_wait()(cond, mutex) })
+    let real = move || unsafe { next::pthread_create()(name, attributes, start, argument) };
+    if local::is_what_if() { what_if::create(name, real) } else { real() }
 }
 
-extern "C" fn timedwait(cond: *mut c_void, mutex: *mut c_void, time: *const Timespec, site: usize) -> c_int {
+extern "C" fn join(name: *mut c_void, result: *mut c_void) -> c_int {
     // SAFETY: as above.
-    sleep(cond, mutex, site, move || unsafe { next::cnd_timedwait()(cond, mutex, time) })
-}
-
-extern "C" fn signal(cond: *mut c_void, site: usize) -> c_int {
-    // SAFETY: as above.
-    wake(cond, site, move || unsafe { next::cnd_signal()(cond) })
-}
-
-extern "C" fn broadcast(cond: *mut c_void, site: usize) -> c_int {
-    // SAFETY: as above.
-    wake(cond, site, move || unsafe { next::cnd_broadcast()(cond) })
+    let real = move || unsafe { next::pthread_join()(name, result) };
+    if local::is_what_if() { what_if::join(name, real) } else { real() }
 }

@@ -1,8 +1,8 @@
 //! A ring of async threads: straight code.
 
-use super::journey::{Journey, token_for};
-use super::successor::Successor;
-use crate::ring::ring_spec::{RingResult, RingSpec};
+use super::Successor;
+use super::{Journey, token_for};
+use crate::ring::{RingResult, RingSpec};
 use protothreads::{Handle, Link, Runtime, Scheduler};
 use std::cell::Cell;
 use std::io;
@@ -31,9 +31,6 @@ fn member<N: Successor, S: Scheduler>(
 }
 
 /// Passes the token around.
-///
-/// # Errors
-/// More hops than a token can count.
 #[inline(never)]
 pub fn ring<N: Successor>(spec: &RingSpec, scheduler: impl Scheduler) -> io::Result<RingResult> {
     let token = token_for(spec.hops)?;

@@ -1,8 +1,8 @@
 //! A ring of hand-written threads: each is its token, and its next where that is not its neighbour.
 
-use super::journey::{Journey, token_for};
-use super::successor::Successor;
-use crate::ring::ring_spec::{RingResult, RingSpec};
+use super::Successor;
+use super::{Journey, token_for};
+use crate::ring::{RingResult, RingSpec};
 use protothreads::{Fifo, Report, Runtime, Scheduler, Slot, Thread, ThreadHandle};
 use std::cell::Cell;
 use std::io;
@@ -35,9 +35,6 @@ impl<N: Successor> Thread for Member<N> {
 }
 
 /// Passes the token around.
-///
-/// # Errors
-/// More hops than a token can count.
 #[inline(never)]
 pub fn ring<N: Successor>(spec: &RingSpec, scheduler: impl Scheduler) -> io::Result<RingResult> {
     let token = token_for(spec.hops)?;

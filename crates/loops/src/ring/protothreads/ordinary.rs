@@ -1,8 +1,8 @@
 //! A ring of ordinary futures, which know nothing of protothreads: they wait and wake by standard wakers.
 
-use super::journey::{Journey, token_for};
-use super::successor::{Forward, Successor};
-use crate::ring::ring_spec::{RingResult, RingSpec};
+use super::{Forward, Successor};
+use super::{Journey, token_for};
+use crate::ring::{RingResult, RingSpec};
 use protothreads::{Link, Runtime, Scheduler};
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -49,9 +49,6 @@ async fn member(mailboxes: &[Mailbox], place: usize, journey: &Journey) {
 }
 
 /// Passes the token around. The others wait for wakers that never come, so the run ends when nobody can run.
-///
-/// # Errors
-/// More hops than a token can count.
 #[inline(never)]
 pub fn ring(spec: &RingSpec, scheduler: impl Scheduler) -> io::Result<RingResult> {
     let token = token_for(spec.hops)?;

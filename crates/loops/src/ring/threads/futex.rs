@@ -1,6 +1,6 @@
 //! A bare futex: what every lock and channel of the kernel's threads is made of.
 
-use super::mailbox::Mailbox;
+use super::Mailbox;
 use rustix::io::Errno;
 use rustix::thread::futex::{self, Flags};
 use std::io;

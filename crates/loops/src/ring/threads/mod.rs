@@ -1,29 +1,20 @@
-//! Threads of the kernel that stand in a ring: each hop blocks one and wakes another. A file for each way of handing
-//! over.
+//! Threads of the kernel that stand in a ring: each hop blocks one and wakes another. A file for each family of ways of
+//! handing over; the simplest is here: [`Yield`].
 
-mod condvar;
-mod eventfd;
+mod descriptors;
 mod futex;
-mod mailbox;
-mod mutex;
 mod park;
-mod stream;
-mod turns;
+mod pthread;
 
-pub use condvar::PthreadCondvar;
-pub use eventfd::Eventfd;
+use super::{RingResult, RingSpec};
+pub use descriptors::{Eventfd, Pipe, Socketpair};
 pub use futex::Futex;
-pub use mutex::PthreadMutex;
-pub use park::Park;
-pub use stream::{Pipe, Socketpair};
-pub use turns::Yield;
-
-use crate::ring::ring_spec::{RingResult, RingSpec};
 use instruments::cpus::pin_current_thread;
-use mailbox::Mailbox;
+pub use park::Park;
+pub use pthread::{PthreadCondvar, PthreadMutex};
 use std::io;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::{Builder, Scope};
 use std::time::{Duration, Instant};
 
@@ -40,9 +31,6 @@ struct Shared<'a, M> {
 }
 
 /// Passes the token around through mailboxes of one kind.
-///
-/// # Errors
-/// Threads or descriptors that the system refuses, a CPU that a thread may not run on.
 pub fn ring<M: Mailbox>(spec: &RingSpec) -> io::Result<RingResult> {
     let mailboxes = (0..spec.threads).map(|_| M::new()).collect::<io::Result<_>>()?;
     let shared = Shared { spec, mailboxes, settled: AtomicUsize::new(0), last: OnceLock::new() };
@@ -91,5 +79,42 @@ fn pass_on<M: Mailbox>(shared: &Shared<M>, place: usize, own: &M, next: &M) -> i
             }
             token => next.put(token - 1)?,
         }
+    }
+}
+
+/// A place for one token, at which one thread waits. It is empty whenever something is put.
+pub trait Mailbox: Sync + Sized {
+    /// An empty one; descriptors can run out.
+    fn new() -> io::Result<Self>;
+
+    /// Called by the thread that will take from it, before anyone puts.
+    fn settle(&self) {}
+
+    fn put(&self, token: u64) -> io::Result<()>;
+
+    /// Waits for a token.
+    fn take(&self) -> io::Result<u64>;
+}
+
+const EMPTY: u64 = u64::MAX;
+
+/// No blocking at all: a thread that has no token gives its turn away. The token is looked for again and again.
+pub struct Yield(AtomicU64);
+
+impl Mailbox for Yield {
+    fn new() -> io::Result<Self> {
+        Ok(Self(AtomicU64::new(EMPTY)))
+    }
+
+    fn put(&self, token: u64) -> io::Result<()> {
+        self.0.store(token, Ordering::Release);
+        Ok(())
+    }
+
+    fn take(&self) -> io::Result<u64> {
+        while self.0.load(Ordering::Relaxed) == EMPTY {
+            rustix::thread::sched_yield();
+        }
+        Ok(self.0.swap(EMPTY, Ordering::Acquire))
     }
 }

@@ -1,6 +1,6 @@
 //! `std::thread::park` and `unpark`.
 
-use super::mailbox::Mailbox;
+use super::Mailbox;
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -5,11 +5,10 @@
 //! notifies takes it too, and so does not come between the two. Where nobody of this process waits so, which whoever
 //! notifies sees if it has had the waiter's mutex, nothing is taken. A forked child begins anew.
 
-use crate::preload::calls::mutex::{pthread_mutex_lock, pthread_mutex_unlock};
-use crate::preload::cancel::undone;
-use crate::preload::generation::settle;
-use crate::preload::mutex::{Kind, at};
-use crate::preload::next;
+use super::cancel::undone;
+use super::generation::settle;
+use super::mutex::{Kind, at, pthread_mutex_lock, pthread_mutex_unlock};
+use super::next;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicU32;

@@ -1,6 +1,8 @@
-//! Streams of bytes through the kernel: a pipe, a pair of sockets. The token is eight bytes of it.
+//! Through the kernel by a descriptor: streams of bytes (a pipe, a pair of sockets), of which the token is eight, and an
+//! eventfd, a counter in the kernel, where the token is what it counts to.
 
-use super::mailbox::Mailbox;
+use super::Mailbox;
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::io;
@@ -60,5 +62,26 @@ fn take(stream: impl AsFd) -> io::Result<u64> {
     match rustix::io::retry_on_intr(|| rustix::io::read(stream, &mut token))? {
         8 => Ok(u64::from_ne_bytes(token)),
         _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// A counter of its own.
+pub struct Eventfd(OwnedFd);
+
+impl Mailbox for Eventfd {
+    fn new() -> io::Result<Self> {
+        Ok(Self(eventfd(0, EventfdFlags::CLOEXEC)?))
+    }
+
+    fn put(&self, token: u64) -> io::Result<()> {
+        // One more, because adding nothing wakes nobody.
+        rustix::io::write(&self.0, &(token + 1).to_ne_bytes())?;
+        Ok(())
+    }
+
+    fn take(&self) -> io::Result<u64> {
+        let mut count = [0; 8];
+        rustix::io::retry_on_intr(|| rustix::io::read(&self.0, &mut count))?;
+        Ok(u64::from_ne_bytes(count) - 1)
     }
 }
