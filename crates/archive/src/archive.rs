@@ -92,9 +92,6 @@ impl Archive {
     }
 
     /// Keeps a record. When this returns, the record is on the disk and stays there.
-    ///
-    /// # Errors
-    /// Git or the disk refuses.
     pub fn append(&self, record: &[u8], manifest: &Manifest, summary: &Summary) -> anyhow::Result<String> {
         record::check_size(record)?;
         let _claim = Claim::shared(&self.mark());
@@ -119,9 +116,6 @@ impl Archive {
     }
 
     /// All records, the oldest first; and what is no record and stands where they are.
-    ///
-    /// # Errors
-    /// An archive that cannot be listed.
     pub fn listing(&self) -> anyhow::Result<Listing> {
         listing::references(&self.git).and_then(|all| listing::listing(&self.git, &all)).with_context(|| {
             format!("{}: cannot list the archive; `contend history verify` reports the damage", self.place())
@@ -137,9 +131,6 @@ impl Archive {
     }
 
     /// What was noted beside a record.
-    ///
-    /// # Errors
-    /// As [`Self::record`].
     pub fn manifest(&self, id: &str) -> anyhow::Result<Manifest> {
         serde_json::from_slice(&self.part(id, MANIFEST_FILE, MOST_BESIDE)?)
             .with_context(|| format!("record {id}: cannot read its manifest"))
@@ -157,9 +148,6 @@ impl Archive {
 
     /// Gives each of these records and its manifest to `take`, in the order of `ids`, or why it cannot be read; one is
     /// held at a time. Their hashes are not checked: that takes [`Self::verify`].
-    ///
-    /// # Errors
-    /// Git cannot be run.
     pub fn each(
         &self,
         ids: &[&str],
@@ -172,9 +160,6 @@ impl Archive {
     /// `read` too.
     ///
     /// Returns how many records there are, and what is wrong.
-    ///
-    /// # Errors
-    /// Git cannot be run.
     pub fn verify(
         &self,
         read: impl FnMut(&Entry, &[u8]) -> anyhow::Result<()>,
@@ -203,9 +188,6 @@ impl Archive {
     }
 
     /// Sends the records that the other has not, and nothing that is none.
-    ///
-    /// # Errors
-    /// What Git says.
     pub fn push(&self, remote: &str) -> anyhow::Result<usize> {
         let all = listing::references(&self.git)?;
         let listing = self.listing()?;
@@ -228,9 +210,6 @@ impl Archive {
     }
 
     /// Fetches the records that this one has not. What cannot be read as a record is left where it is.
-    ///
-    /// # Errors
-    /// What Git says.
     pub fn pull(&self, remote: &str) -> anyhow::Result<Fetched> {
         let _claim = self.cleared();
         incoming::fetch(&self.git, remote)
@@ -250,9 +229,6 @@ impl Archive {
     }
 
     /// Takes records from elsewhere that this one has not, and that are what their names say and can be read.
-    ///
-    /// # Errors
-    /// What Git says, or the disk.
     pub fn admit(&self, wholes: Vec<Whole>) -> anyhow::Result<Fetched> {
         let _claim = self.cleared();
         incoming::admit(&self.git, wholes)

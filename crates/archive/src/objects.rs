@@ -22,9 +22,6 @@ pub fn is_hash(text: &str) -> bool {
 }
 
 /// What the objects of these names are; `None` for one that is not there.
-///
-/// # Errors
-/// Git cannot be run, or gives up.
 pub fn headers(git: &Git, names: &[String]) -> anyhow::Result<Vec<Option<Header>>> {
     let answer = git.local(&["cat-file", "--batch-check"], lines(names).as_bytes())?;
     let found: Vec<Option<Header>> = String::from_utf8_lossy(&answer).lines().map(header).collect();
