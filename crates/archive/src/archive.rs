@@ -5,10 +5,9 @@ use crate::claim::{self, Claim};
 use crate::draft::{self, Draft};
 use crate::git::{self, Git};
 use crate::incoming::{self, Fetched};
-use crate::integrity;
 use crate::listing::{self, Listing, RECORDS, Reference, Skipped};
 use crate::manifest::Manifest;
-use crate::objects::MOST_BESIDE;
+use crate::objects::{self, MOST_BESIDE};
 use crate::process::Memory;
 use crate::records::{self, MANIFEST_FILE, RECORD_FILE};
 use crate::shell::quoted;
@@ -137,7 +136,7 @@ impl Archive {
     }
 
     fn part(&self, id: &str, file: &str, most: u64) -> anyhow::Result<Vec<u8>> {
-        integrity::checked_file(&self.git, id, file, most).with_context(|| {
+        objects::checked_file(&self.git, id, file, most).with_context(|| {
             format!(
                 "record {id}: cannot read all of it; `contend history verify` lists all damaged records, and `{}` \
                  removes this one from the archive",
