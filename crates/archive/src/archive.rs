@@ -5,10 +5,9 @@ use crate::claim::{self, Claim};
 use crate::draft::{self, Draft};
 use crate::git::{self, Git};
 use crate::incoming::{self, Fetched};
-use crate::integrity;
 use crate::listing::{self, Listing, RECORDS, Reference, Skipped};
 use crate::manifest::Manifest;
-use crate::objects::MOST_BESIDE;
+use crate::objects::{self, MOST_BESIDE};
 use crate::process::Memory;
 use crate::records::{self, MANIFEST_FILE, RECORD_FILE};
 use crate::shell::quoted;
@@ -92,9 +91,6 @@ impl Archive {
     }
 
     /// Keeps a record. When this returns, the record is on the disk and stays there.
-    ///
-    /// # Errors
-    /// Git or the disk refuses.
     pub fn append(&self, record: &[u8], manifest: &Manifest, summary: &Summary) -> anyhow::Result<String> {
         record::check_size(record)?;
         let _claim = Claim::shared(&self.mark());
@@ -119,9 +115,6 @@ impl Archive {
     }
 
     /// All records, the oldest first; and what is no record and stands where they are.
-    ///
-    /// # Errors
-    /// An archive that cannot be listed.
     pub fn listing(&self) -> anyhow::Result<Listing> {
         listing::references(&self.git).and_then(|all| listing::listing(&self.git, &all)).with_context(|| {
             format!("{}: cannot list the archive; `contend history verify` reports the damage", self.place())
@@ -137,16 +130,13 @@ impl Archive {
     }
 
     /// What was noted beside a record.
-    ///
-    /// # Errors
-    /// As [`Self::record`].
     pub fn manifest(&self, id: &str) -> anyhow::Result<Manifest> {
         serde_json::from_slice(&self.part(id, MANIFEST_FILE, MOST_BESIDE)?)
             .with_context(|| format!("record {id}: cannot read its manifest"))
     }
 
     fn part(&self, id: &str, file: &str, most: u64) -> anyhow::Result<Vec<u8>> {
-        integrity::checked_file(&self.git, id, file, most).with_context(|| {
+        objects::checked_file(&self.git, id, file, most).with_context(|| {
             format!(
                 "record {id}: cannot read all of it; `contend history verify` lists all damaged records, and `{}` \
                  removes this one from the archive",
@@ -157,9 +147,6 @@ impl Archive {
 
     /// Gives each of these records and its manifest to `take`, in the order of `ids`, or why it cannot be read; one is
     /// held at a time. Their hashes are not checked: that takes [`Self::verify`].
-    ///
-    /// # Errors
-    /// Git cannot be run.
     pub fn each(
         &self,
         ids: &[&str],
@@ -172,9 +159,6 @@ impl Archive {
     /// `read` too.
     ///
     /// Returns how many records there are, and what is wrong.
-    ///
-    /// # Errors
-    /// Git cannot be run.
     pub fn verify(
         &self,
         read: impl FnMut(&Entry, &[u8]) -> anyhow::Result<()>,
@@ -203,9 +187,6 @@ impl Archive {
     }
 
     /// Sends the records that the other has not, and nothing that is none.
-    ///
-    /// # Errors
-    /// What Git says.
     pub fn push(&self, remote: &str) -> anyhow::Result<usize> {
         let all = listing::references(&self.git)?;
         let listing = self.listing()?;
@@ -228,9 +209,6 @@ impl Archive {
     }
 
     /// Fetches the records that this one has not. What cannot be read as a record is left where it is.
-    ///
-    /// # Errors
-    /// What Git says.
     pub fn pull(&self, remote: &str) -> anyhow::Result<Fetched> {
         let _claim = self.cleared();
         incoming::fetch(&self.git, remote)
@@ -250,9 +228,6 @@ impl Archive {
     }
 
     /// Takes records from elsewhere that this one has not, and that are what their names say and can be read.
-    ///
-    /// # Errors
-    /// What Git says, or the disk.
     pub fn admit(&self, wholes: Vec<Whole>) -> anyhow::Result<Fetched> {
         let _claim = self.cleared();
         incoming::admit(&self.git, wholes)

@@ -34,9 +34,6 @@ pub struct Baseline {
 }
 
 /// That a baseline may be called so: as files and branches may be, in any shell.
-///
-/// # Errors
-/// It may not.
 pub fn check_name(name: &str) -> anyhow::Result<()> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     let is_allowed = !name.is_empty()
@@ -66,9 +63,6 @@ impl<'a> Baselines<'a> {
     }
 
     /// Those that can be read, by name, where the archive has these records; beside it, of each that cannot, why.
-    ///
-    /// # Errors
-    /// Git cannot list them.
     pub fn all(&self, entries: &[Entry]) -> anyhow::Result<(Vec<Baseline>, Vec<String>)> {
         let used = self.used();
         let (mut good, mut bad) = (Vec::new(), Vec::new());
@@ -99,9 +93,6 @@ impl<'a> Baselines<'a> {
     }
 
     /// Makes it the one that is meant where none is named.
-    ///
-    /// # Errors
-    /// What Git says.
     pub fn set_used(&self, name: &str) -> anyhow::Result<()> {
         check_name(name)?;
         self.git.local(&["symbolic-ref", USED, &reference(name)], &[]).map(drop)
@@ -113,9 +104,6 @@ impl<'a> Baselines<'a> {
     }
 
     /// Takes the name away; the records stay.
-    ///
-    /// # Errors
-    /// What Git says.
     pub fn remove(&self, name: &str) -> anyhow::Result<()> {
         if self.used().as_deref() == Some(name) {
             self.git.local(&["symbolic-ref", "--delete", USED], &[])?;
@@ -129,9 +117,6 @@ impl<'a> Baselines<'a> {
     }
 
     /// Writes one and its records into a file that a pull reads.
-    ///
-    /// # Errors
-    /// What Git says.
     pub fn export(&self, baseline: &Baseline, file: &Path) -> anyhow::Result<()> {
         let Some(place) = file.to_str() else { bail!("{}: the path is not UTF-8", file.display()) };
         let records: String = baseline.records.iter().map(|record| format!("{RECORDS}{record}\n")).collect();
@@ -141,9 +126,6 @@ impl<'a> Baselines<'a> {
 
     /// Takes from `incoming` those that were saved later than those of the same name here, and whose records are all
     /// here; their names.
-    ///
-    /// # Errors
-    /// What Git says.
     pub(crate) fn take_newer(&self, incoming: &Git, entries: &[Entry]) -> anyhow::Result<Vec<String>> {
         let here = commits(self.git)?.into_iter().filter_map(|(name, found)| Some((name, found.ok()?.1)));
         let here: HashMap<String, u64> = here.collect();

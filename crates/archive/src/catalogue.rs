@@ -27,9 +27,6 @@ pub enum StoredAs {
 
 impl Catalogue {
     /// Lists the archive.
-    ///
-    /// # Errors
-    /// It cannot be listed.
     pub fn of(archive: Archive) -> anyhow::Result<Self> {
         let Listing { entries, skipped } = archive.listing()?;
         let complaints = skipped.iter().map(|skipped| archive.complaint(skipped)).collect();

@@ -37,25 +37,16 @@ impl Git {
 
     /// What a command answers that stays on this machine. The Ctrl-C that ended the measurement whose record it keeps
     /// does not reach it.
-    ///
-    /// # Errors
-    /// No Git, or what it says.
     pub fn local(&self, arguments: &[&str], input: &[u8]) -> anyhow::Result<Vec<u8>> {
         process::answer(self.here(arguments), arguments[0], Memory::Limited, input)
     }
 
     /// The same, as a line of text.
-    ///
-    /// # Errors
-    /// As [`Self::local`].
     pub fn line(&self, arguments: &[&str], input: &[u8]) -> anyhow::Result<String> {
         Ok(String::from_utf8(self.local(arguments, input)?)?.trim().to_owned())
     }
 
     /// The same of a command that makes a commit, at this time in seconds since 1970.
-    ///
-    /// # Errors
-    /// As [`Self::local`].
     pub fn dated(&self, arguments: &[&str], input: &[u8], unix_s: u64) -> anyhow::Result<String> {
         let (mut command, date) = (self.here(arguments), format!("@{unix_s} +0000"));
         command.env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
@@ -63,9 +54,6 @@ impl Git {
     }
 
     /// The same, read while it is answered.
-    ///
-    /// # Errors
-    /// As [`Self::local`], or of `read`.
     pub fn streamed<T>(
         &self,
         arguments: &[&str],
@@ -76,9 +64,6 @@ impl Git {
     }
 
     /// What is done to all of the repository, with as much memory as that takes.
-    ///
-    /// # Errors
-    /// As [`Self::local`].
     pub fn whole(&self, arguments: &[&str]) -> anyhow::Result<Vec<u8>> {
         process::answer(self.here(arguments), arguments[0], Memory::Free, &[])
     }
@@ -92,18 +77,12 @@ impl Git {
 
     /// Takes these references, as `git fetch --stdin` reads them, from another repository of ours on this machine. They
     /// come last, when all that they lead to is on the disk.
-    ///
-    /// # Errors
-    /// As [`Self::local`].
     pub fn take(&self, from: &Self, references: &str) -> anyhow::Result<()> {
         let place = from.folder.to_str().context("the archive's path is not UTF-8")?;
         self.neighbour(&[&FETCH[..], &["--stdin", "--end-of-options", place]].concat(), references.as_bytes()).map(drop)
     }
 
     /// What a command answers that talks to another repository: with the user's settings, keys and terminal.
-    ///
-    /// # Errors
-    /// As [`Self::local`].
     pub fn remote(&self, arguments: &[&str], memory: Memory) -> anyhow::Result<Vec<u8>> {
         process::answer(self.on_it(environment::remote(), arguments), arguments[0], memory, &[])
     }

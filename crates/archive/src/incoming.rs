@@ -26,9 +26,6 @@ pub struct Fetched {
 }
 
 /// Takes what `remote` has and the archive has not.
-///
-/// # Errors
-/// What Git says.
 pub fn fetch(archive: &Git, remote: &str) -> anyhow::Result<Fetched> {
     let known = listing::references(archive)?;
     let place = beside(archive)?;
@@ -43,9 +40,6 @@ pub fn fetch(archive: &Git, remote: &str) -> anyhow::Result<Fetched> {
 }
 
 /// Takes those of these records that the archive has not, and that are what they say.
-///
-/// # Errors
-/// What Git says, or the disk.
 pub fn admit(archive: &Git, mut wholes: Vec<Whole>) -> anyhow::Result<Fetched> {
     let known = listing::references(archive)?;
     let named: HashSet<&str> = known.iter().map(|reference| reference.hash.as_str()).collect();

@@ -14,7 +14,6 @@ mod draft;
 mod environment;
 mod git;
 mod incoming;
-mod integrity;
 mod listing;
 mod location;
 mod manifest;

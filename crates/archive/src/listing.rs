@@ -55,17 +55,11 @@ impl Skipped {
 }
 
 /// All references where the records are.
-///
-/// # Errors
-/// Git cannot list them.
 pub fn references(git: &Git) -> anyhow::Result<Vec<Reference>> {
     below(git, RECORDS)
 }
 
 /// All references whose names begin so.
-///
-/// # Errors
-/// Git cannot list them.
 pub fn below(git: &Git, start: &str) -> anyhow::Result<Vec<Reference>> {
     let answer = git.local(&["for-each-ref", "--format=%(objectname) %(refname)", start], &[])?;
     let reference = |line: &[u8]| {
@@ -76,9 +70,6 @@ pub fn below(git: &Git, start: &str) -> anyhow::Result<Vec<Reference>> {
 }
 
 /// What these references are, by what they and their commits say. No record is opened.
-///
-/// # Errors
-/// Git cannot be run.
 pub fn listing(git: &Git, references: &[Reference]) -> anyhow::Result<Listing> {
     let mut listing = Listing::default();
     let (named, strange): (Vec<&Reference>, Vec<&Reference>) =

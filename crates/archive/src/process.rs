@@ -47,9 +47,6 @@ pub fn answer(command: Command, name: &str, memory: Memory, input: &[u8]) -> any
 }
 
 /// What `read` makes of what the command answers, while it answers.
-///
-/// # Errors
-/// As [`answer`], or of `read`.
 pub fn read<T>(
     mut command: Command,
     name: &str,

@@ -19,9 +19,6 @@ pub const MANIFEST_FILE: &str = "manifest.json";
 pub type Whole = (Vec<u8>, Manifest);
 
 /// Gives each of these records to `take`, in their order; or why it cannot be read. Hashes are not checked.
-///
-/// # Errors
-/// Git cannot be run.
 pub fn each(git: &Git, ids: &[&str], mut take: impl FnMut(usize, anyhow::Result<Whole>)) -> anyhow::Result<()> {
     let names: Vec<String> =
         ids.iter().flat_map(|id| [RECORD_FILE, MANIFEST_FILE].map(|file| format!("{id}:{file}"))).collect();
@@ -69,9 +66,6 @@ fn file(header: Option<&Header>, name: &str, most: u64) -> anyhow::Result<String
 }
 
 /// Those of these records that cannot be read, and why; `read` tries those of this layout further.
-///
-/// # Errors
-/// Git cannot be run.
 pub fn unsound(
     git: &Git,
     entries: &[Entry],

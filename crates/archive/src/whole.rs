@@ -88,9 +88,6 @@ fn check(header: Option<&Header>, kind: &str, most: u64) -> anyhow::Result<()> {
 
 /// Writes these into a repository that is nobody's archive, with references; gives those whose name is another, which
 /// get none.
-///
-/// # Errors
-/// Git, or the disk.
 pub fn write(git: &Git, wholes: &[Whole]) -> anyhow::Result<Vec<Refused>> {
     // It is gone when this ends, and what the archive takes from it is synced there.
     git.local(&["config", "core.fsync", "none"], &[])?;

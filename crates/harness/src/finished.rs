@@ -127,9 +127,6 @@ impl AnyFinished {
 
 impl<P: Serialize, R: Serialize> Finished<P, R> {
     /// The same without its types.
-    ///
-    /// # Errors
-    /// What cannot be written as JSON.
     pub fn erased(self) -> serde_json::Result<AnyFinished> {
         let Self { parameters, rows, warnings, conditions, is_printed, files, failures, exceeded } = self;
         let parameters = serde_json::to_value(parameters)?;

@@ -25,9 +25,6 @@ pub struct Interruption {
 
 impl Interruption {
     /// Catches the signals that ask a command to end.
-    ///
-    /// # Errors
-    /// The system refuses a handler.
     pub fn catch() -> io::Result<Self> {
         let requested = Self::default();
         for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)) {

@@ -5,9 +5,6 @@ use std::ops::RangeInclusive;
 const PREFIXES: [(char, f64); 4] = [('k', 1e3), ('m', 1e6), ('g', 1e9), ('t', 1e12)];
 
 /// A whole number from 0 on, with or without a prefix.
-///
-/// # Errors
-/// What would be right.
 pub fn count(text: &str) -> Result<u64, String> {
     let wrong = || "not a count; write it like 1000, 1_000, 10k, 1M or 1e9".to_owned();
     let text = text.trim();

@@ -7,9 +7,6 @@ const UNITS: &[(&str, f64)] =
     &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("μs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 6e10), ("h", 3.6e12)];
 
 /// A span with its unit, such as `6.1us`, `250ns` or `0`; at most an hour.
-///
-/// # Errors
-/// What is wrong with it and what would be right.
 pub fn span(text: &str) -> Result<Duration, String> {
     bounded(with_unit(text)?, (0.0, HOUR_NS), "an hour")
 }
@@ -29,9 +26,6 @@ fn with_unit(text: &str) -> Result<f64, String> {
 }
 
 /// A time budget in seconds, with or without a unit: `2`, `0.5`, `90s`, `2min`, `8h`. More than 0, at most a week.
-///
-/// # Errors
-/// What is wrong with it and what would be right.
 pub fn budget(text: &str) -> Result<Duration, String> {
     let ns = match number(text) {
         Some(seconds) => seconds * 1e9,
@@ -41,9 +35,6 @@ pub fn budget(text: &str) -> Result<Duration, String> {
 }
 
 /// A hold time: at most 10 ms, so that a slice has room for several rounds.
-///
-/// # Errors
-/// What is wrong with it and what would be right.
 pub fn hold(text: &str) -> Result<Duration, String> {
     let hold = span(text)?;
     if hold > Duration::from_millis(10) { Err("must be at most 10ms".into()) } else { Ok(hold) }
@@ -51,9 +42,6 @@ pub fn hold(text: &str) -> Result<Duration, String> {
 
 /// The length of the first event that ends a measurement: of less than this is nothing that anybody could have done
 /// something about.
-///
-/// # Errors
-/// What is wrong with it and what would be right.
 pub fn stop_above(text: &str) -> Result<Duration, String> {
     match span(text)? {
         limit if limit < Duration::from_micros(1) => {
@@ -64,9 +52,6 @@ pub fn stop_above(text: &str) -> Result<Duration, String> {
 }
 
 /// A share strictly between 0 and 1.
-///
-/// # Errors
-/// What would be right.
 pub fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if share > 0.0 && share < 1.0 => Ok(share),

@@ -9,9 +9,6 @@ pub const MOST_BYTES: u64 = 16 << 20;
 const MOST_VALUES: usize = 250_000;
 
 /// That a record of these bytes is not too large to be read.
-///
-/// # Errors
-/// It is.
 pub fn check_size(bytes: &[u8]) -> anyhow::Result<()> {
     ensure!(bytes.len() as u64 <= MOST_BYTES, "larger than {} MiB, the limit for a record", MOST_BYTES >> 20);
     ensure!(values(bytes) <= MOST_VALUES, "more than {MOST_VALUES} values, the limit for a record");

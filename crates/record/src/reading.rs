@@ -17,9 +17,6 @@ pub fn is_file(name: &str) -> bool {
 }
 
 /// The file's name for people, and what is in it; `-` is standard input.
-///
-/// # Errors
-/// It cannot be read, or it is too large.
 pub fn content(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
     if path == Path::new("-") {
         let name = "standard input".to_owned();

@@ -38,9 +38,6 @@ pub fn with_flags(command: Command, purpose: Purpose, takes: impl Fn(&str) -> bo
 }
 
 /// Checks that no flag was given which the command would ignore.
-///
-/// # Errors
-/// One was.
 pub fn check(matches: &ArgMatches, call: &str, takes: impl Fn(&str) -> bool) -> Result<(), UsageError> {
     let given =
         |id: &str| matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine);

@@ -16,17 +16,11 @@ pub fn open(folder: &Path) -> anyhow::Result<Catalogue> {
 }
 
 /// What is in the archive of this place, if there is one.
-///
-/// # Errors
-/// As [`open`].
 pub fn at(location: &Location) -> anyhow::Result<Option<Catalogue>> {
     location.archive()?.map(listed).transpose()
 }
 
 /// What is in an archive.
-///
-/// # Errors
-/// It cannot be listed.
 pub fn listed(archive: Archive) -> anyhow::Result<Catalogue> {
     let catalogue = Catalogue::of(archive)?;
     complain("was skipped", &catalogue.complaints);

@@ -30,9 +30,6 @@ impl Reading {
     }
 
     /// Reads those of a record from a file.
-    ///
-    /// # Errors
-    /// As [`Self::of_parts`].
     pub fn of(source: &Source) -> anyhow::Result<Self> {
         let parts = source.parts.iter();
         Self::of_parts(parts.map(|(experiment, rows)| (experiment.as_str(), rows.iter().enumerate().collect())))

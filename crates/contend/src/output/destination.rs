@@ -19,16 +19,10 @@ use terminal::{Page, escaped_text};
 /// What can be shown of a record.
 pub trait View {
     /// Tables and pictures that fit the page.
-    ///
-    /// # Errors
-    /// A record that cannot be shown.
     fn show(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String>;
 
     /// One screen to close with, where there is much to show: stdout gets it instead of everything. `whole` is how to
     /// read the rest.
-    ///
-    /// # Errors
-    /// As [`Self::show`].
     fn closing(&self, _: &AnyRecord, _whole: &str, _: &Page) -> anyhow::Result<Option<String>> {
         Ok(None)
     }
@@ -59,17 +53,11 @@ enum Place {
 
 impl Destination {
     /// Opens the place, so that one that cannot be written costs no measurement.
-    ///
-    /// # Errors
-    /// The file or its folder cannot be written.
     pub fn open(flags: &SharedFlags) -> anyhow::Result<Self> {
         Self::with(flags, Store::of(flags))
     }
 
     /// The same for a view of what was kept: it is not kept itself.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
     pub fn of_view(flags: &SharedFlags) -> anyhow::Result<Self> {
         Self::with(flags, Store::nowhere())
     }
@@ -258,9 +246,6 @@ fn no_such_layout(name: &str) -> anyhow::Error {
 }
 
 /// Prints a text, or writes it to the file that `--output` names.
-///
-/// # Errors
-/// Stdout or the file cannot be written.
 pub fn print_or_write(text: &str, flags: &SharedFlags) -> anyhow::Result<()> {
     match flags.output.as_ref().filter(|_| flags.writes_a_file()) {
         Some(path) => OutputFile::open("--output", path)?.write(text.as_bytes()),

@@ -23,18 +23,12 @@ enum Way {
 
 impl OutputFile {
     /// Opens the place, so that one that cannot be written costs no measurement. `flag` is who named it.
-    ///
-    /// # Errors
-    /// The file or its folder cannot be written.
     pub fn open(flag: &str, path: &Path) -> anyhow::Result<Self> {
         let way = open(path).with_context(|| format!("{flag} {}: cannot write the file", path.display()))?;
         Ok(Self { path: resolved(path), way })
     }
 
     /// Writes all of it.
-    ///
-    /// # Errors
-    /// The file cannot be written after all.
     pub fn write(self, content: &[u8]) -> anyhow::Result<()> {
         let Self { path, way } = self;
         let written = match way {

@@ -25,25 +25,16 @@ pub fn print(text: &str) -> io::Result<()> {
 }
 
 /// Prints a piece of what people read; a reader that has gone away is an error too, so that no more is measured for it.
-///
-/// # Errors
-/// Stdout cannot be written.
 pub fn print_piece(text: &str) -> io::Result<()> {
     put(&escaped_text(text))
 }
 
 /// One value as a line of JSON, whose strings have no raw character that a terminal obeys or a browser hides.
-///
-/// # Errors
-/// A value that cannot be written as JSON.
 pub fn json_line<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<String> {
     Ok(escaped_json(&serde_json::to_string(value)?).into_owned() + "\n")
 }
 
 /// Prints JSON: byte for byte, unless a terminal would read it; then with more escapes, which mean the same.
-///
-/// # Errors
-/// As [`print()`].
 pub fn print_json(json: &str) -> io::Result<()> {
     spared(if io::stdout().is_terminal() { put(&escaped_json(json)) } else { put(json) })
 }
@@ -57,9 +48,6 @@ pub fn print_json_piece<T: Serialize + ?Sized>(value: &T) -> io::Result<()> {
 }
 
 /// Prints what is a file in itself, as a page or a script: byte for byte, unless a terminal would read it.
-///
-/// # Errors
-/// As [`print()`].
 pub fn print_document(text: &str) -> io::Result<()> {
     if io::stdout().is_terminal() { print(text) } else { spared(put(text)) }
 }

@@ -6,9 +6,6 @@ use archive::{Baseline, Catalogue};
 use harness::UsageError;
 
 /// The baselines that can be read; of those that cannot, the reason is said on stderr.
-///
-/// # Errors
-/// They cannot be listed.
 pub fn readable(catalogue: &Catalogue) -> anyhow::Result<Vec<Baseline>> {
     let (good, bad) = catalogue.archive.baselines().all(&catalogue.entries)?;
     archived::complain("was skipped", &bad);

@@ -88,9 +88,6 @@ impl Operand {
 }
 
 /// That A and B are two records of which something can be compared.
-///
-/// # Errors
-/// They are not.
 pub fn check(a: &Operand, b: &Operand) -> anyhow::Result<()> {
     let (first, second) = (&a.source, &b.source);
     let misuse = |text: String| Err(harness::UsageError(text).into());

@@ -27,9 +27,6 @@ struct Set {
 
 impl PriorRuns {
     /// Those in the archive. A record that cannot be read is left out, and a disturbed one where neither A nor B is.
-    ///
-    /// # Errors
-    /// An archive that cannot be read.
     pub fn of(a: &Source, b: &Source, archive: Option<&Catalogue>) -> anyhow::Result<Self> {
         let is_disturbed = a.is_disturbed() || b.is_disturbed();
         let mut prior_runs = Self { sets: Vec::new(), is_disturbed };

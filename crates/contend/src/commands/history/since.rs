@@ -7,9 +7,6 @@ const DAY_S: u64 = 86_400;
 
 /// The moment that `text` means, in seconds since 1970: a day in UTC (`2026-11-21`), or that long before `now_unix_s`
 /// (`12h`, `7d`, `4w`).
-///
-/// # Errors
-/// What would be right.
 pub fn since(text: &str, now_unix_s: u64) -> Result<u64, String> {
     let wrong = || "allowed: a date such as 2026-11-21, or a time before now such as 12h, 7d or 4w".to_owned();
     if text.contains('-') {

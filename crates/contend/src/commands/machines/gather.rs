@@ -40,9 +40,6 @@ pub fn readings(records: &[(String, String, Vec<Metric>)]) -> Vec<Reading> {
 }
 
 /// The figures of whole records of the archive that were asked the same as one of these.
-///
-/// # Errors
-/// An archive that cannot be read.
 pub fn of_archive(catalogue: &Catalogue, alike: [&Source; 2]) -> anyhow::Result<Vec<Reading>> {
     let is_candidate = |entry: &&Entry| {
         !entry.summary.interrupted && alike.iter().any(|source| source.experiment == entry.summary.experiment)

@@ -14,9 +14,6 @@ struct Shared<'a> {
 
 /// One figure for each experiment that at least two records have. All of them are judged together, the last by the
 /// first, with what the archive says of how much runs of the same differ.
-///
-/// # Errors
-/// An archive that cannot be read.
 pub fn figures(
     sources: &[Source],
     records: &[Vec<Metric>],

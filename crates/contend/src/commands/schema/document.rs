@@ -16,18 +16,12 @@ pub fn of_all() -> serde_json::Result<Value> {
 }
 
 /// The schema of records of any experiment, made from the types.
-///
-/// # Errors
-/// None.
 #[cfg(feature = "schema")]
 pub fn of_all() -> serde_json::Result<Value> {
     Ok(super::made::of_all().to_value())
 }
 
 /// The schema of one experiment's records, if it is known.
-///
-/// # Errors
-/// As [`of_all`].
 pub fn of(name: &str) -> serde_json::Result<Option<Value>> {
     if !names().contains(&name) {
         return Ok(None);

@@ -52,9 +52,6 @@ pub struct Level {
 
 impl Trend {
     /// Finds the levels, and looks up what changed between them.
-    ///
-    /// # Errors
-    /// An archive that cannot be read.
     pub fn of(series: &Series, unreadable: usize, archive: &Archive) -> anyhow::Result<Self> {
         let mut points = series.points.clone();
         let values: Vec<f64> = points.iter().map(|point| point.value).collect();

@@ -48,9 +48,6 @@ impl Series {
 /// All series of these records, and how many of them this contend cannot read.
 ///
 /// Runs on several machines, or with several settings of the work, are series of their own.
-///
-/// # Errors
-/// An archive that cannot be read.
 pub fn series(archive: &Archive, entries: &[Entry]) -> anyhow::Result<(Vec<Series>, usize)> {
     let mut read: Vec<(&Entry, Vec<Metric>)> = Vec::new();
     let whole: Vec<&Entry> = entries.iter().filter(|entry| !entry.summary.interrupted).collect();
