@@ -64,7 +64,7 @@ pub trait Experiment: Sized + 'static {
     /// Measures what the flags describe.
     ///
     /// # Errors
-    /// Flags that make no sense here ([`UsageError`]); what the system refuses.
+    /// Flags that make no sense here ([`UsageError`](crate::UsageError)); what the system refuses.
     fn run(flags: &Self::Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Self::Parameters, Self::Row>>;
 }
 

@@ -1,5 +1,4 @@
-//! A process: its first call finds the memory, and the process gets a place in it; and the library's own beginning and
-//! end.
+//! A process: its first call finds the memory, and the process gets a place in it.
 //!
 //! Calls come before the library's own constructor, from the constructors of what the program is linked with; the C
 //! library itself is ready by then. Should it not be, the constructor tries once more.
@@ -10,7 +9,7 @@ use super::external::{
     getenv, getpid, keeping_errno, madvise, mmap, open, read,
 };
 use super::local::{self, Local, OFF};
-use super::{free_mutex, me, next, thread_word, what_if};
+use super::{free_mutex, slot};
 use crate::layout::{Header, MAPS, PROCESSES, Process, Region};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -30,7 +29,7 @@ pub fn begin(local: &'static Local, is_last: bool) {
                 None if !is_last => return local.claimed.store(0, Release),
                 _ => return local::give_up(),
             }
-            me::prepare();
+            slot::prepare();
             free_mutex::find_out();
         }
         let Some(region) = local::region() else { return };
@@ -85,7 +84,7 @@ fn enter(region: &'static Region, local: &Local) {
 }
 
 /// Notes what lies where, for who looks for names later.
-fn note_map(process: &Process) {
+pub fn note_map(process: &Process) {
     // SAFETY: the path ends with a NUL.
     let file = unsafe { open(c"/proc/self/maps".as_ptr(), O_RDONLY | O_CLOEXEC) };
     if file < 0 {
@@ -103,36 +102,4 @@ fn note_map(process: &Process) {
     process.maps_length.store(length as u32, Release);
     // SAFETY: the descriptor is ours.
     unsafe { close(file) };
-}
-
-#[cfg_attr(preload, used)]
-#[cfg_attr(preload, unsafe(link_section = ".init_array"))]
-static BEGIN: extern "C" fn() = at_load;
-
-#[cfg_attr(preload, used)]
-#[cfg_attr(preload, unsafe(link_section = ".fini_array"))]
-static END: extern "C" fn() = at_exit;
-
-extern "C" fn at_load() {
-    next::find_all();
-    let local = local::local();
-    if local.level.load(Relaxed) == 0 {
-        begin(local, true);
-    }
-}
-
-/// What was loaded since the beginning is there now; a program that leaves otherwise does not come here.
-extern "C" fn at_exit() {
-    let local = local::local();
-    let (Some(region), 1 | 2 | Header::WHAT_IF) = (local::region(), local.level.load(Relaxed)) else { return };
-    if let Some(process) = region.processes.get(local.process.load(Relaxed) as usize) {
-        note_map(process);
-    }
-    if local::is_what_if() {
-        what_if::process_ended(region, local);
-    }
-    // SAFETY: it is null or within the memory.
-    if let Some(thread) = unsafe { thread_word::get().as_ref() } {
-        me::give_back(region, thread);
-    }
 }

@@ -2,6 +2,7 @@
 //! the lock excludes: threads count under it, and no count may be lost.
 
 use super::lock::{Exports, open};
+use super::watch::signal_name;
 use instruments::shared_memory::SharedArray;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 use std::cell::UnsafeCell;
@@ -142,18 +143,6 @@ fn outcome(status: WaitStatus, at: &str, reader: OwnedFd) -> Result<(), String> 
         }
         (_, Some(signal)) => Err(format!("the lock crashes: {at} ended with {}", signal_name(signal))),
         _ => Err(format!("the lock terminates the process in {at}")),
-    }
-}
-
-pub(super) fn signal_name(signal: i32) -> String {
-    match signal {
-        libc::SIGSEGV => "SIGSEGV".into(),
-        libc::SIGBUS => "SIGBUS".into(),
-        libc::SIGILL => "SIGILL".into(),
-        libc::SIGFPE => "SIGFPE".into(),
-        libc::SIGABRT => "SIGABRT".into(),
-        libc::SIGTRAP => "SIGTRAP".into(),
-        other => format!("signal {other}"),
     }
 }
 

@@ -5,7 +5,6 @@
 //! the handler for ever, so that the process lives and what was measured is not lost; but the process's first thread,
 //! without which nothing goes on, ends it as ever.
 
-use super::trial::signal_name;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -137,4 +136,16 @@ fn ask_all() -> u32 {
     // SAFETY: the call sends a signal to a thread of this process, or fails if that has ended.
     let ask = |id: &i32| unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), *id, QUESTION) } == 0;
     ids.filter(ask).count() as u32
+}
+
+pub(super) fn signal_name(signal: i32) -> String {
+    match signal {
+        libc::SIGSEGV => "SIGSEGV".into(),
+        libc::SIGBUS => "SIGBUS".into(),
+        libc::SIGILL => "SIGILL".into(),
+        libc::SIGFPE => "SIGFPE".into(),
+        libc::SIGABRT => "SIGABRT".into(),
+        libc::SIGTRAP => "SIGTRAP".into(),
+        other => format!("signal {other}"),
+    }
 }

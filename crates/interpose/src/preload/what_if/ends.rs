@@ -1,13 +1,12 @@
-//! Where threads begin and end, and the program: what they leave for others to follow. A new thread lags as who made it,
-//! who joins one follows its end.
+//! Where threads begin and end, and the program: what they leave for others to follow.
 
-use super::lag::{Mine, mine, waited_for_cpu};
+use super::cpu_wait::waited_for_cpu;
 use crate::layout::{KIN, Kin, Lock, Region, Thread};
 use crate::preload::clock::now;
 use crate::preload::external::pthread_self;
 use crate::preload::local::Local;
 use crate::preload::thread_word;
-use core::ffi::{c_int, c_void};
+use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// The place of a thread by this name, and its key.
@@ -61,50 +60,4 @@ pub fn process_ended(region: &Region, local: &Local) {
         region.what_if.exit_handoffs.store(handoffs, Relaxed);
         region.what_if.has_exited.store(1, Relaxed);
     }
-}
-
-fn place_of(mine: Mine, name: *mut c_void) -> (&'static Kin, u64) {
-    place(mine.region(), mine.me.thread.process.load(Relaxed), name)
-}
-
-/// Creates a thread, whose name is then at `name`.
-pub fn create(name: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
-    let Some(mine) = mine() else { return real() };
-    mine.pay();
-    let (began, lag) = (now(), mine.lag());
-    let code = real();
-    if code == 0 {
-        // SAFETY: the program gives room for a thread's name, and the C library has written it.
-        let (kin, key) = place_of(mine, unsafe { name.cast::<*mut c_void>().read() });
-        // It can have ended by now.
-        if kin.key.load(Relaxed) != key || kin.mark.at.load(Relaxed) < began {
-            kin.mark.at.store(0, Relaxed);
-            kin.mark.lag.store(lag, Relaxed);
-            kin.mark.handoffs.store(mine.own.handoffs.load(Relaxed), Relaxed);
-            kin.key.store(key, Relaxed);
-        }
-    }
-    code
-}
-
-/// Waits for a thread's end.
-pub fn join(name: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
-    let Some(mine) = mine() else { return real() };
-    mine.pay();
-    let began = now();
-    let code = real();
-    if code != 0 {
-        return code;
-    }
-    let for_cpu = mine.waited(began);
-    let (kin, key) = place_of(mine, name);
-    if kin.key.load(Relaxed) == key {
-        // One that never took a lock has lagged as much as when it began.
-        if kin.mark.at.load(Relaxed) == 0 {
-            kin.mark.at.store(now(), Relaxed);
-        }
-        mine.follow(&kin.mark, began, for_cpu);
-        kin.key.store(0, Relaxed);
-    }
-    code
 }

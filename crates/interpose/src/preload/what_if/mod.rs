@@ -32,8 +32,10 @@
 //! a thread does without calling any of these functions cannot be delayed, and a wait that is none of them (for a file,
 //! a pipe, a child) is taken as work of its own.
 
-mod ends;
+mod cpu_wait;
+pub mod ends;
 mod lag;
+mod thread_lifecycle;
 
 use self::lag::{Mine, mine};
 use super::clock::now;
@@ -42,7 +44,7 @@ use super::spot;
 use crate::layout::{Kind, LockLag};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
-pub use ends::{began, create, ended, join, process_ended};
+pub use thread_lifecycle::{create, join};
 
 /// A lock's place and its lag; its first use gives it a place.
 fn known(mine: Mine, lock: *mut c_void, site: usize, kind: Kind) -> Option<(u32, &'static LockLag)> {

@@ -1,0 +1,40 @@
+//! The library's own beginning and end.
+
+use super::local;
+use super::process::{begin, note_map};
+use super::what_if::ends;
+use super::{next, slot, thread_word};
+use crate::layout::Header;
+use core::sync::atomic::Ordering::Relaxed;
+
+#[cfg_attr(preload, used)]
+#[cfg_attr(preload, unsafe(link_section = ".init_array"))]
+static BEGIN: extern "C" fn() = at_load;
+
+#[cfg_attr(preload, used)]
+#[cfg_attr(preload, unsafe(link_section = ".fini_array"))]
+static END: extern "C" fn() = at_exit;
+
+extern "C" fn at_load() {
+    next::find_all();
+    let local = local::local();
+    if local.level.load(Relaxed) == 0 {
+        begin(local, true);
+    }
+}
+
+/// What was loaded since the beginning is there now; a program that leaves otherwise does not come here.
+extern "C" fn at_exit() {
+    let local = local::local();
+    let (Some(region), 1 | 2 | Header::WHAT_IF) = (local::region(), local.level.load(Relaxed)) else { return };
+    if let Some(process) = region.processes.get(local.process.load(Relaxed) as usize) {
+        note_map(process);
+    }
+    if local::is_what_if() {
+        ends::process_ended(region, local);
+    }
+    // SAFETY: it is null or within the memory.
+    if let Some(thread) = unsafe { thread_word::get().as_ref() } {
+        slot::give_back(region, thread);
+    }
+}
