@@ -6,9 +6,12 @@
 
 mod causes;
 mod critical;
+pub mod frames;
 mod lost;
 pub mod names;
 pub mod places;
+pub mod sampling;
+pub mod stacks;
 pub mod switches;
 pub mod time;
 pub mod waits;

@@ -35,7 +35,7 @@ pub fn type_name(kind: u32) -> &'static str {
         Some(Kind::Mutex) => "mutex",
         Some(Kind::Read | Kind::Write) => "rwlock",
         Some(Kind::Spin) => "spin",
-        Some(Kind::Cond) => "cond",
+        Some(Kind::Cond | Kind::Broadcast | Kind::Signal) => "cond",
         Some(Kind::Sem) => "sem",
         Some(Kind::Barrier) => "barrier",
         None => "lock",

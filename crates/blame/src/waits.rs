@@ -27,6 +27,34 @@ pub struct Wait {
     pub blamed: f64,
 }
 
+/// The parts of the waits for locks, in ns, by what kept the waiter from the lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Split {
+    /// The holder ran.
+    pub running: f64,
+    /// The holder was ready and had no CPU.
+    pub preempted: f64,
+    /// The holder was blocked itself.
+    pub blocked: f64,
+    /// Somebody held the lock; whether they ran is not known.
+    pub held: f64,
+    /// The lock was released, and the waiter did not run yet.
+    pub released: f64,
+    /// No holder is known.
+    pub unknown: f64,
+}
+
+impl Split {
+    pub fn add(&mut self, other: &Self) {
+        self.running += other.running;
+        self.preempted += other.preempted;
+        self.blocked += other.blocked;
+        self.held += other.held;
+        self.released += other.released;
+        self.unknown += other.unknown;
+    }
+}
+
 /// What all waits come to.
 #[derive(Default)]
 pub struct Waits {
@@ -37,6 +65,10 @@ pub struct Waits {
     pub critical: Critical,
     /// By pair that waited: whether its holders ran.
     pub seen: HashMap<u32, Seen>,
+    /// By pair that waited for a lock: the parts of its waits, those that ended in a timeout among them.
+    pub splits: HashMap<u32, Split>,
+    /// By pair: how long was waited until a timeout.
+    pub in_vain_ns: HashMap<u32, f64>,
     /// Some of them, for pictures.
     pub kept: Vec<Wait>,
     /// The longest of each lock, by place.
@@ -110,6 +142,12 @@ impl Waits {
             }
         }
         self.seen.entry(wait.pair).or_default().add(wait.seen);
+        if wait.in_vain {
+            *self.in_vain_ns.entry(wait.pair).or_default() += wait.ended - wait.began;
+        }
+        if excludes {
+            self.splits.entry(wait.pair).or_default().add(&split(&wait));
+        }
         if excludes {
             self.causes.judge((wait.thread, wait.pair), &stretches);
         }
@@ -160,6 +198,22 @@ impl Waits {
     }
 }
 
+/// The parts of a wait whose holders were judged. What lies between the release that was noted last and the end is the
+/// waiter's way back; holders before it are known by their holds.
+fn split(wait: &Wait) -> Split {
+    let Seen { known, off, preempted } = wait.seen;
+    let waited = wait.ended - wait.began;
+    let released = wait.released.map_or(0.0, |released| wait.ended - released).min(waited - wait.blamed).max(0.0);
+    Split {
+        running: known - off,
+        preempted,
+        blocked: off - preempted,
+        held: wait.blamed - known,
+        released,
+        unknown: (waited - wait.blamed - released).max(0.0),
+    }
+}
+
 /// The place of a pair's lock.
 pub fn lock_of(region: &Region, pair: u32) -> u32 {
     region.pairs.get(pair as usize).map_or(u32::MAX, |pair| pair.lock.load(Relaxed))
@@ -189,4 +243,32 @@ fn wait(region: &Region, event: &Event, time: &Time) -> Option<Wait> {
         seen: Seen::default(),
         blamed: 0.0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_wait_sum_to_it() {
+        let seen = Seen { known: 50.0, off: 30.0, preempted: 10.0 };
+        let wait = Wait {
+            began: 100.0,
+            ended: 200.0,
+            thread: 1,
+            pair: 0,
+            in_vain: false,
+            holder: None,
+            releaser: None,
+            released: Some(180.0),
+            seen,
+            blamed: 70.0,
+        };
+        let parts = split(&wait);
+        let expected =
+            Split { running: 20.0, preempted: 10.0, blocked: 20.0, held: 20.0, released: 20.0, unknown: 10.0 };
+        assert_eq!(parts, expected);
+        // Without a noted release, what no hold covers is unknown.
+        assert_eq!(split(&Wait { released: None, ..wait }).unknown, 30.0);
+    }
 }

@@ -82,6 +82,14 @@ impl Image {
         (symbol.or_else(|| self.function(own)), source)
     }
 
+    /// All functions at an address with their lines, the innermost inlined one first.
+    pub fn inlined(&self, own: u64) -> Vec<(Option<String>, Option<String>)> {
+        let lines = self.lines.as_ref().filter(|_| self.has(own) && own < u64::MAX);
+        let functions = lines.map(|lines| lines.inlined(own)).unwrap_or_default();
+        let is_known = functions.iter().any(|(symbol, _)| symbol.is_some());
+        if is_known { functions } else { vec![(self.function(own), None)] }
+    }
+
     fn function(&self, own: u64) -> Option<String> {
         let (name, offset) = self.around(own, true)?;
         Some(format!("{name}+{offset:#x}"))

@@ -38,9 +38,9 @@ impl Lines {
         Some(Self { context: Context::from_dwarf(dwarf).ok()?, _sections: sections })
     }
 
-    /// The function and the line of the first frame at an address, from the innermost, that is not a wrapper; the
-    /// outermost if all are.
-    pub fn frame(&self, own: u64) -> Option<(Option<String>, Option<String>)> {
+    /// The functions at an address with their lines, from the innermost inlined one outwards; `visit` says whether to
+    /// go on.
+    fn visit(&self, own: u64, mut visit: impl FnMut(Option<String>, Option<String>, &str) -> bool) -> Option<()> {
         let mut lookup = self.context.find_frames(own);
         let mut frames = loop {
             match lookup {
@@ -49,18 +49,37 @@ impl Lines {
                 LookupResult::Load { continuation, .. } => lookup = continuation.resume(None),
             }
         };
-        let mut last = None;
         while let Ok(Some(frame)) = frames.next() {
             let name = frame.function.as_ref().and_then(|name| Some(demangled(&name.raw_name().ok()?)));
             let location = frame.location.as_ref();
             let file = location.and_then(|location| location.file).unwrap_or_default();
             let source = location.and_then(|location| Some(format!("{}:{}", location.file?, location.line?)));
-            let is_wrapper = is_wrapper(name.as_deref().unwrap_or_default(), file);
-            last = Some((name, source));
-            if !is_wrapper {
+            if !visit(name, source, file) {
                 break;
             }
         }
+        Some(())
+    }
+
+    /// The function and the line of the first frame at an address, from the innermost, that is not a wrapper; the
+    /// outermost if all are.
+    pub fn frame(&self, own: u64) -> Option<(Option<String>, Option<String>)> {
+        let mut last = None;
+        self.visit(own, |name, source, file| {
+            let is_wrapper = is_wrapper(name.as_deref().unwrap_or_default(), file);
+            last = Some((name, source));
+            is_wrapper
+        })?;
         last
+    }
+
+    /// All functions at an address with their lines, the innermost inlined one first.
+    pub fn inlined(&self, own: u64) -> Vec<(Option<String>, Option<String>)> {
+        let mut functions = Vec::new();
+        self.visit(own, |name, source, _| {
+            functions.push((name, source));
+            true
+        });
+        functions
     }
 }

@@ -8,7 +8,7 @@ mod image;
 mod lines;
 mod maps;
 #[cfg(test)]
-mod mutants;
+pub(crate) mod mutants;
 
 pub use demangle::{demangled, is_wrapper};
 pub use elf::Elf;
@@ -18,7 +18,7 @@ pub use files::{Key, PATIENCE, patiently};
 use image::Image;
 pub use maps::{MOST_BYTES, Mapping, parse};
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A place in the program's code.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +30,22 @@ pub struct Site {
     pub source: Option<String>,
     /// Both, for people, or what there is.
     pub label: String,
+}
+
+impl Site {
+    fn of(symbol: Option<String>, source: Option<String>, path: &Path, own: u64) -> Self {
+        let file = file_name(path);
+        let label = match (&symbol, &source) {
+            (Some(symbol), Some(source)) => format!("{symbol} ({})", short(source)),
+            (Some(symbol), None) => format!("{symbol} ({file})"),
+            (None, _) => format!("{file}+{own:#x}"),
+        };
+        Self { symbol: symbol.or_else(|| Some(label.clone())), source, label }
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 /// A name without the number that tells those apart that are called the same: from run to run it is another's.
@@ -124,15 +140,18 @@ impl Names {
     fn found_site(&mut self, process: u32, address: u64) -> Site {
         let unknown = |label: String| Site { symbol: None, source: None, label };
         let Some((path, own, image)) = self.placed(process, address) else { return unknown(format!("{address:#x}")) };
-        let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let Some(image) = image else { return unknown(format!("{file}+{own:#x}")) };
+        let Some(image) = image else { return unknown(format!("{}+{own:#x}", file_name(&path))) };
         let (symbol, source) = image.code(own);
-        let label = match (&symbol, &source) {
-            (Some(symbol), Some(source)) => format!("{symbol} ({})", short(source)),
-            (Some(symbol), None) => format!("{symbol} ({file})"),
-            (None, _) => format!("{file}+{own:#x}"),
+        Site::of(symbol, source, &path, own)
+    }
+
+    /// All functions that contain the call before this address of return, the innermost inlined one first.
+    pub fn inlined(&mut self, process: u32, address: u64) -> Vec<Site> {
+        let Some((path, own, image)) = self.placed(process, address.saturating_sub(1)) else {
+            return vec![self.site(process, address)];
         };
-        Site { symbol: symbol.or_else(|| Some(label.clone())), source, label }
+        let functions = image.map(|image| image.inlined(own)).unwrap_or_else(|| vec![(None, None)]);
+        functions.into_iter().map(|(symbol, source)| Site::of(symbol, source, &path, own)).collect()
     }
 
     /// The file's name that an address comes from.

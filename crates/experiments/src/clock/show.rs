@@ -22,14 +22,14 @@ const RESOLVED: &str = " resolved among ";
 
 /// All sections of the record that have rows.
 pub fn sections(rows: &[Row], page: &Page) -> String {
-    [clock(rows), grind(rows), curve(rows, page), lost(rows)]
+    [clock(rows, page), grind(rows), curve(rows, page), lost(rows, page)]
         .into_iter()
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
         .join("\n")
 }
 
-fn clock(rows: &[Row]) -> String {
+fn clock(rows: &[Row], page: &Page) -> String {
     let Some(clock) = clocks(rows).into_iter().next() else { return String::new() };
     let mut text = format!(
         "The clock: {} at {}, in steps of {}\n",
@@ -42,13 +42,14 @@ fn clock(rows: &[Row]) -> String {
     }
     text.push_str(&costs(clock));
     text.push_str(&neighbour(clock));
-    text.push_str(&format!(
-        "  fit residual of the calibration: {} ns\n  error of the rate against CLOCK_MONOTONIC_RAW over {:.1} s: {}\n",
-        // Adding 0.0 turns -0 into 0, so that no minus sign is printed.
-        clock.residual_ns.round() + 0.0,
+    // Adding 0.0 turns -0 into 0, so that no minus sign is printed.
+    text.push_str(&format!("  fit residual of the calibration: {} ns\n", clock.residual_ns.round() + 0.0));
+    let rate = format!(
+        "error of the rate against CLOCK_MONOTONIC_RAW over {:.1} s: {}",
         clock.conversion_span_s,
         conversion_error(clock)
-    ));
+    );
+    text.push_str(&terminal::wrapped(" ", "   ", &rate, page));
     text.push_str(&format!(
         "  backward steps in {} reads: {}\n",
         terminal::count(2 * clock.reads_count),
@@ -156,7 +157,7 @@ fn curve(rows: &[Row], page: &Page) -> String {
     Scatter { title: &title, points: &all }.draw(page)
 }
 
-fn lost(rows: &[Row]) -> String {
+fn lost(rows: &[Row], page: &Page) -> String {
     let Some(losses) = losses(rows).into_iter().next() else { return String::new() };
     let mut text = format!(
         "Time lost on CPU {} in {}: {}\n  {} gaps above {}, the longest {}\n",
@@ -168,15 +169,16 @@ fn lost(rows: &[Row]) -> String {
         nanoseconds(losses.longest_us * 1e3)
     );
     for found in periodic_losses(rows) {
-        text.push_str(&format!(
-            "  every {} ({:.1} Hz): {} gaps of {}, in {} of periods{}\n",
+        let line = format!(
+            "every {} ({:.1} Hz): {} gaps of {}, in {} of periods{}",
             nanoseconds(found.period_us * 1e3),
             found.frequency_hz,
             terminal::count(found.gaps as u64),
             nanoseconds(found.median_gap_us * 1e3),
             percent(found.presence_share),
             tick(found, losses.kernel_hz)
-        ));
+        );
+        text.push_str(&terminal::wrapped(" ", "   ", &line, page));
         if let Some(folded_us) = found.folded_gap_us {
             text.push_str(&format!("    median of the same gaps folded at HZ: {}\n", nanoseconds(folded_us * 1e3)));
         }

@@ -23,7 +23,7 @@ pub fn show(record: &LatencyRecord<'_>, page: &Page) -> String {
     let asked = &record.parameters;
     let many = asked.locks.len() * asked.threads.len() * asked.competitors.len() > MOST_DRAWN;
     if many && !asked.histogram {
-        return ranking + HINT + "\n" + &recording(record.results) + &apart(&cells);
+        return ranking + HINT + "\n" + &recording(record.results) + &apart(&cells, page);
     }
     let shown: Vec<String> = cells.iter().map(|cell| of_cell(cell, page, |_| true)).collect();
     ranking
@@ -34,7 +34,7 @@ pub fn show(record: &LatencyRecord<'_>, page: &Page) -> String {
         + COLUMNS
         + &neighbours(&cells)
         + &recording(record.results)
-        + &apart(&cells)
+        + &apart(&cells, page)
 }
 
 const HINT: &str = "--histogram prints histograms; the record and its HTML report always have them.\n";
@@ -45,7 +45,7 @@ pub fn sections(rows: &[Row], page: &Page) -> String {
     let cells = cells(rows);
     let drawn = |row: &Row| row.competitors == 0 && (row.operation == Operation::Lock || row.threads == 1);
     let shown: Vec<String> = cells.iter().map(|cell| of_cell(cell, page, drawn)).collect();
-    let after = neighbours(&cells) + &recording(rows) + &apart(&cells);
+    let after = neighbours(&cells) + &recording(rows) + &apart(&cells, page);
     shown.join("\n") + "\n" + &overview(&cells) + COLUMNS + &after
 }
 
@@ -305,9 +305,9 @@ const MOST_APART: usize = 3;
 const APART: &str = "Timed separately, lock and unlock differ from a pair in a loop (see method):\n";
 
 /// A line for each uncontended lock that is far off its pair, the farthest first; nothing if there is none.
-fn apart(cells: &[Vec<&Row>]) -> String {
+fn apart(cells: &[Vec<&Row>], page: &Page) -> String {
     let pairs = FreePairs::of(cells.iter().flatten().copied());
-    let mut far: Vec<(f64, String)> = cells.iter().filter_map(|cell| pair_apart(cell, pairs)).collect();
+    let mut far: Vec<(f64, String)> = cells.iter().filter_map(|cell| pair_apart(cell, pairs, page)).collect();
     far.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let more = far.len().saturating_sub(MOST_APART);
     let lines: String = far.into_iter().take(MOST_APART).map(|(_, line)| line).collect();
@@ -319,7 +319,7 @@ fn apart(cells: &[Vec<&Row>]) -> String {
 }
 
 /// The difference from the pair as a share, and its line.
-fn pair_apart(cell: &[&Row], pairs: FreePairs) -> Option<(f64, String)> {
+fn pair_apart(cell: &[&Row], pairs: FreePairs, page: &Page) -> Option<(f64, String)> {
     let of = |operation| cell.iter().find(|row| row.operation == operation && row.threads == 1 && row.competitors == 0);
     let (lock, unlock) = (of(Operation::Lock)?, of(Operation::Unlock)?);
     // On the basis of the pair: all with the core exclusive, or all of all windows.
@@ -330,8 +330,8 @@ fn pair_apart(cell: &[&Row], pairs: FreePairs) -> Option<(f64, String)> {
     let (excess, share) = (apart - pair, (apart - pair) / pair);
     let is_far = excess.abs() > FAR_NS && share.abs() > FAR_SHARE;
     let [apart, together] = [apart, pair].map(nanoseconds);
-    let line = format!("  {}: {apart} separately, {fenced}{together} as a pair ({:+.0} %)\n", lock.lock, 100.0 * share);
-    is_far.then_some((share.abs(), line))
+    let line = format!("{}: {apart} separately, {fenced}{together} as a pair ({:+.0} %)", lock.lock, 100.0 * share);
+    is_far.then(|| (share.abs(), terminal::wrapped(" ", "   ", &line, page)))
 }
 
 /// The time to lock while the core is exclusive and while it is shared; nothing where it was never seen shared.
@@ -437,7 +437,7 @@ mod tests {
     }
 
     fn apart_of(cell: &[Row]) -> String {
-        apart(&[cell.iter().collect()])
+        apart(&[cell.iter().collect()], &Page::plain())
     }
 
     #[test]
@@ -455,11 +455,20 @@ mod tests {
     #[test]
     fn the_farthest_are_named_and_the_others_counted() {
         let cells: Vec<Vec<Row>> = [12.0, 15.0, 13.0, 2.0, 14.0].map(|ns| parts(ns, ns, 1)).to_vec();
-        let said = apart(&cells.iter().map(|cell| cell.iter().collect()).collect::<Vec<_>>());
+        let said = apart(&cells.iter().map(|cell| cell.iter().collect()).collect::<Vec<_>>(), &Page::plain());
         let named: Vec<&str> =
             said.lines().skip(1).take(MOST_APART).filter_map(|line| line.split(' ').nth(3)).collect();
         assert_eq!(named, ["4.00", "30.0", "28.0"], "{said}");
         assert!(said.ends_with("\n  and 2 more\n"), "{said}");
+    }
+
+    #[test]
+    fn a_long_name_and_long_times_stay_within_eighty_columns() {
+        let mut cell = parts(1_234_567.0, 7_654_321.0, 1);
+        cell.iter_mut().for_each(|row| row.lock = "a-lock-with-a-long-name".into());
+        cell[0].fenced_pair_ns = Some(23.5e6);
+        let text = apart_of(&cell);
+        assert!(text.lines().count() > 2 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
     fn sharing(threads: usize) -> String {

@@ -7,12 +7,13 @@ use record::{Better, Cell, Finding, Metric, Origin, Unit, VariationSource};
 
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let all: Vec<Row> = rows.iter().map(|(_, row)| (*row).clone()).collect();
+    let is_diagnosed = words::program(&all).is_some();
     let found = |what: &str, field: &str, (place, row): (usize, &Row), figure: (f64, Unit), said: String| {
         let source = Origin::of("trace", place, row.lock.clone(), field);
         Finding::new(what, said, figure.1, Estimate::new(figure.0, None), source)
     };
     let most = rows.iter().find(|(_, row)| row.kind == RowKind::Lock && row.excludes() && row.wait_total_s > 0.0);
-    let most = most.zip(words::first(&all)).map(|(&(place, row), said)| {
+    let most = most.zip(words::first(&all)).filter(|_| !is_diagnosed).map(|(&(place, row), said)| {
         let remedy = words::remedy(row).map_or_else(String::new, |remedy| format!(" {remedy}"));
         found("most_waited_for", "wait_total_s", (place, row), (row.wait_total_s * 1e9, Unit::Ns), said + &remedy)
     });
@@ -25,18 +26,16 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let ended_badly = rows.iter().filter_map(|&(place, row)| {
         let (what, said) = match row.kind {
             RowKind::Deadlock => ("deadlock", format!("Deadlock {}.", words::hang(row))),
-            RowKind::Inversion => (
-                "possible_deadlock",
-                format!(
-                    "Possible deadlock: {}. Acquire these locks in the same order everywhere.",
-                    words::inversion(row)
-                ),
-            ),
-            RowKind::Lock | RowKind::Site | RowKind::Hang => return None,
+            RowKind::Inversion => ("possible_deadlock", words::possible_deadlock(row)),
+            _ => return None,
         };
         Some(found(what, "steps", (place, row), (row.steps.len() as f64, Unit::Number), said))
     });
-    most.into_iter().chain(critical).chain(ended_badly).collect()
+    let explained = rows.iter().filter(|(_, row)| row.kind == RowKind::Finding).map(|&(place, row)| {
+        found("lock_waits", "wait_total_s", (place, row), (row.wait_total_s * 1e9, Unit::Ns), words::finding(row))
+    });
+    let explained: Vec<Finding> = explained.collect();
+    most.into_iter().chain(explained).chain(critical).chain(ended_badly).collect()
 }
 
 pub fn metrics(row: &Row) -> Vec<Metric> {

@@ -30,6 +30,10 @@ pub struct Flags {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration::span)]
     pub deadline: Duration,
 
+    /// Print all tables and histograms after the diagnosis. The record and its HTML report always have them
+    #[arg(long)]
+    pub all: bool,
+
     #[command(flatten)]
     pub launched: ProgramFlags,
 

@@ -19,6 +19,18 @@ pub struct Plan {
     /// The time that the program has to end after SIGTERM, if the user sets it.
     pub patience: Option<Duration>,
     pub exports: Vec<(Form, OutputFile)>,
+    /// Whether the terminal prints all tables.
+    pub all: bool,
+}
+
+/// The answer to whether locks are the program's problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Locks,
+    NotLocks,
+    Undecided,
 }
 
 /// The parameters that the traced program decides.
@@ -35,6 +47,9 @@ pub const OUTCOMES: &[&str] = &[
     "lost",
     "locks_left_out",
     "sites_left_out",
+    "verdict",
+    "verdict_reason",
+    "samples",
 ];
 
 /// The parameters of a record, and what is known of the program as a whole.
@@ -74,6 +89,18 @@ pub struct Parameters {
     /// Locks and call sites without a row: those with the shortest total wait.
     pub locks_left_out: u64,
     pub sites_left_out: u64,
+    /// Whether locks are the program's problem; `null` in older records.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
+    /// The sentence that explains it.
+    #[serde(default)]
+    pub verdict_reason: Option<String>,
+    /// How often the states of all threads were sampled.
+    #[serde(default)]
+    pub samples: u64,
+    /// Whether the terminal prints all tables.
+    #[serde(default)]
+    pub all: bool,
 }
 
 /// The period of reports to the full-screen interface, unless `--interval` sets it.
@@ -93,6 +120,6 @@ impl Plan {
         let level = if flags.full { Level::Full } else { Level::Sampled };
         let (budget, deadline, patience) = (session.seconds, flags.deadline, flags.launched.patience);
         let interval = period(session, flags.interval);
-        Ok(Self { program, level, budget, interval, deadline, patience, exports })
+        Ok(Self { program, level, budget, interval, deadline, patience, exports, all: flags.all })
     }
 }

@@ -24,6 +24,22 @@ pub enum RowKind {
     Deadlock,
     /// A thread that waited longer than --deadline, or still when the watching ended, and is in no deadlock.
     Hang,
+    /// Where the time of the program, of a group of its threads, or of one thread went.
+    Budget,
+    /// A cause of waiting, with its remedy.
+    Finding,
+}
+
+/// How the figures of a lock were obtained.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SeenBy {
+    /// Each call was seen, and counts are exact.
+    #[default]
+    Call,
+    /// The states of the threads were sampled: times are estimates, and counts are not known.
+    Sampling,
 }
 
 /// One row. What a kind has no figure for is 0, null or empty.
@@ -36,8 +52,8 @@ pub struct Row {
     /// The lock's name: its symbol if it is a global variable, else where it was first used.
     pub lock: String,
     pub address: String,
-    /// `mutex`, `rwlock`, `spin`, `cond`, `sem`, `barrier`; `join` of a thread, and `futex`, where only the kernel's
-    /// call was seen.
+    /// `mutex`, `rwlock`, `spin`, `cond`, `sem`, `barrier`; `join` of a thread, `park`, the C library's `allocator`,
+    /// `stream` and `libc`, CPython's `interpreter`, and `futex`, where only the kernel's call was seen.
     #[serde(rename = "type")]
     pub lock_type: String,
     /// What else its type says: `recursive`, `robust`, `priority_inheritance`.
@@ -115,6 +131,96 @@ pub struct Row {
     /// Of an inversion or a deadlock: lock by lock.
     #[serde(default)]
     pub steps: Vec<Step>,
+    /// Of an inversion: `false` if in this run the thread of one order had ended before the other order was seen first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub could_meet: Option<bool>,
+    #[serde(default)]
+    pub seen_by: SeenBy,
+    /// The parts of the wait: a holder ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_running_s: Option<f64>,
+    /// A holder was ready and had no CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_preempted_s: Option<f64>,
+    /// A holder was blocked itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_blocked_s: Option<f64>,
+    /// The lock was free again, and the waiter did not run yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released_s: Option<f64>,
+    /// What is not known; of a budget, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown_s: Option<f64>,
+    /// The call path that waited most, the innermost function first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<Frame>,
+    /// Of a condition at a call site: wakes after which the thread waited again without having released the mutex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vain_wakes: Option<u64>,
+    /// Of a budget of a group: the name of the group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Of a budget of a thread: the kernel's number of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<u32>,
+    /// Of a budget: the name that the thread gave itself, or the program's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Of a budget: how many threads it is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// The time that the threads were sampled for, which the following parts and `unknown_s` add up to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lived_s: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_cpu_s: Option<f64>,
+    /// Ready to run, without a CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_s: Option<f64>,
+    /// Blocked until another thread released a lock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_s: Option<f64>,
+    /// Blocked until there was something to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_s: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sleep_s: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_s: Option<f64>,
+    /// On a CPU while it waited for a lock: a part of `on_cpu_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spun_s: Option<f64>,
+    /// Of a finding: the lock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+    /// Where to look in the code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// `null` where no part of the wait that is known is more than half of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+    /// The part of the whole wait that the cause explains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_share: Option<f64>,
+    /// What the throughput can gain at most, if the waits vanish: 0.5 is half as much again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain: Option<f64>,
+    /// 95 %, where it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain_ci: Option<Interval>,
+    /// The command that measures the gain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+}
+
+/// A function of a call path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Frame {
+    pub function: Option<String>,
+    pub source: Option<String>,
 }
 
 /// Where a holder took the lock, and its part of the blame.
@@ -203,6 +309,11 @@ impl Row {
 
     /// Whether who waits for it waits for somebody who has it, and not for a word.
     pub fn excludes(&self) -> bool {
-        matches!(self.lock_type.as_str(), "mutex" | "rwlock" | "spin" | "futex")
+        match self.lock_type.as_str() {
+            "mutex" | "rwlock" | "spin" | "futex" | "allocator" | "stream" | "libc" | "interpreter" => true,
+            // A thread that posts what it waited for holds it in between.
+            "sem" => self.holds_timed > 0 || self.seen_by == SeenBy::Sampling,
+            _ => false,
+        }
     }
 }

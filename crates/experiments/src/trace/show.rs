@@ -1,6 +1,6 @@
 //! The record on a terminal: the longest waits, a block for each of the first locks, then possible deadlocks.
 
-use super::record::{LongWait, Row, RowKind, TimeSpike, TraceRecord, letter_of};
+use super::record::{LongWait, Row, RowKind, SeenBy, TimeSpike, TraceRecord, letter_of};
 use super::words::{self, Matrix};
 use blame::names::short;
 use record::{Bin, Unit, optional};
@@ -18,7 +18,20 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     let excluding: Vec<&Row> = of(RowKind::Lock).filter(|row| row.excludes()).collect();
     let signals: Vec<&Row> = of(RowKind::Lock).filter(|row| !row.excludes()).collect();
     let mut text = heading(record);
-    words::summary(rows).for_each(|sentence| text.push_str(&said(&sentence, page)));
+    let is_diagnosed = words::program(rows).is_some();
+    if is_diagnosed {
+        text.push_str(&diagnosis(record, page));
+    } else {
+        words::summary(rows).iter().for_each(|sentence| text.push_str(&said(sentence, page)));
+    }
+    let has_all = record.parameters.all || !is_diagnosed;
+    if !has_all {
+        for kind in [RowKind::Deadlock, RowKind::Inversion, RowKind::Hang] {
+            of(kind).filter_map(words::ending).for_each(|sentence| text.push_str(&said(&sentence, page)));
+        }
+        return text + &longest(&excluding);
+    }
+    words::critical(rows).filter(|_| is_diagnosed).iter().for_each(|sentence| text.push_str(&said(sentence, page)));
     if let Some(share) = record.parameters.switches_share.filter(|share| *share < 0.95) {
         let known = format!(
             "Whether lock holders were running is unknown for {} of the run: context switches are recorded only part of \
@@ -38,6 +51,7 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     for kind in [RowKind::Deadlock, RowKind::Inversion, RowKind::Hang] {
         of(kind).filter_map(words::ending).for_each(|sentence| text.push_str(&said(&sentence, page)));
     }
+    text.push_str(&budgets(rows));
     text.push_str(&table("Locks", &excluding));
     text.push_str(&table("Condition variables, semaphores, barriers, joins (waits may be idle time)", &signals));
     text.push_str(&matrix(rows));
@@ -45,6 +59,64 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
         text.push_str(&block(lock, rows, page));
     }
     text
+}
+
+/// Where the time went, whether locks are the problem, and the findings.
+fn diagnosis(record: &TraceRecord<'_>, page: &Page) -> String {
+    let rows = &record.results;
+    let whole = words::program(rows).filter(|whole| whole.lived_s > Some(0.0));
+    let budget = whole.map(|whole| terminal::wrapped("", " ", &words::budget(whole), page));
+    let reason = record.parameters.verdict_reason.iter().map(|reason| terminal::wrapped("", " ", reason, page));
+    let mut text: String = budget.into_iter().chain(reason).collect();
+    for (place, row) in rows.iter().filter(|row| row.kind == RowKind::Finding).enumerate() {
+        text.push_str(&terminal::wrapped(&format!("{}", place + 1), " ", &words::finding(row), page));
+        if let Some(command) = &row.command {
+            text.push_str(&format!("  Measure it: {command}\n"));
+        }
+    }
+    text
+}
+
+/// The locks that were waited for, in eighty columns.
+fn longest(locks: &[&Row]) -> String {
+    const MOST: usize = 5;
+    const WIDEST: usize = 30;
+    let waited: Vec<&&Row> = locks.iter().filter(|row| row.wait_total_s > 0.0).collect();
+    let more = "--all prints all tables, call sites and histograms.\n";
+    if waited.is_empty() {
+        return more.into();
+    }
+    let line = |row: &&&Row| {
+        let name: String = row.lock.chars().take(WIDEST).collect();
+        let is_cut = row.lock.chars().count() > WIDEST;
+        vec![
+            if is_cut { format!("{}…", name.chars().take(WIDEST - 1).collect::<String>()) } else { name },
+            row.lock_type.clone(),
+            if row.seen_by == SeenBy::Call { count(row.contended) } else { "–".into() },
+            nanoseconds(row.wait_total_s * 1e9),
+            optional(row.wait_share, Unit::Share),
+            optional(row.wait_p99_ns, Unit::Ns),
+        ]
+    };
+    let header = ["lock", "type", "contended", "waited", "share", "wait p99"];
+    format!("\n{}{more}", terminal::table(&header, waited.iter().take(MOST).map(line)))
+}
+
+/// The time of the groups of threads.
+fn budgets(rows: &[Row]) -> String {
+    let groups: Vec<&Row> = rows.iter().filter(|row| row.kind == RowKind::Budget && row.group.is_some()).collect();
+    if groups.is_empty() {
+        return String::new();
+    }
+    let line = |row: &&Row| {
+        let lived = row.lived_s.unwrap_or(0.0).max(1e-9);
+        let share = |part: Option<f64>| words::whole_percent(part.unwrap_or(0.0) / lived);
+        let parts = [row.on_cpu_s, row.ready_s, row.lock_s, row.work_s, row.sleep_s, row.io_s, row.unknown_s];
+        let first = [row.name.clone().unwrap_or_default(), count(row.threads.unwrap_or(0).into()), nanoseconds(lived * 1e9)];
+        first.into_iter().chain(parts.map(share)).collect()
+    };
+    let header = ["threads", "count", "lived", "on CPU", "ready", "locks", "work", "sleep", "I/O", "unknown"];
+    format!("\nTime of the threads\n{}", terminal::table(&header, groups.iter().map(line)))
 }
 
 fn said(sentence: &str, page: &Page) -> String {
@@ -66,13 +138,15 @@ fn heading(record: &TraceRecord<'_>) -> String {
         (None, Some(signal)) => format!("killed by signal {signal}"),
         (None, None) => "still running".to_owned(),
     };
+    let program = parameters.program.join(" ");
+    let elapsed = nanoseconds(parameters.elapsed_s * 1e9);
+    if let Some(whole) = words::program(record.results) {
+        let threads = terminal::counted(whole.threads.unwrap_or(0) as usize, "thread");
+        return format!("{program}: {end} after {elapsed}; {threads}\n");
+    }
     let threads = terminal::counted(parameters.threads as usize, "thread");
-    format!(
-        "{}: {end} after {}; {threads} used locks, {} of thread time in total\n",
-        parameters.program.join(" "),
-        nanoseconds(parameters.elapsed_s * 1e9),
-        nanoseconds(parameters.thread_time_s * 1e9)
-    )
+    let thread_time = nanoseconds(parameters.thread_time_s * 1e9);
+    format!("{program}: {end} after {elapsed}; {threads} used locks, {thread_time} of thread time in total\n")
 }
 
 fn table(title: &str, locks: &[&Row]) -> String {

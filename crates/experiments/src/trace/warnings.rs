@@ -28,6 +28,30 @@ impl WarningKind for NoSwitches {
     }
 }
 
+/// No call of the C library's locks was seen: what is said comes from sampling alone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NoLockCalls {
+    /// Whether the program loaded contend's library.
+    pub is_loaded: bool,
+}
+
+impl WarningKind for NoLockCalls {
+    const CODE: &'static str = "no_lock_calls";
+
+    fn message(&self) -> String {
+        let why = if self.is_loaded {
+            "the program called none of the C library's lock functions"
+        } else {
+            "the program did not load contend's library (it is static, privileged, or its loader ignores LD_PRELOAD)"
+        };
+        format!("{why}: all values come from samples of its threads' states")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "for single waits and who ended them, attach as root while it runs: `contend trace --pid PID`"
+    }
+}
+
 /// The program is a script.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WatchedScript {

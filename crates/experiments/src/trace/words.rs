@@ -1,6 +1,6 @@
 //! Sentences that the terminal, the page and the findings share, and the matrix of waits and their causes.
 
-use super::record::{Cause, Row, RowKind, Runner, Step, TimeSpike};
+use super::record::{Cause, Row, RowKind, Runner, SeenBy, Step, TimeSpike};
 use std::collections::HashMap;
 use terminal::{nanoseconds, percent};
 
@@ -25,7 +25,7 @@ fn waits(step: &Step) -> String {
 }
 
 /// The orders that contradict each other.
-pub fn inversion(row: &Row) -> String {
+fn inversion(row: &Row) -> String {
     let step = |step: &Step| {
         let Step { thread, holds, held_site, takes, taken_site } = step;
         format!("thread {thread} acquired {takes} at {taken_site} while it held {holds}, acquired at {held_site}")
@@ -33,20 +33,79 @@ pub fn inversion(row: &Row) -> String {
     row.steps.iter().map(step).collect::<Vec<String>>().join("; ")
 }
 
+/// A possible deadlock, whether it could have come in this run, and what helps.
+pub fn possible_deadlock(row: &Row) -> String {
+    let is_refuted = row.could_meet == Some(false);
+    let refuted = if is_refuted {
+        " It could not come in this run: the thread of one order had ended before the other order was used."
+    } else {
+        ""
+    };
+    format!("Possible deadlock: {}.{refuted} Acquire these locks in the same order everywhere.", inversion(row))
+}
+
 /// The sentence of a row that is or may become a deadlock, or that still waits.
 pub fn ending(row: &Row) -> Option<String> {
     match row.kind {
         RowKind::Deadlock => Some(format!("Deadlock {}.", hang(row))),
-        RowKind::Inversion => Some(format!("Possible deadlock: {}.", inversion(row))),
+        RowKind::Inversion => Some(possible_deadlock(row)),
         RowKind::Hang => Some(format!("Still waiting {}.", hang(row))),
-        RowKind::Lock | RowKind::Site => None,
+        RowKind::Lock | RowKind::Site | RowKind::Budget | RowKind::Finding => None,
     }
 }
 
-/// The sentences about all locks: the longest wait, the critical lock, and a remedy for the first lock.
-pub fn summary(rows: &[Row]) -> impl Iterator<Item = String> {
+/// The sentences about all locks. Those of a record without a diagnosis: the longest wait, the critical lock, and a
+/// remedy for the first lock.
+pub fn summary(rows: &[Row]) -> Vec<String> {
+    if let Some(whole) = program(rows) {
+        let found = rows.iter().filter(|row| row.kind == RowKind::Finding).map(finding);
+        return std::iter::once(budget(whole)).chain(found).chain(critical(rows)).collect();
+    }
     let lock = rows.iter().find(|row| row.kind == RowKind::Lock && row.excludes());
-    [first(rows), critical(rows), lock.and_then(remedy)].into_iter().flatten()
+    [first(rows), critical(rows), lock.and_then(remedy)].into_iter().flatten().collect()
+}
+
+/// The budget of the whole program.
+pub fn program(rows: &[Row]) -> Option<&Row> {
+    rows.iter().find(|row| row.kind == RowKind::Budget && row.group.is_none() && row.thread.is_none())
+}
+
+/// The parts of the time that threads lived, as shares of it. Parts below a thousandth are left out.
+pub fn budget(row: &Row) -> String {
+    let lived = row.lived_s.unwrap_or(0.0);
+    let parts = [
+        (row.on_cpu_s, "on a CPU"),
+        (row.ready_s, "ready without a CPU"),
+        (row.lock_s, "waiting for locks"),
+        (row.work_s, "waiting for work"),
+        (row.sleep_s, "asleep"),
+        (row.io_s, "in I/O"),
+        (row.unknown_s, "unknown"),
+    ];
+    let share = |part: Option<f64>| part.unwrap_or(0.0) / lived.max(1e-9);
+    let parts = parts.iter().filter(|(part, _)| share(*part) >= 0.001);
+    let parts = parts.map(|(part, what)| format!("{} {what}", whole_percent(share(*part))));
+    format!("Thread time {}: {}.", nanoseconds(lived * 1e9), parts.collect::<Vec<String>>().join(", "))
+}
+
+/// A share without decimals, unless it is below one per cent.
+pub fn whole_percent(share: f64) -> String {
+    if share >= 0.01 { format!("{:.0} %", 100.0 * share) } else { percent(share) }
+}
+
+/// What keeps threads waiting, where, and what helps.
+pub fn finding(row: &Row) -> String {
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    let (object, place, cause) = (text(&row.object), text(&row.place), text(&row.cause));
+    let remedy = row.remedy.as_ref().map_or_else(String::new, |remedy| format!(" Remedy: {remedy}."));
+    let gain = row.gain.filter(|gain| *gain >= 0.01).map(|gain| format!(" Gain: at most {} more throughput.", whole_percent(gain)));
+    let waited = nanoseconds(row.wait_total_s * 1e9);
+    let kind = if object.contains(&row.lock_type) { String::new() } else { format!("{}, ", row.lock_type) };
+    let sampled = if row.seen_by == SeenBy::Sampling { ", sampled" } else { "" };
+    format!(
+        "{object} ({kind}waited {waited}{sampled}), {place}: {cause}.{remedy}{}",
+        gain.unwrap_or_default()
+    )
 }
 
 /// Summarises the lock with the longest total wait.

@@ -97,14 +97,23 @@ pub enum Kind {
     Sem = 6,
     /// `pthread_barrier_t`.
     Barrier = 7,
+    /// The call site of a broadcast of a condition; the lock itself is a [`Self::Cond`].
+    Broadcast = 8,
+    /// The call site of a signal to one waiter of a condition.
+    Signal = 9,
 }
 
 impl Kind {
     /// That of a number in the memory.
     pub fn of(number: u32) -> Option<Self> {
-        [Self::Mutex, Self::Read, Self::Write, Self::Spin, Self::Cond, Self::Sem, Self::Barrier]
-            .into_iter()
-            .find(|kind| *kind as u32 == number)
+        use Kind::{Barrier, Broadcast, Cond, Mutex, Read, Sem, Signal, Spin, Write};
+        let all = [Mutex, Read, Write, Spin, Cond, Sem, Barrier, Broadcast, Signal];
+        all.into_iter().find(|kind| *kind as u32 == number)
+    }
+
+    /// Whether a pair of this kind is of a condition.
+    pub fn is_of_condition(self) -> bool {
+        matches!(self, Self::Cond | Self::Broadcast | Self::Signal)
     }
 
     /// Whether who has it keeps others out, or is kept out by them: a cycle of such waits is a deadlock.
@@ -155,6 +164,10 @@ pub struct Edge {
     pub thread: AtomicU32,
     /// Whether both were taken as readers do: 1 if so.
     pub readers: AtomicU32,
+    /// Ticks when it was seen first.
+    pub first: AtomicU64,
+    /// Whether other threads took them in this order, too: 1 if so.
+    pub others: AtomicU32,
 }
 
 impl Edge {

@@ -198,7 +198,7 @@ pub struct Header {
 
 impl Header {
     /// Says which layout this is: it changes with every change of the layout.
-    pub const MAGIC: u64 = 0x636f_6e74_656e_6408;
+    pub const MAGIC: u64 = 0x636f_6e74_656e_6409;
     /// The level at which sections are virtually shorter, and nothing else is recorded.
     pub const WHAT_IF: u32 = 4;
 }

@@ -29,8 +29,22 @@ pub struct Pair {
     pub counted_at: AtomicU32,
     /// Tries, and waits with an end, that did not get it.
     pub timeouts: AtomicU64,
-    /// Holds that were timed. Waits are few: they have their place in [`Region::waits`](super::Region).
+    /// Holds that were timed. Waits are few: they have their place in [`Region::waits`](super::Region). A condition is
+    /// not held: see [`Self::vain_wakes`].
     pub holds: Times,
+}
+
+impl Pair {
+    /// How often a thread was woken for nothing, where a condition is waited for: it waited again at the same call site
+    /// without having released the mutex in between.
+    pub fn vain_wakes(&self) -> &AtomicU64 {
+        &self.holds.count
+    }
+
+    /// How often somebody signalled, where that is done.
+    pub fn signals(&self) -> &AtomicU64 {
+        &self.holds.count
+    }
 }
 
 // Most pairs are used some times: these touch one line of the cache each.

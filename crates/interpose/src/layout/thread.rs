@@ -111,10 +111,16 @@ pub struct Thread {
     pub held: [Held; HELD],
     /// Ticks since when it waits.
     pub waiting_since: AtomicU64,
+    /// The address of the condition that it was woken from last, while it may still hold the mutex that it got back then.
+    pub woken_from: AtomicU64,
     /// Ticks when it was first seen.
     pub started: AtomicU64,
     /// Ticks that those before it at this place lived.
     pub lived: AtomicU64,
+    /// The kernel's number of the thread that ended last at this place.
+    pub ended_thread: AtomicU32,
+    /// Ticks when that thread ended.
+    pub ended_at: AtomicU64,
     /// The place after it in the chain of ended threads, plus 1.
     pub next: AtomicU32,
     /// How many of the places that come after its own are used.

@@ -1,5 +1,6 @@
 //! In which order locks are taken.
 
+use super::clock::now;
 use super::me::Me;
 use super::spot::{Spot, found_place, scatter};
 use crate::layout::{EDGES, Edge, HELD, Held, Kind, Place};
@@ -24,8 +25,9 @@ fn note_all(me: Me, spot: Spot, kind: Kind, depth: usize) {
         let key = Edge::key_of(held.place.load(Relaxed), spot.lock_place());
         // There can be more orders than are remembered. To look for one first takes no line of the cache from the other
         // CPUs, and this is done with locks in hand.
-        if !is_noted(me, key) {
-            me.thread.busy(|| insert(me, key, held.pair.load(Relaxed), spot, kind));
+        match noted(me, key) {
+            Some(edge) => note_thread(me, edge),
+            None => me.thread.busy(|| insert(me, key, held.pair.load(Relaxed), spot, kind)),
         }
         place_of(me, held).learn(spot.lock_place());
     }
@@ -48,9 +50,17 @@ fn place_of(me: Me, held: &Held) -> &'static Place {
     unsafe { found_place(me.thread, held.found.load(Relaxed)) }
 }
 
-fn is_noted(me: Me, key: u64) -> bool {
-    let there = places_of(key).map(|place| me.region.edge_keys[place].load(Relaxed));
-    there.take_while(|there| *there != 0).any(|there| there == key)
+fn noted(me: Me, key: u64) -> Option<&'static Edge> {
+    let there = places_of(key).map(|place| (place, me.region.edge_keys[place].load(Acquire)));
+    let mut there = there.take_while(|(_, there)| *there != 0);
+    there.find(|(_, there)| *there == key).map(|(place, _)| &me.region.edges[place])
+}
+
+/// Notes that not one thread alone takes the locks in this order.
+fn note_thread(me: Me, edge: &Edge) {
+    if edge.thread.load(Relaxed) != me.thread.tid.load(Relaxed) {
+        edge.others.store(1, Relaxed);
+    }
 }
 
 /// First among those of the lock that is held, of which a program uses several in one hold; where these are too many,
@@ -71,10 +81,11 @@ fn insert(me: Me, key: u64, held: u32, spot: Spot, kind: Kind) {
                 edge.held_site.store(pair.site.load(Relaxed), Relaxed);
                 edge.taken_site.store(spot.pair(me).site.load(Relaxed), Relaxed);
                 edge.thread.store(me.thread.tid.load(Relaxed), Relaxed);
+                edge.first.store(now(), Relaxed);
                 edge.readers.store((kind == Kind::Read && held_kind == Kind::Read) as u32, Relaxed);
                 return;
             }
-            Err(there) if there == key => return,
+            Err(there) if there == key => return note_thread(me, edge),
             Err(_) => {}
         }
     }

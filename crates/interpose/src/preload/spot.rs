@@ -258,6 +258,7 @@ fn describe(lock: &Lock, address: usize, process: u32, site: usize, kind: Kind) 
         lock.attributes.store(unsafe { word.read_volatile() }, Relaxed);
     }
     lock.process.store(process, Relaxed);
+    let kind = if kind.is_of_condition() { Kind::Cond } else { kind };
     lock.kind.store(kind as u32, Relaxed);
     lock.first_site.store(site as u64, Relaxed);
     lock.address.store(address as u64, Release);

@@ -4,6 +4,7 @@
 //! The layout of an event is that of `perf_event_open(2)`: samples have `TID | TIME | RAW`, and where a call begins
 //! `REGS_USER | STACK_USER` as well; all other events end with `u32 pid, tid; u64 time`.
 
+use blame::stacks::Stack;
 use instruments::cpus::CpuSet;
 use instruments::evidence::TracepointFormat;
 use perf_event::events::{Software, Tracepoint};
@@ -130,18 +131,6 @@ pub enum What {
     In,
     /// This number of events did not fit into the ring.
     Lost { records: u64 },
-}
-
-/// The registers and the top of the stack where a call began.
-#[derive(Clone, Debug, Default)]
-pub struct Stack {
-    pub instruction: u64,
-    pub pointer: u64,
-    pub frame: u64,
-    /// Only some machines keep it in a register.
-    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "x86-64 keeps it on the stack"))]
-    pub link: u64,
-    pub bytes: Vec<u8>,
 }
 
 const LOST: u32 = 2;

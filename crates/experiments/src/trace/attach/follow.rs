@@ -1,7 +1,7 @@
 //! From events to waits: a thread begins a futex call, sleeps, is woken by another, and runs again.
 
 use super::events::{Event, What};
-use super::stacks::Stacks;
+use blame::stacks::Stacks;
 use crate::trace::measure::aggregate::Times;
 use blame::switches::{Seen, State, Timeline};
 use std::collections::{HashMap, VecDeque};
@@ -277,7 +277,7 @@ impl Runs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::attach::events::Stack;
+    use blame::stacks::Stack;
 
     fn event(raw_ns: u64, thread: u32, what: What) -> Event {
         Event { raw_ns, process: if thread < 100 { 1 } else { 9 }, thread, cpu: 0, what }

@@ -4,7 +4,6 @@
 mod events;
 mod follow;
 mod rows;
-mod stacks;
 
 use super::flags::Level;
 use super::measure::{Measured, Piece, map_of};
@@ -20,7 +19,7 @@ use harness::{Observer, Session, UsageError};
 use instruments::warning::Warning;
 use rows::Builder;
 use rustix::time::{ClockId, clock_gettime};
-use stacks::Stacks;
+use blame::stacks::Stacks;
 use std::collections::HashMap;
 use std::fs::{File, read_to_string, write};
 use std::io::{self, Read};
@@ -32,6 +31,8 @@ pub struct Plan {
     pub target: Target,
     pub budget: Option<Duration>,
     pub interval: Option<Duration>,
+    /// Whether the terminal prints all tables.
+    pub all: bool,
 }
 
 /// How often the rings are read, and the process's map.
@@ -196,6 +197,10 @@ impl Watch<'_> {
             lost,
             locks_left_out: 0,
             sites_left_out: 0,
+            verdict: None,
+            verdict_reason: None,
+            samples: 0,
+            all: self.plan.all,
         };
         Ok(Measured { parameters, rows, warnings, waits: Vec::new() })
     }

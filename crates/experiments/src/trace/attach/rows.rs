@@ -4,7 +4,8 @@ use super::Target;
 use super::follow::{Follower, StackNumber, Wait, Waits};
 use crate::trace::measure::aggregate::{Times, shares};
 use crate::trace::record::{Blocker, LongWait, Row, RowKind, Runner};
-use blame::names::{Names, Site, is_wrapper};
+use blame::frames::{Frames, Kind};
+use blame::names::{Names, Site};
 use blame::time::Nanoseconds;
 use std::collections::{BTreeMap, HashMap};
 
@@ -128,50 +129,10 @@ fn long_wait(wait: &Wait, began: u64, places: &[Place]) -> LongWait {
     }
 }
 
-/// The first call of the program's own: what languages put around the kernel's call is passed over, and says what kind
-/// of lock it is.
-fn place(names: &mut Names, frames: &[u64]) -> Place {
-    let mut lock_type = "futex";
-    let mut last = None;
-    for (depth, &address) in frames.iter().enumerate() {
-        // The first is where the call is, the others where calls return to.
-        let site = names.site(0, address + u64::from(depth == 0));
-        let symbol = site.symbol.clone().unwrap_or_default();
-        let file = names.file(0, address).unwrap_or_default();
-        if let Some(kind) = kind_of(&symbol) {
-            lock_type = kind;
-        }
-        let runtime = ["libc.so", "libc-", "libpthread", "libstdc++", "ld-linux"];
-        let is_runtime = runtime.iter().any(|own| file.starts_with(own)) || symbol.starts_with("runtime.");
-        let is_ours = !is_runtime && !is_wrapper(&symbol, site.source.as_deref().unwrap_or_default());
-        last = Some(site);
-        if is_ours {
-            break;
-        }
-    }
+/// The first call of the program's own, and the kind of lock that the calls within it are of.
+fn place(names: &mut Names, addresses: &[u64]) -> Place {
+    let frames = Frames::of(names, 0, addresses);
     let nowhere = || Site { symbol: None, source: None, label: "an unknown place".into() };
-    Place { site: last.unwrap_or_else(nowhere), lock_type }
-}
-
-/// What kind of lock a function is of, by its name: of the C library, Rust's, Go's.
-fn kind_of(symbol: &str) -> Option<&'static str> {
-    const KINDS: [(&str, &str); 16] = [
-        ("clockjoin", "join"),
-        ("pthread_join", "join"),
-        ("lll_mutex", "mutex"),
-        ("pthread_mutex", "mutex"),
-        ("lll_lock", "mutex"),
-        ("pthread_cond", "cond"),
-        ("pthread_rwlock", "rwlock"),
-        ("pthread_barrier", "barrier"),
-        ("sem_", "sem"),
-        ("sync::mutex", "mutex"),
-        ("sync::rwlock", "rwlock"),
-        ("sync::condvar", "cond"),
-        ("raw_mutex::RawMutex", "mutex"),
-        ("raw_rwlock::RawRwLock", "rwlock"),
-        ("runtime.lock", "mutex"),
-        ("runtime.note", "cond"),
-    ];
-    KINDS.iter().find(|(part, _)| symbol.contains(part)).map(|(_, kind)| *kind)
+    let lock_type = frames.kind.map_or("futex", Kind::name);
+    Place { site: frames.site().cloned().unwrap_or_else(nowhere), lock_type }
 }

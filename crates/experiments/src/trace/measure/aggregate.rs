@@ -12,7 +12,7 @@ use blame::time::Ticks;
 use instruments::spikes;
 use instruments::statistics::Interval;
 use instruments::tally::Tally;
-use interpose::{Buckets, Region, bounds, bucket};
+use interpose::{Buckets, Kind, Region, bounds, bucket};
 use record::Bin;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
@@ -56,6 +56,10 @@ impl Sum {
         add(&mut self.contended, waits.count.load(Relaxed));
         add(&mut self.timeouts, pair.timeouts.load(Relaxed));
         self.waits.add(waits, &histograms.waits, 1.0);
+        // A condition is not held, and those words count other things.
+        if Kind::of(pair.kind.load(Relaxed)).is_some_and(Kind::is_of_condition) {
+            return;
+        }
         let timed = pair.holds.count.load(Relaxed).max(1);
         self.holds.add(&pair.holds, &histograms.holds, (acquisitions as f64 / timed as f64).max(1.0));
         if timed > 1 {

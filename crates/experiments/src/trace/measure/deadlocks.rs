@@ -223,6 +223,23 @@ pub struct Order {
     pub held_site: u64,
     pub taken_site: u64,
     pub thread: u32,
+    /// Ticks when it was seen first.
+    first: u64,
+    /// Whether several threads acquired them in this order.
+    is_of_several: bool,
+}
+
+/// Whether the orders of a circle could not meet in this run: one thread alone used each, and one of these had ended
+/// before the other's order was seen first.
+pub fn were_apart(region: &Region, circle: &[Order]) -> bool {
+    let ended_at = |thread: u32| {
+        let mut places = region.threads().filter(|place| place.ended_thread.load(Relaxed) == thread);
+        places.next().map(|place| place.ended_at.load(Relaxed))
+    };
+    let [one, other] = circle else { return false };
+    let is_before = |one: &Order, other: &Order| ended_at(one.thread).is_some_and(|ended| ended <= other.first);
+    let is_of_one_each = !one.is_of_several && !other.is_of_several && one.thread != other.thread;
+    is_of_one_each && (is_before(one, other) || is_before(other, one))
 }
 
 /// Circles that are named at most.
@@ -238,7 +255,9 @@ fn order((key, edge): (u64, &Edge)) -> Option<Order> {
     let (held, taken) = Edge::places(key)?;
     let [held_site, taken_site] = [&edge.held_site, &edge.taken_site].map(|site| site.load(Relaxed));
     let (held, taken, thread) = (held as u32, taken as u32, edge.thread.load(Relaxed));
-    (edge.readers.load(Relaxed) == 0).then_some(Order { held, taken, held_site, taken_site, thread })
+    let (first, is_of_several) = (edge.first.load(Relaxed), edge.others.load(Relaxed) != 0);
+    let order = Order { held, taken, held_site, taken_site, thread, first, is_of_several };
+    (edge.readers.load(Relaxed) == 0).then_some(order)
 }
 
 /// Steps from lock to lock that are looked at in all searches together: programs of tens of thousands of orders have

@@ -9,15 +9,17 @@ pub use rows::NamedWait;
 
 use self::processes::OtherUsers;
 use self::processes::Supervisor;
+use super::diagnosis::Evidence;
 use super::flags::Level;
 use super::plan::{Parameters, Plan};
 use super::record::Row;
-use super::warnings::{DamagedMemory, NoSwitches, UnwatchedUser, WatchedScript, unnamed_code};
+use super::warnings::{DamagedMemory, NoLockCalls, NoSwitches, UnwatchedUser, WatchedScript, unnamed_code};
 use aggregate::Totals;
 use anyhow::Context;
 use blame::Lost;
 use blame::names::{MOST_BYTES, Names, message, parse};
 use blame::places;
+use blame::sampling::profile::Profile;
 use blame::switches::{Live, Switches};
 use blame::time::{Ticks, Time};
 use blame::waits::Waits;
@@ -54,6 +56,13 @@ pub struct Measured {
 
 /// How often the threads' notes are read.
 const TICK: Duration = Duration::from_millis(10);
+/// How often the threads' states are sampled, where there are few threads; in the mean, so that nothing that the program
+/// does in a rhythm of its own is always seen at the same point.
+const SAMPLE_PERIOD: Duration = Duration::from_millis(5);
+/// The pause after a sample, as a multiple of its duration: the program shares its CPUs with contend.
+const SAMPLE_PAUSE: u32 = 60;
+/// The number of samples from which a program without a call of the C library's locks is diagnosed by them.
+const FEWEST_SAMPLES: u64 = 20;
 /// How often processes' maps are read.
 const MAPS_PERIOD: Duration = Duration::from_millis(100);
 /// The default time that a program has to end after Ctrl-C: its user waits for it.
@@ -94,6 +103,8 @@ pub fn run_plan(
         maps: HashMap::new(),
         hangs: Hangs::default(),
         other_users: OtherUsers::default(),
+        profile: Profile::default(),
+        sampled: Vec::new(),
         began: Instant::now(),
     };
     watch.watch(observer);
@@ -117,6 +128,9 @@ struct Watch<'a> {
     maps: HashMap<usize, [Option<Vec<u8>>; 2]>,
     hangs: Hangs,
     other_users: OtherUsers,
+    profile: Profile,
+    /// The processes whose threads are sampled.
+    sampled: Vec<u32>,
     began: Instant,
 }
 
@@ -125,14 +139,21 @@ impl Watch<'_> {
     fn watch(&mut self, observer: &mut dyn Observer<Piece>) {
         let (mut next_maps, mut next_line) = (self.began, self.plan.interval.map(|span| self.began + span));
         let mut before = Totals::default();
+        let (mut next_read, mut next_sample) = (self.began, self.began);
         while !self.running.has_ended() {
             let now = Instant::now();
-            self.read();
             if now >= next_maps {
                 self.read_maps();
                 self.other_users.look(self.running.pid());
                 next_maps = now + MAPS_PERIOD;
                 self.look_for_hangs(observer);
+            }
+            if now >= next_read {
+                self.read();
+                next_read = now + TICK;
+            }
+            if now >= next_sample {
+                next_sample = now + self.sample();
             }
             if let (Some(at), Some(span)) = (next_line, self.plan.interval)
                 && now >= at
@@ -144,8 +165,17 @@ impl Watch<'_> {
             if is_over || self.session.interruption.is_requested() {
                 return self.end();
             }
-            self.running.wait(TICK.saturating_sub(now.elapsed()));
+            self.running.wait(next_read.min(next_sample).saturating_duration_since(Instant::now()));
         }
+    }
+
+    /// Samples the states of the program's threads; returns the time until the next sample.
+    fn sample(&mut self) -> Duration {
+        let began = Instant::now();
+        let now_s = (began - self.began).as_secs_f64();
+        self.profile.sample(&self.sampled, Some(self.memory.region()), now_s);
+        let period = SAMPLE_PERIOD.max(began.elapsed() * SAMPLE_PAUSE);
+        period.mul_f64(0.5 + fastrand::f64())
     }
 
     fn end(&mut self) {
@@ -170,6 +200,9 @@ impl Watch<'_> {
     /// Learns the memory maps of the processes: as they noted them, and as they are now.
     fn read_maps(&mut self) {
         let region = self.memory.region();
+        self.sampled.clear();
+        self.sampled.push(self.running.pid());
+        self.profile.learn_mutexes(region);
         for (place, process) in region.processes().enumerate() {
             let length = (process.maps_length.load(Acquire) as usize).min(MAPS);
             let noted: Vec<u8> = process.maps[..length].iter().map(|byte| byte.load(Relaxed)).collect();
@@ -178,13 +211,20 @@ impl Watch<'_> {
             let is_the_last = region.processes().skip(place + 1).all(|later| later.pid.load(Relaxed) != pid);
             let now = is_the_last.then(|| map_of(pid)).flatten();
             let maps = [Some(noted), now];
+            let is_own = |map: &Vec<u8>| has_memory(map, self.memory.inode());
+            if maps[1].as_ref().is_some_and(is_own) && !self.sampled.contains(&pid) {
+                self.sampled.push(pid);
+            }
             // To read them is dear, and the program pays for it, which shares its CPUs.
             if self.maps.get(&place) != Some(&maps) {
                 let [noted, now] = &maps;
                 noted.iter().for_each(|map| self.names.learn(place as u32, None, map));
                 // The number is that of the process's own PID namespace, so it may be another process's here.
                 let now = now.as_ref().filter(|map| has_memory(map, self.memory.inode()));
-                now.iter().for_each(|map| self.names.learn(place as u32, Some(pid), map));
+                if let Some(map) = now {
+                    self.names.learn(place as u32, Some(pid), map);
+                    self.profile.learn(pid, &parse(map));
+                }
                 self.maps.insert(place, maps);
             }
         }
@@ -224,20 +264,33 @@ impl Watch<'_> {
         let region = self.memory.region();
         // A thread that died while it waited still waits.
         self.hangs.note_new(region, &self.time, self.plan.deadline);
-        self.check_seen(region)?;
+        let unseen = self.check_seen(region)?;
         let thread_time_s = rows::thread_time_s(region, &self.time);
-        let built = rows::build(region, &mut self.names, &self.waits, &self.hangs, &self.time, thread_time_s);
+        let mut built = rows::build(region, &mut self.names, &self.waits, &self.hangs, &self.time, thread_time_s);
+        let program: Vec<String> = self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let known_as = region.processes().enumerate().map(|(place, process)| (process.pid.load(Relaxed), place as u32));
+        let evidence = Evidence {
+            profile: &self.profile,
+            names: &mut self.names,
+            known_as: known_as.collect(),
+            region: Some(region),
+            program: &program,
+            cpus: self.session.cpus.len(),
+            elapsed_s,
+        };
+        let diagnosis = evidence.diagnose(&mut built.rows, &built.slots);
         let lost = Lost { switches: self.switches.as_ref().map_or(0, |switches| switches.lost), ..Lost::of(region) };
         let script = self.plan.program.interpreter.as_ref();
         let script = script.map(|path| WatchedScript { interpreter: path.display().to_string() });
         let mut warnings: Vec<Warning> = script.map(Warning::from).into_iter().collect();
+        warnings.extend(unseen);
         warnings.extend(lost.warning());
         warnings.extend(unnamed_code(&self.names));
         warnings.extend(DamagedMemory::found_in(region).map(Warning::from));
         warnings
             .extend(self.other_users.found().map(|(pid, other)| UnwatchedUser { process: other.words(pid) }.into()));
         let parameters = Parameters {
-            program: self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            program,
             program_sha256: self.program_sha256.take(),
             level: self.plan.level,
             attached_pid: None,
@@ -254,26 +307,29 @@ impl Watch<'_> {
             lost,
             locks_left_out: built.locks_left_out,
             sites_left_out: built.sites_left_out,
+            verdict: diagnosis.verdict,
+            verdict_reason: diagnosis.reason,
+            samples: self.profile.samples,
+            all: self.plan.all,
         };
-        Ok(Measured { parameters, rows: built.rows, warnings, waits: built.waits })
+        let rows = [diagnosis.budgets, diagnosis.findings, built.rows, diagnosis.locks].concat();
+        Ok(Measured { parameters, rows, warnings, waits: built.waits })
     }
 
-    /// That there is something to say.
-    fn check_seen(&self, region: &Region) -> anyhow::Result<()> {
+    /// Checks that something was seen; returns what was not.
+    fn check_seen(&self, region: &Region) -> anyhow::Result<Option<Warning>> {
         let program = self.plan.program.path.display();
         let end = match (self.running.exit_status(), self.running.exit_signal()) {
             (Some(status), _) => format!("it ended with status {status}"),
             (None, Some(signal)) => format!("it was killed by signal {signal}"),
             (None, None) => "it is still running".to_owned(),
         };
-        anyhow::ensure!(
-            region.processes().count() > 0,
-            "{program}: did not load contend's library, so no lock was traced; {end}; the program is privileged, or \
-             its loader ignores LD_PRELOAD"
-        );
-        if region.pairs().count() == 0
-            && let Some((pid, other)) = self.other_users.found().next()
-        {
+        let has_samples = self.profile.samples >= FEWEST_SAMPLES && self.profile.lives().next().is_some();
+        let is_loaded = region.processes().count() > 0;
+        if region.pairs().count() > 0 {
+            return Ok(None);
+        }
+        if is_loaded && let Some((pid, other)) = self.other_users.found().next() {
             anyhow::bail!(
                 "{program}: no lock was traced: {}, so it cannot load contend's library; {end}; run contend as that \
                  user, or attach as root with `contend trace --pid PID`",
@@ -281,11 +337,16 @@ impl Watch<'_> {
             );
         }
         anyhow::ensure!(
-            region.pairs().count() > 0,
+            is_loaded || has_samples,
+            "{program}: did not load contend's library, so no lock was traced; {end}; the program is privileged, or \
+             its loader ignores LD_PRELOAD"
+        );
+        anyhow::ensure!(
+            has_samples,
             "{program}: used none of the C library's locks; {end}; for the locks of a language runtime (Rust, Go, \
              Java), attach while it runs, as root: `contend trace --pid PID`"
         );
-        Ok(())
+        Ok(Some(NoLockCalls { is_loaded }.into()))
     }
 }
 

@@ -8,7 +8,7 @@ use blame::names::Names;
 use blame::places::{attributes, lock_at, lock_name, process_of, site_label, type_name};
 use blame::switches::Seen;
 use blame::time::{Ticks, Time};
-use blame::waits::{Wait, Waits, lock_of};
+use blame::waits::{Split, Wait, Waits, lock_of};
 use interpose::{Kind, Region};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
@@ -26,6 +26,8 @@ pub struct NamedWait {
 /// All of a record.
 pub struct Built {
     pub rows: Vec<Row>,
+    /// The locks' slots, of the first rows.
+    pub slots: Vec<u32>,
     pub locks_left_out: u64,
     pub sites_left_out: u64,
     pub waits: Vec<NamedWait>,
@@ -60,13 +62,13 @@ pub fn build(
     let mut caused = HashMap::new();
     waits.causes.by_pair.iter().for_each(|((_, root), ns)| *caused.entry(*root).or_default() += ns);
     let mut builder = Builder { region, names, waits, critical, blame, causes, caused, time, thread_time_s };
-    let (locks, locks_left_out) = builder.locks();
-    let (sites, sites_left_out) = builder.sites();
+    let (locks, slots, locks_left_out) = builder.locks();
+    let (sites, _, sites_left_out) = builder.sites();
     let inversions: Vec<Row> = deadlocks::inversions(region).iter().map(|circle| builder.inversion(circle)).collect();
     let hangs = of_hangs(region, builder.names, &hangs.found);
     let kept = waits.kept.iter().map(|wait| builder.named(wait)).collect();
     let rows = locks.into_iter().chain(sites).chain(inversions).chain(hangs).collect();
-    Built { rows, locks_left_out, sites_left_out, waits: kept }
+    Built { rows, slots, locks_left_out, sites_left_out, waits: kept }
 }
 
 /// By pair that waited: because of which, and how long.
@@ -105,12 +107,12 @@ struct Group {
 }
 
 impl Builder<'_> {
-    fn locks(&mut self) -> (Vec<Row>, u64) {
+    fn locks(&mut self) -> (Vec<Row>, Vec<u32>, u64) {
         let groups = self.groups(|pair| (pair.lock.load(Relaxed), None));
         self.rows_of(groups, RowKind::Lock, MOST_LOCKS)
     }
 
-    fn sites(&mut self) -> (Vec<Row>, u64) {
+    fn sites(&mut self) -> (Vec<Row>, Vec<u32>, u64) {
         let groups = self.groups(|pair| (pair.lock.load(Relaxed), Some(pair.site.load(Relaxed))));
         self.rows_of(groups, RowKind::Site, MOST_SITES)
     }
@@ -141,10 +143,12 @@ impl Builder<'_> {
         kind.is_some_and(Kind::excludes)
     }
 
-    fn rows_of(&mut self, groups: Vec<Group>, kind: RowKind, most: usize) -> (Vec<Row>, u64) {
+    /// The rows, the slots of their locks, and how many found no room.
+    fn rows_of(&mut self, groups: Vec<Group>, kind: RowKind, most: usize) -> (Vec<Row>, Vec<u32>, u64) {
         let left_out = groups.len().saturating_sub(most) as u64;
+        let slots = groups.iter().take(most).map(|group| group.lock).collect();
         let rows = groups.into_iter().take(most).enumerate();
-        (rows.map(|(place, group)| self.row(&group, kind, place < MOST_HISTOGRAMS)).collect(), left_out)
+        (rows.map(|(place, group)| self.row(&group, kind, place < MOST_HISTOGRAMS)).collect(), slots, left_out)
     }
 
     fn row(&mut self, group: &Group, kind: RowKind, has_histograms: bool) -> Row {
@@ -155,7 +159,12 @@ impl Builder<'_> {
         let is_drawn = of_lock && has_histograms;
         let longest = self.waits.longest.get(&group.lock).filter(|_| is_drawn);
         let longest = longest.into_iter().flatten().map(|wait| self.long_wait(wait)).collect();
-        let wait_total_s = time.span_ns(sum.waits.ticks) / 1e9;
+        // A wait that ends in a timeout is waited time as well.
+        let in_vain_ns = group.pairs.iter().filter_map(|pair| self.waits.in_vain_ns.get(pair)).sum::<f64>();
+        let wait_total_s = (time.span_ns(sum.waits.ticks) + in_vain_ns) / 1e9;
+        let split = self.split(group);
+        let part_s = |ns: fn(&Split) -> f64| split.map(|split| ns(&split) / 1e9);
+        let known_s = split.map(|split| (split.running + split.preempted + split.blocked + split.released) / 1e9);
         let (seen, hold_total) = (self.seen(group), sum.hold_total(time));
         let spikes = |times: &super::aggregate::Times| if is_drawn { times.spikes(time) } else { Vec::new() };
         let bins = |times: &super::aggregate::Times| if has_histograms { times.bins(time) } else { Vec::new() };
@@ -182,6 +191,12 @@ impl Builder<'_> {
             waits: bins(&sum.waits),
             holds: bins(&sum.holds),
             longest,
+            held_running_s: part_s(|split| split.running),
+            held_preempted_s: part_s(|split| split.preempted),
+            held_blocked_s: part_s(|split| split.blocked),
+            released_s: part_s(|split| split.released),
+            unknown_s: known_s.map(|known| (wait_total_s - known).max(0.0)),
+            vain_wakes: self.vain_wakes(group),
             acquisitions: sum.acquisitions,
             contended: sum.contended,
             timeouts: sum.timeouts,
@@ -198,6 +213,21 @@ impl Builder<'_> {
         let mut seen = Seen::default();
         group.pairs.iter().filter_map(|pair| self.waits.seen.get(pair)).for_each(|one| seen.add(*one));
         seen
+    }
+
+    /// The parts of the waits for a lock.
+    fn split(&self, group: &Group) -> Option<Split> {
+        let mut split = Split::default();
+        group.pairs.iter().filter_map(|pair| self.waits.splits.get(pair)).for_each(|one| split.add(one));
+        self.excludes(group).then_some(split)
+    }
+
+    /// Wakes for nothing, of a condition.
+    fn vain_wakes(&self, group: &Group) -> Option<u64> {
+        let pairs = group.pairs.iter().map(|pair| &self.region.pairs[*pair as usize]);
+        let waiting = pairs.filter(|pair| Kind::of(pair.kind.load(Relaxed)) == Some(Kind::Cond));
+        let counts: Vec<u64> = waiting.map(|pair| pair.vain_wakes().load(Relaxed)).collect();
+        (!counts.is_empty()).then(|| counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count)))
     }
 
     fn blockers(&mut self, group: &Group) -> Vec<Blocker> {
@@ -248,7 +278,8 @@ impl Builder<'_> {
             }
         };
         let steps = circle.iter().map(&mut step).collect();
-        Row { steps, ..empty(region, names, RowKind::Inversion, circle[0].held) }
+        let could_meet = Some(!deadlocks::were_apart(region, circle));
+        Row { steps, could_meet, ..empty(region, names, RowKind::Inversion, circle[0].held) }
     }
 
     fn named(&mut self, wait: &Wait) -> NamedWait {

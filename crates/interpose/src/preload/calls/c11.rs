@@ -3,7 +3,7 @@
 use super::cond::{sleep, wake};
 use super::exclusive::{attempt, destroy, release, take, take_free, take_free_within};
 use super::exclusive::{attempts, destroys, releases, takes_mutex, takes_until};
-use crate::layout::Kind::Mutex;
+use crate::layout::Kind::{Broadcast, Mutex, Signal};
 use crate::preload::entry::entry;
 use crate::preload::external::Timespec;
 use crate::preload::next;
@@ -36,10 +36,10 @@ extern "C" fn timedwait(cond: *mut c_void, mutex: *mut c_void, time: *const Time
 
 extern "C" fn signal(cond: *mut c_void, site: usize) -> c_int {
     // SAFETY: as above.
-    wake(cond, site, move || unsafe { next::cnd_signal()(cond) })
+    wake(cond, site, Signal, move || unsafe { next::cnd_signal()(cond) })
 }
 
 extern "C" fn broadcast(cond: *mut c_void, site: usize) -> c_int {
     // SAFETY: as above.
-    wake(cond, site, move || unsafe { next::cnd_broadcast()(cond) })
+    wake(cond, site, Broadcast, move || unsafe { next::cnd_broadcast()(cond) })
 }

@@ -3,13 +3,15 @@
 
 use super::exclusive::destroy;
 use super::exclusive::destroys;
-use crate::layout::Kind::{Cond, Mutex};
+use crate::layout::Kind::{self, Broadcast, Cond, Mutex, Signal};
+use crate::layout::pair_add;
 use crate::preload::entry::entry;
 use crate::preload::external::Timespec;
-use crate::preload::me::me;
-use crate::preload::spot::spot;
+use crate::preload::me::{Me, me};
+use crate::preload::spot::{Spot, spot};
 use crate::preload::{local, next, record, what_if};
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::Ordering::Relaxed;
 
 entry!(pthread_cond_wait => wait, 2);
 entry!(pthread_cond_timedwait => timedwait, 3);
@@ -26,8 +28,12 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
     };
     let again = spot(me, mutex as usize, site, Mutex);
     let Some(signal) = spot(me, cond as usize, site, Cond) else { return real() };
+    if again.is_some_and(|again| was_woken_for_nothing(me, again, cond as usize)) {
+        pair_add(signal.pair(me).vain_wakes(), 1);
+    }
     let was_held = record::released(me, mutex as usize);
     let waited = record::waited(me, signal, signal.last_holder(me), real, |code| code == 0);
+    me.thread.woken_from.store(if waited.code == 0 { cond as u64 } else { 0 }, Relaxed);
     if waited.code == 0 {
         signal.count();
     }
@@ -37,11 +43,21 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
     waited.code
 }
 
-/// Signals.
-pub fn wake(cond: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_int {
+/// Whether the thread waits again where it was woken, with the mutex that it got back then and has not released
+/// since: what it waited for had not come.
+fn was_woken_for_nothing(me: Me, again: Spot, cond: usize) -> bool {
+    let depth = (me.thread.depth() as usize).min(me.thread.held.len());
+    let last = depth.checked_sub(1).map(|last| &me.thread.held[last]);
+    let is_same_hold = last.is_some_and(|held| held.pair.load(Relaxed) == again.pair_place());
+    is_same_hold && me.thread.woken_from.load(Relaxed) == cond as u64
+}
+
+/// Wakes one waiter or all, as `kind` says.
+pub fn wake(cond: *mut c_void, site: usize, kind: Kind, real: impl FnOnce() -> c_int) -> c_int {
     if let Some(me) = me()
-        && let Some(spot) = spot(me, cond as usize, site, Cond)
+        && let Some(spot) = spot(me, cond as usize, site, kind)
     {
+        pair_add(spot.pair(me).signals(), 1);
         record::lets_go(me, spot);
     } else if local::is_what_if() {
         what_if::lets_go(cond, site, Cond);
@@ -72,10 +88,10 @@ extern "C" fn clockwait(
 
 extern "C" fn signal(cond: *mut c_void, site: usize) -> c_int {
     // SAFETY: as above.
-    wake(cond, site, move || unsafe { next::pthread_cond_signal()(cond) })
+    wake(cond, site, Signal, move || unsafe { next::pthread_cond_signal()(cond) })
 }
 
 extern "C" fn broadcast(cond: *mut c_void, site: usize) -> c_int {
     // SAFETY: as above.
-    wake(cond, site, move || unsafe { next::pthread_cond_broadcast()(cond) })
+    wake(cond, site, Broadcast, move || unsafe { next::pthread_cond_broadcast()(cond) })
 }

@@ -1,12 +1,23 @@
 //! From registers and the top of a stack to the calls that led there.
 
-use super::events::Stack;
-use blame::names::{Elf, Key, Mapping, PATIENCE, open_mapped, patiently};
+use crate::names::{Elf, Key, Mapping, PATIENCE, open_mapped, patiently};
 use framehop::{CacheNative, ExplicitModuleSectionInfo, Module, UnwindRegsNative, Unwinder, UnwinderNative};
 use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
+
+/// Registers and the top of the stack of a thread that is in a system call.
+#[derive(Clone, Debug, Default)]
+pub struct Stack {
+    pub instruction: u64,
+    pub pointer: u64,
+    /// The frame pointer; 0 where it is not known.
+    pub frame: u64,
+    /// The link register of machines that have one.
+    pub link: u64,
+    pub bytes: Vec<u8>,
+}
 
 /// Unwinds stacks of one process.
 pub struct Stacks {
@@ -153,13 +164,9 @@ fn module(file: File, path: &Path, place: &Range<u64>, room: u64) -> Option<(Mod
 const PAGE: u64 = 4096;
 
 #[cfg(test)]
-#[path = "../../../../blame/src/names/mutants.rs"]
-mod mutants;
-
-#[cfg(test)]
 mod tests {
     use super::*;
-    use blame::names::open_regular;
+    use crate::names::{mutants, open_regular};
     use std::time::Duration;
 
     /// Tables that were changed to do harm lead nowhere, and never end or hold what reads them.

@@ -1,0 +1,234 @@
+//! A call path with names: which frames are the program's own, and what kind of lock the others are of.
+
+use crate::names::{Names, Site, is_wrapper};
+
+/// A function of a call path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    pub site: Site,
+    /// A function of the C library or of a language's own library.
+    pub is_runtime: bool,
+}
+
+/// A call path, the innermost function first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Frames {
+    pub frames: Vec<Frame>,
+    /// The kind of what the innermost functions wait for, as far as their names say.
+    pub kind: Option<Kind>,
+}
+
+/// What functions of libraries wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    Mutex,
+    RwLock,
+    Condition,
+    Semaphore,
+    Barrier,
+    Join,
+    /// An atomic's `wait`, or a thread that is parked.
+    Park,
+    /// The C library's lock of its heap.
+    Allocator,
+    /// The C library's lock of a stream.
+    Stream,
+    /// Another lock of the C library's own.
+    Library,
+    /// The interpreter's lock of CPython.
+    Interpreter,
+}
+
+impl Kind {
+    /// The kind's name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mutex => "mutex",
+            Self::RwLock => "rwlock",
+            Self::Condition => "cond",
+            Self::Semaphore => "sem",
+            Self::Barrier => "barrier",
+            Self::Join => "join",
+            Self::Park => "park",
+            Self::Allocator => "allocator",
+            Self::Stream => "stream",
+            Self::Library => "libc",
+            Self::Interpreter => "interpreter",
+        }
+    }
+
+    /// Whether another thread has what is waited for.
+    pub fn is_lock(self) -> bool {
+        matches!(
+            self,
+            Self::Mutex | Self::RwLock | Self::Semaphore | Self::Allocator | Self::Stream | Self::Library | Self::Interpreter
+        )
+    }
+}
+
+/// Parts of functions' names: of the C library, C++, Rust, Go, OpenMP. The first that is found counts.
+const KINDS: [(&str, Kind); 35] = [
+    ("clockjoin", Kind::Join),
+    ("pthread_join", Kind::Join),
+    ("lll_lock_wait_private", Kind::Library),
+    ("lll_mutex", Kind::Mutex),
+    ("pthread_mutex", Kind::Mutex),
+    ("lll_lock", Kind::Mutex),
+    ("pthread_cond", Kind::Condition),
+    ("pthread_rwlock", Kind::RwLock),
+    ("pthread_barrier", Kind::Barrier),
+    ("counting_semaphore", Kind::Semaphore),
+    ("__atomic_semaphore", Kind::Semaphore),
+    ("__platform_semaphore", Kind::Semaphore),
+    ("sem_wait", Kind::Semaphore),
+    ("sem_timedwait", Kind::Semaphore),
+    ("sem_clockwait", Kind::Semaphore),
+    ("__new_sem", Kind::Semaphore),
+    ("std::latch", Kind::Barrier),
+    ("std::barrier", Kind::Barrier),
+    ("__tree_barrier", Kind::Barrier),
+    ("sync::mutex", Kind::Mutex),
+    ("sync::rwlock", Kind::RwLock),
+    ("sync::condvar", Kind::Condition),
+    ("sync::barrier", Kind::Barrier),
+    ("raw_mutex::RawMutex", Kind::Mutex),
+    ("raw_rwlock::RawRwLock", Kind::RwLock),
+    ("Condvar::wait", Kind::Condition),
+    ("runtime.lock", Kind::Mutex),
+    ("runtime.note", Kind::Condition),
+    ("gomp_mutex", Kind::Mutex),
+    ("GOMP_critical", Kind::Mutex),
+    ("gomp_barrier", Kind::Barrier),
+    ("gomp_team_barrier", Kind::Barrier),
+    ("__atomic_wait", Kind::Park),
+    ("__atomic_base", Kind::Park),
+    ("thread::park", Kind::Park),
+];
+
+/// Functions of the C library that take the lock of its heap.
+const ALLOCATOR: [&str; 15] = [
+    "malloc", "free", "cfree", "calloc", "realloc", "reallocarray", "memalign", "aligned_alloc", "posix_memalign", "valloc",
+    "pvalloc", "malloc_trim", "mallinfo", "mallinfo2", "malloc_info",
+];
+
+/// Functions of the C library that take the lock of a stream.
+const STREAM: [&str; 24] = [
+    "printf", "fprintf", "vprintf", "vfprintf", "puts", "fputs", "fputc", "putc", "putchar", "fwrite", "fread", "fgets",
+    "fgetc", "getc", "getchar", "getline", "getdelim", "fflush", "ungetc", "fseek", "ftell", "scanf", "fscanf", "flockfile",
+];
+
+/// Libraries that are a language's own.
+const RUNTIME: [&str; 8] =
+    ["libc.so", "libc-", "libpthread", "libstdc++", "libc++", "ld-linux", "libgcc_s", "memfd:contend-interpose"];
+
+/// The name that the C library gives a function, without the marks of its aliases.
+fn plain(function: &str) -> &str {
+    let function = function.split(['+', '@']).next().unwrap_or(function);
+    let function = function.strip_prefix("__libc_").or_else(|| function.strip_prefix("_IO_")).unwrap_or(function);
+    let function = function.strip_prefix("__GI_").unwrap_or(function);
+    function.strip_prefix("___").or_else(|| function.strip_prefix("__")).unwrap_or(function)
+}
+
+fn is_runtime_file(file: &str) -> bool {
+    RUNTIME.iter().any(|own| file.starts_with(own))
+}
+
+impl Frames {
+    /// Names the functions of a path. The first address is where the thread is, the others are those that calls return
+    /// to.
+    pub fn of(names: &mut Names, process: u32, addresses: &[u64]) -> Self {
+        let mut path = Self::default();
+        let mut is_outside = true;
+        for (depth, &address) in addresses.iter().enumerate() {
+            let address = address + u64::from(depth == 0);
+            let is_in_library = is_runtime_file(&names.file(process, address).unwrap_or_default());
+            for site in names.inlined(process, address) {
+                let symbol = site.symbol.as_deref().unwrap_or_default();
+                let is_runtime = is_in_library
+                    || symbol.starts_with("runtime.")
+                    || is_wrapper(symbol, site.source.as_deref().unwrap_or_default());
+                // The runtime's functions say what kind it is, up to the first function of the program's own.
+                if is_outside && is_runtime {
+                    path.learn_kind(symbol, is_in_library);
+                }
+                is_outside &= is_runtime;
+                path.frames.push(Frame { site, is_runtime });
+            }
+        }
+        path
+    }
+
+    fn learn_kind(&mut self, function: &str, is_in_c_library: bool) {
+        let kind = KINDS.iter().find(|(part, _)| function.contains(part)).map(|(_, kind)| *kind);
+        let by_caller = |function: &str| {
+            let plain = plain(function);
+            let is_in = |list: &[&str]| list.contains(&plain);
+            (is_in(&ALLOCATOR).then_some(Kind::Allocator)).or(is_in(&STREAM).then_some(Kind::Stream))
+        };
+        // The innermost name counts, but what the C library locks is said by the function that was called.
+        match self.kind {
+            None => self.kind = kind.or_else(|| by_caller(function).filter(|_| is_in_c_library)),
+            Some(Kind::Library | Kind::Mutex) if is_in_c_library => self.kind = by_caller(function).or(self.kind),
+            // What an atomic's wait is part of says more.
+            Some(Kind::Park) => self.kind = kind.or(self.kind),
+            Some(_) => {}
+        }
+    }
+
+    /// The program's own functions, the innermost first.
+    pub fn own(&self) -> impl Iterator<Item = &Frame> {
+        self.frames.iter().filter(|frame| !frame.is_runtime)
+    }
+
+    /// The site of the innermost function of the program's own; else the outermost one that is known.
+    pub fn site(&self) -> Option<&Site> {
+        self.own().next().or(self.frames.last()).map(|frame| &frame.site)
+    }
+
+    /// The function that the thread began with, without what languages put around it.
+    pub fn start(&self) -> Option<&str> {
+        let own: Vec<&Frame> = self.own().filter(|frame| frame.site.symbol.as_deref() != Some("_start")).collect();
+        own.last().and_then(|frame| function_of(&frame.site))
+    }
+}
+
+/// The function's name of a site, without the offset in it that stands for a missing line; `None` where there is none.
+pub fn function_of(site: &Site) -> Option<&str> {
+    let symbol = site.symbol.as_deref()?;
+    match symbol.rsplit_once("+0x") {
+        // A file and an offset in it is no function.
+        Some(_) if site.symbol.as_deref() == Some(&*site.label) => None,
+        Some((function, _)) => Some(function),
+        None => Some(symbol),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(functions: &[(&str, bool)]) -> Option<Kind> {
+        let mut frames = Frames::default();
+        functions.iter().for_each(|(function, is_in_c_library)| frames.learn_kind(function, *is_in_c_library));
+        frames.kind
+    }
+
+    #[test]
+    fn what_the_c_library_locks_is_said_by_the_function_called() {
+        assert_eq!(kind(&[("__lll_lock_wait_private", true), ("malloc", true)]), Some(Kind::Allocator));
+        assert_eq!(kind(&[("__lll_lock_wait_private", true), ("_IO_puts", true)]), Some(Kind::Stream));
+        assert_eq!(kind(&[("__lll_lock_wait_private", true), ("getpwnam", true)]), Some(Kind::Library));
+        // A function of the program's own that is called like the C library's.
+        assert_eq!(kind(&[("__lll_lock_wait_private", true), ("malloc", false)]), Some(Kind::Library));
+    }
+
+    #[test]
+    fn inlined_functions_say_what_an_atomic_wait_is() {
+        let wait = "void std::__atomic_wait_address_bare<int>(int const*, std::__wait_args)";
+        assert_eq!(kind(&[("syscall", true), (wait, false)]), Some(Kind::Park));
+        let acquire = "std::counting_semaphore<64l>::acquire()";
+        assert_eq!(kind(&[("syscall", true), (wait, false), (acquire, false)]), Some(Kind::Semaphore));
+        assert_eq!(kind(&[("__pthread_clockjoin_ex", true)]), Some(Kind::Join));
+        assert_eq!(kind(&[("main", false)]), None);
+    }
+}

@@ -1,0 +1,237 @@
+//! The states of a program's threads, sampled from `/proc` every few milliseconds.
+//!
+//! Sampling needs no privilege for one's own processes and sees every thread, whatever its language and its locks: the
+//! allocator's lock, `std::atomic::wait`, a futex of the program's own. Times on a CPU and on a run queue are the
+//! kernel's own sums (`schedstat`). The rest of a thread's life is divided by the calls that the samples found it
+//! blocked in (`syscall`). [`profile`] adds the samples up, and [`budget`] divides the time.
+
+pub mod budget;
+pub mod profile;
+
+use std::collections::HashMap;
+use std::fs::{File, read_dir, read_link};
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+
+/// A thread at the time of a sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    pub process: u32,
+    pub thread: u32,
+    /// The kernel's sum of its time on a CPU, in ns.
+    pub ran_ns: u64,
+    /// The kernel's sum of its time on a run queue without a CPU, in ns.
+    pub ready_ns: u64,
+    pub state: State,
+}
+
+/// The state of a thread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum State {
+    /// On a CPU, or ready for one.
+    Runnable,
+    Blocked(Call),
+    /// Not readable: another user's process, or a kernel without the file.
+    Hidden,
+}
+
+/// The system call that a thread is blocked in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Call {
+    /// Its number; -1 for a thread that is blocked in the kernel outside of a call, for example in a page fault.
+    pub number: i64,
+    pub arguments: [u64; 3],
+    /// The stack pointer and the instruction pointer of user space.
+    pub pointer: u64,
+    pub instruction: u64,
+}
+
+/// Reads the states of all threads of some processes.
+#[derive(Default)]
+pub struct Sampler {
+    tasks: HashMap<u32, Task>,
+    turn: u64,
+    /// Number of tasks whose files are open.
+    open: usize,
+}
+
+/// A thread, and its two files, which stay open where there are not too many of them.
+struct Task {
+    process: u32,
+    turn: u64,
+    files: Option<Files>,
+}
+
+struct Files {
+    sums: File,
+    /// `None` where the kernel refuses it.
+    call: Option<File>,
+}
+
+/// Threads whose files stay open: a process can have 1,024 descriptors by default.
+const MOST_OPEN: usize = 160;
+
+impl Sampler {
+    /// Reads the state of each thread of these processes.
+    pub fn sample(&mut self, processes: &[u32]) -> Vec<Sample> {
+        self.turn += 1;
+        let threads = processes.iter().flat_map(|&process| threads(process).map(move |thread| (process, thread)));
+        let samples = threads.filter_map(|(process, thread)| self.read(process, thread)).collect();
+        let turn = self.turn;
+        self.tasks.retain(|_, task| task.turn == turn);
+        self.open = self.tasks.values().filter(|task| task.files.is_some()).count();
+        samples
+    }
+
+    fn read(&mut self, process: u32, thread: u32) -> Option<Sample> {
+        if self.tasks.get(&thread).is_none_or(|task| task.process != process) {
+            let files = (self.open < MOST_OPEN).then(|| open_files(process, thread)).flatten();
+            self.open += usize::from(files.is_some());
+            self.tasks.insert(thread, Task { process, turn: self.turn, files });
+        }
+        let task = self.tasks.get_mut(&thread)?;
+        let sample = match &task.files {
+            Some(files) => sample(process, thread, files),
+            None => sample(process, thread, &open_files(process, thread)?),
+        };
+        match sample {
+            Some(_) => task.turn = self.turn,
+            // The thread has ended; another one may get its number.
+            None => drop(self.tasks.remove(&thread)),
+        }
+        sample
+    }
+}
+
+/// Returns the threads of a process, the first one first.
+pub fn threads(process: u32) -> impl Iterator<Item = u32> {
+    let tasks = read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    tasks.filter_map(|task| task.file_name().to_str()?.parse().ok())
+}
+
+/// Returns the name that a thread has given itself.
+pub fn name_of(process: u32, thread: u32) -> Option<String> {
+    let name = std::fs::read(format!("/proc/{process}/task/{thread}/comm")).ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end().to_owned())
+}
+
+fn open_files(process: u32, thread: u32) -> Option<Files> {
+    let open = |name: &str| File::open(format!("/proc/{process}/task/{thread}/{name}"));
+    Some(Files { sums: open("schedstat").ok()?, call: open("syscall").ok() })
+}
+
+fn sample(process: u32, thread: u32, files: &Files) -> Option<Sample> {
+    let mut bytes = [0; 256];
+    let [ran_ns, ready_ns] = sums_in(text(&files.sums, &mut bytes)?)?;
+    let state = match files.call.as_ref().map(|call| call.read_at(&mut bytes, 0)) {
+        Some(Ok(length)) => std::str::from_utf8(&bytes[..length]).ok().and_then(state_in)?,
+        Some(Err(error)) if error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH) => return None,
+        _ => State::Hidden,
+    };
+    Some(Sample { process, thread, ran_ns, ready_ns, state })
+}
+
+fn text<'a>(file: &File, bytes: &'a mut [u8]) -> Option<&'a str> {
+    let length = file.read_at(bytes, 0).ok()?;
+    std::str::from_utf8(&bytes[..length]).ok()
+}
+
+/// Parses `schedstat`.
+fn sums_in(text: &str) -> Option<[u64; 2]> {
+    let mut numbers = text.split_ascii_whitespace().map(|number| number.parse().ok());
+    Some([numbers.next()??, numbers.next()??])
+}
+
+/// Parses `syscall`: `running`, `-1 SP PC`, or the number, six arguments, and these two.
+fn state_in(text: &str) -> Option<State> {
+    let mut fields = text.split_ascii_whitespace();
+    let first = fields.next()?;
+    if first == "running" {
+        return Some(State::Runnable);
+    }
+    let number = first.parse().ok()?;
+    let rest: Vec<u64> = fields.map(|field| u64::from_str_radix(field.strip_prefix("0x")?, 16).ok()).collect::<Option<_>>()?;
+    let (arguments, [pointer, instruction]) = rest.split_last_chunk()?;
+    let argument = |place: usize| arguments.get(place).copied().unwrap_or_default();
+    Some(State::Blocked(Call {
+        number,
+        arguments: [argument(0), argument(1), argument(2)],
+        pointer: *pointer,
+        instruction: *instruction,
+    }))
+}
+
+/// The type of an open file, as far as waiting for it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileType {
+    /// A file or a block device: to wait for it is I/O.
+    Storage,
+    /// A socket, a pipe, a terminal, an event: to wait for it is to wait for somebody's work.
+    Channel,
+    Unknown,
+}
+
+impl FileType {
+    /// Finds the type of a descriptor of a process.
+    pub fn of(process: u32, descriptor: u64) -> Self {
+        match read_link(format!("/proc/{process}/fd/{descriptor}")) {
+            Ok(path) => Self::of_path(path.as_os_str().as_encoded_bytes()),
+            Err(_) => Self::Unknown,
+        }
+    }
+
+    fn of_path(path: &[u8]) -> Self {
+        match path {
+            [b'/', ..] if !path.starts_with(b"/dev/") => Self::Storage,
+            _ => Self::Channel,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_read_as_the_kernel_writes_them() {
+        assert_eq!(state_in("running\n"), Some(State::Runnable));
+        let blocked = |number, arguments, pointer, instruction| {
+            Some(State::Blocked(Call { number, arguments, pointer, instruction }))
+        };
+        let futex = "202 0x55d0 0x189 0x2 0x0 0x0 0xffffffff 0x7ffd10 0x7f0020\n";
+        assert_eq!(state_in(futex), blocked(202, [0x55d0, 0x189, 2], 0x7ffd10, 0x7f0020));
+        assert_eq!(state_in("-1 0x7ffd10 0x401000\n"), blocked(-1, [0; 3], 0x7ffd10, 0x401000));
+        for text in ["", "202", "202 0x1", "x 0x1 0x2", "1 0xg 0x1 0x2"] {
+            assert_eq!(state_in(text), None, "{text:?}");
+        }
+        assert_eq!(sums_in("12 34 5\n"), Some([12, 34]));
+        assert_eq!(sums_in("12"), None);
+    }
+
+    #[test]
+    fn a_sleeping_thread_is_blocked_in_its_call() {
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let (told, number) = std::sync::mpsc::channel();
+        let sleeper = std::thread::spawn(move || {
+            told.send(rustix::thread::gettid().as_raw_nonzero().get() as u32).unwrap();
+            let _ = receiver.recv();
+        });
+        let (thread, mut sampler) = (number.recv().unwrap(), Sampler::default());
+        let is_blocked = || {
+            let samples = sampler.sample(&[std::process::id()]);
+            let found = samples.iter().find(|sample| sample.thread == thread);
+            matches!(found.map(|sample| sample.state), Some(State::Blocked(Call { number: libc::SYS_futex, .. })))
+        };
+        let found = std::iter::repeat_with(is_blocked).take(10_000).any(|is_blocked| is_blocked);
+        drop(sender);
+        sleeper.join().unwrap();
+        assert!(found);
+    }
+
+    #[test]
+    fn files_are_storage_and_all_else_is_a_channel() {
+        for (path, file) in [("/tmp/x", FileType::Storage), ("/dev/pts/0", FileType::Channel), ("socket:[1]", FileType::Channel)] {
+            assert_eq!(FileType::of_path(path.as_bytes()), file);
+        }
+    }
+}

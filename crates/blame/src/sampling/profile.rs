@@ -1,0 +1,448 @@
+//! Sums of the samples: for each thread what it was blocked in, for each lock who waited and what its holder did.
+//!
+//! A sample stands for the time since the thread's last one. Who holds a lock that the library notes is read from the
+//! memory that the library records into, at the same time. The holder of any other futex word is not known: there the
+//! calls of the threads that did not wait for it are kept, and [`crate::frames`] says which of them are in the function
+//! that acquires it.
+
+use super::budget::{Budget, Part, moves_bytes, part_of_call};
+use super::{Call, FileType, Sample, Sampler, State, name_of};
+use crate::names::Mapping;
+use crate::places::lock_at;
+use crate::stacks::{Stack, Stacks};
+use interpose::{Kind, Region, Thread};
+use std::collections::HashMap;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+/// What a blocked thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Wait {
+    /// A lock that the library notes, by its slot.
+    Lock(u32),
+    /// A futex word that is in no such lock.
+    Word { process: u32, address: u64 },
+    /// A system call, by its number.
+    Call { number: i64, part: Part },
+    /// Something that the kernel does not show.
+    Hidden,
+}
+
+/// The number of a call path.
+pub type Path = usize;
+
+/// What was seen of the waits for one lock or word.
+#[derive(Clone, Debug, Default)]
+pub struct Waited {
+    /// Thread time, in seconds.
+    pub seconds: f64,
+    /// Of it, the time of threads that were on a CPU or ready for one: those that spin, and those that were woken.
+    pub runnable_s: f64,
+    /// Where the threads waited.
+    pub paths: HashMap<Path, f64>,
+    /// What the holder did meanwhile.
+    pub holders: HashMap<Holder, f64>,
+    /// Of `seconds`, the waits to get a mutex back after a wait for a condition, by the condition's slot.
+    pub after_condition: HashMap<u32, f64>,
+    /// For a word: what the other blocked threads of the process did meanwhile.
+    pub peers: HashMap<Vec<(Wait, Path)>, f64>,
+    /// The largest number of threads that waited at the same time.
+    pub most_waiters: usize,
+}
+
+/// What the holder of a lock did while others waited for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Holder {
+    Running,
+    /// It had no CPU.
+    Ready,
+    Blocked { wait: Wait, path: Option<Path> },
+    /// Nobody held the lock: the thread that was to acquire it did not run yet.
+    None,
+}
+
+/// One thread.
+#[derive(Clone, Debug)]
+pub struct Life {
+    pub process: u32,
+    pub thread: u32,
+    /// The name that it gave itself, as it was seen last.
+    pub name: String,
+    /// A path of it, as far as the function that the thread began with.
+    pub path: Option<Path>,
+    pub waits: HashMap<Wait, f64>,
+    /// Time on a CPU while it waited for a lock, by the samples.
+    pub spun_s: f64,
+    began_s: f64,
+    seen_s: f64,
+    /// The kernel's sums at the first sample and at the last.
+    before: [u64; 2],
+    sums: [u64; 2],
+    /// Where it was blocked the last time.
+    blocked: Option<(Call, [u64; 2], Option<Path>)>,
+}
+
+/// The sums.
+#[derive(Default)]
+pub struct Profile {
+    sampler: Sampler,
+    unwinders: HashMap<u32, Stacks>,
+    lives: HashMap<u32, Life>,
+    /// Threads that have ended.
+    ended: Vec<Life>,
+    /// Call paths with their processes; the innermost address first.
+    paths: Vec<(u32, Vec<u64>)>,
+    numbers: HashMap<(u32, Vec<u64>), Path>,
+    waited: HashMap<Wait, Waited>,
+    /// Slots of mutexes by process slot and address.
+    mutexes: HashMap<(u32, u64), u32>,
+    /// Samples of all threads, and those that found no room for what was waited for.
+    pub samples: u64,
+    pub lost: u64,
+}
+
+/// Processes whose stacks are unwound.
+const MOST_PROCESSES: usize = 24;
+const MOST_PATHS: usize = 8_192;
+const MOST_OBJECTS: usize = 4_096;
+const MOST_ENDED: usize = 4_096;
+/// Different calls of other threads that are kept with a wait for a word, and combinations of them.
+const MOST_PEERS: usize = 8;
+const MOST_COMBINATIONS: usize = 512;
+/// Holders that wait for other locks, one after another, are followed so far.
+const LONGEST_CHAIN: usize = 8;
+/// Bytes of a stack that are read: three pages at most.
+const PAGE: usize = 4_096;
+/// A thread may name itself at any time; its name is read again after so many samples.
+const NAME_PERIOD: u64 = 64;
+
+/// A sample with what it says.
+struct Seen {
+    sample: Sample,
+    span: f64,
+    /// The lock that the thread's library notes as waited for.
+    noted: Option<u32>,
+    wait: Option<Wait>,
+    path: Option<Path>,
+    /// The part of the time since the last sample in which the thread ran, of that in which it was runnable.
+    ran_share: f64,
+}
+
+impl Profile {
+    /// Learns the memory map of a process, whose stacks are unwound from now on.
+    pub fn learn(&mut self, process: u32, mappings: &[Mapping]) {
+        if self.unwinders.len() < MOST_PROCESSES || self.unwinders.contains_key(&process) {
+            self.unwinders.entry(process).or_default().learn(process, mappings);
+        }
+    }
+
+    /// Samples the threads of these processes; `now_s` is the time since the start.
+    pub fn sample(&mut self, processes: &[u32], region: Option<&Region>, now_s: f64) {
+        let samples = self.sampler.sample(processes);
+        self.samples += 1;
+        let noted: HashMap<u32, &Thread> = region.map(threads_of).unwrap_or_default();
+        let seen: Vec<Seen> =
+            samples.into_iter().map(|sample| self.note(sample, noted.get(&sample.thread).copied(), region, now_s)).collect();
+        self.forget_ended(&seen);
+        let by_thread: HashMap<u32, &Seen> = seen.iter().map(|seen| (seen.sample.thread, seen)).collect();
+        let holders = region.map(|region| holders(region, &seen)).unwrap_or_default();
+        let mut waiters: HashMap<Wait, usize> = HashMap::new();
+        for seen in seen.iter().filter(|seen| seen.span > 0.0) {
+            let Some(object) = object(seen) else { continue };
+            *waiters.entry(object).or_default() += 1;
+            let Some(waited) = room(&mut self.waited, object) else {
+                self.lost += 1;
+                continue;
+            };
+            waited.seconds += seen.span;
+            let is_runnable = seen.sample.state == State::Runnable;
+            waited.runnable_s += if is_runnable { seen.span } else { 0.0 };
+            seen.path.iter().for_each(|path| *waited.paths.entry(*path).or_default() += seen.span);
+            if let (Some(condition), Wait::Lock(lock)) = (seen.noted, object)
+                && condition != lock
+            {
+                *waited.after_condition.entry(condition).or_default() += seen.span;
+            }
+            match object {
+                Wait::Lock(lock) => judge(waited, lock, seen, &holders, &by_thread),
+                _ => note_peers(waited, object, seen, &by_thread),
+            }
+        }
+        for (object, count) in waiters {
+            if let Some(waited) = self.waited.get_mut(&object) {
+                waited.most_waiters = waited.most_waiters.max(count);
+            }
+        }
+    }
+
+    /// Updates a thread's account.
+    fn note(&mut self, sample: Sample, thread: Option<&Thread>, region: Option<&Region>, now_s: f64) -> Seen {
+        let sums = [sample.ran_ns, sample.ready_ns];
+        let is_another = |life: &Life| life.process != sample.process || life.sums.iter().zip(sums).any(|(old, new)| new < *old);
+        if self.lives.get(&sample.thread).is_some_and(is_another)
+            && let Some(life) = self.lives.remove(&sample.thread)
+        {
+            self.end(life);
+        }
+        let noted = thread.zip(region).and_then(|(thread, region)| noted(region, thread));
+        let wait = self.wait_of(&sample, thread.zip(region), noted);
+        let path = self.path_of(&sample, sums);
+        let name_is_due = self.samples % NAME_PERIOD == 1;
+        let life = self.lives.entry(sample.thread).or_insert_with(|| Life {
+            process: sample.process,
+            thread: sample.thread,
+            name: String::new(),
+            path: None,
+            waits: HashMap::new(),
+            spun_s: 0.0,
+            began_s: now_s,
+            seen_s: now_s,
+            before: sums,
+            sums,
+            blocked: None,
+        });
+        if life.name.is_empty() || name_is_due {
+            life.name = name_of(sample.process, sample.thread).unwrap_or_else(|| std::mem::take(&mut life.name));
+        }
+        let span = now_s - life.seen_s;
+        let [ran, ready] = [0, 1].map(|part| (sums[part] - life.sums[part]) as f64);
+        let ran_share = if ran + ready > 0.0 { ran / (ran + ready) } else { 1.0 };
+        (life.seen_s, life.sums) = (now_s, sums);
+        if let Some(wait) = wait {
+            *life.waits.entry(wait).or_default() += span;
+        } else if noted.is_some() {
+            life.spun_s += span * ran_share;
+        }
+        life.path = path.or(life.path);
+        life.blocked = match sample.state {
+            State::Blocked(call) => Some((call, sums, path)),
+            _ => None,
+        };
+        Seen { sample, span, noted: noted.map(|(lock, _)| lock), wait, path, ran_share }
+    }
+
+    /// What a thread waits for, if it is blocked.
+    fn wait_of(&self, sample: &Sample, noted_in: Option<(&Thread, &Region)>, noted: Option<(u32, Kind)>) -> Option<Wait> {
+        let State::Blocked(call) = sample.state else {
+            return match (sample.state, noted) {
+                (State::Hidden, Some((lock, _))) => Some(Wait::Lock(lock)),
+                (State::Hidden, None) => Some(Wait::Hidden),
+                _ => None,
+            };
+        };
+        if call.number == libc::SYS_futex {
+            let word = call.arguments[0];
+            if let (Some((lock, kind)), Some((thread, region))) = (noted, noted_in) {
+                let address = lock_at(region, lock).address.load(Relaxed);
+                // To wait for a condition ends with getting the mutex back.
+                let is_in_it = kind != Kind::Cond || (address..address + CONDITION).contains(&word);
+                let mutex = self.mutexes.get(&(thread.process.load(Relaxed), word));
+                return Some(Wait::Lock(if is_in_it { lock } else { mutex.copied().unwrap_or(lock) }));
+            }
+            // The library notes a wait a moment before the call.
+            let mutex = noted_in.and_then(|(thread, _)| self.mutexes.get(&(thread.process.load(Relaxed), word)));
+            return Some(mutex.map_or(Wait::Word { process: sample.process, address: word }, |slot| Wait::Lock(*slot)));
+        }
+        // A library call that waits may sleep in another call than a futex's, for example a spinlock's that yields.
+        if let Some((lock, _)) = noted.filter(|_| matches!(call.number, libc::SYS_sched_yield | libc::SYS_nanosleep | libc::SYS_clock_nanosleep)) {
+            return Some(Wait::Lock(lock));
+        }
+        let file = if moves_bytes(call.number) { FileType::of(sample.process, call.arguments[0]) } else { FileType::Unknown };
+        Some(Wait::Call { number: call.number, part: part_of_call(call.number, call.arguments, file) })
+    }
+
+    /// The call path of a blocked thread. One that did not run since the last sample has the same.
+    fn path_of(&mut self, sample: &Sample, sums: [u64; 2]) -> Option<Path> {
+        let State::Blocked(call) = sample.state else { return None };
+        if let Some((before, sums_before, path)) = self.lives.get(&sample.thread).and_then(|life| life.blocked)
+            && (before, sums_before) == (call, sums)
+        {
+            return path;
+        }
+        let unwinder = self.unwinders.get_mut(&sample.process)?;
+        let bytes = stack_of(sample.process, call.pointer);
+        let stack = Stack { instruction: call.instruction, pointer: call.pointer, frame: 0, link: 0, bytes };
+        let key = (sample.process, unwinder.frames(&stack));
+        if let Some(path) = self.numbers.get(&key) {
+            return Some(*path);
+        }
+        (self.paths.len() < MOST_PATHS).then(|| {
+            self.paths.push(key.clone());
+            self.numbers.insert(key, self.paths.len() - 1);
+            self.paths.len() - 1
+        })
+    }
+
+    /// Learns where the mutexes lie that the library has noted so far: a thread that waits to get one back after a
+    /// condition says so by its address alone.
+    pub fn learn_mutexes(&mut self, region: &Region) {
+        let slots = region.pairs().filter(|(_, pair)| Kind::of(pair.kind.load(Relaxed)) == Some(Kind::Mutex));
+        for slot in slots.map(|(_, pair)| pair.lock.load(Relaxed)) {
+            let lock = lock_at(region, slot);
+            self.mutexes.insert((lock.process.load(Relaxed), lock.address.load(Relaxed)), slot);
+        }
+    }
+
+    fn forget_ended(&mut self, seen: &[Seen]) {
+        let alive: std::collections::HashSet<u32> = seen.iter().map(|seen| seen.sample.thread).collect();
+        let gone: Vec<u32> = self.lives.keys().filter(|thread| !alive.contains(thread)).copied().collect();
+        for thread in gone {
+            if let Some(life) = self.lives.remove(&thread) {
+                self.end(life);
+            }
+        }
+    }
+
+    /// Keeps an ended thread; where there are too many, it is added to one of the same process and name.
+    fn end(&mut self, life: Life) {
+        let is_kin = |other: &&mut Life| other.process == life.process && other.name == life.name;
+        if self.ended.len() >= MOST_ENDED
+            && let Some(kin) = self.ended.iter_mut().find(is_kin)
+        {
+            kin.absorb(life);
+        } else if self.ended.len() < 2 * MOST_ENDED {
+            self.ended.push(life);
+        } else if let Some(other) = self.ended.last_mut() {
+            other.absorb(life);
+        }
+    }
+
+    /// All threads that were seen.
+    pub fn lives(&self) -> impl Iterator<Item = &Life> {
+        self.ended.iter().chain(self.lives.values())
+    }
+
+    /// What was seen of the waits for each lock and word.
+    pub fn waited(&self) -> impl Iterator<Item = (Wait, &Waited)> {
+        self.waited.iter().map(|(wait, waited)| (*wait, waited))
+    }
+
+    /// The process and the addresses of a path, the innermost first.
+    pub fn path(&self, path: Path) -> (u32, &[u64]) {
+        let (process, addresses) = &self.paths[path];
+        (*process, addresses)
+    }
+}
+
+impl Life {
+    /// Divides the life; `part` says why a wait is one.
+    pub fn budget(&self, part: &dyn Fn(Wait) -> Part) -> Budget {
+        let [ran, ready] = [0, 1].map(|sum| (self.sums[sum] - self.before[sum]) as f64 / 1e9);
+        let blocked = self.waits.iter().map(|(wait, seconds)| (part(*wait), *seconds));
+        Budget::of(self.seen_s - self.began_s, ran, ready, blocked)
+    }
+
+    fn absorb(&mut self, other: Self) {
+        self.seen_s += other.seen_s - other.began_s;
+        self.spun_s += other.spun_s;
+        other.waits.into_iter().for_each(|(wait, seconds)| *self.waits.entry(wait).or_default() += seconds);
+        for sum in 0..2 {
+            self.sums[sum] += other.sums[sum] - other.before[sum];
+        }
+    }
+}
+
+/// Size of glibc's `pthread_cond_t`.
+const CONDITION: u64 = 48;
+
+/// The threads that have a slot, by their numbers.
+fn threads_of(region: &Region) -> HashMap<u32, &Thread> {
+    let threads = region.threads().map(|thread| (thread.tid.load(Acquire), thread));
+    threads.filter(|(thread, _)| *thread != 0).collect()
+}
+
+/// The lock that a thread notes that it waits for.
+fn noted(region: &Region, thread: &Thread) -> Option<(u32, Kind)> {
+    let pair = region.pairs.get(thread.waiting.load(Acquire).checked_sub(1)? as usize)?;
+    Some((pair.lock.load(Relaxed), Kind::of(pair.kind.load(Relaxed))?))
+}
+
+/// The lock or word that a thread waits for, blocked or not.
+fn object(seen: &Seen) -> Option<Wait> {
+    match (seen.wait, seen.noted) {
+        (Some(wait @ (Wait::Lock(_) | Wait::Word { .. })), _) => Some(wait),
+        // It spins, or it was woken and has no CPU yet.
+        (None, Some(lock)) => Some(Wait::Lock(lock)),
+        _ => None,
+    }
+}
+
+fn room(waited: &mut HashMap<Wait, Waited>, object: Wait) -> Option<&mut Waited> {
+    let has_room = waited.len() < MOST_OBJECTS || waited.contains_key(&object);
+    has_room.then(|| waited.entry(object).or_default())
+}
+
+/// The threads that hold the locks that are waited for.
+fn holders(region: &Region, seen: &[Seen]) -> HashMap<u32, u32> {
+    let wanted: std::collections::HashSet<u32> = seen
+        .iter()
+        .filter_map(|seen| match object(seen) {
+            Some(Wait::Lock(lock)) => Some(lock),
+            _ => None,
+        })
+        .collect();
+    let mut holders = HashMap::new();
+    if wanted.is_empty() {
+        return holders;
+    }
+    for thread in region.threads() {
+        let tid = thread.tid.load(Acquire);
+        let held = thread.held.iter().take(thread.depth() as usize).map(|held| held.place.load(Relaxed));
+        holders.extend(held.filter(|lock| tid != 0 && wanted.contains(lock)).map(|lock| (lock, tid)));
+    }
+    holders
+}
+
+/// Adds what the holder of a lock does, for one thread that waits for it. A holder that waits for another lock is
+/// followed to that lock's holder.
+fn judge(waited: &mut Waited, lock: u32, waiter: &Seen, holders: &HashMap<u32, u32>, by_thread: &HashMap<u32, &Seen>) {
+    let holder_of = |lock: u32| holders.get(&lock).and_then(|holder| by_thread.get(holder)).copied();
+    let Some(mut holder) = holder_of(lock).filter(|holder| holder.sample.thread != waiter.sample.thread) else {
+        *waited.holders.entry(Holder::None).or_default() += waiter.span;
+        return;
+    };
+    for _ in 0..LONGEST_CHAIN {
+        match object(holder) {
+            Some(Wait::Lock(next)) if next != lock => match holder_of(next) {
+                Some(next) if next.sample.thread != holder.sample.thread => holder = next,
+                _ => break,
+            },
+            _ => break,
+        }
+    }
+    match holder.wait {
+        Some(wait) => *waited.holders.entry(Holder::Blocked { wait, path: holder.path }).or_default() += waiter.span,
+        None => {
+            *waited.holders.entry(Holder::Running).or_default() += waiter.span * holder.ran_share;
+            *waited.holders.entry(Holder::Ready).or_default() += waiter.span * (1.0 - holder.ran_share);
+        }
+    }
+}
+
+/// Adds what the other blocked threads of the process do, for one thread that waits for a word.
+fn note_peers(waited: &mut Waited, object: Wait, waiter: &Seen, by_thread: &HashMap<u32, &Seen>) {
+    let peers = by_thread.values().filter(|peer| peer.sample.process == waiter.sample.process);
+    let mut peers: Vec<(Wait, Path)> =
+        peers.filter_map(|peer| Some((peer.wait.filter(|wait| *wait != object)?, peer.path?))).collect();
+    peers.sort_unstable();
+    peers.dedup();
+    peers.truncate(MOST_PEERS);
+    if waited.peers.len() < MOST_COMBINATIONS || waited.peers.contains_key(&peers) {
+        *waited.peers.entry(peers).or_default() += waiter.span;
+    }
+}
+
+/// The top of a thread's stack, as far as it can be read.
+fn stack_of(process: u32, pointer: u64) -> Vec<u8> {
+    let mut bytes = vec![0_u8; 3 * PAGE];
+    let start = pointer as usize;
+    let first = PAGE - start % PAGE;
+    // A page each, since the kernel reads an element whole or not at all, and the stack may end before the last.
+    let pieces = [(start, first), (start + first, PAGE), (start + first + PAGE, PAGE)];
+    let remote = pieces.map(|(at, length)| libc::iovec { iov_base: std::ptr::without_provenance_mut(at), iov_len: length });
+    let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: first + 2 * PAGE };
+    // SAFETY: the kernel writes at most `first + 2 * PAGE` bytes, which is no more than `bytes` has, and reads the other
+    // process's memory, whose addresses it checks.
+    let read = unsafe { libc::process_vm_readv(process as libc::pid_t, &raw const local, 1, remote.as_ptr(), 3, 0) };
+    bytes.truncate(usize::try_from(read).unwrap_or(0));
+    bytes
+}
