@@ -123,10 +123,11 @@ const RUNTIME: [&str; 8] =
 
 /// The name that the C library gives a function, without the marks of its aliases.
 fn plain(function: &str) -> &str {
-    let function = function.split(['+', '@']).next().unwrap_or(function);
-    let function = function.strip_prefix("__libc_").or_else(|| function.strip_prefix("_IO_")).unwrap_or(function);
-    let function = function.strip_prefix("__GI_").unwrap_or(function);
-    function.strip_prefix("___").or_else(|| function.strip_prefix("__")).unwrap_or(function)
+    let mut function = function.split(['+', '@']).next().unwrap_or(function);
+    for mark in ["__GI_", "__libc_", "_IO_", "__", "_", "_", "int_", "new_"] {
+        function = function.strip_prefix(mark).unwrap_or(function);
+    }
+    function
 }
 
 fn is_runtime_file(file: &str) -> bool {
@@ -215,7 +216,9 @@ mod tests {
 
     #[test]
     fn what_the_c_library_locks_is_said_by_the_function_called() {
-        assert_eq!(kind(&[("__lll_lock_wait_private", true), ("malloc", true)]), Some(Kind::Allocator));
+        for malloc in ["malloc", "__GI___libc_malloc", "__libc_malloc", "_int_free", "cfree@GLIBC_2.2.5", "__libc_calloc+0x12"] {
+            assert_eq!(kind(&[("__lll_lock_wait_private", true), (malloc, true)]), Some(Kind::Allocator), "{malloc}");
+        }
         assert_eq!(kind(&[("__lll_lock_wait_private", true), ("_IO_puts", true)]), Some(Kind::Stream));
         assert_eq!(kind(&[("__lll_lock_wait_private", true), ("getpwnam", true)]), Some(Kind::Library));
         // A function of the program's own that is called like the C library's.

@@ -50,4 +50,6 @@ pub enum Outcome {
     /// A comparison that was to give a verdict could give none.
     NotJudged,
     Interrupted,
+    /// The program that was run failed, with this exit status.
+    ProgramFailed(u8),
 }

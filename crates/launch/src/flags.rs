@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Args, Clone, Debug)]
 pub struct ProgramFlags {
     /// Program to run, and its arguments
-    #[arg(last = true, value_name = "PROGRAM", num_args = 1..)]
+    #[arg(trailing_var_arg = true, value_name = "PROGRAM", num_args = 1..)]
     pub program: Vec<OsString>,
 
     /// Time that PROGRAM, or the server of --client, has to terminate after SIGTERM [default: 10s; 2s after Ctrl-C]

@@ -253,10 +253,10 @@ impl Profile {
     /// The call path of a blocked thread. One that did not run since the last sample has the same.
     fn path_of(&mut self, sample: &Sample, sums: [u64; 2]) -> Option<Path> {
         let State::Blocked(call) = sample.state else { return None };
-        if let Some((before, sums_before, path)) = self.lives.get(&sample.thread).and_then(|life| life.blocked)
+        if let Some((before, sums_before, Some(path))) = self.lives.get(&sample.thread).and_then(|life| life.blocked)
             && (before, sums_before) == (call, sums)
         {
-            return path;
+            return Some(path);
         }
         let unwinder = self.unwinders.get_mut(&sample.process)?;
         let bytes = stack_of(sample.process, call.pointer);

@@ -130,6 +130,7 @@ pub fn run() -> ExitCode {
         Ok(Outcome::Exceeded) => ExitCode::from(EXCEEDED),
         Ok(Outcome::NotJudged) => ExitCode::from(NOT_JUDGED),
         Ok(Outcome::Interrupted) => ExitCode::from(INTERRUPTED),
+        Ok(Outcome::ProgramFailed(status)) => ExitCode::from(status),
         Err(error) => match error.downcast::<UsageError>() {
             // clap's own form, so that all misuse reads alike; it exits with 2.
             Ok(misuse) => refuse(&asked_for(&matches).error(ErrorKind::ValueValidation, misuse)),

@@ -59,7 +59,11 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
     let outcome = outcome?;
     ensure!(finished.failures.is_empty(), "{}", finished.failures.join("\n"));
     finished.exceeded.iter().for_each(|found| output::eprint_line(found));
-    Ok(if finished.exceeded.is_empty() { outcome } else { Outcome::Exceeded })
+    Ok(match (outcome, finished.program_status) {
+        _ if !finished.exceeded.is_empty() => Outcome::Exceeded,
+        (Outcome::Done, Some(status)) if status != 0 => Outcome::ProgramFailed(status),
+        (outcome, _) => outcome,
+    })
 }
 
 /// What keeps every value has no room for a night of them.

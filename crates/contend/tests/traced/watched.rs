@@ -244,7 +244,7 @@ fn its_record_is_kept_shown_reported_and_compared() {
         String::from_utf8(output.stdout).unwrap()
     };
     for _ in 0..2 {
-        assert!(said(&["trace", "--quiet", "--", program.to_str().unwrap(), "20"]).contains("stopped_lock"));
+        assert!(said(&["trace", "--all", "--quiet", "--", program.to_str().unwrap(), "20"]).contains("stopped_lock"));
     }
     assert!(said(&["history"]).contains("trace"));
     let shown = said(&["history", "show", "last"]);

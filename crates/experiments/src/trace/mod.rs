@@ -68,6 +68,7 @@ impl Experiment for Trace {
             let mut finished =
                 Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, plan.budget);
             let exported = |(form, file)| (file, Ok(export::content(form, &measured.waits)));
+            finished.program_status = measured.status;
             finished.files.extend(plan.exports.into_iter().map(exported));
             finished
         };

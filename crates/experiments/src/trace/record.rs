@@ -131,7 +131,7 @@ pub struct Row {
     /// Of an inversion or a deadlock: lock by lock.
     #[serde(default)]
     pub steps: Vec<Step>,
-    /// Of an inversion: `false` if in this run the thread of one order had ended before the other order was seen first.
+    /// Of an inversion: `false` if in this run the thread of one order had ended before the other order was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub could_meet: Option<bool>,
     #[serde(default)]

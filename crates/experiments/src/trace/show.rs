@@ -81,7 +81,8 @@ fn diagnosis(record: &TraceRecord<'_>, page: &Page) -> String {
 fn longest(locks: &[&Row]) -> String {
     const MOST: usize = 5;
     const WIDEST: usize = 30;
-    let waited: Vec<&&Row> = locks.iter().filter(|row| row.wait_total_s > 0.0).collect();
+    let mut waited: Vec<&&Row> = locks.iter().filter(|row| row.wait_total_s > 0.0).collect();
+    waited.sort_by(|one, other| other.wait_total_s.total_cmp(&one.wait_total_s));
     let more = "--all prints all tables, call sites and histograms.\n";
     if waited.is_empty() {
         return more.into();

@@ -40,7 +40,7 @@ impl WarningKind for NoLockCalls {
 
     fn message(&self) -> String {
         let why = if self.is_loaded {
-            "the program called none of the C library's lock functions"
+            "the program used none of the C library's locks"
         } else {
             "the program did not load contend's library (it is static, privileged, or its loader ignores LD_PRELOAD)"
         };

@@ -164,10 +164,10 @@ pub struct Edge {
     pub thread: AtomicU32,
     /// Whether both were taken as readers do: 1 if so.
     pub readers: AtomicU32,
-    /// Ticks when it was seen first.
-    pub first: AtomicU64,
     /// Whether other threads took them in this order, too: 1 if so.
     pub others: AtomicU32,
+    /// Whether the thread that had taken them in the opposite order had ended when this one was seen first: 1 if so.
+    pub apart: AtomicU32,
 }
 
 impl Edge {

@@ -117,10 +117,6 @@ pub struct Thread {
     pub started: AtomicU64,
     /// Ticks that those before it at this place lived.
     pub lived: AtomicU64,
-    /// The kernel's number of the thread that ended last at this place.
-    pub ended_thread: AtomicU32,
-    /// Ticks when that thread ended.
-    pub ended_at: AtomicU64,
     /// The place after it in the chain of ended threads, plus 1.
     pub next: AtomicU32,
     /// How many of the places that come after its own are used.

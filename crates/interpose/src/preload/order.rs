@@ -1,6 +1,5 @@
 //! In which order locks are taken.
 
-use super::clock::now;
 use super::me::Me;
 use super::spot::{Spot, found_place, scatter};
 use crate::layout::{EDGES, Edge, HELD, Held, Kind, Place};
@@ -56,6 +55,15 @@ fn noted(me: Me, key: u64) -> Option<&'static Edge> {
     there.find(|(_, there)| *there == key).map(|(place, _)| &me.region.edges[place])
 }
 
+/// Whether the opposite order was seen, of one thread alone, and that thread has ended.
+fn opposite_has_ended(me: Me, key: u64) -> bool {
+    let opposite = noted(me, key.rotate_left(32));
+    opposite.is_some_and(|edge| {
+        let thread = edge.thread.load(Relaxed);
+        edge.others.load(Relaxed) == 0 && me.region.threads().all(|place| place.tid.load(Relaxed) != thread)
+    })
+}
+
 /// Notes that not one thread alone takes the locks in this order.
 fn note_thread(me: Me, edge: &Edge) {
     if edge.thread.load(Relaxed) != me.thread.tid.load(Relaxed) {
@@ -81,7 +89,7 @@ fn insert(me: Me, key: u64, held: u32, spot: Spot, kind: Kind) {
                 edge.held_site.store(pair.site.load(Relaxed), Relaxed);
                 edge.taken_site.store(spot.pair(me).site.load(Relaxed), Relaxed);
                 edge.thread.store(me.thread.tid.load(Relaxed), Relaxed);
-                edge.first.store(now(), Relaxed);
+                edge.apart.store(opposite_has_ended(me, key) as u32, Relaxed);
                 edge.readers.store((kind == Kind::Read && held_kind == Kind::Read) as u32, Relaxed);
                 return;
             }

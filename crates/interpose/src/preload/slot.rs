@@ -84,10 +84,7 @@ pub fn give_back(region: &Region, thread: &Thread) {
     }
     thread_word::set(core::ptr::null());
     let (lived, started) = (thread.lived.load(Relaxed), thread.started.load(Relaxed));
-    let at = now();
-    thread.lived.store(lived + at.saturating_sub(started), Relaxed);
-    thread.ended_thread.store(thread.tid.load(Relaxed), Relaxed);
-    thread.ended_at.store(at, Relaxed);
+    thread.lived.store(lived + now().saturating_sub(started), Relaxed);
     thread.tid.store(0, Release);
     let place = region.place_of(thread);
     let mut chain = region.header.ended.load(Acquire);

@@ -202,7 +202,7 @@ impl Watch<'_> {
             samples: 0,
             all: self.plan.all,
         };
-        Ok(Measured { parameters, rows, warnings, waits: Vec::new() })
+        Ok(Measured { parameters, rows, warnings, waits: Vec::new(), status: None })
     }
 }
 

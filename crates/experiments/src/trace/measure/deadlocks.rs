@@ -216,30 +216,23 @@ fn stuck(region: &Region, thread: &Thread, time: &Time) -> Option<Stuck> {
 }
 
 /// One lock was taken while another was held.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Order {
     pub held: u32,
     pub taken: u32,
     pub held_site: u64,
     pub taken_site: u64,
     pub thread: u32,
-    /// Ticks when it was seen first.
-    first: u64,
     /// Whether several threads acquired them in this order.
     is_of_several: bool,
+    /// Whether the thread of the opposite order had ended when this order was seen first.
+    is_apart: bool,
 }
 
-/// Whether the orders of a circle could not meet in this run: one thread alone used each, and one of these had ended
-/// before the other's order was seen first.
-pub fn were_apart(region: &Region, circle: &[Order]) -> bool {
-    let ended_at = |thread: u32| {
-        let mut places = region.threads().filter(|place| place.ended_thread.load(Relaxed) == thread);
-        places.next().map(|place| place.ended_at.load(Relaxed))
-    };
+/// Whether the two orders of a circle could not meet in this run.
+pub fn were_apart(circle: &[Order]) -> bool {
     let [one, other] = circle else { return false };
-    let is_before = |one: &Order, other: &Order| ended_at(one.thread).is_some_and(|ended| ended <= other.first);
-    let is_of_one_each = !one.is_of_several && !other.is_of_several && one.thread != other.thread;
-    is_of_one_each && (is_before(one, other) || is_before(other, one))
+    one.is_apart && !other.is_of_several || other.is_apart && !one.is_of_several
 }
 
 /// Circles that are named at most.
@@ -255,8 +248,8 @@ fn order((key, edge): (u64, &Edge)) -> Option<Order> {
     let (held, taken) = Edge::places(key)?;
     let [held_site, taken_site] = [&edge.held_site, &edge.taken_site].map(|site| site.load(Relaxed));
     let (held, taken, thread) = (held as u32, taken as u32, edge.thread.load(Relaxed));
-    let (first, is_of_several) = (edge.first.load(Relaxed), edge.others.load(Relaxed) != 0);
-    let order = Order { held, taken, held_site, taken_site, thread, first, is_of_several };
+    let [is_of_several, is_apart] = [&edge.others, &edge.apart].map(|word| word.load(Relaxed) != 0);
+    let order = Order { held, taken, held_site, taken_site, thread, is_of_several, is_apart };
     (edge.readers.load(Relaxed) == 0).then_some(order)
 }
 
@@ -410,7 +403,7 @@ mod tests {
     }
 
     fn orders(pairs: &[(u32, u32)]) -> Vec<Order> {
-        pairs.iter().map(|&(held, taken)| Order { held, taken, held_site: 0, taken_site: 0, thread: 0 }).collect()
+        pairs.iter().map(|&(held, taken)| Order { held, taken, ..Order::default() }).collect()
     }
 
     fn locks(pairs: &[(u32, u32)]) -> Vec<Vec<u32>> {

@@ -52,6 +52,8 @@ pub struct Measured {
     pub warnings: Vec<Warning>,
     /// For pictures: waits with their names.
     pub waits: Vec<NamedWait>,
+    /// The program's exit status, as a shell gives it.
+    pub status: Option<u8>,
 }
 
 /// How often the threads' notes are read.
@@ -139,10 +141,12 @@ impl Watch<'_> {
     fn watch(&mut self, observer: &mut dyn Observer<Piece>) {
         let (mut next_maps, mut next_line) = (self.began, self.plan.interval.map(|span| self.began + span));
         let mut before = Totals::default();
-        let (mut next_read, mut next_sample) = (self.began, self.began);
+        let (mut next_read, mut next_sample, mut known) = (self.began, self.began, 0);
         while !self.running.has_ended() {
             let now = Instant::now();
-            if now >= next_maps {
+            // A new process is known by its names from its first samples on.
+            let processes = self.memory.region().header.processes.load(Relaxed);
+            if now >= next_maps || processes != std::mem::replace(&mut known, processes) {
                 self.read_maps();
                 self.other_users.look(self.running.pid());
                 next_maps = now + MAPS_PERIOD;
@@ -312,8 +316,8 @@ impl Watch<'_> {
             samples: self.profile.samples,
             all: self.plan.all,
         };
-        let rows = [diagnosis.budgets, diagnosis.findings, built.rows, diagnosis.locks].concat();
-        Ok(Measured { parameters, rows, warnings, waits: built.waits })
+        let rows = [built.rows, diagnosis.locks, diagnosis.budgets, diagnosis.findings].concat();
+        Ok(Measured { parameters, rows, warnings, waits: built.waits, status: self.running.shell_status() })
     }
 
     /// Checks that something was seen; returns what was not.
@@ -340,11 +344,6 @@ impl Watch<'_> {
             is_loaded || has_samples,
             "{program}: did not load contend's library, so no lock was traced; {end}; the program is privileged, or \
              its loader ignores LD_PRELOAD"
-        );
-        anyhow::ensure!(
-            has_samples,
-            "{program}: used none of the C library's locks; {end}; for the locks of a language runtime (Rust, Go, \
-             Java), attach while it runs, as root: `contend trace --pid PID`"
         );
         Ok(Some(NoLockCalls { is_loaded }.into()))
     }

@@ -31,6 +31,8 @@ pub struct Running {
     /// The library that it loads.
     _library: File,
     status: Option<ExitStatus>,
+    /// Whether contend asked it to end.
+    is_ended: bool,
 }
 
 /// How often is looked whether it ended, where the kernel does not tell.
@@ -67,7 +69,7 @@ impl Running {
             .spawn()
             .map_err(|error| anyhow::anyhow!("cannot start {}: {}", plan.program.path.display(), message(&error)))?;
         let end = Pid::from_raw(child.id() as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        Ok(Self { child, end, _library: library, status: None })
+        Ok(Self { child, end, _library: library, status: None, is_ended: false })
     }
 
     /// The program's number.
@@ -103,6 +105,7 @@ impl Running {
             self.wait(Duration::from_millis(300));
         }
         if !self.has_ended() {
+            self.is_ended = true;
             kill(self.child.id(), libc::SIGTERM);
             self.wait(patience);
         }
@@ -118,6 +121,12 @@ impl Running {
 
     pub fn exit_status(&self) -> Option<i32> {
         self.status.and_then(|status| status.code())
+    }
+
+    /// The status that a shell would give: 128 and the signal's number for a signal. `None` if contend ended it.
+    pub fn shell_status(&self) -> Option<u8> {
+        let by_signal = self.exit_signal().map(|signal| 128 + signal);
+        self.exit_status().or(by_signal).filter(|_| !self.is_ended).map(|status| status as u8)
     }
 
     pub fn exit_signal(&self) -> Option<i32> {

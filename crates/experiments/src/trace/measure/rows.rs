@@ -278,7 +278,7 @@ impl Builder<'_> {
             }
         };
         let steps = circle.iter().map(&mut step).collect();
-        let could_meet = Some(!deadlocks::were_apart(region, circle));
+        let could_meet = Some(!deadlocks::were_apart(circle));
         Row { steps, could_meet, ..empty(region, names, RowKind::Inversion, circle[0].held) }
     }
 
