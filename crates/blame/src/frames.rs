@@ -117,6 +117,34 @@ const STREAM: [&str; 24] = [
     "fgetc", "getc", "getchar", "getline", "getdelim", "fflush", "ungetc", "fseek", "ftell", "scanf", "fscanf", "flockfile",
 ];
 
+/// Functions of common libraries that do nothing but acquire a lock, or wait: the caller is who waits.
+const WRAPPERS: [&str; 24] = [
+    "PyThread_acquire_lock",
+    "PyCOND_TIMEDWAIT",
+    "PyMutex_Lock",
+    "acquire_timed",
+    "g_mutex_lock",
+    "g_cond_wait",
+    "g_rec_mutex_lock",
+    "g_rw_lock_",
+    "apr_thread_mutex_",
+    "apr_thread_cond_",
+    "apr_thread_rwlock_",
+    "ngx_thread_mutex_lock",
+    "ngx_thread_cond_wait",
+    "CRYPTO_THREAD_",
+    "rocksdb::port::Mutex::",
+    "rocksdb::port::RWMutex::",
+    "rocksdb::port::CondVar::",
+    "leveldb::port::Mutex::",
+    "absl::Mutex::",
+    "folly::SharedMutexImpl",
+    "inline_mysql_mutex_lock",
+    "inline_mysql_rwlock_",
+    "psi_mutex_lock",
+    "tbb::detail::d1::mutex",
+];
+
 /// Libraries that are a language's own.
 const RUNTIME: [&str; 8] =
     ["libc.so", "libc-", "libpthread", "libstdc++", "libc++", "ld-linux", "libgcc_s", "memfd:contend-interpose"];
@@ -147,6 +175,7 @@ impl Frames {
                 let symbol = site.symbol.as_deref().unwrap_or_default();
                 let is_runtime = is_in_library
                     || symbol.starts_with("runtime.")
+                    || WRAPPERS.iter().any(|wrapper| symbol.starts_with(wrapper))
                     || is_wrapper(symbol, site.source.as_deref().unwrap_or_default());
                 // The runtime's functions say what kind it is, up to the first function of the program's own.
                 if is_outside && is_runtime {

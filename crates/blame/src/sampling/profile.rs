@@ -12,6 +12,7 @@ use crate::places::lock_at;
 use crate::stacks::{Stack, Stacks};
 use interpose::{Kind, Region, Thread};
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// What a blocked thread waits for.
@@ -47,6 +48,23 @@ pub struct Waited {
     pub peers: HashMap<Vec<(Wait, Path)>, f64>,
     /// The largest number of threads that waited at the same time.
     pub most_waiters: usize,
+}
+
+impl Waited {
+    /// Adds the waits for another lock.
+    pub fn add(&mut self, other: &Self) {
+        self.seconds += other.seconds;
+        self.runnable_s += other.runnable_s;
+        add_all(&mut self.paths, &other.paths);
+        add_all(&mut self.holders, &other.holders);
+        add_all(&mut self.after_condition, &other.after_condition);
+        add_all(&mut self.peers, &other.peers);
+        self.most_waiters = self.most_waiters.max(other.most_waiters);
+    }
+}
+
+fn add_all<K: Clone + Eq + Hash>(sums: &mut HashMap<K, f64>, more: &HashMap<K, f64>) {
+    more.iter().for_each(|(key, seconds)| *sums.entry(key.clone()).or_default() += seconds);
 }
 
 /// What the holder of a lock did while others waited for it.

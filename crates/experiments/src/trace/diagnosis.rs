@@ -67,17 +67,19 @@ const LONG_HOLD_NS: f64 = 20_000.0;
 impl Evidence<'_> {
     /// Divides the time, and explains the waits for the locks that were waited for most. `rows` begins with the rows of
     /// the locks in `slots`, which learn their call paths.
-    pub fn diagnose(mut self, rows: &mut [Row], slots: &[u32]) -> Diagnosis {
-        let objects = self.objects();
-        let parts: HashMap<Wait, Part> = objects.iter().map(|object| (object.wait, object.part)).collect();
+    pub fn diagnose(mut self, rows: &mut [Row], slots: &[Vec<u32>]) -> Diagnosis {
+        let objects = self.objects(slots);
+        let parts: HashMap<Wait, Part> =
+            objects.iter().flat_map(|object| object.members.iter().map(|wait| (*wait, object.part))).collect();
         let part = |wait: Wait| match wait {
             Wait::Call { part, .. } => part,
             wait => parts.get(&wait).copied().unwrap_or(Part::Unknown),
         };
         let (whole, budgets) = self.budgets(&part);
-        for (row, slot) in rows.iter_mut().zip(slots) {
-            let waited = objects.iter().find(|object| object.wait == Wait::Lock(*slot));
-            row.stack = waited.map_or_else(Vec::new, |object| object.frames.iter().map(frame).collect());
+        let row_of = |object: &Object| slots.iter().position(|slots| object.wait == Wait::Lock(slots[0]));
+        for object in &objects {
+            let Some(row) = row_of(object).and_then(|row| rows.get_mut(row)) else { continue };
+            row.stack = object.frames.iter().map(frame).collect();
         }
         let sampled = self.sampled(&objects, whole.lived_s);
         let locks: Vec<&Object> = objects.iter().filter(|object| object.part == Part::Lock).collect();
@@ -88,7 +90,7 @@ impl Evidence<'_> {
             let all_s: f64 = locks.iter().map(|object| object.seconds).sum();
             let long = locks.iter().filter(|object| object.seconds >= FINDING_SHARE * all_s).take(MOST_FINDINGS);
             for object in long {
-                let row = slots.iter().position(|slot| object.wait == Wait::Lock(*slot)).map(|place| &rows[place]);
+                let row = row_of(object).and_then(|row| rows.get(row));
                 let useful_s = (whole.on_cpu_s - spun_s).max(0.0);
                 let limits = Limits { busy_s: whole.busy_s(), useful_s, capacity_s: self.cpus as f64 * self.elapsed_s };
                 findings.push(self.finding(object, row, &limits));
@@ -98,14 +100,27 @@ impl Evidence<'_> {
         Diagnosis { verdict, reason, budgets, locks: sampled, findings }
     }
 
-    /// What was waited for, the longest first.
-    fn objects(&mut self) -> Vec<Object> {
-        let mut waited: Vec<(Wait, &Waited)> = self.profile.waited().collect();
-        waited.sort_by(|one, other| other.1.seconds.total_cmp(&one.1.seconds).then(one.0.cmp(&other.0)));
-        waited.into_iter().map(|(wait, waited)| self.object(wait, waited)).collect()
+    /// What was waited for, the longest first. The locks of a class are one.
+    fn objects(&mut self, slots: &[Vec<u32>]) -> Vec<Object> {
+        let firsts: HashMap<u32, u32> =
+            slots.iter().flat_map(|slots| slots.iter().map(|slot| (*slot, slots[0]))).collect();
+        let first = |wait: Wait| match wait {
+            Wait::Lock(slot) => Wait::Lock(firsts.get(&slot).copied().unwrap_or(slot)),
+            wait => wait,
+        };
+        let mut classes: BTreeMap<Wait, (Vec<Wait>, Waited)> = BTreeMap::new();
+        for (wait, waited) in self.profile.waited() {
+            let (members, sum) = classes.entry(first(wait)).or_default();
+            members.push(wait);
+            sum.add(waited);
+        }
+        let mut objects: Vec<Object> =
+            classes.into_iter().map(|(wait, (members, waited))| self.object(wait, members, waited)).collect();
+        objects.sort_by(|one, other| other.seconds.total_cmp(&one.seconds).then(one.wait.cmp(&other.wait)));
+        objects
     }
 
-    fn object(&mut self, wait: Wait, waited: &Waited) -> Object {
+    fn object(&mut self, wait: Wait, members: Vec<Wait>, waited: Waited) -> Object {
         let most = waited.paths.iter().max_by(|one, other| one.1.total_cmp(other.1).then(other.0.cmp(one.0)));
         let frames = most.map(|(path, _)| self.frames(*path)).unwrap_or_default();
         let site = frames.site().cloned();
@@ -125,6 +140,7 @@ impl Evidence<'_> {
         };
         Object {
             wait,
+            members,
             name,
             kind,
             part,
@@ -132,6 +148,7 @@ impl Evidence<'_> {
             seconds: waited.seconds,
             runnable_s: waited.runnable_s,
             most_waiters: waited.most_waiters,
+            waited,
             frames: frames.frames.into_iter().map(|frame| (frame.site, frame.is_runtime)).take(MOST_FRAMES).collect(),
         }
     }
@@ -147,9 +164,7 @@ impl Evidence<'_> {
         match kind {
             Some(Kind::Cond) if is_interpreter => (INTERPRETER.into(), FrameKind::Interpreter.name(), Part::Lock, false),
             Some(Kind::Sem) => {
-                let pairs = region.pairs().filter(|(_, pair)| pair.lock.load(Relaxed) == slot);
-                let is_held = pairs.fold(false, |is_held, (_, pair)| is_held || pair.holds.count.load(Relaxed) > 0);
-                (name, "sem", if is_held { Part::Lock } else { Part::Work }, false)
+                (name, "sem", if is_used_as_lock(region, slot) { Part::Lock } else { Part::Work }, false)
             }
             Some(kind) if kind.excludes() => {
                 let word = if kind == Kind::Mutex { "mutex" } else if kind == Kind::Spin { "spin" } else { "rwlock" };
@@ -290,17 +305,17 @@ impl Evidence<'_> {
             Verdict::NotLocks => {}
         }
         let cpus_used = whole.on_cpu_s / self.elapsed_s.max(1e-9);
-        let used = format!("{cpus_used:.1} of {} in use on average", terminal::counted(self.cpus, "CPU"));
+        let used = format!("On average {cpus_used:.1} of {} are in use", terminal::counted(self.cpus, "CPU"));
         let is_cpu_bound = cpus_used >= 0.8 || cpus_used >= 0.5 * self.cpus as f64;
         if is_cpu_bound && whole.ready_s >= SHORT_OF_CPUS * busy_s {
             return format!(
-                "Not the locks: {} of thread time was ready without a CPU; {used}. Run fewer busy threads, or give the \
-                 program more CPUs. ({waited}.)",
+                "Not the locks: {} of thread time was ready without a CPU; {waited}. {used}: run fewer busy threads, or \
+                 give the program more CPUs.",
                 percent(whole.ready_s / whole.lived_s)
             );
         }
         if is_cpu_bound {
-            return format!("Not the locks: {waited}. The program is limited by its own work on CPUs: {used}.");
+            return format!("Not the locks: {waited}. {used}: the program's own work limits it.");
         }
         if whole.io_s >= 0.3 * busy_s && whole.io_s >= LEAST_WAIT * self.elapsed_s {
             return format!("Not the locks: {waited}. They waited for I/O for {} of it.", percent(whole.io_s / busy_s));
@@ -315,16 +330,11 @@ impl Evidence<'_> {
 
     /// What makes the waits for a lock long, and what helps.
     fn finding(&mut self, object: &Object, row: Option<&Row>, limits: &Limits) -> Row {
-        let profile = self.profile;
-        let waited = profile.waited().find(|(wait, _)| *wait == object.wait).map(|(_, waited)| waited);
-        let cause = match (object.wait, waited) {
-            (_, Some(_)) if object.kind == FrameKind::Allocator.name() => Some(of_allocator(object)),
-            (_, Some(_)) if object.kind == FrameKind::Interpreter.name() => Some(of_interpreter(object)),
-            (Wait::Lock(slot), Some(waited)) => {
-                self.herd(slot, waited, object).or_else(|| self.holders(waited, object, row))
-            }
-            (_, Some(waited)) => self.peers(waited, object),
-            (_, None) => None,
+        let cause = match object.wait {
+            _ if object.kind == FrameKind::Allocator.name() => Some(of_allocator(object)),
+            _ if object.kind == FrameKind::Interpreter.name() => Some(of_interpreter(object)),
+            Wait::Lock(slot) => self.herd(slot, object).or_else(|| self.holders(object, row)),
+            _ => self.peers(object),
         };
         let unexplained = || Cause {
             object: object.name.clone(),
@@ -360,9 +370,9 @@ impl Evidence<'_> {
     }
 
     /// A condition whose broadcasts wake threads for nothing, which then meet again at its mutex.
-    fn herd(&mut self, slot: u32, waited: &Waited, object: &Object) -> Option<Cause> {
+    fn herd(&mut self, slot: u32, object: &Object) -> Option<Cause> {
         const MOST: f64 = 0.5;
-        let region = self.region?;
+        let (region, waited) = (self.region?, &object.waited);
         let (condition, seconds) = waited.after_condition.iter().max_by(|one, other| one.1.total_cmp(other.1))?;
         let share = seconds / waited.seconds;
         let pairs = || region.pairs().filter(|(_, pair)| pair.lock.load(Relaxed) == *condition);
@@ -397,8 +407,8 @@ impl Evidence<'_> {
     }
 
     /// What the holders of a lock did while others waited.
-    fn holders(&mut self, waited: &Waited, object: &Object, row: Option<&Row>) -> Option<Cause> {
-        let shares = Shares::of(waited, row)?;
+    fn holders(&mut self, object: &Object, row: Option<&Row>) -> Option<Cause> {
+        let shares = Shares::of(&object.waited, row)?;
         let held_at = row.and_then(|row| row.blocked_by.first()).map(|blocker| blocker.site.clone());
         let lock = &object.name;
         let place = |text: Option<String>| text.unwrap_or_else(|| object.place());
@@ -417,7 +427,7 @@ impl Evidence<'_> {
             });
         }
         if most == shares.blocked {
-            return Some(self.blocked_holder(waited, object, shares.blocked, held_at));
+            return Some(self.blocked_holder(object, shares.blocked, held_at));
         }
         if most == shares.preempted || object.spins {
             let spinning = if object.spins { " while the others spun" } else { "" };
@@ -467,11 +477,11 @@ impl Evidence<'_> {
     }
 
     /// The holder was blocked itself: by what, and called from where.
-    fn blocked_holder(&mut self, waited: &Waited, object: &Object, share: f64, held_at: Option<String>) -> Cause {
+    fn blocked_holder(&mut self, object: &Object, share: f64, held_at: Option<String>) -> Cause {
         let acquired_in = held_at.as_deref().and_then(|site| site.split(" (").next());
         let mut by_function: BTreeMap<(String, String), f64> = BTreeMap::new();
         let mut sampled_s = 0.0;
-        for (holder, seconds) in &waited.holders {
+        for (holder, seconds) in &object.waited.holders {
             let Holder::Blocked { wait, path } = holder else { continue };
             sampled_s += seconds;
             let place = path.map(|path| called_in(&self.frames(path), acquired_in)).unwrap_or_default();
@@ -506,12 +516,12 @@ impl Evidence<'_> {
     }
 
     /// What the threads did that were in the function which acquires a word: a semaphore's holders, mostly.
-    fn peers(&mut self, waited: &Waited, object: &Object) -> Option<Cause> {
+    fn peers(&mut self, object: &Object) -> Option<Cause> {
         let function = object.own().find_map(function_of)?.to_owned();
         let mut by_wait: BTreeMap<String, f64> = BTreeMap::new();
         let mut explained_s = 0.0;
         let mut most_inside = 0;
-        for (peers, seconds) in &waited.peers {
+        for (peers, seconds) in &object.waited.peers {
             let inside: Vec<Wait> =
                 peers.iter().filter(|(_, path)| self.is_inside(*path, &function)).map(|(wait, _)| *wait).collect();
             most_inside = most_inside.max(inside.len());
@@ -525,7 +535,7 @@ impl Evidence<'_> {
             }
         }
         let (what, seconds) = by_wait.into_iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
-        let share = seconds / waited.seconds.max(explained_s);
+        let share = seconds / object.seconds.max(explained_s);
         let is_pool = object.kind == FrameKind::Semaphore.name();
         let held = if is_pool { "the threads that had acquired it" } else { "another thread in the same function" };
         let remedy = if is_pool {
@@ -587,11 +597,24 @@ fn called_in(frames: &Frames, acquired_in: Option<&str>) -> String {
     }
 }
 
+/// Whether the threads that wait for a semaphore post it themselves, time and again: then it is a lock or a pool, and not
+/// a signal.
+fn is_used_as_lock(region: &Region, slot: u32) -> bool {
+    const FEWEST: u64 = 8;
+    let pairs = || region.pairs().filter(|(_, pair)| pair.lock.load(Relaxed) == slot);
+    let timed: u64 = pairs().map(|(_, pair)| pair.holds.count.load(Relaxed)).sum();
+    let acquired: u64 = pairs().map(|(place, _)| region.acquisitions(place)).sum();
+    timed > 0 && acquired >= FEWEST
+}
+
 const INTERPRETER: &str = "the GIL of CPython";
 
 /// What was waited for, with names.
 struct Object {
     wait: Wait,
+    /// The locks of the class.
+    members: Vec<Wait>,
+    waited: Waited,
     name: String,
     kind: &'static str,
     part: Part,

@@ -134,6 +134,9 @@ pub struct Row {
     /// Of an inversion: `false` if in this run the thread of one order had ended before the other order was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub could_meet: Option<bool>,
+    /// How many locks of one type and one place of first use the row is of.
+    #[serde(default = "one")]
+    pub instances: u32,
     #[serde(default)]
     pub seen_by: SeenBy,
     /// The parts of the wait: a holder ran.
@@ -213,6 +216,10 @@ pub struct Row {
     /// The command that measures the gain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// A function of a call path.
@@ -304,15 +311,15 @@ pub struct Step {
 impl Row {
     /// One without figures.
     pub fn new(kind: RowKind, process: u32, lock: String) -> Self {
-        Self { kind, process, lock, ..Self::default() }
+        Self { kind, process, lock, instances: 1, ..Self::default() }
     }
 
     /// Whether who waits for it waits for somebody who has it, and not for a word.
     pub fn excludes(&self) -> bool {
         match self.lock_type.as_str() {
             "mutex" | "rwlock" | "spin" | "futex" | "allocator" | "stream" | "libc" | "interpreter" => true,
-            // A thread that posts what it waited for holds it in between.
-            "sem" => self.holds_timed > 0 || self.seen_by == SeenBy::Sampling,
+            // A thread that posts what it waited for, time and again, holds it in between.
+            "sem" => self.holds_timed > 0 && self.acquisitions >= 8 || self.seen_by == SeenBy::Sampling,
             _ => false,
         }
     }

@@ -88,10 +88,12 @@ fn longest(locks: &[&Row]) -> String {
         return more.into();
     }
     let line = |row: &&&Row| {
-        let name: String = row.lock.chars().take(WIDEST).collect();
-        let is_cut = row.lock.chars().count() > WIDEST;
+        let instances = if row.instances > 1 { format!(" ({})", count(row.instances.into())) } else { String::new() };
+        let room = WIDEST - instances.chars().count();
+        let is_cut = row.lock.chars().count() > room;
+        let name: String = row.lock.chars().take(if is_cut { room - 1 } else { room }).collect();
         vec![
-            if is_cut { format!("{}…", name.chars().take(WIDEST - 1).collect::<String>()) } else { name },
+            if is_cut { format!("{name}…{instances}") } else { name + &instances },
             row.lock_type.clone(),
             if row.seen_by == SeenBy::Call { count(row.contended) } else { "–".into() },
             nanoseconds(row.wait_total_s * 1e9),
@@ -99,7 +101,7 @@ fn longest(locks: &[&Row]) -> String {
             optional(row.wait_p99_ns, Unit::Ns),
         ]
     };
-    let header = ["lock", "type", "contended", "waited", "share", "wait p99"];
+    let header = ["lock (instances)", "type", "contended", "waited", "share", "wait p99"];
     format!("\n{}{more}", terminal::table(&header, waited.iter().take(MOST).map(line)))
 }
 

@@ -49,6 +49,11 @@ unsafe extern "C" {
     pub fn pthread_key_create(key: *mut c_uint, destructor: Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
     pub fn pthread_setspecific(key: c_uint, value: *const c_void) -> c_int;
     pub fn pthread_self() -> *mut c_void;
+    pub fn pthread_atfork(
+        prepare: Option<unsafe extern "C" fn()>,
+        parent: Option<unsafe extern "C" fn()>,
+        child: Option<unsafe extern "C" fn()>,
+    ) -> c_int;
     pub fn sem_getvalue(semaphore: *mut c_void, value: *mut c_int) -> c_int;
 }
 

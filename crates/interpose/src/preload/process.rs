@@ -6,7 +6,7 @@
 use super::clock::now;
 use super::external::{
     MADV_DONTDUMP, MAP_FAILED, MAP_NORESERVE, MAP_SHARED, O_CLOEXEC, O_RDONLY, O_RDWR, PROT_READ, PROT_WRITE, close,
-    getenv, getpid, keeping_errno, madvise, mmap, open, read,
+    getenv, getpid, keeping_errno, madvise, mmap, open, pthread_atfork, read,
 };
 use super::local::{self, Local, OFF};
 use super::{free_mutex, slot};
@@ -30,6 +30,9 @@ pub fn begin(local: &'static Local, is_last: bool) {
                 _ => return local::give_up(),
             }
             slot::prepare();
+            // SAFETY: the handler is a function of this library, which is never unloaded. It is inherited by children, so it
+            // is registered once, by the process that maps the memory.
+            unsafe { pthread_atfork(None, None, Some(slot::forget_parent)) };
             free_mutex::find_out();
         }
         let Some(region) = local::region() else { return };

@@ -66,6 +66,12 @@ pub fn prepare() {
     }
 }
 
+/// In a forked child: its only thread has no place yet. The word has to say so before another thread of the child makes
+/// the process's first call: the place in it is that of the parent's thread, with that one's number.
+pub unsafe extern "C" fn forget_parent() {
+    thread_word::set(core::ptr::null());
+}
+
 /// A thread ends. Should it take locks after this, it gets another place.
 unsafe extern "C" fn leave(value: *mut c_void) {
     let Some(region) = local::region() else { return };

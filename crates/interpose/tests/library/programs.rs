@@ -27,6 +27,20 @@ fn a_forked_child_and_a_program_that_it_becomes_are_processes_of_their_own() {
     assert_eq!([0, 1, 2].map(by_process), [20, 100, 1_000]);
 }
 
+/// The forking thread locks after another thread of the child has made the child's first call.
+#[test]
+fn the_forking_thread_of_a_child_is_the_owner_of_what_it_locks() {
+    let body = "static pthread_mutex_t m;
+        static void *work(void *_) { CHECK(pthread_mutex_lock(&m) == 0); CHECK(pthread_mutex_unlock(&m) == 0); return 0; }
+        int main() { int status; pthread_t t; pthread_mutexattr_t a; pthread_mutexattr_init(&a);
+            pthread_mutexattr_settype(&a, PTHREAD_MUTEX_ERRORCHECK); pthread_mutex_init(&m, &a); work(0);
+            pid_t child = fork(); if (child == 0) { pthread_create(&t, 0, work, 0); pthread_join(t, 0); work(0); _exit(7); }
+            waitpid(child, &status, 0); CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7); return 0; }";
+    let Some(watched) = run(body, Level::Full) else { return };
+    watched.ended_well();
+    assert_eq!(watched.acquisitions(), 3);
+}
+
 #[test]
 fn a_program_with_a_malloc_of_its_own_that_locks_runs_and_is_counted() {
     let body = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static char heap[1 << 24]; static size_t top;

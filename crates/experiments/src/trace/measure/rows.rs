@@ -5,7 +5,7 @@ use super::deadlocks::{self, Order};
 use super::deadlocks::{Hang, Hangs, Stuck};
 use crate::trace::record::{Blocker, Cause, LongWait, Row, RowKind, Step};
 use blame::names::Names;
-use blame::places::{attributes, lock_at, lock_name, process_of, site_label, type_name};
+use blame::places::{self, attributes, lock_at, lock_name, process_of, site_label, type_name};
 use blame::switches::Seen;
 use blame::time::{Ticks, Time};
 use blame::waits::{Split, Wait, Waits, lock_of};
@@ -26,8 +26,8 @@ pub struct NamedWait {
 /// All of a record.
 pub struct Built {
     pub rows: Vec<Row>,
-    /// The locks' slots, of the first rows.
-    pub slots: Vec<u32>,
+    /// The slots of the locks that the first rows are of.
+    pub slots: Vec<Vec<u32>>,
     pub locks_left_out: u64,
     pub sites_left_out: u64,
     pub waits: Vec<NamedWait>,
@@ -37,6 +37,8 @@ pub struct Built {
 const MOST_LOCKS: usize = 300;
 const MOST_SITES: usize = 600;
 const MOST_HISTOGRAMS: usize = 60;
+/// Waits of each row that are told.
+const LONGEST: usize = 5;
 
 /// How long the threads that used locks lived, all together.
 pub fn thread_time_s(region: &Region, time: &Time) -> f64 {
@@ -61,7 +63,8 @@ pub fn build(
     let causes = by_waiter(&waits.causes.by_pair);
     let mut caused = HashMap::new();
     waits.causes.by_pair.iter().for_each(|((_, root), ns)| *caused.entry(*root).or_default() += ns);
-    let mut builder = Builder { region, names, waits, critical, blame, causes, caused, time, thread_time_s };
+    let classes = HashMap::new();
+    let mut builder = Builder { region, names, waits, critical, blame, causes, caused, time, thread_time_s, classes };
     let (locks, slots, locks_left_out) = builder.locks();
     let (sites, _, sites_left_out) = builder.sites();
     let inversions: Vec<Row> = deadlocks::inversions(region).iter().map(|circle| builder.inversion(circle)).collect();
@@ -92,11 +95,23 @@ struct Builder<'a> {
     caused: HashMap<u32, f64>,
     time: &'a Time,
     thread_time_s: f64,
+    classes: HashMap<u32, Class>,
 }
 
-/// A lock, or a lock at a call site, and the pairs that it is made of.
+/// What locks have in common that are one row.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    /// A global variable, by its slot.
+    Variable(u32),
+    /// The process, the type, and where they were first used.
+    FirstUse(u32, u32, u64),
+}
+
+/// The locks of one class, or these at a call site, and the pairs that they are made of.
 struct Group {
+    /// The first of the locks.
     lock: u32,
+    locks: Vec<u32>,
     site: Option<u64>,
     pairs: Vec<u32>,
     /// Sums of the waits in ticks, of the acquisitions, and of the failed attempts. Histograms are added up only for
@@ -107,25 +122,27 @@ struct Group {
 }
 
 impl Builder<'_> {
-    fn locks(&mut self) -> (Vec<Row>, Vec<u32>, u64) {
-        let groups = self.groups(|pair| (pair.lock.load(Relaxed), None));
+    fn locks(&mut self) -> (Vec<Row>, Vec<Vec<u32>>, u64) {
+        let groups = self.groups(|_| None);
         self.rows_of(groups, RowKind::Lock, MOST_LOCKS)
     }
 
-    fn sites(&mut self) -> (Vec<Row>, Vec<u32>, u64) {
-        let groups = self.groups(|pair| (pair.lock.load(Relaxed), Some(pair.site.load(Relaxed))));
+    fn sites(&mut self) -> (Vec<Row>, Vec<Vec<u32>>, u64) {
+        let groups = self.groups(|pair| Some(pair.site.load(Relaxed)));
         self.rows_of(groups, RowKind::Site, MOST_SITES)
     }
 
     /// Those that were waited for most first; then those that were taken most.
-    fn groups(&self, key: impl Fn(&interpose::Pair) -> (u32, Option<u64>)) -> Vec<Group> {
+    fn groups(&mut self, site_of: impl Fn(&interpose::Pair) -> Option<u64>) -> Vec<Group> {
         let mut groups = BTreeMap::new();
         for (place, pair) in self.region.pairs() {
-            let (lock, site) = key(pair);
-            let group = groups.entry((lock, site));
-            let new = || Group { lock, site, pairs: Vec::new(), waited: 0, acquisitions: 0, timeouts: 0 };
+            let (lock, site) = (pair.lock.load(Relaxed), site_of(pair));
+            let group = groups.entry((self.class(lock), site));
+            let new =
+                || Group { lock, locks: Vec::new(), site, pairs: Vec::new(), waited: 0, acquisitions: 0, timeouts: 0 };
             let group = group.or_insert_with(new);
             group.pairs.push(place);
+            group.locks.push(lock);
             let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
             add(&mut group.waited, self.region.waits[place as usize].ticks.load(Relaxed));
             add(&mut group.acquisitions, self.region.acquisitions(place));
@@ -133,8 +150,28 @@ impl Builder<'_> {
         }
         let used = |group: &Group| group.acquisitions > 0 || group.timeouts > 0;
         let mut groups: Vec<Group> = groups.into_values().filter(used).collect();
+        for group in &mut groups {
+            group.locks.sort_unstable();
+            group.locks.dedup();
+        }
         groups.sort_by_key(|group| std::cmp::Reverse((self.excludes(group), group.waited, group.acquisitions)));
         groups
+    }
+
+    /// The class of a lock: locks of one type that were first used at one place are one class, except global variables,
+    /// which have names of their own.
+    fn class(&mut self, slot: u32) -> Class {
+        if let Some(class) = self.classes.get(&slot) {
+            return *class;
+        }
+        let lock = lock_at(self.region, slot);
+        let kind = lock.kind.load(Relaxed);
+        let class = match places::variable(self.region, self.names, slot) {
+            Some(_) => Class::Variable(slot),
+            None => Class::FirstUse(lock.process.load(Relaxed), kind, lock.first_site.load(Relaxed)),
+        };
+        self.classes.insert(slot, class);
+        class
     }
 
     /// A wait for a signal is often a wait for work: it does not count as one for a lock.
@@ -144,9 +181,9 @@ impl Builder<'_> {
     }
 
     /// The rows, the slots of their locks, and how many found no room.
-    fn rows_of(&mut self, groups: Vec<Group>, kind: RowKind, most: usize) -> (Vec<Row>, Vec<u32>, u64) {
+    fn rows_of(&mut self, groups: Vec<Group>, kind: RowKind, most: usize) -> (Vec<Row>, Vec<Vec<u32>>, u64) {
         let left_out = groups.len().saturating_sub(most) as u64;
-        let slots = groups.iter().take(most).map(|group| group.lock).collect();
+        let slots = groups.iter().take(most).map(|group| group.locks.clone()).collect();
         let rows = groups.into_iter().take(most).enumerate();
         (rows.map(|(place, group)| self.row(&group, kind, place < MOST_HISTOGRAMS)).collect(), slots, left_out)
     }
@@ -157,8 +194,10 @@ impl Builder<'_> {
         let site = self.names.site(process, group.site.unwrap_or_else(|| lock.first_site.load(Relaxed)));
         let of_lock = group.site.is_none();
         let is_drawn = of_lock && has_histograms;
-        let longest = self.waits.longest.get(&group.lock).filter(|_| is_drawn);
-        let longest = longest.into_iter().flatten().map(|wait| self.long_wait(wait)).collect();
+        let longest = group.locks.iter().filter(|_| is_drawn).filter_map(|lock| self.waits.longest.get(lock));
+        let mut longest: Vec<&Wait> = longest.flatten().collect();
+        longest.sort_by(|one, other| (other.ended - other.began).total_cmp(&(one.ended - one.began)));
+        let longest = longest.into_iter().take(LONGEST).map(|wait| self.long_wait(wait)).collect();
         // A wait that ends in a timeout is waited time as well.
         let in_vain_ns = group.pairs.iter().filter_map(|pair| self.waits.in_vain_ns.get(pair)).sum::<f64>();
         let wait_total_s = (time.span_ns(sum.waits.ticks) + in_vain_ns) / 1e9;
@@ -185,7 +224,8 @@ impl Builder<'_> {
             blocked_by: self.blockers(group),
             caused_by: self.causes(group),
             caused_total_s: self.caused_s(group),
-            critical_share: self.critical.get(&group.lock).copied().filter(|_| of_lock),
+            critical_share: self.critical_share(group).filter(|_| of_lock),
+            instances: group.locks.len() as u32,
             wait_spikes: spikes(&sum.waits),
             hold_spikes: spikes(&sum.holds),
             waits: bins(&sum.waits),
@@ -213,6 +253,11 @@ impl Builder<'_> {
         let mut seen = Seen::default();
         group.pairs.iter().filter_map(|pair| self.waits.seen.get(pair)).for_each(|one| seen.add(*one));
         seen
+    }
+
+    fn critical_share(&self, group: &Group) -> Option<f64> {
+        let shares: Vec<f64> = group.locks.iter().filter_map(|lock| self.critical.get(lock)).copied().collect();
+        (!shares.is_empty()).then(|| shares.iter().sum::<f64>().min(1.0))
     }
 
     /// The parts of the waits for a lock.
