@@ -67,7 +67,7 @@ impl Kind {
 }
 
 /// Parts of functions' names: of the C library, C++, Rust, Go, OpenMP. The first that is found counts.
-const KINDS: [(&str, Kind); 35] = [
+const KINDS: [(&str, Kind); 38] = [
     ("clockjoin", Kind::Join),
     ("pthread_join", Kind::Join),
     ("lll_lock_wait_private", Kind::Library),
@@ -98,6 +98,9 @@ const KINDS: [(&str, Kind); 35] = [
     ("runtime.note", Kind::Condition),
     ("gomp_mutex", Kind::Mutex),
     ("GOMP_critical", Kind::Mutex),
+    ("omp_set_lock", Kind::Mutex),
+    ("omp_set_nest_lock", Kind::Mutex),
+    ("__kmpc_critical", Kind::Mutex),
     ("gomp_barrier", Kind::Barrier),
     ("gomp_team_barrier", Kind::Barrier),
     ("__atomic_wait", Kind::Park),
@@ -146,8 +149,8 @@ const WRAPPERS: [&str; 24] = [
 ];
 
 /// Libraries that are a language's own.
-const RUNTIME: [&str; 8] =
-    ["libc.so", "libc-", "libpthread", "libstdc++", "libc++", "ld-linux", "libgcc_s", "memfd:contend-interpose"];
+const RUNTIME: [&str; 12] =
+    ["libgomp", "libomp", "libiomp", "libtbb", "libc.so", "libc-", "libpthread", "libstdc++", "libc++", "ld-linux", "libgcc_s", "memfd:contend-interpose"];
 
 /// The name that the C library gives a function, without the marks of its aliases.
 fn plain(function: &str) -> &str {
@@ -156,6 +159,12 @@ fn plain(function: &str) -> &str {
         function = function.strip_prefix(mark).unwrap_or(function);
     }
     function
+}
+
+/// The kind of a wait in a library that runs the parts of a program on threads of its own.
+fn kind_of_library(file: &str) -> Option<Kind> {
+    let is = |names: &[&str]| names.iter().any(|name| file.starts_with(name));
+    is(&["libgomp", "libomp", "libiomp"]).then_some(Kind::Barrier).or(is(&["libtbb"]).then_some(Kind::Park))
 }
 
 fn is_runtime_file(file: &str) -> bool {
@@ -168,9 +177,15 @@ impl Frames {
     pub fn of(names: &mut Names, process: u32, addresses: &[u64]) -> Self {
         let mut path = Self::default();
         let mut is_outside = true;
+        // Threads that a library keeps wait in it for their next part, unless a function's name says otherwise.
+        let mut of_library = None;
         for (depth, &address) in addresses.iter().enumerate() {
             let address = address + u64::from(depth == 0);
-            let is_in_library = is_runtime_file(&names.file(process, address).unwrap_or_default());
+            let file = names.file(process, address).unwrap_or_default();
+            if is_outside && of_library.is_none() {
+                of_library = kind_of_library(&file);
+            }
+            let is_in_library = is_runtime_file(&file);
             for site in names.inlined(process, address) {
                 let symbol = site.symbol.as_deref().unwrap_or_default();
                 let is_runtime = is_in_library
@@ -185,6 +200,7 @@ impl Frames {
                 path.frames.push(Frame { site, is_runtime });
             }
         }
+        path.kind = path.kind.or(of_library);
         path
     }
 

@@ -83,7 +83,21 @@ fn ways(pid: Option<u32>, mappings: &[Mapping], path: &Path) -> Vec<PathBuf> {
         ways.push(below(&process.join("root"), path));
     }
     ways.push(path.to_owned());
+    ways.extend(own_descriptors(path));
     ways
+}
+
+/// Contend's own descriptors of a file in memory: its library, which the process has loaded.
+fn own_descriptors(path: &Path) -> Vec<PathBuf> {
+    if !path.as_os_str().as_encoded_bytes().starts_with(b"/memfd:contend") {
+        return Vec::new();
+    }
+    let descriptors = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_it = |way: &PathBuf| {
+        let target = std::fs::read_link(way).unwrap_or_default();
+        target.as_os_str().as_encoded_bytes().strip_suffix(b" (deleted)") == Some(path.as_os_str().as_encoded_bytes())
+    };
+    descriptors.filter(is_it).collect()
 }
 
 /// A path in another root directory.

@@ -74,8 +74,10 @@ pub enum Holder {
     /// It had no CPU.
     Ready,
     Blocked { wait: Wait, path: Option<Path> },
-    /// Nobody held the lock: the thread that was to acquire it did not run yet.
+    /// The lock was released, and the thread that was woken for it did not run yet.
     None,
+    /// The waiter was blocked, and no thread is known to hold the lock.
+    Unknown,
 }
 
 /// One thread.
@@ -415,7 +417,8 @@ fn holders(region: &Region, seen: &[Seen]) -> HashMap<u32, u32> {
 fn judge(waited: &mut Waited, lock: u32, waiter: &Seen, holders: &HashMap<u32, u32>, by_thread: &HashMap<u32, &Seen>) {
     let holder_of = |lock: u32| holders.get(&lock).and_then(|holder| by_thread.get(holder)).copied();
     let Some(mut holder) = holder_of(lock).filter(|holder| holder.sample.thread != waiter.sample.thread) else {
-        *waited.holders.entry(Holder::None).or_default() += waiter.span;
+        let is_woken = waiter.sample.state == State::Runnable;
+        *waited.holders.entry(if is_woken { Holder::None } else { Holder::Unknown }).or_default() += waiter.span;
         return;
     };
     for _ in 0..LONGEST_CHAIN {

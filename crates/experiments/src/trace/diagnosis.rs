@@ -104,13 +104,19 @@ impl Evidence<'_> {
     fn objects(&mut self, slots: &[Vec<u32>]) -> Vec<Object> {
         let firsts: HashMap<u32, u32> =
             slots.iter().flat_map(|slots| slots.iter().map(|slot| (*slot, slots[0]))).collect();
-        let first = |wait: Wait| match wait {
+        // The allocator has several locks, and none of them is the program's.
+        let mut allocator = None;
+        let mut first = |evidence: &mut Self, wait: Wait, waited: &Waited| match wait {
             Wait::Lock(slot) => Wait::Lock(firsts.get(&slot).copied().unwrap_or(slot)),
+            Wait::Word { .. } if evidence.kind_of(waited) == Some(FrameKind::Allocator) => *allocator.get_or_insert(wait),
             wait => wait,
         };
+        let profile = self.profile;
+        let mut all: Vec<(Wait, &Waited)> = profile.waited().collect();
+        all.sort_by_key(|(wait, _)| *wait);
         let mut classes: BTreeMap<Wait, (Vec<Wait>, Waited)> = BTreeMap::new();
-        for (wait, waited) in self.profile.waited() {
-            let (members, sum) = classes.entry(first(wait)).or_default();
+        for (wait, waited) in all {
+            let (members, sum) = classes.entry(first(self, wait, waited)).or_default();
             members.push(wait);
             sum.add(waited);
         }
@@ -120,14 +126,18 @@ impl Evidence<'_> {
         objects
     }
 
+    /// The kind of a word by the path that waited most for it.
+    fn kind_of(&mut self, waited: &Waited) -> Option<FrameKind> {
+        most_of(waited).and_then(|path| self.frames(path).kind)
+    }
+
     fn object(&mut self, wait: Wait, members: Vec<Wait>, waited: Waited) -> Object {
-        let most = waited.paths.iter().max_by(|one, other| one.1.total_cmp(other.1).then(other.0.cmp(one.0)));
-        let frames = most.map(|(path, _)| self.frames(*path)).unwrap_or_default();
+        let frames = most_of(&waited).map(|path| self.frames(path)).unwrap_or_default();
         let site = frames.site().cloned();
         let (name, kind, part, spins) = match wait {
             Wait::Lock(slot) => self.noted_lock(slot, &frames),
             Wait::Word { process, address } => {
-                let kind = frames.kind;
+                let kind = self.kind_of_word(process, address, frames.kind);
                 let part = match kind {
                     Some(kind) if kind.is_lock() => Part::Lock,
                     Some(_) => Part::Work,
@@ -173,6 +183,17 @@ impl Evidence<'_> {
             Some(Kind::Barrier) => (name, "barrier", Part::Work, false),
             Some(_) => (name, "cond", Part::Work, false),
             None => (name, "", Part::Unknown, false),
+        }
+    }
+
+    /// The kind of a word: the C library's streams have variables with telling names.
+    fn kind_of_word(&mut self, process: u32, address: u64, kind: Option<FrameKind>) -> Option<FrameKind> {
+        let known_as = self.known_as.get(&process).copied();
+        let variable = known_as.and_then(|known_as| self.names.variable(known_as, address)).unwrap_or_default();
+        match kind {
+            Some(FrameKind::Library) if variable.starts_with("main_arena") => Some(FrameKind::Allocator),
+            Some(FrameKind::Library) if variable.starts_with("_IO_stdfile") => Some(FrameKind::Stream),
+            kind => kind,
         }
     }
 
@@ -307,10 +328,15 @@ impl Evidence<'_> {
         let cpus_used = whole.on_cpu_s / self.elapsed_s.max(1e-9);
         let used = format!("On average {cpus_used:.1} of {} are in use", terminal::counted(self.cpus, "CPU"));
         let is_cpu_bound = cpus_used >= 0.8 || cpus_used >= 0.5 * self.cpus as f64;
-        if is_cpu_bound && whole.ready_s >= SHORT_OF_CPUS * busy_s {
+        if whole.ready_s >= SHORT_OF_CPUS * busy_s && whole.ready_s >= 2.0 * LEAST_WAIT * self.elapsed_s {
+            let has_all = cpus_used >= 0.75 * self.cpus as f64;
+            let advice = if has_all {
+                format!("{used}: run fewer busy threads, or give the program more CPUs.")
+            } else {
+                format!("{used} by it, so other programs had the rest: measure without them, or give it more CPUs.")
+            };
             return format!(
-                "Not the locks: {} of thread time was ready without a CPU; {waited}. {used}: run fewer busy threads, or \
-                 give the program more CPUs.",
+                "Not the locks: {} of thread time was ready without a CPU; {waited}. {advice}",
                 percent(whole.ready_s / whole.lived_s)
             );
         }
@@ -578,9 +604,29 @@ impl Evidence<'_> {
 fn work(rows: &[Row]) -> Option<String> {
     let is_work = |row: &&Row| row.kind == RowKind::Lock && !row.excludes() && row.wait_total_s > 0.0;
     let most = rows.iter().filter(is_work).max_by(|one, other| one.wait_total_s.total_cmp(&other.wait_total_s))?;
-    let place = most.symbol.as_ref().map_or_else(String::new, |symbol| format!(" in {symbol}"));
-    let by = most.blocked_by.first().map_or_else(String::new, |by| format!(", woken by {}", by.site));
-    Some(format!(" The longest waits for work are those for {}{place}{by}.", most.lock))
+    let place = most.symbol.as_ref().map_or_else(String::new, |symbol| format!(" in {}", without_arguments(symbol)));
+    let by = most.blocked_by.first().map(|by| format!(", woken by {}", without_arguments(&by.site)));
+    let lock = without_arguments(&most.lock);
+    Some(format!(" The longest waits for work are those for {lock}{place}{}.", by.unwrap_or_default()))
+}
+
+/// A name without the arguments of C++ functions in it: `pool::wait(std::unique_lock<std::mutex>&)+0xf0` is
+/// `pool::wait()+0xf0`.
+fn without_arguments(name: &str) -> String {
+    let (mut short, mut depth, mut before) = (String::new(), 0_usize, ' ');
+    for letter in name.chars() {
+        // What stands in parentheses after a space is a source line.
+        let opens = letter == '(' && (depth > 0 || before != ' ');
+        if letter == ')' && depth > 0 {
+            depth -= 1;
+        }
+        if depth == 0 {
+            short.push(letter);
+        }
+        depth += usize::from(opens);
+        before = letter;
+    }
+    short
 }
 
 /// The function in the critical section that blocks, and its caller: `write_log (log.c:3), called by request`. It is the
@@ -595,6 +641,12 @@ fn called_in(frames: &Frames, acquired_in: Option<&str>) -> String {
         Some(caller) => format!("{}, called by {caller}", site.label),
         None => site.label.clone(),
     }
+}
+
+/// The path that waited most.
+fn most_of(waited: &Waited) -> Option<Path> {
+    let most = waited.paths.iter().max_by(|one, other| one.1.total_cmp(other.1).then(other.0.cmp(one.0)));
+    most.map(|(path, _)| *path)
 }
 
 /// Whether the threads that wait for a semaphore post it themselves, time and again: then it is a lock or a pool, and not
@@ -785,4 +837,38 @@ fn frame((site, _): &(Site, bool)) -> Frame {
 fn quoted(word: &str) -> String {
     let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-+./:".contains(&byte));
     if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_of_functions_are_left_out_and_lines_stay() {
+        let name = "cond of tpool::wait(std::unique_lock<std::mutex>&, f(int))+0xf0 (mariadbd)";
+        assert_eq!(without_arguments(name), "cond of tpool::wait()+0xf0 (mariadbd)");
+        assert_eq!(without_arguments("take (queue.c:4)"), "take (queue.c:4)");
+        assert_eq!(without_arguments("operator() (tbb.cpp:6)"), "operator() (tbb.cpp:6)");
+    }
+
+    #[test]
+    fn a_gain_is_bounded_by_the_waits_and_by_the_cpus() {
+        let limits = Limits { busy_s: 10.0, useful_s: 2.0, capacity_s: 20.0 };
+        assert_eq!(limits.gain(5.0), Some(1.0));
+        assert_eq!(Limits { capacity_s: 3.0, ..limits }.gain(5.0), Some(0.5));
+    }
+
+    #[test]
+    fn the_record_of_switches_counts_where_it_covers_the_wait_and_else_the_samples() {
+        let mut waited = Waited::default();
+        waited.holders.insert(Holder::Running, 3.0);
+        waited.holders.insert(Holder::Unknown, 1.0);
+        let mut row = Row { wait_total_s: 4.0, ..Row::default() };
+        (row.held_running_s, row.held_preempted_s, row.held_blocked_s) = (Some(0.5), Some(0.5), Some(2.5));
+        (row.released_s, row.unknown_s) = (Some(0.0), Some(0.5));
+        assert_eq!(Shares::of(&waited, Some(&row)).unwrap().blocked, 0.625);
+        row.unknown_s = Some(2.0);
+        assert_eq!(Shares::of(&waited, Some(&row)).unwrap().running, 0.75);
+        assert!(Shares::of(&Waited::default(), None).is_none());
+    }
 }
