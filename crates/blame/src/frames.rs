@@ -152,6 +152,29 @@ const WRAPPERS: [&str; 24] = [
 const RUNTIME: [&str; 12] =
     ["libgomp", "libomp", "libiomp", "libtbb", "libc.so", "libc-", "libpthread", "libstdc++", "libc++", "ld-linux", "libgcc_s", "memfd:contend-interpose"];
 
+/// Whether a function's name says that all it does is to acquire a lock: `my_lock`, `SpinLock::Acquire()`. It is the
+/// program's own lock, and the caller is who waits.
+fn is_lock_function(function: &str) -> bool {
+    let name = function.split(['(', '+']).next().unwrap_or(function);
+    let last = name.rsplit("::").next().unwrap_or(name);
+    let mut words: Vec<String> = Vec::new();
+    for letter in last.chars() {
+        let begins = letter.is_ascii_uppercase() && !words.last().is_none_or(|word| word.ends_with(char::is_uppercase));
+        if !letter.is_alphanumeric() || begins {
+            words.push(String::new());
+        }
+        match words.last_mut() {
+            _ if !letter.is_alphanumeric() => {}
+            Some(word) => word.push(letter),
+            None => words.push(letter.into()),
+        }
+    }
+    let is_lock = |word: &String| {
+        matches!(&*word.to_ascii_lowercase(), "lock" | "acquire" | "spinlock" | "mutex" | "rdlock" | "wrlock")
+    };
+    words.iter().any(is_lock)
+}
+
 /// The name that the C library gives a function, without the marks of its aliases.
 fn plain(function: &str) -> &str {
     let mut function = function.split(['+', '@']).next().unwrap_or(function);
@@ -188,13 +211,18 @@ impl Frames {
             let is_in_library = is_runtime_file(&file);
             for site in names.inlined(process, address) {
                 let symbol = site.symbol.as_deref().unwrap_or_default();
+                let is_own_lock = is_outside && is_lock_function(symbol);
                 let is_runtime = is_in_library
+                    || is_own_lock
                     || symbol.starts_with("runtime.")
                     || WRAPPERS.iter().any(|wrapper| symbol.starts_with(wrapper))
                     || is_wrapper(symbol, site.source.as_deref().unwrap_or_default());
                 // The runtime's functions say what kind it is, up to the first function of the program's own.
                 if is_outside && is_runtime {
                     path.learn_kind(symbol, is_in_library);
+                }
+                if is_own_lock && path.kind.is_none() {
+                    path.kind = Some(Kind::Mutex);
                 }
                 is_outside &= is_runtime;
                 path.frames.push(Frame { site, is_runtime });
@@ -268,6 +296,16 @@ mod tests {
         assert_eq!(kind(&[("__lll_lock_wait_private", true), ("getpwnam", true)]), Some(Kind::Library));
         // A function of the program's own that is called like the C library's.
         assert_eq!(kind(&[("__lll_lock_wait_private", true), ("malloc", false)]), Some(Kind::Library));
+    }
+
+    #[test]
+    fn a_function_that_acquires_is_known_by_its_name() {
+        for name in ["my_lock", "spin_acquire", "SpinLock::Acquire()", "lock_contended+0x12", "TicketLock::lock", "acquireLock"] {
+            assert!(is_lock_function(name), "{name}");
+        }
+        for name in ["my_unlock", "block_io", "clock_read", "unlocked", "deadlock_check", "update", "locksmith"] {
+            assert!(!is_lock_function(name), "{name}");
+        }
     }
 
     #[test]

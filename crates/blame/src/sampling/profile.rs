@@ -11,7 +11,7 @@ use crate::names::Mapping;
 use crate::places::lock_at;
 use crate::stacks::{Stack, Stacks};
 use interpose::{Kind, Region, Thread};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -73,7 +73,12 @@ pub enum Holder {
     Running,
     /// It had no CPU.
     Ready,
-    Blocked { wait: Wait, path: Option<Path> },
+    Blocked {
+        wait: Wait,
+        path: Option<Path>,
+        /// The lock that it held: another one than the waiter's if holders waited for other locks themselves.
+        lock: u32,
+    },
     /// The lock was released, and the thread that was woken for it did not run yet.
     None,
     /// The waiter was blocked, and no thread is known to hold the lock.
@@ -113,8 +118,8 @@ pub struct Profile {
     paths: Vec<(u32, Vec<u64>)>,
     numbers: HashMap<(u32, Vec<u64>), Path>,
     waited: HashMap<Wait, Waited>,
-    /// Slots of mutexes by process slot and address.
-    mutexes: HashMap<(u32, u64), u32>,
+    /// Slots of locks and their sizes, by process slot and address.
+    locks: BTreeMap<(u32, u64), (u32, u64)>,
     /// Samples of all threads, and those that found no room for what was waited for.
     pub samples: u64,
     pub lost: u64,
@@ -255,12 +260,12 @@ impl Profile {
                 let address = lock_at(region, lock).address.load(Relaxed);
                 // To wait for a condition ends with getting the mutex back.
                 let is_in_it = kind != Kind::Cond || (address..address + CONDITION).contains(&word);
-                let mutex = self.mutexes.get(&(thread.process.load(Relaxed), word));
-                return Some(Wait::Lock(if is_in_it { lock } else { mutex.copied().unwrap_or(lock) }));
+                let mutex = || self.lock_around(thread.process.load(Relaxed), word).unwrap_or(lock);
+                return Some(Wait::Lock(if is_in_it { lock } else { mutex() }));
             }
             // The library notes a wait a moment before the call.
-            let mutex = noted_in.and_then(|(thread, _)| self.mutexes.get(&(thread.process.load(Relaxed), word)));
-            return Some(mutex.map_or(Wait::Word { process: sample.process, address: word }, |slot| Wait::Lock(*slot)));
+            let lock = noted_in.and_then(|(thread, _)| self.lock_around(thread.process.load(Relaxed), word));
+            return Some(lock.map_or(Wait::Word { process: sample.process, address: word }, Wait::Lock));
         }
         // A library call that waits may sleep in another call than a futex's, for example a spinlock's that yields.
         if let Some((lock, _)) = noted.filter(|_| matches!(call.number, libc::SYS_sched_yield | libc::SYS_nanosleep | libc::SYS_clock_nanosleep)) {
@@ -292,14 +297,21 @@ impl Profile {
         })
     }
 
-    /// Learns where the mutexes lie that the library has noted so far: a thread that waits to get one back after a
-    /// condition says so by its address alone.
-    pub fn learn_mutexes(&mut self, region: &Region) {
-        let slots = region.pairs().filter(|(_, pair)| Kind::of(pair.kind.load(Relaxed)) == Some(Kind::Mutex));
-        for slot in slots.map(|(_, pair)| pair.lock.load(Relaxed)) {
+    /// Learns where the locks lie that the library has noted so far: the word that a thread waits for may be all that says
+    /// which lock it waits for, for example when it gets a mutex back after a condition.
+    pub fn learn_locks(&mut self, region: &Region) {
+        for (_, pair) in region.pairs() {
+            let slot = pair.lock.load(Relaxed);
             let lock = lock_at(region, slot);
-            self.mutexes.insert((lock.process.load(Relaxed), lock.address.load(Relaxed)), slot);
+            let Some(size) = Kind::of(lock.kind.load(Relaxed)).map(size_of_lock) else { continue };
+            self.locks.insert((lock.process.load(Relaxed), lock.address.load(Relaxed)), (slot, size));
         }
+    }
+
+    /// The lock that a word is in.
+    fn lock_around(&self, process: u32, word: u64) -> Option<u32> {
+        let ((of, address), (slot, size)) = self.locks.range(..=(process, word)).next_back()?;
+        (*of == process && word < address + size).then_some(*slot)
     }
 
     fn forget_ended(&mut self, seen: &[Seen]) {
@@ -344,10 +356,12 @@ impl Profile {
 }
 
 impl Life {
-    /// Divides the life; `part` says why a wait is one.
-    pub fn budget(&self, part: &dyn Fn(Wait) -> Part) -> Budget {
+    /// Divides the life. `part` says why a wait is one; `kin` are the waits of threads of the same group, which count
+    /// where no sample found this one blocked.
+    pub fn budget(&self, part: &dyn Fn(Wait) -> Part, kin: &HashMap<Wait, f64>) -> Budget {
         let [ran, ready] = [0, 1].map(|sum| (self.sums[sum] - self.before[sum]) as f64 / 1e9);
-        let blocked = self.waits.iter().map(|(wait, seconds)| (part(*wait), *seconds));
+        let waits = if self.waits.values().sum::<f64>() > 0.0 { &self.waits } else { kin };
+        let blocked = waits.iter().map(|(wait, seconds)| (part(*wait), *seconds));
         Budget::of(self.seen_s - self.began_s, ran, ready, blocked)
     }
 
@@ -363,6 +377,16 @@ impl Life {
 
 /// Size of glibc's `pthread_cond_t`.
 const CONDITION: u64 = 48;
+
+/// The part of a lock in which a thread can wait for a word, as glibc has it on 64-bit machines.
+fn size_of_lock(kind: Kind) -> u64 {
+    match kind {
+        Kind::Mutex | Kind::Spin => 4,
+        Kind::Read | Kind::Write => 56,
+        Kind::Cond | Kind::Broadcast | Kind::Signal => CONDITION,
+        Kind::Sem | Kind::Barrier => 32,
+    }
+}
 
 /// The threads that have a slot, by their numbers.
 fn threads_of(region: &Region) -> HashMap<u32, &Thread> {
@@ -421,17 +445,17 @@ fn judge(waited: &mut Waited, lock: u32, waiter: &Seen, holders: &HashMap<u32, u
         *waited.holders.entry(if is_woken { Holder::None } else { Holder::Unknown }).or_default() += waiter.span;
         return;
     };
+    let mut held = lock;
     for _ in 0..LONGEST_CHAIN {
-        match object(holder) {
-            Some(Wait::Lock(next)) if next != lock => match holder_of(next) {
-                Some(next) if next.sample.thread != holder.sample.thread => holder = next,
-                _ => break,
-            },
-            _ => break,
-        }
+        let Some(Wait::Lock(next)) = object(holder).filter(|next| *next != Wait::Lock(held)) else { break };
+        let Some(other) = holder_of(next).filter(|next| next.sample.thread != holder.sample.thread) else { break };
+        (holder, held) = (other, next);
     }
     match holder.wait {
-        Some(wait) => *waited.holders.entry(Holder::Blocked { wait, path: holder.path }).or_default() += waiter.span,
+        Some(wait) => {
+            let blocked = Holder::Blocked { wait, path: holder.path, lock: held };
+            *waited.holders.entry(blocked).or_default() += waiter.span;
+        }
         None => {
             *waited.holders.entry(Holder::Running).or_default() += waiter.span * holder.ran_share;
             *waited.holders.entry(Holder::Ready).or_default() += waiter.span * (1.0 - holder.ran_share);

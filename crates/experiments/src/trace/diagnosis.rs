@@ -70,15 +70,15 @@ impl Evidence<'_> {
     pub fn diagnose(mut self, rows: &mut [Row], slots: &[Vec<u32>]) -> Diagnosis {
         let objects = self.objects(slots);
         let parts: HashMap<Wait, Part> =
-            objects.iter().flat_map(|object| object.members.iter().map(|wait| (*wait, object.part))).collect();
+            objects.iter().flat_map(|object| object.members.iter().map(|(wait, _)| (*wait, object.part))).collect();
         let part = |wait: Wait| match wait {
             Wait::Call { part, .. } => part,
             wait => parts.get(&wait).copied().unwrap_or(Part::Unknown),
         };
         let (whole, budgets) = self.budgets(&part);
-        let row_of = |object: &Object| slots.iter().position(|slots| object.wait == Wait::Lock(slots[0]));
         for object in &objects {
-            let Some(row) = row_of(object).and_then(|row| rows.get_mut(row)) else { continue };
+            let row = slots.iter().position(|slots| object.wait == Wait::Lock(slots[0]));
+            let Some(row) = row.and_then(|row| rows.get_mut(row)) else { continue };
             row.stack = object.frames.iter().map(frame).collect();
         }
         let sampled = self.sampled(&objects, whole.lived_s);
@@ -90,10 +90,9 @@ impl Evidence<'_> {
             let all_s: f64 = locks.iter().map(|object| object.seconds).sum();
             let long = locks.iter().filter(|object| object.seconds >= FINDING_SHARE * all_s).take(MOST_FINDINGS);
             for object in long {
-                let row = row_of(object).and_then(|row| rows.get(row));
                 let useful_s = (whole.on_cpu_s - spun_s).max(0.0);
                 let limits = Limits { busy_s: whole.busy_s(), useful_s, capacity_s: self.cpus as f64 * self.elapsed_s };
-                findings.push(self.finding(object, row, &limits));
+                findings.push(self.finding(object, &Rows { rows, slots }, &limits));
             }
         }
         let reason = verdict.map(|verdict| self.reason(verdict, &whole, spun_s, rows));
@@ -114,10 +113,10 @@ impl Evidence<'_> {
         let profile = self.profile;
         let mut all: Vec<(Wait, &Waited)> = profile.waited().collect();
         all.sort_by_key(|(wait, _)| *wait);
-        let mut classes: BTreeMap<Wait, (Vec<Wait>, Waited)> = BTreeMap::new();
+        let mut classes: BTreeMap<Wait, (Vec<(Wait, f64)>, Waited)> = BTreeMap::new();
         for (wait, waited) in all {
             let (members, sum) = classes.entry(first(self, wait, waited)).or_default();
-            members.push(wait);
+            members.push((wait, waited.seconds));
             sum.add(waited);
         }
         let mut objects: Vec<Object> =
@@ -131,7 +130,7 @@ impl Evidence<'_> {
         most_of(waited).and_then(|path| self.frames(path).kind)
     }
 
-    fn object(&mut self, wait: Wait, members: Vec<Wait>, waited: Waited) -> Object {
+    fn object(&mut self, wait: Wait, members: Vec<(Wait, f64)>, waited: Waited) -> Object {
         let frames = most_of(&waited).map(|path| self.frames(path)).unwrap_or_default();
         let site = frames.site().cloned();
         let (name, kind, part, spins) = match wait {
@@ -222,16 +221,21 @@ impl Evidence<'_> {
         let profile = self.profile;
         let mut groups: BTreeMap<String, Group> = BTreeMap::new();
         let (mut whole, mut spun_s, mut threads) = (Budget::default(), 0.0, Vec::new());
-        for life in profile.lives() {
-            let budget = life.budget(part);
-            let name = self.group_name(life);
-            let group = groups.entry(name).or_default();
+        let lives: Vec<(&Life, String)> = profile.lives().map(|life| (life, self.group_name(life))).collect();
+        let mut waits: HashMap<&str, HashMap<Wait, f64>> = HashMap::new();
+        for (life, name) in &lives {
+            let waits = waits.entry(name).or_default();
+            life.waits.iter().for_each(|(wait, seconds)| *waits.entry(*wait).or_default() += seconds);
+        }
+        for (life, name) in &lives {
+            let budget = life.budget(part, &waits[name.as_str()]);
+            let group = groups.entry(name.clone()).or_default();
             group.budget.add(&budget);
             group.spun_s += life.spun_s;
             group.threads += 1;
             whole.add(&budget);
             spun_s += life.spun_s;
-            threads.push((life, budget));
+            threads.push((*life, budget));
         }
         if threads.is_empty() {
             return (whole, Vec::new());
@@ -341,7 +345,9 @@ impl Evidence<'_> {
             );
         }
         if is_cpu_bound {
-            return format!("Not the locks: {waited}. {used}: the program's own work limits it.");
+            // Threads that wait for each other leave CPUs idle.
+            let others = (cpus_used < 0.9 * self.cpus as f64).then(|| work(rows)).flatten().unwrap_or_default();
+            return format!("Not the locks: {waited}. {used}: the program's own work limits it.{others}");
         }
         if whole.io_s >= 0.3 * busy_s && whole.io_s >= LEAST_WAIT * self.elapsed_s {
             return format!("Not the locks: {waited}. They waited for I/O for {} of it.", percent(whole.io_s / busy_s));
@@ -355,11 +361,13 @@ impl Evidence<'_> {
     }
 
     /// What makes the waits for a lock long, and what helps.
-    fn finding(&mut self, object: &Object, row: Option<&Row>, limits: &Limits) -> Row {
+    fn finding(&mut self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Row {
+        let row = rows.of(object.wait);
         let cause = match object.wait {
             _ if object.kind == FrameKind::Allocator.name() => Some(of_allocator(object)),
             _ if object.kind == FrameKind::Interpreter.name() => Some(of_interpreter(object)),
-            Wait::Lock(slot) => self.herd(slot, object).or_else(|| self.holders(object, row)),
+            _ if object.kind == FrameKind::Stream.name() => Some(of_stream(object)),
+            Wait::Lock(slot) => self.herd(slot, object).or_else(|| self.holders(object, rows)),
             _ => self.peers(object),
         };
         let unexplained = || Cause {
@@ -370,7 +378,10 @@ impl Evidence<'_> {
             share: 0.0,
             measure: Measure::None,
         };
-        let cause = cause.unwrap_or_else(unexplained);
+        let mut cause = cause.unwrap_or_else(unexplained);
+        if let Some(hottest) = object.hottest() {
+            cause.text.push_str(&hottest);
+        }
         let program = self.program.join(" ");
         let command = match cause.measure {
             Measure::WhatIf => Some(format!("contend trace --what-if {} -- {program}", quoted(&object.name))),
@@ -433,9 +444,10 @@ impl Evidence<'_> {
     }
 
     /// What the holders of a lock did while others waited.
-    fn holders(&mut self, object: &Object, row: Option<&Row>) -> Option<Cause> {
+    fn holders(&mut self, object: &Object, rows: &Rows<'_>) -> Option<Cause> {
+        let row = rows.of(object.wait);
         let shares = Shares::of(&object.waited, row)?;
-        let held_at = row.and_then(|row| row.blocked_by.first()).map(|blocker| blocker.site.clone());
+        let held_at = row.and_then(held_at);
         let lock = &object.name;
         let place = |text: Option<String>| text.unwrap_or_else(|| object.place());
         let percent = terminal::percent;
@@ -449,11 +461,11 @@ impl Evidence<'_> {
                 text: format!("no single cause: {known}"),
                 remedy: None,
                 share: most,
-                measure: Measure::WhatIf,
+                measure: object.measure(),
             });
         }
         if most == shares.blocked {
-            return Some(self.blocked_holder(object, shares.blocked, held_at));
+            return Some(self.blocked_holder(object, shares.blocked, rows));
         }
         if most == shares.preempted || object.spins {
             let spinning = if object.spins { " while the others spun" } else { "" };
@@ -498,46 +510,59 @@ impl Evidence<'_> {
             text: format!("the holder ran for {} of the wait{}", percent(shares.running), hold.unwrap_or_default()),
             remedy: Some(remedy),
             share: shares.running,
-            measure: Measure::WhatIf,
+            measure: object.measure(),
         })
     }
 
-    /// The holder was blocked itself: by what, and called from where.
-    fn blocked_holder(&mut self, object: &Object, share: f64, held_at: Option<String>) -> Cause {
-        let acquired_in = held_at.as_deref().and_then(|site| site.split(" (").next());
-        let mut by_function: BTreeMap<(String, String), f64> = BTreeMap::new();
+    /// The holder was blocked itself: by what, and called from where. Where it waited for another lock, that lock's holder
+    /// is the one that counts.
+    fn blocked_holder(&mut self, object: &Object, share: f64, rows: &Rows<'_>) -> Cause {
+        let mut by_place: BTreeMap<(String, Wait), (f64, BTreeMap<String, f64>)> = BTreeMap::new();
         let mut sampled_s = 0.0;
         for (holder, seconds) in &object.waited.holders {
-            let Holder::Blocked { wait, path } = holder else { continue };
+            let Holder::Blocked { wait, path, lock } = holder else { continue };
             sampled_s += seconds;
+            let held = rows.first_of(Wait::Lock(*lock));
+            let acquired_in = rows.of(held).and_then(|row| row.blocked_by.first());
+            let acquired_in = acquired_in.and_then(|blocker| blocker.site.split(" (").next());
             let place = path.map(|path| called_in(&self.frames(path), acquired_in)).unwrap_or_default();
-            *by_function.entry((self.wait_words(*wait), place)).or_default() += seconds;
+            let (sum, whats) = by_place.entry((place, held)).or_default();
+            *sum += seconds;
+            *whats.entry(self.wait_words(*wait)).or_default() += seconds;
         }
-        let most = by_function.into_iter().max_by(|one, other| one.1.total_cmp(&other.1));
-        let percent = terminal::percent;
-        let Some(((what, place), seconds)) = most.filter(|(_, seconds)| *seconds > 0.5 * sampled_s) else {
+        let most = by_place.into_iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0));
+        let name = &object.name;
+        let Some(((place, held), (seconds, whats))) = most.filter(|(_, (seconds, _))| *seconds > 0.5 * sampled_s) else {
             return Cause {
-                object: object.name.clone(),
-                place: held_at.unwrap_or_else(|| object.place()),
-                text: format!("the holder was blocked itself for {} of the wait", percent(share)),
-                remedy: Some(format!("move calls that block out of the critical section of {}", object.name)),
+                object: name.clone(),
+                place: rows.of(object.wait).and_then(held_at).unwrap_or_else(|| object.place()),
+                text: format!("the holder was blocked itself for {} of the wait", terminal::percent(share)),
+                remedy: Some(format!("move calls that block out of the critical section of {name}")),
                 share,
-                measure: Measure::WhatIf,
+                measure: object.measure(),
             };
         };
-        let function = place.split([' ', '(']).next().unwrap_or_default().to_owned();
-        let inside = if place.is_empty() { String::new() } else { format!(" in {function}") };
+        let share = share * seconds / sampled_s;
+        let what = whats.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)).map_or_else(String::new, |what| what.0);
+        let function = place.split([' ', '(']).next().unwrap_or_default();
+        let inside = if function.is_empty() { String::new() } else { format!(" in {function}") };
+        let other = if held == object.wait { None } else { rows.of(held).map(|row| row.lock.clone()) };
+        let holder = other.as_ref().map_or("the holder".to_owned(), |other| {
+            format!("the holder waited for {other}, whose holder")
+        });
+        let section = other.as_ref().unwrap_or(name);
+        let remedy = if function.is_empty() {
+            format!("move the call that blocks out of the critical section of {section}")
+        } else {
+            format!("call {function} outside of the critical section of {section}")
+        };
         Cause {
-            object: object.name.clone(),
-            place: if place.is_empty() { held_at.unwrap_or_else(|| object.place()) } else { place },
-            text: format!("the holder {what}{inside} for {} of the wait", percent(share * seconds / sampled_s)),
-            remedy: Some(if function.is_empty() {
-                format!("move the call that blocks out of the critical section of {}", object.name)
-            } else {
-                format!("call {function} outside of the critical section of {}", object.name)
-            }),
-            share: share * seconds / sampled_s,
-            measure: Measure::WhatIf,
+            object: name.clone(),
+            place: if place.is_empty() { object.place() } else { place.clone() },
+            text: format!("{holder} {what}{inside} for {} of the wait", terminal::percent(share)),
+            remedy: Some(remedy).filter(|_| share > 0.5),
+            share,
+            measure: object.measure(),
         }
     }
 
@@ -661,11 +686,35 @@ fn is_used_as_lock(region: &Region, slot: u32) -> bool {
 
 const INTERPRETER: &str = "the GIL of CPython";
 
+/// Where the holders acquired a lock for which others waited longest.
+fn held_at(row: &Row) -> Option<String> {
+    row.blocked_by.first().map(|blocker| blocker.site.clone())
+}
+
+/// The rows of the locks, by their slots.
+struct Rows<'a> {
+    rows: &'a [Row],
+    slots: &'a [Vec<u32>],
+}
+
+impl Rows<'_> {
+    /// The row of a class, by its first lock.
+    fn of(&self, wait: Wait) -> Option<&Row> {
+        self.rows.get(self.slots.iter().position(|slots| wait == Wait::Lock(slots[0]))?)
+    }
+
+    /// The first lock of the class of a lock.
+    fn first_of(&self, wait: Wait) -> Wait {
+        let Wait::Lock(slot) = wait else { return wait };
+        self.slots.iter().find(|slots| slots.contains(&slot)).map_or(wait, |slots| Wait::Lock(slots[0]))
+    }
+}
+
 /// What was waited for, with names.
 struct Object {
     wait: Wait,
-    /// The locks of the class.
-    members: Vec<Wait>,
+    /// The locks of the class, and how long each was waited for.
+    members: Vec<(Wait, f64)>,
     waited: Waited,
     name: String,
     kind: &'static str,
@@ -682,6 +731,18 @@ struct Object {
 impl Object {
     fn own(&self) -> impl Iterator<Item = &Site> {
         self.frames.iter().filter(|(_, is_runtime)| !is_runtime).map(|(site, _)| site)
+    }
+
+    /// One lock of a class that has most of its waits.
+    fn hottest(&self) -> Option<String> {
+        let most = self.members.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+        let is_one = self.members.len() > 1 && most > 0.5 * self.seconds && matches!(self.wait, Wait::Lock(_));
+        is_one.then(|| format!("; one of several such locks has {} of it", terminal::percent(most / self.seconds)))
+    }
+
+    /// How the gain is measured: virtual speedups are for locks that the library sees being acquired and released.
+    fn measure(&self) -> Measure {
+        if matches!(self.kind, "mutex" | "rwlock" | "spin") { Measure::WhatIf } else { Measure::None }
     }
 
     /// The first function of the program's own that waits, and its caller.
@@ -731,6 +792,17 @@ fn of_allocator(object: &Object) -> Cause {
         remedy: Some("allow more arenas (M_ARENA_MAX), use another allocator, or allocate less often".into()),
         share: 1.0,
         measure: Measure::Command("LD_PRELOAD=libjemalloc.so.2"),
+    }
+}
+
+fn of_stream(object: &Object) -> Cause {
+    Cause {
+        object: object.name.clone(),
+        place: object.place(),
+        text: format!("up to {} threads waited for the lock of one stream at the same time", object.most_waiters),
+        remedy: Some("collect the output of each thread in a buffer of its own, and write it in few calls".into()),
+        share: 1.0,
+        measure: Measure::None,
     }
 }
 

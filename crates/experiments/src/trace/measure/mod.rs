@@ -206,7 +206,7 @@ impl Watch<'_> {
         let region = self.memory.region();
         self.sampled.clear();
         self.sampled.push(self.running.pid());
-        self.profile.learn_mutexes(region);
+        self.profile.learn_locks(region);
         for (place, process) in region.processes().enumerate() {
             let length = (process.maps_length.load(Acquire) as usize).min(MAPS);
             let noted: Vec<u8> = process.maps[..length].iter().map(|byte| byte.load(Relaxed)).collect();

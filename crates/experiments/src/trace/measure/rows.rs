@@ -63,8 +63,8 @@ pub fn build(
     let causes = by_waiter(&waits.causes.by_pair);
     let mut caused = HashMap::new();
     waits.causes.by_pair.iter().for_each(|((_, root), ns)| *caused.entry(*root).or_default() += ns);
-    let classes = HashMap::new();
-    let mut builder = Builder { region, names, waits, critical, blame, causes, caused, time, thread_time_s, classes };
+    let (classes, firsts) = (HashMap::new(), HashMap::new());
+    let mut builder = Builder { region, names, waits, critical, blame, causes, caused, time, thread_time_s, classes, firsts };
     let (locks, slots, locks_left_out) = builder.locks();
     let (sites, _, sites_left_out) = builder.sites();
     let inversions: Vec<Row> = deadlocks::inversions(region).iter().map(|circle| builder.inversion(circle)).collect();
@@ -96,10 +96,11 @@ struct Builder<'a> {
     time: &'a Time,
     thread_time_s: f64,
     classes: HashMap<u32, Class>,
+    firsts: HashMap<Class, u32>,
 }
 
 /// What locks have in common that are one row.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Class {
     /// A global variable, by its slot.
     Variable(u32),
@@ -188,7 +189,15 @@ impl Builder<'_> {
         (rows.map(|(place, group)| self.row(&group, kind, place < MOST_HISTOGRAMS)).collect(), slots, left_out)
     }
 
+    /// The name of a lock's class, which is that of the first lock of it that was asked for.
+    fn name(&mut self, slot: u32) -> String {
+        let class = self.class(slot);
+        let first = *self.firsts.entry(class).or_insert(slot);
+        lock_name(self.region, self.names, first)
+    }
+
     fn row(&mut self, group: &Group, kind: RowKind, has_histograms: bool) -> Row {
+        let name = self.name(group.lock);
         let lock = lock_at(self.region, group.lock);
         let (process, time, sum) = (lock.process.load(Relaxed), self.time, &Sum::of(self.region, &group.pairs));
         let site = self.names.site(process, group.site.unwrap_or_else(|| lock.first_site.load(Relaxed)));
@@ -244,6 +253,7 @@ impl Builder<'_> {
             source: site.source,
             lock_type: type_name(lock.kind.load(Relaxed)).to_owned(),
             attributes: attributes(lock.kind.load(Relaxed), lock.attributes.load(Relaxed)),
+            lock: name,
             ..empty(self.region, self.names, kind, group.lock)
         }
     }
@@ -284,9 +294,10 @@ impl Builder<'_> {
     /// The call sites that acquired the locks which kept the group waiting in the end.
     fn causes(&mut self, group: &Group) -> Vec<Cause> {
         let roots = group.pairs.iter().filter_map(|pair| self.causes.get(pair)).flatten();
-        let by_place = roots.map(|(root, ns)| {
-            let lock = lock_name(self.region, self.names, lock_of(self.region, *root));
-            ((lock, site_label(self.region, self.names, *root)), *ns)
+        let roots: Vec<(u32, f64)> = roots.copied().collect();
+        let by_place = roots.into_iter().map(|(root, ns)| {
+            let lock = self.name(lock_of(self.region, root));
+            ((lock, site_label(self.region, self.names, root)), ns)
         });
         shares(by_place).into_iter().map(|((lock, site), share)| Cause { lock, site, share }).collect()
     }
@@ -333,7 +344,7 @@ impl Builder<'_> {
         NamedWait {
             wait: wait.clone(),
             process: process_of(self.region, lock),
-            lock: lock_name(self.region, self.names, lock),
+            lock: self.name(lock),
             site: site_label(self.region, self.names, wait.pair),
             holder: holder.map(|(_, pair)| site_label(self.region, self.names, pair)),
         }
