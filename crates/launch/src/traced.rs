@@ -75,7 +75,9 @@ impl Traced {
     fn read(record: &[u8], wall_s: f64) -> anyhow::Result<Self> {
         let record: Value = serde_json::from_slice(record)?;
         let lost = Lost::deserialize(&record["parameters"]["lost"])?;
-        let rows = record["results"].as_array().into_iter().flatten().filter(|row| row["kind"] == "lock");
+        let rows = record["results"].as_array().into_iter().flatten();
+        // Locks that were seen by sampling alone cannot be substituted.
+        let rows = rows.filter(|row| row["kind"] == "lock" && row["seen_by"] != "sampling");
         let locks =
             rows.map(TracedLock::deserialize).collect::<Result<_, _>>().context("the record of the traced run")?;
         Ok(Self { locks, lost, wall_s })

@@ -98,7 +98,9 @@ fn what_the_program_writes_into_the_memory_ends_neither_contend_nor_its_reading(
     for arguments in random.chain([vec!["ones", "1"], vec!["header"]]) {
         let (output, record) = traced_within_limits(&programs, &program, &arguments);
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(matches!(output.status.code(), Some(0 | 1)), "{arguments:?}: {:?}\n{stderr}", output.status);
+        // Its own, or that of the signal that it brought on itself.
+        let is_sane = output.status.code().is_some_and(|status| status < 2 || status > 128);
+        assert!(is_sane, "{arguments:?}: {:?}\n{stderr}", output.status);
         assert!(!stderr.contains("panicked"), "{arguments:?}: {stderr}");
         // There is a record, or a reason why not.
         assert!(record.is_some() || stderr.contains("error"), "{arguments:?}: {stderr}");

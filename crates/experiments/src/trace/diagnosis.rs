@@ -237,9 +237,6 @@ impl Evidence<'_> {
             spun_s += life.spun_s;
             threads.push((*life, budget));
         }
-        if threads.is_empty() {
-            return (whole, Vec::new());
-        }
         let count = threads.len() as u32;
         let program = self.program.first().map_or("the program", |word| short(word)).to_owned();
         let mut rows = vec![Row { name: Some(program), ..budget_row(&whole, spun_s, count) }];

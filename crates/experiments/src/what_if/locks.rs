@@ -62,6 +62,11 @@ fn chosen(wanted: Option<&str>, all: Vec<Candidate>) -> anyhow::Result<Found> {
             }
         };
     }
+    anyhow::ensure!(
+        !all.is_empty(),
+        "--what-if: the program used none of the C library's locks; for the locks of a language runtime (Rust, Go, Java), \
+         attach while it runs, as root: `contend trace --pid PID`"
+    );
     // A waiter of a semaphore mostly waits for work to arrive, not for the end of a critical section.
     let mut waited = all.into_iter().filter(|lock| lock.excludes && !lock.is_semaphore && lock.is_waited_for);
     let tried: Vec<Candidate> = waited.by_ref().take(TRIED).collect();

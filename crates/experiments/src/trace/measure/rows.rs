@@ -154,6 +154,7 @@ impl Builder<'_> {
         for group in &mut groups {
             group.locks.sort_unstable();
             group.locks.dedup();
+            group.lock = group.locks[0];
         }
         groups.sort_by_key(|group| std::cmp::Reverse((self.excludes(group), group.waited, group.acquisitions)));
         groups
@@ -185,6 +186,8 @@ impl Builder<'_> {
     fn rows_of(&mut self, groups: Vec<Group>, kind: RowKind, most: usize) -> (Vec<Row>, Vec<Vec<u32>>, u64) {
         let left_out = groups.len().saturating_sub(most) as u64;
         let slots = groups.iter().take(most).map(|group| group.locks.clone()).collect();
+        // A class is named by its first lock, so before any other lock of it is asked for.
+        groups.iter().take(most).for_each(|group| drop(self.name(group.lock)));
         let rows = groups.into_iter().take(most).enumerate();
         (rows.map(|(place, group)| self.row(&group, kind, place < MOST_HISTOGRAMS)).collect(), slots, left_out)
     }
