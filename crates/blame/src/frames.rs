@@ -61,7 +61,13 @@ impl Kind {
     pub fn is_lock(self) -> bool {
         matches!(
             self,
-            Self::Mutex | Self::RwLock | Self::Semaphore | Self::Allocator | Self::Stream | Self::Library | Self::Interpreter
+            Self::Mutex
+                | Self::RwLock
+                | Self::Semaphore
+                | Self::Allocator
+                | Self::Stream
+                | Self::Library
+                | Self::Interpreter
         )
     }
 }
@@ -110,14 +116,49 @@ const KINDS: [(&str, Kind); 38] = [
 
 /// Functions of the C library that take the lock of its heap.
 const ALLOCATOR: [&str; 15] = [
-    "malloc", "free", "cfree", "calloc", "realloc", "reallocarray", "memalign", "aligned_alloc", "posix_memalign", "valloc",
-    "pvalloc", "malloc_trim", "mallinfo", "mallinfo2", "malloc_info",
+    "malloc",
+    "free",
+    "cfree",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "memalign",
+    "aligned_alloc",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+    "malloc_trim",
+    "mallinfo",
+    "mallinfo2",
+    "malloc_info",
 ];
 
 /// Functions of the C library that take the lock of a stream.
 const STREAM: [&str; 24] = [
-    "printf", "fprintf", "vprintf", "vfprintf", "puts", "fputs", "fputc", "putc", "putchar", "fwrite", "fread", "fgets",
-    "fgetc", "getc", "getchar", "getline", "getdelim", "fflush", "ungetc", "fseek", "ftell", "scanf", "fscanf", "flockfile",
+    "printf",
+    "fprintf",
+    "vprintf",
+    "vfprintf",
+    "puts",
+    "fputs",
+    "fputc",
+    "putc",
+    "putchar",
+    "fwrite",
+    "fread",
+    "fgets",
+    "fgetc",
+    "getc",
+    "getchar",
+    "getline",
+    "getdelim",
+    "fflush",
+    "ungetc",
+    "fseek",
+    "ftell",
+    "scanf",
+    "fscanf",
+    "flockfile",
 ];
 
 /// Functions of common libraries that do nothing but acquire a lock, or wait: the caller is who waits.
@@ -149,8 +190,20 @@ const WRAPPERS: [&str; 24] = [
 ];
 
 /// Libraries that are a language's own.
-const RUNTIME: [&str; 12] =
-    ["libgomp", "libomp", "libiomp", "libtbb", "libc.so", "libc-", "libpthread", "libstdc++", "libc++", "ld-linux", "libgcc_s", "memfd:contend-interpose"];
+const RUNTIME: [&str; 12] = [
+    "libgomp",
+    "libomp",
+    "libiomp",
+    "libtbb",
+    "libc.so",
+    "libc-",
+    "libpthread",
+    "libstdc++",
+    "libc++",
+    "ld-linux",
+    "libgcc_s",
+    "memfd:contend-interpose",
+];
 
 /// Whether a function's name says that all it does is to acquire a lock: `my_lock`, `SpinLock::Acquire()`. It is the
 /// program's own lock, and the caller is who waits.
@@ -289,7 +342,9 @@ mod tests {
 
     #[test]
     fn what_the_c_library_locks_is_said_by_the_function_called() {
-        for malloc in ["malloc", "__GI___libc_malloc", "__libc_malloc", "_int_free", "cfree@GLIBC_2.2.5", "__libc_calloc+0x12"] {
+        for malloc in
+            ["malloc", "__GI___libc_malloc", "__libc_malloc", "_int_free", "cfree@GLIBC_2.2.5", "__libc_calloc+0x12"]
+        {
             assert_eq!(kind(&[("__lll_lock_wait_private", true), (malloc, true)]), Some(Kind::Allocator), "{malloc}");
         }
         assert_eq!(kind(&[("__lll_lock_wait_private", true), ("_IO_puts", true)]), Some(Kind::Stream));
@@ -300,7 +355,9 @@ mod tests {
 
     #[test]
     fn a_function_that_acquires_is_known_by_its_name() {
-        for name in ["my_lock", "spin_acquire", "SpinLock::Acquire()", "lock_contended+0x12", "TicketLock::lock", "acquireLock"] {
+        for name in
+            ["my_lock", "spin_acquire", "SpinLock::Acquire()", "lock_contended+0x12", "TicketLock::lock", "acquireLock"]
+        {
             assert!(is_lock_function(name), "{name}");
         }
         for name in ["my_unlock", "block_io", "clock_read", "unlocked", "deadlock_check", "update", "locksmith"] {

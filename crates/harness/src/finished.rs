@@ -75,7 +75,17 @@ impl<P, R> Finished<P, R> {
 
     fn of(parameters: P, rows: Vec<R>, warnings: Vec<Warning>, conditions: Conditions) -> Self {
         let (files, failures, exceeded) = (Vec::new(), Vec::new(), Vec::new());
-        Self { parameters, rows, warnings, conditions, is_printed: false, files, failures, exceeded, program_status: None }
+        Self {
+            parameters,
+            rows,
+            warnings,
+            conditions,
+            is_printed: false,
+            files,
+            failures,
+            exceeded,
+            program_status: None,
+        }
     }
 
     /// What was found that was not to be.
@@ -86,7 +96,8 @@ impl<P, R> Finished<P, R> {
 
     /// The same as a part of something wider.
     pub fn map<Q, S>(self, parameters: impl FnOnce(P) -> Q, row: impl FnMut(R) -> S) -> Finished<Q, S> {
-        let Self { parameters: own, rows, warnings, conditions, is_printed, files, failures, exceeded, program_status } = self;
+        let Self { parameters: own, rows, warnings, conditions, is_printed, files, failures, exceeded, program_status } =
+            self;
         let (parameters, rows) = (parameters(own), rows.into_iter().map(row).collect());
         Finished { parameters, rows, warnings, conditions, is_printed, files, failures, exceeded, program_status }
     }
@@ -130,7 +141,8 @@ impl AnyFinished {
 impl<P: Serialize, R: Serialize> Finished<P, R> {
     /// The same without its types.
     pub fn erased(self) -> serde_json::Result<AnyFinished> {
-        let Self { parameters, rows, warnings, conditions, is_printed, files, failures, exceeded, program_status } = self;
+        let Self { parameters, rows, warnings, conditions, is_printed, files, failures, exceeded, program_status } =
+            self;
         let parameters = serde_json::to_value(parameters)?;
         let rows = rows.into_iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
         Ok(Finished { parameters, rows, warnings, conditions, is_printed, files, failures, exceeded, program_status })

@@ -85,9 +85,8 @@ pub fn part_of_call(number: i64, arguments: [u64; 3], file: FileType) -> Part {
     // To wait for no descriptor at all is to sleep.
     let waits_for_none = is(&[libc::SYS_ppoll]) && arguments[1] == 0 || is(&[libc::SYS_pselect6]) && arguments[0] == 0;
     #[cfg(target_arch = "x86_64")]
-    let waits_for_none = waits_for_none
-        || is(&[libc::SYS_poll]) && arguments[1] == 0
-        || is(&[libc::SYS_select]) && arguments[0] == 0;
+    let waits_for_none =
+        waits_for_none || is(&[libc::SYS_poll]) && arguments[1] == 0 || is(&[libc::SYS_select]) && arguments[0] == 0;
     if waits_for_none || is(&[libc::SYS_nanosleep, libc::SYS_clock_nanosleep]) {
         return Part::Sleep;
     }
@@ -234,7 +233,8 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(3);
         for _ in 0..1_000 {
             let parts = [Part::Lock, Part::Work, Part::Sleep, Part::Io, Part::Unknown];
-            let blocked: Vec<(Part, f64)> = (0..random.usize(0..9)).map(|_| (parts[random.usize(..5)], random.f64())).collect();
+            let blocked: Vec<(Part, f64)> =
+                (0..random.usize(0..9)).map(|_| (parts[random.usize(..5)], random.f64())).collect();
             let mut all = Budget::default();
             let one = Budget::of(random.f64(), random.f64(), random.f64(), blocked.into_iter());
             all.add(&one);

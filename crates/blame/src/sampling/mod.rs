@@ -125,7 +125,9 @@ fn sample(process: u32, thread: u32, files: &Files) -> Option<Sample> {
     let [ran_ns, ready_ns] = sums_in(text(&files.sums, &mut bytes)?)?;
     let state = match files.call.as_ref().map(|call| call.read_at(&mut bytes, 0)) {
         Some(Ok(length)) => std::str::from_utf8(&bytes[..length]).ok().and_then(state_in)?,
-        Some(Err(error)) if error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH) => return None,
+        Some(Err(error)) if error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH) => {
+            return None;
+        }
         _ => State::Hidden,
     };
     Some(Sample { process, thread, ran_ns, ready_ns, state })
@@ -150,7 +152,8 @@ fn state_in(text: &str) -> Option<State> {
         return Some(State::Runnable);
     }
     let number = first.parse().ok()?;
-    let rest: Vec<u64> = fields.map(|field| u64::from_str_radix(field.strip_prefix("0x")?, 16).ok()).collect::<Option<_>>()?;
+    let rest: Vec<u64> =
+        fields.map(|field| u64::from_str_radix(field.strip_prefix("0x")?, 16).ok()).collect::<Option<_>>()?;
     let (arguments, [pointer, instruction]) = rest.split_last_chunk()?;
     let argument = |place: usize| arguments.get(place).copied().unwrap_or_default();
     Some(State::Blocked(Call {
@@ -230,7 +233,9 @@ mod tests {
 
     #[test]
     fn files_are_storage_and_all_else_is_a_channel() {
-        for (path, file) in [("/tmp/x", FileType::Storage), ("/dev/pts/0", FileType::Channel), ("socket:[1]", FileType::Channel)] {
+        for (path, file) in
+            [("/tmp/x", FileType::Storage), ("/dev/pts/0", FileType::Channel), ("socket:[1]", FileType::Channel)]
+        {
             assert_eq!(FileType::of_path(path.as_bytes()), file);
         }
     }

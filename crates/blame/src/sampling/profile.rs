@@ -165,8 +165,10 @@ impl Profile {
         let samples = self.sampler.sample(processes);
         self.samples += 1;
         let noted: HashMap<u32, &Thread> = region.map(threads_of).unwrap_or_default();
-        let seen: Vec<Seen> =
-            samples.into_iter().map(|sample| self.note(sample, noted.get(&sample.thread).copied(), region, now_s)).collect();
+        let seen: Vec<Seen> = samples
+            .into_iter()
+            .map(|sample| self.note(sample, noted.get(&sample.thread).copied(), region, now_s))
+            .collect();
         self.forget_ended(&seen);
         let by_thread: HashMap<u32, &Seen> = seen.iter().map(|seen| (seen.sample.thread, seen)).collect();
         let holders = region.map(|region| holders(region, &seen)).unwrap_or_default();
@@ -202,7 +204,8 @@ impl Profile {
     /// Updates a thread's account.
     fn note(&mut self, sample: Sample, thread: Option<&Thread>, region: Option<&Region>, now_s: f64) -> Seen {
         let sums = [sample.ran_ns, sample.ready_ns];
-        let is_another = |life: &Life| life.process != sample.process || life.sums.iter().zip(sums).any(|(old, new)| new < *old);
+        let is_another =
+            |life: &Life| life.process != sample.process || life.sums.iter().zip(sums).any(|(old, new)| new < *old);
         if self.lives.get(&sample.thread).is_some_and(is_another)
             && let Some(life) = self.lives.remove(&sample.thread)
         {
@@ -246,7 +249,12 @@ impl Profile {
     }
 
     /// What a thread waits for, if it is blocked.
-    fn wait_of(&self, sample: &Sample, noted_in: Option<(&Thread, &Region)>, noted: Option<(u32, Kind)>) -> Option<Wait> {
+    fn wait_of(
+        &self,
+        sample: &Sample,
+        noted_in: Option<(&Thread, &Region)>,
+        noted: Option<(u32, Kind)>,
+    ) -> Option<Wait> {
         let State::Blocked(call) = sample.state else {
             return match (sample.state, noted) {
                 (State::Hidden, Some((lock, _))) => Some(Wait::Lock(lock)),
@@ -268,10 +276,13 @@ impl Profile {
             return Some(lock.map_or(Wait::Word { process: sample.process, address: word }, Wait::Lock));
         }
         // A library call that waits may sleep in another call than a futex's, for example a spinlock's that yields.
-        if let Some((lock, _)) = noted.filter(|_| matches!(call.number, libc::SYS_sched_yield | libc::SYS_nanosleep | libc::SYS_clock_nanosleep)) {
+        if let Some((lock, _)) = noted
+            .filter(|_| matches!(call.number, libc::SYS_sched_yield | libc::SYS_nanosleep | libc::SYS_clock_nanosleep))
+        {
             return Some(Wait::Lock(lock));
         }
-        let file = if moves_bytes(call.number) { FileType::of(sample.process, call.arguments[0]) } else { FileType::Unknown };
+        let file =
+            if moves_bytes(call.number) { FileType::of(sample.process, call.arguments[0]) } else { FileType::Unknown };
         Some(Wait::Call { number: call.number, part: part_of_call(call.number, call.arguments, file) })
     }
 
@@ -483,7 +494,8 @@ fn stack_of(process: u32, pointer: u64) -> Vec<u8> {
     let first = PAGE - start % PAGE;
     // A page each, since the kernel reads an element whole or not at all, and the stack may end before the last.
     let pieces = [(start, first), (start + first, PAGE), (start + first + PAGE, PAGE)];
-    let remote = pieces.map(|(at, length)| libc::iovec { iov_base: std::ptr::without_provenance_mut(at), iov_len: length });
+    let remote =
+        pieces.map(|(at, length)| libc::iovec { iov_base: std::ptr::without_provenance_mut(at), iov_len: length });
     let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: first + 2 * PAGE };
     // SAFETY: the kernel writes at most `first + 2 * PAGE` bytes, which is no more than `bytes` has, and reads the other
     // process's memory, whose addresses it checks.

@@ -8,6 +8,7 @@ mod programs;
 mod times;
 
 mod attach;
+mod diagnosis;
 mod ends;
 mod faults;
 mod swap;

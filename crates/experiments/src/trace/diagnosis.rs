@@ -46,10 +46,10 @@ pub struct Diagnosis {
 const LOCKS_SHARE: f64 = 0.1;
 /// Less waiting than this part of one thread's run time is no problem, whatever its share of little work.
 const LEAST_WAIT: f64 = 0.05;
-/// Waiting for locks that is this much shorter than waiting for a CPU follows from the lack of CPUs.
-const READY_FACTOR: f64 = 0.6;
 /// CPUs are short from this share of the busy time on.
 const SHORT_OF_CPUS: f64 = 0.15;
+/// And from this part of one thread's run time on.
+const LEAST_READY: f64 = 0.3;
 const MOST_FINDINGS: usize = 3;
 /// A lock has a finding if its waits are this part of all waits for locks.
 const FINDING_SHARE: f64 = 0.15;
@@ -83,11 +83,27 @@ impl Evidence<'_> {
         }
         let sampled = self.sampled(&objects, whole.lived_s);
         let locks: Vec<&Object> = objects.iter().filter(|object| object.part == Part::Lock).collect();
+        // Threads that a broadcast woke for nothing, on their way back.
+        let vain = |object: &Object| match (self.region, object.wait) {
+            (Some(region), Wait::Lock(slot)) => vain_share(region, slot) * object.runnable_s,
+            _ => 0.0,
+        };
+        let vain_s: f64 = objects.iter().map(vain).sum();
         let spun_s = locks.iter().filter(|object| object.spins).map(|object| object.runnable_s).sum::<f64>();
-        let verdict = self.verdict(&whole, spun_s);
+        // Waits that are long because the holder or the woken waiter had no CPU.
+        let for_cpus = |object: &&&Object| {
+            let row = slots.iter().position(|slots| object.wait == Wait::Lock(slots[0])).and_then(|row| rows.get(row));
+            // Threads that are woken all at once wait for a CPU because of that.
+            if object.waited.after_condition.values().sum::<f64>() > 0.5 * object.seconds {
+                return 0.0;
+            }
+            Shares::of(&object.waited, row).map_or(0.0, |shares| object.seconds * (shares.preempted + shares.released))
+        };
+        let all_s: f64 = locks.iter().map(|object| object.seconds).sum();
+        let for_cpus_s: f64 = locks.iter().map(|object| for_cpus(&object)).sum();
+        let verdict = self.verdict(&whole, spun_s, vain_s, for_cpus_s / all_s.max(1e-9));
         let mut findings = Vec::new();
         if verdict == Some(Verdict::Locks) {
-            let all_s: f64 = locks.iter().map(|object| object.seconds).sum();
             let long = locks.iter().filter(|object| object.seconds >= FINDING_SHARE * all_s).take(MOST_FINDINGS);
             for object in long {
                 let useful_s = (whole.on_cpu_s - spun_s).max(0.0);
@@ -95,7 +111,7 @@ impl Evidence<'_> {
                 findings.push(self.finding(object, &Rows { rows, slots }, &limits));
             }
         }
-        let reason = verdict.map(|verdict| self.reason(verdict, &whole, spun_s, rows));
+        let reason = verdict.map(|verdict| self.reason(verdict, &whole, [spun_s, vain_s], rows));
         Diagnosis { verdict, reason, budgets, locks: sampled, findings }
     }
 
@@ -107,7 +123,9 @@ impl Evidence<'_> {
         let mut allocator = None;
         let mut first = |evidence: &mut Self, wait: Wait, waited: &Waited| match wait {
             Wait::Lock(slot) => Wait::Lock(firsts.get(&slot).copied().unwrap_or(slot)),
-            Wait::Word { .. } if evidence.kind_of(waited) == Some(FrameKind::Allocator) => *allocator.get_or_insert(wait),
+            Wait::Word { .. } if evidence.kind_of(waited) == Some(FrameKind::Allocator) => {
+                *allocator.get_or_insert(wait)
+            }
             wait => wait,
         };
         let profile = self.profile;
@@ -142,7 +160,12 @@ impl Evidence<'_> {
                     Some(_) => Part::Work,
                     None => Part::Unknown,
                 };
-                (self.word_name(process, address, kind, site.as_ref()), kind.map_or("futex", FrameKind::name), part, false)
+                (
+                    self.word_name(process, address, kind, site.as_ref()),
+                    kind.map_or("futex", FrameKind::name),
+                    part,
+                    false,
+                )
             }
             Wait::Call { part, .. } => (String::new(), "", part, false),
             Wait::Hidden => (String::new(), "", Part::Unknown, false),
@@ -171,12 +194,20 @@ impl Evidence<'_> {
         let is_interpreter = name.starts_with("_PyRuntime")
             || frames.own().next().and_then(|frame| function_of(&frame.site)).is_some_and(|own| own == "take_gil");
         match kind {
-            Some(Kind::Cond) if is_interpreter => (INTERPRETER.into(), FrameKind::Interpreter.name(), Part::Lock, false),
+            Some(Kind::Cond) if is_interpreter => {
+                (INTERPRETER.into(), FrameKind::Interpreter.name(), Part::Lock, false)
+            }
             Some(Kind::Sem) => {
                 (name, "sem", if is_used_as_lock(region, slot) { Part::Lock } else { Part::Work }, false)
             }
             Some(kind) if kind.excludes() => {
-                let word = if kind == Kind::Mutex { "mutex" } else if kind == Kind::Spin { "spin" } else { "rwlock" };
+                let word = if kind == Kind::Mutex {
+                    "mutex"
+                } else if kind == Kind::Spin {
+                    "spin"
+                } else {
+                    "rwlock"
+                };
                 (name, word, Part::Lock, kind == Kind::Spin)
             }
             Some(Kind::Barrier) => (name, "barrier", Part::Work, false),
@@ -260,7 +291,10 @@ impl Evidence<'_> {
     fn group_name(&mut self, life: &Life) -> String {
         let frames = life.path.map(|path| self.frames(path)).unwrap_or_default();
         let start = frames.start().map(str::to_owned);
-        let name = life.name.trim_end_matches(|end: char| end.is_ascii_digit()).trim_end_matches(['-', '_', '#', ':', '/', ' ']);
+        let name = life
+            .name
+            .trim_end_matches(|end: char| end.is_ascii_digit())
+            .trim_end_matches(['-', '_', '#', ':', '/', ' ']);
         let program = self.program.first().map_or("", |word| short(word));
         // The kernel keeps 15 bytes of a name.
         let is_default = program.starts_with(life.name.as_str()) || life.thread == life.process;
@@ -293,8 +327,9 @@ impl Evidence<'_> {
         rows.collect()
     }
 
-    /// Whether locks are the problem; `None` without samples.
-    fn verdict(&self, whole: &Budget, spun_s: f64) -> Option<Verdict> {
+    /// Whether locks are the problem; `None` without samples. `for_cpus` is the part of the waits for locks that is due to
+    /// a lack of CPUs.
+    fn verdict(&self, whole: &Budget, spun_s: f64, vain_s: f64, for_cpus: f64) -> Option<Verdict> {
         if whole.lived_s <= 0.0 {
             return None;
         }
@@ -302,7 +337,8 @@ impl Evidence<'_> {
         let locks_s = whole.lock_s + spun_s;
         let is_much = |waited_s: f64| waited_s >= LOCKS_SHARE * busy_s && waited_s >= least_s;
         // Threads that spin keep others from the CPUs, so what these wait then is the lock's as well.
-        let is_for_cpus = spun_s < whole.lock_s && locks_s < READY_FACTOR * whole.ready_s;
+        let is_for_cpus = spun_s < whole.lock_s && locks_s < whole.ready_s && for_cpus > 0.5;
+        let locks_s = locks_s + vain_s;
         Some(if is_much(locks_s) {
             if is_for_cpus { Verdict::NotLocks } else { Verdict::Locks }
         } else if is_much(locks_s + whole.unknown_s) {
@@ -313,14 +349,20 @@ impl Evidence<'_> {
     }
 
     /// Explains the verdict by where the time went.
-    fn reason(&self, verdict: Verdict, whole: &Budget, spun_s: f64, rows: &[Row]) -> String {
+    fn reason(&self, verdict: Verdict, whole: &Budget, [spun_s, vain_s]: [f64; 2], rows: &[Row]) -> String {
         let (busy_s, percent) = (whole.busy_s().max(1e-9), whole_percent);
-        let locks = (whole.lock_s + spun_s) / busy_s;
-        let spinning = if spun_s > whole.lock_s { " (most of it spinning on a CPU)" } else { "" };
+        let locks = (whole.lock_s + spun_s + vain_s) / busy_s;
+        let how = if spun_s > whole.lock_s + vain_s {
+            " (most of it spinning on a CPU)"
+        } else if vain_s > whole.lock_s {
+            " (most of it woken for nothing, and on the way back)"
+        } else {
+            ""
+        };
         let waited =
             format!("threads waited for locks for {} of the time in which they had something to do", percent(locks));
         match verdict {
-            Verdict::Locks => return format!("Locks: {waited}{spinning}."),
+            Verdict::Locks => return format!("Locks: {waited}{how}."),
             Verdict::Undecided => {
                 return format!("Undecided: {waited}; {} of it is unknown.", percent(whole.unknown_s / busy_s));
             }
@@ -329,7 +371,7 @@ impl Evidence<'_> {
         let cpus_used = whole.on_cpu_s / self.elapsed_s.max(1e-9);
         let used = format!("On average {cpus_used:.1} of {} are in use", terminal::counted(self.cpus, "CPU"));
         let is_cpu_bound = cpus_used >= 0.8 || cpus_used >= 0.5 * self.cpus as f64;
-        if whole.ready_s >= SHORT_OF_CPUS * busy_s && whole.ready_s >= 2.0 * LEAST_WAIT * self.elapsed_s {
+        if whole.ready_s >= SHORT_OF_CPUS * busy_s && whole.ready_s >= LEAST_READY * self.elapsed_s {
             let has_all = cpus_used >= 0.75 * self.cpus as f64;
             let advice = if has_all {
                 format!("{used}: run fewer busy threads, or give the program more CPUs.")
@@ -376,7 +418,7 @@ impl Evidence<'_> {
             measure: Measure::None,
         };
         let mut cause = cause.unwrap_or_else(unexplained);
-        if let Some(hottest) = object.hottest() {
+        if let Some(hottest) = row.and_then(|row| object.hottest(row.instances)) {
             cause.text.push_str(&hottest);
         }
         let program = self.program.join(" ");
@@ -413,16 +455,17 @@ impl Evidence<'_> {
         let is = |pair: &interpose::Pair, kind: Kind| Kind::of(pair.kind.load(Relaxed)) == Some(kind);
         let broadcasts = pairs().filter(|(_, pair)| is(pair, Kind::Broadcast));
         let (place, _) = broadcasts.max_by_key(|(_, pair)| pair.signals().load(Relaxed))?;
-        let waits = || pairs().filter(|(_, pair)| is(pair, Kind::Cond));
-        let vain: u64 = waits().map(|(_, pair)| pair.vain_wakes().load(Relaxed)).sum();
-        let wakes: u64 = waits().map(|(place, _)| region.acquisitions(place)).sum();
-        let vain_share = vain as f64 / wakes.max(1) as f64;
+        let vain_share = vain_share(region, *condition);
         if share < MOST || vain_share < MOST {
             return None;
         }
+        let waiting =
+            pairs().filter(|(_, pair)| is(pair, Kind::Cond)).max_by_key(|(place, _)| region.acquisitions(*place));
         let (condition, broadcast) = (lock_name(region, self.names, *condition), site_label(region, self.names, place));
         let function = broadcast.split(" (").next().unwrap_or(&broadcast).to_owned();
-        let waits_in = object.own().find_map(function_of).map(|waiter| format!(" in {waiter}")).unwrap_or_default();
+        let waits_in = waiting.map(|(place, _)| site_label(region, self.names, place));
+        let waits_in =
+            waits_in.map_or_else(String::new, |site| format!(" in {}", site.split(" (").next().unwrap_or(&site)));
         let mutex = lock_name(region, self.names, slot);
         let percent = |share: f64| terminal::percent(share);
         Some(Cause {
@@ -450,7 +493,7 @@ impl Evidence<'_> {
         let percent = terminal::percent;
         let most = [shares.blocked, shares.preempted, shares.running, shares.released];
         let most = most.into_iter().fold(0.0, f64::max);
-        if most <= 0.5 {
+        if most <= 0.5 && !object.spins {
             let known = shares.words();
             return Some(Cause {
                 object: lock.clone(),
@@ -464,20 +507,31 @@ impl Evidence<'_> {
         if most == shares.blocked {
             return Some(self.blocked_holder(object, shares.blocked, rows));
         }
-        if most == shares.preempted || object.spins {
-            let spinning = if object.spins { " while the others spun" } else { "" };
-            let remedy = if object.spins {
-                "use a lock that sleeps, for example a mutex, and at most as many threads as CPUs"
+        if object.spins {
+            let free = if shares.released < 0.1 {
+                String::new()
             } else {
-                "use at most as many busy threads as CPUs"
+                format!("; for {} it was free, and the waiter had no CPU", percent(shares.released))
             };
-            let share = if object.spins { shares.preempted + shares.running } else { shares.preempted };
             return Some(Cause {
                 object: lock.clone(),
                 place: place(held_at),
-                text: format!("the holder was preempted{spinning} for {} of the wait", percent(shares.preempted)),
-                remedy: Some(remedy.into()),
-                share,
+                text: format!(
+                    "the holder was preempted while the others spun for {} of the wait{free}",
+                    percent(shares.preempted)
+                ),
+                remedy: Some("use a lock that sleeps, for example a mutex, and at most as many threads as CPUs".into()),
+                share: (shares.preempted + shares.running + shares.released).min(1.0),
+                measure: Measure::None,
+            });
+        }
+        if most == shares.preempted {
+            return Some(Cause {
+                object: lock.clone(),
+                place: place(held_at),
+                text: format!("the holder was preempted for {} of the wait", percent(shares.preempted)),
+                remedy: Some("use at most as many busy threads as CPUs".into()),
+                share: shares.preempted,
                 measure: Measure::None,
             });
         }
@@ -529,7 +583,8 @@ impl Evidence<'_> {
         }
         let most = by_place.into_iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0));
         let name = &object.name;
-        let Some(((place, held), (seconds, whats))) = most.filter(|(_, (seconds, _))| *seconds > 0.5 * sampled_s) else {
+        let Some(((place, held), (seconds, whats))) = most.filter(|(_, (seconds, _))| *seconds > 0.5 * sampled_s)
+        else {
             return Cause {
                 object: name.clone(),
                 place: rows.of(object.wait).and_then(held_at).unwrap_or_else(|| object.place()),
@@ -540,13 +595,14 @@ impl Evidence<'_> {
             };
         };
         let share = share * seconds / sampled_s;
-        let what = whats.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)).map_or_else(String::new, |what| what.0);
+        let what =
+            whats.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)).map_or_else(String::new, |what| what.0);
         let function = place.split([' ', '(']).next().unwrap_or_default();
         let inside = if function.is_empty() { String::new() } else { format!(" in {function}") };
         let other = if held == object.wait { None } else { rows.of(held).map(|row| row.lock.clone()) };
-        let holder = other.as_ref().map_or("the holder".to_owned(), |other| {
-            format!("the holder waited for {other}, whose holder")
-        });
+        let holder = other
+            .as_ref()
+            .map_or("the holder".to_owned(), |other| format!("the holder waited for {other}, whose holder"));
         let section = other.as_ref().unwrap_or(name);
         let remedy = if function.is_empty() {
             format!("move the call that blocks out of the critical section of {section}")
@@ -665,6 +721,18 @@ fn called_in(frames: &Frames, acquired_in: Option<&str>) -> String {
     }
 }
 
+/// The part of the wakes of a condition that found nothing to do.
+fn vain_share(region: &Region, condition: u32) -> f64 {
+    let pairs = region.pairs().filter(|(_, pair)| pair.lock.load(Relaxed) == condition);
+    let waits = pairs.filter(|(_, pair)| Kind::of(pair.kind.load(Relaxed)) == Some(Kind::Cond));
+    let (mut vain, mut wakes) = (0_u64, 0_u64);
+    for (place, pair) in waits {
+        vain = vain.saturating_add(pair.vain_wakes().load(Relaxed));
+        wakes = wakes.saturating_add(region.acquisitions(place));
+    }
+    vain as f64 / wakes.max(1) as f64
+}
+
 /// The path that waited most.
 fn most_of(waited: &Waited) -> Option<Path> {
     let most = waited.paths.iter().max_by(|one, other| one.1.total_cmp(other.1).then(other.0.cmp(one.0)));
@@ -730,11 +798,14 @@ impl Object {
         self.frames.iter().filter(|(_, is_runtime)| !is_runtime).map(|(site, _)| site)
     }
 
-    /// One lock of a class that has most of its waits.
-    fn hottest(&self) -> Option<String> {
+    /// One lock of a class of so many that has most of its waits.
+    fn hottest(&self, instances: u32) -> Option<String> {
         let most = self.members.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
-        let is_one = self.members.len() > 1 && most > 0.5 * self.seconds && matches!(self.wait, Wait::Lock(_));
-        is_one.then(|| format!("; one of several such locks has {} of it", terminal::percent(most / self.seconds)))
+        let is_one = instances > 1 && most > 0.5 * self.seconds;
+        is_one.then(|| {
+            let share = terminal::percent(most / self.seconds);
+            format!("; one of {} such locks has {share} of it", terminal::count(instances.into()))
+        })
     }
 
     /// How the gain is measured: virtual speedups are for locks that the library sees being acquired and released.
@@ -899,7 +970,10 @@ fn budget_row(budget: &Budget, spun_s: f64, threads: u32) -> Row {
 }
 
 fn frame((site, _): &(Site, bool)) -> Frame {
-    Frame { function: function_of(site).map(str::to_owned).or_else(|| Some(site.label.clone())), source: site.source.clone() }
+    Frame {
+        function: function_of(site).map(str::to_owned).or_else(|| Some(site.label.clone())),
+        source: site.source.clone(),
+    }
 }
 
 /// A word of a command for the shell.

@@ -59,7 +59,12 @@ impl Experiment for Trace {
         let mut lines = Lines::of(run.session, run.shared, flags.interval);
         let finished = if let Some(pid) = flags.pid {
             let interval = plan::period(run.session, flags.interval);
-            let plan = attach::Plan { target: attach::Target::find(pid)?, budget: run.session.seconds, interval, all: flags.all };
+            let plan = attach::Plan {
+                target: attach::Target::find(pid)?,
+                budget: run.session.seconds,
+                interval,
+                all: flags.all,
+            };
             let measured = attach::run(&plan, run.session, &mut lines)?;
             Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, plan.budget)
         } else {

@@ -319,7 +319,10 @@ impl Row {
         match self.lock_type.as_str() {
             "mutex" | "rwlock" | "spin" | "futex" | "allocator" | "stream" | "libc" | "interpreter" => true,
             // A thread that posts what it waited for, time and again, holds it in between.
-            "sem" => self.holds_timed > 0 && self.acquisitions >= 8 * u64::from(self.instances) || self.seen_by == SeenBy::Sampling,
+            "sem" => {
+                self.holds_timed > 0 && self.acquisitions >= 8 * u64::from(self.instances)
+                    || self.seen_by == SeenBy::Sampling
+            }
             _ => false,
         }
     }

@@ -23,7 +23,11 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "trace",
         title: "Lock waits".into(),
-        findings: words::summary(rows).into_iter().chain(rows.iter().filter_map(words::ending)).map(Statement::from).collect(),
+        findings: words::summary(rows)
+            .into_iter()
+            .chain(rows.iter().filter_map(words::ending))
+            .map(Statement::from)
+            .collect(),
         figures,
         histograms: waited.iter().map(|lock| Histogram { cell: lock.lock.clone(), bins: lock.waits.clone() }).collect(),
     }

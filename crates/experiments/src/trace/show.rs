@@ -115,7 +115,8 @@ fn budgets(rows: &[Row]) -> String {
         let lived = row.lived_s.unwrap_or(0.0).max(1e-9);
         let share = |part: Option<f64>| words::whole_percent(part.unwrap_or(0.0) / lived);
         let parts = [row.on_cpu_s, row.ready_s, row.lock_s, row.work_s, row.sleep_s, row.io_s, row.unknown_s];
-        let first = [row.name.clone().unwrap_or_default(), count(row.threads.unwrap_or(0).into()), nanoseconds(lived * 1e9)];
+        let first =
+            [row.name.clone().unwrap_or_default(), count(row.threads.unwrap_or(0).into()), nanoseconds(lived * 1e9)];
         first.into_iter().chain(parts.map(share)).collect()
     };
     let header = ["threads", "count", "lived", "on CPU", "ready", "locks", "work", "sleep", "I/O", "unknown"];

@@ -105,10 +105,7 @@ pub fn finding(row: &Row) -> String {
     let waited = nanoseconds(row.wait_total_s * 1e9);
     let kind = if object.contains(&row.lock_type) { String::new() } else { format!("{}, ", row.lock_type) };
     let sampled = if row.seen_by == SeenBy::Sampling { ", sampled" } else { "" };
-    format!(
-        "{object} ({kind}waited {waited}{sampled}), {place}: {cause}.{remedy}{}",
-        gain.unwrap_or_default()
-    )
+    format!("{object} ({kind}waited {waited}{sampled}), {place}: {cause}.{remedy}{}", gain.unwrap_or_default())
 }
 
 /// Summarises the lock with the longest total wait.

@@ -1,8 +1,8 @@
 //! From events to waits: a thread begins a futex call, sleeps, is woken by another, and runs again.
 
 use super::events::{Event, What};
-use blame::stacks::Stacks;
 use crate::trace::measure::aggregate::Times;
+use blame::stacks::Stacks;
 use blame::switches::{Seen, State, Timeline};
 use std::collections::{HashMap, VecDeque};
 

@@ -271,7 +271,8 @@ impl Watch<'_> {
         let unseen = self.check_seen(region)?;
         let thread_time_s = rows::thread_time_s(region, &self.time);
         let mut built = rows::build(region, &mut self.names, &self.waits, &self.hangs, &self.time, thread_time_s);
-        let program: Vec<String> = self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let program: Vec<String> =
+            self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let known_as = region.processes().enumerate().map(|(place, process)| (process.pid.load(Relaxed), place as u32));
         let evidence = Evidence {
             profile: &self.profile,

@@ -64,7 +64,8 @@ pub fn build(
     let mut caused = HashMap::new();
     waits.causes.by_pair.iter().for_each(|((_, root), ns)| *caused.entry(*root).or_default() += ns);
     let (classes, firsts) = (HashMap::new(), HashMap::new());
-    let mut builder = Builder { region, names, waits, critical, blame, causes, caused, time, thread_time_s, classes, firsts };
+    let mut builder =
+        Builder { region, names, waits, critical, blame, causes, caused, time, thread_time_s, classes, firsts };
     let (locks, slots, locks_left_out) = builder.locks();
     let (sites, _, sites_left_out) = builder.sites();
     let inversions: Vec<Row> = deadlocks::inversions(region).iter().map(|circle| builder.inversion(circle)).collect();

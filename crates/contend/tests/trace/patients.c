@@ -1,0 +1,187 @@
+/* Programs with one known lock problem each, or none: `patients NAME` runs one for 0.8 s. */
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static atomic_int is_over;
+
+static long now_ns(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static void compute_us(long us) {
+    for (long end = now_ns() + us * 1000; now_ns() < end;) {
+    }
+}
+
+static void sleep_us(long us) {
+    struct timespec time = {us / 1000000, us % 1000000 * 1000};
+    nanosleep(&time, NULL);
+}
+
+#define NOINLINE __attribute__((noinline))
+#define UNTIL_OVER while (!atomic_load(&is_over))
+
+/* A section that sleeps, called from the function that locks. */
+pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
+static NOINLINE void write_back(void) { sleep_us(20000); compute_us(1); }
+static NOINLINE void handle(void) {
+    pthread_mutex_lock(&cache_lock);
+    write_back();
+    pthread_mutex_unlock(&cache_lock);
+    compute_us(20);
+}
+static void *sleeper(void *number) { UNTIL_OVER handle(); return number; }
+
+/* The holder of the outer lock waits for the inner one, whose holder sleeps. */
+pthread_mutex_t outer_lock = PTHREAD_MUTEX_INITIALIZER, inner_lock = PTHREAD_MUTEX_INITIALIZER;
+static NOINLINE void sync_log(void) { sleep_us(25000); compute_us(2); }
+static NOINLINE void flush(void) {
+    pthread_mutex_lock(&inner_lock);
+    sync_log();
+    pthread_mutex_unlock(&inner_lock);
+    sleep_us(200);
+}
+static NOINLINE void update(void) {
+    pthread_mutex_lock(&outer_lock);
+    pthread_mutex_lock(&inner_lock);
+    pthread_mutex_unlock(&inner_lock);
+    pthread_mutex_unlock(&outer_lock);
+    compute_us(10);
+}
+static void *chained(void *number) {
+    UNTIL_OVER if (number == NULL) flush(); else update();
+    return number;
+}
+
+/* A spinlock and more threads than CPUs. */
+pthread_spinlock_t index_spin;
+static NOINLINE void insert(void) {
+    pthread_spin_lock(&index_spin);
+    compute_us(5);
+    pthread_spin_unlock(&index_spin);
+}
+static void *spinner(void *number) { UNTIL_OVER { insert(); compute_us(2); } return number; }
+
+/* All waiters are woken for one item. */
+pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t queue_filled = PTHREAD_COND_INITIALIZER;
+static long items;
+static int wakes_all, pause_us;
+static NOINLINE void fetch(void) {
+    pthread_mutex_lock(&queue_lock);
+    while (items == 0 && !atomic_load(&is_over)) pthread_cond_wait(&queue_filled, &queue_lock);
+    if (items > 0) items--;
+    pthread_mutex_unlock(&queue_lock);
+    compute_us(5);
+}
+static NOINLINE void submit(void) {
+    pthread_mutex_lock(&queue_lock);
+    items++;
+    if (wakes_all) pthread_cond_broadcast(&queue_filled); else pthread_cond_signal(&queue_filled);
+    pthread_mutex_unlock(&queue_lock);
+}
+static void *queued(void *number) {
+    if (number != NULL) { UNTIL_OVER fetch(); return number; }
+    UNTIL_OVER { submit(); sleep_us(pause_us); }
+    pthread_mutex_lock(&queue_lock);
+    pthread_cond_broadcast(&queue_filled);
+    pthread_mutex_unlock(&queue_lock);
+    return number;
+}
+
+/* One arena for all threads. */
+static NOINLINE void assemble(void) {
+    void *parts[64];
+    for (int part = 0; part < 64; part++) parts[part] = malloc(2000 + part * 64);
+    for (int part = 0; part < 64; part++) free(parts[part]);
+}
+static void *allocator(void *number) { UNTIL_OVER assemble(); return number; }
+
+/* One stream for all threads. */
+static FILE *journal;
+static NOINLINE void record(void) {
+    fprintf(journal, "%d %f of a line that takes a while to format\n", 7, 0.5);
+    atomic_load(&is_over);
+}
+static void *printer(void *number) { UNTIL_OVER record(); return number; }
+
+/* A lock of the program's own, on a futex. */
+atomic_int row_word;
+static NOINLINE void row_lock(void) {
+    int word = 0;
+    if (atomic_compare_exchange_strong(&row_word, &word, 1)) return;
+    if (word != 2) word = atomic_exchange(&row_word, 2);
+    while (word != 0) {
+        syscall(SYS_futex, &row_word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+        word = atomic_exchange(&row_word, 2);
+    }
+}
+static NOINLINE void row_release(void) {
+    if (atomic_exchange(&row_word, 0) == 2) syscall(SYS_futex, &row_word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+static NOINLINE void store_row(void) { row_lock(); sleep_us(10000); row_release(); compute_us(5); }
+static void *rower(void *number) { UNTIL_OVER store_row(); return number; }
+
+/* A semaphore that is used as a lock. */
+sem_t gate;
+static NOINLINE void pass(void) { sem_wait(&gate); sleep_us(10000); sem_post(&gate); compute_us(5); }
+static void *guard(void *number) { UNTIL_OVER pass(); return number; }
+
+/* One of many locks of the heap is used by nearly all. */
+static struct bucket { pthread_mutex_t lock; long count; } *buckets;
+static NOINLINE void count_in(unsigned bucket) {
+    pthread_mutex_lock(&buckets[bucket].lock);
+    sleep_us(5000);
+    pthread_mutex_unlock(&buckets[bucket].lock);
+}
+static void *hasher(void *number) {
+    for (unsigned turn = 0; !atomic_load(&is_over); turn++) count_in(turn % 8 == 0 ? turn / 8 % 64 : 7);
+    return number;
+}
+
+/* A computation, with a lock that is free. */
+pthread_mutex_t sum_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *computer(void *number) {
+    UNTIL_OVER { compute_us(300); pthread_mutex_lock(&sum_lock); items++; pthread_mutex_unlock(&sum_lock); }
+    return number;
+}
+
+static const struct patient { const char *name; int threads; void *(*work)(void *); } patients[] = {
+    {"sleeps", 4, sleeper}, {"chain", 7, chained}, {"spins", 8, spinner}, {"herd", 24, queued}, {"idle", 4, queued},
+    {"malloc", 4, allocator}, {"stream", 4, printer}, {"futex", 4, rower}, {"semaphore", 4, guard}, {"buckets", 4, hasher},
+    {"healthy", 2, computer}, {"crowded", 12, computer},
+};
+
+int main(int count, char **words) {
+    const struct patient *patient = patients, *end = patients + sizeof patients / sizeof *patients;
+    while (patient < end && (count < 2 || strcmp(patient->name, words[1]) != 0)) patient++;
+    if (patient == end) return 2;
+    wakes_all = patient->threads == 24;
+    pause_us = wakes_all ? 100 : 1000;
+    pthread_spin_init(&index_spin, PTHREAD_PROCESS_PRIVATE);
+    sem_init(&gate, 0, 1);
+    journal = fopen("/dev/null", "w");
+    buckets = calloc(64, sizeof *buckets);
+    for (int bucket = 0; bucket < 64; bucket++) pthread_mutex_init(&buckets[bucket].lock, NULL);
+    if (patient->work == allocator) mallopt(M_ARENA_MAX, 1);
+    pthread_t threads[32];
+    for (long number = 0; number < patient->threads; number++)
+        pthread_create(&threads[number], NULL, patient->work, (void *)number);
+    sleep_us(800000);
+    atomic_store(&is_over, 1);
+    for (int number = 0; number < patient->threads; number++) pthread_join(threads[number], NULL);
+    return 0;
+}

@@ -1,0 +1,201 @@
+//! The diagnosis of programs with one known lock problem each, or none: the verdict, the lock, the place, the cause and
+//! the remedy.
+
+use crate::programs::{Programs, Traced, command as trace, traced};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// A program's answer: words of the object, the place, the cause and the remedy of the first finding.
+struct Answer {
+    patient: &'static str,
+    object: &'static str,
+    place: &'static str,
+    cause: &'static str,
+    remedy: &'static str,
+}
+
+const ANSWERS: [Answer; 10] = [
+    Answer {
+        patient: "sleeps",
+        object: "cache_lock",
+        place: "write_back (patients.c:",
+        cause: "slept (nanosleep) in write_back",
+        remedy: "call write_back outside of the critical section of cache_lock",
+    },
+    Answer {
+        patient: "chain",
+        object: "outer_lock",
+        place: "sync_log (patients.c:",
+        cause: "the holder waited for inner_lock, whose holder slept (nanosleep) in sync_log",
+        remedy: "call sync_log outside of the critical section of inner_lock",
+    },
+    Answer {
+        patient: "spins",
+        object: "index_spin",
+        place: "insert (patients.c:",
+        cause: "spun",
+        remedy: "a lock that sleeps",
+    },
+    Answer {
+        patient: "herd",
+        object: "queue_lock / queue_filled",
+        place: "submit (patients.c:",
+        cause: "submit wakes all waiters of queue_filled in fetch",
+        remedy: "call pthread_cond_signal instead of pthread_cond_broadcast in submit",
+    },
+    Answer {
+        patient: "malloc",
+        object: "the allocator's lock",
+        place: "assemble (patients.c:",
+        cause: "one arena of malloc",
+        remedy: "allow more arenas",
+    },
+    Answer {
+        patient: "stream",
+        object: "stream",
+        place: "record (patients.c:",
+        cause: "one stream",
+        remedy: "a buffer of its own",
+    },
+    Answer {
+        patient: "futex",
+        object: "row_word",
+        place: "store_row (patients.c:",
+        cause: "slept (nanosleep) in store_row",
+        remedy: "do not block in store_row while row_word is held",
+    },
+    Answer {
+        patient: "semaphore",
+        object: "gate",
+        place: "pass",
+        cause: "slept (nanosleep)",
+        remedy: "critical section of gate",
+    },
+    Answer {
+        patient: "buckets",
+        object: "mutex of count_in (patients.c:",
+        place: "count_in",
+        cause: "such locks has",
+        remedy: "critical section of mutex of count_in",
+    },
+    Answer {
+        patient: "pool",
+        object: "pool",
+        place: "ask() (pool.cpp:",
+        cause: "slept (nanosleep) in ask()",
+        remedy: "a larger pool",
+    },
+];
+
+fn text<'a>(row: &'a Value, field: &str) -> &'a str {
+    row[field].as_str().unwrap_or_default()
+}
+
+fn program_of(traced: &Traced) -> Value {
+    let budgets = traced.rows("budget");
+    let program = budgets.iter().find(|row| row.get("group").is_none() && row.get("thread").is_none());
+    (*program.unwrap_or_else(|| panic!("{budgets:?}"))).clone()
+}
+
+/// The parts of each budget sum to the time that its threads were seen to live.
+fn assert_budgets_sum(traced: &Traced) {
+    const PARTS: [&str; 7] = ["on_cpu_s", "ready_s", "lock_s", "work_s", "sleep_s", "io_s", "unknown_s"];
+    for row in traced.rows("budget") {
+        let sum: f64 = PARTS.iter().map(|part| row[part].as_f64().unwrap()).sum();
+        let lived = row["lived_s"].as_f64().unwrap();
+        assert!((sum - lived).abs() < 1e-6, "{row}");
+    }
+}
+
+#[test]
+fn known_lock_problems_have_their_object_place_cause_and_remedy() {
+    let programs = Programs::new();
+    let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
+    let pool = compiled_pool(&programs);
+    for Answer { patient, object, place, cause, remedy } in ANSWERS {
+        let (program, words) =
+            if patient == "pool" { (pool.as_deref(), vec![]) } else { (Some(&*patients), vec![patient]) };
+        let Some(program) = program else { continue };
+        let traced = traced(&programs, &[], program, &words);
+        assert_eq!(traced.record["parameters"]["verdict"], "locks", "{patient}: {:#}", program_of(&traced));
+        let findings = traced.rows("finding");
+        let first = findings.iter().find(|row| text(row, "object").contains(object));
+        let first = first.unwrap_or_else(|| panic!("{patient}: no {object} in {findings:#?}"));
+        for (field, words) in [("place", place), ("cause", cause), ("remedy", remedy)] {
+            assert!(text(first, field).contains(words), "{patient}: {field} without {words:?}: {first:#}");
+        }
+        let known = first["known_share"].as_f64().unwrap();
+        assert!(known > 0.5 && known <= 1.0 + 1e-9, "{patient}: {first:#}");
+        assert_budgets_sum(&traced);
+    }
+}
+
+fn compiled_pool(programs: &Programs) -> Option<std::path::PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trace/pool.cpp");
+    let program = programs.path("pool");
+    let mut compiler = Command::new("c++");
+    compiler.args(["-std=c++20", "-g", "-O2", "-pthread", "-o"]).arg(&program).arg(source);
+    let is_compiled = compiler.output().is_ok_and(|output| output.status.success());
+    if !is_compiled {
+        println!("skipped: needs c++ with C++20's semaphores");
+    }
+    is_compiled.then_some(program)
+}
+
+#[test]
+fn programs_whose_locks_are_free_are_told_that_it_is_not_the_locks() {
+    let programs = Programs::new();
+    let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
+    for (patient, reason) in [("idle", "had nothing to do"), ("healthy", "CPU"), ("crowded", "ready without a CPU")] {
+        let traced = traced(&programs, &[], &patients, &[patient]);
+        let parameters = &traced.record["parameters"];
+        assert_eq!(parameters["verdict"], "not_locks", "{patient}: {:#}", program_of(&traced));
+        let said = text(parameters, "verdict_reason");
+        assert!(said.starts_with("Not the locks: ") && said.contains(reason), "{patient}: {said}");
+        assert!(traced.rows("finding").is_empty(), "{patient}");
+        assert_budgets_sum(&traced);
+    }
+}
+
+#[test]
+fn the_diagnosis_fits_twenty_lines_of_eighty_columns_and_all_has_the_rest() {
+    let programs = Programs::new();
+    let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
+    let shown = |flags: &[&str]| {
+        let output = trace(flags, &patients, &["sleeps"]).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let brief = shown(&["--quiet"]);
+    assert!(brief.lines().count() <= 20, "{brief}");
+    let command = |line: &&str| line.contains("contend trace --what-if");
+    let first = |line: &&str| line.contains("ended with status 0");
+    let wide = brief.lines().filter(|line| !command(line) && !first(line)).find(|line| line.chars().count() > 80);
+    assert_eq!(wide, None, "{brief}");
+    for words in ["Thread time", "Locks: threads waited", "1 cache_lock", "Remedy:", "--all prints"] {
+        assert!(brief.contains(words), "{words}: {brief}");
+    }
+    let all = shown(&["--quiet", "--all"]);
+    for words in
+        ["Time of the threads", "sleeper", "Wait time by waiting call site and root holder", "holder acquired it at"]
+    {
+        assert!(all.contains(words), "{words}: {all}");
+    }
+}
+
+#[test]
+fn the_program_may_follow_without_dashes_and_its_status_is_the_commands() {
+    let programs = Programs::new();
+    let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+        command.env("CONTEND_ARCHIVE", "").args(["trace", "--quiet"]).args(words);
+        command.output().unwrap().status.code()
+    };
+    let patients = patients.to_str().unwrap();
+    assert_eq!(run(&[patients, "idle"]), Some(0));
+    assert_eq!(run(&[patients, "--unknown"]), Some(2));
+    assert_eq!(run(&["--", patients]), Some(2));
+    assert_eq!(run(&["sh", "-c", "kill -TERM $$"]), Some(128 + 15));
+}
