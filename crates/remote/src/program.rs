@@ -31,6 +31,7 @@ pub fn run<F: Args + FromArgMatches>(words: &Words, body: fn(&F) -> anyhow::Resu
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Exceeded | Outcome::NotJudged) => ExitCode::FAILURE,
         Ok(Outcome::Interrupted) => ExitCode::from(INTERRUPTED),
+        Ok(Outcome::ProgramFailed(status)) => ExitCode::from(status),
         Err(error) => match error.downcast::<UsageError>() {
             Ok(misuse) => refuse(&command::<F>(words).error(ErrorKind::ValueValidation, misuse)),
             Err(error) => {

@@ -568,7 +568,7 @@ impl Evidence<'_> {
     /// The holder was blocked itself: by what, and called from where. Where it waited for another lock, that lock's holder
     /// is the one that counts.
     fn blocked_holder(&mut self, object: &Object, share: f64, rows: &Rows<'_>) -> Cause {
-        let mut by_place: BTreeMap<(String, Wait), (f64, BTreeMap<String, f64>)> = BTreeMap::new();
+        let mut by_place: BTreeMap<(String, Wait, bool), (f64, BTreeMap<String, f64>)> = BTreeMap::new();
         let mut sampled_s = 0.0;
         for (holder, seconds) in &object.waited.holders {
             let Holder::Blocked { wait, path, lock } = holder else { continue };
@@ -577,13 +577,16 @@ impl Evidence<'_> {
             let acquired_in = rows.of(held).and_then(|row| row.blocked_by.first());
             let acquired_in = acquired_in.and_then(|blocker| blocker.site.split(" (").next());
             let place = path.map(|path| called_in(&self.frames(path), acquired_in)).unwrap_or_default();
-            let (sum, whats) = by_place.entry((place, held)).or_default();
+            let function = place.split([' ', '(']).next();
+            let is_own = acquired_in.is_some_and(|acquired_in| function == acquired_in.split('(').next());
+            let (sum, whats) = by_place.entry((place, held, is_own)).or_default();
             *sum += seconds;
             *whats.entry(self.wait_words(*wait)).or_default() += seconds;
         }
         let most = by_place.into_iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0));
         let name = &object.name;
-        let Some(((place, held), (seconds, whats))) = most.filter(|(_, (seconds, _))| *seconds > 0.5 * sampled_s)
+        let Some(((place, held, is_own), (seconds, whats))) =
+            most.filter(|(_, (seconds, _))| *seconds > 0.5 * sampled_s)
         else {
             return Cause {
                 object: name.clone(),
@@ -604,7 +607,11 @@ impl Evidence<'_> {
             .as_ref()
             .map_or("the holder".to_owned(), |other| format!("the holder waited for {other}, whose holder"));
         let section = other.as_ref().unwrap_or(name);
-        let remedy = if function.is_empty() {
+        // The function that acquires the lock blocks itself.
+        let call = what.split(['(', ')']).nth(1).filter(|_| is_own);
+        let remedy = if let Some(call) = call {
+            format!("in {function}, call {call} outside of the critical section of {section}")
+        } else if function.is_empty() {
             format!("move the call that blocks out of the critical section of {section}")
         } else {
             format!("call {function} outside of the critical section of {section}")
