@@ -19,6 +19,37 @@ pub struct Stack {
     pub bytes: Vec<u8>,
 }
 
+impl Stack {
+    /// The registers to ask `perf_event_open` for: the frame pointer, the stack pointer and the instruction pointer; where
+    /// there is one, the link register comes second.
+    #[cfg(target_arch = "x86_64")]
+    pub const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+    /// The same.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
+
+    /// Parses `REGS_USER | STACK_USER` of a sample.
+    pub fn of_sample(body: &[u8]) -> Option<Self> {
+        // Without registers of user space there is no stack either.
+        if u64_at(body, 0)? == 0 {
+            return Some(Self::default());
+        }
+        let count = Self::REGISTERS.count_ones() as usize;
+        let register = |place: usize| u64_at(body, 8 + 8 * place);
+        let (frame, link) = (register(0)?, if count == 4 { register(1)? } else { 0 });
+        let (pointer, instruction) = (register(count - 2)?, register(count - 1)?);
+        let body = body.get(8 + 8 * count..)?;
+        let room = u64_at(body, 0)? as usize;
+        let filled = u64_at(body, 8 + room).unwrap_or(0) as usize;
+        let bytes = body.get(8..)?.get(..filled.min(room))?.to_vec();
+        Some(Self { instruction, pointer, frame, link, bytes })
+    }
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
 /// Unwinds stacks of one process.
 pub struct Stacks {
     unwinder: UnwinderNative<Vec<u8>, framehop::MayAllocateDuringUnwind>,

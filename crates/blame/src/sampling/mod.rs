@@ -6,7 +6,9 @@
 //! blocked in (`syscall`). [`profile`] adds the samples up, and [`budget`] divides the time.
 
 pub mod budget;
+mod memory;
 pub mod profile;
+mod spins;
 
 use std::collections::HashMap;
 use std::fs::{File, read_dir, read_link};

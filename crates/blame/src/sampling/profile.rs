@@ -6,6 +6,8 @@
 //! that acquires it.
 
 use super::budget::{Budget, Part, moves_bytes, part_of_call};
+use super::memory::read;
+use super::spins::Spins;
 use super::{Call, FileType, Sample, Sampler, State, name_of};
 use crate::names::Mapping;
 use crate::places::lock_at;
@@ -123,6 +125,9 @@ pub struct Profile {
     /// Samples of all threads, and those that found no room for what was waited for.
     pub samples: u64,
     pub lost: u64,
+    spins: Spins,
+    /// Samples of threads on a CPU that spun for something that no call shows, by path.
+    spinning: HashMap<Path, u64>,
 }
 
 /// Processes whose stacks are unwound.
@@ -135,8 +140,8 @@ const MOST_PEERS: usize = 8;
 const MOST_COMBINATIONS: usize = 512;
 /// Holders that wait for other locks, one after another, are followed so far.
 const LONGEST_CHAIN: usize = 8;
-/// Bytes of a stack that are read: three pages at most.
-const PAGE: usize = 4_096;
+/// Bytes of a stack that are read.
+const STACK: usize = 8_192;
 /// A thread may name itself at any time; its name is read again after so many samples.
 const NAME_PERIOD: u64 = 64;
 
@@ -170,6 +175,7 @@ impl Profile {
             .map(|sample| self.note(sample, noted.get(&sample.thread).copied(), region, now_s))
             .collect();
         self.forget_ended(&seen);
+        self.sample_spins(&seen, now_s);
         let by_thread: HashMap<u32, &Seen> = seen.iter().map(|seen| (seen.sample.thread, seen)).collect();
         let holders = region.map(|region| holders(region, &seen)).unwrap_or_default();
         let mut waiters: HashMap<Wait, usize> = HashMap::new();
@@ -199,6 +205,18 @@ impl Profile {
                 waited.most_waiters = waited.most_waiters.max(count);
             }
         }
+    }
+
+    /// Samples the instructions of threads on a CPU. Those whose waits the library notes are known without.
+    fn sample_spins(&mut self, seen: &[Seen], now_s: f64) {
+        for (process, stack) in self.spins.end(now_s) {
+            let path = self.unwound(process, &stack);
+            path.into_iter().for_each(|path| *self.spinning.entry(path).or_default() += 1);
+        }
+        let is_candidate = |seen: &&Seen| seen.sample.state == State::Runnable && seen.noted.is_none();
+        let runnable: Vec<(u32, u32)> =
+            seen.iter().filter(is_candidate).map(|seen| (seen.sample.process, seen.sample.thread)).collect();
+        self.spins.begin(&runnable, now_s);
     }
 
     /// Updates a thread's account.
@@ -294,10 +312,14 @@ impl Profile {
         {
             return Some(path);
         }
-        let unwinder = self.unwinders.get_mut(&sample.process)?;
         let bytes = stack_of(sample.process, call.pointer);
         let stack = Stack { instruction: call.instruction, pointer: call.pointer, frame: 0, link: 0, bytes };
-        let key = (sample.process, unwinder.frames(&stack));
+        self.unwound(sample.process, &stack)
+    }
+
+    /// The number of the path that a stack shows.
+    fn unwound(&mut self, process: u32, stack: &Stack) -> Option<Path> {
+        let key = (process, self.unwinders.get_mut(&process)?.frames(stack));
         if let Some(path) = self.numbers.get(&key) {
             return Some(*path);
         }
@@ -357,6 +379,12 @@ impl Profile {
     /// What was seen of the waits for each lock and word.
     pub fn waited(&self) -> impl Iterator<Item = (Wait, &Waited)> {
         self.waited.iter().map(|(wait, waited)| (*wait, waited))
+    }
+
+    /// The part of the samples of threads on a CPU that spun, by path.
+    pub fn spin_shares(&self) -> impl Iterator<Item = (Path, f64)> {
+        let all = self.spins.count.max(1) as f64;
+        self.spinning.iter().map(move |(path, count)| (*path, *count as f64 / all))
     }
 
     /// The process and the addresses of a path, the innermost first.
@@ -489,17 +517,8 @@ fn note_peers(waited: &mut Waited, object: Wait, waiter: &Seen, by_thread: &Hash
 
 /// The top of a thread's stack, as far as it can be read.
 fn stack_of(process: u32, pointer: u64) -> Vec<u8> {
-    let mut bytes = vec![0_u8; 3 * PAGE];
-    let start = pointer as usize;
-    let first = PAGE - start % PAGE;
-    // A page each, since the kernel reads an element whole or not at all, and the stack may end before the last.
-    let pieces = [(start, first), (start + first, PAGE), (start + first + PAGE, PAGE)];
-    let remote =
-        pieces.map(|(at, length)| libc::iovec { iov_base: std::ptr::without_provenance_mut(at), iov_len: length });
-    let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: first + 2 * PAGE };
-    // SAFETY: the kernel writes at most `first + 2 * PAGE` bytes, which is no more than `bytes` has, and reads the other
-    // process's memory, whose addresses it checks.
-    let read = unsafe { libc::process_vm_readv(process as libc::pid_t, &raw const local, 1, remote.as_ptr(), 3, 0) };
-    bytes.truncate(usize::try_from(read).unwrap_or(0));
+    let mut bytes = vec![0; STACK];
+    let length = read(process, pointer, &mut bytes);
+    bytes.truncate(length);
     bytes
 }

@@ -94,7 +94,7 @@ fn follower(leader: &mut Sampler, cpu: usize, id: u16, point: Point) -> io::Resu
     let mut flags = SampleFlag::TID | SampleFlag::TIME | SampleFlag::RAW;
     if let Point::Enter { .. } = point {
         flags |= SampleFlag::REGS_USER | SampleFlag::STACK_USER;
-        follower.sample_regs_user(REGISTERS).sample_stack_user(STACK);
+        follower.sample_regs_user(Stack::REGISTERS).sample_stack_user(STACK);
     }
     follower.sample(flags).sample_period(1).enabled(true);
     let follower = follower.build_with_group(&mut *leader)?;
@@ -165,33 +165,10 @@ fn sample(points: &[(u16, Point)], is_ours: bool, body: &[u8]) -> Option<What> {
         Point::Waking { thread_at } => Some(What::Wakes { thread: u32_at(raw, thread_at)? }),
         Point::Exit { result_at } => is_ours.then_some(What::Return { result: u64_at(raw, result_at)? as i64 }),
         Point::Enter { word_at, operation_at } => {
-            let stack = if is_ours { stack(body.get(4 + length..)?)? } else { return None };
+            let stack = if is_ours { Stack::of_sample(body.get(4 + length..)?)? } else { return None };
             Some(What::Call { word: u64_at(raw, word_at)?, operation: u32_at(raw, operation_at)?, stack })
         }
     }
-}
-
-/// The requested registers: the stack's frame, its top, and the instruction.
-#[cfg(target_arch = "x86_64")]
-const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
-/// The same, and the return address of a function without a frame, which comes second.
-#[cfg(not(target_arch = "x86_64"))]
-const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
-
-fn stack(body: &[u8]) -> Option<Stack> {
-    // Without registers of a user there is no stack either.
-    if u64_at(body, 0)? == 0 {
-        return Some(Stack::default());
-    }
-    let count = REGISTERS.count_ones() as usize;
-    let register = |place: usize| u64_at(body, 8 + 8 * place);
-    let (frame, link) = (register(0)?, if count == 4 { register(1)? } else { 0 });
-    let (pointer, instruction) = (register(count - 2)?, register(count - 1)?);
-    let body = body.get(8 + 8 * count..)?;
-    let room = u64_at(body, 0)? as usize;
-    let filled = u64_at(body, 8 + room).unwrap_or(0) as usize;
-    let bytes = body.get(8..)?.get(..filled.min(room))?.to_vec();
-    Some(Stack { instruction, pointer, frame, link, bytes })
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {

@@ -1,0 +1,539 @@
+//! Why the waits for a lock were long, and what helps.
+
+use super::objects::{INTERPRETER, Object};
+use super::{Evidence, LEAST_READY, frame};
+use crate::trace::record::{Row, RowKind, SeenBy};
+use blame::frames::{Frames, Kind as FrameKind, function_of};
+use blame::names::Site;
+use blame::places::{lock_name, site_label};
+use blame::sampling::budget::{Part, call_name};
+use blame::sampling::profile::{Holder, Path, Wait, Waited};
+use interpose::{Kind, Region};
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Sampled seconds from which holders are known well enough.
+const ENOUGH_S: f64 = 0.1;
+/// The part of a wait that may be unknown before the samples say instead what the holders did.
+const MOST_UNKNOWN: f64 = 0.2;
+/// A critical section of this length is long.
+const LONG_HOLD_NS: f64 = 20_000.0;
+
+/// The rows of the locks, by their slots.
+pub(super) struct Rows<'a> {
+    pub(super) rows: &'a [Row],
+    pub(super) slots: &'a [Vec<u32>],
+}
+
+impl Rows<'_> {
+    /// The row of a class, by its first lock.
+    pub(super) fn of(&self, wait: Wait) -> Option<&Row> {
+        self.rows.get(self.slots.iter().position(|slots| wait == Wait::Lock(slots[0]))?)
+    }
+
+    /// The first lock of the class of a lock.
+    pub(super) fn first_of(&self, wait: Wait) -> Wait {
+        let Wait::Lock(slot) = wait else { return wait };
+        self.slots.iter().find(|slots| slots.contains(&slot)).map_or(wait, |slots| Wait::Lock(slots[0]))
+    }
+}
+
+/// A cause, and what helps.
+struct Cause {
+    object: String,
+    place: String,
+    text: String,
+    remedy: Option<String>,
+    /// The part of the whole wait that it explains.
+    share: f64,
+    measure: Measure,
+}
+
+/// How the gain of a remedy is measured.
+enum Measure {
+    WhatIf,
+    Swap,
+    /// By running the program under a command.
+    Command(&'static str),
+    None,
+}
+
+impl Evidence<'_> {
+    /// What makes the waits for a lock long, and what helps.
+    pub(super) fn finding(&mut self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Row {
+        let row = rows.of(object.wait);
+        let cause = match object.wait {
+            _ if object.kind == FrameKind::Allocator.name() => Some(of_allocator(object)),
+            _ if object.kind == FrameKind::Interpreter.name() => Some(of_interpreter(object)),
+            _ if object.kind == FrameKind::Stream.name() => Some(of_stream(object)),
+            Wait::Hidden if object.spins => Some(self.of_spin(object, limits)),
+            Wait::Lock(slot) => self.herd(slot, object).or_else(|| self.holders(object, rows)),
+            _ => self.peers(object),
+        };
+        let unexplained = || Cause {
+            object: object.name.clone(),
+            place: object.place(),
+            text: "unexplained: which thread held it meanwhile was not seen".into(),
+            remedy: None,
+            share: 0.0,
+            measure: Measure::None,
+        };
+        let mut cause = cause.unwrap_or_else(unexplained);
+        if let Some(hottest) = row.and_then(|row| object.hottest(row.instances)) {
+            cause.text.push_str(&hottest);
+        }
+        let program = self.program.join(" ");
+        let command = match cause.measure {
+            Measure::WhatIf => Some(format!("contend trace --what-if {} -- {program}", quoted(&object.name))),
+            Measure::Swap => Some(format!("contend trace --swap adaptive,calock -- {program}")),
+            Measure::Command(command) => Some(format!("{command} {program}")),
+            Measure::None => None,
+        };
+        Row {
+            lock_type: object.kind.to_owned(),
+            // The library does not see the waits to get a mutex back after a condition.
+            wait_total_s: row.map_or(0.0, |row| row.wait_total_s).max(object.seconds),
+            object: Some(cause.object),
+            place: Some(cause.place),
+            cause: Some(cause.text),
+            known_share: Some(cause.share),
+            gain: cause.remedy.as_ref().and_then(|_| limits.gain(object.seconds)),
+            remedy: cause.remedy,
+            command,
+            seen_by: if row.is_some() { SeenBy::Call } else { SeenBy::Sampling },
+            stack: object.frames.iter().map(frame).collect(),
+            ..Row::new(RowKind::Finding, 0, object.name.clone())
+        }
+    }
+
+    /// A condition whose broadcasts wake threads for nothing, which then meet again at its mutex.
+    fn herd(&mut self, slot: u32, object: &Object) -> Option<Cause> {
+        const MOST: f64 = 0.5;
+        let (region, waited) = (self.region?, &object.waited);
+        let (condition, seconds) = waited.after_condition.iter().max_by(|one, other| one.1.total_cmp(other.1))?;
+        let share = seconds / waited.seconds;
+        let pairs = || region.pairs().filter(|(_, pair)| pair.lock.load(Relaxed) == *condition);
+        let is = |pair: &interpose::Pair, kind: Kind| Kind::of(pair.kind.load(Relaxed)) == Some(kind);
+        let broadcasts = pairs().filter(|(_, pair)| is(pair, Kind::Broadcast));
+        let (place, _) = broadcasts.max_by_key(|(_, pair)| pair.signals().load(Relaxed))?;
+        let vain_share = vain_share(region, *condition);
+        if share < MOST || vain_share < MOST {
+            return None;
+        }
+        let waiting =
+            pairs().filter(|(_, pair)| is(pair, Kind::Cond)).max_by_key(|(place, _)| region.acquisitions(*place));
+        let (condition, broadcast) = (lock_name(region, self.names, *condition), site_label(region, self.names, place));
+        let function = broadcast.split(" (").next().unwrap_or(&broadcast).to_owned();
+        let waits_in = waiting.map(|(place, _)| site_label(region, self.names, place));
+        let waits_in =
+            waits_in.map_or_else(String::new, |site| format!(" in {}", site.split(" (").next().unwrap_or(&site)));
+        let mutex = lock_name(region, self.names, slot);
+        let percent = |share: f64| terminal::percent(share);
+        Some(Cause {
+            object: format!("{mutex} / {condition}"),
+            place: broadcast,
+            text: format!(
+                "{function} wakes all waiters of {condition}{waits_in}; {} of the wakes found nothing to do, and the woken \
+                 threads queue for {mutex} ({} of its wait)",
+                percent(vain_share),
+                percent(share)
+            ),
+            remedy: Some(format!("call pthread_cond_signal instead of pthread_cond_broadcast in {function}")),
+            share,
+            measure: Measure::None,
+        })
+    }
+
+    /// A spin loop of the program's own: its holder is not known.
+    fn of_spin(&self, object: &Object, limits: &Limits) -> Cause {
+        let share = object.seconds / limits.on_cpu_s.max(1e-9);
+        let is_short_of_cpus = limits.ready_s >= LEAST_READY * self.elapsed_s;
+        let cpus = terminal::counted(self.cpus, "CPU");
+        let short = if is_short_of_cpus { format!(", with more threads than {cpus}") } else { String::new() };
+        let remedy = if is_short_of_cpus {
+            "use a lock that sleeps, for example a mutex, and at most as many threads as CPUs"
+        } else {
+            "use a lock that sleeps, for example a mutex, or do less while it is held"
+        };
+        Cause {
+            object: object.name.clone(),
+            place: object.place(),
+            text: format!("threads spun in it for {} of their time on a CPU{short}", terminal::percent(share)),
+            remedy: Some(remedy.into()),
+            share: 1.0,
+            measure: Measure::None,
+        }
+    }
+
+    /// What the holders of a lock did while others waited.
+    fn holders(&mut self, object: &Object, rows: &Rows<'_>) -> Option<Cause> {
+        let row = rows.of(object.wait);
+        let shares = Shares::of(&object.waited, row)?;
+        let held_at = row.and_then(held_at);
+        let lock = &object.name;
+        let place = |text: Option<String>| text.unwrap_or_else(|| object.place());
+        let percent = terminal::percent;
+        let most = [shares.blocked, shares.preempted, shares.running, shares.released];
+        let most = most.into_iter().fold(0.0, f64::max);
+        if most <= 0.5 && !object.spins {
+            let known = shares.words();
+            return Some(Cause {
+                object: lock.clone(),
+                place: place(held_at),
+                text: format!("no single cause: {known}"),
+                remedy: None,
+                share: most,
+                measure: measure(object),
+            });
+        }
+        if most == shares.blocked {
+            return Some(self.blocked_holder(object, shares.blocked, rows));
+        }
+        if object.spins {
+            let free = if shares.released < 0.1 {
+                String::new()
+            } else {
+                format!("; for {} it was free, and the waiter had no CPU", percent(shares.released))
+            };
+            return Some(Cause {
+                object: lock.clone(),
+                place: place(held_at),
+                text: format!(
+                    "the holder was preempted while the others spun for {} of the wait{free}",
+                    percent(shares.preempted)
+                ),
+                remedy: Some("use a lock that sleeps, for example a mutex, and at most as many threads as CPUs".into()),
+                share: (shares.preempted + shares.running + shares.released).min(1.0),
+                measure: Measure::None,
+            });
+        }
+        if most == shares.preempted {
+            return Some(Cause {
+                object: lock.clone(),
+                place: place(held_at),
+                text: format!("the holder was preempted for {} of the wait", percent(shares.preempted)),
+                remedy: Some("use at most as many busy threads as CPUs".into()),
+                share: shares.preempted,
+                measure: Measure::None,
+            });
+        }
+        if most == shares.released {
+            return Some(Cause {
+                object: lock.clone(),
+                place: place(held_at),
+                text: format!(
+                    "the lock was free and the woken thread did not run yet for {} of the wait",
+                    percent(shares.released)
+                ),
+                remedy: Some(format!("hold {lock} less often, or try a lock that spins before it sleeps")),
+                share: shares.released,
+                measure: Measure::Swap,
+            });
+        }
+        let is_long = row.and_then(|row| row.hold_p50_ns).is_none_or(|hold| hold > LONG_HOLD_NS);
+        let hold = row.and_then(|row| row.hold_p50_ns).map(|ns| format!("; median hold {}", terminal::nanoseconds(ns)));
+        let remedy = if is_long {
+            format!("do less while {lock} is held, or use several locks")
+        } else {
+            format!("use per-thread data or several locks in place of {lock}: its critical sections are short and many")
+        };
+        Some(Cause {
+            object: lock.clone(),
+            place: place(held_at),
+            text: format!("the holder ran for {} of the wait{}", percent(shares.running), hold.unwrap_or_default()),
+            remedy: Some(remedy),
+            share: shares.running,
+            measure: measure(object),
+        })
+    }
+
+    /// The holder was blocked itself: by what, and called from where. Where it waited for another lock, that lock's holder
+    /// is the one that counts.
+    fn blocked_holder(&mut self, object: &Object, share: f64, rows: &Rows<'_>) -> Cause {
+        let mut by_place: BTreeMap<(String, Wait, bool), (f64, BTreeMap<String, f64>)> = BTreeMap::new();
+        let mut sampled_s = 0.0;
+        for (holder, seconds) in &object.waited.holders {
+            let Holder::Blocked { wait, path, lock } = holder else { continue };
+            sampled_s += seconds;
+            let held = rows.first_of(Wait::Lock(*lock));
+            let acquired_in = rows.of(held).and_then(|row| row.blocked_by.first());
+            let acquired_in = acquired_in.and_then(|blocker| blocker.site.split(" (").next());
+            let place = path.map(|path| called_in(&self.frames(path), acquired_in)).unwrap_or_default();
+            let function = place.split([' ', '(']).next();
+            let is_own = acquired_in.is_some_and(|acquired_in| function == acquired_in.split('(').next());
+            let (sum, whats) = by_place.entry((place, held, is_own)).or_default();
+            *sum += seconds;
+            *whats.entry(self.wait_words(*wait)).or_default() += seconds;
+        }
+        let most = by_place.into_iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0));
+        let name = &object.name;
+        let Some(((place, held, is_own), (seconds, whats))) =
+            most.filter(|(_, (seconds, _))| *seconds > 0.5 * sampled_s)
+        else {
+            return Cause {
+                object: name.clone(),
+                place: rows.of(object.wait).and_then(held_at).unwrap_or_else(|| object.place()),
+                text: format!("the holder was blocked itself for {} of the wait", terminal::percent(share)),
+                remedy: Some(format!("move calls that block out of the critical section of {name}")),
+                share,
+                measure: measure(object),
+            };
+        };
+        let share = share * seconds / sampled_s;
+        let what =
+            whats.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)).map_or_else(String::new, |what| what.0);
+        let function = place.split([' ', '(']).next().unwrap_or_default();
+        let inside = if function.is_empty() { String::new() } else { format!(" in {function}") };
+        let other = if held == object.wait { None } else { rows.of(held).map(|row| row.lock.clone()) };
+        let holder = other
+            .as_ref()
+            .map_or("the holder".to_owned(), |other| format!("the holder waited for {other}, whose holder"));
+        let section = other.as_ref().unwrap_or(name);
+        // The function that acquires the lock blocks itself.
+        let call = what.split(['(', ')']).nth(1).filter(|_| is_own);
+        let remedy = if let Some(call) = call {
+            format!("in {function}, call {call} outside of the critical section of {section}")
+        } else if function.is_empty() {
+            format!("move the call that blocks out of the critical section of {section}")
+        } else {
+            format!("call {function} outside of the critical section of {section}")
+        };
+        Cause {
+            object: name.clone(),
+            place: if place.is_empty() { object.place() } else { place.clone() },
+            text: format!("{holder} {what}{inside} for {} of the wait", terminal::percent(share)),
+            remedy: Some(remedy).filter(|_| share > 0.5),
+            share,
+            measure: measure(object),
+        }
+    }
+
+    /// What the threads did that were in the function which acquires a word: a semaphore's holders, mostly.
+    fn peers(&mut self, object: &Object) -> Option<Cause> {
+        let function = object.own().find_map(function_of)?.to_owned();
+        let mut by_wait: BTreeMap<String, f64> = BTreeMap::new();
+        let mut explained_s = 0.0;
+        let mut most_inside = 0;
+        for (peers, seconds) in &object.waited.peers {
+            let inside: Vec<Wait> =
+                peers.iter().filter(|(_, path)| self.is_inside(*path, &function)).map(|(wait, _)| *wait).collect();
+            most_inside = most_inside.max(inside.len());
+            if inside.is_empty() {
+                continue;
+            }
+            explained_s += seconds;
+            let each = seconds / inside.len() as f64;
+            for wait in inside {
+                *by_wait.entry(self.wait_words(wait)).or_default() += each;
+            }
+        }
+        let (what, seconds) = by_wait.into_iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
+        let share = seconds / object.seconds.max(explained_s);
+        let is_pool = object.kind == FrameKind::Semaphore.name();
+        let held = if is_pool { "the threads that had acquired it" } else { "another thread in the same function" };
+        let remedy = if is_pool {
+            format!("raise the limit of {} (a larger pool), or hold it for less time in {function}", object.name)
+        } else {
+            format!("do not block in {function} while {} is held", object.name)
+        };
+        Some(Cause {
+            object: object.name.clone(),
+            place: object.place(),
+            text: format!("{held} {what} in {function} for {} of the wait", terminal::percent(share)),
+            remedy: Some(remedy).filter(|_| share > 0.5),
+            share,
+            measure: Measure::None,
+        })
+    }
+
+    fn is_inside(&mut self, path: Path, function: &str) -> bool {
+        let frames = self.frames(path);
+        frames.own().any(|frame| function_of(&frame.site) == Some(function))
+    }
+
+    /// What a blocked thread does, as a verb.
+    fn wait_words(&mut self, wait: Wait) -> String {
+        match wait {
+            Wait::Call { part: Part::Sleep, number } => format!("slept ({})", call_name(number)),
+            Wait::Call { part: Part::Io, number } => format!("waited for I/O ({})", call_name(number)),
+            Wait::Call { number, .. } => format!("was blocked ({})", call_name(number)),
+            Wait::Lock(slot) => {
+                let name = self.region.map(|region| lock_name(region, self.names, slot)).unwrap_or_default();
+                format!("waited for {name}")
+            }
+            Wait::Word { .. } => "waited in a futex call".into(),
+            Wait::Hidden => "was blocked".into(),
+        }
+    }
+}
+
+/// Shares of the whole wait for a lock.
+pub(super) struct Shares {
+    pub(super) running: f64,
+    pub(super) preempted: f64,
+    pub(super) blocked: f64,
+    pub(super) released: f64,
+}
+
+impl Shares {
+    /// By the kernel's record of the holders' switches where that covers the wait, else by the samples.
+    pub(super) fn of(waited: &Waited, row: Option<&Row>) -> Option<Self> {
+        let by_record = row.and_then(|row| {
+            let unknown = row.unknown_s? / row.wait_total_s;
+            let share = |part: Option<f64>| Some(part? / row.wait_total_s);
+            let shares = Self {
+                running: share(row.held_running_s)?,
+                preempted: share(row.held_preempted_s)?,
+                blocked: share(row.held_blocked_s)?,
+                released: share(row.released_s)?,
+            };
+            (unknown <= MOST_UNKNOWN).then_some(shares)
+        });
+        let sampled_s: f64 = waited.holders.values().sum();
+        let part = |is: fn(&Holder) -> bool| {
+            waited.holders.iter().filter(|(holder, _)| is(holder)).map(|(_, seconds)| seconds).sum::<f64>() / sampled_s
+        };
+        let by_samples = || Self {
+            running: part(|holder| *holder == Holder::Running),
+            preempted: part(|holder| *holder == Holder::Ready),
+            blocked: part(|holder| matches!(holder, Holder::Blocked { .. })),
+            released: part(|holder| *holder == Holder::None),
+        };
+        by_record.or_else(|| (sampled_s >= ENOUGH_S).then(by_samples))
+    }
+
+    fn words(&self) -> String {
+        let named = [
+            (self.running, "holder running"),
+            (self.preempted, "holder preempted"),
+            (self.blocked, "holder blocked"),
+            (self.released, "released, waiter not yet running"),
+            (1.0 - self.running - self.preempted - self.blocked - self.released, "unknown"),
+        ];
+        let words = named.iter().filter(|(share, _)| *share >= 0.01);
+        words.map(|(share, what)| format!("{what} {}", terminal::percent(*share))).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What bounds a gain.
+pub(super) struct Limits {
+    pub(super) on_cpu_s: f64,
+    pub(super) ready_s: f64,
+    /// The time in which threads had something to do.
+    pub(super) busy_s: f64,
+    /// The time on a CPU without spinning, and what all CPUs have.
+    pub(super) useful_s: f64,
+    pub(super) capacity_s: f64,
+}
+
+impl Limits {
+    /// The most that the throughput can gain if a wait vanishes: the threads have so much more time, as far as there are
+    /// CPUs for what they then do.
+    fn gain(&self, waited_s: f64) -> Option<f64> {
+        let left = (self.busy_s - waited_s).max(1e-9);
+        let by_threads = self.busy_s / left;
+        let by_cpus = if self.useful_s > 0.0 { self.capacity_s / self.useful_s } else { f64::INFINITY };
+        Some((by_threads.min(by_cpus) - 1.0).max(0.0)).filter(|gain| gain.is_finite())
+    }
+}
+
+/// The function in the critical section that blocks, and its caller: `write_log (log.c:3), called by request`. It is the
+/// one that the function which acquired the lock calls; where that is not on the path, the innermost.
+fn called_in(frames: &Frames, acquired_in: Option<&str>) -> String {
+    let own: Vec<&Site> = frames.own().map(|frame| &frame.site).collect();
+    let acquired = own.iter().position(|site| acquired_in.is_some() && function_of(site) == acquired_in);
+    let inner = acquired.map_or(0, |acquired| acquired.saturating_sub(1));
+    let Some(site) = own.get(inner) else { return String::new() };
+    let caller = own[inner + 1..].iter().find(|caller| function_of(caller) != function_of(site));
+    match caller.and_then(|caller| function_of(caller)) {
+        Some(caller) => format!("{}, called by {caller}", site.label),
+        None => site.label.clone(),
+    }
+}
+
+/// The part of the wakes of a condition that found nothing to do.
+pub(super) fn vain_share(region: &Region, condition: u32) -> f64 {
+    let pairs = region.pairs().filter(|(_, pair)| pair.lock.load(Relaxed) == condition);
+    let waits = pairs.filter(|(_, pair)| Kind::of(pair.kind.load(Relaxed)) == Some(Kind::Cond));
+    let (mut vain, mut wakes) = (0_u64, 0_u64);
+    for (place, pair) in waits {
+        vain = vain.saturating_add(pair.vain_wakes().load(Relaxed));
+        wakes = wakes.saturating_add(region.acquisitions(place));
+    }
+    vain as f64 / wakes.max(1) as f64
+}
+
+/// Where the holders acquired a lock for which others waited longest.
+fn held_at(row: &Row) -> Option<String> {
+    row.blocked_by.first().map(|blocker| blocker.site.clone())
+}
+
+fn of_allocator(object: &Object) -> Cause {
+    Cause {
+        object: "the allocator's lock".into(),
+        place: object.place(),
+        text: format!("up to {} threads waited for one arena of malloc at the same time", object.most_waiters),
+        remedy: Some("allow more arenas (M_ARENA_MAX), use another allocator, or allocate less often".into()),
+        share: 1.0,
+        measure: Measure::Command("LD_PRELOAD=libjemalloc.so.2"),
+    }
+}
+
+fn of_stream(object: &Object) -> Cause {
+    Cause {
+        object: object.name.clone(),
+        place: object.place(),
+        text: format!("up to {} threads waited for the lock of one stream at the same time", object.most_waiters),
+        remedy: Some("collect the output of each thread in a buffer of its own, and write it in few calls".into()),
+        share: 1.0,
+        measure: Measure::None,
+    }
+}
+
+fn of_interpreter(object: &Object) -> Cause {
+    Cause {
+        object: INTERPRETER.into(),
+        place: object.place(),
+        text: "one thread at a time runs Python code; the others wait for the interpreter's lock".into(),
+        remedy: Some("use processes instead of threads, or a free-threaded build of CPython".into()),
+        share: 1.0,
+        measure: Measure::None,
+    }
+}
+
+/// A word of a command for the shell.
+fn quoted(word: &str) -> String {
+    let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-+./:".contains(&byte));
+    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// How the gain is measured: virtual speedups are for locks that the library sees being acquired and released.
+fn measure(object: &Object) -> Measure {
+    if matches!(object.kind, "mutex" | "rwlock" | "spin") { Measure::WhatIf } else { Measure::None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_is_bounded_by_the_waits_and_by_the_cpus() {
+        let limits = Limits { on_cpu_s: 2.0, ready_s: 0.0, busy_s: 10.0, useful_s: 2.0, capacity_s: 20.0 };
+        assert_eq!(limits.gain(5.0), Some(1.0));
+        assert_eq!(Limits { capacity_s: 3.0, ..limits }.gain(5.0), Some(0.5));
+    }
+
+    #[test]
+    fn the_record_of_switches_counts_where_it_covers_the_wait_and_else_the_samples() {
+        let mut waited = Waited::default();
+        waited.holders.insert(Holder::Running, 3.0);
+        waited.holders.insert(Holder::Unknown, 1.0);
+        let mut row = Row { wait_total_s: 4.0, ..Row::default() };
+        (row.held_running_s, row.held_preempted_s, row.held_blocked_s) = (Some(0.5), Some(0.5), Some(2.5));
+        (row.released_s, row.unknown_s) = (Some(0.0), Some(0.5));
+        assert_eq!(Shares::of(&waited, Some(&row)).unwrap().blocked, 0.625);
+        row.unknown_s = Some(2.0);
+        assert_eq!(Shares::of(&waited, Some(&row)).unwrap().running, 0.75);
+        assert!(Shares::of(&Waited::default(), None).is_none());
+    }
+}

@@ -1,0 +1,353 @@
+//! The diagnosis: where the time of the program's threads went, whether locks are the problem, which ones, why the waits
+//! were long, and what helps.
+//!
+//! It is computed once, when the measurement ends, from the sampled states of the threads and from the rows of the
+//! locks, and it is a part of the record. Each cause is a share of the whole wait; a remedy is given only where one cause
+//! accounts for more than half of it.
+
+mod causes;
+mod objects;
+
+use super::plan::Verdict;
+use super::record::{Frame, Row, RowKind, SeenBy};
+use super::words::whole_percent;
+use blame::frames::function_of;
+use blame::names::{Names, Site, short};
+use blame::sampling::budget::{Budget, Part};
+use blame::sampling::profile::{Life, Profile, Wait};
+use causes::{Limits, Rows, Shares, vain_share};
+use interpose::Region;
+use objects::Object;
+use std::collections::{BTreeMap, HashMap};
+
+/// What the diagnosis is made from.
+pub struct Evidence<'a> {
+    pub profile: &'a Profile,
+    pub names: &'a mut Names,
+    /// The number by which `names` knows a process.
+    pub known_as: HashMap<u32, u32>,
+    /// The memory that the library recorded into, if it was loaded.
+    pub region: Option<&'a Region>,
+    pub program: &'a [String],
+    pub cpus: usize,
+    pub elapsed_s: f64,
+}
+
+/// The diagnosis.
+pub struct Diagnosis {
+    pub verdict: Option<Verdict>,
+    /// The sentence that explains the verdict.
+    pub reason: Option<String>,
+    /// Budgets of the program, of groups of threads and of threads.
+    pub budgets: Vec<Row>,
+    /// Locks that were seen by sampling only.
+    pub locks: Vec<Row>,
+    pub findings: Vec<Row>,
+}
+
+/// Locks are the problem from this share of the time in which the threads had something to do.
+const LOCKS_SHARE: f64 = 0.1;
+/// Less waiting than this part of one thread's run time is no problem, whatever its share of little work.
+const LEAST_WAIT: f64 = 0.05;
+/// CPUs are short from this share of the busy time on.
+const SHORT_OF_CPUS: f64 = 0.15;
+/// And from this part of one thread's run time on.
+const LEAST_READY: f64 = 0.3;
+const MOST_FINDINGS: usize = 3;
+/// A lock has a finding if its waits are this part of all waits for locks.
+const FINDING_SHARE: f64 = 0.15;
+const MOST_THREADS: usize = 100;
+const MOST_GROUPS: usize = 50;
+const MOST_SAMPLED: usize = 50;
+
+impl Evidence<'_> {
+    /// Divides the time, and explains the waits for the locks that were waited for most. `rows` begins with the rows of
+    /// the locks in `slots`, which learn their call paths.
+    pub fn diagnose(mut self, rows: &mut [Row], slots: &[Vec<u32>]) -> Diagnosis {
+        let mut objects = self.objects(slots);
+        let parts: HashMap<Wait, Part> =
+            objects.iter().flat_map(|object| object.members.iter().map(|(wait, _)| (*wait, object.part))).collect();
+        let part = |wait: Wait| match wait {
+            Wait::Call { part, .. } => part,
+            wait => parts.get(&wait).copied().unwrap_or(Part::Unknown),
+        };
+        let (whole, budgets) = self.budgets(&part);
+        objects.extend(self.spins(whole.on_cpu_s));
+        objects.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+        for object in &objects {
+            let row = slots.iter().position(|slots| object.wait == Wait::Lock(slots[0]));
+            let Some(row) = row.and_then(|row| rows.get_mut(row)) else { continue };
+            row.stack = object.frames.iter().map(frame).collect();
+        }
+        let sampled = self.sampled(&objects, whole.lived_s);
+        let locks: Vec<&Object> = objects.iter().filter(|object| object.part == Part::Lock).collect();
+        // Threads that a broadcast woke for nothing, on their way back.
+        let vain = |object: &Object| match (self.region, object.wait) {
+            (Some(region), Wait::Lock(slot)) => vain_share(region, slot) * object.runnable_s,
+            _ => 0.0,
+        };
+        let vain_s: f64 = objects.iter().map(vain).sum();
+        let spun_s = locks.iter().filter(|object| object.spins).map(|object| object.runnable_s).sum::<f64>();
+        // Waits that are long because the holder or the woken waiter had no CPU.
+        let for_cpus = |object: &&&Object| {
+            let row = slots.iter().position(|slots| object.wait == Wait::Lock(slots[0])).and_then(|row| rows.get(row));
+            // Threads that are woken all at once wait for a CPU because of that.
+            if object.waited.after_condition.values().sum::<f64>() > 0.5 * object.seconds {
+                return 0.0;
+            }
+            Shares::of(&object.waited, row).map_or(0.0, |shares| object.seconds * (shares.preempted + shares.released))
+        };
+        let all_s: f64 = locks.iter().map(|object| object.seconds).sum();
+        let for_cpus_s: f64 = locks.iter().map(|object| for_cpus(&object)).sum();
+        let verdict = self.verdict(&whole, spun_s, vain_s, for_cpus_s / all_s.max(1e-9));
+        let mut findings = Vec::new();
+        if verdict == Some(Verdict::Locks) {
+            let long = locks.iter().filter(|object| object.seconds >= FINDING_SHARE * all_s).take(MOST_FINDINGS);
+            for object in long {
+                let useful_s = (whole.on_cpu_s - spun_s).max(0.0);
+                let (on_cpu_s, ready_s) = (whole.on_cpu_s, whole.ready_s);
+                let limits = Limits {
+                    on_cpu_s,
+                    ready_s,
+                    busy_s: whole.busy_s(),
+                    useful_s,
+                    capacity_s: self.cpus as f64 * self.elapsed_s,
+                };
+                findings.push(self.finding(object, &Rows { rows, slots }, &limits));
+            }
+        }
+        let reason = verdict.map(|verdict| self.reason(verdict, &whole, [spun_s, vain_s], rows));
+        Diagnosis { verdict, reason, budgets, locks: sampled, findings }
+    }
+
+    /// The budget of the whole program, and the rows of all budgets.
+    fn budgets(&mut self, part: &dyn Fn(Wait) -> Part) -> (Budget, Vec<Row>) {
+        let profile = self.profile;
+        let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+        let (mut whole, mut spun_s, mut threads) = (Budget::default(), 0.0, Vec::new());
+        let lives: Vec<(&Life, String)> = profile.lives().map(|life| (life, self.group_name(life))).collect();
+        let mut waits: HashMap<&str, HashMap<Wait, f64>> = HashMap::new();
+        for (life, name) in &lives {
+            let waits = waits.entry(name).or_default();
+            life.waits.iter().for_each(|(wait, seconds)| *waits.entry(*wait).or_default() += seconds);
+        }
+        for (life, name) in &lives {
+            let budget = life.budget(part, &waits[name.as_str()]);
+            let group = groups.entry(name.clone()).or_default();
+            group.budget.add(&budget);
+            group.spun_s += life.spun_s;
+            group.threads += 1;
+            whole.add(&budget);
+            spun_s += life.spun_s;
+            threads.push((*life, budget));
+        }
+        let count = threads.len() as u32;
+        let program = self.program.first().map_or("the program", |word| short(word)).to_owned();
+        let mut rows = vec![Row { name: Some(program), ..budget_row(&whole, spun_s, count) }];
+        let mut groups: Vec<(String, Group)> = groups.into_iter().collect();
+        groups.sort_by(|one, other| other.1.budget.lived_s.total_cmp(&one.1.budget.lived_s));
+        rows.extend(groups.into_iter().take(MOST_GROUPS).map(|(name, group)| {
+            let row = budget_row(&group.budget, group.spun_s, group.threads);
+            Row { group: Some(name.clone()), name: Some(name), ..row }
+        }));
+        threads.sort_by(|one, other| other.1.lived_s.total_cmp(&one.1.lived_s).then(one.0.thread.cmp(&other.0.thread)));
+        rows.extend(threads.into_iter().take(MOST_THREADS).map(|(life, budget)| Row {
+            process: life.process,
+            thread: Some(life.thread),
+            name: Some(life.name.clone()),
+            ..budget_row(&budget, life.spun_s, 1)
+        }));
+        (whole, rows)
+    }
+
+    /// The group of a thread: the name that it gave itself, without its number, and the function that it began with.
+    fn group_name(&mut self, life: &Life) -> String {
+        let frames = life.path.map(|path| self.frames(path)).unwrap_or_default();
+        let start = frames.start().map(str::to_owned);
+        let name = life
+            .name
+            .trim_end_matches(|end: char| end.is_ascii_digit())
+            .trim_end_matches(['-', '_', '#', ':', '/', ' ']);
+        let program = self.program.first().map_or("", |word| short(word));
+        // The kernel keeps 15 bytes of a name.
+        let is_default = program.starts_with(life.name.as_str()) || life.thread == life.process;
+        match start {
+            Some(start) if is_default => start,
+            Some(start) => format!("{name} ({start})"),
+            None if is_default && life.thread == life.process => "main".into(),
+            None => name.to_owned(),
+        }
+    }
+
+    /// The rows of locks that no call of the C library's functions showed.
+    fn sampled(&self, objects: &[Object], lived_s: f64) -> Vec<Row> {
+        let is_shown = |object: &&Object| match object.wait {
+            Wait::Word { .. } => object.part != Part::Work,
+            Wait::Hidden => object.spins,
+            _ => false,
+        };
+        let rows = objects.iter().filter(is_shown).take(MOST_SAMPLED).map(|object| {
+            let (process, address) = match object.wait {
+                Wait::Word { process, address } => (process, format!("{address:#x}")),
+                _ => (0, String::new()),
+            };
+            let site = object.own().next();
+            Row {
+                address,
+                lock_type: object.kind.to_owned(),
+                symbol: site.and_then(|site| site.symbol.clone()),
+                source: site.and_then(|site| site.source.clone()),
+                wait_total_s: object.seconds,
+                wait_share: (lived_s > 0.0).then(|| object.seconds / lived_s),
+                seen_by: SeenBy::Sampling,
+                stack: object.frames.iter().map(frame).collect(),
+                ..Row::new(RowKind::Lock, process, object.name.clone())
+            }
+        });
+        rows.collect()
+    }
+
+    /// Whether locks are the problem; `None` without samples. `for_cpus` is the part of the waits for locks that is due to
+    /// a lack of CPUs.
+    fn verdict(&self, whole: &Budget, spun_s: f64, vain_s: f64, for_cpus: f64) -> Option<Verdict> {
+        if whole.lived_s <= 0.0 {
+            return None;
+        }
+        let (busy_s, least_s) = (whole.busy_s(), LEAST_WAIT * self.elapsed_s);
+        let locks_s = whole.lock_s + spun_s;
+        let is_much = |waited_s: f64| waited_s >= LOCKS_SHARE * busy_s && waited_s >= least_s;
+        // Threads that spin keep others from the CPUs, so what these wait then is the lock's as well.
+        let is_for_cpus = spun_s < whole.lock_s && locks_s < whole.ready_s && for_cpus > 0.5;
+        let locks_s = locks_s + vain_s;
+        Some(if is_much(locks_s) {
+            if is_for_cpus { Verdict::NotLocks } else { Verdict::Locks }
+        } else if is_much(locks_s + whole.unknown_s) {
+            Verdict::Undecided
+        } else {
+            Verdict::NotLocks
+        })
+    }
+
+    /// Explains the verdict by where the time went.
+    fn reason(&self, verdict: Verdict, whole: &Budget, [spun_s, vain_s]: [f64; 2], rows: &[Row]) -> String {
+        let (busy_s, percent) = (whole.busy_s().max(1e-9), whole_percent);
+        let locks = (whole.lock_s + spun_s + vain_s) / busy_s;
+        let how = if spun_s > whole.lock_s + vain_s {
+            " (most of it spinning on a CPU)"
+        } else if vain_s > whole.lock_s {
+            " (most of it woken for nothing, and on the way back)"
+        } else {
+            ""
+        };
+        let waited =
+            format!("threads waited for locks for {} of the time in which they had something to do", percent(locks));
+        match verdict {
+            Verdict::Locks => return format!("Locks: {waited}{how}."),
+            Verdict::Undecided => {
+                return format!("Undecided: {waited}; {} of it is unknown.", percent(whole.unknown_s / busy_s));
+            }
+            Verdict::NotLocks => {}
+        }
+        let cpus_used = whole.on_cpu_s / self.elapsed_s.max(1e-9);
+        let used = format!("On average {cpus_used:.1} of {} are in use", terminal::counted(self.cpus, "CPU"));
+        let is_cpu_bound = cpus_used >= 0.8 || cpus_used >= 0.5 * self.cpus as f64;
+        if whole.ready_s >= SHORT_OF_CPUS * busy_s && whole.ready_s >= LEAST_READY * self.elapsed_s {
+            let has_all = cpus_used >= 0.75 * self.cpus as f64;
+            let advice = if has_all {
+                format!("{used}: run fewer busy threads, or give the program more CPUs.")
+            } else {
+                format!("{used} by it, so other programs had the rest: measure without them, or give it more CPUs.")
+            };
+            return format!(
+                "Not the locks: {} of thread time was ready without a CPU; {waited}. {advice}",
+                percent(whole.ready_s / whole.lived_s)
+            );
+        }
+        if is_cpu_bound {
+            // Threads that wait for each other leave CPUs idle.
+            let others = (cpus_used < 0.9 * self.cpus as f64).then(|| work(rows)).flatten().unwrap_or_default();
+            return format!("Not the locks: {waited}. {used}: the program's own work limits it.{others}");
+        }
+        if whole.io_s >= 0.3 * busy_s && whole.io_s >= LEAST_WAIT * self.elapsed_s {
+            return format!("Not the locks: {waited}. They waited for I/O for {} of it.", percent(whole.io_s / busy_s));
+        }
+        let idle = (whole.work_s + whole.sleep_s) / whole.lived_s;
+        format!(
+            "Not the locks: the threads had nothing to do for {} of their time; {waited}.{}",
+            percent(idle),
+            work(rows).unwrap_or_default()
+        )
+    }
+}
+
+/// The condition, semaphore or barrier that was waited for most, and who ended the waits.
+fn work(rows: &[Row]) -> Option<String> {
+    let is_work = |row: &&Row| row.kind == RowKind::Lock && !row.excludes() && row.wait_total_s > 0.0;
+    let most = rows.iter().filter(is_work).max_by(|one, other| one.wait_total_s.total_cmp(&other.wait_total_s))?;
+    let place = most.symbol.as_ref().map_or_else(String::new, |symbol| format!(" in {}", without_arguments(symbol)));
+    let by = most.blocked_by.first().map(|by| format!(", woken by {}", without_arguments(&by.site)));
+    let lock = without_arguments(&most.lock);
+    Some(format!(" The longest waits for work are those for {lock}{place}{}.", by.unwrap_or_default()))
+}
+
+/// A name without the arguments of C++ functions in it: `pool::wait(std::unique_lock<std::mutex>&)+0xf0` is
+/// `pool::wait()+0xf0`.
+fn without_arguments(name: &str) -> String {
+    let (mut short, mut depth, mut before) = (String::new(), 0_usize, ' ');
+    for letter in name.chars() {
+        // What stands in parentheses after a space is a source line.
+        let opens = letter == '(' && (depth > 0 || before != ' ');
+        if letter == ')' && depth > 0 {
+            depth -= 1;
+        }
+        if depth == 0 {
+            short.push(letter);
+        }
+        depth += usize::from(opens);
+        before = letter;
+    }
+    short
+}
+
+#[derive(Default)]
+struct Group {
+    budget: Budget,
+    spun_s: f64,
+    threads: u32,
+}
+
+fn budget_row(budget: &Budget, spun_s: f64, threads: u32) -> Row {
+    Row {
+        threads: Some(threads),
+        lived_s: Some(budget.lived_s),
+        on_cpu_s: Some(budget.on_cpu_s),
+        ready_s: Some(budget.ready_s),
+        lock_s: Some(budget.lock_s),
+        work_s: Some(budget.work_s),
+        sleep_s: Some(budget.sleep_s),
+        io_s: Some(budget.io_s),
+        unknown_s: Some(budget.unknown_s),
+        spun_s: Some(spun_s),
+        ..Row::new(RowKind::Budget, 0, String::new())
+    }
+}
+
+fn frame((site, _): &(Site, bool)) -> Frame {
+    Frame {
+        function: function_of(site).map(str::to_owned).or_else(|| Some(site.label.clone())),
+        source: site.source.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_of_functions_are_left_out_and_lines_stay() {
+        let name = "cond of tpool::wait(std::unique_lock<std::mutex>&, f(int))+0xf0 (mariadbd)";
+        assert_eq!(without_arguments(name), "cond of tpool::wait()+0xf0 (mariadbd)");
+        assert_eq!(without_arguments("take (queue.c:4)"), "take (queue.c:4)");
+        assert_eq!(without_arguments("operator() (tbb.cpp:6)"), "operator() (tbb.cpp:6)");
+    }
+}

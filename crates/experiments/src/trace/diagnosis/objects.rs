@@ -1,0 +1,242 @@
+//! What was waited for, with names: the locks that the library noted, futex words, and loops that spin.
+
+use super::Evidence;
+use blame::frames::{Frames, Kind as FrameKind, function_of};
+use blame::names::Site;
+use blame::places::{lock_at, lock_name};
+use blame::sampling::budget::Part;
+use blame::sampling::profile::{Path, Wait, Waited};
+use interpose::{Kind, Region};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::Ordering::Relaxed;
+
+pub(super) const INTERPRETER: &str = "the GIL of CPython";
+const MOST_FRAMES: usize = 16;
+
+/// What was waited for, with names.
+pub(super) struct Object {
+    pub(super) wait: Wait,
+    /// The locks of the class, and how long each was waited for.
+    pub(super) members: Vec<(Wait, f64)>,
+    pub(super) waited: Waited,
+    pub(super) name: String,
+    pub(super) kind: &'static str,
+    pub(super) part: Part,
+    /// Whether its waiters use a CPU meanwhile.
+    pub(super) spins: bool,
+    pub(super) seconds: f64,
+    pub(super) runnable_s: f64,
+    pub(super) most_waiters: usize,
+    /// The path that waited most, and which of it is a runtime's.
+    pub(super) frames: Vec<(Site, bool)>,
+}
+
+impl Evidence<'_> {
+    /// What was waited for, the longest first. The locks of a class are one.
+    pub(super) fn objects(&mut self, slots: &[Vec<u32>]) -> Vec<Object> {
+        let firsts: HashMap<u32, u32> =
+            slots.iter().flat_map(|slots| slots.iter().map(|slot| (*slot, slots[0]))).collect();
+        // The allocator has several locks, and none of them is the program's.
+        let mut allocator = None;
+        let mut first = |evidence: &mut Self, wait: Wait, waited: &Waited| match wait {
+            Wait::Lock(slot) => Wait::Lock(firsts.get(&slot).copied().unwrap_or(slot)),
+            Wait::Word { .. } if evidence.kind_of(waited) == Some(FrameKind::Allocator) => {
+                *allocator.get_or_insert(wait)
+            }
+            wait => wait,
+        };
+        let profile = self.profile;
+        let mut all: Vec<(Wait, &Waited)> = profile.waited().collect();
+        all.sort_by_key(|(wait, _)| *wait);
+        let mut classes: BTreeMap<Wait, (Vec<(Wait, f64)>, Waited)> = BTreeMap::new();
+        for (wait, waited) in all {
+            let (members, sum) = classes.entry(first(self, wait, waited)).or_default();
+            members.push((wait, waited.seconds));
+            sum.add(waited);
+        }
+        let mut objects: Vec<Object> =
+            classes.into_iter().map(|(wait, (members, waited))| self.object(wait, members, waited)).collect();
+        objects.sort_by(|one, other| other.seconds.total_cmp(&one.seconds).then(one.wait.cmp(&other.wait)));
+        objects
+    }
+
+    /// Loops of the program's own that wait for a word on a CPU, by the function that they are in. `on_cpu_s` is the time
+    /// that all threads had a CPU.
+    pub(super) fn spins(&mut self, on_cpu_s: f64) -> Vec<Object> {
+        let profile = self.profile;
+        let mut by_function: BTreeMap<String, (f64, f64, Frames)> = BTreeMap::new();
+        for (path, share) in profile.spin_shares() {
+            let frames = self.frames(path);
+            // What spins in a library's function is known by its calls, or waits for work.
+            let is_own_lock = frames.kind.is_none_or(|kind| kind == FrameKind::Mutex);
+            let Some(inner) = frames.frames.first().filter(|_| is_own_lock) else { continue };
+            let name = inner.site.label.clone();
+            let (sum, most, of_most) = by_function.entry(name).or_insert((0.0, 0.0, Frames::default()));
+            *sum += share;
+            if share > *most {
+                (*most, *of_most) = (share, frames);
+            }
+        }
+        let object = |(name, (share, _, frames)): (String, (f64, f64, Frames))| Object {
+            wait: Wait::Hidden,
+            members: Vec::new(),
+            waited: Waited::default(),
+            name: format!("spin loop in {name}"),
+            kind: "spin",
+            part: Part::Lock,
+            spins: true,
+            seconds: share * on_cpu_s,
+            runnable_s: share * on_cpu_s,
+            most_waiters: 0,
+            frames: frames.frames.into_iter().map(|frame| (frame.site, frame.is_runtime)).take(MOST_FRAMES).collect(),
+        };
+        by_function.into_iter().map(object).collect()
+    }
+
+    /// The kind of a word by the path that waited most for it.
+    fn kind_of(&mut self, waited: &Waited) -> Option<FrameKind> {
+        most_of(waited).and_then(|path| self.frames(path).kind)
+    }
+
+    fn object(&mut self, wait: Wait, members: Vec<(Wait, f64)>, waited: Waited) -> Object {
+        let frames = most_of(&waited).map(|path| self.frames(path)).unwrap_or_default();
+        let site = frames.site().cloned();
+        let (name, kind, part, spins) = match wait {
+            Wait::Lock(slot) => self.noted_lock(slot, &frames),
+            Wait::Word { process, address } => {
+                let kind = self.kind_of_word(process, address, frames.kind);
+                let part = match kind {
+                    Some(kind) if kind.is_lock() => Part::Lock,
+                    Some(_) => Part::Work,
+                    None => Part::Unknown,
+                };
+                (
+                    self.word_name(process, address, kind, site.as_ref()),
+                    kind.map_or("futex", FrameKind::name),
+                    part,
+                    false,
+                )
+            }
+            Wait::Call { part, .. } => (String::new(), "", part, false),
+            Wait::Hidden => (String::new(), "", Part::Unknown, false),
+        };
+        Object {
+            wait,
+            members,
+            name,
+            kind,
+            part,
+            spins,
+            seconds: waited.seconds,
+            runnable_s: waited.runnable_s,
+            most_waiters: waited.most_waiters,
+            waited,
+            frames: frames.frames.into_iter().map(|frame| (frame.site, frame.is_runtime)).take(MOST_FRAMES).collect(),
+        }
+    }
+
+    /// The name, the type and the reason to wait of a lock that the library noted; whether its waiters spin.
+    fn noted_lock(&mut self, slot: u32, frames: &Frames) -> (String, &'static str, Part, bool) {
+        let Some(region) = self.region else { return (String::new(), "", Part::Unknown, false) };
+        let kind = Kind::of(lock_at(region, slot).kind.load(Relaxed));
+        let name = lock_name(region, self.names, slot);
+        // CPython's global interpreter lock is made of a mutex and a condition of its run-time state.
+        let is_interpreter = name.starts_with("_PyRuntime")
+            || frames.own().next().and_then(|frame| function_of(&frame.site)).is_some_and(|own| own == "take_gil");
+        match kind {
+            Some(Kind::Cond) if is_interpreter => {
+                (INTERPRETER.into(), FrameKind::Interpreter.name(), Part::Lock, false)
+            }
+            Some(Kind::Sem) => {
+                (name, "sem", if is_used_as_lock(region, slot) { Part::Lock } else { Part::Work }, false)
+            }
+            Some(kind) if kind.excludes() => {
+                let word = if kind == Kind::Mutex {
+                    "mutex"
+                } else if kind == Kind::Spin {
+                    "spin"
+                } else {
+                    "rwlock"
+                };
+                (name, word, Part::Lock, kind == Kind::Spin)
+            }
+            Some(Kind::Barrier) => (name, "barrier", Part::Work, false),
+            Some(_) => (name, "cond", Part::Work, false),
+            None => (name, "", Part::Unknown, false),
+        }
+    }
+
+    /// The kind of a word: the C library's streams have variables with telling names.
+    fn kind_of_word(&mut self, process: u32, address: u64, kind: Option<FrameKind>) -> Option<FrameKind> {
+        let known_as = self.known_as.get(&process).copied();
+        let variable = known_as.and_then(|known_as| self.names.variable(known_as, address)).unwrap_or_default();
+        match kind {
+            Some(FrameKind::Library) if variable.starts_with("main_arena") => Some(FrameKind::Allocator),
+            Some(FrameKind::Library) if variable.starts_with("_IO_stdfile") => Some(FrameKind::Stream),
+            kind => kind,
+        }
+    }
+
+    fn word_name(&mut self, process: u32, address: u64, kind: Option<FrameKind>, site: Option<&Site>) -> String {
+        let known_as = self.known_as.get(&process).copied();
+        if kind == Some(FrameKind::Allocator) {
+            return "the allocator's lock".into();
+        }
+        let variable = known_as.and_then(|known_as| self.names.variable(known_as, address));
+        variable.unwrap_or_else(|| {
+            let word = kind.map_or("futex", FrameKind::name);
+            site.map_or_else(|| format!("{word} {address:#x}"), |site| format!("{word} of {}", site.label))
+        })
+    }
+
+    pub(super) fn frames(&mut self, path: Path) -> Frames {
+        let (process, addresses) = self.profile.path(path);
+        match self.known_as.get(&process) {
+            Some(known_as) => Frames::of(self.names, *known_as, addresses),
+            None => Frames::default(),
+        }
+    }
+}
+
+impl Object {
+    pub(super) fn own(&self) -> impl Iterator<Item = &Site> {
+        self.frames.iter().filter(|(_, is_runtime)| !is_runtime).map(|(site, _)| site)
+    }
+
+    /// One lock of a class of so many that has most of its waits.
+    pub(super) fn hottest(&self, instances: u32) -> Option<String> {
+        let most = self.members.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+        let is_one = instances > 1 && most > 0.5 * self.seconds;
+        is_one.then(|| {
+            let share = terminal::percent(most / self.seconds);
+            format!("; one of {} such locks has {share} of it", terminal::count(instances.into()))
+        })
+    }
+
+    /// The first function of the program's own that waits, and its caller.
+    pub(super) fn place(&self) -> String {
+        let mut own = self.own();
+        let Some(site) = own.next() else { return "an unknown place".into() };
+        let caller = own.find(|caller| function_of(caller) != function_of(site)).and_then(function_of);
+        match caller {
+            Some(caller) => format!("{}, called by {caller}", site.label),
+            None => site.label.clone(),
+        }
+    }
+}
+
+/// The path that waited most.
+fn most_of(waited: &Waited) -> Option<Path> {
+    let most = waited.paths.iter().max_by(|one, other| one.1.total_cmp(other.1).then(other.0.cmp(one.0)));
+    most.map(|(path, _)| *path)
+}
+
+/// Whether the threads that wait for a semaphore post it themselves, time and again: then it is a lock or a pool, and not
+/// a signal.
+fn is_used_as_lock(region: &Region, slot: u32) -> bool {
+    const FEWEST: u64 = 8;
+    let pairs = || region.pairs().filter(|(_, pair)| pair.lock.load(Relaxed) == slot);
+    let timed: u64 = pairs().map(|(_, pair)| pair.holds.count.load(Relaxed)).sum();
+    let acquired: u64 = pairs().map(|(place, _)| region.acquisitions(place)).sum();
+    timed > 0 && acquired >= FEWEST
+}
