@@ -314,8 +314,8 @@ impl Frames {
 
     /// The function that the thread began with, without what languages put around it.
     pub fn start(&self) -> Option<&str> {
-        let own: Vec<&Frame> = self.own().filter(|frame| frame.site.symbol.as_deref() != Some("_start")).collect();
-        own.last().and_then(|frame| function_of(&frame.site))
+        let functions = self.own().filter_map(|frame| function_of(&frame.site));
+        functions.filter(|function| *function != "_start").last()
     }
 }
 

@@ -75,6 +75,14 @@ static NOINLINE void insert(void) {
 }
 static void *spinner(void *number) { UNTIL_OVER { insert(); compute_us(2); } return number; }
 
+/* A spinlock of the program's own. */
+atomic_int list_word;
+static NOINLINE void list_acquire(void) {
+    while (atomic_exchange(&list_word, 1) != 0) __asm__ volatile("" ::: "memory");
+}
+static NOINLINE void append(void) { list_acquire(); compute_us(5); atomic_store(&list_word, 0); }
+static void *appender(void *number) { UNTIL_OVER { append(); compute_us(1); } return number; }
+
 /* All waiters are woken for one item. */
 pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t queue_filled = PTHREAD_COND_INITIALIZER;
@@ -160,9 +168,9 @@ static void *computer(void *number) {
 }
 
 static const struct patient { const char *name; int threads; void *(*work)(void *); } patients[] = {
-    {"sleeps", 4, sleeper}, {"chain", 7, chained}, {"spins", 8, spinner}, {"herd", 24, queued}, {"idle", 4, queued},
+    {"sleeps", 4, sleeper}, {"chain", 7, chained}, {"spins", 8, spinner}, {"own-spins", 8, appender}, {"herd", 24, queued}, {"idle", 4, queued},
     {"malloc", 4, allocator}, {"stream", 4, printer}, {"futex", 4, rower}, {"semaphore", 4, guard}, {"buckets", 4, hasher},
-    {"healthy", 2, computer}, {"crowded", 12, computer},
+    {"healthy", 2, computer}, {"oversubscribed", 12, computer},
 };
 
 int main(int count, char **words) {

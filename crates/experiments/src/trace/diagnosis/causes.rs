@@ -73,7 +73,7 @@ impl Evidence<'_> {
         let unexplained = || Cause {
             object: object.name.clone(),
             place: object.place(),
-            text: "unexplained: which thread held it meanwhile was not seen".into(),
+            text: "unexplained: no sample shows which thread held it".into(),
             remedy: None,
             share: 0.0,
             measure: Measure::None,
@@ -146,7 +146,7 @@ impl Evidence<'_> {
 
     /// A spin loop of the program's own: its holder is not known.
     fn of_spin(&self, object: &Object, limits: &Limits) -> Cause {
-        let share = object.seconds / limits.on_cpu_s.max(1e-9);
+        let share = object.seconds / (limits.on_cpu_s + limits.ready_s).max(1e-9);
         let is_short_of_cpus = limits.ready_s >= LEAST_READY * self.elapsed_s;
         let cpus = terminal::counted(self.cpus, "CPU");
         let short = if is_short_of_cpus { format!(", with more threads than {cpus}") } else { String::new() };
@@ -484,7 +484,7 @@ fn of_stream(object: &Object) -> Cause {
         object: object.name.clone(),
         place: object.place(),
         text: format!("up to {} threads waited for the lock of one stream at the same time", object.most_waiters),
-        remedy: Some("collect the output of each thread in a buffer of its own, and write it in few calls".into()),
+        remedy: Some("collect the output of each thread in a separate buffer, and write it in few calls".into()),
         share: 1.0,
         measure: Measure::None,
     }

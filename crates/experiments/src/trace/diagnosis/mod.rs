@@ -72,7 +72,7 @@ impl Evidence<'_> {
             wait => parts.get(&wait).copied().unwrap_or(Part::Unknown),
         };
         let (whole, budgets) = self.budgets(&part);
-        objects.extend(self.spins(whole.on_cpu_s));
+        objects.extend(self.spins(whole.on_cpu_s + whole.ready_s));
         objects.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
         for object in &objects {
             let row = slots.iter().position(|slots| object.wait == Wait::Lock(slots[0]));
@@ -104,7 +104,7 @@ impl Evidence<'_> {
         if verdict == Some(Verdict::Locks) {
             let long = locks.iter().filter(|object| object.seconds >= FINDING_SHARE * all_s).take(MOST_FINDINGS);
             for object in long {
-                let useful_s = (whole.on_cpu_s - spun_s).max(0.0);
+                let useful_s = whole.on_cpu_s * (1.0 - spun_s / (whole.on_cpu_s + whole.ready_s)).max(0.0);
                 let (on_cpu_s, ready_s) = (whole.on_cpu_s, whole.ready_s);
                 let limits = Limits {
                     on_cpu_s,
@@ -251,7 +251,9 @@ impl Evidence<'_> {
         let cpus_used = whole.on_cpu_s / self.elapsed_s.max(1e-9);
         let used = format!("On average {cpus_used:.1} of {} are in use", terminal::counted(self.cpus, "CPU"));
         let is_cpu_bound = cpus_used >= 0.8 || cpus_used >= 0.5 * self.cpus as f64;
-        if whole.ready_s >= SHORT_OF_CPUS * busy_s && whole.ready_s >= LEAST_READY * self.elapsed_s {
+        // A program that hardly runs is not limited by CPUs, though it may wait for them.
+        let is_idle = cpus_used < 0.1 && whole.work_s + whole.sleep_s > 0.5 * whole.lived_s;
+        if !is_idle && whole.ready_s >= SHORT_OF_CPUS * busy_s && whole.ready_s >= LEAST_READY * self.elapsed_s {
             let has_all = cpus_used >= 0.75 * self.cpus as f64;
             let advice = if has_all {
                 format!("{used}: run fewer busy threads, or give the program more CPUs.")

@@ -60,9 +60,9 @@ impl Evidence<'_> {
         objects
     }
 
-    /// Loops of the program's own that wait for a word on a CPU, by the function that they are in. `on_cpu_s` is the time
-    /// that all threads had a CPU.
-    pub(super) fn spins(&mut self, on_cpu_s: f64) -> Vec<Object> {
+    /// Loops of the program's own that wait for a word on a CPU, by the function that they are in. `runnable_s` is the time
+    /// that all threads had a CPU, or were ready for one: a thread that is preempted while it spins still waits.
+    pub(super) fn spins(&mut self, runnable_s: f64) -> Vec<Object> {
         let profile = self.profile;
         let mut by_function: BTreeMap<String, (f64, f64, Frames)> = BTreeMap::new();
         for (path, share) in profile.spin_shares() {
@@ -85,8 +85,8 @@ impl Evidence<'_> {
             kind: "spin",
             part: Part::Lock,
             spins: true,
-            seconds: share * on_cpu_s,
-            runnable_s: share * on_cpu_s,
+            seconds: share * runnable_s,
+            runnable_s: share * runnable_s,
             most_waiters: 0,
             frames: frames.frames.into_iter().map(|frame| (frame.site, frame.is_runtime)).take(MOST_FRAMES).collect(),
         };
