@@ -99,7 +99,7 @@ fn what_the_program_writes_into_the_memory_ends_neither_contend_nor_its_reading(
         let (output, record) = traced_within_limits(&programs, &program, &arguments);
         let stderr = String::from_utf8_lossy(&output.stderr);
         // Its own, or that of the signal that it brought on itself.
-        let is_sane = output.status.code().is_some_and(|status| status < 2 || status > 128);
+        let is_sane = output.status.code().is_some_and(|status| !(2..=128).contains(&status));
         assert!(is_sane, "{arguments:?}: {:?}\n{stderr}", output.status);
         assert!(!stderr.contains("panicked"), "{arguments:?}: {stderr}");
         // There is a record, or a reason why not.

@@ -58,6 +58,22 @@ enum Measure {
     None,
 }
 
+/// Where a holder was blocked: the function and its caller, and the lock that it held. `is_own` if it is the function that
+/// acquired the lock.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Blocking {
+    place: String,
+    held: Wait,
+    is_own: bool,
+}
+
+/// For how long, and in what.
+#[derive(Default)]
+struct Blocked {
+    seconds: f64,
+    whats: BTreeMap<String, f64>,
+}
+
 impl Evidence<'_> {
     /// What makes the waits for a lock long, and what helps.
     pub(super) fn finding(&mut self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Row {
@@ -250,7 +266,7 @@ impl Evidence<'_> {
     /// The holder was blocked itself: by what, and called from where. Where it waited for another lock, that lock's holder
     /// is the one that counts.
     fn blocked_holder(&mut self, object: &Object, share: f64, rows: &Rows<'_>) -> Cause {
-        let mut by_place: BTreeMap<(String, Wait, bool), (f64, BTreeMap<String, f64>)> = BTreeMap::new();
+        let mut by_place: BTreeMap<Blocking, Blocked> = BTreeMap::new();
         let mut sampled_s = 0.0;
         for (holder, seconds) in &object.waited.holders {
             let Holder::Blocked { wait, path, lock } = holder else { continue };
@@ -261,14 +277,15 @@ impl Evidence<'_> {
             let place = path.map(|path| called_in(&self.frames(path), acquired_in)).unwrap_or_default();
             let function = place.split([' ', '(']).next();
             let is_own = acquired_in.is_some_and(|acquired_in| function == acquired_in.split('(').next());
-            let (sum, whats) = by_place.entry((place, held, is_own)).or_default();
-            *sum += seconds;
-            *whats.entry(self.wait_words(*wait)).or_default() += seconds;
+            let what = self.wait_words(*wait);
+            let blocked = by_place.entry(Blocking { place, held, is_own }).or_default();
+            blocked.seconds += seconds;
+            *blocked.whats.entry(what).or_default() += seconds;
         }
-        let most = by_place.into_iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0));
+        let most = by_place.into_iter().max_by(|one, other| one.1.seconds.total_cmp(&other.1.seconds));
         let name = &object.name;
-        let Some(((place, held, is_own), (seconds, whats))) =
-            most.filter(|(_, (seconds, _))| *seconds > 0.5 * sampled_s)
+        let Some((Blocking { place, held, is_own }, Blocked { seconds, whats })) =
+            most.filter(|(_, blocked)| blocked.seconds > 0.5 * sampled_s)
         else {
             return Cause {
                 object: name.clone(),
