@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::fs::{File, read_dir, read_link};
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 /// A thread at the time of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,6 +104,23 @@ impl Sampler {
         }
         sample
     }
+}
+
+/// How often the states are sampled where there are few threads, in the mean.
+const PERIOD: Duration = Duration::from_millis(5);
+/// The pause after a sample, as a multiple of its duration: the program shares its CPUs with contend.
+const PAUSE: u32 = 60;
+
+/// Returns the time until the next sample, after one that took so long: a random one, so that nothing that the program
+/// does periodically is always seen at the same point.
+pub fn pause(took: Duration) -> Duration {
+    PERIOD.max(took * PAUSE).mul_f64(0.5 + fastrand::f64())
+}
+
+/// Whether the kernel shows the states of a process's threads.
+pub fn shows_states(process: u32) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{process}/task/{process}/syscall"));
+    state.ok().and_then(|state| state_in(&state)).is_some()
 }
 
 /// Returns the threads of a process, the first one first.

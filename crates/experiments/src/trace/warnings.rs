@@ -52,6 +52,25 @@ impl WarningKind for NoLockCalls {
     }
 }
 
+/// The futex calls of a process that contend attached to were not traced.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NoFutexCalls {
+    /// The system's words.
+    pub reason: String,
+}
+
+impl WarningKind for NoFutexCalls {
+    const CODE: &'static str = "no_futex_calls";
+
+    fn message(&self) -> String {
+        format!("tracing futex calls needs root ({}): all values come from samples of the threads' states", self.reason)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "run contend with sudo, or grant CAP_PERFMON and a readable tracefs, to see each wait and the thread that ended it"
+    }
+}
+
 /// The program is a script.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WatchedScript {

@@ -23,6 +23,8 @@ pub struct Follower {
     pub waits: HashMap<(u64, StackNumber), Waits>,
     /// The longest by word.
     pub longest: HashMap<u64, Vec<Wait>>,
+    /// The word that each thread waited for last and got, and when: it may have had it since then.
+    got: HashMap<u32, (u64, u64)>,
     /// Waits that are not counted since there are too many words and stacks.
     pub lost_waits: u64,
 }
@@ -184,7 +186,12 @@ impl Follower {
         if let Some(woken) = woken.filter(|woken| woken.stack.is_some())
             && let Some(timeline) = self.timelines.get(&woken.by)
         {
-            wait.seen = timeline.seen(since(call.began), since(woken.at));
+            // Before it got the word itself, the waker waited in the same queue.
+            let got = self.got.get(&woken.by).filter(|(word, _)| *word == call.word).map_or(0, |(_, at)| *at);
+            wait.seen = timeline.seen(since(call.began.max(got)), since(woken.at));
+        }
+        if !is_timeout && (self.got.len() < MOST_THREADS || self.got.contains_key(&thread)) {
+            self.got.insert(thread, (call.word, at));
         }
         let turn = woken.and_then(|woken| Some((woken.at, woken.ran?)));
         let instead = turn.map_or_else(Vec::new, |(woken, (ran, cpu))| self.runs.between(woken, ran, cpu));
@@ -316,6 +323,33 @@ mod tests {
         assert_eq!((waits.seen.known, waits.seen.off, waits.seen.preempted), (400.0, 110.0, 100.0));
         assert_eq!(waits.wakers.values().copied().collect::<Vec<f64>>(), [500.0]);
         assert_eq!((waits.ran_instead[&3], waits.ran_instead[&100]), (20.0, 60.0));
+    }
+
+    /// Thread 4 waits from 150 on, gets the word at 300 and wakes 2 at 500, which waits from 100 on: only what 4 did since
+    /// 300 counts.
+    #[test]
+    fn a_waker_that_waited_itself_is_judged_from_when_it_got_the_word() {
+        let mut follower = Follower::new(1, 0);
+        let mut unwinder = Stacks::default();
+        let events = [
+            event(90, 4, What::In),
+            event(100, 2, call(128)),
+            event(150, 4, call(128)),
+            event(160, 4, What::Out { is_preempted: false }),
+            event(290, 3, call(129)),
+            event(295, 3, What::Wakes { thread: 4 }),
+            event(298, 4, What::In),
+            event(300, 4, What::Return { result: 0 }),
+            event(490, 4, call(129)),
+            event(500, 4, What::Wakes { thread: 2 }),
+            event(510, 2, What::In),
+            event(520, 2, What::Return { result: 0 }),
+        ];
+        events.into_iter().for_each(|event| follower.note(event, &mut unwinder));
+        let [waits] = follower.waits.values().collect::<Vec<_>>()[..] else { panic!("one place") };
+        assert_eq!(waits.times.ticks, 420 + 150);
+        // Of thread 3, which woke 4, no switch was seen.
+        assert_eq!((waits.seen.known, waits.seen.off), (200.0, 0.0));
     }
 
     #[test]

@@ -5,12 +5,14 @@ mod events;
 mod follow;
 mod rows;
 
+use super::diagnosis::Evidence;
 use super::flags::Level;
 use super::measure::{Measured, Piece, map_of};
 use super::plan::Parameters;
-use super::warnings::unnamed_code;
+use super::warnings::{NoFutexCalls, unnamed_code};
 use super::words::IDLE;
 use blame::names::{Names, message, parse};
+use blame::sampling::{self, profile::Profile};
 use blame::stacks::Stacks;
 use blame::time::{Nanoseconds, Ticks};
 use blame::{Lost, TraceLost};
@@ -46,7 +48,12 @@ const MAPS_PERIOD_OF_STRANGERS: Duration = Duration::from_millis(2);
 /// Traces the process until it ends, the time is over, or a signal asks contend to end.
 pub fn run(plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -> anyhow::Result<Measured> {
     let _first = FirstToEnd::begin();
-    let rings = Rings::open(&instruments::cpus::allowed()?, plan.target.pid).map_err(refused)?;
+    let (rings, no_calls) = match Rings::open(&instruments::cpus::allowed()?, plan.target.pid) {
+        Ok(rings) => (Some(rings), None),
+        // The states of the threads of one's own process need no privilege.
+        Err(error) if sampling::shows_states(plan.target.pid) => (None, Some(NoFutexCalls { reason: message(&error) })),
+        Err(error) => return Err(refused(error)),
+    };
     let began_raw = now();
     let mut watch = Watch {
         plan,
@@ -60,9 +67,13 @@ pub fn run(plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -
         began_raw,
         thread_time_s: 0.0,
         most_threads: 0,
+        profile: Profile::default(),
+        next_sample: Instant::now(),
     };
     watch.watch(session, observer);
-    watch.finish()
+    let mut measured = watch.finish(session.cpus.len())?;
+    measured.warnings.extend(no_calls.map(Warning::from));
+    Ok(measured)
 }
 
 fn refused(error: io::Error) -> anyhow::Error {
@@ -79,7 +90,8 @@ fn now() -> u64 {
 
 struct Watch<'a> {
     plan: &'a Plan,
-    rings: Rings,
+    /// `None` where the kernel refuses them.
+    rings: Option<Rings>,
     follower: Follower,
     unwinder: Stacks,
     names: Names,
@@ -90,6 +102,8 @@ struct Watch<'a> {
     began_raw: u64,
     thread_time_s: f64,
     most_threads: u32,
+    profile: Profile,
+    next_sample: Instant,
 }
 
 impl Watch<'_> {
@@ -103,6 +117,7 @@ impl Watch<'_> {
                 next_maps = now + MAPS_PERIOD;
             }
             self.read();
+            self.sample(now);
             if let (Some(at), Some(span)) = (next_line, self.plan.interval)
                 && now >= at
             {
@@ -120,6 +135,14 @@ impl Watch<'_> {
         }
     }
 
+    /// Samples the states of the threads, if that is due.
+    fn sample(&mut self, now: Instant) {
+        if now >= self.next_sample {
+            self.profile.sample(&[self.plan.target.pid], None, (now - self.began).as_secs_f64());
+            self.next_sample = now + sampling::pause(now.elapsed());
+        }
+    }
+
     /// The current memory map of the process, and the number of its threads.
     fn learn(&mut self) {
         self.learn_map();
@@ -131,13 +154,16 @@ impl Watch<'_> {
     fn learn_map(&mut self) {
         if let Some(map) = map_of(self.plan.target.pid) {
             self.names.learn(0, Some(self.plan.target.pid), &map);
-            self.unwinder.learn(self.plan.target.pid, &parse(&map));
+            let mappings = parse(&map);
+            self.unwinder.learn(self.plan.target.pid, &mappings);
+            self.profile.learn(self.plan.target.pid, &mappings);
         }
         self.learned = Instant::now();
     }
 
     fn read(&mut self) {
-        for event in self.rings.drain(now()) {
+        let events = self.rings.as_mut().map(|rings| rings.drain(now())).unwrap_or_default();
+        for event in events {
             if matches!(event.what, events::What::In) && self.runners.len() < MOST_RUNNERS {
                 let name = || name_of(event.process, event.thread);
                 self.runners.entry(event.thread).or_insert_with(name);
@@ -152,7 +178,7 @@ impl Watch<'_> {
         }
     }
 
-    fn finish(mut self) -> anyhow::Result<Measured> {
+    fn finish(mut self, cpus: usize) -> anyhow::Result<Measured> {
         let elapsed_s = self.began.elapsed().as_secs_f64();
         self.read();
         let target = &self.plan.target;
@@ -164,15 +190,33 @@ impl Watch<'_> {
             thread_time_s: self.thread_time_s,
             runners: self.runners,
         };
-        let rows = builder.rows();
+        let mut rows = builder.rows();
+        let evidence = Evidence {
+            profile: &self.profile,
+            names: &mut self.names,
+            known_as: HashMap::from([(target.pid, 0)]),
+            region: None,
+            program: &target.words,
+            cpus,
+            elapsed_s,
+            named: HashMap::new(),
+        };
+        let diagnosis = evidence.diagnose(&mut rows, &[]);
         let name = target.words.first().map_or("it", String::as_str);
         anyhow::ensure!(
-            !rows.is_empty(),
+            !rows.is_empty() || diagnosis.verdict.is_some(),
             "--pid {}: no thread of {name} waited in a futex call within {elapsed_s:.1} s; trace it for longer, or \
              under load",
             target.pid
         );
-        let lost = Lost { switches: self.rings.lost, waits: self.follower.lost_waits, ..Lost::default() };
+        // Each wait was seen, so the samples of the same words are not told as well.
+        let sampled = if self.rings.is_some() { Vec::new() } else { diagnosis.locks };
+        let rows = [rows, sampled, diagnosis.budgets, diagnosis.findings].concat();
+        let lost = Lost {
+            switches: self.rings.as_ref().map_or(0, |rings| rings.lost),
+            waits: self.follower.lost_waits,
+            ..Lost::default()
+        };
         let records = Some(format!("{} kernel trace events", lost.switches)).filter(|_| lost.switches > 0);
         let waits = Some(format!("{} waits at additional addresses", lost.waits)).filter(|_| lost.waits > 0);
         let what = records.into_iter().chain(waits).collect::<Vec<String>>().join(", ");
@@ -191,15 +235,15 @@ impl Watch<'_> {
             processes: 1,
             threads: self.most_threads,
             thread_time_s: self.thread_time_s,
-            switches: Some("perf".to_owned()),
-            switches_share: Some(1.0),
+            switches: self.rings.as_ref().map(|_| "perf".to_owned()),
+            switches_share: self.rings.as_ref().map(|_| 1.0),
             switches_left_out: 0,
             lost,
             locks_left_out: 0,
             sites_left_out: 0,
-            verdict: None,
-            verdict_reason: None,
-            samples: 0,
+            verdict: diagnosis.verdict,
+            verdict_reason: diagnosis.reason,
+            samples: self.profile.samples,
             all: self.plan.all,
         };
         Ok(Measured { parameters, rows, warnings, waits: Vec::new(), status: None })

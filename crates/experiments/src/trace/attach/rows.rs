@@ -67,6 +67,9 @@ impl Builder<'_> {
         let times = &waits.times;
         let quantile = |times: &Times, share: f64| times.quantile_ns(share, &Nanoseconds);
         let wait_total_s = times.ticks as f64 / 1e9;
+        let excludes = Row { lock_type: place.lock_type.into(), ..Row::default() }.excludes();
+        let part_s = |ns: f64| excludes.then_some(ns / 1e9);
+        let released_ns = waits.wakes.ticks as f64;
         let drawn = Some(times).filter(|_| of_lock && is_first);
         let longest = self.follower.longest.get(&word).filter(|_| of_lock && is_first).into_iter().flatten();
         let longest = longest.map(|wait| long_wait(wait, self.began, places)).collect();
@@ -82,6 +85,11 @@ impl Builder<'_> {
             wait_p50_ns: quantile(times, 0.5),
             wait_p99_ns: quantile(times, 0.99),
             wait_max_ns: times.most_ns(&Nanoseconds),
+            held_running_s: part_s(waits.seen.known - waits.seen.off),
+            held_preempted_s: part_s(waits.seen.preempted),
+            held_blocked_s: part_s(waits.seen.off - waits.seen.preempted),
+            released_s: part_s(released_ns),
+            unknown_s: part_s((times.ticks as f64 - waits.seen.known - released_ns).max(0.0)),
             holder_off_cpu_share: waits.seen.off_share(),
             holder_preempted_share: waits.seen.preempted_share(),
             blocked_by: wakers(waits, places),

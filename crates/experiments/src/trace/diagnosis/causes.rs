@@ -26,9 +26,17 @@ pub(super) struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// The row of a class, by its first lock.
+    /// The row of a class, by its first lock; or of a word.
     pub(super) fn of(&self, wait: Wait) -> Option<&Row> {
-        self.rows.get(self.slots.iter().position(|slots| wait == Wait::Lock(slots[0]))?)
+        match wait {
+            Wait::Lock(slot) => self.rows.get(self.slots.iter().position(|slots| slots[0] == slot)?),
+            // Of a process that was attached to, rows are of words.
+            Wait::Word { address, .. } => {
+                let address = format!("{address:#x}");
+                self.rows.iter().find(|row| row.kind == RowKind::Lock && row.address == address)
+            }
+            Wait::Call { .. } | Wait::Hidden => None,
+        }
     }
 
     /// The first lock of the class of a lock.
@@ -84,7 +92,7 @@ impl Evidence<'_> {
             _ if object.kind == FrameKind::Stream.name() => Some(of_stream(object)),
             Wait::Hidden if object.spins => Some(self.of_spin(object, limits)),
             Wait::Lock(slot) => self.herd(slot, object).or_else(|| self.holders(object, rows)),
-            _ => self.peers(object),
+            _ => self.peers(object).filter(|cause| cause.remedy.is_some()).or_else(|| self.holders(object, rows)),
         };
         let unexplained = || Cause {
             object: object.name.clone(),

@@ -11,10 +11,10 @@ mod objects;
 use super::plan::Verdict;
 use super::record::{Frame, Row, RowKind, SeenBy};
 use super::words::whole_percent;
-use blame::frames::function_of;
+use blame::frames::{Frames, function_of};
 use blame::names::{Names, Site, short};
 use blame::sampling::budget::{Budget, Part};
-use blame::sampling::profile::{Life, Profile, Wait};
+use blame::sampling::profile::{Life, Path, Profile, Wait};
 use causes::{Limits, Rows, Shares, vain_share};
 use interpose::Region;
 use objects::Object;
@@ -31,6 +31,8 @@ pub struct Evidence<'a> {
     pub program: &'a [String],
     pub cpus: usize,
     pub elapsed_s: f64,
+    /// Call paths that have names already.
+    pub named: HashMap<Path, Frames>,
 }
 
 /// The diagnosis.

@@ -190,11 +190,14 @@ impl Evidence<'_> {
     }
 
     pub(super) fn frames(&mut self, path: Path) -> Frames {
-        let (process, addresses) = self.profile.path(path);
-        match self.known_as.get(&process) {
-            Some(known_as) => Frames::of(self.names, *known_as, addresses),
-            None => Frames::default(),
+        if let Some(frames) = self.named.get(&path) {
+            return frames.clone();
         }
+        let (process, addresses) = self.profile.path(path);
+        let known_as = self.known_as.get(&process);
+        let frames = known_as.map(|known_as| Frames::of(self.names, *known_as, addresses)).unwrap_or_default();
+        self.named.insert(path, frames.clone());
+        frames
     }
 }
 

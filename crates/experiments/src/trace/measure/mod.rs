@@ -19,7 +19,7 @@ use anyhow::Context;
 use blame::Lost;
 use blame::names::{MOST_BYTES, Names, message, parse};
 use blame::places;
-use blame::sampling::profile::Profile;
+use blame::sampling::{self, profile::Profile};
 use blame::switches::{Live, Switches};
 use blame::time::{Ticks, Time};
 use blame::waits::Waits;
@@ -58,11 +58,6 @@ pub struct Measured {
 
 /// How often the threads' notes are read.
 const TICK: Duration = Duration::from_millis(10);
-/// How often the threads' states are sampled, where there are few threads; in the mean, so that nothing that the program
-/// does in a rhythm of its own is always seen at the same point.
-const SAMPLE_PERIOD: Duration = Duration::from_millis(5);
-/// The pause after a sample, as a multiple of its duration: the program shares its CPUs with contend.
-const SAMPLE_PAUSE: u32 = 60;
 /// The number of samples from which a program without a call of the C library's locks is diagnosed by them.
 const FEWEST_SAMPLES: u64 = 20;
 /// How often processes' maps are read.
@@ -178,8 +173,7 @@ impl Watch<'_> {
         let began = Instant::now();
         let now_s = (began - self.began).as_secs_f64();
         self.profile.sample(&self.sampled, Some(self.memory.region()), now_s);
-        let period = SAMPLE_PERIOD.max(began.elapsed() * SAMPLE_PAUSE);
-        period.mul_f64(0.5 + fastrand::f64())
+        sampling::pause(began.elapsed())
     }
 
     fn end(&mut self) {
@@ -282,6 +276,7 @@ impl Watch<'_> {
             program: &program,
             cpus: self.session.cpus.len(),
             elapsed_s,
+            named: HashMap::new(),
         };
         let diagnosis = evidence.diagnose(&mut built.rows, &built.slots);
         let lost = Lost { switches: self.switches.as_ref().map_or(0, |switches| switches.lost), ..Lost::of(region) };
