@@ -205,6 +205,11 @@ const RUNTIME: [&str; 12] = [
     "memfd:contend-interpose",
 ];
 
+/// Whether a function of a common library does nothing but acquire a lock, or wait.
+pub fn is_lock_wrapper(function: &str) -> bool {
+    WRAPPERS.iter().any(|wrapper| function.starts_with(wrapper))
+}
+
 /// Whether a function's name says that all it does is to acquire a lock: `my_lock`, `SpinLock::Acquire()`. It is the
 /// program's own lock, and the caller is who waits.
 fn is_lock_function(function: &str) -> bool {
@@ -268,7 +273,7 @@ impl Frames {
                 let is_runtime = is_in_library
                     || is_own_lock
                     || symbol.starts_with("runtime.")
-                    || WRAPPERS.iter().any(|wrapper| symbol.starts_with(wrapper))
+                    || is_lock_wrapper(symbol)
                     || is_wrapper(symbol, site.source.as_deref().unwrap_or_default());
                 // The runtime's functions say what kind it is, up to the first function of the program's own.
                 if is_outside && is_runtime {

@@ -159,9 +159,36 @@ const WORK: [libc::c_long; 20] = [
     libc::SYS_splice,
 ];
 
+/// Whether a thread that is blocked in a call waits for requests: it has nothing to do.
+pub fn is_for_requests(number: i64) -> bool {
+    const CALLS: [libc::c_long; 7] = [
+        libc::SYS_ppoll,
+        libc::SYS_pselect6,
+        libc::SYS_epoll_pwait,
+        libc::SYS_epoll_pwait2,
+        libc::SYS_accept,
+        libc::SYS_accept4,
+        libc::SYS_rt_sigtimedwait,
+    ];
+    #[cfg(target_arch = "x86_64")]
+    let is_old = [libc::SYS_poll, libc::SYS_select, libc::SYS_epoll_wait].contains(&number);
+    #[cfg(not(target_arch = "x86_64"))]
+    let is_old = false;
+    is_old || CALLS.contains(&number)
+}
+
 /// Returns a call's name for messages, or its number.
 pub fn call_name(number: i64) -> String {
-    let named = NAMES.iter().find(|(known, _)| *known == number);
+    #[cfg(target_arch = "x86_64")]
+    const OLD: [(libc::c_long, &str); 4] = [
+        (libc::SYS_poll, "poll"),
+        (libc::SYS_select, "select"),
+        (libc::SYS_epoll_wait, "epoll_wait"),
+        (libc::SYS_open, "open"),
+    ];
+    #[cfg(not(target_arch = "x86_64"))]
+    const OLD: [(libc::c_long, &str); 0] = [];
+    let named = NAMES.iter().chain(&OLD).find(|(known, _)| *known == number);
     match named {
         Some((_, name)) => (*name).to_owned(),
         None if number == -1 => "a page fault".to_owned(),
@@ -254,6 +281,7 @@ mod tests {
         assert_eq!(part(libc::SYS_mprotect, [0; 3]), Part::Unknown);
         assert_eq!(part_of_call(libc::SYS_read, [3, 0, 0], FileType::Channel), Part::Work);
         assert_eq!(part_of_call(libc::SYS_read, [3, 0, 0], FileType::Storage), Part::Io);
+        assert!(is_for_requests(libc::SYS_epoll_pwait) && !is_for_requests(libc::SYS_recvfrom));
         assert_eq!((call_name(libc::SYS_clock_nanosleep), call_name(-1)), ("nanosleep".into(), "a page fault".into()));
     }
 }

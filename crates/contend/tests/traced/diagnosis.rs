@@ -3,6 +3,8 @@
 
 use crate::programs::{Programs, Traced, command as trace, traced};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -226,4 +228,55 @@ fn the_program_may_follow_without_dashes_and_its_status_is_the_commands() {
     assert_eq!(run(&[patients, "--unknown"]), Some(2));
     assert_eq!(run(&["--", patients]), Some(2));
     assert_eq!(run(&["sh", "-c", "kill -TERM $$"]), Some(128 + 15));
+}
+
+/// Attaching to a process of the same user, without privileges.
+#[test]
+fn a_process_of_ones_own_is_diagnosed_without_root() {
+    const NOBODY: u32 = 65_534;
+    let programs = Programs::new();
+    let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
+    let directory = patients.parent().unwrap();
+    std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let run = || {
+        let Ok(mut program) = Command::new(&patients).arg("sleeps").uid(NOBODY).spawn() else {
+            println!("skipped: needs root, to become a user without privileges");
+            return None;
+        };
+        let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
+        contend.env("CONTEND_ARCHIVE", "").args(["trace", "--format", "json", "--seconds", "0.6", "--pid"]);
+        let output = contend.arg(program.id().to_string()).uid(NOBODY).output().unwrap();
+        program.wait().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        // On a busy machine it may have ended before.
+        Some((output.status.success(), output.stdout, stderr))
+    };
+    for turn in 0..4 {
+        let Some((is_good, stdout, stderr)) = run() else { return };
+        if stderr.contains("needs root") && !is_good {
+            return println!("skipped: needs kernel.yama.ptrace_scope 0");
+        }
+        if !is_good && turn < 3 {
+            continue;
+        }
+        assert!(is_good, "{stderr}");
+        let record = crate::command::read(&stdout);
+        let codes: Vec<&str> =
+            record["warnings"].as_array().unwrap().iter().filter_map(|warning| warning["code"].as_str()).collect();
+        if !codes.contains(&"no_futex_calls") {
+            return println!("skipped: needs a tracefs that others cannot read");
+        }
+        let traced = Traced {
+            output: std::process::Output { status: Default::default(), stdout: vec![], stderr: vec![] },
+            record,
+        };
+        assert_budgets_sum(&traced);
+        let finding = traced.rows("finding").into_iter().find(|row| text(row, "object") == "cache_lock").cloned();
+        if let Some(finding) = finding {
+            assert_eq!(traced.record["parameters"]["verdict"], "locks");
+            assert!(text(&finding, "cause").contains("slept (nanosleep)"), "{finding:#}");
+            return;
+        }
+        assert!(turn < 3, "{:#}", traced.record["results"]);
+    }
 }

@@ -41,8 +41,8 @@ pub struct Flags {
     #[arg(long, value_names = ["FORMAT", "FILE"], num_args = 2)]
     pub export: Vec<OsString>,
 
-    /// Attach to a running process and trace its futex calls until it exits, --seconds elapse, or Ctrl-C. Requires
-    /// root, or CAP_PERFMON and a readable tracefs
+    /// Attach to a running process and trace its futex calls until it exits, --seconds elapse, or Ctrl-C. Without root,
+    /// or CAP_PERFMON and a readable tracefs, only the states of the threads of your own processes are sampled
     #[arg(long, value_name = "PID")]
     #[arg(conflicts_with_all = ["program", "full", "export", "deadline", "patience"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304))]

@@ -3,7 +3,7 @@
 use super::objects::{INTERPRETER, Object};
 use super::{Evidence, LEAST_READY, frame};
 use crate::trace::record::{Row, RowKind, SeenBy};
-use blame::frames::{Frames, Kind as FrameKind, function_of};
+use blame::frames::{Frames, Kind as FrameKind, function_of, is_lock_wrapper};
 use blame::names::Site;
 use blame::places::{lock_name, site_label};
 use blame::sampling::budget::{Part, call_name};
@@ -283,7 +283,7 @@ impl Evidence<'_> {
             let acquired_in = rows.of(held).and_then(|row| row.blocked_by.first());
             let acquired_in = acquired_in.and_then(|blocker| blocker.site.split(" (").next());
             let place = path.map(|path| called_in(&self.frames(path), acquired_in)).unwrap_or_default();
-            let function = place.split([' ', '(']).next();
+            let function = place.split([' ', '(', ',']).next();
             let is_own = acquired_in.is_some_and(|acquired_in| function == acquired_in.split('(').next());
             let what = self.wait_words(*wait);
             let blocked = by_place.entry(Blocking { place, held, is_own }).or_default();
@@ -307,7 +307,7 @@ impl Evidence<'_> {
         let share = share * seconds / sampled_s;
         let what =
             whats.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)).map_or_else(String::new, |what| what.0);
-        let function = place.split([' ', '(']).next().unwrap_or_default();
+        let function = place.split([' ', '(', ',']).next().unwrap_or_default();
         let inside = if function.is_empty() { String::new() } else { format!(" in {function}") };
         let other = if held == object.wait { None } else { rows.of(held).map(|row| row.lock.clone()) };
         let holder = other
@@ -488,9 +488,10 @@ pub(super) fn vain_share(region: &Region, condition: u32) -> f64 {
     vain as f64 / wakes.max(1) as f64
 }
 
-/// Where the holders acquired a lock for which others waited longest.
+/// Where the holders acquired a lock for which others waited longest; `None` where that is a function that only locks.
 fn held_at(row: &Row) -> Option<String> {
-    row.blocked_by.first().map(|blocker| blocker.site.clone())
+    let site = row.blocked_by.first().map(|blocker| blocker.site.clone())?;
+    (!is_lock_wrapper(&site)).then_some(site)
 }
 
 fn of_allocator(object: &Object) -> Cause {

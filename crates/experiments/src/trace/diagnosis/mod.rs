@@ -223,7 +223,7 @@ impl Evidence<'_> {
         let locks_s = locks_s + vain_s;
         Some(if is_much(locks_s) {
             if is_for_cpus { Verdict::NotLocks } else { Verdict::Locks }
-        } else if is_much(locks_s + whole.unknown_s) {
+        } else if is_much(locks_s + whole.unknown_s) && whole.ready_s < 2.0 * (locks_s + whole.unknown_s) {
             Verdict::Undecided
         } else {
             Verdict::NotLocks

@@ -4,8 +4,8 @@ use super::Evidence;
 use blame::frames::{Frames, Kind as FrameKind, function_of};
 use blame::names::Site;
 use blame::places::{lock_at, lock_name};
-use blame::sampling::budget::Part;
-use blame::sampling::profile::{Path, Wait, Waited};
+use blame::sampling::budget::{Part, is_for_requests};
+use blame::sampling::profile::{Holder, Path, Wait, Waited};
 use interpose::{Kind, Region};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
@@ -120,6 +120,8 @@ impl Evidence<'_> {
             Wait::Call { part, .. } => (String::new(), "", part, false),
             Wait::Hidden => (String::new(), "", Part::Unknown, false),
         };
+        // Who waits for a lock whose holder waits for requests has nothing to do either: the lock is a gate.
+        let part = if part == Part::Lock && is_gate(&waited) { Part::Work } else { part };
         Object {
             wait,
             members,
@@ -232,6 +234,16 @@ impl Object {
 fn most_of(waited: &Waited) -> Option<Path> {
     let most = waited.paths.iter().max_by(|one, other| one.1.total_cmp(other.1).then(other.0.cmp(one.0)));
     most.map(|(path, _)| *path)
+}
+
+/// Whether the holders of a lock wait for requests for most of the time in which others wait for it.
+fn is_gate(waited: &Waited) -> bool {
+    let is_idle = |holder: &Holder| match holder {
+        Holder::Blocked { wait: Wait::Call { number, .. }, .. } => is_for_requests(*number),
+        _ => false,
+    };
+    let idle_s: f64 = waited.holders.iter().filter(|(holder, _)| is_idle(holder)).map(|(_, seconds)| seconds).sum();
+    idle_s > 0.5 * waited.seconds
 }
 
 /// Whether the threads that wait for a semaphore post it themselves, time and again: then it is a lock or a pool, and not
