@@ -219,14 +219,19 @@ impl Evidence<'_> {
             } else {
                 format!("; for {} it was free, and the waiter had no CPU", percent(shares.released))
             };
+            // A spinlock is at its best where its holders run.
+            let is_for_cpus = shares.preempted + shares.released > 0.1;
+            let (what, part, remedy) = if is_for_cpus {
+                let remedy = "use a lock that sleeps, for example a mutex, and at most as many threads as CPUs";
+                ("was preempted", shares.preempted, remedy.to_owned())
+            } else {
+                ("ran", shares.running, format!("do less while {lock} is held, or use a lock that sleeps"))
+            };
             return Some(Cause {
                 object: lock.clone(),
                 place: place(held_at),
-                text: format!(
-                    "the holder was preempted while the others spun for {} of the wait{free}",
-                    percent(shares.preempted)
-                ),
-                remedy: Some("use a lock that sleeps, for example a mutex, and at most as many threads as CPUs".into()),
+                text: format!("the holder {what} while the others spun for {} of the wait{free}", percent(part)),
+                remedy: Some(remedy),
                 share: (shares.preempted + shares.running + shares.released).min(1.0),
                 measure: Measure::None,
             });
