@@ -9,8 +9,8 @@ mod thread_clock;
 
 use crossbeam_utils::CachePadded;
 use instruments::clock::Clock;
-use instruments::cpus::pin_current_thread;
 use instruments::cpus::schedule::{Schedule, bound_realtime, reschedule_current_thread};
+use instruments::cpus::{CpuSet, allowed, pin_current_thread, restrict_current_thread};
 use instruments::grind::{Grind, Work};
 use instruments::neighbour::{Probe, WidthsOverTime};
 use std::io;
@@ -191,6 +191,19 @@ struct Hand {
     published: Arc<CachePadded<Published>>,
 }
 
+/// Gives the calling thread the usual share of a CPU, and all CPUs that it had, when it ends: on its way out the kernel
+/// frees its entries of `/proc`, and a `waitpid` of the parent that comes upon one of them waits without sleeping. A
+/// thread that gets no CPU because of that holds up both for minutes.
+struct UsualShare(Option<CpuSet>);
+
+impl Drop for UsualShare {
+    fn drop(&mut self) {
+        // Without the right to leave `SCHED_IDLE`, other CPUs have to do.
+        let _ = reschedule_current_thread(Schedule::Fair { nice: 0, slice: None });
+        self.0.iter().for_each(|cpus| drop(restrict_current_thread(cpus)));
+    }
+}
+
 impl Hand {
     fn serve(self, cpu: usize, schedule: Schedule, tell: &Sender<io::Result<ThreadClock>>) {
         if schedule == Schedule::Idle {
@@ -198,12 +211,14 @@ impl Hand {
             // for the end of a turn. A kernel that has no such thing leaves the turns as they are.
             let _ = reschedule_current_thread(Schedule::Fair { nice: 0, slice: Some(TURN) });
         }
+        let before = allowed();
         let ready = pin_current_thread(cpu).and_then(|()| reschedule_current_thread(schedule));
         let failed = ready.is_err();
         let _ = tell.send(ready.map(|()| ThreadClock::of_current_thread()));
         if failed {
             return;
         }
+        let _ended = UsualShare(before.ok());
         let realtime = matches!(schedule, Schedule::Fifo { .. } | Schedule::RoundRobin { .. });
         while !self.orders.end.load(Ordering::Relaxed) {
             if !self.wanted() {

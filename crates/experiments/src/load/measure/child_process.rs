@@ -67,10 +67,6 @@ struct Child(Pid);
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Its threads have to run to end. In a group of the smallest weight, an idle thread that is preempted while
-        // it frees its entries of /proc gets a few ms in a minute on a busy CPU, and the kernel waits for it in
-        // `waitpid` without sleeping, which keeps the CPU busy. The weight of all others is allowed to everybody.
-        let _ = std::fs::write(format!("/proc/{}/autogroup", self.0), "0");
         // It has sent all it had, or never will. Its number is not given to another process before it is waited for.
         let _ = kill_process(self.0, Signal::KILL);
         let _ = waitpid(Some(self.0), WaitOptions::empty());
