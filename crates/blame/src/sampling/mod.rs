@@ -110,11 +110,16 @@ impl Sampler {
 const PERIOD: Duration = Duration::from_millis(5);
 /// The pause after a sample, as a multiple of its duration: the program shares its CPUs with contend.
 const PAUSE: u32 = 60;
+/// A longer pause than this has to be so many times the sample's duration only.
+const LONGEST: Duration = Duration::from_millis(100);
+const LEAST_PAUSE: u32 = 10;
 
 /// Returns the time until the next sample, after one that took so long: a random one, so that nothing that the program
 /// does periodically is always seen at the same point.
 pub fn pause(took: Duration) -> Duration {
-    PERIOD.max(took * PAUSE).mul_f64(0.5 + fastrand::f64())
+    // The first sample reads files, and says little about the next ones.
+    let most = LONGEST.max(took * LEAST_PAUSE);
+    PERIOD.max((took * PAUSE).min(most)).mul_f64(0.5 + fastrand::f64())
 }
 
 /// Whether the kernel shows the states of a process's threads.

@@ -1,4 +1,4 @@
-/* Programs with one known lock problem each, or none: `patients NAME` runs one for 0.8 s. */
+/* Programs with one known lock problem each, or none: `patients NAME [MS]` runs one for 0.8 s, or so long. */
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <malloc.h>
@@ -188,7 +188,7 @@ int main(int count, char **words) {
     pthread_t threads[32];
     for (long number = 0; number < patient->threads; number++)
         pthread_create(&threads[number], NULL, patient->work, (void *)number);
-    sleep_us(800000);
+    sleep_us(count > 2 ? atol(words[2]) * 1000 : 800000);
     atomic_store(&is_over, 1);
     for (int number = 0; number < patient->threads; number++) pthread_join(threads[number], NULL);
     return 0;
