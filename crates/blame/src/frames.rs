@@ -242,7 +242,7 @@ fn plain(function: &str) -> &str {
     function
 }
 
-/// The kind of a wait in a library that runs the parts of a program on threads of its own.
+/// The kind of a wait in a library with a thread pool.
 fn kind_of_library(file: &str) -> Option<Kind> {
     let is = |names: &[&str]| names.iter().any(|name| file.starts_with(name));
     is(&["libgomp", "libomp", "libiomp"]).then_some(Kind::Barrier).or(is(&["libtbb"]).then_some(Kind::Park))
@@ -269,7 +269,7 @@ impl Frames {
             let is_in_library = is_runtime_file(&file);
             for site in names.inlined(process, address) {
                 let symbol = site.symbol.as_deref().unwrap_or_default();
-                let is_own_lock = is_outside && is_lock_function(symbol);
+                let is_own_lock = is_outside && path.kind.is_none() && is_lock_function(symbol);
                 let is_runtime = is_in_library
                     || is_own_lock
                     || symbol.starts_with("runtime.")
@@ -328,7 +328,7 @@ impl Frames {
 pub fn function_of(site: &Site) -> Option<&str> {
     let symbol = site.symbol.as_deref()?;
     match symbol.rsplit_once("+0x") {
-        // A file and an offset in it is no function.
+        // A file and an offset in it do not name a function.
         Some(_) if site.symbol.as_deref() == Some(&*site.label) => None,
         Some((function, _)) => Some(function),
         None => Some(symbol),

@@ -22,6 +22,9 @@ pub struct Lost {
     /// Calls of signal handlers that came while something was noted.
     pub reentered: u64,
     pub switches: u64,
+    /// Samples of waits for more locks and futex words than are told apart.
+    #[serde(default)]
+    pub samples: u64,
 }
 
 impl Lost {
@@ -38,6 +41,7 @@ impl Lost {
             orders: header.lost_edges.load(Relaxed),
             reentered: header.lost_reentered.load(Relaxed),
             switches: 0,
+            samples: 0,
         }
     }
 
@@ -52,8 +56,18 @@ impl Lost {
     }
 
     fn words(&self) -> String {
-        let Self { processes, threads, uses_of_locks, uses_of_sites, holds, waits, orders, reentered, switches } =
-            *self;
+        let Self {
+            processes,
+            threads,
+            uses_of_locks,
+            uses_of_sites,
+            holds,
+            waits,
+            orders,
+            reentered,
+            switches,
+            samples,
+        } = *self;
         let named = [
             (processes, "processes"),
             (threads, "calls of threads without a slot"),
@@ -64,6 +78,7 @@ impl Lost {
             (orders, "lock orders"),
             (reentered, "calls from signal handlers"),
             (switches, "context switches"),
+            (samples, "samples of waits (too many locks)"),
         ];
         let said = named.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
         said.collect::<Vec<String>>().join(", ")
@@ -71,8 +86,19 @@ impl Lost {
 
     /// All of it.
     pub fn total(&self) -> u64 {
-        let Self { processes, threads, uses_of_locks, uses_of_sites, holds, waits, orders, reentered, switches } = self;
-        [processes, threads, uses_of_locks, uses_of_sites, holds, waits, orders, reentered, switches]
+        let Self {
+            processes,
+            threads,
+            uses_of_locks,
+            uses_of_sites,
+            holds,
+            waits,
+            orders,
+            reentered,
+            switches,
+            samples,
+        } = self;
+        [processes, threads, uses_of_locks, uses_of_sites, holds, waits, orders, reentered, switches, samples]
             .into_iter()
             .fold(0, |sum, count| sum.saturating_add(*count))
     }

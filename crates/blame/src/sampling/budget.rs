@@ -78,7 +78,7 @@ impl Budget {
     }
 }
 
-/// Returns the reason to be blocked in a system call that is no futex call. `file` is the type of the first argument's
+/// Returns the reason to be blocked in a system call other than futex. `file` is the type of the first argument's
 /// file, for calls that read or write.
 pub fn part_of_call(number: i64, arguments: [u64; 3], file: FileType) -> Part {
     let is = |calls: &[libc::c_long]| calls.contains(&number);

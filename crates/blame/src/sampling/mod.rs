@@ -72,7 +72,7 @@ struct Files {
 }
 
 /// Threads whose files stay open: a process can have 1,024 descriptors by default.
-const MOST_OPEN: usize = 160;
+const MOST_OPEN: usize = 96;
 
 impl Sampler {
     /// Reads the state of each thread of these processes.
@@ -110,7 +110,7 @@ impl Sampler {
 const PERIOD: Duration = Duration::from_millis(5);
 /// The pause after a sample, as a multiple of its duration: the program shares its CPUs with contend.
 const PAUSE: u32 = 60;
-/// A longer pause than this has to be so many times the sample's duration only.
+/// The longest pause after a sample, unless ten times its duration are longer.
 const LONGEST: Duration = Duration::from_millis(100);
 const LEAST_PAUSE: u32 = 10;
 
@@ -147,7 +147,7 @@ fn open_files(process: u32, thread: u32) -> Option<Files> {
 
 fn sample(process: u32, thread: u32, files: &Files) -> Option<Sample> {
     let mut bytes = [0; 256];
-    let [ran_ns, ready_ns] = sums_in(text(&files.sums, &mut bytes)?)?;
+    let [ran_ns, ready_ns, _] = sums_in(text(&files.sums, &mut bytes)?)?;
     let state = match files.call.as_ref().map(|call| call.read_at(&mut bytes, 0)) {
         Some(Ok(length)) => std::str::from_utf8(&bytes[..length]).ok().and_then(state_in)?,
         Some(Err(error)) if error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH) => {
@@ -163,10 +163,10 @@ fn text<'a>(file: &File, bytes: &'a mut [u8]) -> Option<&'a str> {
     std::str::from_utf8(&bytes[..length]).ok()
 }
 
-/// Parses `schedstat`.
-fn sums_in(text: &str) -> Option<[u64; 2]> {
+/// Parses `schedstat`: the time on a CPU and the time ready for one, in ns, and how often the thread came to a CPU.
+pub(crate) fn sums_in(text: &str) -> Option<[u64; 3]> {
     let mut numbers = text.split_ascii_whitespace().map(|number| number.parse().ok());
-    Some([numbers.next()??, numbers.next()??])
+    Some([numbers.next()??, numbers.next()??, numbers.next()??])
 }
 
 /// Parses `syscall`: `running`, `-1 SP PC`, or the number, six arguments, and these two.
@@ -194,7 +194,7 @@ fn state_in(text: &str) -> Option<State> {
 pub enum FileType {
     /// A file or a block device: to wait for it is I/O.
     Storage,
-    /// A socket, a pipe, a terminal, an event: to wait for it is to wait for somebody's work.
+    /// A socket, a pipe, a terminal, an event: to wait for it is to wait for another thread or process.
     Channel,
     Unknown,
 }
@@ -232,8 +232,8 @@ mod tests {
         for text in ["", "202", "202 0x1", "x 0x1 0x2", "1 0xg 0x1 0x2"] {
             assert_eq!(state_in(text), None, "{text:?}");
         }
-        assert_eq!(sums_in("12 34 5\n"), Some([12, 34]));
-        assert_eq!(sums_in("12"), None);
+        assert_eq!(sums_in("12 34 5\n"), Some([12, 34, 5]));
+        assert_eq!(sums_in("12 34"), None);
     }
 
     #[test]

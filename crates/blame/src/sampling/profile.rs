@@ -1,6 +1,6 @@
-//! Sums of the samples: for each thread what it was blocked in, for each lock who waited and what its holder did.
+//! Sums of the samples: the waits of each thread, and for each lock the waiters and the states of its holder.
 //!
-//! A sample stands for the time since the thread's last one. Who holds a lock that the library notes is read from the
+//! A sample stands for the time since the thread's last one. The holder of a lock that the library notes is read from the
 //! memory that the library records into, at the same time. The holder of any other futex word is not known: there the
 //! calls of the threads that did not wait for it are kept, and [`crate::frames`] says which of them are in the function
 //! that acquires it.
@@ -12,7 +12,7 @@ use super::{Call, FileType, Sample, Sampler, State, name_of};
 use crate::names::Mapping;
 use crate::places::lock_at;
 use crate::stacks::{Stack, Stacks};
-use interpose::{Kind, Region, Thread};
+use interpose::{Kind, Lock, Region, Thread};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -33,7 +33,7 @@ pub enum Wait {
 /// The number of a call path.
 pub type Path = usize;
 
-/// What was seen of the waits for one lock or word.
+/// The waits for one lock or word, as far as samples show them.
 #[derive(Clone, Debug, Default)]
 pub struct Waited {
     /// Thread time, in seconds.
@@ -42,11 +42,11 @@ pub struct Waited {
     pub runnable_s: f64,
     /// Where the threads waited.
     pub paths: HashMap<Path, f64>,
-    /// What the holder did meanwhile.
+    /// The states of the holder while threads waited.
     pub holders: HashMap<Holder, f64>,
     /// Of `seconds`, the waits to get a mutex back after a wait for a condition, by the condition's slot.
     pub after_condition: HashMap<u32, f64>,
-    /// For a word: what the other blocked threads of the process did meanwhile.
+    /// For a word: the waits of the other blocked threads of the process at the same time.
     pub peers: HashMap<Vec<(Wait, Path)>, f64>,
     /// The largest number of threads that waited at the same time.
     pub most_waiters: usize,
@@ -142,7 +142,7 @@ const MOST_COMBINATIONS: usize = 512;
 const LONGEST_CHAIN: usize = 8;
 /// Bytes of a stack that are read.
 const STACK: usize = 8_192;
-/// A thread may name itself at any time; its name is read again after so many samples.
+/// Samples after which the name of a thread is read again, which may change at any time.
 const NAME_PERIOD: u64 = 64;
 
 /// A sample with what it says.
@@ -336,7 +336,10 @@ impl Profile {
         for (_, pair) in region.pairs() {
             let slot = pair.lock.load(Relaxed);
             let lock = lock_at(region, slot);
-            let Some(size) = Kind::of(lock.kind.load(Relaxed)).map(size_of_lock) else { continue };
+            // Another lock may have the place of one that was destroyed.
+            let is_there = lock.key.load(Relaxed) != Lock::ENDED;
+            let size = Kind::of(lock.kind.load(Relaxed)).filter(|_| is_there).map(size_of_lock);
+            let Some(size) = size else { continue };
             self.locks.insert((lock.process.load(Relaxed), lock.address.load(Relaxed)), (slot, size));
         }
     }

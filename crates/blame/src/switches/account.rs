@@ -1,13 +1,13 @@
 //! What the kernel tells of a thread whether or not its switches are recorded.
 
+use crate::sampling::sums_in;
 use std::fs::read_to_string;
 
 /// How long it has run, in ns, and how often it came to a CPU. The account of one that runs is brought up to date at
 /// each tick; it is 0 where the kernel keeps none.
 fn sums(thread: u32) -> Option<(u64, u64)> {
     let text = read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
-    let mut numbers = text.split_ascii_whitespace().map(str::parse);
-    let (ran, _, came) = (numbers.next()?.ok()?, numbers.next()?, numbers.next()?.ok()?);
+    let [ran, _, came] = sums_in(&text)?;
     (ran > 0).then_some((ran, came))
 }
 

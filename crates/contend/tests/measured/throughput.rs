@@ -175,6 +175,6 @@ fn tables_fit_eighty_columns() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success());
     // On a busy machine runs of 1 ms may leave some works without a table.
-    assert!(text.contains("2 threads, 1 lock, ") && text.contains("2002"), "{text}");
+    assert!(text.contains("2 threads, 1 lock, ") && text.contains(" µs; ideal ") && text.contains("2002"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }

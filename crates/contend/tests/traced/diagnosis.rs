@@ -154,6 +154,9 @@ fn wrong_in(traced: &Traced, answer: &Answer) -> Option<String> {
     };
     let known = first["known_share"].as_f64().unwrap();
     assert!((0.0..=1.0 + 1e-9).contains(&known), "{patient}: {first:#}");
+    if known <= 0.5 {
+        return Some(format!("{patient}: the cause is no larger part of the wait: {first:#}"));
+    }
     let fields = [("place", place), ("cause", cause), ("remedy", remedy)];
     let wrong = fields.iter().find(|(field, words)| !text(first, field).contains(**words));
     wrong.map(|(field, words)| format!("{patient}: {field} without {words:?}: {first:#}"))

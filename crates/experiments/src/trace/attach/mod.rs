@@ -255,9 +255,8 @@ fn name_of(process: u32, thread: u32) -> String {
     if thread == 0 {
         return IDLE.into();
     }
-    let name = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm")).unwrap_or_default();
-    let name = name.trim();
-    if name.is_empty() { format!("thread {thread}") } else { name.to_owned() }
+    let name = sampling::name_of(process, thread).filter(|name| !name.is_empty());
+    name.unwrap_or_else(|| format!("thread {thread}"))
 }
 
 /// A process that runs.
@@ -319,7 +318,7 @@ impl Target {
 
     /// How many threads it has.
     pub fn threads(&self) -> u32 {
-        std::fs::read_dir(format!("/proc/{}/task", self.pid)).map_or(0, |tasks| tasks.count() as u32)
+        sampling::threads(self.pid).count() as u32
     }
 }
 

@@ -1,10 +1,9 @@
 //! Why the waits for a lock were long, and what helps.
 
-use super::objects::{INTERPRETER, Object};
-use super::{Evidence, LEAST_READY, frame};
+use super::objects::{INTERPRETER, Object, called_in};
+use super::{Evidence, LEAST_READY, Rows, stack};
 use crate::trace::record::{Row, RowKind, SeenBy};
-use blame::frames::{Frames, Kind as FrameKind, function_of, is_lock_wrapper};
-use blame::names::Site;
+use blame::frames::{Kind as FrameKind, function_of, is_lock_wrapper};
 use blame::places::{lock_name, site_label};
 use blame::sampling::budget::{Part, call_name};
 use blame::sampling::profile::{Holder, Path, Wait, Waited};
@@ -18,33 +17,6 @@ const ENOUGH_S: f64 = 0.1;
 const MOST_UNKNOWN: f64 = 0.2;
 /// A critical section of this length is long.
 const LONG_HOLD_NS: f64 = 20_000.0;
-
-/// The rows of the locks, by their slots.
-pub(super) struct Rows<'a> {
-    pub(super) rows: &'a [Row],
-    pub(super) slots: &'a [Vec<u32>],
-}
-
-impl Rows<'_> {
-    /// The row of a class, by its first lock; or of a word.
-    pub(super) fn of(&self, wait: Wait) -> Option<&Row> {
-        match wait {
-            Wait::Lock(slot) => self.rows.get(self.slots.iter().position(|slots| slots[0] == slot)?),
-            // Of a process that was attached to, rows are of words.
-            Wait::Word { address, .. } => {
-                let address = format!("{address:#x}");
-                self.rows.iter().find(|row| row.kind == RowKind::Lock && row.address == address)
-            }
-            Wait::Call { .. } | Wait::Hidden => None,
-        }
-    }
-
-    /// The first lock of the class of a lock.
-    pub(super) fn first_of(&self, wait: Wait) -> Wait {
-        let Wait::Lock(slot) = wait else { return wait };
-        self.slots.iter().find(|slots| slots.contains(&slot)).map_or(wait, |slots| Wait::Lock(slots[0]))
-    }
-}
 
 /// A cause, and what helps.
 struct Cause {
@@ -87,9 +59,9 @@ impl Evidence<'_> {
     pub(super) fn finding(&mut self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Row {
         let row = rows.of(object.wait);
         let cause = match object.wait {
-            _ if object.kind == FrameKind::Allocator.name() => Some(of_allocator(object)),
+            _ if object.kind == FrameKind::Allocator.name() => Some(self.of_allocator(object)),
             _ if object.kind == FrameKind::Interpreter.name() => Some(of_interpreter(object)),
-            _ if object.kind == FrameKind::Stream.name() => Some(of_stream(object)),
+            _ if object.kind == FrameKind::Stream.name() => Some(self.of_stream(object)),
             Wait::Hidden if object.spins => Some(self.of_spin(object, limits)),
             Wait::Lock(slot) => self.herd(slot, object).or_else(|| self.holders(object, rows)),
             _ => self.peers(object).filter(|cause| cause.remedy.is_some()).or_else(|| self.holders(object, rows)),
@@ -116,16 +88,16 @@ impl Evidence<'_> {
         Row {
             lock_type: object.kind.to_owned(),
             // The library does not see the waits to get a mutex back after a condition.
-            wait_total_s: row.map_or(0.0, |row| row.wait_total_s).max(object.seconds),
+            wait_total_s: row.map_or(0.0, |row| row.wait_total_s).max(object.waited.seconds),
             object: Some(cause.object),
             place: Some(cause.place),
             cause: Some(cause.text),
             known_share: Some(cause.share),
-            gain: cause.remedy.as_ref().and_then(|_| limits.gain(object.seconds)),
+            gain: cause.remedy.as_ref().and_then(|_| limits.gain(object.waited.seconds)),
             remedy: cause.remedy,
             command,
             seen_by: if row.is_some() { SeenBy::Call } else { SeenBy::Sampling },
-            stack: object.frames.iter().map(frame).collect(),
+            stack: stack(&object.frames),
             ..Row::new(RowKind::Finding, 0, object.name.clone())
         }
     }
@@ -140,7 +112,7 @@ impl Evidence<'_> {
         let is = |pair: &interpose::Pair, kind: Kind| Kind::of(pair.kind.load(Relaxed)) == Some(kind);
         let broadcasts = pairs().filter(|(_, pair)| is(pair, Kind::Broadcast));
         let (place, _) = broadcasts.max_by_key(|(_, pair)| pair.signals().load(Relaxed))?;
-        let vain_share = vain_share(region, *condition);
+        let vain_share = vain_share(region, &[*condition]);
         if share < MOST || vain_share < MOST {
             return None;
         }
@@ -168,9 +140,34 @@ impl Evidence<'_> {
         })
     }
 
+    fn of_allocator(&mut self, object: &Object) -> Cause {
+        let arenas = terminal::counted(object.members.len(), "arena");
+        let most = object.waited.most_waiters;
+        Cause {
+            object: object.name.clone(),
+            place: object.place(),
+            text: format!("up to {most} threads waited for {arenas} of malloc at the same time"),
+            remedy: Some("allow more arenas (M_ARENA_MAX), use another allocator, or allocate less often".into()),
+            share: object.share_of(self, FrameKind::Allocator),
+            measure: Measure::Command("LD_PRELOAD=libjemalloc.so.2"),
+        }
+    }
+
+    fn of_stream(&mut self, object: &Object) -> Cause {
+        let most = object.waited.most_waiters;
+        Cause {
+            object: object.name.clone(),
+            place: object.place(),
+            text: format!("up to {most} threads waited for the lock of one stream at the same time"),
+            remedy: Some("collect the output of each thread in a separate buffer, and write it in few calls".into()),
+            share: object.share_of(self, FrameKind::Stream),
+            measure: Measure::None,
+        }
+    }
+
     /// A spin loop of the program's own: its holder is not known.
     fn of_spin(&self, object: &Object, limits: &Limits) -> Cause {
-        let share = object.seconds / (limits.on_cpu_s + limits.ready_s).max(1e-9);
+        let share = object.waited.seconds / (limits.on_cpu_s + limits.ready_s).max(1e-9);
         let is_short_of_cpus = limits.ready_s >= LEAST_READY * self.elapsed_s;
         let cpus = terminal::counted(self.cpus, "CPU");
         let short = if is_short_of_cpus { format!(", with more threads than {cpus}") } else { String::new() };
@@ -184,6 +181,7 @@ impl Evidence<'_> {
             place: object.place(),
             text: format!("threads spun in it for {} of their time on a CPU{short}", terminal::percent(share)),
             remedy: Some(remedy.into()),
+            // All of this wait is the spinning.
             share: 1.0,
             measure: Measure::None,
         }
@@ -340,14 +338,12 @@ impl Evidence<'_> {
 
     /// What the threads did that were in the function which acquires a word: a semaphore's holders, mostly.
     fn peers(&mut self, object: &Object) -> Option<Cause> {
-        let function = object.own().find_map(function_of)?.to_owned();
+        let function = object.frames.own().find_map(|frame| function_of(&frame.site))?.to_owned();
         let mut by_wait: BTreeMap<String, f64> = BTreeMap::new();
         let mut explained_s = 0.0;
-        let mut most_inside = 0;
         for (peers, seconds) in &object.waited.peers {
             let inside: Vec<Wait> =
                 peers.iter().filter(|(_, path)| self.is_inside(*path, &function)).map(|(wait, _)| *wait).collect();
-            most_inside = most_inside.max(inside.len());
             if inside.is_empty() {
                 continue;
             }
@@ -358,7 +354,7 @@ impl Evidence<'_> {
             }
         }
         let (what, seconds) = by_wait.into_iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
-        let share = seconds / object.seconds.max(explained_s);
+        let share = seconds / object.waited.seconds.max(explained_s);
         let is_pool = object.kind == FrameKind::Semaphore.name();
         let held = if is_pool { "the threads that had acquired it" } else { "another thread in the same function" };
         let remedy = if is_pool {
@@ -467,26 +463,11 @@ impl Limits {
     }
 }
 
-/// The function in the critical section that blocks, and its caller: `write_log (log.c:3), called by request`. It is the
-/// one that the function which acquired the lock calls; where that is not on the path, the innermost.
-fn called_in(frames: &Frames, acquired_in: Option<&str>) -> String {
-    let own: Vec<&Site> = frames.own().map(|frame| &frame.site).collect();
-    let acquired = own.iter().position(|site| acquired_in.is_some() && function_of(site) == acquired_in);
-    let inner = acquired.map_or(0, |acquired| acquired.saturating_sub(1));
-    let Some(site) = own.get(inner) else { return String::new() };
-    let caller = own[inner + 1..].iter().find(|caller| function_of(caller) != function_of(site));
-    match caller.and_then(|caller| function_of(caller)) {
-        Some(caller) => format!("{}, called by {caller}", site.label),
-        None => site.label.clone(),
-    }
-}
-
-/// The part of the wakes of a condition that found nothing to do.
-pub(super) fn vain_share(region: &Region, condition: u32) -> f64 {
-    let pairs = region.pairs().filter(|(_, pair)| pair.lock.load(Relaxed) == condition);
-    let waits = pairs.filter(|(_, pair)| Kind::of(pair.kind.load(Relaxed)) == Some(Kind::Cond));
+/// The part of the wakes of some conditions that found nothing to do.
+pub(super) fn vain_share(region: &Region, conditions: &[u32]) -> f64 {
+    let pairs = region.pairs().filter(|(_, pair)| Kind::of(pair.kind.load(Relaxed)) == Some(Kind::Cond));
     let (mut vain, mut wakes) = (0_u64, 0_u64);
-    for (place, pair) in waits {
+    for (place, pair) in pairs.filter(|(_, pair)| conditions.contains(&pair.lock.load(Relaxed))) {
         vain = vain.saturating_add(pair.vain_wakes().load(Relaxed));
         wakes = wakes.saturating_add(region.acquisitions(place));
     }
@@ -499,34 +480,13 @@ fn held_at(row: &Row) -> Option<String> {
     (!is_lock_wrapper(&site)).then_some(site)
 }
 
-fn of_allocator(object: &Object) -> Cause {
-    Cause {
-        object: "the allocator's lock".into(),
-        place: object.place(),
-        text: format!("up to {} threads waited for one arena of malloc at the same time", object.most_waiters),
-        remedy: Some("allow more arenas (M_ARENA_MAX), use another allocator, or allocate less often".into()),
-        share: 1.0,
-        measure: Measure::Command("LD_PRELOAD=libjemalloc.so.2"),
-    }
-}
-
-fn of_stream(object: &Object) -> Cause {
-    Cause {
-        object: object.name.clone(),
-        place: object.place(),
-        text: format!("up to {} threads waited for the lock of one stream at the same time", object.most_waiters),
-        remedy: Some("collect the output of each thread in a separate buffer, and write it in few calls".into()),
-        share: 1.0,
-        measure: Measure::None,
-    }
-}
-
 fn of_interpreter(object: &Object) -> Cause {
     Cause {
         object: INTERPRETER.into(),
         place: object.place(),
         text: "one thread at a time runs Python code; the others wait for the interpreter's lock".into(),
         remedy: Some("use processes instead of threads, or a free-threaded build of CPython".into()),
+        // The lock has no other purpose.
         share: 1.0,
         measure: Measure::None,
     }

@@ -12,10 +12,10 @@ use super::plan::Verdict;
 use super::record::{Frame, Row, RowKind, SeenBy};
 use super::words::whole_percent;
 use blame::frames::{Frames, function_of};
-use blame::names::{Names, Site, short};
+use blame::names::{Names, short};
 use blame::sampling::budget::{Budget, Part};
 use blame::sampling::profile::{Life, Path, Profile, Wait};
-use causes::{Limits, Rows, Shares, vain_share};
+use causes::{Limits, Shares, vain_share};
 use interpose::Region;
 use objects::Object;
 use std::collections::{BTreeMap, HashMap};
@@ -61,12 +61,14 @@ const FINDING_SHARE: f64 = 0.15;
 const MOST_THREADS: usize = 100;
 const MOST_GROUPS: usize = 50;
 const MOST_SAMPLED: usize = 50;
+const MOST_FRAMES: usize = 16;
 
 impl Evidence<'_> {
     /// Divides the time, and explains the waits for the locks that were waited for most. `rows` begins with the rows of
     /// the locks in `slots`, which learn their call paths.
     pub fn diagnose(mut self, rows: &mut [Row], slots: &[Vec<u32>]) -> Diagnosis {
-        let mut objects = self.objects(slots);
+        let by_class = Rows { rows, slots };
+        let mut objects = self.objects(&by_class);
         let parts: HashMap<Wait, Part> =
             objects.iter().flat_map(|object| object.members.iter().map(|(wait, _)| (*wait, object.part))).collect();
         let part = |wait: Wait| match wait {
@@ -75,36 +77,33 @@ impl Evidence<'_> {
         };
         let (whole, budgets) = self.budgets(&part);
         objects.extend(self.spins(whole.on_cpu_s + whole.ready_s));
-        objects.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
-        for object in &objects {
-            let row = slots.iter().position(|slots| object.wait == Wait::Lock(slots[0]));
-            let Some(row) = row.and_then(|row| rows.get_mut(row)) else { continue };
-            row.stack = object.frames.iter().map(frame).collect();
-        }
+        objects.sort_by(|one, other| other.waited.seconds.total_cmp(&one.waited.seconds));
         let sampled = self.sampled(&objects, whole.lived_s);
         let locks: Vec<&Object> = objects.iter().filter(|object| object.part == Part::Lock).collect();
         // Threads that a broadcast woke for nothing, on their way back.
-        let vain = |object: &Object| match (self.region, object.wait) {
-            (Some(region), Wait::Lock(slot)) => vain_share(region, slot) * object.runnable_s,
-            _ => 0.0,
+        let vain = |object: &Object| {
+            let region = self.region.filter(|_| object.waited.runnable_s > 0.0 && object.part == Part::Work);
+            let slot = |wait: &(Wait, f64)| if let Wait::Lock(slot) = wait.0 { Some(slot) } else { None };
+            let conditions: Vec<u32> = object.members.iter().filter_map(slot).collect();
+            region.map_or(0.0, |region| vain_share(region, &conditions) * object.waited.runnable_s)
         };
         let vain_s: f64 = objects.iter().map(vain).sum();
-        let spun_s = locks.iter().filter(|object| object.spins).map(|object| object.runnable_s).sum::<f64>();
+        let spun_s = locks.iter().filter(|object| object.spins).map(|object| object.waited.runnable_s).sum::<f64>();
         // Waits that are long because the holder or the woken waiter had no CPU.
         let for_cpus = |object: &&&Object| {
-            let row = slots.iter().position(|slots| object.wait == Wait::Lock(slots[0])).and_then(|row| rows.get(row));
             // Threads that are woken all at once wait for a CPU because of that.
-            if object.waited.after_condition.values().sum::<f64>() > 0.5 * object.seconds {
+            if object.waited.after_condition.values().sum::<f64>() > 0.5 * object.waited.seconds {
                 return 0.0;
             }
-            Shares::of(&object.waited, row).map_or(0.0, |shares| object.seconds * (shares.preempted + shares.released))
+            let shares = Shares::of(&object.waited, by_class.of(object.wait));
+            shares.map_or(0.0, |shares| object.waited.seconds * (shares.preempted + shares.released))
         };
-        let all_s: f64 = locks.iter().map(|object| object.seconds).sum();
+        let all_s: f64 = locks.iter().map(|object| object.waited.seconds).sum();
         let for_cpus_s: f64 = locks.iter().map(|object| for_cpus(&object)).sum();
         let verdict = self.verdict(&whole, spun_s, vain_s, for_cpus_s / all_s.max(1e-9));
         let mut findings = Vec::new();
         if verdict == Some(Verdict::Locks) {
-            let long = locks.iter().filter(|object| object.seconds >= FINDING_SHARE * all_s).take(MOST_FINDINGS);
+            let long = locks.iter().filter(|object| object.waited.seconds >= FINDING_SHARE * all_s).take(MOST_FINDINGS);
             for object in long {
                 let useful_s = whole.on_cpu_s * (1.0 - spun_s / (whole.on_cpu_s + whole.ready_s)).max(0.0);
                 let (on_cpu_s, ready_s) = (whole.on_cpu_s, whole.ready_s);
@@ -115,10 +114,14 @@ impl Evidence<'_> {
                     useful_s,
                     capacity_s: self.cpus as f64 * self.elapsed_s,
                 };
-                findings.push(self.finding(object, &Rows { rows, slots }, &limits));
+                findings.push(self.finding(object, &by_class, &limits));
             }
         }
         let reason = verdict.map(|verdict| self.reason(verdict, &whole, [spun_s, vain_s], rows));
+        for object in &objects {
+            let row = slots.iter().position(|slots| object.wait == Wait::Lock(slots[0]));
+            row.and_then(|row| rows.get_mut(row)).into_iter().for_each(|row| row.stack = stack(&object.frames));
+        }
         Diagnosis { verdict, reason, budgets, locks: sampled, findings }
     }
 
@@ -193,16 +196,16 @@ impl Evidence<'_> {
                 Wait::Word { process, address } => (process, format!("{address:#x}")),
                 _ => (0, String::new()),
             };
-            let site = object.own().next();
+            let site = object.frames.own().next().map(|frame| &frame.site);
             Row {
                 address,
                 lock_type: object.kind.to_owned(),
                 symbol: site.and_then(|site| site.symbol.clone()),
                 source: site.and_then(|site| site.source.clone()),
-                wait_total_s: object.seconds,
-                wait_share: (lived_s > 0.0).then(|| object.seconds / lived_s),
+                wait_total_s: object.waited.seconds,
+                wait_share: (lived_s > 0.0).then(|| object.waited.seconds / lived_s),
                 seen_by: SeenBy::Sampling,
-                stack: object.frames.iter().map(frame).collect(),
+                stack: stack(&object.frames),
                 ..Row::new(RowKind::Lock, process, object.name.clone())
             }
         });
@@ -313,6 +316,33 @@ fn without_arguments(name: &str) -> String {
     short
 }
 
+/// The rows of the locks, by their slots.
+struct Rows<'a> {
+    rows: &'a [Row],
+    slots: &'a [Vec<u32>],
+}
+
+impl Rows<'_> {
+    /// The row of a class, by its first lock; or of a word.
+    fn of(&self, wait: Wait) -> Option<&Row> {
+        match wait {
+            Wait::Lock(slot) => self.rows.get(self.slots.iter().position(|slots| slots[0] == slot)?),
+            // Of a process that was attached to, rows are of words.
+            Wait::Word { address, .. } => {
+                let address = format!("{address:#x}");
+                self.rows.iter().find(|row| row.kind == RowKind::Lock && row.address == address)
+            }
+            Wait::Call { .. } | Wait::Hidden => None,
+        }
+    }
+
+    /// The first lock of the class of a lock.
+    fn first_of(&self, wait: Wait) -> Wait {
+        let Wait::Lock(slot) = wait else { return wait };
+        self.slots.iter().find(|slots| slots.contains(&slot)).map_or(wait, |slots| Wait::Lock(slots[0]))
+    }
+}
+
 #[derive(Default)]
 struct Group {
     budget: Budget,
@@ -336,11 +366,13 @@ fn budget_row(budget: &Budget, spun_s: f64, threads: u32) -> Row {
     }
 }
 
-fn frame((site, _): &(Site, bool)) -> Frame {
-    Frame {
-        function: function_of(site).map(str::to_owned).or_else(|| Some(site.label.clone())),
-        source: site.source.clone(),
-    }
+/// A call path as rows have it.
+fn stack(frames: &Frames) -> Vec<Frame> {
+    let frame = |frame: &blame::frames::Frame| Frame {
+        function: function_of(&frame.site).or(Some(&frame.site.label)).map(str::to_owned),
+        source: frame.site.source.clone(),
+    };
+    frames.frames.iter().take(MOST_FRAMES).map(frame).collect()
 }
 
 #[cfg(test)]

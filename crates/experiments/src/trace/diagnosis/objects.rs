@@ -1,17 +1,17 @@
 //! What was waited for, with names: the locks that the library noted, futex words, and loops that spin.
 
-use super::Evidence;
+use super::{Evidence, Rows};
+use crate::trace::record::Row;
 use blame::frames::{Frames, Kind as FrameKind, function_of};
 use blame::names::Site;
-use blame::places::{lock_at, lock_name};
+use blame::places::{lock_at, lock_name, type_name};
 use blame::sampling::budget::{Part, is_for_requests};
 use blame::sampling::profile::{Holder, Path, Wait, Waited};
-use interpose::{Kind, Region};
+use interpose::Kind;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) const INTERPRETER: &str = "the GIL of CPython";
-const MOST_FRAMES: usize = 16;
 
 /// What was waited for, with names.
 pub(super) struct Object {
@@ -22,20 +22,17 @@ pub(super) struct Object {
     pub(super) name: String,
     pub(super) kind: &'static str,
     pub(super) part: Part,
-    /// Whether its waiters use a CPU meanwhile.
+    /// Whether its waiters use a CPU while they wait.
     pub(super) spins: bool,
-    pub(super) seconds: f64,
-    pub(super) runnable_s: f64,
-    pub(super) most_waiters: usize,
-    /// The path that waited most, and which of it is a runtime's.
-    pub(super) frames: Vec<(Site, bool)>,
+    /// The path that waited most.
+    pub(super) frames: Frames,
 }
 
 impl Evidence<'_> {
     /// What was waited for, the longest first. The locks of a class are one.
-    pub(super) fn objects(&mut self, slots: &[Vec<u32>]) -> Vec<Object> {
+    pub(super) fn objects(&mut self, rows: &Rows<'_>) -> Vec<Object> {
         let firsts: HashMap<u32, u32> =
-            slots.iter().flat_map(|slots| slots.iter().map(|slot| (*slot, slots[0]))).collect();
+            rows.slots.iter().flat_map(|slots| slots.iter().map(|slot| (*slot, slots[0]))).collect();
         // The allocator has several locks, and none of them is the program's.
         let mut allocator = None;
         let mut first = |evidence: &mut Self, wait: Wait, waited: &Waited| match wait {
@@ -55,8 +52,9 @@ impl Evidence<'_> {
             sum.add(waited);
         }
         let mut objects: Vec<Object> =
-            classes.into_iter().map(|(wait, (members, waited))| self.object(wait, members, waited)).collect();
-        objects.sort_by(|one, other| other.seconds.total_cmp(&one.seconds).then(one.wait.cmp(&other.wait)));
+            classes.into_iter().map(|(wait, (members, waited))| self.object(wait, members, waited, rows)).collect();
+        let seconds = |object: &Object| object.waited.seconds;
+        objects.sort_by(|one, other| seconds(other).total_cmp(&seconds(one)).then(one.wait.cmp(&other.wait)));
         objects
     }
 
@@ -80,15 +78,12 @@ impl Evidence<'_> {
         let object = |(name, (share, _, frames)): (String, (f64, f64, Frames))| Object {
             wait: Wait::Hidden,
             members: Vec::new(),
-            waited: Waited::default(),
+            waited: Waited { seconds: share * runnable_s, runnable_s: share * runnable_s, ..Waited::default() },
             name: format!("spin loop in {name}"),
             kind: "spin",
             part: Part::Lock,
             spins: true,
-            seconds: share * runnable_s,
-            runnable_s: share * runnable_s,
-            most_waiters: 0,
-            frames: frames.frames.into_iter().map(|frame| (frame.site, frame.is_runtime)).take(MOST_FRAMES).collect(),
+            frames,
         };
         by_function.into_iter().map(object).collect()
     }
@@ -98,11 +93,11 @@ impl Evidence<'_> {
         most_of(waited).and_then(|path| self.frames(path).kind)
     }
 
-    fn object(&mut self, wait: Wait, members: Vec<(Wait, f64)>, waited: Waited) -> Object {
+    fn object(&mut self, wait: Wait, members: Vec<(Wait, f64)>, waited: Waited, rows: &Rows<'_>) -> Object {
         let frames = most_of(&waited).map(|path| self.frames(path)).unwrap_or_default();
         let site = frames.site().cloned();
         let (name, kind, part, spins) = match wait {
-            Wait::Lock(slot) => self.noted_lock(slot, &frames),
+            Wait::Lock(slot) => self.noted_lock(slot, &frames, rows),
             Wait::Word { process, address } => {
                 let kind = self.kind_of_word(process, address, frames.kind);
                 let part = match kind {
@@ -122,25 +117,14 @@ impl Evidence<'_> {
         };
         // Who waits for a lock whose holder waits for requests has nothing to do either: the lock is a gate.
         let part = if part == Part::Lock && is_gate(&waited) { Part::Work } else { part };
-        Object {
-            wait,
-            members,
-            name,
-            kind,
-            part,
-            spins,
-            seconds: waited.seconds,
-            runnable_s: waited.runnable_s,
-            most_waiters: waited.most_waiters,
-            waited,
-            frames: frames.frames.into_iter().map(|frame| (frame.site, frame.is_runtime)).take(MOST_FRAMES).collect(),
-        }
+        Object { wait, members, name, kind, part, spins, waited, frames }
     }
 
     /// The name, the type and the reason to wait of a lock that the library noted; whether its waiters spin.
-    fn noted_lock(&mut self, slot: u32, frames: &Frames) -> (String, &'static str, Part, bool) {
+    fn noted_lock(&mut self, slot: u32, frames: &Frames, rows: &Rows<'_>) -> (String, &'static str, Part, bool) {
         let Some(region) = self.region else { return (String::new(), "", Part::Unknown, false) };
-        let kind = Kind::of(lock_at(region, slot).kind.load(Relaxed));
+        let number = lock_at(region, slot).kind.load(Relaxed);
+        let (kind, word) = (Kind::of(number), type_name(number));
         let name = lock_name(region, self.names, slot);
         // CPython's global interpreter lock is made of a mutex and a condition of its run-time state.
         let is_interpreter = name.starts_with("_PyRuntime")
@@ -149,22 +133,11 @@ impl Evidence<'_> {
             Some(Kind::Cond) if is_interpreter => {
                 (INTERPRETER.into(), FrameKind::Interpreter.name(), Part::Lock, false)
             }
-            Some(Kind::Sem) => {
-                (name, "sem", if is_used_as_lock(region, slot) { Part::Lock } else { Part::Work }, false)
-            }
-            Some(kind) if kind.excludes() => {
-                let word = if kind == Kind::Mutex {
-                    "mutex"
-                } else if kind == Kind::Spin {
-                    "spin"
-                } else {
-                    "rwlock"
-                };
-                (name, word, Part::Lock, kind == Kind::Spin)
-            }
-            Some(Kind::Barrier) => (name, "barrier", Part::Work, false),
-            Some(_) => (name, "cond", Part::Work, false),
-            None => (name, "", Part::Unknown, false),
+            Some(kind) if kind.excludes() => (name, word, Part::Lock, kind == Kind::Spin),
+            // A semaphore that its waiters post themselves is a lock, or a pool.
+            Some(Kind::Sem) if rows.of(Wait::Lock(slot)).is_some_and(Row::excludes) => (name, word, Part::Lock, false),
+            Some(_) => (name, word, Part::Work, false),
+            None => (name, word, Part::Unknown, false),
         }
     }
 
@@ -204,29 +177,43 @@ impl Evidence<'_> {
 }
 
 impl Object {
-    pub(super) fn own(&self) -> impl Iterator<Item = &Site> {
-        self.frames.iter().filter(|(_, is_runtime)| !is_runtime).map(|(site, _)| site)
+    /// The part of the waits whose call paths are of a kind.
+    pub(super) fn share_of(&self, evidence: &mut Evidence<'_>, kind: FrameKind) -> f64 {
+        let paths = &self.waited.paths;
+        let is_of_kind = |path: Path, evidence: &mut Evidence<'_>| evidence.frames(path).kind == Some(kind);
+        let seconds: f64 =
+            paths.iter().filter(|(path, _)| is_of_kind(**path, evidence)).map(|(_, seconds)| seconds).sum();
+        seconds / self.waited.seconds.max(1e-9)
     }
 
     /// One lock of a class of so many that has most of its waits.
     pub(super) fn hottest(&self, instances: u32) -> Option<String> {
         let most = self.members.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
-        let is_one = instances > 1 && most > 0.5 * self.seconds;
+        let is_one = instances > 1 && most > 0.5 * self.waited.seconds;
         is_one.then(|| {
-            let share = terminal::percent(most / self.seconds);
+            let share = terminal::percent(most / self.waited.seconds);
             format!("; one of {} such locks has {share} of it", terminal::count(instances.into()))
         })
     }
 
     /// The first function of the program's own that waits, and its caller.
     pub(super) fn place(&self) -> String {
-        let mut own = self.own();
-        let Some(site) = own.next() else { return "an unknown place".into() };
-        let caller = own.find(|caller| function_of(caller) != function_of(site)).and_then(function_of);
-        match caller {
-            Some(caller) => format!("{}, called by {caller}", site.label),
-            None => site.label.clone(),
-        }
+        let place = called_in(&self.frames, None);
+        if place.is_empty() { "an unknown place".into() } else { place }
+    }
+}
+
+/// The function in the critical section that blocks, and its caller: `write_log (log.c:3), called by request`. It is the
+/// one that the function which acquired the lock calls; where that is not on the path, the innermost.
+pub(super) fn called_in(frames: &Frames, acquired_in: Option<&str>) -> String {
+    let own: Vec<&Site> = frames.own().map(|frame| &frame.site).collect();
+    let acquired = own.iter().position(|site| acquired_in.is_some() && function_of(site) == acquired_in);
+    let inner = acquired.map_or(0, |acquired| acquired.saturating_sub(1));
+    let Some(site) = own.get(inner) else { return String::new() };
+    let caller = own[inner + 1..].iter().find(|caller| function_of(caller) != function_of(site));
+    match caller.and_then(|caller| function_of(caller)) {
+        Some(caller) => format!("{}, called by {caller}", site.label),
+        None => site.label.clone(),
     }
 }
 
@@ -244,14 +231,4 @@ fn is_gate(waited: &Waited) -> bool {
     };
     let idle_s: f64 = waited.holders.iter().filter(|(holder, _)| is_idle(holder)).map(|(_, seconds)| seconds).sum();
     idle_s > 0.5 * waited.seconds
-}
-
-/// Whether the threads that wait for a semaphore post it themselves, time and again: then it is a lock or a pool, and not
-/// a signal.
-fn is_used_as_lock(region: &Region, slot: u32) -> bool {
-    const FEWEST: u64 = 8;
-    let pairs = || region.pairs().filter(|(_, pair)| pair.lock.load(Relaxed) == slot);
-    let timed: u64 = pairs().map(|(_, pair)| pair.holds.count.load(Relaxed)).sum();
-    let acquired: u64 = pairs().map(|(place, _)| region.acquisitions(place)).sum();
-    timed > 0 && acquired >= FEWEST
 }

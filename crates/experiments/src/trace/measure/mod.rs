@@ -31,7 +31,7 @@ use interpose::{MAPS, Memory, Region};
 use launch::PATIENCE;
 use processes::Running;
 use rows::of_hangs;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -101,6 +101,7 @@ pub fn run_plan(
         hangs: Hangs::default(),
         other_users: OtherUsers::default(),
         profile: Profile::default(),
+        own: HashSet::new(),
         sampled: Vec::new(),
         began: Instant::now(),
     };
@@ -126,7 +127,8 @@ struct Watch<'a> {
     hangs: Hangs,
     other_users: OtherUsers,
     profile: Profile,
-    /// The processes whose threads are sampled.
+    /// The slots of processes that are known to be the program's, and the processes whose threads are sampled.
+    own: HashSet<usize>,
     sampled: Vec<u32>,
     began: Instant,
 }
@@ -209,21 +211,22 @@ impl Watch<'_> {
             let is_the_last = region.processes().skip(place + 1).all(|later| later.pid.load(Relaxed) != pid);
             let now = is_the_last.then(|| map_of(pid)).flatten();
             let maps = [Some(noted), now];
-            let is_own = |map: &Vec<u8>| has_memory(map, self.memory.inode());
-            if maps[1].as_ref().is_some_and(is_own) && !self.sampled.contains(&pid) {
-                self.sampled.push(pid);
-            }
             // To read them is dear, and the program pays for it, which shares its CPUs.
             if self.maps.get(&place) != Some(&maps) {
                 let [noted, now] = &maps;
                 noted.iter().for_each(|map| self.names.learn(place as u32, None, map));
                 // The number is that of the process's own PID namespace, so it may be another process's here.
                 let now = now.as_ref().filter(|map| has_memory(map, self.memory.inode()));
+                self.own.remove(&place);
                 if let Some(map) = now {
+                    self.own.insert(place);
                     self.names.learn(place as u32, Some(pid), map);
                     self.profile.learn(pid, &parse(map));
                 }
                 self.maps.insert(place, maps);
+            }
+            if self.own.contains(&place) && !self.sampled.contains(&pid) {
+                self.sampled.push(pid);
             }
         }
     }
@@ -279,7 +282,8 @@ impl Watch<'_> {
             named: HashMap::new(),
         };
         let diagnosis = evidence.diagnose(&mut built.rows, &built.slots);
-        let lost = Lost { switches: self.switches.as_ref().map_or(0, |switches| switches.lost), ..Lost::of(region) };
+        let switches_lost = self.switches.as_ref().map_or(0, |switches| switches.lost);
+        let lost = Lost { switches: switches_lost, samples: self.profile.lost, ..Lost::of(region) };
         let script = self.plan.program.interpreter.as_ref();
         let script = script.map(|path| WatchedScript { interpreter: path.display().to_string() });
         let mut warnings: Vec<Warning> = script.map(Warning::from).into_iter().collect();
