@@ -22,6 +22,7 @@ pub struct Frames {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     Mutex,
+    Spin,
     RwLock,
     Condition,
     Semaphore,
@@ -44,6 +45,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Mutex => "mutex",
+            Self::Spin => "spin",
             Self::RwLock => "rwlock",
             Self::Condition => "cond",
             Self::Semaphore => "sem",
@@ -62,6 +64,7 @@ impl Kind {
         matches!(
             self,
             Self::Mutex
+                | Self::Spin
                 | Self::RwLock
                 | Self::Semaphore
                 | Self::Allocator
@@ -73,13 +76,14 @@ impl Kind {
 }
 
 /// Parts of functions' names: of the C library, C++, Rust, Go, OpenMP. The first that is found counts.
-const KINDS: [(&str, Kind); 38] = [
+const KINDS: [(&str, Kind); 39] = [
     ("clockjoin", Kind::Join),
     ("pthread_join", Kind::Join),
     ("lll_lock_wait_private", Kind::Library),
     ("lll_mutex", Kind::Mutex),
     ("pthread_mutex", Kind::Mutex),
     ("lll_lock", Kind::Mutex),
+    ("pthread_spin", Kind::Spin),
     ("pthread_cond", Kind::Condition),
     ("pthread_rwlock", Kind::RwLock),
     ("pthread_barrier", Kind::Barrier),

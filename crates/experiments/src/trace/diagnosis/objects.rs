@@ -65,9 +65,13 @@ impl Evidence<'_> {
         let mut by_function: BTreeMap<String, (f64, f64, Frames)> = BTreeMap::new();
         for (path, share) in profile.spin_shares() {
             let frames = self.frames(path);
-            // What spins in a library's function is known by its calls, or waits for work.
-            let is_own_lock = frames.kind.is_none_or(|kind| kind == FrameKind::Mutex);
-            let Some(inner) = frames.frames.first().filter(|_| is_own_lock) else { continue };
+            // A thread that spins in a library's function waits for work, or the library notes its call.
+            let is_lock = match frames.kind {
+                None | Some(FrameKind::Mutex) => true,
+                Some(FrameKind::Spin) => self.region.is_none(),
+                Some(_) => false,
+            };
+            let Some(inner) = frames.frames.first().filter(|_| is_lock) else { continue };
             let name = inner.site.label.clone();
             let (sum, most, of_most) = by_function.entry(name).or_insert((0.0, 0.0, Frames::default()));
             *sum += share;
