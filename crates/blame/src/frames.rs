@@ -1,6 +1,7 @@
 //! A call path with names: which frames are the program's own, and what kind of lock the others are of.
 
 use crate::names::{Names, Site, is_wrapper};
+use crate::python::{is_function, is_interpreter};
 
 /// A function of a call path.
 #[derive(Clone, Debug, PartialEq)]
@@ -8,6 +9,8 @@ pub struct Frame {
     pub site: Site,
     /// A function of the C library or of a language's own library.
     pub is_runtime: bool,
+    /// A function of the C library.
+    pub is_in_c_library: bool,
 }
 
 /// A call path, the innermost function first.
@@ -194,20 +197,11 @@ const WRAPPERS: [&str; 24] = [
 ];
 
 /// Libraries that are a language's own.
-const RUNTIME: [&str; 12] = [
-    "libgomp",
-    "libomp",
-    "libiomp",
-    "libtbb",
-    "libc.so",
-    "libc-",
-    "libpthread",
-    "libstdc++",
-    "libc++",
-    "ld-linux",
-    "libgcc_s",
-    "memfd:contend-interpose",
-];
+const RUNTIME: [&str; 8] =
+    ["libgomp", "libomp", "libiomp", "libtbb", "libstdc++", "libc++", "libgcc_s", "memfd:contend-interpose"];
+
+/// The C library's files.
+const C_LIBRARY: [&str; 5] = ["libc.so", "libc-", "libpthread", "ld-linux", "ld-musl"];
 
 /// Whether a function of a common library does nothing but acquire a lock, or wait.
 pub fn is_lock_wrapper(function: &str) -> bool {
@@ -253,45 +247,117 @@ fn kind_of_library(file: &str) -> Option<Kind> {
 }
 
 fn is_runtime_file(file: &str) -> bool {
-    RUNTIME.iter().any(|own| file.starts_with(own))
+    RUNTIME.iter().any(|own| file.starts_with(own)) || is_c_library(file) || is_interpreter(file)
+}
+
+/// Functions of the C library by which threads wait, begin or call the kernel. In a program that was linked statically
+/// they are in the program's file.
+const OF_C_LIBRARY: [&str; 22] = [
+    "syscall",
+    "clone",
+    "clone3",
+    "start_thread",
+    "_start",
+    "nanosleep",
+    "clock_nanosleep",
+    "clock_nanosleep_2",
+    "usleep",
+    "sleep",
+    "poll",
+    "select",
+    "epoll_wait",
+    "read",
+    "write",
+    "fsync",
+    "fdatasync",
+    "futex_wait",
+    "futex_wait_simple",
+    "futex_abstimed_wait_common",
+    "futex_abstimed_wait_common64",
+    "libc_start_main",
+];
+
+fn is_of_c_library(function: &str) -> bool {
+    let name = plain(function);
+    let is_of_threads = ["pthread_", "lll_", "sem_", "new_sem_", "futex_abstimed"].iter().any(|part| name.starts_with(part));
+    is_of_threads || OF_C_LIBRARY.contains(&name)
+}
+
+fn is_c_library(file: &str) -> bool {
+    C_LIBRARY.iter().any(|own| file.starts_with(own))
 }
 
 impl Frames {
     /// Names the functions of a path. The first address is where the thread is, the others are those that calls return
-    /// to.
-    pub fn of(names: &mut Names, process: u32, addresses: &[u64]) -> Self {
+    /// to; `called` has the function that each call names, or 0.
+    /// Python functions follow the addresses; `python` names them.
+    pub fn of<'a>(
+        names: &mut Names,
+        process: u32,
+        addresses: &[u64],
+        called: &[u64],
+        python: impl Fn(u64) -> Option<&'a Site>,
+    ) -> Self {
         let mut path = Self::default();
         let mut is_outside = true;
         // Threads that a library keeps wait in it for their next part, unless a function's name says otherwise.
         let mut of_library = None;
+        let native = addresses.iter().position(|address| is_function(*address)).unwrap_or(addresses.len());
+        let (addresses, functions) = addresses.split_at(native);
         for (depth, &address) in addresses.iter().enumerate() {
+            // A function that ends with a jump to another one has no frame: only the call says its name.
+            if let Some(&function) = called.get(depth).filter(|function| **function != 0) {
+                let site = names.inlined(process, function + 1).pop();
+                let inner = path.frames.last().and_then(|frame| function_of(&frame.site));
+                if let Some(site) = site.filter(|site| function_of(site).is_some() && function_of(site) != inner) {
+                    let file = names.file(process, function).unwrap_or_default();
+                    path.add(site, &file, &mut is_outside);
+                }
+            }
             let address = address + u64::from(depth == 0);
             let file = names.file(process, address).unwrap_or_default();
             if is_outside && of_library.is_none() {
                 of_library = kind_of_library(&file);
             }
-            let is_in_library = is_runtime_file(&file);
             for site in names.inlined(process, address) {
-                let symbol = site.symbol.as_deref().unwrap_or_default();
-                let is_own_lock = is_outside && path.kind.is_none() && is_lock_function(symbol);
-                let is_runtime = is_in_library
-                    || is_own_lock
-                    || symbol.starts_with("runtime.")
-                    || is_lock_wrapper(symbol)
-                    || is_wrapper(symbol, site.source.as_deref().unwrap_or_default());
-                // The runtime's functions say what kind it is, up to the first function of the program's own.
-                if is_outside && is_runtime {
-                    path.learn_kind(symbol, is_in_library);
-                }
-                if is_own_lock && path.kind.is_none() {
-                    path.kind = Some(Kind::Mutex);
-                }
-                is_outside &= is_runtime;
-                path.frames.push(Frame { site, is_runtime });
+                path.add(site, &file, &mut is_outside);
+            }
+            // What the interpreter's loop was called by are other turns of it.
+            if !functions.is_empty() && path.is_in_interpreter_loop() {
+                break;
             }
         }
+        let functions = functions.iter().filter_map(|function| python(*function)).cloned();
+        path.frames.extend(functions.map(|site| Frame { site, is_runtime: false, is_in_c_library: false }));
         path.kind = path.kind.or(of_library);
         path
+    }
+
+    fn is_in_interpreter_loop(&self) -> bool {
+        let last = self.frames.last().and_then(|frame| function_of(&frame.site));
+        last.is_some_and(|function| function.starts_with("_PyEval_EvalFrameDefault"))
+    }
+
+    /// Adds the next outer function. `is_outside` is true up to the first function of the program's own.
+    fn add(&mut self, site: Site, file: &str, is_outside: &mut bool) {
+        let symbol = site.symbol.as_deref().unwrap_or_default();
+        let is_in_c_library = is_c_library(file) || is_of_c_library(symbol);
+        let is_in_library = is_in_c_library || is_runtime_file(file);
+        let is_own_lock = *is_outside && self.kind.is_none() && is_lock_function(symbol);
+        let is_runtime = is_in_library
+            || is_own_lock
+            || symbol.starts_with("runtime.")
+            || is_lock_wrapper(symbol)
+            || is_wrapper(symbol, site.source.as_deref().unwrap_or_default());
+        // The runtime's functions say what kind it is.
+        if *is_outside && is_runtime {
+            self.learn_kind(symbol, is_in_library);
+        }
+        if is_own_lock && self.kind.is_none() {
+            self.kind = Some(Kind::Mutex);
+        }
+        *is_outside &= is_runtime;
+        self.frames.push(Frame { site, is_runtime, is_in_c_library });
     }
 
     fn learn_kind(&mut self, function: &str, is_in_c_library: bool) {

@@ -7,9 +7,12 @@
 mod causes;
 mod critical;
 pub mod frames;
+pub mod jvm;
 mod lost;
+mod memory;
 pub mod names;
 pub mod places;
+pub mod python;
 pub mod sampling;
 pub mod stacks;
 pub mod switches;

@@ -1,5 +1,11 @@
 //! From registers and the top of a stack to the calls that led there.
+//!
+//! The kernel shows the stack pointer and the instruction pointer of a blocked thread to any process of the same user, but
+//! not its frame pointer. Code that was compiled with frame pointers, for example Rust's standard library, cannot be
+//! unwound without it. It is searched for in the stack then: the lowest address that holds a frame pointer of the stack,
+//! followed by an address of return behind a call of the function that could not be unwound.
 
+use crate::memory::read;
 use crate::names::{Elf, Key, Mapping, PATIENCE, open_mapped, patiently};
 use framehop::{CacheNative, ExplicitModuleSectionInfo, Module, UnwindRegsNative, Unwinder, UnwinderNative};
 use std::collections::HashMap;
@@ -46,12 +52,22 @@ impl Stack {
     }
 }
 
+impl Stack {
+    /// The word at an address of the stack.
+    fn word(&self, address: u64) -> Option<u64> {
+        let at = usize::try_from(address.checked_sub(self.pointer)?).ok()?;
+        Some(u64::from_ne_bytes(*self.bytes.get(at..)?.first_chunk()?))
+    }
+}
+
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// Unwinds stacks of one process.
 pub struct Stacks {
+    /// The process; 0 before its map is known.
+    process: u32,
     unwinder: UnwinderNative<Vec<u8>, framehop::MayAllocateDuringUnwind>,
     cache: CacheNative<framehop::MayAllocateDuringUnwind>,
     /// Files, and where they lie.
@@ -79,6 +95,7 @@ const DEPTH: usize = 16;
 impl Default for Stacks {
     fn default() -> Self {
         Self {
+            process: 0,
             unwinder: UnwinderNative::new(),
             cache: CacheNative::new(),
             known: HashMap::new(),
@@ -91,6 +108,7 @@ impl Default for Stacks {
 impl Stacks {
     /// Learns the current memory map: the process may have executed another program.
     pub fn learn(&mut self, pid: u32, mappings: &[Mapping]) {
+        self.process = pid;
         let mut files: HashMap<Key, Vec<Mapping>> = HashMap::new();
         for mapping in mappings {
             files.entry(Key::of(mapping)).or_default().push(mapping.clone());
@@ -135,35 +153,191 @@ impl Stacks {
         self.known.values().any(|known| known.range.contains(&address))
     }
 
-    /// The addresses: first where the call to the kernel was, then those that calls return to.
+    /// Returns the addresses: first where the call to the kernel was, then those that calls return to.
     pub fn frames(&mut self, stack: &Stack) -> Vec<u64> {
-        let word = |address: u64| {
-            let at = usize::try_from(address.checked_sub(stack.pointer).ok_or(())?).map_err(|_| ())?;
-            let bytes = stack.bytes.get(at..).and_then(<[u8]>::first_chunk).ok_or(())?;
-            Ok(u64::from_ne_bytes(*bytes))
-        };
-        let mut word = word;
-        let mut frames = Vec::new();
-        let registers = registers(stack);
-        let mut found = self.unwinder.iter_frames(stack.instruction, registers, &mut self.cache, &mut word);
-        while let Ok(Some(frame)) = found.next() {
-            frames.push(frame.address());
-            if frames.len() == DEPTH {
+        let (mut frames, is_whole) = self.unwind(stack);
+        if is_whole || stack.frame != 0 {
+            return frames;
+        }
+        // Each function on the way may need it, so a caller may be where the search begins anew.
+        for frame in self.frame_pointers(stack, frames.last().copied().unwrap_or_default()) {
+            let (found, is_whole) = self.unwind(&Stack { frame, ..stack.clone() });
+            if found.len() > frames.len() && found.starts_with(&frames) {
+                frames = found;
+            }
+            if is_whole {
                 break;
             }
         }
         frames
     }
+
+    /// Follows the calls; returns whether the thread's first function, or the greatest depth, was reached.
+    fn unwind(&mut self, stack: &Stack) -> (Vec<u64>, bool) {
+        let mut word = |address| stack.word(address).ok_or(());
+        let mut frames = Vec::new();
+        // A frame pointer of 0 would be the end of the stack.
+        let frame = if stack.frame == 0 { NOT_KNOWN } else { stack.frame };
+        let registers = registers(stack, frame);
+        let mut found = self.unwinder.iter_frames(stack.instruction, registers, &mut self.cache, &mut word);
+        loop {
+            match found.next() {
+                Ok(Some(frame)) => frames.push(frame.address()),
+                Ok(None) => return (frames, true),
+                Err(_) => return (frames, false),
+            }
+            if frames.len() == DEPTH {
+                return (frames, true);
+            }
+        }
+    }
+
+    /// Addresses in the stack that may be the frame of the function that contains `address`, the likeliest first. The word
+    /// there is the caller's frame pointer, and the next one is the address behind a call of the function.
+    fn frame_pointers(&self, stack: &Stack, address: u64) -> Vec<u64> {
+        const MOST: usize = 4;
+        let (mut certain, mut possible) = (Vec::new(), Vec::new());
+        let first = stack.pointer.next_multiple_of(8);
+        for at in (first..first + stack.bytes.len() as u64).step_by(8) {
+            let (Some(caller), Some(back)) = (stack.word(at), stack.word(at + 8)) else { break };
+            if !self.knows(back) {
+                continue;
+            }
+            // The stack grows downwards, and the first function has no caller. A caller that was compiled without frame
+            // pointers has any value there.
+            let is_frame = caller == 0 || (caller > at && caller - at < LARGEST_FRAME && caller % 8 == 0);
+            match self.called_before(back) {
+                Some(Called::Function(function)) if self.leads_to(function, address) => certain.push(at),
+                Some(Called::Unknown) if is_frame => possible.push(at),
+                _ => {}
+            }
+            if certain.len() == MOST {
+                break;
+            }
+        }
+        possible.truncate(MOST);
+        certain.extend(possible);
+        certain
+    }
+
+    /// Whether the function that begins at `function` contains the address, or ends with a jump to one that does.
+    fn leads_to(&self, function: u64, address: u64) -> bool {
+        let contains = |function: u64| (function..function.saturating_add(LARGEST_FUNCTION)).contains(&address);
+        contains(function) || self.jumps_from(function).into_iter().any(contains)
+    }
+
+    /// Returns where the jumps in the first instructions of a function lead, as far as a search of the bytes shows.
+    #[cfg(target_arch = "x86_64")]
+    fn jumps_from(&self, function: u64) -> Vec<u64> {
+        let mut code = [0; 128];
+        let length = read(self.process, function, &mut code);
+        let code = &code[..length];
+        let target = |at: usize| {
+            let after = function + at as u64 + 5;
+            let offset = |at: usize| Some(i64::from(i32::from_le_bytes(*code.get(at..)?.first_chunk()?)));
+            match code[at..] {
+                [0xe9, ..] => after.checked_add_signed(offset(at + 1)?),
+                [0xff, 0x25, ..] => self.word_of_process((after + 1).checked_add_signed(offset(at + 2)?)?),
+                _ => None,
+            }
+        };
+        (0..length).filter_map(target).collect()
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn jumps_from(&self, _function: u64) -> Vec<u64> {
+        Vec::new()
+    }
+
+    /// Returns what the instruction before an address calls; `None` if it is not a call.
+    #[cfg(target_arch = "x86_64")]
+    fn called_before(&self, back: u64) -> Option<Called> {
+        let mut code = [0; 7];
+        let from = back.checked_sub(code.len() as u64)?;
+        if read(self.process, from, &mut code) != code.len() {
+            return None;
+        }
+        let offset = i64::from(i32::from_le_bytes(*code.last_chunk()?));
+        let target = back.wrapping_add_signed(offset);
+        let or_unknown = |function: Option<u64>| Some(function.map_or(Called::Unknown, Called::Function));
+        // `call rel32`; `call [rip+rel32]`; calls through a register or memory have two to seven bytes.
+        if code[2] == 0xe8 {
+            return or_unknown(self.knows(target).then(|| self.behind_stub(target)).flatten());
+        }
+        if code[1..3] == [0xff, 0x15] {
+            return or_unknown(self.word_of_process(target));
+        }
+        let is_indirect = |length: usize| {
+            let at = code.len() - length;
+            code[at] == 0xff && code[at + 1] >> 3 & 7 == 2
+        };
+        (2..=7).any(is_indirect).then_some(Called::Unknown)
+    }
+
+    /// Instructions of other machines have one length, and a link register: nothing is searched for there.
+    #[cfg(not(target_arch = "x86_64"))]
+    fn called_before(&self, _back: u64) -> Option<Called> {
+        None
+    }
+
+    /// The function at an address, or the one that the stub there jumps to: a function of another file.
+    #[cfg(target_arch = "x86_64")]
+    fn behind_stub(&self, address: u64) -> Option<u64> {
+        // `endbr64`, a prefix, and then `jmp [rip+rel32]`.
+        let mut code = [0; 11];
+        if read(self.process, address, &mut code) != code.len() {
+            return None;
+        }
+        let start = if code.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa]) { 4 } else { 0 };
+        let jump = start + usize::from(code[start] == 0xf2);
+        if code[jump..jump + 2] != [0xff, 0x25] {
+            return Some(address);
+        }
+        let offset = i32::from_le_bytes(*code[jump + 2..].first_chunk()?);
+        self.word_of_process((address + jump as u64 + 6).wrapping_add_signed(offset.into()))
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn word_of_process(&self, address: u64) -> Option<u64> {
+        let mut word = [0; 8];
+        (read(self.process, address, &mut word) == word.len()).then(|| u64::from_le_bytes(word))
+    }
+
+    /// Returns for each address of a path the function that was called there, as the call instruction says; 0 where it
+    /// does not, and for the first address. A function that ended with a jump to another one is not on the path, but
+    /// here.
+    pub fn called(&self, path: &[u64]) -> Vec<u64> {
+        let function = |back: &u64| match self.called_before(*back) {
+            Some(Called::Function(function)) => function,
+            _ => 0,
+        };
+        path.iter().enumerate().map(|(depth, back)| if depth == 0 { 0 } else { function(back) }).collect()
+    }
 }
 
+/// What a call instruction calls.
+enum Called {
+    /// The function at this address.
+    Function(u64),
+    /// A function that the instruction alone does not say.
+    Unknown,
+}
+
+/// The largest distance between the frames of a function and of its caller, and the length of a function.
+const LARGEST_FRAME: u64 = 1 << 20;
+const LARGEST_FUNCTION: u64 = 64 << 10;
+
+/// A frame pointer that leads nowhere.
+const NOT_KNOWN: u64 = 1;
+
 #[cfg(target_arch = "x86_64")]
-fn registers(stack: &Stack) -> UnwindRegsNative {
-    UnwindRegsNative::new(stack.instruction, stack.pointer, stack.frame)
+fn registers(stack: &Stack, frame: u64) -> UnwindRegsNative {
+    UnwindRegsNative::new(stack.instruction, stack.pointer, frame)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn registers(stack: &Stack) -> UnwindRegsNative {
-    UnwindRegsNative::new(stack.link, stack.pointer, stack.frame)
+fn registers(stack: &Stack, frame: u64) -> UnwindRegsNative {
+    UnwindRegsNative::new(stack.link, stack.pointer, frame)
 }
 
 /// The file's tables of how to unwind it, and how many bytes they are.

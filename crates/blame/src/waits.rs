@@ -187,9 +187,13 @@ impl Waits {
         }
         let holds = self.holds.get(&lock_of(region, wait.pair));
         let first = holds.map_or(0, |holds| holds.partition_point(|hold| hold.to <= wait.began));
+        // Readers do not keep each other waiting: what held this one up was a writer.
+        let is_reader = |pair: u32| kind_of(region, pair) == Some(Kind::Read);
+        let reads = is_reader(wait.pair);
         let overlap = |hold: &Hold| {
             let (from, to) = (hold.from.max(wait.began), hold.to.min(wait.ended));
-            (hold.taker.0 != wait.thread && to > from).then_some(Stretch { taker: hold.taker, from, to })
+            let blocks = hold.taker.0 != wait.thread && !(reads && is_reader(hold.taker.1));
+            (blocks && to > from).then_some(Stretch { taker: hold.taker, from, to })
         };
         // What kept it waiting was over when it had the lock. A later hold may have begun before anybody waited, at a
         // time that is not known.

@@ -46,7 +46,7 @@ impl Plan {
     ) -> Result<Self, UsageError> {
         let patience = program.patience.unwrap_or(PATIENCE);
         Ok(Self {
-            program: Program::find(&program.program)?,
+            program: Program::find_dynamic(&program.program)?,
             metrics: metrics(flags)?,
             prepare: flags.prepare.clone(),
             cleanup: flags.cleanup.clone(),

@@ -19,16 +19,30 @@ pub struct Program {
     pub words: Vec<OsString>,
     /// What the kernel starts for a script.
     pub interpreter: Option<PathBuf>,
+    /// Why the program cannot load a library of contend's; `None` where it can.
+    pub no_library: Option<&'static str>,
 }
 
 /// A script whose interpreter is a script, and so on: the kernel goes as far.
 const SCRIPTS: usize = 5;
 
 impl Program {
+    /// Finds a program that can load a library of contend's.
+    ///
+    /// # Errors
+    /// There is no program of that name, or it cannot load the library.
+    pub fn find_dynamic(words: &[OsString]) -> Result<Self, UsageError> {
+        let program = Self::find(words)?;
+        match program.no_library {
+            Some(why) => Err(UsageError(format!("{}: {why}", program.path.display()))),
+            None => Ok(program),
+        }
+    }
+
     /// Finds the program.
     ///
     /// # Errors
-    /// There is none of that name, or one that cannot load the library.
+    /// There is no program of that name, or the kernel cannot start it.
     pub fn find(words: &[OsString]) -> Result<Self, UsageError> {
         let name = words.first().ok_or_else(|| {
             UsageError(
@@ -43,8 +57,8 @@ impl Program {
         for _ in 0..SCRIPTS {
             let file: &Path = interpreter.as_deref().unwrap_or(&path);
             match look(file).map_err(refuse)? {
-                Some(next) => interpreter = Some(next),
-                None => return Ok(Self { path, words: words.to_vec(), interpreter }),
+                Kind::Script { interpreter: next } => interpreter = Some(next),
+                Kind::Program { no_library } => return Ok(Self { path, words: words.to_vec(), interpreter, no_library }),
             }
         }
         Err(refuse(anyhow::anyhow!("its chain of interpreters has {SCRIPTS} or more scripts")))
@@ -74,8 +88,14 @@ fn found(name: &OsStr) -> Result<PathBuf, UsageError> {
     all.ok_or_else(|| UsageError(format!("{}: command not found in PATH", name.display())))
 }
 
-/// The interpreter, if it is a script; an error says why it cannot be watched.
-fn look(path: &Path) -> anyhow::Result<Option<PathBuf>> {
+/// What a file is that can be started.
+enum Kind {
+    Script { interpreter: PathBuf },
+    Program { no_library: Option<&'static str> },
+}
+
+/// Looks at the file; an error says why it cannot be traced.
+fn look(path: &Path) -> anyhow::Result<Kind> {
     let file = open_regular(path).map_err(|refusal| anyhow::anyhow!("{refusal}"));
     let mut file = file.context("cannot be read, so contend cannot check whether it can be traced")?;
     let mut bytes = Vec::new();
@@ -86,9 +106,9 @@ fn look(path: &Path) -> anyhow::Result<Option<PathBuf>> {
     if let Some(line) = bytes.strip_prefix(b"#!") {
         let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
         let word = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
-        return Ok(Some(PathBuf::from(OsStr::from_bytes(word))));
+        return Ok(Kind::Script { interpreter: PathBuf::from(OsStr::from_bytes(word)) });
     }
-    elf(&bytes)?;
+    let no_library = elf(&bytes)?;
     let found = file.metadata()?;
     let changes_user = found.mode() & 0o4000 != 0 && found.uid() != rustix::process::geteuid().as_raw();
     let changes_group = found.mode() & 0o2000 != 0 && found.gid() != rustix::process::getegid().as_raw();
@@ -97,11 +117,11 @@ fn look(path: &Path) -> anyhow::Result<Option<PathBuf>> {
             "set-uid or set-gid program, which ignores LD_PRELOAD; run contend as the user that it changes to"
         );
     }
-    Ok(None)
+    Ok(Kind::Program { no_library })
 }
 
-/// That it is a dynamically linked program of this machine's.
-fn elf(bytes: &[u8]) -> anyhow::Result<()> {
+/// Checks that it is a program for this machine; returns why it cannot load the library.
+fn elf(bytes: &[u8]) -> anyhow::Result<Option<&'static str>> {
     const INTERPRETER: u32 = 3;
     let word = |at: usize| bytes.get(at..at + 2).map(|two| u16::from_ne_bytes([two[0], two[1]]));
     if !bytes.starts_with(b"\x7fELF") {
@@ -125,13 +145,8 @@ fn elf(bytes: &[u8]) -> anyhow::Result<()> {
         let at = usize::try_from(start)? + usize::from(place) * usize::from(size);
         let loader = long(at + 8).and_then(|offset| bytes.get(usize::try_from(offset).ok()?..)).unwrap_or_default();
         let loader = loader.split(|byte| *byte == 0).next().unwrap_or_default();
-        if loader.windows(7).any(|name| name == b"ld-musl") {
-            anyhow::bail!(
-                "linked with musl, while contend's library needs the GNU C library; attach with `--pid PID`, which \
-                 loads no library"
-            );
-        }
-        return Ok(());
+        let is_musl = loader.windows(7).any(|name| name == b"ld-musl");
+        return Ok(is_musl.then_some("linked with musl, while contend's library needs the GNU C library"));
     }
-    anyhow::bail!("statically linked, so no library can intercept its locks; link it dynamically")
+    Ok(Some("statically linked, so no library can intercept its locks; link it dynamically"))
 }

@@ -6,7 +6,6 @@
 //! blocked in (`syscall`). [`profile`] adds the samples up, and [`budget`] divides the time.
 
 pub mod budget;
-mod memory;
 pub mod profile;
 mod spins;
 

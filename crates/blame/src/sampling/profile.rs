@@ -6,11 +6,12 @@
 //! that acquires it.
 
 use super::budget::{Budget, Part, moves_bytes, part_of_call};
-use super::memory::read;
+use crate::memory::read;
 use super::spins::Spins;
 use super::{Call, FileType, Sample, Sampler, State, name_of};
-use crate::names::Mapping;
+use crate::names::{Mapping, Site};
 use crate::places::lock_at;
+use crate::python::Python;
 use crate::stacks::{Stack, Stacks};
 use interpose::{Kind, Lock, Region, Thread};
 use std::collections::{BTreeMap, HashMap};
@@ -46,8 +47,8 @@ pub struct Waited {
     pub holders: HashMap<Holder, f64>,
     /// Of `seconds`, the waits to get a mutex back after a wait for a condition, by the condition's slot.
     pub after_condition: HashMap<u32, f64>,
-    /// For a word: the waits of the other blocked threads of the process at the same time.
-    pub peers: HashMap<Vec<(Wait, Path)>, f64>,
+    /// For a word: the waits of the other blocked threads of the process at the same time, and what the rest did.
+    pub peers: HashMap<Vec<(Wait, Path)>, Peers>,
     /// The largest number of threads that waited at the same time.
     pub most_waiters: usize,
 }
@@ -60,13 +61,30 @@ impl Waited {
         add_all(&mut self.paths, &other.paths);
         add_all(&mut self.holders, &other.holders);
         add_all(&mut self.after_condition, &other.after_condition);
-        add_all(&mut self.peers, &other.peers);
+        other.peers.iter().for_each(|(peers, more)| self.peers.entry(peers.clone()).or_default().add(more));
         self.most_waiters = self.most_waiters.max(other.most_waiters);
     }
 }
 
 fn add_all<K: Clone + Eq + Hash>(sums: &mut HashMap<K, f64>, more: &HashMap<K, f64>) {
     more.iter().for_each(|(key, seconds)| *sums.entry(key.clone()).or_default() += seconds);
+}
+
+/// How long threads waited for a word while the same other threads were blocked.
+#[derive(Clone, Debug, Default)]
+pub struct Peers {
+    pub seconds: f64,
+    /// The parts of it in which threads that were not blocked had a CPU, and in which they were ready for one.
+    pub running_s: f64,
+    pub ready_s: f64,
+}
+
+impl Peers {
+    fn add(&mut self, other: &Self) {
+        self.seconds += other.seconds;
+        self.running_s += other.running_s;
+        self.ready_s += other.ready_s;
+    }
 }
 
 /// What the holder of a lock did while others waited for it.
@@ -118,6 +136,10 @@ pub struct Profile {
     ended: Vec<Life>,
     /// Call paths with their processes; the innermost address first.
     paths: Vec<(u32, Vec<u64>)>,
+    /// The interpreters of CPython processes.
+    pythons: HashMap<u32, Python>,
+    /// The functions that each path's calls name.
+    called: Vec<Vec<u64>>,
     numbers: HashMap<(u32, Vec<u64>), Path>,
     waited: HashMap<Wait, Waited>,
     /// Slots of locks and their sizes, by process slot and address.
@@ -162,6 +184,11 @@ impl Profile {
     pub fn learn(&mut self, process: u32, mappings: &[Mapping]) {
         if self.unwinders.len() < MOST_PROCESSES || self.unwinders.contains_key(&process) {
             self.unwinders.entry(process).or_default().learn(process, mappings);
+            if !self.pythons.contains_key(&process)
+                && let Some(python) = Python::of(process, mappings)
+            {
+                self.pythons.insert(process, python);
+            }
         }
     }
 
@@ -210,7 +237,7 @@ impl Profile {
     /// Samples the instructions of threads on a CPU. Those whose waits the library notes are known without.
     fn sample_spins(&mut self, seen: &[Seen], now_s: f64) {
         for (process, stack) in self.spins.end(now_s) {
-            let path = self.unwound(process, &stack);
+            let path = self.unwound(process, None, &stack);
             path.into_iter().for_each(|path| *self.spinning.entry(path).or_default() += 1);
         }
         let is_candidate = |seen: &&Seen| seen.sample.state == State::Runnable && seen.noted.is_none();
@@ -314,16 +341,20 @@ impl Profile {
         }
         let bytes = stack_of(sample.process, call.pointer);
         let stack = Stack { instruction: call.instruction, pointer: call.pointer, frame: 0, link: 0, bytes };
-        self.unwound(sample.process, &stack)
+        self.unwound(sample.process, Some(sample.thread), &stack)
     }
 
-    /// The number of the path that a stack shows.
-    fn unwound(&mut self, process: u32, stack: &Stack) -> Option<Path> {
-        let key = (process, self.unwinders.get_mut(&process)?.frames(stack));
+    /// The number of the path that a stack shows, and the Python functions of a blocked thread.
+    fn unwound(&mut self, process: u32, thread: Option<u32>, stack: &Stack) -> Option<Path> {
+        let unwinder = self.unwinders.get_mut(&process)?;
+        let mut path = unwinder.frames(stack);
+        path.extend(self.pythons.get_mut(&process).zip(thread).into_iter().flat_map(|(python, thread)| python.frames(thread)));
+        let key = (process, path);
         if let Some(path) = self.numbers.get(&key) {
             return Some(*path);
         }
         (self.paths.len() < MOST_PATHS).then(|| {
+            self.called.push(unwinder.called(&key.1));
             self.paths.push(key.clone());
             self.numbers.insert(key, self.paths.len() - 1);
             self.paths.len() - 1
@@ -390,20 +421,31 @@ impl Profile {
         self.spinning.iter().map(move |(path, count)| (*path, *count as f64 / all))
     }
 
-    /// The process and the addresses of a path, the innermost first.
-    pub fn path(&self, path: Path) -> (u32, &[u64]) {
+    /// The Python function that a number in a path of this process is of.
+    pub fn python_site(&self, process: u32, number: u64) -> Option<&Site> {
+        self.pythons.get(&process)?.site(number)
+    }
+
+    /// The process and the addresses of a path, the innermost first, and the functions that its calls name.
+    pub fn path(&self, path: Path) -> (u32, &[u64], &[u64]) {
         let (process, addresses) = &self.paths[path];
-        (*process, addresses)
+        (*process, addresses, &self.called[path])
     }
 }
 
 impl Life {
     /// Divides the life. `part` says why a wait is one; `kin` are the waits of threads of the same group, which count
-    /// where no sample found this one blocked.
-    pub fn budget(&self, part: &dyn Fn(Wait) -> Part, kin: &HashMap<Wait, f64>) -> Budget {
+    /// where no sample found this one blocked. `shares` divide the waits for futex words of a thread whose language says
+    /// more of them than the kernel.
+    pub fn budget(&self, part: &dyn Fn(Wait) -> Part, kin: &HashMap<Wait, f64>, shares: &[(Part, f64)]) -> Budget {
         let [ran, ready] = [0, 1].map(|sum| (self.sums[sum] - self.before[sum]) as f64 / 1e9);
         let waits = if self.waits.values().sum::<f64>() > 0.0 { &self.waits } else { kin };
-        let blocked = waits.iter().map(|(wait, seconds)| (part(*wait), *seconds));
+        let blocked = waits.iter().flat_map(|(wait, seconds)| {
+            let is_shared = !shares.is_empty() && matches!(wait, Wait::Lock(_) | Wait::Word { .. });
+            let by_kernel = (!is_shared).then(|| (part(*wait), *seconds));
+            let by_language = shares.iter().filter(move |_| is_shared).map(move |(part, share)| (*part, share * seconds));
+            by_kernel.into_iter().chain(by_language)
+        });
         Budget::of(self.seen_s - self.began_s, ran, ready, blocked)
     }
 
@@ -505,16 +547,29 @@ fn judge(waited: &mut Waited, lock: u32, waiter: &Seen, holders: &HashMap<u32, u
     }
 }
 
-/// Adds what the other blocked threads of the process do, for one thread that waits for a word.
+/// Adds what the other threads of the process do, for one thread that waits for a word.
 fn note_peers(waited: &mut Waited, object: Wait, waiter: &Seen, by_thread: &HashMap<u32, &Seen>) {
-    let peers = by_thread.values().filter(|peer| peer.sample.process == waiter.sample.process);
+    let others = || {
+        by_thread.values().filter(|peer| {
+            peer.sample.process == waiter.sample.process && peer.sample.thread != waiter.sample.thread
+        })
+    };
     let mut peers: Vec<(Wait, Path)> =
-        peers.filter_map(|peer| Some((peer.wait.filter(|wait| *wait != object)?, peer.path?))).collect();
+        others().filter_map(|peer| Some((peer.wait.filter(|wait| *wait != object)?, peer.path?))).collect();
     peers.sort_unstable();
     peers.dedup();
     peers.truncate(MOST_PEERS);
+    // One that the samples find on a CPU at all times has one at times only.
+    let runnable = others().filter(|peer| peer.sample.state == State::Runnable);
+    let (count, ran) = runnable.fold((0.0, 0.0), |(count, ran), peer| (count + 1.0, ran + peer.ran_share));
+    let ran_share = if count > 0.0 { ran / count } else { 0.0 };
+    let is_any = if count > 0.0 { waiter.span } else { 0.0 };
     if waited.peers.len() < MOST_COMBINATIONS || waited.peers.contains_key(&peers) {
-        *waited.peers.entry(peers).or_default() += waiter.span;
+        waited.peers.entry(peers).or_default().add(&Peers {
+            seconds: waiter.span,
+            running_s: is_any * ran_share,
+            ready_s: is_any * (1.0 - ran_share),
+        });
     }
 }
 

@@ -4,7 +4,7 @@
 //! threads up to `kernel.perf_event_paranoid` 2. An open event makes each switch of its thread dearer, so few threads
 //! are sampled at a time, in short windows.
 
-use super::memory::read;
+use crate::memory::read;
 use crate::stacks::Stack;
 use perf_event::events::Software;
 use perf_event::{Builder, ReadFormat, SampleFlag, Sampler};

@@ -69,7 +69,10 @@ impl Experiment for Trace {
             Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, plan.budget)
         } else {
             let plan = Plan::of(flags, run.session)?;
-            let measured = measure::run_plan(&plan, run.session, &run.clock(), &mut lines)?;
+            let measured = match plan.program.no_library {
+                Some(why) => attach::launch(&plan, why, run.session, &mut lines)?,
+                None => measure::run_plan(&plan, run.session, &run.clock(), &mut lines)?,
+            };
             let mut finished =
                 Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, plan.budget);
             let exported = |(form, file)| (file, Ok(export::content(form, &measured.waits)));

@@ -4,7 +4,7 @@ use super::flags::{Flags, Form, Level};
 use blame::Lost;
 use harness::Session;
 use harness::output::OutputFile;
-use launch::Program;
+use launch::{PATIENCE, Program};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -111,7 +111,16 @@ pub fn period(session: &Session, interval: Option<Duration>) -> Option<Duration>
     interval.or_else(|| session.live.is_open().then_some(PICTURE_PERIOD))
 }
 
+/// The default time that a program has to end after Ctrl-C: its user waits for it.
+const PATIENCE_WHEN_INTERRUPTED: Duration = Duration::from_secs(2);
+
 impl Plan {
+    /// The time that the program has to end after SIGTERM.
+    pub fn patience(&self, session: &Session) -> Duration {
+        let usual = if session.interruption.is_requested() { PATIENCE_WHEN_INTERRUPTED } else { PATIENCE };
+        self.patience.unwrap_or(usual)
+    }
+
     /// Checks the program and the files.
     pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
         let program = Program::find(&flags.launched.program)?;

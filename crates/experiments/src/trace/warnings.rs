@@ -52,6 +52,37 @@ impl WarningKind for NoLockCalls {
     }
 }
 
+/// The program cannot load contend's library, so it was traced from outside.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NoLibrary {
+    /// Why it cannot.
+    pub why: &'static str,
+    /// The system's words where its futex calls could not be traced either.
+    pub reason: Option<String>,
+}
+
+impl WarningKind for NoLibrary {
+    const CODE: &'static str = "no_library";
+
+    fn message(&self) -> String {
+        let why = self.why.split("; ").next().unwrap_or(self.why);
+        match &self.reason {
+            None => format!("the program is {why}: only its waits in the kernel were traced"),
+            Some(reason) => {
+                format!("the program is {why}, and its futex calls were not traced ({reason}): all values come from \
+                         samples of its threads' states")
+            }
+        }
+    }
+
+    fn remedy(&self) -> &'static str {
+        match self.reason {
+            None => "link the program dynamically for acquisitions, hold times, and holders by call site",
+            Some(_) => "run contend as root, or with CAP_PERFMON and a readable tracefs, for every single wait",
+        }
+    }
+}
+
 /// The futex calls of a process that contend attached to were not traced.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NoFutexCalls {

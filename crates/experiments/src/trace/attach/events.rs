@@ -49,6 +49,11 @@ impl Rings {
         Ok(Self { points, target, rings, _followers: followers, early: Vec::new(), lost: 0 })
     }
 
+    /// Sets the process whose calls are of use; what was recorded so far has not been read yet.
+    pub fn follow(&mut self, target: u32) {
+        self.target = target;
+    }
+
     /// What happened since the last time, in its order, up to `now` on the kernel's clock.
     pub fn drain(&mut self, now: u64) -> Vec<Event> {
         let mut events = std::mem::take(&mut self.early);

@@ -1,5 +1,8 @@
-//! A process that already runs: the kernel's trace of its futex calls, with their stacks, of its wake-ups, and of the
-//! threads that ran. Nothing is put into the process, and it never stops for it.
+//! A process from outside: the kernel's trace of its futex calls, with their stacks, of its wake-ups, and of the threads
+//! that ran. Nothing is put into the process, and it never stops for it.
+//!
+//! The process already runs, or contend starts it: a program that cannot load contend's library, because it is linked
+//! statically or with another C library, is traced in the same way from its first instruction on.
 
 mod events;
 mod follow;
@@ -7,10 +10,11 @@ mod rows;
 
 use super::diagnosis::Evidence;
 use super::flags::Level;
-use super::measure::{Measured, Piece, map_of};
+use super::measure::{Measured, Piece, Running, map_of};
 use super::plan::Parameters;
-use super::warnings::{NoFutexCalls, unnamed_code};
+use super::warnings::{NoFutexCalls, NoLibrary, unnamed_code};
 use super::words::IDLE;
+use blame::jvm::Machines;
 use blame::names::{Names, message, parse};
 use blame::sampling::{self, profile::Profile};
 use blame::stacks::Stacks;
@@ -45,7 +49,7 @@ const MOST_RUNNERS: usize = 65_536;
 /// The same where a call comes from what is not known.
 const MAPS_PERIOD_OF_STRANGERS: Duration = Duration::from_millis(2);
 
-/// Traces the process until it ends, the time is over, or a signal asks contend to end.
+/// Traces a running process until it ends, the time is over, or a signal asks contend to end.
 pub fn run(plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -> anyhow::Result<Measured> {
     let _first = FirstToEnd::begin();
     let (rings, no_calls) = match Rings::open(&instruments::cpus::allowed()?, plan.target.pid) {
@@ -54,25 +58,42 @@ pub fn run(plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -
         Err(error) if sampling::shows_states(plan.target.pid) => (None, Some(NoFutexCalls { reason: message(&error) })),
         Err(error) => return Err(refused(error)),
     };
-    let began_raw = now();
-    let mut watch = Watch {
-        plan,
-        rings,
-        follower: Follower::new(plan.target.pid, began_raw),
-        unwinder: Stacks::default(),
-        names: Names::default(),
-        learned: Instant::now(),
-        runners: HashMap::new(),
-        began: Instant::now(),
-        began_raw,
-        thread_time_s: 0.0,
-        most_threads: 0,
-        profile: Profile::default(),
-        next_sample: Instant::now(),
-    };
-    watch.watch(session, observer);
+    let mut watch = Watch::new(plan.target.clone(), rings, now(), plan.all);
+    watch.watch(plan.budget, plan.interval, session, observer);
     let mut measured = watch.finish(session.cpus.len())?;
     measured.warnings.extend(no_calls.map(Warning::from));
+    Ok(measured)
+}
+
+/// Starts a program that cannot load contend's library, and traces it until it ends.
+pub fn launch(
+    plan: &super::plan::Plan,
+    why: &'static str,
+    session: &Session,
+    observer: &mut dyn Observer<Piece>,
+) -> anyhow::Result<Measured> {
+    let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
+    // Before it runs: its first calls are among those that count.
+    let rings = Rings::open(&instruments::cpus::allowed()?, 0);
+    let began = now();
+    let child = Running::start(plan, None)?;
+    let (rings, reason) = match rings {
+        Ok(mut rings) => {
+            rings.follow(child.pid());
+            (Some(rings), None)
+        }
+        Err(error) => (None, Some(message(&error))),
+    };
+    let words = plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let target = Target { pid: child.pid(), words, program_sha256, started: String::new() };
+    let mut watch = Watch::new(target, rings, began, plan.all);
+    watch.child = Some(child);
+    watch.watch(plan.budget, plan.interval, session, observer);
+    if let Some(child) = &mut watch.child {
+        child.end(None, plan.patience(session), &session.interruption);
+    }
+    let mut measured = watch.finish(session.cpus.len())?;
+    measured.warnings.push(NoLibrary { why, reason }.into());
     Ok(measured)
 }
 
@@ -88,8 +109,11 @@ fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-struct Watch<'a> {
-    plan: &'a Plan,
+struct Watch {
+    target: Target,
+    /// The process, if contend has started it.
+    child: Option<Running>,
+    all: bool,
     /// `None` where the kernel refuses them.
     rings: Option<Rings>,
     follower: Follower,
@@ -103,14 +127,49 @@ struct Watch<'a> {
     thread_time_s: f64,
     most_threads: u32,
     profile: Profile,
+    java: Machines,
     next_sample: Instant,
 }
 
-impl Watch<'_> {
-    fn watch(&mut self, session: &Session, observer: &mut dyn Observer<Piece>) {
+impl Watch {
+    fn new(target: Target, rings: Option<Rings>, began_raw: u64, all: bool) -> Self {
+        Self {
+            rings,
+            child: None,
+            all,
+            follower: Follower::new(target.pid, began_raw),
+            target,
+            unwinder: Stacks::default(),
+            names: Names::default(),
+            learned: Instant::now(),
+            runners: HashMap::new(),
+            began: Instant::now(),
+            began_raw,
+            thread_time_s: 0.0,
+            most_threads: 0,
+            profile: Profile::default(),
+            java: Machines::default(),
+            next_sample: Instant::now(),
+        }
+    }
+
+    fn is_alive(&mut self) -> bool {
+        match &mut self.child {
+            Some(child) => !child.has_ended(),
+            None => self.target.is_alive(),
+        }
+    }
+
+    fn watch(
+        &mut self,
+        budget: Option<Duration>,
+        interval: Option<Duration>,
+        session: &Session,
+        observer: &mut dyn Observer<Piece>,
+    ) {
         let mut next_maps = self.began;
-        let (mut next_line, mut before) = (self.plan.interval.map(|span| self.began + span), 0);
-        while self.plan.target.is_alive() && !session.interruption.is_requested() {
+        let (mut next_line, mut before) = (interval.map(|span| self.began + span), 0);
+        while self.is_alive() && !session.interruption.is_requested() {
             let now = Instant::now();
             if now >= next_maps {
                 self.learn();
@@ -118,7 +177,7 @@ impl Watch<'_> {
             }
             self.read();
             self.sample(now);
-            if let (Some(at), Some(span)) = (next_line, self.plan.interval)
+            if let (Some(at), Some(span)) = (next_line, interval)
                 && now >= at
             {
                 next_line = Some(at + span);
@@ -128,17 +187,21 @@ impl Watch<'_> {
                 let (at_s, span_s) = (self.began.elapsed().as_secs_f64(), span.as_secs_f64());
                 let _ = observer.piece(&Piece::Interval { at_s, span_s, waited_s, most: None });
             }
-            if self.plan.budget.is_some_and(|budget| self.began.elapsed() >= budget) {
+            if budget.is_some_and(|budget| self.began.elapsed() >= budget) {
                 break;
             }
-            std::thread::sleep(TICK.saturating_sub(now.elapsed()));
+            let left = TICK.saturating_sub(now.elapsed());
+            match &mut self.child {
+                Some(child) => child.wait(left),
+                None => std::thread::sleep(left),
+            }
         }
     }
 
     /// Samples the states of the threads, if that is due.
     fn sample(&mut self, now: Instant) {
         if now >= self.next_sample {
-            self.profile.sample(&[self.plan.target.pid], None, (now - self.began).as_secs_f64());
+            self.profile.sample(&[self.target.pid], None, (now - self.began).as_secs_f64());
             self.next_sample = now + sampling::pause(now.elapsed());
         }
     }
@@ -146,17 +209,19 @@ impl Watch<'_> {
     /// The current memory map of the process, and the number of its threads.
     fn learn(&mut self) {
         self.learn_map();
-        let threads = self.plan.target.threads();
+        let threads = self.target.threads();
         self.most_threads = self.most_threads.max(threads);
         self.thread_time_s += f64::from(threads) * MAPS_PERIOD.as_secs_f64();
     }
 
     fn learn_map(&mut self) {
-        if let Some(map) = map_of(self.plan.target.pid) {
-            self.names.learn(0, Some(self.plan.target.pid), &map);
+        if let Some(map) = map_of(self.target.pid) {
+            self.names.learn(0, Some(self.target.pid), &map);
             let mappings = parse(&map);
-            self.unwinder.learn(self.plan.target.pid, &mappings);
-            self.profile.learn(self.plan.target.pid, &mappings);
+            self.unwinder.learn(self.target.pid, &mappings);
+            self.profile.learn(self.target.pid, &mappings);
+            self.java.learn(self.target.pid, &map);
+            self.java.read();
         }
         self.learned = Instant::now();
     }
@@ -181,7 +246,8 @@ impl Watch<'_> {
     fn finish(mut self, cpus: usize) -> anyhow::Result<Measured> {
         let elapsed_s = self.began.elapsed().as_secs_f64();
         self.read();
-        let target = &self.plan.target;
+        self.java.read();
+        let target = &self.target;
         let mut builder = Builder {
             target,
             follower: &self.follower,
@@ -196,6 +262,7 @@ impl Watch<'_> {
             names: &mut self.names,
             known_as: HashMap::from([(target.pid, 0)]),
             region: None,
+            java: &self.java,
             program: &target.words,
             cpus,
             elapsed_s,
@@ -204,7 +271,7 @@ impl Watch<'_> {
         let diagnosis = evidence.diagnose(&mut rows, &[]);
         let name = target.words.first().map_or("it", String::as_str);
         anyhow::ensure!(
-            !rows.is_empty() || diagnosis.verdict.is_some(),
+            !rows.is_empty() || diagnosis.verdict.is_some() || self.child.is_some(),
             "--pid {}: no thread of {name} waited in a futex call within {elapsed_s:.1} s; trace it for longer, or \
              under load",
             target.pid
@@ -227,9 +294,9 @@ impl Watch<'_> {
             program: target.words.clone(),
             program_sha256: target.program_sha256.clone(),
             level: Level::FutexCalls,
-            attached_pid: Some(target.pid),
-            exit_status: None,
-            exit_signal: None,
+            attached_pid: Some(target.pid).filter(|_| self.child.is_none()),
+            exit_status: self.child.as_ref().and_then(Running::exit_status),
+            exit_signal: self.child.as_ref().and_then(Running::exit_signal),
             elapsed_s,
             deadline_s: 0.0,
             processes: 1,
@@ -244,9 +311,10 @@ impl Watch<'_> {
             verdict: diagnosis.verdict,
             verdict_reason: diagnosis.reason,
             samples: self.profile.samples,
-            all: self.plan.all,
+            all: self.all,
         };
-        Ok(Measured { parameters, rows, warnings, waits: Vec::new(), status: None })
+        let status = self.child.as_ref().and_then(Running::shell_status);
+        Ok(Measured { parameters, rows, warnings, waits: Vec::new(), status })
     }
 }
 

@@ -139,7 +139,7 @@ fn long_wait(wait: &Wait, began: u64, places: &[Place]) -> LongWait {
 
 /// The first call of the program's own, and the kind of lock that the calls within it are of.
 fn place(names: &mut Names, addresses: &[u64]) -> Place {
-    let frames = Frames::of(names, 0, addresses);
+    let frames = Frames::of(names, 0, addresses, &[], |_| None);
     let nowhere = || Site { symbol: None, source: None, label: "an unknown place".into() };
     let lock_type = frames.kind.map_or("futex", Kind::name);
     Place { site: frames.site().cloned().unwrap_or_else(nowhere), lock_type }

@@ -19,18 +19,18 @@ const MOST_UNKNOWN: f64 = 0.2;
 const LONG_HOLD_NS: f64 = 20_000.0;
 
 /// A cause, and what helps.
-struct Cause {
-    object: String,
-    place: String,
-    text: String,
-    remedy: Option<String>,
+pub(super) struct Cause {
+    pub(super) object: String,
+    pub(super) place: String,
+    pub(super) text: String,
+    pub(super) remedy: Option<String>,
     /// The part of the whole wait that it explains.
-    share: f64,
-    measure: Measure,
+    pub(super) share: f64,
+    pub(super) measure: Measure,
 }
 
 /// How the gain of a remedy is measured.
-enum Measure {
+pub(super) enum Measure {
     WhatIf,
     Swap,
     /// By running the program under a command.
@@ -62,9 +62,13 @@ impl Evidence<'_> {
             _ if object.kind == FrameKind::Allocator.name() => Some(self.of_allocator(object)),
             _ if object.kind == FrameKind::Interpreter.name() => Some(of_interpreter(object)),
             _ if object.kind == FrameKind::Stream.name() => Some(self.of_stream(object)),
+            Wait::Hidden if object.java.is_some() => object.java.as_ref().and_then(|lock| super::java::cause(object, lock)),
             Wait::Hidden if object.spins => Some(self.of_spin(object, limits)),
             Wait::Lock(slot) => self.herd(slot, object).or_else(|| self.holders(object, rows)),
-            _ => self.peers(object).filter(|cause| cause.remedy.is_some()).or_else(|| self.holders(object, rows)),
+            _ => match self.peers(object) {
+                Some(cause) if cause.remedy.is_some() => Some(cause),
+                cause => self.holders(object, rows).or(cause),
+            },
         };
         let unexplained = || Cause {
             object: object.name.clone(),
@@ -257,10 +261,15 @@ impl Evidence<'_> {
                 measure: Measure::Swap,
             });
         }
-        let is_long = row.and_then(|row| row.hold_p50_ns).is_none_or(|hold| hold > LONG_HOLD_NS);
-        let hold = row.and_then(|row| row.hold_p50_ns).map(|ns| format!("; median hold {}", terminal::nanoseconds(ns)));
+        // Critical sections of other places may be shorter by far.
+        let holding = row.and_then(|row| rows.site(row, held_at.as_deref()?));
+        let hold = holding.or(row).and_then(|row| row.hold_p50_ns);
+        let is_long = hold.is_none_or(|hold| hold > LONG_HOLD_NS);
+        let hold = hold.map(|ns| format!("; median hold {}", terminal::nanoseconds(ns)));
         let remedy = if is_long {
-            format!("do less while {lock} is held, or use several locks")
+            let held_in = holding.and_then(|row| row.symbol.as_deref());
+            let held_in = held_in.map_or_else(String::new, |function| format!(" in {}", function.split('(').next().unwrap_or(function)));
+            format!("do less{held_in} while {lock} is held, or use several locks")
         } else {
             format!("use per-thread data or several locks in place of {lock}: its critical sections are short and many")
         };
@@ -336,36 +345,50 @@ impl Evidence<'_> {
         }
     }
 
-    /// What the threads did that were in the function which acquires a word: a semaphore's holders, mostly.
+    /// The waits of the threads that were in the function which acquires a word: they hold it, mostly.
     fn peers(&mut self, object: &Object) -> Option<Cause> {
         let function = object.frames.own().find_map(|frame| function_of(&frame.site))?.to_owned();
-        let mut by_wait: BTreeMap<String, f64> = BTreeMap::new();
-        let mut explained_s = 0.0;
-        for (peers, seconds) in &object.waited.peers {
-            let inside: Vec<Wait> =
-                peers.iter().filter(|(_, path)| self.is_inside(*path, &function)).map(|(wait, _)| *wait).collect();
+        let mut by_wait: BTreeMap<(String, String), f64> = BTreeMap::new();
+        let (mut whole_s, mut running_s, mut ready_s) = (0.0, 0.0, 0.0);
+        for (peers, part) in &object.waited.peers {
+            let inside: Vec<(Wait, Path)> =
+                peers.iter().filter(|(_, path)| self.is_inside(*path, &function)).copied().collect();
+            whole_s += part.seconds;
             if inside.is_empty() {
-                continue;
+                running_s += part.running_s;
+                ready_s += part.ready_s;
             }
-            explained_s += seconds;
-            let each = seconds / inside.len() as f64;
-            for wait in inside {
-                *by_wait.entry(self.wait_words(wait)).or_default() += each;
+            let each = part.seconds / inside.len().max(1) as f64;
+            for (wait, path) in inside {
+                let place = called_in(&self.frames(path), Some(&function));
+                *by_wait.entry((self.wait_words(wait), place)).or_default() += each;
             }
         }
-        let (what, seconds) = by_wait.into_iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
-        let share = seconds / object.waited.seconds.max(explained_s);
+        let whole_s = whole_s.max(object.waited.seconds);
+        let ((what, place), seconds) =
+            by_wait.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or_default();
+        if running_s + ready_s > seconds {
+            return Some(of_runnable_peers(object, &function, [running_s / whole_s, ready_s / whole_s]));
+        }
+        let share = seconds / whole_s;
+        let called = place.split([' ', '(', ',']).next().unwrap_or_default().to_owned();
+        let lock = &object.name;
         let is_pool = object.kind == FrameKind::Semaphore.name();
         let held = if is_pool { "the threads that had acquired it" } else { "another thread in the same function" };
+        // The function that acquires the lock blocks itself.
+        let is_same = called == function.split('(').next().unwrap_or_default();
+        let call = what.split(['(', ')']).nth(1).unwrap_or("the call that blocks");
         let remedy = if is_pool {
-            format!("raise the limit of {} (a larger pool), or hold it for less time in {function}", object.name)
+            format!("raise the limit of {lock} (a larger pool), or hold it for less time in {function}")
+        } else if is_same {
+            format!("in {function}, call {call} outside of the critical section of {lock}")
         } else {
-            format!("do not block in {function} while {} is held", object.name)
+            format!("call {called} outside of the critical section of {lock}")
         };
         Some(Cause {
-            object: object.name.clone(),
-            place: object.place(),
-            text: format!("{held} {what} in {function} for {} of the wait", terminal::percent(share)),
+            object: lock.clone(),
+            place: if is_pool || place.is_empty() { object.place() } else { place },
+            text: format!("{held} {what} in {called} for {} of the wait", terminal::percent(share)),
             remedy: Some(remedy).filter(|_| share > 0.5),
             share,
             measure: Measure::None,
@@ -496,6 +519,29 @@ fn of_interpreter(object: &Object) -> Cause {
 fn quoted(word: &str) -> String {
     let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-+./:".contains(&byte));
     if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// The cause of waits for a word while no thread was blocked in the function that acquires it. `shares` are the parts of
+/// the wait in which the other threads had a CPU, and in which they were ready for one.
+fn of_runnable_peers(object: &Object, function: &str, shares: [f64; 2]) -> Cause {
+    let lock = &object.name;
+    let [running, ready] = shares.map(terminal::percent);
+    let remedy = if shares[0] > 0.5 {
+        Some(format!("do less while {lock} is held, or use several locks"))
+    } else {
+        (shares[1] > 0.5).then(|| "use at most as many busy threads as CPUs".into())
+    };
+    Cause {
+        object: lock.clone(),
+        place: object.place(),
+        text: format!(
+            "the holder was not blocked in {function}; the other threads ran for {running} of the wait and were ready \
+             without a CPU for {ready}"
+        ),
+        remedy,
+        share: shares[0] + shares[1],
+        measure: Measure::None,
+    }
 }
 
 /// How the gain is measured: virtual speedups are for locks that the library sees being acquired and released.

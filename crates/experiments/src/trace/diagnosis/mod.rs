@@ -6,12 +6,14 @@
 //! accounts for more than half of it.
 
 mod causes;
+mod java;
 mod objects;
 
 use super::plan::Verdict;
 use super::record::{Frame, Row, RowKind, SeenBy};
 use super::words::whole_percent;
 use blame::frames::{Frames, function_of};
+use blame::jvm::Machines;
 use blame::names::{Names, short};
 use blame::sampling::budget::{Budget, Part};
 use blame::sampling::profile::{Life, Path, Profile, Wait};
@@ -31,6 +33,8 @@ pub struct Evidence<'a> {
     pub program: &'a [String],
     pub cpus: usize,
     pub elapsed_s: f64,
+    /// The Java virtual machines among the processes.
+    pub java: &'a Machines,
     /// Call paths that have names already.
     pub named: HashMap<Path, Frames>,
 }
@@ -55,6 +59,12 @@ const LEAST_WAIT: f64 = 0.05;
 const SHORT_OF_CPUS: f64 = 0.15;
 /// And from this part of one thread's run time on.
 const LEAST_READY: f64 = 0.3;
+/// Nearly all CPUs are in use from this part of them on.
+const MANY_CPUS: f64 = 0.9;
+/// The verdict on a Go program whose threads hardly wait for each other.
+const GO: &str = "Undecided: goroutines wait for sync.Mutex and channels without a thread, so neither the kernel nor \
+                  contend sees these waits. Use the program's own profile: call runtime.SetMutexProfileFraction(1), then \
+                  run `go tool pprof` on /debug/pprof/mutex.";
 const MOST_FINDINGS: usize = 3;
 /// A lock has a finding if its waits are this part of all waits for locks.
 const FINDING_SHARE: f64 = 0.15;
@@ -76,6 +86,7 @@ impl Evidence<'_> {
             wait => parts.get(&wait).copied().unwrap_or(Part::Unknown),
         };
         let (whole, budgets) = self.budgets(&part);
+        objects.extend(self.java_locks());
         objects.extend(self.spins(whole.on_cpu_s + whole.ready_s));
         objects.sort_by(|one, other| other.waited.seconds.total_cmp(&one.waited.seconds));
         let sampled = self.sampled(&objects, whole.lived_s);
@@ -101,6 +112,10 @@ impl Evidence<'_> {
         let all_s: f64 = locks.iter().map(|object| object.waited.seconds).sum();
         let for_cpus_s: f64 = locks.iter().map(|object| for_cpus(&object)).sum();
         let verdict = self.verdict(&whole, spun_s, vain_s, for_cpus_s / all_s.max(1e-9));
+        // Goroutines wait for each other without a thread. Where all CPUs are in use, such waits cost nothing.
+        let uses_all_cpus = whole.on_cpu_s >= MANY_CPUS * self.cpus as f64 * self.elapsed_s;
+        let hides_waits = verdict == Some(Verdict::NotLocks) && !uses_all_cpus && self.is_go();
+        let verdict = if hides_waits { Some(Verdict::Undecided) } else { verdict };
         let mut findings = Vec::new();
         if verdict == Some(Verdict::Locks) {
             let long = locks.iter().filter(|object| object.waited.seconds >= FINDING_SHARE * all_s).take(MOST_FINDINGS);
@@ -117,7 +132,10 @@ impl Evidence<'_> {
                 findings.push(self.finding(object, &by_class, &limits));
             }
         }
-        let reason = verdict.map(|verdict| self.reason(verdict, &whole, [spun_s, vain_s], rows));
+        let reason = verdict.map(|verdict| match hides_waits {
+            true => GO.to_owned(),
+            false => self.reason(verdict, &whole, [spun_s, vain_s], rows),
+        });
         for object in &objects {
             let row = slots.iter().position(|slots| object.wait == Wait::Lock(slots[0]));
             row.and_then(|row| rows.get_mut(row)).into_iter().for_each(|row| row.stack = stack(&object.frames));
@@ -137,7 +155,7 @@ impl Evidence<'_> {
             life.waits.iter().for_each(|(wait, seconds)| *waits.entry(*wait).or_default() += seconds);
         }
         for (life, name) in &lives {
-            let budget = life.budget(part, &waits[name.as_str()]);
+            let budget = life.budget(part, &waits[name.as_str()], &self.java_shares(life));
             let group = groups.entry(name.clone()).or_default();
             group.budget.add(&budget);
             group.spun_s += life.spun_s;
@@ -165,6 +183,15 @@ impl Evidence<'_> {
         (whole, rows)
     }
 
+    /// Whether it is a Go program: its threads wait in the scheduler of Go's runtime.
+    fn is_go(&mut self) -> bool {
+        let paths: Vec<Path> = self.profile.lives().filter_map(|life| life.path).collect();
+        let is_scheduler = |function: &str| matches!(function, "runtime.mcall" | "runtime.mstart" | "runtime.mstart1");
+        paths.into_iter().any(|path| {
+            self.frames(path).frames.iter().filter_map(|frame| function_of(&frame.site)).any(is_scheduler)
+        })
+    }
+
     /// The group of a thread: the name that it gave itself, without its number, and the function that it began with.
     fn group_name(&mut self, life: &Life) -> String {
         let frames = life.path.map(|path| self.frames(path)).unwrap_or_default();
@@ -187,8 +214,8 @@ impl Evidence<'_> {
     /// The rows of locks that no call of the C library's functions showed.
     fn sampled(&self, objects: &[Object], lived_s: f64) -> Vec<Row> {
         let is_shown = |object: &&Object| match object.wait {
-            Wait::Word { .. } => object.part != Part::Work,
-            Wait::Hidden => object.spins,
+            Wait::Word { .. } => object.part != Part::Work && !object.name.is_empty(),
+            Wait::Hidden => object.spins || object.java.is_some(),
             _ => false,
         };
         let rows = objects.iter().filter(is_shown).take(MOST_SAMPLED).map(|object| {
@@ -248,6 +275,10 @@ impl Evidence<'_> {
             format!("threads waited for locks for {} of the time in which they had something to do", percent(locks));
         match verdict {
             Verdict::Locks => return format!("Locks: {waited}{how}."),
+            Verdict::Undecided if self.java_refusal().is_some() => {
+                let why = self.java_refusal().unwrap_or_default();
+                return format!("Undecided: Java's locks are not known, since the virtual machine gave no thread dump: {why}.");
+            }
             Verdict::Undecided => {
                 return format!("Undecided: {waited}; {} of it is unknown.", percent(whole.unknown_s / busy_s));
             }
@@ -334,6 +365,18 @@ impl Rows<'_> {
             }
             Wait::Call { .. } | Wait::Hidden => None,
         }
+    }
+
+    /// The row of the call site with this label, of the same lock.
+    fn site(&self, lock: &Row, label: &str) -> Option<&Row> {
+        let is_it = |row: &&Row| {
+            let is_in = |text: Option<&str>| text.is_some_and(|text| label.contains(text));
+            row.kind == RowKind::Site
+                && (row.lock == lock.lock && row.process == lock.process)
+                && is_in(row.symbol.as_deref())
+                && (row.source.is_none() || is_in(row.source.as_deref().map(short)))
+        };
+        self.rows.iter().find(is_it)
     }
 
     /// The first lock of the class of a lock.

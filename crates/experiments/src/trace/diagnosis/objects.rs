@@ -2,7 +2,8 @@
 
 use super::{Evidence, Rows};
 use crate::trace::record::Row;
-use blame::frames::{Frames, Kind as FrameKind, function_of};
+use blame::frames::{Frame, Frames, Kind as FrameKind, function_of};
+use blame::jvm::JavaLock;
 use blame::names::Site;
 use blame::places::{lock_at, lock_name, type_name};
 use blame::sampling::budget::{Part, is_for_requests};
@@ -26,6 +27,8 @@ pub(super) struct Object {
     pub(super) spins: bool,
     /// The path that waited most.
     pub(super) frames: Frames,
+    /// What is known of it if it is a lock of Java.
+    pub(super) java: Option<JavaLock>,
 }
 
 impl Evidence<'_> {
@@ -71,7 +74,9 @@ impl Evidence<'_> {
                 Some(FrameKind::Spin) => self.region.is_none(),
                 Some(_) => false,
             };
-            let Some(inner) = frames.frames.first().filter(|_| is_lock) else { continue };
+            // The C library's loops are a part of calls that the library notes, or are none that wait.
+            let is_in_loop = |frame: &&Frame| is_lock && (frame.is_in_c_library == (frames.kind == Some(FrameKind::Spin)));
+            let Some(inner) = frames.frames.first().filter(is_in_loop) else { continue };
             let name = inner.site.label.clone();
             let (sum, most, of_most) = by_function.entry(name).or_insert((0.0, 0.0, Frames::default()));
             *sum += share;
@@ -88,6 +93,7 @@ impl Evidence<'_> {
             part: Part::Lock,
             spins: true,
             frames,
+            java: None,
         };
         by_function.into_iter().map(object).collect()
     }
@@ -102,6 +108,10 @@ impl Evidence<'_> {
         let site = frames.site().cloned();
         let (name, kind, part, spins) = match wait {
             Wait::Lock(slot) => self.noted_lock(slot, &frames, rows),
+            // Threads that wait for a lock of contend's memory are delayed by contend.
+            Wait::Word { process, address } if self.is_in_own_memory(process, address) => {
+                (String::new(), "", Part::Unknown, false)
+            }
             Wait::Word { process, address } => {
                 let kind = self.kind_of_word(process, address, frames.kind);
                 let part = match kind {
@@ -121,7 +131,7 @@ impl Evidence<'_> {
         };
         // Who waits for a lock whose holder waits for requests has nothing to do either: the lock is a gate.
         let part = if part == Part::Lock && is_gate(&waited) { Part::Work } else { part };
-        Object { wait, members, name, kind, part, spins, waited, frames }
+        Object { wait, members, name, kind, part, spins, waited, frames, java: None }
     }
 
     /// The name, the type and the reason to wait of a lock that the library noted; whether its waiters spin.
@@ -132,10 +142,15 @@ impl Evidence<'_> {
         let name = lock_name(region, self.names, slot);
         // CPython's global interpreter lock is made of a mutex and a condition of its run-time state.
         let is_interpreter = name.starts_with("_PyRuntime")
-            || frames.own().next().and_then(|frame| function_of(&frame.site)).is_some_and(|own| own == "take_gil");
+            || frames.frames.iter().any(|frame| function_of(&frame.site) == Some("take_gil"));
         match kind {
             Some(Kind::Cond) if is_interpreter => {
                 (INTERPRETER.into(), FrameKind::Interpreter.name(), Part::Lock, false)
+            }
+            // All locks of Python programs are acquired by one function of the interpreter.
+            Some(Kind::Sem | Kind::Mutex) if name.contains("PyThread_acquire_lock") && frames.own().next().is_some() => {
+                let label = frames.own().next().map(|frame| frame.site.label.clone()).unwrap_or_default();
+                (format!("threading.Lock of {label}"), "python lock", Part::Lock, false)
             }
             Some(kind) if kind.excludes() => (name, word, Part::Lock, kind == Kind::Spin),
             // A semaphore that its waiters post themselves is a lock, or a pool.
@@ -156,6 +171,12 @@ impl Evidence<'_> {
         }
     }
 
+    fn is_in_own_memory(&mut self, process: u32, address: u64) -> bool {
+        let known_as = self.known_as.get(&process).copied();
+        let file = known_as.and_then(|known_as| self.names.file(known_as, address));
+        file.is_some_and(|file| file.starts_with("memfd:contend"))
+    }
+
     fn word_name(&mut self, process: u32, address: u64, kind: Option<FrameKind>, site: Option<&Site>) -> String {
         let known_as = self.known_as.get(&process).copied();
         if kind == Some(FrameKind::Allocator) {
@@ -172,9 +193,11 @@ impl Evidence<'_> {
         if let Some(frames) = self.named.get(&path) {
             return frames.clone();
         }
-        let (process, addresses) = self.profile.path(path);
+        let (process, addresses, called) = self.profile.path(path);
+        let python = |function| self.profile.python_site(process, function);
         let known_as = self.known_as.get(&process);
-        let frames = known_as.map(|known_as| Frames::of(self.names, *known_as, addresses)).unwrap_or_default();
+        let frames = known_as.map(|known_as| Frames::of(self.names, *known_as, addresses, called, python));
+        let frames = frames.unwrap_or_default();
         self.named.insert(path, frames.clone());
         frames
     }

@@ -17,6 +17,7 @@ use super::warnings::{DamagedMemory, NoLockCalls, NoSwitches, UnwatchedUser, Wat
 use aggregate::Totals;
 use anyhow::Context;
 use blame::Lost;
+use blame::jvm::Machines;
 use blame::names::{MOST_BYTES, Names, message, parse};
 use blame::places;
 use blame::sampling::{self, profile::Profile};
@@ -28,8 +29,7 @@ use harness::{Observer, Session};
 use instruments::clock::Calibration;
 use instruments::warning::Warning;
 use interpose::{MAPS, Memory, Region};
-use launch::PATIENCE;
-use processes::Running;
+pub use processes::Running;
 use rows::of_hangs;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -62,8 +62,6 @@ const TICK: Duration = Duration::from_millis(10);
 const FEWEST_SAMPLES: u64 = 20;
 /// How often processes' maps are read.
 const MAPS_PERIOD: Duration = Duration::from_millis(100);
-/// The default time that a program has to end after Ctrl-C: its user waits for it.
-const PATIENCE_WHEN_INTERRUPTED: Duration = Duration::from_secs(2);
 
 /// Runs the program and watches it.
 pub fn run_plan(
@@ -86,7 +84,7 @@ pub fn run_plan(
     let _supervisor = Supervisor::begin(&memory).context("cannot supervise the processes that the program starts")?;
     // Before it runs: a program can put another file in its place.
     let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
-    let running = Running::start(plan, &memory)?;
+    let running = Running::start(plan, Some(&memory))?;
     let mut watch = Watch {
         plan,
         program_sha256,
@@ -101,6 +99,7 @@ pub fn run_plan(
         hangs: Hangs::default(),
         other_users: OtherUsers::default(),
         profile: Profile::default(),
+        java: Machines::default(),
         own: HashSet::new(),
         sampled: Vec::new(),
         began: Instant::now(),
@@ -127,6 +126,7 @@ struct Watch<'a> {
     hangs: Hangs,
     other_users: OtherUsers,
     profile: Profile,
+    java: Machines,
     /// The slots of processes that are known to be the program's, and the processes whose threads are sampled.
     own: HashSet<usize>,
     sampled: Vec<u32>,
@@ -181,10 +181,8 @@ impl Watch<'_> {
     fn end(&mut self) {
         self.read_maps();
         self.hangs.note_new(self.memory.region(), &self.time, self.plan.deadline);
-        let is_interrupted = self.session.interruption.is_requested();
-        let usual = if is_interrupted { PATIENCE_WHEN_INTERRUPTED } else { PATIENCE };
-        let patience = self.plan.patience.unwrap_or(usual);
-        self.running.end(self.memory.region(), patience, &self.session.interruption);
+        let patience = self.plan.patience(self.session);
+        self.running.end(Some(self.memory.region()), patience, &self.session.interruption);
     }
 
     fn read(&mut self) {
@@ -203,6 +201,7 @@ impl Watch<'_> {
         self.sampled.clear();
         self.sampled.push(self.running.pid());
         self.profile.learn_locks(region);
+        self.java.read();
         for (place, process) in region.processes().enumerate() {
             let length = (process.maps_length.load(Acquire) as usize).min(MAPS);
             let noted: Vec<u8> = process.maps[..length].iter().map(|byte| byte.load(Relaxed)).collect();
@@ -222,6 +221,7 @@ impl Watch<'_> {
                     self.own.insert(place);
                     self.names.learn(place as u32, Some(pid), map);
                     self.profile.learn(pid, &parse(map));
+                    self.java.learn(pid, map);
                 }
                 self.maps.insert(place, maps);
             }
@@ -276,6 +276,7 @@ impl Watch<'_> {
             names: &mut self.names,
             known_as: known_as.collect(),
             region: Some(region),
+            java: &self.java,
             program: &program,
             cpus: self.session.cpus.len(),
             elapsed_s,

@@ -29,7 +29,7 @@ pub struct Running {
     /// Tells of its end, where the kernel can.
     end: Option<OwnedFd>,
     /// The library that it loads.
-    _library: File,
+    _library: Option<File>,
     status: Option<ExitStatus>,
     /// Whether contend asked it to end.
     is_ended: bool,
@@ -52,11 +52,15 @@ fn asan_options() -> OsString {
 }
 
 impl Running {
-    /// Starts the program.
-    pub fn start(plan: &Plan, memory: &Memory) -> anyhow::Result<Self> {
-        let (library, path) = Memory::library().context("cannot copy the library into memory")?;
+    /// Starts the program; with the library, if there is memory that it records into.
+    pub fn start(plan: &Plan, memory: Option<&Memory>) -> anyhow::Result<Self> {
         let mut command = plan.program.command();
-        command.env("LD_PRELOAD", preload(&path)).env(PLACE, memory.path()).env(ASAN, asan_options());
+        let mut library = None;
+        if let Some(memory) = memory {
+            let (file, path) = Memory::library().context("cannot copy the library into memory")?;
+            command.env("LD_PRELOAD", preload(&path)).env(PLACE, memory.path()).env(ASAN, asan_options());
+            library = Some(file);
+        }
         let parent = std::process::id();
         // SAFETY: between fork and exec only these two system calls are made, which take no pointers.
         unsafe {
@@ -99,7 +103,7 @@ impl Running {
     }
 
     /// Asks it to end, and ends it if it does not: with what it started, as far as that is watched too.
-    pub fn end(&mut self, region: &Region, patience: Duration, interruption: &Interruption) {
+    pub fn end(&mut self, region: Option<&Region>, patience: Duration, interruption: &Interruption) {
         // Ctrl-C at a terminal is for both, and most programs end by themselves.
         if interruption.is_requested() {
             self.wait(Duration::from_millis(300));
@@ -115,7 +119,8 @@ impl Running {
             self.wait(Duration::from_secs(5));
         }
         if is_stubborn || self.exit_signal().is_some() {
-            descendants(region, self.child.id()).into_iter().for_each(|pid| kill(pid, libc::SIGKILL));
+            let watched = region.map(|region| descendants(region, self.child.id())).unwrap_or_default();
+            watched.into_iter().for_each(|pid| kill(pid, libc::SIGKILL));
         }
     }
 

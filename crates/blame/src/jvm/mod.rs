@@ -1,0 +1,320 @@
+//! The locks of Java programs: monitors, and those of `java.util.concurrent`.
+//!
+//! A Java thread that waits for a lock is parked on a condition that belongs to it alone, so neither the kernel nor the C
+//! library's calls show which lock it waits for. The virtual machine itself does, in its thread dumps: for each thread
+//! its state, its methods, and the monitors that they hold or wait for. contend requests them through the attach
+//! interface ([`attach`]), as `jcmd PID Thread.print` does, a few times a second, and adds them up: a dump stands for the
+//! time since the one before it.
+//!
+//! Dumps were chosen over the alternatives because they need no flag at the start of the program and no agent in it. JFR
+//! records waits one by one, but only those above 10 ms to 20 ms by default, and writes files; a perf map names compiled
+//! methods, but no locks. The virtual machine stops its threads for each dump, so the pause between two dumps is at least
+//! fifty times as long as a dump takes. After the first dump it keeps one thread more, the `Attach Listener`.
+
+mod attach;
+mod dump;
+
+use attach::Access;
+use dump::{Dump, JavaThread};
+pub use dump::{Frame, State};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Requests dumps of a virtual machine in a thread of contend.
+struct Dumper {
+    is_over: Arc<AtomicBool>,
+    dumps: Receiver<Result<Dump, String>>,
+    worker: Option<JoinHandle<()>>,
+    /// What all dumps add up to.
+    waits: JavaWaits,
+}
+
+/// The shortest pause between two dumps, and the pause as a multiple of a dump's duration.
+const PERIOD: Duration = Duration::from_millis(100);
+const PAUSE: u32 = 50;
+/// The longest pause: a machine that takes so long for a dump has many threads, and is not to be stopped often.
+const LONGEST: Duration = Duration::from_secs(30);
+/// How often the end is looked for during a pause.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Whether a process is a Java virtual machine, by a file that it has mapped.
+fn is_jvm(map: &[u8]) -> bool {
+    map.windows(LIBRARY.len()).any(|window| window == LIBRARY)
+}
+
+const LIBRARY: &[u8] = b"/libjvm.so";
+
+impl Dumper {
+    /// Begins to request dumps of a process.
+    fn begin(process: u32) -> Self {
+        let (sender, dumps) = channel();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let flag = is_over.clone();
+        let worker = std::thread::Builder::new().name("java-dumps".into());
+        let worker = worker.spawn(move || request(process, &flag, &sender)).ok();
+        Self { is_over, dumps, worker, waits: JavaWaits::default() }
+    }
+
+    /// Adds the dumps that have come.
+    fn read(&mut self) {
+        for dump in self.dumps.try_iter() {
+            match dump {
+                Ok(dump) => self.waits.add(&dump),
+                Err(why) => self.waits.refusal = Some(why),
+            }
+        }
+    }
+}
+
+impl Drop for Dumper {
+    fn drop(&mut self) {
+        self.is_over.store(true, Relaxed);
+        // The thread does not wait for an answer for longer than a moment after this.
+        drop(self.worker.take());
+    }
+}
+
+fn request(process: u32, is_over: &AtomicBool, dumps: &Sender<Result<Dump, String>>) {
+    let mut access = Access::new(process);
+    while !is_over.load(Relaxed) {
+        let began = Instant::now();
+        let pause = match access.threads() {
+            Ok(text) => {
+                let took = began.elapsed();
+                if dumps.send(Ok(dump::parse(&text, began))).is_err() {
+                    return;
+                }
+                PERIOD.max((took * PAUSE).min(LONGEST))
+            }
+            // It has only just started.
+            Err(attach::Refusal::NotYet) => PERIOD,
+            Err(attach::Refusal::Never(why)) => {
+                let _ = dumps.send(Err(why));
+                return;
+            }
+        };
+        let until = Instant::now() + pause;
+        while Instant::now() < until && !is_over.load(Relaxed) {
+            std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+        }
+    }
+}
+
+/// The virtual machines among the processes of a program.
+#[derive(Default)]
+pub struct Machines(HashMap<u32, Dumper>);
+
+impl Machines {
+    /// Begins to request dumps of a process, if its map shows that it is a virtual machine.
+    pub fn learn(&mut self, process: u32, map: &[u8]) {
+        const MOST: usize = 8;
+        if is_jvm(map) && self.0.len() < MOST && !self.0.contains_key(&process) {
+            self.0.insert(process, Dumper::begin(process));
+        }
+    }
+
+    /// Adds the dumps that have come.
+    pub fn read(&mut self) {
+        self.0.values_mut().for_each(Dumper::read);
+    }
+
+    /// The sums of each process.
+    pub fn waits(&self) -> impl Iterator<Item = (u32, &JavaWaits)> {
+        self.0.iter().map(|(process, dumper)| (*process, &dumper.waits))
+    }
+
+    /// The sums of a process; `None` if it is not a virtual machine.
+    pub fn of(&self, process: u32) -> Option<&JavaWaits> {
+        self.0.get(&process).map(|dumper| &dumper.waits)
+    }
+}
+
+/// What the dumps of a process add up to.
+#[derive(Default)]
+pub struct JavaWaits {
+    pub dumps: u64,
+    /// By class and by the method that waited for it.
+    pub locks: BTreeMap<LockKey, JavaLock>,
+    /// By the kernel's number of the thread.
+    pub threads: HashMap<u32, Shares>,
+    /// Why there are no dumps.
+    pub refusal: Option<String>,
+    last: Option<Instant>,
+}
+
+/// A lock: the class of its object, and the method that waits for it. The collector moves objects, so an address does
+/// not say which one it is for longer than a dump.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockKey {
+    pub class: String,
+    pub waits_in: Frame,
+    pub is_monitor: bool,
+}
+
+/// The waits for a lock, in seconds.
+#[derive(Clone, Debug, Default)]
+pub struct JavaLock {
+    pub seconds: f64,
+    /// By what the holder did; the rest is unknown.
+    pub holders: HashMap<JavaHolder, f64>,
+    pub most_waiters: usize,
+    /// The call path that waited at last.
+    pub path: Vec<Frame>,
+}
+
+/// What the holder of a lock did: its state, and the method in the critical section.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct JavaHolder {
+    pub state: State,
+    /// The method that the critical section called, and its caller.
+    pub inner: Frame,
+    pub caller: Option<Frame>,
+}
+
+/// Parts of the dumps of a thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shares {
+    pub all: f64,
+    pub lock: f64,
+    pub sleep: f64,
+    pub work: f64,
+}
+
+/// Locks that are kept apart.
+const MOST_LOCKS: usize = 2_000;
+
+impl JavaWaits {
+    fn add(&mut self, dump: &Dump) {
+        let span = self.last.map_or(PERIOD, |last| dump.at.saturating_duration_since(last)).as_secs_f64();
+        self.last = Some(dump.at);
+        self.dumps += 1;
+        let mut waiters: HashMap<LockKey, usize> = HashMap::new();
+        for thread in &dump.threads {
+            let shares = self.threads.entry(thread.number).or_default();
+            shares.all += span;
+            match &thread.state {
+                State::Blocked { .. } => shares.lock += span,
+                State::Sleeping => shares.sleep += span,
+                State::Waiting => shares.work += span,
+                State::Runnable => {}
+            }
+            let (Some(key), State::Blocked { object, .. }) = (key_of(thread), &thread.state) else { continue };
+            if self.locks.len() >= MOST_LOCKS && !self.locks.contains_key(&key) {
+                continue;
+            }
+            let count = waiters.entry(key.clone()).or_default();
+            *count += 1;
+            let lock = self.locks.entry(key.clone()).or_default();
+            lock.seconds += span;
+            lock.most_waiters = lock.most_waiters.max(*count);
+            lock.path = thread.frames.iter().filter(|frame| !frame.is_of_library()).cloned().collect();
+            if let Some(holder) = dump.holder(object, thread, &key.waits_in) {
+                *lock.holders.entry(holder).or_default() += span;
+            }
+        }
+    }
+
+    /// The parts of a thread's life in which it was blocked that the dumps show; `None` without enough dumps of it.
+    pub fn shares(&self, thread: u32) -> Option<Shares> {
+        const FEWEST_S: f64 = 0.3;
+        self.threads.get(&thread).copied().filter(|shares| shares.all >= FEWEST_S)
+    }
+}
+
+fn key_of(thread: &JavaThread) -> Option<LockKey> {
+    let State::Blocked { class, is_monitor, .. } = &thread.state else { return None };
+    let own = thread.frames.iter().find(|frame| !frame.is_of_library());
+    let waits_in = own.or(thread.frames.first()).cloned().unwrap_or_default();
+    Some(LockKey { class: class.clone(), waits_in, is_monitor: *is_monitor })
+}
+
+impl Dump {
+    /// What the holder of an object does. The dump says who holds a monitor. Who holds a lock of `java.util.concurrent` is
+    /// not in it: a thread counts that is in the method which waits, and does not wait for the lock itself.
+    fn holder(&self, object: &str, waiter: &JavaThread, waits_in: &Frame) -> Option<JavaHolder> {
+        const LONGEST_CHAIN: usize = 8;
+        let is_waiting_for = |thread: &JavaThread, object: &str| matches!(&thread.state, State::Blocked { object: other, .. } if other == object);
+        let find = |object: &str, waits_in: &Frame| {
+            let holds = |thread: &&JavaThread| thread.held.iter().any(|(held, _)| held == object);
+            let is_in_method = |thread: &&JavaThread| thread.frames.iter().any(|frame| frame.method == waits_in.method);
+            let others = || self.threads.iter().filter(|thread| thread.number != waiter.number && !is_waiting_for(thread, object));
+            others().find(holds).or_else(|| others().find(is_in_method))
+        };
+        let (mut object, mut method) = (object.to_owned(), waits_in.clone());
+        let mut holder = find(&object, &method)?;
+        // A holder that waits for another lock is followed to that lock's holder.
+        for _ in 0..LONGEST_CHAIN {
+            let State::Blocked { object: next, .. } = &holder.state else { break };
+            let Some(key) = key_of(holder) else { break };
+            let Some(next_holder) = find(next, &key.waits_in).filter(|next| next.number != holder.number) else { break };
+            (object, method, holder) = (next.clone(), key.waits_in, next_holder);
+        }
+        // The critical section is in the method that locked the monitor; its callee is what it does.
+        let locked = holder.held.iter().find(|(held, _)| *held == object).map(|(_, depth)| *depth);
+        let section = locked.or_else(|| holder.frames.iter().position(|frame| frame.method == method.method))?;
+        let own = holder.frames[..section].iter().rposition(|frame| !frame.is_of_library());
+        let inner = own.unwrap_or(section);
+        Some(JavaHolder {
+            state: holder.state.clone(),
+            inner: holder.frames[inner].clone(),
+            caller: holder.frames.get(inner + 1).cloned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two dumps of a program as OpenJDK 17 prints them: one thread sleeps in a critical section, two wait for it.
+    const MONITOR: &str = "2026-11-25 23:49:51\nFull thread dump OpenJDK 64-Bit Server VM (17.0.15+6 mixed mode):\n\n\
+        \"worker-0\" #12 prio=5 os_prio=0 cpu=6.81ms elapsed=1.73s tid=0x00007ffa nid=0x10 waiting for monitor entry  [0x0]\n   \
+        java.lang.Thread.State: BLOCKED (on object monitor)\n\tat Store.put(Store.java:3)\n\
+        \t- waiting to lock <0x000000069ec192a0> (a java.lang.Object)\n\tat Store.lambda$main$0(Store.java:4)\n\n\
+        \"worker-1\" #13 prio=5 os_prio=0 tid=0x00007ffb nid=17 waiting on condition  [0x0]\n   \
+        java.lang.Thread.State: TIMED_WAITING (sleeping)\n\tat java.lang.Thread.sleep(java.base@17.0.15/Native Method)\n\
+        \tat Store.writeLog(Store.java:2)\n\tat Store.put(Store.java:3)\n\
+        \t- locked <0x000000069ec192a0> (a java.lang.Object)\n\tat Store.lambda$main$0(Store.java:4)\n\n\
+        \"idle \"quoted\"\" #14 daemon nid=0x12 in Object.wait()  [0x0]\n   java.lang.Thread.State: WAITING (on object monitor)\n\
+        \tat java.lang.Object.wait(java.base@17.0.15/Native Method)\n\t- waiting on <0x0000000690000000> (a java.lang.Object)\n\
+        \tat Store.take(Store.java:9)\n\t- locked <0x0000000690000000> (a java.lang.Object)\n\n";
+
+    #[test]
+    fn a_dump_shows_the_lock_its_waiters_and_its_holder() {
+        let mut waits = JavaWaits::default();
+        for _ in 0..4 {
+            waits.add(&dump::parse(MONITOR, Instant::now()));
+        }
+        let [(key, lock)] = waits.locks.iter().collect::<Vec<_>>()[..] else { panic!("one lock") };
+        assert_eq!((key.class.as_str(), key.waits_in.label().as_str()), ("java.lang.Object", "Store.put (Store.java:3)"));
+        assert_eq!(lock.most_waiters, 1);
+        let [(holder, seconds)] = lock.holders.iter().collect::<Vec<_>>()[..] else { panic!("one holder") };
+        assert_eq!((holder.inner.label().as_str(), &holder.state), ("Store.writeLog (Store.java:2)", &State::Sleeping));
+        assert_eq!(*seconds, lock.seconds);
+        assert!(waits.threads[&16].lock > 0.0 && waits.threads[&17].sleep > 0.0 && waits.threads[&18].work > 0.0);
+    }
+
+    #[test]
+    fn the_holder_of_a_concurrent_lock_is_a_thread_in_the_same_method() {
+        let text = "\"a\" #1 nid=1 waiting on condition [0]\n   java.lang.Thread.State: WAITING (parking)\n\
+            \tat jdk.internal.misc.Unsafe.park(java.base@17/Native Method)\n\
+            \t- parking to wait for  <0x6> (a java.util.concurrent.locks.ReentrantLock$NonfairSync)\n\
+            \tat java.util.concurrent.locks.LockSupport.park(java.base@17/LockSupport.java:211)\n\tat Table.update(Table.java:4)\n\n\
+            \"b\" #2 nid=2 runnable [0]\n   java.lang.Thread.State: RUNNABLE\n\tat Table.compute(Table.java:3)\n\
+            \tat Table.update(Table.java:4)\n\n\
+            \"c\" #3 nid=3 waiting on condition [0]\n   java.lang.Thread.State: WAITING (parking)\n\
+            \tat jdk.internal.misc.Unsafe.park(java.base@17/Native Method)\n\
+            \t- parking to wait for  <0x7> (a java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject)\n\n";
+        let mut waits = JavaWaits::default();
+        waits.add(&dump::parse(text, Instant::now()));
+        let (key, lock) = waits.locks.first_key_value().unwrap();
+        assert_eq!((waits.locks.len(), key.is_monitor), (1, false));
+        let holder = lock.holders.keys().next().unwrap();
+        assert_eq!((holder.inner.method.as_str(), &holder.state), ("Table.compute", &State::Runnable));
+        assert!(waits.threads[&3].work > 0.0);
+    }
+}

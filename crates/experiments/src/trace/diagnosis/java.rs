@@ -1,0 +1,111 @@
+//! The locks of Java programs, by the thread dumps of the virtual machine.
+
+use super::Evidence;
+use super::causes::{Cause, Measure};
+use super::objects::Object;
+use blame::frames::{Frame, Frames};
+use blame::jvm::{JavaHolder, JavaLock, LockKey, State};
+use blame::names::Site;
+use blame::sampling::budget::Part;
+use blame::sampling::profile::{Life, Wait, Waited};
+use std::collections::BTreeMap;
+
+impl Evidence<'_> {
+    /// What the waits of a thread for futex words were for, by the dumps. Nothing for a thread that is not Java's.
+    pub(super) fn java_shares(&self, life: &Life) -> Vec<(Part, f64)> {
+        let Some(waits) = self.java.of(life.process) else { return Vec::new() };
+        if waits.dumps == 0 {
+            return vec![(Part::Unknown, 1.0)];
+        }
+        let Some(shares) = waits.shares(life.thread) else { return Vec::new() };
+        let blocked = shares.lock + shares.sleep + shares.work;
+        if blocked <= 0.0 {
+            return vec![(Part::Unknown, 1.0)];
+        }
+        let parts = [(Part::Lock, shares.lock), (Part::Sleep, shares.sleep), (Part::Work, shares.work)];
+        parts.into_iter().map(|(part, seconds)| (part, seconds / blocked)).collect()
+    }
+
+    /// The locks that Java threads waited for.
+    pub(super) fn java_locks(&self) -> Vec<Object> {
+        let all = self.java.waits().flat_map(|(_, waits)| &waits.locks);
+        all.map(|(key, lock)| Object {
+            wait: Wait::Hidden,
+            members: Vec::new(),
+            waited: Waited { seconds: lock.seconds, most_waiters: lock.most_waiters, ..Waited::default() },
+            name: name(key),
+            kind: if key.is_monitor { "monitor" } else { "java lock" },
+            part: Part::Lock,
+            spins: false,
+            frames: frames(lock),
+            java: Some(lock.clone()),
+        })
+        .collect()
+    }
+
+    /// Why there is no dump of a virtual machine.
+    pub(super) fn java_refusal(&self) -> Option<&str> {
+        self.java.waits().find_map(|(_, waits)| waits.refusal.as_deref().filter(|_| waits.dumps == 0))
+    }
+}
+
+/// The class of the lock, and the method that acquires it.
+fn name(key: &LockKey) -> String {
+    let class = key.class.rsplit('.').next().unwrap_or(&key.class);
+    let method = &key.waits_in.method;
+    if key.is_monitor {
+        return format!("the monitor of {} in {method}", key.class);
+    }
+    // `ReentrantLock$NonfairSync` is a part of the class that the program uses.
+    format!("{} in {method}", class.split('$').next().unwrap_or(class))
+}
+
+fn frames(lock: &JavaLock) -> Frames {
+    let frame = |frame: &blame::jvm::Frame| Frame {
+        site: Site { symbol: Some(frame.method.clone()), source: frame.source.clone(), label: frame.label() },
+        is_runtime: frame.is_of_library(),
+        is_in_c_library: false,
+    };
+    Frames { frames: lock.path.iter().map(frame).collect(), kind: None }
+}
+
+/// What the holders did while others waited, and what helps.
+pub(super) fn cause(object: &Object, lock: &JavaLock) -> Option<Cause> {
+    let mut by_method: BTreeMap<(&str, String), (f64, &JavaHolder)> = BTreeMap::new();
+    for (holder, seconds) in &lock.holders {
+        by_method.entry((&holder.inner.method, verb(&holder.state))).or_insert((0.0, holder)).0 += seconds;
+    }
+    let ((method, verb), (seconds, holder)) = by_method.into_iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0))?;
+    let share = (seconds / lock.seconds).min(1.0);
+    let name = &object.name;
+    let caller = holder.caller.as_ref().filter(|caller| caller.method != method);
+    let place = match caller {
+        Some(caller) => format!("{}, called by {}", holder.inner.label(), caller.method),
+        None => holder.inner.label(),
+    };
+    let remedy = match holder.state {
+        State::Runnable => format!("do less in {method} while {name} is held, or use several locks"),
+        // The method that acquires the lock blocks itself.
+        _ if caller.is_none() || lock.path.first().is_some_and(|frame| frame.method == method) => {
+            format!("do not block in {method} while {name} is held")
+        }
+        _ => format!("call {method} outside of the critical section of {name}"),
+    };
+    Some(Cause {
+        object: name.clone(),
+        place,
+        text: format!("the holder {verb} in {method} for {} of the wait, by thread dumps", terminal::percent(share)),
+        remedy: Some(remedy).filter(|_| share > 0.5),
+        share,
+        measure: Measure::None,
+    })
+}
+
+fn verb(state: &State) -> String {
+    match state {
+        State::Runnable => "ran, or was in a system call,".into(),
+        State::Sleeping => "slept".into(),
+        State::Waiting => "waited for another thread".into(),
+        State::Blocked { class, .. } => format!("waited for a lock of class {class}"),
+    }
+}
