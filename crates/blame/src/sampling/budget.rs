@@ -90,6 +90,9 @@ pub fn part_of_call(number: i64, arguments: [u64; 3], file: FileType) -> Part {
     if waits_for_none || is(&[libc::SYS_nanosleep, libc::SYS_clock_nanosleep]) {
         return Part::Sleep;
     }
+    if number == libc::SYS_flock || number == libc::SYS_fcntl && [F_SETLKW, F_OFD_SETLKW].contains(&arguments[1]) {
+        return Part::Lock;
+    }
     if moves_bytes(number) {
         return match file {
             FileType::Storage => Part::Io,
@@ -106,6 +109,18 @@ pub fn part_of_call(number: i64, arguments: [u64; 3], file: FileType) -> Part {
         return Part::Work;
     }
     if is(&WORK) { Part::Work } else { Part::Unknown }
+}
+
+/// Commands of `fcntl` that wait for a lock of a file.
+const F_SETLKW: u64 = libc::F_SETLKW as u64;
+const F_OFD_SETLKW: u64 = libc::F_OFD_SETLKW as u64;
+
+/// Whether a blocked thread may wait for the kernel's lock of the address space: in a page fault, or in a call that
+/// changes the map.
+pub fn may_wait_for_map(number: i64) -> bool {
+    const CALLS: [libc::c_long; 6] =
+        [libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mprotect, libc::SYS_mremap, libc::SYS_brk, libc::SYS_madvise];
+    number == -1 || CALLS.contains(&number)
 }
 
 /// Whether a call reads from or writes to the descriptor that is its first argument.
@@ -196,7 +211,9 @@ pub fn call_name(number: i64) -> String {
     }
 }
 
-const NAMES: [(libc::c_long, &str); 30] = [
+const NAMES: [(libc::c_long, &str); 32] = [
+    (libc::SYS_flock, "flock"),
+    (libc::SYS_fcntl, "fcntl"),
     (libc::SYS_read, "read"),
     (libc::SYS_write, "write"),
     (libc::SYS_readv, "readv"),

@@ -5,7 +5,7 @@
 //! calls of the threads that did not wait for it are kept, and [`crate::frames`] says which of them are in the function
 //! that acquires it.
 
-use super::budget::{Budget, Part, moves_bytes, part_of_call};
+use super::budget::{Budget, Part, may_wait_for_map, moves_bytes, part_of_call};
 use crate::memory::read;
 use super::spins::Spins;
 use super::{Call, FileType, Sample, Sampler, State, name_of};
@@ -51,6 +51,8 @@ pub struct Waited {
     pub peers: HashMap<Vec<(Wait, Path)>, Peers>,
     /// The largest number of threads that waited at the same time.
     pub most_waiters: usize,
+    /// The largest number of threads that held it at the same time: more than one for a semaphore of a pool.
+    pub most_holders: usize,
 }
 
 impl Waited {
@@ -63,6 +65,7 @@ impl Waited {
         add_all(&mut self.after_condition, &other.after_condition);
         other.peers.iter().for_each(|(peers, more)| self.peers.entry(peers.clone()).or_default().add(more));
         self.most_waiters = self.most_waiters.max(other.most_waiters);
+        self.most_holders = self.most_holders.max(other.most_holders);
     }
 }
 
@@ -328,7 +331,12 @@ impl Profile {
         }
         let file =
             if moves_bytes(call.number) { FileType::of(sample.process, call.arguments[0]) } else { FileType::Unknown };
-        Some(Wait::Call { number: call.number, part: part_of_call(call.number, call.arguments, file) })
+        let part = if may_wait_for_map(call.number) && waits_for_map(sample.process, sample.thread) {
+            Part::Lock
+        } else {
+            part_of_call(call.number, call.arguments, file)
+        };
+        Some(Wait::Call { number: call.number, part })
     }
 
     /// The call path of a blocked thread. One that did not run since the last sample has the same.
@@ -487,7 +495,7 @@ fn noted(region: &Region, thread: &Thread) -> Option<(u32, Kind)> {
 /// The lock or word that a thread waits for, blocked or not.
 fn object(seen: &Seen) -> Option<Wait> {
     match (seen.wait, seen.noted) {
-        (Some(wait @ (Wait::Lock(_) | Wait::Word { .. })), _) => Some(wait),
+        (Some(wait @ (Wait::Lock(_) | Wait::Word { .. } | Wait::Call { part: Part::Lock, .. })), _) => Some(wait),
         // It spins, or it was woken and has no CPU yet.
         (None, Some(lock)) => Some(Wait::Lock(lock)),
         _ => None,
@@ -500,7 +508,7 @@ fn room(waited: &mut HashMap<Wait, Waited>, object: Wait) -> Option<&mut Waited>
 }
 
 /// The threads that hold the locks that are waited for.
-fn holders(region: &Region, seen: &[Seen]) -> HashMap<u32, u32> {
+fn holders(region: &Region, seen: &[Seen]) -> HashMap<u32, Held> {
     let wanted: std::collections::HashSet<u32> = seen
         .iter()
         .filter_map(|seen| match object(seen) {
@@ -515,15 +523,24 @@ fn holders(region: &Region, seen: &[Seen]) -> HashMap<u32, u32> {
     for thread in region.threads() {
         let tid = thread.tid.load(Acquire);
         let held = thread.held.iter().take(thread.depth() as usize).map(|held| held.place.load(Relaxed));
-        holders.extend(held.filter(|lock| tid != 0 && wanted.contains(lock)).map(|lock| (lock, tid)));
+        for lock in held.filter(|lock| tid != 0 && wanted.contains(lock)) {
+            holders.entry(lock).or_insert(Held { by: tid, count: 0 }).count += 1;
+        }
     }
     holders
 }
 
+/// A thread that holds a lock, and how many hold it.
+struct Held {
+    by: u32,
+    count: usize,
+}
+
 /// Adds what the holder of a lock does, for one thread that waits for it. A holder that waits for another lock is
 /// followed to that lock's holder.
-fn judge(waited: &mut Waited, lock: u32, waiter: &Seen, holders: &HashMap<u32, u32>, by_thread: &HashMap<u32, &Seen>) {
-    let holder_of = |lock: u32| holders.get(&lock).and_then(|holder| by_thread.get(holder)).copied();
+fn judge(waited: &mut Waited, lock: u32, waiter: &Seen, holders: &HashMap<u32, Held>, by_thread: &HashMap<u32, &Seen>) {
+    let holder_of = |lock: u32| holders.get(&lock).and_then(|held| by_thread.get(&held.by)).copied();
+    waited.most_holders = waited.most_holders.max(holders.get(&lock).map_or(0, |held| held.count));
     let Some(mut holder) = holder_of(lock).filter(|holder| holder.sample.thread != waiter.sample.thread) else {
         let is_woken = waiter.sample.state == State::Runnable;
         *waited.holders.entry(if is_woken { Holder::None } else { Holder::Unknown }).or_default() += waiter.span;
@@ -549,9 +566,11 @@ fn judge(waited: &mut Waited, lock: u32, waiter: &Seen, holders: &HashMap<u32, u
 
 /// Adds what the other threads of the process do, for one thread that waits for a word.
 fn note_peers(waited: &mut Waited, object: Wait, waiter: &Seen, by_thread: &HashMap<u32, &Seen>) {
+    // Processes share files, and so the locks of them.
+    let is_shared = matches!(object, Wait::Call { .. });
     let others = || {
         by_thread.values().filter(|peer| {
-            peer.sample.process == waiter.sample.process && peer.sample.thread != waiter.sample.thread
+            (is_shared || peer.sample.process == waiter.sample.process) && peer.sample.thread != waiter.sample.thread
         })
     };
     let mut peers: Vec<(Wait, Path)> =
@@ -571,6 +590,12 @@ fn note_peers(waited: &mut Waited, object: Wait, waiter: &Seen, by_thread: &Hash
             ready_s: is_any * (1.0 - ran_share),
         });
     }
+}
+
+/// Whether a thread waits for the kernel's lock of its address space, by the function of the kernel that it is in.
+fn waits_for_map(process: u32, thread: u32) -> bool {
+    let function = std::fs::read(format!("/proc/{process}/task/{thread}/wchan"));
+    function.is_ok_and(|function| function.starts_with(b"rwsem_down_"))
 }
 
 /// The top of a thread's stack, as far as it can be read.

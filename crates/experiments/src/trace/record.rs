@@ -318,7 +318,7 @@ impl Row {
     pub fn excludes(&self) -> bool {
         match self.lock_type.as_str() {
             "mutex" | "rwlock" | "spin" | "futex" | "allocator" | "stream" | "libc" | "interpreter" => true,
-            "monitor" | "java lock" | "python lock" => true,
+            "monitor" | "java lock" | "python lock" | "file lock" | "kernel lock" => true,
             // A thread that posts what it waited for, time and again, holds it in between.
             "sem" => {
                 self.holds_timed > 0 && self.acquisitions >= 8 * u64::from(self.instances)

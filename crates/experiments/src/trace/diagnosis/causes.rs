@@ -1,6 +1,6 @@
 //! Why the waits for a lock were long, and what helps.
 
-use super::objects::{INTERPRETER, Object, called_in};
+use super::objects::{INTERPRETER, MAP, Object, called_in};
 use super::{Evidence, LEAST_READY, Rows, stack};
 use crate::trace::record::{Row, RowKind, SeenBy};
 use blame::frames::{Kind as FrameKind, function_of, is_lock_wrapper};
@@ -63,6 +63,7 @@ impl Evidence<'_> {
             _ if object.kind == FrameKind::Interpreter.name() => Some(of_interpreter(object)),
             _ if object.kind == FrameKind::Stream.name() => Some(self.of_stream(object)),
             Wait::Hidden if object.java.is_some() => object.java.as_ref().and_then(|lock| super::java::cause(object, lock)),
+            Wait::Call { .. } if object.name == MAP => Some(of_map(object)),
             Wait::Hidden if object.spins => Some(self.of_spin(object, limits)),
             Wait::Lock(slot) => self.herd(slot, object).or_else(|| self.holders(object, rows)),
             _ => match self.peers(object) {
@@ -328,7 +329,10 @@ impl Evidence<'_> {
         let section = other.as_ref().unwrap_or(name);
         // The function that acquires the lock blocks itself.
         let call = what.split(['(', ')']).nth(1).filter(|_| is_own);
-        let remedy = if let Some(call) = call {
+        let is_pool = object.waited.most_holders > 1 && other.is_none();
+        let remedy = if is_pool {
+            format!("raise the limit of {section} (a larger pool), or hold it for less time in {function}")
+        } else if let Some(call) = call {
             format!("in {function}, call {call} outside of the critical section of {section}")
         } else if function.is_empty() {
             format!("move the call that blocks out of the critical section of {section}")
@@ -501,6 +505,21 @@ pub(super) fn vain_share(region: &Region, conditions: &[u32]) -> f64 {
 fn held_at(row: &Row) -> Option<String> {
     let site = row.blocked_by.first().map(|blocker| blocker.site.clone())?;
     (!is_lock_wrapper(&site)).then_some(site)
+}
+
+fn of_map(object: &Object) -> Cause {
+    let most = object.waited.most_waiters;
+    Cause {
+        object: MAP.into(),
+        place: object.place(),
+        text: format!(
+            "up to {most} threads waited in page faults or calls such as munmap while another one changed the map of the \
+             process"
+        ),
+        remedy: Some("map and unmap memory less often: keep it for reuse (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD)".into()),
+        share: 1.0,
+        measure: Measure::None,
+    }
 }
 
 fn of_interpreter(object: &Object) -> Cause {

@@ -216,6 +216,7 @@ impl Evidence<'_> {
         let is_shown = |object: &&Object| match object.wait {
             Wait::Word { .. } => object.part != Part::Work && !object.name.is_empty(),
             Wait::Hidden => object.spins || object.java.is_some(),
+            Wait::Call { part, .. } => part == Part::Lock,
             _ => false,
         };
         let rows = objects.iter().filter(is_shown).take(MOST_SAMPLED).map(|object| {

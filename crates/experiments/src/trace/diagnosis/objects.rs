@@ -6,13 +6,14 @@ use blame::frames::{Frame, Frames, Kind as FrameKind, function_of};
 use blame::jvm::JavaLock;
 use blame::names::Site;
 use blame::places::{lock_at, lock_name, type_name};
-use blame::sampling::budget::{Part, is_for_requests};
+use blame::sampling::budget::{Part, call_name, is_for_requests, may_wait_for_map};
 use blame::sampling::profile::{Holder, Path, Wait, Waited};
 use interpose::Kind;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) const INTERPRETER: &str = "the GIL of CPython";
+pub(super) const MAP: &str = "the kernel's lock of the address space (mmap_lock)";
 
 /// What was waited for, with names.
 pub(super) struct Object {
@@ -42,6 +43,9 @@ impl Evidence<'_> {
             Wait::Lock(slot) => Wait::Lock(firsts.get(&slot).copied().unwrap_or(slot)),
             Wait::Word { .. } if evidence.kind_of(waited) == Some(FrameKind::Allocator) => {
                 *allocator.get_or_insert(wait)
+            }
+            Wait::Call { number, part: Part::Lock } if may_wait_for_map(number) => {
+                Wait::Call { number: -1, part: Part::Lock }
             }
             wait => wait,
         };
@@ -125,6 +129,12 @@ impl Evidence<'_> {
                     part,
                     false,
                 )
+            }
+            Wait::Call { number, part: Part::Lock } if may_wait_for_map(number) => {
+                (MAP.into(), "kernel lock", Part::Lock, false)
+            }
+            Wait::Call { number, part: Part::Lock } => {
+                (format!("a file lock ({})", call_name(number)), "file lock", Part::Lock, false)
             }
             Wait::Call { part, .. } => (String::new(), "", part, false),
             Wait::Hidden => (String::new(), "", Part::Unknown, false),
