@@ -279,7 +279,8 @@ const OF_C_LIBRARY: [&str; 22] = [
 
 fn is_of_c_library(function: &str) -> bool {
     let name = plain(function);
-    let is_of_threads = ["pthread_", "lll_", "sem_", "new_sem_", "futex_abstimed"].iter().any(|part| name.starts_with(part));
+    let is_of_threads =
+        ["pthread_", "lll_", "sem_", "new_sem_", "futex_abstimed"].iter().any(|part| name.starts_with(part));
     is_of_threads || OF_C_LIBRARY.contains(&name)
 }
 

@@ -192,7 +192,8 @@ impl Python {
 
     /// The interpreter's record of a thread.
     fn record_of(&mut self, thread: u32) -> Option<u64> {
-        let is_its = |python: &Self, record: u64| python.pointer(record + python.layout.native_number) == Some(thread.into());
+        let is_its =
+            |python: &Self, record: u64| python.pointer(record + python.layout.native_number) == Some(thread.into());
         if let Some(record) = self.threads.get(&thread).copied().filter(|record| is_its(self, *record)) {
             return Some(record);
         }
@@ -264,8 +265,16 @@ impl Python {
         self.read(object + start, &mut bytes)?;
         let text: String = match size {
             1 => bytes.iter().map(|byte| char::from(*byte)).collect(),
-            2 => String::from_utf16(&bytes.as_chunks::<2>().0.iter().map(|two| u16::from_le_bytes(*two)).collect::<Vec<_>>()).ok()?,
-            4 => bytes.as_chunks::<4>().0.iter().map(|four| char::from_u32(u32::from_le_bytes(*four))).collect::<Option<_>>()?,
+            2 => String::from_utf16(
+                &bytes.as_chunks::<2>().0.iter().map(|two| u16::from_le_bytes(*two)).collect::<Vec<_>>(),
+            )
+            .ok()?,
+            4 => bytes
+                .as_chunks::<4>()
+                .0
+                .iter()
+                .map(|four| char::from_u32(u32::from_le_bytes(*four)))
+                .collect::<Option<_>>()?,
             _ => return None,
         };
         (!text.chars().any(char::is_control)).then_some(text)
@@ -359,9 +368,12 @@ mod tests {
 
     #[test]
     fn interpreters_are_known_by_their_files() {
-        for (file, minor) in
-            [("python3.11", Some(11)), ("libpython3.12.so.1.0", Some(12)), ("libpython3.13d.so", Some(13)), ("python3", None)]
-        {
+        for (file, minor) in [
+            ("python3.11", Some(11)),
+            ("libpython3.12.so.1.0", Some(12)),
+            ("libpython3.13d.so", Some(13)),
+            ("python3", None),
+        ] {
             assert_eq!(minor_version(file), minor, "{file}");
         }
     }

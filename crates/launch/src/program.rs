@@ -58,7 +58,9 @@ impl Program {
             let file: &Path = interpreter.as_deref().unwrap_or(&path);
             match look(file).map_err(refuse)? {
                 Kind::Script { interpreter: next } => interpreter = Some(next),
-                Kind::Program { no_library } => return Ok(Self { path, words: words.to_vec(), interpreter, no_library }),
+                Kind::Program { no_library } => {
+                    return Ok(Self { path, words: words.to_vec(), interpreter, no_library });
+                }
             }
         }
         Err(refuse(anyhow::anyhow!("its chain of interpreters has {SCRIPTS} or more scripts")))

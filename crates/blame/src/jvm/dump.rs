@@ -28,7 +28,11 @@ pub enum State {
     Sleeping,
     /// Without work: in `Object.wait`, at a condition, parked for something that is not a lock.
     Waiting,
-    Blocked { object: String, class: String, is_monitor: bool },
+    Blocked {
+        object: String,
+        class: String,
+        is_monitor: bool,
+    },
 }
 
 /// A method at a line.
@@ -117,7 +121,8 @@ fn frame_of(text: &str) -> Frame {
     let (method, place) = text.split_once('(').unwrap_or((text, ""));
     let place = place.trim_end_matches(')');
     let place = place.rsplit('/').next().unwrap_or(place);
-    let source = (place.contains(".java:") || place.contains(".kt:") || place.contains(".scala:")).then(|| place.to_owned());
+    let source =
+        (place.contains(".java:") || place.contains(".kt:") || place.contains(".scala:")).then(|| place.to_owned());
     Frame { method: method.to_owned(), source }
 }
 

@@ -18,9 +18,9 @@ use attach::Access;
 use dump::{Dump, JavaThread};
 pub use dump::{Frame, State};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -241,7 +241,9 @@ impl Dump {
         let find = |object: &str, waits_in: &Frame| {
             let holds = |thread: &&JavaThread| thread.held.iter().any(|(held, _)| held == object);
             let is_in_method = |thread: &&JavaThread| thread.frames.iter().any(|frame| frame.method == waits_in.method);
-            let others = || self.threads.iter().filter(|thread| thread.number != waiter.number && !is_waiting_for(thread, object));
+            let others = || {
+                self.threads.iter().filter(|thread| thread.number != waiter.number && !is_waiting_for(thread, object))
+            };
             others().find(holds).or_else(|| others().find(is_in_method))
         };
         let (mut object, mut method) = (object.to_owned(), waits_in.clone());
@@ -250,7 +252,9 @@ impl Dump {
         for _ in 0..LONGEST_CHAIN {
             let State::Blocked { object: next, .. } = &holder.state else { break };
             let Some(key) = key_of(holder) else { break };
-            let Some(next_holder) = find(next, &key.waits_in).filter(|next| next.number != holder.number) else { break };
+            let Some(next_holder) = find(next, &key.waits_in).filter(|next| next.number != holder.number) else {
+                break;
+            };
             (object, method, holder) = (next.clone(), key.waits_in, next_holder);
         }
         // The critical section is in the method that locked the monitor; its callee is what it does.
@@ -290,7 +294,10 @@ mod tests {
             waits.add(&dump::parse(MONITOR, Instant::now()));
         }
         let [(key, lock)] = waits.locks.iter().collect::<Vec<_>>()[..] else { panic!("one lock") };
-        assert_eq!((key.class.as_str(), key.waits_in.label().as_str()), ("java.lang.Object", "Store.put (Store.java:3)"));
+        assert_eq!(
+            (key.class.as_str(), key.waits_in.label().as_str()),
+            ("java.lang.Object", "Store.put (Store.java:3)")
+        );
         assert_eq!(lock.most_waiters, 1);
         let [(holder, seconds)] = lock.holders.iter().collect::<Vec<_>>()[..] else { panic!("one holder") };
         assert_eq!((holder.inner.label().as_str(), &holder.state), ("Store.writeLog (Store.java:2)", &State::Sleeping));

@@ -6,9 +6,9 @@
 //! that acquires it.
 
 use super::budget::{Budget, Part, may_wait_for_map, moves_bytes, part_of_call};
-use crate::memory::read;
 use super::spins::Spins;
 use super::{Call, FileType, Sample, Sampler, State, name_of};
+use crate::memory::read;
 use crate::names::{Mapping, Site};
 use crate::places::lock_at;
 use crate::python::Python;
@@ -356,7 +356,9 @@ impl Profile {
     fn unwound(&mut self, process: u32, thread: Option<u32>, stack: &Stack) -> Option<Path> {
         let unwinder = self.unwinders.get_mut(&process)?;
         let mut path = unwinder.frames(stack);
-        path.extend(self.pythons.get_mut(&process).zip(thread).into_iter().flat_map(|(python, thread)| python.frames(thread)));
+        path.extend(
+            self.pythons.get_mut(&process).zip(thread).into_iter().flat_map(|(python, thread)| python.frames(thread)),
+        );
         let key = (process, path);
         if let Some(path) = self.numbers.get(&key) {
             return Some(*path);
@@ -451,7 +453,8 @@ impl Life {
         let blocked = waits.iter().flat_map(|(wait, seconds)| {
             let is_shared = !shares.is_empty() && matches!(wait, Wait::Lock(_) | Wait::Word { .. });
             let by_kernel = (!is_shared).then(|| (part(*wait), *seconds));
-            let by_language = shares.iter().filter(move |_| is_shared).map(move |(part, share)| (*part, share * seconds));
+            let by_language =
+                shares.iter().filter(move |_| is_shared).map(move |(part, share)| (*part, share * seconds));
             by_kernel.into_iter().chain(by_language)
         });
         Budget::of(self.seen_s - self.began_s, ran, ready, blocked)

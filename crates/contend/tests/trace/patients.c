@@ -1,5 +1,6 @@
 /* Programs with one known lock problem each, or none: `patients NAME [MS]` runs one for 0.8 s, or so long. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -9,11 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 static atomic_int is_over;
+static const char *path_of_file;
 
 static long now_ns(void) {
     struct timespec time;
@@ -148,6 +151,21 @@ sem_t gate;
 static NOINLINE void pass(void) { sem_wait(&gate); sleep_us(10000); sem_post(&gate); compute_us(5); }
 static void *guard(void *number) { UNTIL_OVER pass(); return number; }
 
+/* A pool of two for six threads. */
+sem_t connections;
+static NOINLINE void fetch_row(void) { sem_wait(&connections); sleep_us(5000); sem_post(&connections); compute_us(5); }
+static void *client(void *number) { UNTIL_OVER fetch_row(); return number; }
+
+/* A lock of a file. */
+static NOINLINE void export_rows(void) { sleep_us(8000); atomic_load(&is_over); }
+static NOINLINE void with_file(void) {
+    int file = open(path_of_file, O_RDONLY);
+    flock(file, LOCK_EX);
+    export_rows();
+    close(file);
+}
+static void *exporter(void *number) { UNTIL_OVER with_file(); return number; }
+
 /* One of many locks of the heap is used by nearly all. */
 static struct bucket { pthread_mutex_t lock; long count; } *buckets;
 static NOINLINE void count_in(unsigned bucket) {
@@ -170,6 +188,7 @@ static void *computer(void *number) {
 static const struct patient { const char *name; int threads; void *(*work)(void *); } patients[] = {
     {"sleeps", 4, sleeper}, {"chain", 7, chained}, {"spins", 8, spinner}, {"own-spins", 8, appender}, {"herd", 24, queued}, {"idle", 4, queued},
     {"malloc", 4, allocator}, {"stream", 4, printer}, {"futex", 4, rower}, {"semaphore", 4, guard}, {"buckets", 4, hasher},
+    {"connections", 6, client}, {"file", 4, exporter},
     {"healthy", 2, computer}, {"oversubscribed", 12, computer},
 };
 
@@ -181,6 +200,8 @@ int main(int count, char **words) {
     pause_us = wakes_all ? 100 : 1000;
     pthread_spin_init(&index_spin, PTHREAD_PROCESS_PRIVATE);
     sem_init(&gate, 0, 1);
+    sem_init(&connections, 0, 2);
+    path_of_file = words[0];
     journal = fopen("/dev/null", "w");
     buckets = calloc(64, sizeof *buckets);
     for (int bucket = 0; bucket < 64; bucket++) pthread_mutex_init(&buckets[bucket].lock, NULL);

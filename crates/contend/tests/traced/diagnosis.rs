@@ -17,7 +17,7 @@ struct Answer {
     remedy: &'static str,
 }
 
-const ANSWERS: [Answer; 11] = [
+const ANSWERS: [Answer; 13] = [
     Answer {
         patient: "sleeps",
         object: "cache_lock",
@@ -70,9 +70,9 @@ const ANSWERS: [Answer; 11] = [
     Answer {
         patient: "futex",
         object: "row_word",
-        place: "store_row (patients.c:",
-        cause: "slept (nanosleep) in store_row",
-        remedy: "do not block in store_row while row_word is held",
+        place: "called by store_row",
+        cause: "slept (nanosleep) in sleep_us",
+        remedy: "call sleep_us outside of the critical section of row_word",
     },
     Answer {
         patient: "semaphore",
@@ -87,6 +87,20 @@ const ANSWERS: [Answer; 11] = [
         place: "count_in",
         cause: "such locks has",
         remedy: "critical section of mutex of count_in",
+    },
+    Answer {
+        patient: "connections",
+        object: "connections",
+        place: "fetch_row (patients.c:",
+        cause: "slept (nanosleep) in sleep_us",
+        remedy: "raise the limit of connections (a larger pool)",
+    },
+    Answer {
+        patient: "file",
+        object: "a file lock (flock)",
+        place: "export_rows (patients.c:",
+        cause: "slept (nanosleep) in export_rows",
+        remedy: "call export_rows outside of the critical section of a file lock",
     },
     Answer {
         patient: "pool",

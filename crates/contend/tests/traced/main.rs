@@ -11,6 +11,7 @@ mod attach;
 mod diagnosis;
 mod ends;
 mod faults;
+mod languages;
 mod swap;
 mod watched;
 mod what_if;

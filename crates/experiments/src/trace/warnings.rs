@@ -69,8 +69,10 @@ impl WarningKind for NoLibrary {
         match &self.reason {
             None => format!("the program is {why}: only its waits in the kernel were traced"),
             Some(reason) => {
-                format!("the program is {why}, and its futex calls were not traced ({reason}): all values come from \
-                         samples of its threads' states")
+                format!(
+                    "the program is {why}, and its futex calls were not traced ({reason}): all values come from \
+                         samples of its threads' states"
+                )
             }
         }
     }

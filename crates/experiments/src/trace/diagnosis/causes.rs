@@ -62,7 +62,9 @@ impl Evidence<'_> {
             _ if object.kind == FrameKind::Allocator.name() => Some(self.of_allocator(object)),
             _ if object.kind == FrameKind::Interpreter.name() => Some(of_interpreter(object)),
             _ if object.kind == FrameKind::Stream.name() => Some(self.of_stream(object)),
-            Wait::Hidden if object.java.is_some() => object.java.as_ref().and_then(|lock| super::java::cause(object, lock)),
+            Wait::Hidden if object.java.is_some() => {
+                object.java.as_ref().and_then(|lock| super::java::cause(object, lock))
+            }
             Wait::Call { .. } if object.name == MAP => Some(of_map(object)),
             Wait::Hidden if object.spins => Some(self.of_spin(object, limits)),
             Wait::Lock(slot) => self.herd(slot, object).or_else(|| self.holders(object, rows)),
@@ -269,7 +271,8 @@ impl Evidence<'_> {
         let hold = hold.map(|ns| format!("; median hold {}", terminal::nanoseconds(ns)));
         let remedy = if is_long {
             let held_in = holding.and_then(|row| row.symbol.as_deref());
-            let held_in = held_in.map_or_else(String::new, |function| format!(" in {}", function.split('(').next().unwrap_or(function)));
+            let held_in = held_in
+                .map_or_else(String::new, |function| format!(" in {}", function.split('(').next().unwrap_or(function)));
             format!("do less{held_in} while {lock} is held, or use several locks")
         } else {
             format!("use per-thread data or several locks in place of {lock}: its critical sections are short and many")
@@ -330,8 +333,9 @@ impl Evidence<'_> {
         // The function that acquires the lock blocks itself.
         let call = what.split(['(', ')']).nth(1).filter(|_| is_own);
         let is_pool = object.waited.most_holders > 1 && other.is_none();
+        let waits_at = object.place();
         let remedy = if is_pool {
-            format!("raise the limit of {section} (a larger pool), or hold it for less time in {function}")
+            larger_pool(section, &waits_at)
         } else if let Some(call) = call {
             format!("in {function}, call {call} outside of the critical section of {section}")
         } else if function.is_empty() {
@@ -341,7 +345,7 @@ impl Evidence<'_> {
         };
         Cause {
             object: name.clone(),
-            place: if place.is_empty() { object.place() } else { place.clone() },
+            place: if place.is_empty() || is_pool { waits_at } else { place.clone() },
             text: format!("{holder} {what}{inside} for {} of the wait", terminal::percent(share)),
             remedy: Some(remedy).filter(|_| share > 0.5),
             share,
@@ -383,7 +387,7 @@ impl Evidence<'_> {
         let is_same = called == function.split('(').next().unwrap_or_default();
         let call = what.split(['(', ')']).nth(1).unwrap_or("the call that blocks");
         let remedy = if is_pool {
-            format!("raise the limit of {lock} (a larger pool), or hold it for less time in {function}")
+            larger_pool(lock, &object.place())
         } else if is_same {
             format!("in {function}, call {call} outside of the critical section of {lock}")
         } else {
@@ -538,6 +542,12 @@ fn of_interpreter(object: &Object) -> Cause {
 fn quoted(word: &str) -> String {
     let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-+./:".contains(&byte));
     if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// What helps where a semaphore limits how many threads do something. `place` is where they acquire it.
+fn larger_pool(semaphore: &str, place: &str) -> String {
+    let function = place.split([' ', ',']).next().unwrap_or_default();
+    format!("raise the limit of {semaphore} (a larger pool), or hold it for less time in {function}")
 }
 
 /// The cause of waits for a word while no thread was blocked in the function that acquires it. `shares` are the parts of

@@ -75,7 +75,8 @@ pub(super) fn cause(object: &Object, lock: &JavaLock) -> Option<Cause> {
     for (holder, seconds) in &lock.holders {
         by_method.entry((&holder.inner.method, verb(&holder.state))).or_insert((0.0, holder)).0 += seconds;
     }
-    let ((method, verb), (seconds, holder)) = by_method.into_iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0))?;
+    let ((method, verb), (seconds, holder)) =
+        by_method.into_iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0))?;
     let share = (seconds / lock.seconds).min(1.0);
     let name = &object.name;
     let caller = holder.caller.as_ref().filter(|caller| caller.method != method);

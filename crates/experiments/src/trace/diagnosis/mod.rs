@@ -187,9 +187,9 @@ impl Evidence<'_> {
     fn is_go(&mut self) -> bool {
         let paths: Vec<Path> = self.profile.lives().filter_map(|life| life.path).collect();
         let is_scheduler = |function: &str| matches!(function, "runtime.mcall" | "runtime.mstart" | "runtime.mstart1");
-        paths.into_iter().any(|path| {
-            self.frames(path).frames.iter().filter_map(|frame| function_of(&frame.site)).any(is_scheduler)
-        })
+        paths
+            .into_iter()
+            .any(|path| self.frames(path).frames.iter().filter_map(|frame| function_of(&frame.site)).any(is_scheduler))
     }
 
     /// The group of a thread: the name that it gave itself, without its number, and the function that it began with.
@@ -278,7 +278,9 @@ impl Evidence<'_> {
             Verdict::Locks => return format!("Locks: {waited}{how}."),
             Verdict::Undecided if self.java_refusal().is_some() => {
                 let why = self.java_refusal().unwrap_or_default();
-                return format!("Undecided: Java's locks are not known, since the virtual machine gave no thread dump: {why}.");
+                return format!(
+                    "Undecided: Java's locks are not known, since the virtual machine gave no thread dump: {why}."
+                );
             }
             Verdict::Undecided => {
                 return format!("Undecided: {waited}; {} of it is unknown.", percent(whole.unknown_s / busy_s));

@@ -79,7 +79,8 @@ impl Evidence<'_> {
                 Some(_) => false,
             };
             // The C library's loops are a part of calls that the library notes, or are none that wait.
-            let is_in_loop = |frame: &&Frame| is_lock && (frame.is_in_c_library == (frames.kind == Some(FrameKind::Spin)));
+            let is_in_loop =
+                |frame: &&Frame| is_lock && (frame.is_in_c_library == (frames.kind == Some(FrameKind::Spin)));
             let Some(inner) = frames.frames.first().filter(is_in_loop) else { continue };
             let name = inner.site.label.clone();
             let (sum, most, of_most) = by_function.entry(name).or_insert((0.0, 0.0, Frames::default()));
@@ -158,7 +159,9 @@ impl Evidence<'_> {
                 (INTERPRETER.into(), FrameKind::Interpreter.name(), Part::Lock, false)
             }
             // All locks of Python programs are acquired by one function of the interpreter.
-            Some(Kind::Sem | Kind::Mutex) if name.contains("PyThread_acquire_lock") && frames.own().next().is_some() => {
+            Some(Kind::Sem | Kind::Mutex)
+                if name.contains("PyThread_acquire_lock") && frames.own().next().is_some() =>
+            {
                 let label = frames.own().next().map(|frame| frame.site.label.clone()).unwrap_or_default();
                 (format!("threading.Lock of {label}"), "python lock", Part::Lock, false)
             }

@@ -1,0 +1,128 @@
+//! The diagnosis of programs whose locks are not the C library's: of Rust, Python, Java, Go, OpenMP, and of programs that
+//! cannot load contend's library.
+
+use crate::programs::{Programs, Traced, traced};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trace").join(name)
+}
+
+/// Runs a compiler; `false` if it is missing, or cannot compile the program.
+fn compiles(compiler: &str, words: &[&str], files: [&Path; 2], out: &str) -> bool {
+    let [source, program] = files;
+    let mut command = Command::new(compiler);
+    let is_compiled = command.args(words).arg(out).arg(program).arg(source).output();
+    let is_compiled = is_compiled.is_ok_and(|output| output.status.success());
+    if !is_compiled {
+        println!("skipped: needs {compiler}");
+    }
+    is_compiled
+}
+
+/// Runs the program up to four times, since other programs on the CPUs can be the larger problem in one run.
+fn assert_found(programs: &Programs, program: &Path, words: &[&str], expected: [(&str, &str); 3]) {
+    let wrong = || {
+        let traced = traced(programs, &[], program, words);
+        let findings = traced.rows("finding");
+        let is_right = |row: &&&Value| {
+            expected.iter().all(|(field, part)| row[*field].as_str().unwrap_or_default().contains(part))
+        };
+        let found = findings.iter().find(is_right).is_some();
+        (traced.record["parameters"]["verdict"] != "locks" || !found)
+            .then(|| format!("{} {findings:#?}", traced.record["parameters"]))
+    };
+    let last = (0..4).map(|_| wrong()).take_while(Option::is_some).flatten().collect::<Vec<_>>();
+    assert!(last.len() < 4, "four times: {}", last[3]);
+}
+
+const WRITE_LOG: [(&str, &str); 3] = [
+    ("place", "write_log"),
+    ("cause", "slept (nanosleep) in "),
+    ("remedy", "write_log outside of the critical section of "),
+];
+
+#[test]
+fn a_mutex_of_rust_has_its_place_though_its_library_has_frame_pointers() {
+    let programs = Programs::new();
+    let program = programs.path("cache");
+    if compiles("rustc", &["-O", "-g", "--edition", "2024"], [&source("cache.rs"), &program], "-o") {
+        assert_found(&programs, &program, &[], WRITE_LOG);
+    }
+}
+
+#[test]
+fn a_lock_of_python_has_its_python_functions() {
+    let programs = Programs::new();
+    let version = Command::new("python3").args(["-c", "import sys; print(sys.version_info[1])"]).output();
+    let version = version.ok().and_then(|output| String::from_utf8(output.stdout).ok()?.trim().parse::<u32>().ok());
+    if !version.is_some_and(|version| (11..=13).contains(&version)) {
+        return println!("skipped: needs CPython 3.11, 3.12 or 3.13");
+    }
+    let script = source("cache.py");
+    let object = [("object", "threading.Lock of request (cache.py:"), WRITE_LOG[0], WRITE_LOG[1]];
+    assert_found(&programs, Path::new("python3"), &[script.to_str().unwrap()], object);
+}
+
+#[test]
+fn monitors_and_concurrent_locks_of_java_have_their_holders_method() {
+    let programs = Programs::new();
+    let classes = programs.path("classes");
+    if !compiles("javac", &[], [&source("Cache.java"), &classes], "-d") {
+        return;
+    }
+    let classes = classes.to_str().unwrap();
+    let expected =
+        |object| [("object", object), ("place", "Cache.writeLog (Cache.java:"), ("cause", "the holder slept")];
+    let java = Path::new("java");
+    assert_found(
+        &programs,
+        java,
+        &["-cp", classes, "Cache"],
+        expected("the monitor of java.lang.Object in Cache.request"),
+    );
+    assert_found(&programs, java, &["-cp", classes, "Cache", "table"], expected("ReentrantLock in Cache.update"));
+}
+
+#[test]
+fn a_critical_section_of_openmp_is_a_lock() {
+    let programs = Programs::new();
+    let program = programs.path("critical");
+    if compiles("cc", &["-O2", "-g", "-fopenmp"], [&source("critical.c"), &program], "-o") {
+        let expected =
+            [("object", "critical"), ("place", "publish (critical.c:"), ("cause", "slept (nanosleep) in publish")];
+        assert_found(&programs, &program, &[], expected);
+    }
+}
+
+#[test]
+fn goroutines_are_said_to_be_unseen() {
+    let programs = Programs::new();
+    let program = programs.path("cache");
+    if !compiles("go", &["build"], [&source("cache.go"), &program], "-o") {
+        return;
+    }
+    let traced = traced(&programs, &[], &program, &[]);
+    let parameters = &traced.record["parameters"];
+    assert_eq!(parameters["verdict"], "undecided", "{parameters}");
+    assert!(parameters["verdict_reason"].as_str().unwrap().contains("goroutines wait"), "{parameters}");
+    assert_eq!(parameters["exit_status"], 0);
+}
+
+#[test]
+fn a_static_program_is_traced_from_outside() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("patients", &["-O2", "-static"]) else { return };
+    let expected =
+        [("object", "cache_lock"), ("place", "write_back (patients.c:"), ("cause", "slept (nanosleep) in write_back")];
+    assert_found(&programs, &program, &["sleeps"], expected);
+    let traced = traced(&programs, &[], &program, &["--unknown"]);
+    assert_eq!(traced.record["parameters"]["exit_status"], 2);
+    assert!(has_warning(&traced, "no_library"), "{}", traced.record["warnings"]);
+}
+
+fn has_warning(traced: &Traced, code: &str) -> bool {
+    traced.record["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == code)
+}
