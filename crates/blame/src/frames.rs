@@ -1,6 +1,6 @@
 //! A call path with names: which frames are the program's own, and what kind of lock the others are of.
 
-use crate::names::{Names, Site, is_wrapper};
+use crate::names::{Names, Site, is_c_library, is_wrapper};
 use crate::python::{is_function, is_interpreter};
 
 /// A function of a call path.
@@ -200,9 +200,6 @@ const WRAPPERS: [&str; 24] = [
 const RUNTIME: [&str; 8] =
     ["libgomp", "libomp", "libiomp", "libtbb", "libstdc++", "libc++", "libgcc_s", "memfd:contend-interpose"];
 
-/// The C library's files.
-const C_LIBRARY: [&str; 5] = ["libc.so", "libc-", "libpthread", "ld-linux", "ld-musl"];
-
 /// Whether a function of a common library does nothing but acquire a lock, or wait.
 pub fn is_lock_wrapper(function: &str) -> bool {
     WRAPPERS.iter().any(|wrapper| function.starts_with(wrapper))
@@ -282,10 +279,6 @@ fn is_of_c_library(function: &str) -> bool {
     let is_of_threads =
         ["pthread_", "lll_", "sem_", "new_sem_", "futex_abstimed"].iter().any(|part| name.starts_with(part));
     is_of_threads || OF_C_LIBRARY.contains(&name)
-}
-
-fn is_c_library(file: &str) -> bool {
-    C_LIBRARY.iter().any(|own| file.starts_with(own))
 }
 
 impl Frames {

@@ -21,13 +21,16 @@ pub const LOOK: Duration = Duration::from_millis(50);
 pub struct Interruption {
     requested: Arc<AtomicBool>,
     cpus_taken: Arc<OnceLock<CpusTakenAway>>,
+    is_sigint_ignored: bool,
 }
 
 impl Interruption {
     /// Catches the signals that ask a command to end.
     pub fn catch() -> io::Result<Self> {
-        let requested = Self::default();
-        for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)) {
+        let requested = Self { is_sigint_ignored: is_ignored(SIGINT), ..Self::default() };
+        // `nohup` has SIGHUP ignored, and means it. A shell without job control has SIGINT ignored in whatever it starts in
+        // the background, also where a script sends that signal later.
+        for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal)) {
             signal_hook::flag::register(signal, Arc::clone(&requested.requested))?;
         }
         Ok(requested)
@@ -36,6 +39,11 @@ impl Interruption {
     /// Whether a signal has come, or CPUs have gone.
     pub fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)
+    }
+
+    /// Whether SIGINT was ignored when contend started: a program that contend starts ignores it then, too.
+    pub fn is_sigint_ignored(&self) -> bool {
+        self.is_sigint_ignored
     }
 
     /// Requests the end because the measurement lacks CPUs that it was planned for.
@@ -102,7 +110,7 @@ impl Interruption {
     }
 }
 
-/// `nohup` has signals ignored before the command starts, and means it.
+/// Whether a signal was ignored when contend started.
 fn is_ignored(signal: i32) -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: without a new action the call only writes the present one to the pointer, which is to memory of the right

@@ -14,6 +14,14 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+/// The C library's files.
+const C_LIBRARY: [&str; 5] = ["libc.so", "libc-", "libpthread", "ld-linux", "ld-musl"];
+
+/// Whether a file is the C library, by its name.
+pub fn is_c_library(file: &str) -> bool {
+    C_LIBRARY.iter().any(|own| file.starts_with(own))
+}
+
 /// Why a file is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {

@@ -50,6 +50,8 @@ const MOST_OF_ALL: u64 = 208 << 20;
 /// A file system that takes longer than this for a file is taken for one that never answers: a process can mount one
 /// itself (FUSE) and leave every call to it waiting.
 pub const PATIENCE: Duration = Duration::from_secs(5);
+/// The same where debugging information may come from a server.
+const PATIENCE_WITH_SERVER: Duration = Duration::from_secs(30);
 
 impl Files {
     /// Opens the files that have code, and are new.
@@ -112,7 +114,8 @@ impl Files {
             let file = file.map_or_else(|| open_mapped(pid, &pieces), Ok)?;
             Ok::<_, Refusal>(Image::read(file, &path, root.as_deref(), room))
         };
-        match patiently(PATIENCE, read) {
+        let has_server = std::env::var_os("DEBUGINFOD_URLS").is_some_and(|servers| !servers.is_empty());
+        match patiently(if has_server { PATIENCE_WITH_SERVER } else { PATIENCE }, read) {
             None => {
                 self.is_stalled = true;
                 Known::Refused(Refusal::Stalled, is_wanted)
@@ -123,6 +126,15 @@ impl Files {
                 Known::Read(image)
             }
         }
+    }
+
+    /// The build of a file of this name whose own functions have no names; `None` if it has them, or was not read.
+    pub fn stripped(&self, file: &str) -> Option<Option<String>> {
+        let is_it = |key: &Key| key.path.file_name().is_some_and(|name| name == file);
+        self.known.iter().find_map(|(key, known)| match known {
+            Known::Read(Some(image)) if is_it(key) && image.is_stripped => Some(image.build_id.clone()),
+            _ => None,
+        })
     }
 
     /// Files with code from which names were wanted in vain.

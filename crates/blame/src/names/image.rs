@@ -2,12 +2,13 @@
 
 use super::demangle::demangled;
 use super::elf::{self, Elf, Segment, Symbol};
-use super::file::{below, open_regular};
+use super::file::{below, is_c_library, open_regular};
 use super::lines::Lines;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// A file that was read.
 pub struct Image {
@@ -17,6 +18,10 @@ pub struct Image {
     /// The symbols' names, a table for each of theirs.
     names: Vec<Vec<u8>>,
     lines: Option<Lines>,
+    /// The number of its build, in hexadecimal.
+    pub build_id: Option<String>,
+    /// Whether its own functions have no names: only those that other files may call have some.
+    pub is_stripped: bool,
     /// Bytes that it holds in memory.
     pub size: u64,
     /// Whether a part was skipped because of its size.
@@ -53,11 +58,15 @@ impl Image {
             }
         }
         symbols.sort_by_key(|named| (named.symbol.address, named.symbol.size));
-        let lines = Lines::read(debug.as_ref().unwrap_or(&elf));
+        // The functions of the C library that are called have symbols, and its lines take longer to read than all else.
+        let is_c_library = path.file_name().is_some_and(|name| is_c_library(&name.to_string_lossy()));
+        let lines = if is_c_library { None } else { Lines::read(debug.as_ref().unwrap_or(&elf)) };
         let files = [Some(&elf), debug.as_ref()];
         let size = files.iter().flatten().map(|elf| elf.size_read()).sum();
         let is_incomplete = files.iter().flatten().any(|elf| elf.is_short_of_room());
-        Some(Self { segments: elf.segments, symbols, names, lines, size, is_incomplete })
+        let build_id = elf.build_id().map(|id| hex(&id));
+        let is_stripped = lines.is_none() && files.iter().flatten().all(|elf| elf.section(".symtab").is_none());
+        Some(Self { segments: elf.segments, symbols, names, lines, build_id, is_stripped, size, is_incomplete })
     }
 
     /// Returns the difference between addresses in memory and the file's own, if the piece that begins at `offset` is
@@ -116,10 +125,9 @@ fn debug_file(elf: &Elf, path: &Path, root: Option<&Path>) -> Option<Elf> {
         return None;
     }
     let (build_id, link) = (elf.build_id(), elf.debug_link());
-    let by_number = build_id.as_ref().map(|id| {
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        Path::new(DEBUG_FOLDER).join(format!(".build-id/{}/{}.debug", hex(&id[..1]), hex(&id[1..])))
-    });
+    let by_number = build_id
+        .as_ref()
+        .map(|id| Path::new(DEBUG_FOLDER).join(format!(".build-id/{}/{}.debug", hex(&id[..1]), hex(&id[1..]))));
     // A name that leads elsewhere is not one that a linker wrote.
     let name = link.as_ref().map(|(name, _)| Path::new(OsStr::from_bytes(name)));
     let name = name.filter(|name| name.file_name() == Some(name.as_os_str()));
@@ -134,7 +142,26 @@ fn debug_file(elf: &Elf, path: &Path, root: Option<&Path>) -> Option<Elf> {
         (None, None) => false,
     };
     let open = |way: PathBuf| Elf::open(open_regular(&way).ok()?, elf.room());
-    elsewhere.chain(ways.iter().cloned()).filter_map(open).find(is_its_own)
+    let fetched = || build_id.as_ref().and_then(|id| fetched(&hex(id)));
+    let local = elsewhere.chain(ways.iter().cloned()).filter_map(open).find(is_its_own);
+    local.or_else(|| fetched().and_then(open).filter(is_its_own))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The file that a server of debugging information has for a build, where the user names one (`DEBUGINFOD_URLS`).
+/// `debuginfod-find` keeps what it has fetched.
+fn fetched(build_id: &str) -> Option<PathBuf> {
+    /// Seconds for a file.
+    const PATIENCE: &str = "20";
+    std::env::var_os("DEBUGINFOD_URLS").filter(|servers| !servers.is_empty())?;
+    let mut find = Command::new("debuginfod-find");
+    find.args(["debuginfo", build_id]).env("DEBUGINFOD_TIMEOUT", PATIENCE).env("DEBUGINFOD_MAXTIME", PATIENCE);
+    let output =
+        find.stdin(Stdio::null()).stderr(Stdio::null()).output().ok().filter(|output| output.status.success())?;
+    Some(PathBuf::from(OsStr::from_bytes(output.stdout.trim_ascii_end())))
 }
 
 #[cfg(test)]

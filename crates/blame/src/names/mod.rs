@@ -12,7 +12,7 @@ pub(crate) mod mutants;
 
 pub use demangle::{demangled, is_wrapper};
 pub use elf::Elf;
-pub use file::{Refusal, message, open_mapped, open_regular};
+pub use file::{Refusal, is_c_library, message, open_mapped, open_regular};
 use files::Files;
 pub use files::{Key, PATIENCE, patiently};
 use image::Image;
@@ -125,6 +125,11 @@ impl Names {
     /// Files with code that could not be named, and why.
     pub fn unnamed(&self) -> Vec<(PathBuf, Refusal)> {
         self.files.unnamed()
+    }
+
+    /// The build ID of a file of this name that has no symbols of its own functions, as far as it has one.
+    pub fn stripped(&self, file: &str) -> Option<Option<String>> {
+        self.files.stripped(file)
     }
 
     /// The call before this address of return.

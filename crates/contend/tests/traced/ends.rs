@@ -194,3 +194,17 @@ fn after_its_seconds_the_program_is_asked_to_end_and_lines_come_meanwhile() {
         "{stderr}"
     );
 }
+
+/// A shell without job control has SIGINT ignored in what it starts in the background.
+#[test]
+fn sigint_ends_the_trace_in_a_script_that_ignores_it() {
+    let script = "trap '' INT; \"$1\" trace --quiet -- sh -c 'kill -INT $$; sleep 60' & sleep 1; kill -INT $!; wait $!";
+    let began = std::time::Instant::now();
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_contend")]).env("CONTEND_ARCHIVE", "");
+    let output = command.output().unwrap();
+    assert!(output.status.code().is_some_and(|status| status != 0), "{output:?}");
+    // The program ignored its own signal, as it would have without contend.
+    assert!(String::from_utf8_lossy(&output.stdout).contains("killed by signal 15"), "{output:?}");
+    assert!(began.elapsed() < Duration::from_secs(40));
+}

@@ -162,6 +162,38 @@ impl WarningKind for UnnamedCode {
     }
 }
 
+/// Functions that matter have no names, since their files were stripped.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NoSymbols {
+    pub files: Vec<StrippedFile>,
+}
+
+/// A file without symbols.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StrippedFile {
+    pub name: String,
+    /// The number by which its debugging information is found.
+    pub build_id: Option<String>,
+}
+
+impl WarningKind for NoSymbols {
+    const CODE: &'static str = "no_symbols";
+
+    fn message(&self) -> String {
+        let file = |file: &StrippedFile| match &file.build_id {
+            Some(id) => format!("{} (build ID {id})", file.name),
+            None => file.name.clone(),
+        };
+        let files = self.files.iter().map(file).collect::<Vec<String>>().join(", ");
+        format!("places have addresses instead of names, since these files were stripped: {files}")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "install their debugging symbols (on Debian and Ubuntu the package NAME-dbgsym), or set DEBUGINFOD_URLS and install \
+         debuginfod-find (package debuginfod)"
+    }
+}
+
 /// The watched program wrote into the memory that its library records into.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DamagedMemory {

@@ -76,7 +76,7 @@ pub fn launch(
     // Before it runs: its first calls are among those that count.
     let rings = Rings::open(&instruments::cpus::allowed()?, 0);
     let began = now();
-    let child = Running::start(plan, None)?;
+    let child = Running::start(plan, None, &session.interruption)?;
     let (rings, reason) = match rings {
         Ok(mut rings) => {
             rings.follow(child.pid());
@@ -290,6 +290,7 @@ impl Watch {
         let mut warnings: Vec<Warning> =
             Some(what).filter(|what| !what.is_empty()).map(|what| TraceLost { what }.into()).into_iter().collect();
         warnings.extend(unnamed_code(&self.names));
+        warnings.extend(diagnosis.no_symbols.map(Warning::from));
         let parameters = Parameters {
             program: target.words.clone(),
             program_sha256: target.program_sha256.clone(),

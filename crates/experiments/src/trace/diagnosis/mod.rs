@@ -11,6 +11,7 @@ mod objects;
 
 use super::plan::Verdict;
 use super::record::{Frame, Row, RowKind, SeenBy};
+use super::warnings::{NoSymbols, StrippedFile};
 use super::words::whole_percent;
 use blame::frames::{Frames, function_of};
 use blame::jvm::Machines;
@@ -49,6 +50,8 @@ pub struct Diagnosis {
     /// Locks that were seen by sampling only.
     pub locks: Vec<Row>,
     pub findings: Vec<Row>,
+    /// Functions that matter have no names, since their files were stripped.
+    pub no_symbols: Option<NoSymbols>,
 }
 
 /// Locks are the problem from this share of the time in which the threads had something to do.
@@ -111,7 +114,12 @@ impl Evidence<'_> {
         };
         let all_s: f64 = locks.iter().map(|object| object.waited.seconds).sum();
         let for_cpus_s: f64 = locks.iter().map(|object| for_cpus(&object)).sum();
-        let verdict = self.verdict(&whole, spun_s, vain_s, for_cpus_s / all_s.max(1e-9));
+        // Calls say exactly what samples only estimate, and short waits are seen by calls alone.
+        let is_work = |slot: u32| parts.get(&Wait::Lock(slot)) == Some(&Part::Work);
+        let counted = slots.iter().zip(rows.iter()).filter(|(slots, row)| row.excludes() && !is_work(slots[0]));
+        let counted_s: f64 = counted.map(|(_, row)| row.wait_total_s).sum();
+        let waited_s = counted_s.max(whole.lock_s + spun_s) + vain_s;
+        let verdict = self.verdict(&whole, waited_s, spun_s, for_cpus_s / all_s.max(1e-9));
         // Goroutines wait for each other without a thread. Where all CPUs are in use, such waits cost nothing.
         let uses_all_cpus = whole.on_cpu_s >= MANY_CPUS * self.cpus as f64 * self.elapsed_s;
         let hides_waits = verdict == Some(Verdict::NotLocks) && !uses_all_cpus && self.is_go();
@@ -134,13 +142,14 @@ impl Evidence<'_> {
         }
         let reason = verdict.map(|verdict| match hides_waits {
             true => GO.to_owned(),
-            false => self.reason(verdict, &whole, [spun_s, vain_s], rows),
+            false => self.reason(verdict, &whole, [waited_s, spun_s, vain_s], rows),
         });
         for object in &objects {
             let row = slots.iter().position(|slots| object.wait == Wait::Lock(slots[0]));
             row.and_then(|row| rows.get_mut(row)).into_iter().for_each(|row| row.stack = stack(&object.frames));
         }
-        Diagnosis { verdict, reason, budgets, locks: sampled, findings }
+        let no_symbols = self.no_symbols(&objects);
+        Diagnosis { verdict, reason, budgets, locks: sampled, findings, no_symbols }
     }
 
     /// The budget of the whole program, and the rows of all budgets.
@@ -181,6 +190,21 @@ impl Evidence<'_> {
             ..budget_row(&budget, life.spun_s, 1)
         }));
         (whole, rows)
+    }
+
+    /// The stripped files of the functions that acquire the locks which were waited for most.
+    fn no_symbols(&self, objects: &[Object]) -> Option<NoSymbols> {
+        const MOST_FRAMES: usize = 4;
+        let locks = objects.iter().filter(|object| object.part == Part::Lock).take(MOST_FINDINGS);
+        let sites = locks.flat_map(|object| object.frames.own().take(MOST_FRAMES).map(|frame| &frame.site));
+        let file = |label: &str| label.rsplit_once("+0x").map(|(file, _)| file.to_owned());
+        let mut names: Vec<String> =
+            sites.filter(|site| site.source.is_none()).filter_map(|site| file(&site.label)).collect();
+        names.sort();
+        names.dedup();
+        let stripped = |name: String| self.names.stripped(&name).map(|build_id| StrippedFile { name, build_id });
+        let files: Vec<StrippedFile> = names.into_iter().filter_map(stripped).collect();
+        (!files.is_empty()).then_some(NoSymbols { files })
     }
 
     /// Whether it is a Go program: its threads wait in the scheduler of Go's runtime.
@@ -242,19 +266,17 @@ impl Evidence<'_> {
 
     /// Whether locks are the problem; `None` without samples. `for_cpus` is the part of the waits for locks that is due to
     /// a lack of CPUs.
-    fn verdict(&self, whole: &Budget, spun_s: f64, vain_s: f64, for_cpus: f64) -> Option<Verdict> {
+    fn verdict(&self, whole: &Budget, waited_s: f64, spun_s: f64, for_cpus: f64) -> Option<Verdict> {
         if whole.lived_s <= 0.0 {
             return None;
         }
         let (busy_s, least_s) = (whole.busy_s(), LEAST_WAIT * self.elapsed_s);
-        let locks_s = whole.lock_s + spun_s;
         let is_much = |waited_s: f64| waited_s >= LOCKS_SHARE * busy_s && waited_s >= least_s;
         // Threads that spin keep others from the CPUs, so what these wait then is the lock's as well.
-        let is_for_cpus = spun_s < whole.lock_s && locks_s < whole.ready_s && for_cpus > 0.5;
-        let locks_s = locks_s + vain_s;
-        Some(if is_much(locks_s) {
+        let is_for_cpus = spun_s < whole.lock_s && waited_s < whole.ready_s && for_cpus > 0.5;
+        Some(if is_much(waited_s) {
             if is_for_cpus { Verdict::NotLocks } else { Verdict::Locks }
-        } else if is_much(locks_s + whole.unknown_s) && whole.ready_s < 2.0 * (locks_s + whole.unknown_s) {
+        } else if is_much(waited_s + whole.unknown_s) && whole.ready_s < 2.0 * (waited_s + whole.unknown_s) {
             Verdict::Undecided
         } else {
             Verdict::NotLocks
@@ -262,9 +284,10 @@ impl Evidence<'_> {
     }
 
     /// Explains the verdict by where the time went.
-    fn reason(&self, verdict: Verdict, whole: &Budget, [spun_s, vain_s]: [f64; 2], rows: &[Row]) -> String {
+    fn reason(&self, verdict: Verdict, whole: &Budget, [waited_s, spun_s, vain_s]: [f64; 3], rows: &[Row]) -> String {
         let (busy_s, percent) = (whole.busy_s().max(1e-9), whole_percent);
-        let locks = (whole.lock_s + spun_s + vain_s) / busy_s;
+        // A thread that was woken has the lock only once it has a CPU: it is ready, and waits by its call.
+        let locks = (waited_s / busy_s).min(1.0);
         let how = if spun_s > whole.lock_s + vain_s {
             " (most of it spinning on a CPU)"
         } else if vain_s > whole.lock_s {

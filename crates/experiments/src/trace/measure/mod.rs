@@ -84,7 +84,7 @@ pub fn run_plan(
     let _supervisor = Supervisor::begin(&memory).context("cannot supervise the processes that the program starts")?;
     // Before it runs: a program can put another file in its place.
     let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
-    let running = Running::start(plan, Some(&memory))?;
+    let running = Running::start(plan, Some(&memory), &session.interruption)?;
     let mut watch = Watch {
         plan,
         program_sha256,
@@ -291,6 +291,7 @@ impl Watch<'_> {
         warnings.extend(unseen);
         warnings.extend(lost.warning());
         warnings.extend(unnamed_code(&self.names));
+        warnings.extend(diagnosis.no_symbols.map(Warning::from));
         warnings.extend(DamagedMemory::found_in(region).map(Warning::from));
         warnings
             .extend(self.other_users.found().map(|(pid, other)| UnwatchedUser { process: other.words(pid) }.into()));

@@ -53,7 +53,7 @@ fn asan_options() -> OsString {
 
 impl Running {
     /// Starts the program; with the library, if there is memory that it records into.
-    pub fn start(plan: &Plan, memory: Option<&Memory>) -> anyhow::Result<Self> {
+    pub fn start(plan: &Plan, memory: Option<&Memory>, interruption: &Interruption) -> anyhow::Result<Self> {
         let mut command = plan.program.command();
         let mut library = None;
         if let Some(memory) = memory {
@@ -61,10 +61,13 @@ impl Running {
             command.env("LD_PRELOAD", preload(&path)).env(PLACE, memory.path()).env(ASAN, asan_options());
             library = Some(file);
         }
-        let parent = std::process::id();
-        // SAFETY: between fork and exec only these two system calls are made, which take no pointers.
+        let (parent, is_sigint_ignored) = (std::process::id(), interruption.is_sigint_ignored());
+        // SAFETY: between fork and exec only these three system calls are made, which take no pointers to memory.
         unsafe {
             command.pre_exec(move || {
+                if is_sigint_ignored {
+                    libc::signal(libc::SIGINT, libc::SIG_IGN);
+                }
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 if libc::getppid() as u32 == parent { Ok(()) } else { Err(std::io::Error::other("contend has exited")) }
             });
