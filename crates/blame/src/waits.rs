@@ -69,8 +69,10 @@ pub struct Waits {
     pub splits: HashMap<u32, Split>,
     /// By pair: how long was waited until a timeout.
     pub in_vain_ns: HashMap<u32, f64>,
-    /// Some of them, for pictures.
+    /// The first of them, for exports, as many as there is room for; and how many there were.
     pub kept: Vec<Wait>,
+    pub count: u64,
+    room: usize,
     /// The longest of each lock, by place.
     pub longest: HashMap<u32, Vec<Wait>>,
     /// Who had a lock lately while others waited: since when, until when.
@@ -86,12 +88,16 @@ struct Hold {
     taker: Taker,
 }
 
-const MOST_KEPT: usize = 100_000;
 const MOST_HOLDS: usize = 4_096;
 /// Of each lock.
 const LONGEST: usize = 5;
 
 impl Waits {
+    /// Keeps as many of the waits as this.
+    pub fn with_room(room: usize) -> Self {
+        Self { room, ..Self::default() }
+    }
+
     /// Takes what the threads noted since the last time.
     pub fn read(&mut self, region: &Region, time: &Time) {
         self.older.append(&mut self.fresh);
@@ -158,7 +164,8 @@ impl Waits {
             longest.insert(after, wait.clone());
             longest.truncate(LONGEST);
         }
-        if self.kept.len() < MOST_KEPT {
+        self.count += 1;
+        if self.kept.len() < self.room {
             self.kept.push(wait);
         }
     }

@@ -106,7 +106,7 @@ const ANSWERS: [Answer; 13] = [
         patient: "pool",
         object: "pool",
         place: "ask() (pool.cpp:",
-        cause: "slept (nanosleep) in ask()",
+        cause: "slept (nanosleep) in ask",
         remedy: "a larger pool",
     },
 ];
@@ -303,5 +303,42 @@ fn a_process_of_ones_own_is_diagnosed_without_root() {
             return;
         }
         assert!(turn < 3, "{:#}", traced.record["results"]);
+    }
+}
+
+/// The parts of the waits agree with the account that the program keeps itself, also while other programs run.
+#[test]
+fn the_split_of_waits_is_within_five_points_of_the_programs_account() {
+    const POINTS: f64 = 0.05;
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("parts", &["-O2"]) else { return };
+    for flags in [&[][..], &["--full"]] {
+        let wrong = || {
+            let traced = traced(&programs, flags, &program, &[]);
+            if traced.record["parameters"]["switches"].is_null() {
+                println!("skipped: needs perf_event_open");
+                return None;
+            }
+            let printed = String::from_utf8_lossy(&traced.output.stdout).into_owned();
+            let account =
+                printed.lines().find_map(|line| line.strip_prefix("account ")).unwrap_or_else(|| panic!("{printed}"));
+            let account: Vec<f64> = account.split(' ').map(|number| number.parse().unwrap()).collect();
+            let [all, computed, slept, after] = account[..] else { panic!("{account:?}") };
+            let locks = traced.rows("lock");
+            let lock = locks.iter().find(|row| row["lock"] == "part_lock").unwrap_or_else(|| panic!("{locks:#?}"));
+            let waited = lock["wait_total_s"].as_f64().unwrap();
+            let share = |field: &str| lock[field].as_f64().unwrap() / waited;
+            let computing = share("held_running_s") + share("held_preempted_s");
+            let parts = [
+                (computing, computed / all),
+                (share("held_blocked_s"), slept / all),
+                (share("released_s"), after / all),
+                (waited / all, 1.0),
+            ];
+            let is_off = parts.iter().any(|(told, known)| (told - known).abs() > POINTS);
+            is_off.then(|| format!("{flags:?} {parts:?} {lock:#}"))
+        };
+        let found: Vec<Option<String>> = (0..3).map(|_| wrong()).collect();
+        assert!(found.iter().any(Option::is_none), "three times: {found:?}");
     }
 }

@@ -162,6 +162,29 @@ impl WarningKind for UnnamedCode {
     }
 }
 
+/// An export does not have all waits.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExportCut {
+    pub waits: u64,
+    pub exported: u64,
+}
+
+impl WarningKind for ExportCut {
+    const CODE: &'static str = "export_cut";
+
+    fn message(&self) -> String {
+        format!(
+            "--export: the first {} of {} waits were exported",
+            terminal::count(self.exported),
+            terminal::count(self.waits)
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "trace for a shorter time (--seconds); the record and its tables have all waits"
+    }
+}
+
 /// Functions that matter have no names, since their files were stripped.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NoSymbols {

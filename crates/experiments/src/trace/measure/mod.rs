@@ -13,7 +13,7 @@ use super::diagnosis::Evidence;
 use super::flags::Level;
 use super::plan::{Parameters, Plan};
 use super::record::Row;
-use super::warnings::{DamagedMemory, NoLockCalls, NoSwitches, UnwatchedUser, WatchedScript, unnamed_code};
+use super::warnings::{DamagedMemory, ExportCut, NoLockCalls, NoSwitches, UnwatchedUser, WatchedScript, unnamed_code};
 use aggregate::Totals;
 use anyhow::Context;
 use blame::Lost;
@@ -60,6 +60,8 @@ pub struct Measured {
 const TICK: Duration = Duration::from_millis(10);
 /// The number of samples from which a program without a call of the C library's locks is diagnosed by them.
 const FEWEST_SAMPLES: u64 = 20;
+/// Waits that an export has at most: contend's memory is bounded.
+const MOST_EXPORTED: usize = 500_000;
 /// How often processes' maps are read.
 const MAPS_PERIOD: Duration = Duration::from_millis(100);
 
@@ -93,7 +95,7 @@ pub fn run_plan(
         running,
         switches,
         time,
-        waits: Waits::default(),
+        waits: Waits::with_room(if plan.exports.is_empty() { 0 } else { MOST_EXPORTED }),
         names: Names::default(),
         maps: HashMap::new(),
         hangs: Hangs::default(),
@@ -290,6 +292,9 @@ impl Watch<'_> {
         let mut warnings: Vec<Warning> = script.map(Warning::from).into_iter().collect();
         warnings.extend(unseen);
         warnings.extend(lost.warning());
+        let (waits, exported) = (self.waits.count, self.waits.kept.len() as u64);
+        let is_cut = !self.plan.exports.is_empty() && exported < waits;
+        warnings.extend(is_cut.then(|| ExportCut { waits, exported }.into()));
         warnings.extend(unnamed_code(&self.names));
         warnings.extend(diagnosis.no_symbols.map(Warning::from));
         warnings.extend(DamagedMemory::found_in(region).map(Warning::from));
