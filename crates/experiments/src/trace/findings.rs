@@ -38,7 +38,26 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     most.into_iter().chain(explained).chain(critical).chain(ended_badly).collect()
 }
 
+/// The parts of the program's time that a change of its locks moves.
+fn of_program(row: &Row) -> Vec<Metric> {
+    let Some(lived_s) = row.lived_s.filter(|lived_s| *lived_s > 0.0) else { return Vec::new() };
+    let cell = Cell::of(["all threads".to_owned()]);
+    let part = |figure, part: Option<f64>| {
+        part.map(|part| Metric {
+            unit: Unit::Share,
+            better: Better::Less,
+            variation: VariationSource::Elapsed,
+            ..Metric::time(&cell, figure, part / lived_s, None)
+        })
+    };
+    let parts = [part("waiting for locks", row.lock_s), part("ready without a CPU", row.ready_s)];
+    parts.into_iter().flatten().collect()
+}
+
 pub fn metrics(row: &Row) -> Vec<Metric> {
+    if row.kind == RowKind::Budget && row.group.is_none() && row.thread.is_none() {
+        return of_program(row);
+    }
     if row.kind != RowKind::Lock || !row.excludes() {
         return Vec::new();
     }

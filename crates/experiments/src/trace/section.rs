@@ -16,7 +16,14 @@ const MOST_PICTURES: usize = 4;
 pub fn section(rows: &[Row]) -> Section {
     let locks: Vec<&Row> = rows.iter().filter(|row| row.kind == RowKind::Lock && row.excludes()).collect();
     let waited: Vec<&Row> = locks.iter().copied().filter(|row| row.contended > 0).collect();
-    let mut figures = vec![by_lock(&waited, rows)];
+    let threads = words::budget_table(rows).map(|table| Figure {
+        title: "Time of the threads".into(),
+        picture: Picture::None,
+        tables: vec![table],
+        secondary: false,
+    });
+    let mut figures: Vec<Figure> = threads.into_iter().collect();
+    figures.push(by_lock(&waited, rows));
     figures.extend(flame(&waited, rows));
     figures.extend(timeline(&waited));
     figures.extend(waited.iter().take(MOST_PICTURES).map(|lock| waits(lock)));

@@ -3,7 +3,7 @@
 use super::record::{LongWait, Row, RowKind, SeenBy, TimeSpike, TraceRecord, letter_of};
 use super::words::{self, Matrix};
 use blame::names::short;
-use record::{Bin, Unit, optional};
+use record::{Bin, Table, Unit, optional};
 use terminal::{Bar, Histogram, Page, count, counted, item, nanoseconds, percent};
 
 /// The number of locks in the table, and of those with a block each.
@@ -107,20 +107,10 @@ fn longest(locks: &[&Row]) -> String {
 
 /// The time of the groups of threads.
 fn budgets(rows: &[Row]) -> String {
-    let groups: Vec<&Row> = rows.iter().filter(|row| row.kind == RowKind::Budget && row.group.is_some()).collect();
-    if groups.is_empty() {
-        return String::new();
-    }
-    let line = |row: &&Row| {
-        let lived = row.lived_s.unwrap_or(0.0).max(1e-9);
-        let share = |part: Option<f64>| words::whole_percent(part.unwrap_or(0.0) / lived);
-        let parts = [row.on_cpu_s, row.ready_s, row.lock_s, row.work_s, row.sleep_s, row.io_s, row.unknown_s];
-        let first =
-            [row.name.clone().unwrap_or_default(), count(row.threads.unwrap_or(0).into()), nanoseconds(lived * 1e9)];
-        first.into_iter().chain(parts.map(share)).collect()
-    };
-    let header = ["threads", "count", "lived", "on CPU", "ready", "locks", "work", "sleep", "I/O", "unknown"];
-    format!("\nTime of the threads\n{}", terminal::table(&header, groups.iter().map(line)))
+    let table = words::budget_table(rows);
+    let text =
+        |table: Table| format!("\n{}\n{}", table.caption, terminal::table(&table.header, table.rows.into_iter()));
+    table.map_or_else(String::new, text)
 }
 
 fn said(sentence: &str, page: &Page) -> String {

@@ -1,6 +1,7 @@
 //! Sentences that the terminal, the page and the findings share, and the matrix of waits and their causes.
 
 use super::record::{Cause, Row, RowKind, Runner, SeenBy, Step, TimeSpike};
+use record::Table;
 use std::collections::HashMap;
 use terminal::{nanoseconds, percent};
 
@@ -86,6 +87,22 @@ pub fn budget(row: &Row) -> String {
     let parts = parts.iter().filter(|(part, _)| share(*part) >= 0.001);
     let parts = parts.map(|(part, what)| format!("{} {what}", whole_percent(share(*part))));
     format!("Thread time {}: {}.", nanoseconds(lived * 1e9), parts.collect::<Vec<String>>().join(", "))
+}
+
+/// The time of the groups of threads, for the terminal and the page.
+pub fn budget_table(rows: &[Row]) -> Option<Table> {
+    let groups: Vec<&Row> = rows.iter().filter(|row| row.kind == RowKind::Budget && row.group.is_some()).collect();
+    let line = |row: &&Row| {
+        let lived = row.lived_s.unwrap_or(0.0).max(1e-9);
+        let share = |part: Option<f64>| whole_percent(part.unwrap_or(0.0) / lived);
+        let parts = [row.on_cpu_s, row.ready_s, row.lock_s, row.work_s, row.sleep_s, row.io_s, row.unknown_s];
+        let threads = terminal::count(row.threads.unwrap_or(0).into());
+        let first = [row.name.clone().unwrap_or_default(), threads, terminal::nanoseconds(lived * 1e9)];
+        first.into_iter().chain(parts.map(share)).collect()
+    };
+    let header = vec!["threads", "count", "lived", "on CPU", "ready", "locks", "work", "sleep", "I/O", "unknown"];
+    let table = || Table { caption: "Time of the threads".into(), header, rows: groups.iter().map(line).collect() };
+    (!groups.is_empty()).then(table)
 }
 
 /// A share without decimals, unless it is below one per cent.
