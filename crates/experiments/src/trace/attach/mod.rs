@@ -12,6 +12,7 @@ use super::diagnosis::Evidence;
 use super::flags::Level;
 use super::measure::{Measured, Piece, Running, map_of};
 use super::plan::Parameters;
+use super::record::Row;
 use super::warnings::{NoFutexCalls, NoLibrary, unnamed_code};
 use super::words::IDLE;
 use blame::jvm::Machines;
@@ -276,8 +277,10 @@ impl Watch {
              under load",
             target.pid
         );
-        // Each wait was seen, so the samples of the same words are not told as well.
-        let sampled = if self.rings.is_some() { Vec::new() } else { diagnosis.locks };
+        // Where each futex call was seen, samples of the same words are not reported once more.
+        let are_words_seen = self.rings.is_some();
+        let is_new = |row: &Row| !are_words_seen || row.address.is_empty();
+        let sampled: Vec<Row> = diagnosis.locks.into_iter().filter(is_new).collect();
         let rows = [rows, sampled, diagnosis.budgets, diagnosis.findings].concat();
         let lost = Lost {
             switches: self.rings.as_ref().map_or(0, |rings| rings.lost),

@@ -13,6 +13,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) const INTERPRETER: &str = "the GIL of CPython";
+/// The type of such a lock.
+const PYTHON: &str = "python lock";
 pub(super) const MAP: &str = "the kernel's lock of the address space (mmap_lock)";
 
 /// What was waited for, with names.
@@ -116,6 +118,9 @@ impl Evidence<'_> {
             // Threads that wait for a lock of contend's memory are delayed by contend.
             Wait::Word { process, address } if self.is_in_own_memory(process, address) => {
                 (String::new(), "", Part::Unknown, false)
+            }
+            Wait::Word { .. } if python_lock(&frames).is_some() => {
+                (python_lock(&frames).unwrap_or_default(), PYTHON, Part::Lock, false)
             }
             Wait::Word { process, address } => {
                 let kind = self.kind_of_word(process, address, frames.kind);
@@ -255,6 +260,16 @@ pub(super) fn called_in(frames: &Frames, acquired_in: Option<&str>) -> String {
         Some(caller) => format!("{}, called by {caller}", site.label),
         None => site.label.clone(),
     }
+}
+
+/// The name of a lock of a Python program, by the Python function that acquires it: all such locks are acquired by one
+/// function of the interpreter.
+fn python_lock(frames: &Frames) -> Option<String> {
+    let acquires = |frame: &blame::frames::Frame| {
+        function_of(&frame.site).is_some_and(|function| function.starts_with("PyThread_acquire_lock"))
+    };
+    let own = frames.own().next().filter(|_| frames.frames.iter().any(acquires))?;
+    Some(format!("threading.Lock of {}", own.site.label))
 }
 
 /// The path that waited most.
