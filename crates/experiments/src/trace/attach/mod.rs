@@ -12,6 +12,7 @@ use super::diagnosis::Evidence;
 use super::flags::Level;
 use super::measure::{Measured, Piece, Running, map_of};
 use super::plan::Parameters;
+use super::stuck::StuckThreads;
 use super::warnings::{NoFutexCalls, NoLibrary, unnamed_code};
 use super::words::IDLE;
 use blame::jvm::Machines;
@@ -37,6 +38,8 @@ pub struct Plan {
     pub target: Target,
     pub budget: Option<Duration>,
     pub interval: Option<Duration>,
+    /// A wait that is longer is a hang.
+    pub deadline: Duration,
     /// Whether the terminal prints all tables.
     pub all: bool,
 }
@@ -58,7 +61,7 @@ pub fn run(plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -
         Err(error) if sampling::shows_states(plan.target.pid) => (None, Some(NoFutexCalls { reason: message(&error) })),
         Err(error) => return Err(refused(error)),
     };
-    let mut watch = Watch::new(plan.target.clone(), rings, now(), plan.all);
+    let mut watch = Watch::new(plan.target.clone(), rings, now(), plan.all, plan.deadline);
     watch.watch(plan.budget, plan.interval, session, observer);
     let mut measured = watch.finish(session.cpus.len())?;
     measured.warnings.extend(no_calls.map(Warning::from));
@@ -86,7 +89,7 @@ pub fn launch(
     };
     let words = plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let target = Target { pid: child.pid(), words, program_sha256, started: String::new() };
-    let mut watch = Watch::new(target, rings, began, plan.all);
+    let mut watch = Watch::new(target, rings, began, plan.all, plan.deadline);
     watch.child = Some(child);
     watch.watch(plan.budget, plan.interval, session, observer);
     if let Some(child) = &mut watch.child {
@@ -129,10 +132,11 @@ struct Watch {
     profile: Profile,
     java: Machines,
     next_sample: Instant,
+    stuck: StuckThreads,
 }
 
 impl Watch {
-    fn new(target: Target, rings: Option<Rings>, began_raw: u64, all: bool) -> Self {
+    fn new(target: Target, rings: Option<Rings>, began_raw: u64, all: bool, deadline: Duration) -> Self {
         Self {
             rings,
             child: None,
@@ -150,6 +154,7 @@ impl Watch {
             profile: Profile::default(),
             java: Machines::default(),
             next_sample: Instant::now(),
+            stuck: StuckThreads::new(deadline),
         }
     }
 
@@ -177,6 +182,7 @@ impl Watch {
             }
             self.read();
             self.sample(now);
+            self.look_for_hangs(observer);
             if let (Some(at), Some(span)) = (next_line, interval)
                 && now >= at
             {
@@ -203,6 +209,13 @@ impl Watch {
         if now >= self.next_sample {
             self.profile.sample(&[self.target.pid], None, (now - self.began).as_secs_f64());
             self.next_sample = now + sampling::pause(now.elapsed());
+        }
+    }
+
+    fn look_for_hangs(&mut self, observer: &mut dyn Observer<Piece>) {
+        let new = self.stuck.look(self.target.pid, 0, &mut self.names, &mut self.unwinder);
+        if !new.is_empty() {
+            let _ = observer.piece(&Piece::Hang(new));
         }
     }
 
@@ -271,14 +284,14 @@ impl Watch {
         let diagnosis = evidence.diagnose(&mut rows, &[]);
         let name = target.words.first().map_or("it", String::as_str);
         anyhow::ensure!(
-            !rows.is_empty() || diagnosis.verdict.is_some() || self.child.is_some(),
+            !rows.is_empty() || !self.stuck.rows.is_empty() || diagnosis.verdict.is_some() || self.child.is_some(),
             "--pid {}: no thread of {name} waited in a futex call within {elapsed_s:.1} s; trace it for longer, or \
              under load",
             target.pid
         );
         // Each wait was seen, so the samples of the same words are not told as well.
         let sampled = if self.rings.is_some() { Vec::new() } else { diagnosis.locks };
-        let rows = [rows, sampled, diagnosis.budgets, diagnosis.findings].concat();
+        let rows = [rows, sampled, self.stuck.rows, diagnosis.budgets, diagnosis.findings].concat();
         let lost = Lost {
             switches: self.rings.as_ref().map_or(0, |rings| rings.lost),
             waits: self.follower.lost_waits,
@@ -298,7 +311,7 @@ impl Watch {
             exit_status: self.child.as_ref().and_then(Running::exit_status),
             exit_signal: self.child.as_ref().and_then(Running::exit_signal),
             elapsed_s,
-            deadline_s: 0.0,
+            deadline_s: self.stuck.deadline.as_secs_f64(),
             processes: 1,
             threads: self.most_threads,
             thread_time_s: self.thread_time_s,
