@@ -158,7 +158,7 @@ fn process_that_was_stuck_before_is_explained_by_owners() {
     let mut stuck = stuck_program(&program, &[]);
     let pid = stuck.id().to_string();
     let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
-    contend.env("CONTEND_ARCHIVE", "").args(["trace", "--format", "json", "--seconds", "4", "--pid", &pid]);
+    contend.env("CONTEND_ARCHIVE", "").args(["trace", "--format", "json", "--seconds", "6", "--pid", &pid]);
     let output = contend.output().unwrap();
     stuck.kill().unwrap();
     stuck.wait().unwrap();

@@ -16,6 +16,8 @@ const CIRCLE: Duration = Duration::from_millis(500);
 /// The period of looks, and the pause after a look as a multiple of its duration.
 const PERIOD: Duration = Duration::from_millis(600);
 const PAUSE: u32 = 20;
+/// The first look reads the files of the process, and says little about the next ones.
+const LONGEST_PAUSE: Duration = Duration::from_millis(1_500);
 
 /// The stuck threads of a process.
 pub struct StuckThreads {
@@ -62,7 +64,8 @@ impl StuckThreads {
             }
         }
         self.rows.extend(new.iter().cloned());
-        self.next = now + PERIOD.max(now.elapsed() * PAUSE);
+        let took = now.elapsed();
+        self.next = now + took + PERIOD.max((took * PAUSE).min(LONGEST_PAUSE));
         new
     }
 }
