@@ -15,6 +15,7 @@ pub mod places;
 pub mod python;
 pub mod sampling;
 pub mod stacks;
+pub mod stuck;
 pub mod switches;
 pub mod time;
 pub mod waits;

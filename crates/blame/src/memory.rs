@@ -19,6 +19,17 @@ pub fn read(process: u32, address: u64, bytes: &mut [u8]) -> usize {
     usize::try_from(read).unwrap_or(0)
 }
 
+/// Bytes of a stack that are read.
+const STACK: usize = 8_192;
+
+/// The top of a thread's stack, as far as it can be read.
+pub fn top_of_stack(process: u32, pointer: u64) -> Vec<u8> {
+    let mut bytes = vec![0; STACK];
+    let length = read(process, pointer, &mut bytes);
+    bytes.truncate(length);
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -40,7 +40,11 @@ pub static ALL: &[Entry] = &[
     Entry::of::<model::Frames>(),
     Entry::of::<model::Step>(),
     Entry::of::<lockstep::Lockstep>(),
-    Entry::of::<trace::Trace>().with(&[Entry::of::<what_if::WhatIf>(), Entry::of::<swap::Swap>()]),
+    Entry::of::<trace::Trace>().with(&[
+        Entry::of::<trace::Confirm>(),
+        Entry::of::<what_if::WhatIf>(),
+        Entry::of::<swap::Swap>(),
+    ]),
     #[cfg(feature = "template")]
     Entry::of::<template::Template>(),
 ];

@@ -31,9 +31,9 @@ mod shared;
 
 pub use histogram::{BUCKETS, bounds, bucket};
 pub use layout::{
-    Buckets, EDGES, Edge, Event, HELD, Header, Held, Histograms, Hot, Kin, Kind, LOCKS, Last, Lock, LockLag, MAPS,
-    MORE_PLACES, Mark, PAIRS, PLACES, PROCESSES, Pair, Place, Process, RING, Region, SAMPLE_OF, SHARE_ONE, THREADS,
-    Thread, Times, WhatIf, holder,
+    Buckets, Confirm, EDGES, Edge, Event, HELD, Header, Held, Histograms, Hot, KINSHIPS, Kin, Kind, Kinship, LOCKS,
+    Last, Lock, LockLag, MAPS, MORE_PLACES, Mark, ORDERS, Order, PAIRS, PLACES, PROCESSES, Pair, Place, Process, RING,
+    Region, SAMPLE_OF, SHARE_ONE, TARGETS, THREADS, Target, Thread, Times, WhatIf, holder,
 };
 #[cfg(not(preload))]
 pub use memory::{LIBRARY, Level, Memory, PLACE};

@@ -25,6 +25,8 @@ pub enum Level {
     Full,
     /// Nothing; but the sections of some locks are virtually shorter.
     WhatIf = Header::WHAT_IF as isize,
+    /// Every wait and every hold, and threads are held between two locks.
+    Confirm = Header::CONFIRM as isize,
 }
 
 /// Fresh memory. It has no name, and disappears when the last process that has it ends.

@@ -80,7 +80,7 @@ impl Budget {
 
 /// Returns the reason to be blocked in a system call other than futex. `file` is the type of the first argument's
 /// file, for calls that read or write.
-pub fn part_of_call(number: i64, arguments: [u64; 3], file: FileType) -> Part {
+pub fn part_of_call(number: i64, arguments: &[u64], file: FileType) -> Part {
     let is = |calls: &[libc::c_long]| calls.contains(&number);
     // To wait for no descriptor at all is to sleep.
     let waits_for_none = is(&[libc::SYS_ppoll]) && arguments[1] == 0 || is(&[libc::SYS_pselect6]) && arguments[0] == 0;
@@ -289,15 +289,15 @@ mod tests {
 
     #[test]
     fn calls_have_their_reasons() {
-        let part = |number, arguments| part_of_call(number, arguments, FileType::Unknown);
+        let part = |number, arguments: [u64; 3]| part_of_call(number, &arguments, FileType::Unknown);
         assert_eq!(part(libc::SYS_ppoll, [1, 0, 0]), Part::Sleep);
         assert_eq!(part(libc::SYS_ppoll, [1, 1, 0]), Part::Work);
         assert_eq!(part(libc::SYS_nanosleep, [1, 0, 0]), Part::Sleep);
         assert_eq!(part(libc::SYS_fsync, [3, 0, 0]), Part::Io);
         assert_eq!(part(-1, [0; 3]), Part::Io);
         assert_eq!(part(libc::SYS_mprotect, [0; 3]), Part::Unknown);
-        assert_eq!(part_of_call(libc::SYS_read, [3, 0, 0], FileType::Channel), Part::Work);
-        assert_eq!(part_of_call(libc::SYS_read, [3, 0, 0], FileType::Storage), Part::Io);
+        assert_eq!(part_of_call(libc::SYS_read, &[3, 0, 0], FileType::Channel), Part::Work);
+        assert_eq!(part_of_call(libc::SYS_read, &[3, 0, 0], FileType::Storage), Part::Io);
         assert!(is_for_requests(libc::SYS_epoll_pwait) && !is_for_requests(libc::SYS_recvfrom));
         assert_eq!((call_name(libc::SYS_clock_nanosleep), call_name(-1)), ("nanosleep".into(), "a page fault".into()));
     }

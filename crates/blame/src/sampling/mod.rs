@@ -42,7 +42,8 @@ pub enum State {
 pub struct Call {
     /// Its number; -1 for a thread that is blocked in the kernel outside of a call, for example in a page fault.
     pub number: i64,
-    pub arguments: [u64; 3],
+    /// The first ones.
+    pub arguments: [u64; 4],
     /// The stack pointer and the instruction pointer of user space.
     pub pointer: u64,
     pub instruction: u64,
@@ -127,6 +128,15 @@ pub fn shows_states(process: u32) -> bool {
     state.ok().and_then(|state| state_in(&state)).is_some()
 }
 
+/// Reads the call that a thread is blocked in; `None` if it runs, or the kernel does not show it.
+pub(crate) fn call_of(process: u32, thread: u32) -> Option<Call> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/syscall")).ok()?;
+    match state_in(&text)? {
+        State::Blocked(call) => Some(call),
+        _ => None,
+    }
+}
+
 /// Returns the threads of a process, the first one first.
 pub fn threads(process: u32) -> impl Iterator<Item = u32> {
     let tasks = read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
@@ -182,7 +192,7 @@ fn state_in(text: &str) -> Option<State> {
     let argument = |place: usize| arguments.get(place).copied().unwrap_or_default();
     Some(State::Blocked(Call {
         number,
-        arguments: [argument(0), argument(1), argument(2)],
+        arguments: [0, 1, 2, 3].map(argument),
         pointer: *pointer,
         instruction: *instruction,
     }))
@@ -226,8 +236,8 @@ mod tests {
             Some(State::Blocked(Call { number, arguments, pointer, instruction }))
         };
         let futex = "202 0x55d0 0x189 0x2 0x0 0x0 0xffffffff 0x7ffd10 0x7f0020\n";
-        assert_eq!(state_in(futex), blocked(202, [0x55d0, 0x189, 2], 0x7ffd10, 0x7f0020));
-        assert_eq!(state_in("-1 0x7ffd10 0x401000\n"), blocked(-1, [0; 3], 0x7ffd10, 0x401000));
+        assert_eq!(state_in(futex), blocked(202, [0x55d0, 0x189, 2, 0], 0x7ffd10, 0x7f0020));
+        assert_eq!(state_in("-1 0x7ffd10 0x401000\n"), blocked(-1, [0; 4], 0x7ffd10, 0x401000));
         for text in ["", "202", "202 0x1", "x 0x1 0x2", "1 0xg 0x1 0x2"] {
             assert_eq!(state_in(text), None, "{text:?}");
         }

@@ -8,7 +8,7 @@
 use super::budget::{Budget, Part, may_wait_for_map, moves_bytes, part_of_call};
 use super::spins::Spins;
 use super::{Call, FileType, Sample, Sampler, State, name_of};
-use crate::memory::read;
+use crate::memory::top_of_stack;
 use crate::names::{Mapping, Site};
 use crate::places::lock_at;
 use crate::python::Python;
@@ -165,8 +165,6 @@ const MOST_PEERS: usize = 8;
 const MOST_COMBINATIONS: usize = 512;
 /// Holders that wait for other locks, one after another, are followed so far.
 const LONGEST_CHAIN: usize = 8;
-/// Bytes of a stack that are read.
-const STACK: usize = 8_192;
 /// Samples after which the name of a thread is read again, which may change at any time.
 const NAME_PERIOD: u64 = 64;
 
@@ -334,7 +332,7 @@ impl Profile {
         let part = if may_wait_for_map(call.number) && waits_for_map(sample.process, sample.thread) {
             Part::Lock
         } else {
-            part_of_call(call.number, call.arguments, file)
+            part_of_call(call.number, &call.arguments, file)
         };
         Some(Wait::Call { number: call.number, part })
     }
@@ -347,7 +345,7 @@ impl Profile {
         {
             return Some(path);
         }
-        let bytes = stack_of(sample.process, call.pointer);
+        let bytes = top_of_stack(sample.process, call.pointer);
         let stack = Stack { instruction: call.instruction, pointer: call.pointer, frame: 0, link: 0, bytes };
         self.unwound(sample.process, Some(sample.thread), &stack)
     }
@@ -599,12 +597,4 @@ fn note_peers(waited: &mut Waited, object: Wait, waiter: &Seen, by_thread: &Hash
 fn waits_for_map(process: u32, thread: u32) -> bool {
     let function = std::fs::read(format!("/proc/{process}/task/{thread}/wchan"));
     function.is_ok_and(|function| function.starts_with(b"rwsem_down_"))
-}
-
-/// The top of a thread's stack, as far as it can be read.
-fn stack_of(process: u32, pointer: u64) -> Vec<u8> {
-    let mut bytes = vec![0; STACK];
-    let length = read(process, pointer, &mut bytes);
-    bytes.truncate(length);
-    bytes
 }

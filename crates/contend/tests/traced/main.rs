@@ -8,6 +8,7 @@ mod programs;
 mod times;
 
 mod attach;
+mod cycles;
 mod diagnosis;
 mod ends;
 mod faults;

@@ -152,19 +152,22 @@ fn a_deadlock_is_named_with_both_sites_while_the_program_goes_on() {
         let one = steps.iter().find(|step| step.contains(&format!("\"takes\":\"{takes}\""))).expect("both are named");
         assert!(one.contains(&format!("\"taken_site\":\"{site}")), "{one}");
     }
-    assert_eq!(traced.rows("inversion").len(), 1);
+    let [order] = traced.rows("order")[..] else { panic!("{:#}", traced.record["results"]) };
+    assert_eq!(order["verdict"], "reached");
 }
 
 #[test]
-fn orders_that_contradict_each_other_are_named_and_one_order_is_not() {
+fn contradictory_orders_are_named_and_one_order_is_not() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("orders", &[]) else { return };
     let one = traced(&programs, &[], &program, &[]);
-    assert_eq!(one.rows("inversion").len(), 0, "{:#}", one.record["results"]);
+    assert_eq!(one.rows("order").len(), 0, "{:#}", one.record["results"]);
     assert_eq!(one.rows("lock").len(), 10);
     let both = traced(&programs, &[], &program, &["against"]);
-    let [inversion] = both.rows("inversion")[..] else { panic!("{:#}", both.record["results"]) };
-    let steps = steps(inversion);
+    let [order] = both.rows("order")[..] else { panic!("{:#}", both.record["results"]) };
+    assert_eq!(order["verdict"], "excluded");
+    assert!(order["reason"].as_str().unwrap().contains("joined"), "{order}");
+    let steps = steps(order);
     assert!(steps.iter().any(|step| step.contains("nested (orders.c:8)")), "{steps:?}");
     assert!(steps.iter().any(|step| step.contains("against (orders.c:15)")), "{steps:?}");
     assert!(steps.iter().all(|step| step.contains("locks+0x")), "{steps:?}");

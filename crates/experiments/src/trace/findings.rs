@@ -26,7 +26,7 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let ended_badly = rows.iter().filter_map(|&(place, row)| {
         let (what, said) = match row.kind {
             RowKind::Deadlock => ("deadlock", format!("Deadlock {}.", words::hang(row))),
-            RowKind::Inversion => ("possible_deadlock", words::possible_deadlock(row)),
+            RowKind::Inversion | RowKind::Order if words::is_brief(row) => ("possible_deadlock", words::cycle(row)),
             _ => return None,
         };
         Some(found(what, "steps", (place, row), (row.steps.len() as f64, Unit::Number), said))

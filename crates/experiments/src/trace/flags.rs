@@ -25,8 +25,8 @@ pub struct Flags {
     #[arg(long, value_name = "TIME", value_parser = interval, allow_hyphen_values = true)]
     pub interval: Option<Duration>,
 
-    /// Report a wait longer than this as a hang, with its chain of waiters and holders, while PROGRAM runs on.
-    /// Deadlocks are reported after half a second
+    /// Report a wait longer than this as a hang, with its chain of waiters and holders, while PROGRAM runs on. With
+    /// --pid, the time is counted from the attachment. Deadlocks are reported after half a second
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration::span)]
     pub deadline: Duration,
 
@@ -44,7 +44,7 @@ pub struct Flags {
     /// Attach to a running process and trace its futex calls until it exits, --seconds elapse, or Ctrl-C. Without root,
     /// or CAP_PERFMON and a readable tracefs, only the states of the threads of your own processes are sampled
     #[arg(long, value_name = "PID")]
-    #[arg(conflicts_with_all = ["program", "full", "export", "deadline", "patience"])]
+    #[arg(conflicts_with_all = ["program", "full", "export", "patience"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
     pub pid: Option<u32>,
 }

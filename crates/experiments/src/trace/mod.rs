@@ -1,6 +1,7 @@
 //! `contend trace`: the locks of any program, watched and explained.
 
 mod attach;
+mod confirm;
 mod diagnosis;
 mod export;
 mod findings;
@@ -11,9 +12,11 @@ mod plan;
 mod record;
 mod section;
 mod show;
+mod stuck;
 mod warnings;
 mod words;
 
+pub use self::confirm::Confirm;
 use self::record::Row;
 use flags::Flags;
 use harness::{Example, Experiment, Finished, Run, Views};
@@ -33,6 +36,7 @@ impl Experiment for Trace {
         ),
         ("contend trace --full --seconds 30 -- ./server", "Time every hold; terminate the server after 30 s"),
         ("contend trace --pid 1234 --seconds 10", "Trace the futex calls of a running process (requires root)"),
+        ("contend trace --confirm -- ./program", "Try to reach each possible deadlock of the program's locks"),
         ("contend trace --swap adaptive,calock -- ./program", "Test whether another lock makes the program faster"),
         (
             "contend trace --what-if cache_lock -- ./program",
@@ -63,6 +67,7 @@ impl Experiment for Trace {
                 target: attach::Target::find(pid)?,
                 budget: run.session.seconds,
                 interval,
+                deadline: flags.deadline,
                 all: flags.all,
             };
             let measured = attach::run(&plan, run.session, &mut lines)?;

@@ -18,8 +18,10 @@ pub enum RowKind {
     Lock,
     /// A lock at one call site.
     Site,
-    /// Locks that were taken in orders which can end in a deadlock.
+    /// Locks that were acquired in contradictory orders, of older records.
     Inversion,
+    /// A cycle of locks: each was acquired while the one before it was held, and the first while the last was.
+    Order,
     /// Threads that wait for each other.
     Deadlock,
     /// A thread that waited longer than --deadline, or still when the watching ended, and is in no deadlock.
@@ -28,6 +30,21 @@ pub enum RowKind {
     Budget,
     /// A cause of waiting, with its remedy.
     Finding,
+}
+
+/// Whether a cycle of locks can become a deadlock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CycleVerdict {
+    /// Different threads can come to all of its steps at the same time, as far as the run shows.
+    Possible,
+    /// They cannot: `reason` says why.
+    Excluded,
+    /// They did, and waited for each other.
+    Reached,
+    /// It is possible, and no run of `--confirm` reached it.
+    NotReached,
 }
 
 /// How the figures of a lock were obtained.
@@ -128,12 +145,30 @@ pub struct Row {
     /// The longest waits, the longest first.
     #[serde(default)]
     pub longest: Vec<LongWait>,
-    /// Of an inversion or a deadlock: lock by lock.
+    /// The steps of a cycle or a deadlock, lock by lock.
     #[serde(default)]
     pub steps: Vec<Step>,
     /// Of an inversion: `false` if in this run the thread of one order had ended before the other order was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub could_meet: Option<bool>,
+    /// Whether a cycle can become a deadlock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<CycleVerdict>,
+    /// The reason why a cycle is excluded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The number of runs that tried to reach a cycle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<u32>,
+    /// The seeds of these runs, the last of which reached it if one did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seeds: Vec<u64>,
+    /// The names of the locks of a cycle.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<String>,
+    /// The call paths of the waiting threads: in a cycle that was reached, and in a deadlock that was seen from outside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stacks: Vec<ThreadStack>,
     /// How many locks of one type and one place of first use the row is of.
     #[serde(default = "one")]
     pub instances: u32,
@@ -228,6 +263,14 @@ fn one() -> u32 {
 pub struct Frame {
     pub function: Option<String>,
     pub source: Option<String>,
+}
+
+/// The call path of a thread, the innermost function first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadStack {
+    pub thread: u32,
+    pub frames: Vec<Frame>,
 }
 
 /// Where a holder took the lock, and its part of the blame.

@@ -11,6 +11,8 @@ const MOST_LINES: usize = 20;
 const MOST_BLOCKS: usize = 3;
 const MOST_SITES: usize = 6;
 const MOST_WAITS: usize = 3;
+/// The kinds of rows that are or may become a deadlock, or that still wait.
+const ENDINGS: [RowKind; 4] = [RowKind::Deadlock, RowKind::Order, RowKind::Inversion, RowKind::Hang];
 
 pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     let rows = &record.results;
@@ -26,8 +28,11 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     }
     let has_all = record.parameters.all || !is_diagnosed;
     if !has_all {
-        for kind in [RowKind::Deadlock, RowKind::Inversion, RowKind::Hang] {
-            of(kind).filter_map(words::ending).for_each(|sentence| text.push_str(&said(&sentence, page)));
+        for kind in ENDINGS {
+            of(kind)
+                .filter(|row| words::is_brief(row))
+                .filter_map(words::ending)
+                .for_each(|sentence| text.push_str(&said(&sentence, page)));
         }
         return text + &longest(&excluding);
     }
@@ -48,7 +53,7 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
         );
         text.push_str(&said(&unknown, page));
     }
-    for kind in [RowKind::Deadlock, RowKind::Inversion, RowKind::Hang] {
+    for kind in ENDINGS {
         of(kind).filter_map(words::ending).for_each(|sentence| text.push_str(&said(&sentence, page)));
     }
     text.push_str(&budgets(rows));

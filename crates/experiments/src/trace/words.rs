@@ -1,6 +1,6 @@
 //! Sentences that the terminal, the page and the findings share, and the matrix of waits and their causes.
 
-use super::record::{Cause, Row, RowKind, Runner, SeenBy, Step, TimeSpike};
+use super::record::{Cause, CycleVerdict, Row, RowKind, Runner, SeenBy, Step, TimeSpike};
 use record::Table;
 use std::collections::HashMap;
 use terminal::{nanoseconds, percent};
@@ -11,14 +11,17 @@ pub const IDLE: &str = "idle";
 /// Who waits for whom.
 pub fn hang(row: &Row) -> String {
     let waited = nanoseconds(row.wait_max_ns.unwrap_or(0.0));
-    let steps: Vec<String> = row.steps.iter().map(waits).collect();
+    let steps: Vec<String> = row.steps.iter().map(waits).chain(row.place.clone()).collect();
     format!("after {waited}: {}", steps.join("; "))
 }
 
 fn waits(step: &Step) -> String {
     let Step { thread, takes, taken_site, holds, held_site } = step;
-    let holder = if held_site.is_empty() {
+    let holder = if held_site.is_empty() && holds == "unknown" {
         "whose holder is unknown".to_owned()
+    } else if held_site.is_empty() {
+        // From outside only the holder is seen.
+        format!("which {holds} holds")
     } else {
         format!("which {holds} holds, acquired at {held_site}")
     };
@@ -27,29 +30,62 @@ fn waits(step: &Step) -> String {
 
 /// The orders that contradict each other.
 fn inversion(row: &Row) -> String {
+    let is_reached = row.verdict == Some(CycleVerdict::Reached);
     let step = |step: &Step| {
         let Step { thread, holds, held_site, takes, taken_site } = step;
+        if is_reached {
+            return format!(
+                "thread {thread} holds {holds}, acquired at {held_site}, and waits for {takes} at {taken_site}"
+            );
+        }
         format!("thread {thread} acquired {takes} at {taken_site} while it held {holds}, acquired at {held_site}")
     };
     row.steps.iter().map(step).collect::<Vec<String>>().join("; ")
 }
 
-/// A possible deadlock, whether it could have come in this run, and what helps.
-pub fn possible_deadlock(row: &Row) -> String {
+/// A cycle of locks: its verdict, the orders, and the remedy.
+pub fn cycle(row: &Row) -> String {
+    let runs = terminal::counted(row.runs.unwrap_or(0) as usize, "run");
+    let verdict = match row.verdict {
+        Some(CycleVerdict::Reached) if row.runs.is_some() => {
+            format!("Deadlock, reached in run {}", row.runs.unwrap_or(0))
+        }
+        Some(CycleVerdict::Reached) => "Deadlock, reached in this run".to_owned(),
+        Some(CycleVerdict::NotReached) => format!("Possible deadlock, not reached in {runs}"),
+        Some(CycleVerdict::Excluded) => "Excluded deadlock".to_owned(),
+        Some(CycleVerdict::Possible) | None => "Possible deadlock".to_owned(),
+    };
+    let orders = inversion(row);
+    let instances = if row.instances > 1 { format!(" ({} pairs of instances)", row.instances) } else { String::new() };
+    if row.verdict == Some(CycleVerdict::Excluded) {
+        return format!("{verdict}{instances}: {orders}. Reason: {}.", row.reason.clone().unwrap_or_default());
+    }
+    // Older records say this of two threads.
     let is_refuted = row.could_meet == Some(false);
     let refuted = if is_refuted {
         " It could not come in this run: the thread of one order had ended before the other order was used."
     } else {
         ""
     };
-    format!("Possible deadlock: {}.{refuted} Acquire these locks in the same order everywhere.", inversion(row))
+    let is_one_class = row.locks.first().is_some_and(|first| row.locks.iter().all(|lock| lock == first));
+    let remedy = if is_one_class {
+        "Acquire the instances in the order of their addresses"
+    } else {
+        "Acquire these locks in the same order everywhere"
+    };
+    format!("{verdict}{instances}: {orders}.{refuted} {remedy}.")
+}
+
+/// Whether the brief report has a row: an excluded cycle is in the tables of `--all` only.
+pub fn is_brief(row: &Row) -> bool {
+    row.verdict != Some(CycleVerdict::Excluded)
 }
 
 /// The sentence of a row that is or may become a deadlock, or that still waits.
 pub fn ending(row: &Row) -> Option<String> {
     match row.kind {
         RowKind::Deadlock => Some(format!("Deadlock {}.", hang(row))),
-        RowKind::Inversion => Some(possible_deadlock(row)),
+        RowKind::Inversion | RowKind::Order => Some(cycle(row)),
         RowKind::Hang => Some(format!("Still waiting {}.", hang(row))),
         RowKind::Lock | RowKind::Site | RowKind::Budget | RowKind::Finding => None,
     }

@@ -1,5 +1,4 @@
-//! One lock of one process: what is known of it, what is looked at whenever it is taken, its kind, and the orders in
-//! which it was taken with others.
+//! One lock of one process: what is known of it, what is looked at whenever it is taken, and its kind.
 
 #[cfg(any(preload, clippy))]
 use core::sync::atomic::Ordering::Relaxed;
@@ -147,37 +146,5 @@ impl Hot {
     #[inline(always)]
     pub(crate) fn is_wanted(&self) -> bool {
         self.waiters.load(Relaxed) & !Self::GONE != 0
-    }
-}
-
-/// That one lock was taken while another was held, as it was seen first.
-///
-/// Its key lies apart from it, among those of other orders: place of the lock that was held, plus 1, in the upper half;
-/// of the one that was taken, plus 1, in the lower; 0 for a free place.
-#[repr(C)]
-pub struct Edge {
-    /// Where the one that was held was taken.
-    pub held_site: AtomicU64,
-    /// Where the other was taken meanwhile.
-    pub taken_site: AtomicU64,
-    /// By whom: the kernel's number of the thread.
-    pub thread: AtomicU32,
-    /// Whether both were taken as readers do: 1 if so.
-    pub readers: AtomicU32,
-    /// Whether other threads took them in this order, too: 1 if so.
-    pub others: AtomicU32,
-    /// Whether the thread that had taken them in the opposite order had ended when this one was seen first: 1 if so.
-    pub apart: AtomicU32,
-}
-
-impl Edge {
-    /// The key of these two places.
-    pub fn key_of(held: u32, taken: u32) -> u64 {
-        (held as u64 + 1) << 32 | (taken as u64 + 1)
-    }
-
-    /// The places of a key.
-    pub fn places(key: u64) -> Option<(usize, usize)> {
-        Some((((key >> 32) as usize).checked_sub(1)?, (key as u32 as usize).checked_sub(1)?))
     }
 }

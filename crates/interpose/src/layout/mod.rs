@@ -10,12 +10,13 @@
 //! | a lock's holder | each that has just taken it |
 //! | what was lost, and who is next | anybody, with an addition |
 //! | a lag, and what a thread is in | that thread alone |
-//! | which locks are chosen | the reader alone |
+//! | which locks are chosen, and where threads are held | the reader alone |
 //!
 //! All accesses are relaxed but for those that publish: a key after what it names, a head after its event.
 
 mod lag;
 mod lock;
+mod order;
 mod pair;
 mod thread;
 
@@ -24,7 +25,10 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 #[cfg(any(preload, clippy))]
 pub use lag::SECTIONS;
 pub use lag::{KIN, Kin, LockLag, Mark, SHARE_ONE, ThreadLag, WhatIf};
-pub use lock::{Edge, Hot, Kind, Lock, holder};
+pub use lock::{Hot, Kind, Lock, holder};
+pub use order::{Confirm, Edge, Kinship, Order, TARGETS, Target};
+#[cfg(any(preload, clippy))]
+pub use order::{GATES, ORDERS_OF_EDGE};
 pub use pair::{Buckets, Histograms, Pair, Place, SAMPLE_OF, TIMES_ALL, Times};
 #[cfg(any(preload, clippy))]
 pub use pair::{FEW, LONG_TICKS, add as pair_add};
@@ -34,8 +38,12 @@ pub use thread::{Event, HELD, Held, Last, MORE_PLACES, PLACES, RING, Thread};
 pub const PROCESSES: usize = 256;
 /// Locks that have a place of their own.
 pub const LOCKS: usize = 1 << 18;
-/// Orders of two locks.
+/// Pairs of locks, of which one was acquired while the other was held.
 pub const EDGES: usize = 1 << 16;
+/// Such pairs in their contexts.
+pub const ORDERS: usize = 1 << 17;
+/// Creates, joins and first lock calls of threads.
+pub const KINSHIPS: usize = 1 << 17;
 /// Call sites of locks, by thread.
 pub const PAIRS: usize = 1 << 16;
 /// Threads that live at once.
@@ -59,6 +67,12 @@ pub struct Region {
     pub edge_keys: [AtomicU64; EDGES],
     /// By the places of `edge_keys`.
     pub edges: [Edge; EDGES],
+    /// By a number made of the key.
+    pub order_keys: [AtomicU64; ORDERS],
+    /// By the places of `order_keys`.
+    pub orders: [Order; ORDERS],
+    /// One after another.
+    pub kinships: [Kinship; KINSHIPS],
     /// By number.
     pub pairs: [Pair; PAIRS],
     /// By the places of `pairs`: waits of those who found the lock taken, and got it.
@@ -77,6 +91,8 @@ pub struct Region {
     pub thread_lags: [ThreadLag; THREADS],
     /// By a number made of the key.
     pub kin: [Kin; KIN],
+    /// Used at the level [`Header::CONFIRM`] alone.
+    pub confirm: Confirm,
 }
 
 impl Region {
@@ -157,13 +173,27 @@ impl Region {
     }
 }
 
+impl Region {
+    /// The orders that are written, in their contexts.
+    pub fn orders(&self) -> impl Iterator<Item = &Order> {
+        let keys = self.order_keys.iter().map(|key| key.load(Acquire));
+        let there = keys.zip(&self.orders).filter(|(key, _)| *key != 0);
+        there.map(|(_, order)| order).filter(|order| order.flags.load(Acquire) & Order::WRITTEN != 0)
+    }
+
+    /// The creates, joins and first lock calls, in their order.
+    pub fn kinships(&self) -> impl Iterator<Item = &Kinship> {
+        self.kinships[..(self.header.kinships.load(Relaxed) as usize).min(KINSHIPS)].iter()
+    }
+}
+
 /// The first words of the memory.
 #[repr(C, align(64))]
 pub struct Header {
     /// [`Self::MAGIC`], once the memory is ready.
     pub magic: AtomicU64,
     /// What is recorded: 1 contended waits and one hold in [`SAMPLE_OF`](SAMPLE_OF), 2 every hold; 0 nothing;
-    /// [`Self::WHAT_IF`] how far threads lag.
+    /// [`Self::WHAT_IF`] how far threads lag; [`Self::CONFIRM`] the same as 2.
     pub level: AtomicU32,
     /// Where ticks come from: 1 the CPU's counter, 2 `CLOCK_MONOTONIC_RAW` in ns.
     pub clock: AtomicU32,
@@ -192,15 +222,19 @@ pub struct Header {
     pub lost_holds: AtomicU64,
     /// Orders of two locks that found no place.
     pub lost_edges: AtomicU64,
+    /// Places of [`Region::kinships`] that were given out, some beyond the last.
+    pub kinships: AtomicU32,
     /// Calls within a signal's handler that came while its thread was noting something.
     pub lost_reentered: AtomicU64,
 }
 
 impl Header {
     /// Says which layout this is: it changes with every change of the layout.
-    pub const MAGIC: u64 = 0x636f_6e74_656e_6409;
+    pub const MAGIC: u64 = 0x636f_6e74_656e_640a;
     /// The level at which sections are virtually shorter, and nothing else is recorded.
     pub const WHAT_IF: u32 = 4;
+    /// The level at which every call is seen on the slow way, and threads are held between two locks.
+    pub const CONFIRM: u32 = 5;
 }
 
 /// Bytes of a process's memory map that are kept.
@@ -215,6 +249,8 @@ pub struct Process {
     pub maps_length: AtomicU32,
     /// Ticks when it was first seen.
     pub started: AtomicU64,
+    /// At the level [`Header::CONFIRM`], 1 once the reader has written the targets for it.
+    pub is_aimed_at: AtomicU32,
     /// `/proc/self/maps` as it last was.
     pub maps: [AtomicU8; MAPS],
 }

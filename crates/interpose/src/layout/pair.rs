@@ -119,7 +119,7 @@ fn increment(count: &AtomicU32) {
     count.store(count.load(Relaxed).wrapping_add(1), Relaxed);
 }
 
-/// Locks that are remembered of those that are taken while one is held.
+/// Acquisitions that are remembered of those made while a lock is held.
 const WITHIN: usize = 8;
 
 /// In [`Place::acquisitions`]: each hold is timed, because the holds here are long enough for that.
@@ -139,7 +139,7 @@ pub struct Place {
     pub pair: AtomicU32,
     /// The lock's place.
     pub place: AtomicU32,
-    /// Places, plus 1, of locks of which it was noted that they are taken while this one is held. Here for the same
+    /// Tags of acquisitions made while this lock was the last that was held: their orders are noted. Here for the same
     /// reason.
     pub within: [AtomicU32; WITHIN],
 }
@@ -164,21 +164,21 @@ impl Place {
         }
     }
 
-    /// Whether it is known to be noted that this lock is taken while the place's is held.
+    /// Whether the orders of an acquisition with this tag, which is not 0, are known to be noted.
     #[inline(always)]
-    pub(crate) fn knows(&self, lock: u32) -> bool {
+    pub(crate) fn knows(&self, tag: u32) -> bool {
         // SAFETY: it is as many words, which nobody but the calling thread reads or writes: so all are compared at once.
         let within = unsafe { self.within.as_ptr().cast::<[u32; WITHIN]>().read() };
-        within.iter().fold(false, |is_there, there| is_there | (*there == lock + 1))
+        within.iter().fold(false, |is_there, there| is_there | (*there == tag))
     }
 
-    /// It is noted: where there are too many, another is forgotten.
-    pub(crate) fn learn(&self, lock: u32) {
+    /// They are noted: where there are too many, another is forgotten.
+    pub(crate) fn learn(&self, tag: u32) {
         let free = self.within.iter().find(|there| there.load(Relaxed) == 0);
-        free.unwrap_or(&self.within[lock as usize % WITHIN]).store(lock + 1, Relaxed);
+        free.unwrap_or(&self.within[(tag >> 8) as usize % WITHIN]).store(tag, Relaxed);
     }
 
-    /// Forgets which locks were taken within: the place is another lock's.
+    /// Forgets what was acquired within: the place is another lock's.
     pub(crate) fn forget_within(&self) {
         self.within.iter().for_each(|there| there.store(0, Relaxed));
     }

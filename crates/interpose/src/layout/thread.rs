@@ -27,6 +27,8 @@ pub struct Held {
     pub place: AtomicU32,
     /// How far behind the thread's memory the [`Place`] lies that it was found by, in its sizes.
     pub found: AtomicU32,
+    /// A hash of the locks that were held when it was acquired, of the call site, and of the thread's `epoch`.
+    pub context: AtomicU32,
 }
 
 /// What a thread took last while it held nothing and nobody waited, and as what that is counted: who does the same
@@ -111,6 +113,14 @@ pub struct Thread {
     pub held: [Held; HELD],
     /// Ticks since when it waits.
     pub waiting_since: AtomicU64,
+    /// 1 if a wait for a lock ends at a time that the program sets.
+    pub is_timed: AtomicU32,
+    /// At the level of confirming, the slot of the lock that it is about to acquire while it holds others, plus 1.
+    pub wants: AtomicU32,
+    /// Its number among all threads that came.
+    pub comer: AtomicU32,
+    /// Changes with each create and join of the thread.
+    pub epoch: AtomicU32,
     /// The address of the condition that it was woken from last, while it may still hold the mutex that it got back then.
     pub woken_from: AtomicU64,
     /// Ticks when it was first seen.

@@ -26,7 +26,9 @@ extern "C" fn at_load() {
 /// What was loaded since the beginning is there now; a program that leaves otherwise does not come here.
 extern "C" fn at_exit() {
     let local = local::local();
-    let (Some(region), 1 | 2 | Header::WHAT_IF) = (local::region(), local.level.load(Relaxed)) else { return };
+    let (Some(region), 1 | 2 | Header::WHAT_IF | Header::CONFIRM) = (local::region(), local.level.load(Relaxed)) else {
+        return;
+    };
     if let Some(process) = region.processes.get(local.process.load(Relaxed) as usize) {
         note_map(process);
     }

@@ -7,6 +7,7 @@
 //! | 1, 2 | recorded: as in the memory's header |
 //! | [`OFF`] | nothing is recorded in this process |
 //! | [`WHAT_IF`](crate::layout::Header::WHAT_IF) | how far threads lag: [`what_if`](super::what_if) |
+//! | [`CONFIRM`](crate::layout::Header::CONFIRM) | recorded, and threads are held: [`confirm`](super::confirm) |
 
 use super::external::{MADV_WIPEONFORK, madvise};
 use super::{entry, next};
@@ -62,7 +63,13 @@ pub fn is_what_if() -> bool {
     local().level.load(Relaxed) == Header::WHAT_IF
 }
 
-/// Whether this process records.
+/// Whether threads are held between two locks in this process.
+#[inline(always)]
+pub fn is_confirming() -> bool {
+    local().level.load(Relaxed) == Header::CONFIRM
+}
+
+/// Whether this process records on the fast ways.
 #[inline(always)]
 pub fn is_ready() -> bool {
     local().ready.load(Relaxed) != 0

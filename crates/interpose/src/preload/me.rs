@@ -63,15 +63,16 @@ fn become_known() -> Option<Me> {
     match local.level.load(Relaxed) {
         OFF | Header::WHAT_IF => return None,
         0 => return first_call(local),
+        Header::CONFIRM => return me_on_slow_way(),
         _ => {}
     }
     if thread_word::get().is_null() { newcomer(local) } else { reentered() }
 }
 
-/// The calling thread in a process whose sections are virtually shorter; `None` in a handler that came while it looked
-/// for a lock's place, or without room.
+/// The calling thread in a process that has no fast ways: sections are virtually shorter, or cycles are confirmed.
+/// `None` in a handler that came while it looked for a lock's place, or without room.
 #[inline(never)]
-pub fn me_what_if() -> Option<Me> {
+pub fn me_on_slow_way() -> Option<Me> {
     // SAFETY: it is null or within the memory.
     match unsafe { thread_word::get().as_ref() } {
         Some(thread) if thread.is_busy() => None,

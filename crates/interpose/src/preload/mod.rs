@@ -12,10 +12,13 @@
 
 mod calls;
 mod clock;
+mod confirm;
+mod context;
 mod entry;
 mod external;
 mod free_mutex;
 mod init_fini;
+mod kinship;
 mod local;
 mod me;
 mod next;

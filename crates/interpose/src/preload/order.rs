@@ -1,74 +1,88 @@
-//! In which order locks are taken.
+//! The orders in which locks are acquired.
+//!
+//! An acquisition is known by a tag: a hash of the locks that are held, of the call sites that acquired them, of this
+//! call site, and of the thread's `epoch`. A thread that has noted the orders of a tag does not look at them again.
 
+use super::context::context;
 use super::me::Me;
 use super::spot::{Spot, found_place, scatter};
-use crate::layout::{EDGES, Edge, HELD, Held, Kind, Place};
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use crate::layout::{EDGES, Edge, GATES, HELD, Held, Kind, ORDERS, ORDERS_OF_EDGE, Order, Place};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Places that the orders of one lock have together, which lie in two lines of the cache.
+/// Slots that the edges of one lock have together, which fill two lines of the cache.
 const TOGETHER: usize = 16;
-/// Looked into after these before an order counts as one that finds no place.
+/// Slots that are looked at after these before an edge has no room; and for an order.
 const PROBES: usize = 32;
 
-/// Notes that a lock is about to be waited for while others are held. To try is no such thing: who only tries does not
-/// wait.
-pub fn note(me: Me, spot: Spot, kind: Kind) {
+/// Notes that a thread is about to wait for a lock while it holds others. A try does not wait, so it is not noted.
+pub fn note(me: Me, spot: Spot, kind: Kind, is_timed: bool) {
     let depth = me.thread.depth() as usize;
-    if depth > 0 && kind.excludes() {
-        note_all(me, spot, kind, depth.min(HELD));
+    if depth > 0 && kind.excludes() && !is_known(me, spot, depth) {
+        me.thread.busy(|| note_all(me, spot, kind, is_timed, depth.min(HELD)));
     }
 }
 
-fn note_all(me: Me, spot: Spot, kind: Kind, depth: usize) {
-    for held in me.thread.held[..depth].iter().filter(|held| !is_known_within(me, spot, held)) {
-        let key = Edge::key_of(held.place.load(Relaxed), spot.lock_place());
-        // There can be more orders than are remembered. To look for one first takes no line of the cache from the other
-        // CPUs, and this is done with locks in hand.
-        match noted(me, key) {
-            Some(edge) => note_thread(me, edge),
-            None => me.thread.busy(|| insert(me, key, held.pair.load(Relaxed), spot, kind)),
-        }
-        place_of(me, held).learn(spot.lock_place());
-    }
-}
-
-/// Whether there is nothing to note: this thread did so before, with each of the so many locks that it holds.
+/// Whether there is nothing to note: this thread did so before, with the same locks held.
 #[inline(always)]
 pub fn is_known(me: Me, spot: Spot, depth: usize) -> bool {
-    me.thread.held[..depth.min(HELD)].iter().all(|held| is_known_within(me, spot, held))
+    let last = &me.thread.held[depth.min(HELD) - 1];
+    place_of(me, last).knows(tag(last, spot))
 }
 
 #[inline(always)]
-fn is_known_within(me: Me, spot: Spot, held: &Held) -> bool {
-    held.place.load(Relaxed) == spot.lock_place() || place_of(me, held).knows(spot.lock_place())
+fn tag(last: &Held, spot: Spot) -> u32 {
+    context(last.context.load(Relaxed), spot.pair_place()) | 1
 }
 
 #[inline(always)]
 fn place_of(me: Me, held: &Held) -> &'static Place {
-    // SAFETY: it is what the spot told by which the lock was noted to be held.
+    // SAFETY: `hold` stored the distance of a spot of this thread, whose places are mapped for as long as the process
+    // lives.
     unsafe { found_place(me.thread, held.found.load(Relaxed)) }
 }
 
-fn noted(me: Me, key: u64) -> Option<&'static Edge> {
-    let there = places_of(key).map(|place| (place, me.region.edge_keys[place].load(Acquire)));
-    let mut there = there.take_while(|(_, there)| *there != 0);
-    there.find(|(_, there)| *there == key).map(|(place, _)| &me.region.edges[place])
-}
-
-/// Whether the opposite order was seen, of one thread alone, and that thread has ended.
-fn opposite_has_ended(me: Me, key: u64) -> bool {
-    let opposite = noted(me, key.rotate_left(32));
-    opposite.is_some_and(|edge| {
-        let thread = edge.thread.load(Relaxed);
-        edge.others.load(Relaxed) == 0 && me.region.threads().all(|place| place.tid.load(Relaxed) != thread)
-    })
-}
-
-/// Notes that not one thread alone takes the locks in this order.
-fn note_thread(me: Me, edge: &Edge) {
-    if edge.thread.load(Relaxed) != me.thread.tid.load(Relaxed) {
-        edge.others.store(1, Relaxed);
+#[cold]
+#[inline(never)]
+fn note_all(me: Me, spot: Spot, kind: Kind, is_timed: bool, depth: usize) {
+    let held = &me.thread.held[..depth];
+    // To acquire a lock that it holds makes no order.
+    if held.iter().all(|one| one.place.load(Relaxed) != spot.lock_place()) {
+        (0..depth).for_each(|first| note_one(me, spot, kind, is_timed, held, first));
     }
+    let last = &held[depth - 1];
+    place_of(me, last).learn(tag(last, spot));
+}
+
+/// Notes the order of the lock at `first` and the one that is acquired.
+fn note_one(me: Me, spot: Spot, kind: Kind, is_timed: bool, held: &[Held], first: usize) {
+    let (one, site) = (&held[first], spot.pair(me).site.load(Relaxed));
+    let Some((held_site, held_kind)) = acquired(me, one) else { return };
+    let key = Edge::key_of(one.place.load(Relaxed), spot.lock_place());
+    let Some(edge) = edge_of(me, key, [held_site, site]) else {
+        me.region.header.lost_edges.fetch_add(1, Relaxed);
+        return;
+    };
+    let flags = [
+        (held_kind == Kind::Read, Order::HELD_SHARED),
+        (kind == Kind::Read, Order::TAKEN_SHARED),
+        (is_timed, Order::TIMED),
+    ];
+    let flags = flags.iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
+    let mut gates = [0; GATES];
+    let others = held.iter().enumerate().filter(|(place, _)| *place != first);
+    let others = others.filter_map(|(_, other)| Some((other, acquired(me, other)?.1)));
+    for (gate, (other, kind)) in gates.iter_mut().zip(others) {
+        *gate = (other.place.load(Relaxed) + 1) << 1 | u32::from(kind == Kind::Read);
+    }
+    insert(me, edge, key, [held_site, site], flags, gates);
+}
+
+/// The call site that acquired a lock that is held, and as what, if it is one that excludes.
+fn acquired(me: Me, held: &Held) -> Option<(u64, Kind)> {
+    let pair = me.region.pairs.get(held.pair.load(Relaxed) as usize)?;
+    let kind = Kind::of(pair.kind.load(Relaxed)).filter(|kind| kind.excludes())?;
+    Some((pair.site.load(Relaxed), kind))
 }
 
 /// First among those of the lock that is held, of which a program uses several in one hold; where these are too many,
@@ -78,24 +92,63 @@ fn places_of(key: u64) -> impl Iterator<Item = usize> {
     (together..together + TOGETHER).chain(alone..alone + PROBES).map(|place| place % EDGES)
 }
 
-#[cold]
-fn insert(me: Me, key: u64, held: u32, spot: Spot, kind: Kind) {
-    let Some(pair) = me.region.pairs.get(held as usize) else { return };
-    let Some(held_kind) = Kind::of(pair.kind.load(Relaxed)).filter(|kind| kind.excludes()) else { return };
-    for place in places_of(key) {
-        let edge = &me.region.edges[place];
-        match me.region.edge_keys[place].compare_exchange(0, key, AcqRel, Acquire) {
-            Ok(_) => {
-                edge.held_site.store(pair.site.load(Relaxed), Relaxed);
-                edge.taken_site.store(spot.pair(me).site.load(Relaxed), Relaxed);
-                edge.thread.store(me.thread.tid.load(Relaxed), Relaxed);
-                edge.apart.store(opposite_has_ended(me, key) as u32, Relaxed);
-                edge.readers.store((kind == Kind::Read && held_kind == Kind::Read) as u32, Relaxed);
-                return;
-            }
-            Err(there) if there == key => return note_thread(me, edge),
-            Err(_) => {}
-        }
+/// The edge of a key, which gets a slot if it has none; `None` without room.
+fn edge_of(me: Me, key: u64, [held_site, taken_site]: [u64; 2]) -> Option<&'static Edge> {
+    let claim = |place: usize| claimed(&me.region.edge_keys[place], key).map(|is_new| (place, is_new));
+    let (place, is_new) = places_of(key).find_map(claim)?;
+    let edge = &me.region.edges[place];
+    if is_new {
+        edge.held_site.store(held_site, Relaxed);
+        edge.taken_site.store(taken_site, Relaxed);
+        edge.thread.store(me.thread.tid.load(Relaxed), Relaxed);
     }
-    me.region.header.lost_edges.fetch_add(1, Relaxed);
+    Some(edge)
+}
+
+/// Claims a slot by its key: whether it was free; `None` if another has it. To look first takes no line of the cache
+/// from the other CPUs, and this is done with locks held.
+fn claimed(slot: &AtomicU64, key: u64) -> Option<bool> {
+    match slot.load(Acquire) {
+        0 => match slot.compare_exchange(0, key, AcqRel, Acquire) {
+            Ok(_) => Some(true),
+            Err(there) => (there == key).then_some(false),
+        },
+        there => (there == key).then_some(false),
+    }
+}
+
+/// Keeps an order in its context, unless it is there.
+fn insert(me: Me, edge: &Edge, key: u64, [held_site, taken_site]: [u64; 2], flags: u32, gates: [u32; GATES]) {
+    if edge.orders.load(Relaxed) >= ORDERS_OF_EDGE {
+        return mark(&edge.is_partial);
+    }
+    let (thread, position) = (me.thread, me.region.header.kinships.load(Relaxed));
+    let numbers = [thread.comer.load(Relaxed), thread.epoch.load(Relaxed), flags];
+    let hash = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let words = numbers.into_iter().chain(gates).map(u64::from);
+    let order_key = words.chain([held_site, taken_site]).fold(key, hash).max(1);
+    let start = scatter(order_key);
+    let mut slots = (start..start + PROBES).map(|slot| slot % ORDERS);
+    let found = slots.find_map(|slot| Some((slot, claimed(&me.region.order_keys[slot], order_key)?)));
+    let Some((slot, is_new)) = found else { return mark(&edge.is_partial) };
+    if !is_new {
+        return;
+    }
+    edge.orders.fetch_add(1, Relaxed);
+    let order = &me.region.orders[slot];
+    order.edge.store(key, Relaxed);
+    order.held_site.store(held_site, Relaxed);
+    order.taken_site.store(taken_site, Relaxed);
+    order.thread.store(thread.tid.load(Relaxed), Relaxed);
+    order.comer.store(thread.comer.load(Relaxed), Relaxed);
+    order.position.store(position, Relaxed);
+    order.gates.iter().zip(gates).for_each(|(word, gate)| word.store(gate, Relaxed));
+    order.flags.store(flags | Order::WRITTEN, Release);
+}
+
+/// Sets a word that many threads may set, without taking its line of the cache from them again and again.
+fn mark(word: &AtomicU32) {
+    if word.load(Relaxed) == 0 {
+        word.store(1, Relaxed);
+    }
 }

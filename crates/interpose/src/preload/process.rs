@@ -3,15 +3,15 @@
 //! Calls come before the library's own constructor, from the constructors of what the program is linked with; the C
 //! library itself is ready by then. Should it not be, the constructor tries once more.
 
-use super::clock::now;
+use super::clock::{now, now_ns};
 use super::external::{
     MADV_DONTDUMP, MAP_FAILED, MAP_NORESERVE, MAP_SHARED, O_CLOEXEC, O_RDONLY, O_RDWR, PROT_READ, PROT_WRITE, close,
-    getenv, getpid, keeping_errno, madvise, mmap, open, pthread_atfork, read,
+    getenv, getpid, keeping_errno, madvise, mmap, open, pthread_atfork, read, sleep,
 };
 use super::local::{self, Local, OFF};
 use super::{free_mutex, slot};
 use crate::layout::{Header, MAPS, PROCESSES, Process, Region};
-use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// The name is that of `memory::PLACE`.
 const PLACE: &core::ffi::CStr = c"CONTEND_TRACE_MEMORY";
@@ -81,9 +81,24 @@ fn enter(region: &'static Region, local: &Local) {
     process.pid.store(unsafe { getpid() } as u32, Release);
     note_map(process);
     let level = region.header.level.load(Relaxed);
+    if level == Header::CONFIRM {
+        wait_for_targets(process);
+    }
     local.process.store(place, Relaxed);
     local.level.store(level, Release);
-    local.ready.store((level != Header::WHAT_IF) as u32, Release);
+    local.ready.store((!matches!(level, Header::WHAT_IF | Header::CONFIRM)) as u32, Release);
+}
+
+/// How long a process waits at its start for its targets, and how often it looks.
+const AIM_NS: u64 = 3_000_000_000;
+const LOOK_NS: u64 = 200_000;
+
+/// Waits until the reader has written where to hold threads of this process.
+fn wait_for_targets(process: &Process) {
+    let began = now_ns();
+    while process.is_aimed_at.load(Acquire) == 0 && now_ns().saturating_sub(began) < AIM_NS {
+        sleep(LOOK_NS);
+    }
 }
 
 /// Notes what lies where, for who looks for names later.

@@ -1,6 +1,7 @@
 //! What is counted when a lock is taken, waited for, asked for in vain, or released; and who ends a wait.
 
 use super::clock::now;
+use super::context::{context, context_before, renew_contexts};
 use super::me::Me;
 use super::spot::{Spot, found_place, spot};
 use super::{local, order};
@@ -82,7 +83,7 @@ pub fn taken_alone(me: Me, spot: Spot, address: usize, site: usize, kind: Kind) 
     last.holder.store(spot.holder(me), Relaxed);
     last.found.store(spot.found(me), Relaxed);
     last.lock_place.store(spot.lock_place(), Relaxed);
-    hold(me, &me.thread.held[0], spot, address, [0, 0]);
+    hold(me, 0, spot, address, [0, 0]);
     last.lock.store(address as u64, Release);
     if !kind.has_owner() {
         spot.lock(me).holder.store(spot.holder(me), Relaxed);
@@ -108,7 +109,7 @@ pub fn taken_within(me: Me, spot: Spot, address: usize, kind: Kind) -> bool {
     }
     // The place first, as in `taken`.
     me.thread.set_depth_above_first(depth as u32 + 1);
-    hold(me, &me.thread.held[depth], spot, address, [0, 0]);
+    hold(me, depth, spot, address, [0, 0]);
     if local::is_timed(spot.count()) {
         begin_timed_within(&me.thread.held[depth]);
     }
@@ -145,14 +146,17 @@ pub fn taken(me: Me, spot: Spot, address: usize, kind: Kind, at: u64) {
         // The first is as it was, and can be released as fast.
         me.thread.set_depth_above_first(depth + 1);
     }
-    match me.thread.held.get(depth as usize) {
-        Some(held) => hold(me, held, spot, address, since),
-        None => lose_hold(me),
+    if (depth as usize) < HELD {
+        hold(me, depth as usize, spot, address, since);
+    } else {
+        lose_hold(me);
     }
 }
 
 #[inline(always)]
-fn hold(me: Me, held: &Held, spot: Spot, address: usize, [since, wanted]: [u64; 2]) {
+fn hold(me: Me, depth: usize, spot: Spot, address: usize, [since, wanted]: [u64; 2]) {
+    let held = &me.thread.held[depth];
+    held.context.store(context(context_before(me.thread, depth), spot.pair_place()), Relaxed);
     held.lock.store(address as u64, Relaxed);
     held.since.store(since, Relaxed);
     held.wanted.store(wanted, Relaxed);
@@ -269,6 +273,7 @@ fn released_out_of_order(me: Me, address: usize, depth: usize) -> bool {
         to.found.store(from.found.load(Relaxed), Relaxed);
     }
     me.thread.set_depth(depth as u32 - 1);
+    renew_contexts(me.thread, place);
     true
 }
 

@@ -2,6 +2,7 @@
 
 use super::clock::now;
 use super::external::{gettid, pthread_key_create, pthread_setspecific};
+use super::kinship;
 use super::local::{self, Local};
 use super::thread_word;
 use super::what_if::ends;
@@ -16,15 +17,16 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 /// Gives the calling thread a place.
 pub fn enter(region: &'static Region, local: &Local) -> Option<&'static Thread> {
     let thread = take_place(region)?;
-    region.header.comers.fetch_add(1, Relaxed);
+    let comer = region.header.comers.fetch_add(1, Relaxed);
     thread.process.store(local.process.load(Relaxed), Relaxed);
-    [&thread.state, &thread.waiting].iter().for_each(|word| word.store(0, Relaxed));
+    [&thread.state, &thread.waiting, &thread.wants].iter().for_each(|word| word.store(0, Relaxed));
     thread.last.lock.store(0, Relaxed);
     thread.started.store(now(), Relaxed);
     let tid = gettid();
     thread.key_base.store(Lock::key_base(local.process.load(Relaxed)), Relaxed);
     thread.holder_base.store(holder::base(tid), Relaxed);
     thread.tid.store(tid, Release);
+    kinship::came(region, local, thread, comer);
     thread_word::set(thread);
     if local::is_what_if() {
         ends::began(region, thread);

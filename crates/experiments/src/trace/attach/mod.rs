@@ -13,6 +13,7 @@ use super::flags::Level;
 use super::measure::{Measured, Piece, Running, map_of};
 use super::plan::Parameters;
 use super::record::Row;
+use super::stuck::StuckThreads;
 use super::warnings::{NoFutexCalls, NoLibrary, unnamed_code};
 use super::words::IDLE;
 use blame::jvm::Machines;
@@ -38,6 +39,8 @@ pub struct Plan {
     pub target: Target,
     pub budget: Option<Duration>,
     pub interval: Option<Duration>,
+    /// A wait that is longer is a hang.
+    pub deadline: Duration,
     /// Whether the terminal prints all tables.
     pub all: bool,
 }
@@ -59,7 +62,7 @@ pub fn run(plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -
         Err(error) if sampling::shows_states(plan.target.pid) => (None, Some(NoFutexCalls { reason: message(&error) })),
         Err(error) => return Err(refused(error)),
     };
-    let mut watch = Watch::new(plan.target.clone(), rings, now(), plan.all);
+    let mut watch = Watch::new(plan.target.clone(), rings, now(), plan.all, plan.deadline);
     watch.watch(plan.budget, plan.interval, session, observer);
     let mut measured = watch.finish(session.cpus.len())?;
     measured.warnings.extend(no_calls.map(Warning::from));
@@ -87,7 +90,7 @@ pub fn launch(
     };
     let words = plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let target = Target { pid: child.pid(), words, program_sha256, started: String::new() };
-    let mut watch = Watch::new(target, rings, began, plan.all);
+    let mut watch = Watch::new(target, rings, began, plan.all, plan.deadline);
     watch.child = Some(child);
     watch.watch(plan.budget, plan.interval, session, observer);
     if let Some(child) = &mut watch.child {
@@ -130,10 +133,11 @@ struct Watch {
     profile: Profile,
     java: Machines,
     next_sample: Instant,
+    stuck: StuckThreads,
 }
 
 impl Watch {
-    fn new(target: Target, rings: Option<Rings>, began_raw: u64, all: bool) -> Self {
+    fn new(target: Target, rings: Option<Rings>, began_raw: u64, all: bool, deadline: Duration) -> Self {
         Self {
             rings,
             child: None,
@@ -151,6 +155,7 @@ impl Watch {
             profile: Profile::default(),
             java: Machines::default(),
             next_sample: Instant::now(),
+            stuck: StuckThreads::new(deadline),
         }
     }
 
@@ -178,6 +183,7 @@ impl Watch {
             }
             self.read();
             self.sample(now);
+            self.look_for_hangs(observer);
             if let (Some(at), Some(span)) = (next_line, interval)
                 && now >= at
             {
@@ -204,6 +210,13 @@ impl Watch {
         if now >= self.next_sample {
             self.profile.sample(&[self.target.pid], None, (now - self.began).as_secs_f64());
             self.next_sample = now + sampling::pause(now.elapsed());
+        }
+    }
+
+    fn look_for_hangs(&mut self, observer: &mut dyn Observer<Piece>) {
+        let new = self.stuck.look(self.target.pid, 0, &mut self.names, &mut self.unwinder);
+        if !new.is_empty() {
+            let _ = observer.piece(&Piece::Hang(new));
         }
     }
 
@@ -272,7 +285,7 @@ impl Watch {
         let diagnosis = evidence.diagnose(&mut rows, &[]);
         let name = target.words.first().map_or("it", String::as_str);
         anyhow::ensure!(
-            !rows.is_empty() || diagnosis.verdict.is_some() || self.child.is_some(),
+            !rows.is_empty() || !self.stuck.rows.is_empty() || diagnosis.verdict.is_some() || self.child.is_some(),
             "--pid {}: no thread of {name} waited in a futex call within {elapsed_s:.1} s; trace it for longer, or \
              under load",
             target.pid
@@ -281,7 +294,7 @@ impl Watch {
         let are_words_seen = self.rings.is_some();
         let is_new = |row: &Row| !are_words_seen || row.address.is_empty();
         let sampled: Vec<Row> = diagnosis.locks.into_iter().filter(is_new).collect();
-        let rows = [rows, sampled, diagnosis.budgets, diagnosis.findings].concat();
+        let rows = [rows, sampled, self.stuck.rows, diagnosis.budgets, diagnosis.findings].concat();
         let lost = Lost {
             switches: self.rings.as_ref().map_or(0, |rings| rings.lost),
             waits: self.follower.lost_waits,
@@ -302,7 +315,7 @@ impl Watch {
             exit_status: self.child.as_ref().and_then(Running::exit_status),
             exit_signal: self.child.as_ref().and_then(Running::exit_signal),
             elapsed_s,
-            deadline_s: 0.0,
+            deadline_s: self.stuck.deadline.as_secs_f64(),
             processes: 1,
             threads: self.most_threads,
             thread_time_s: self.thread_time_s,

@@ -1,8 +1,7 @@
-//! Deadlocks: threads that wait for each other, and locks that are acquired in contradictory orders, which can end in
-//! one.
+//! Deadlocks: threads that wait for each other; and other long waits for locks.
 
 use blame::time::Time;
-use interpose::{Edge, HELD, Kind, Region, Thread};
+use interpose::{HELD, Kind, Region, Thread};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
@@ -14,6 +13,8 @@ pub struct Stuck {
     /// The place of the pair that it waits at, and of its lock.
     pub pair: u32,
     pub lock: u32,
+    /// Whether the wait ends at a time that the program sets.
+    is_timed: bool,
     /// Since when, in ticks.
     since: u64,
     pub waited: f64,
@@ -56,18 +57,24 @@ impl Hangs {
     }
 
     fn note_those(&mut self, everyone: &[Stuck], is_long: impl Fn(&Stuck) -> bool, is_any: bool) -> Vec<Hang> {
-        let stuck: Vec<&Stuck> = everyone.iter().filter(|one| one.pair != u32::MAX && is_long(one)).collect();
+        let is_for_ever = |one: &Stuck| is_any || !one.is_timed;
+        let stuck = everyone.iter().filter(|one| one.pair != u32::MAX && is_long(one) && is_for_ever(one));
+        let stuck: Vec<&Stuck> = stuck.collect();
         if stuck.is_empty() {
             return Vec::new();
         }
-        let (circles, holders) = (Circles::of(&stuck), holders(everyone.iter()));
+        let for_ever: Vec<&Stuck> = stuck.iter().copied().filter(|one| !one.is_timed).collect();
+        let (circles, holders) = (Circles::of(&for_ever), holders(everyone.iter()));
+        let mut places = (0..).take(for_ever.len());
         let mut new = Vec::new();
-        for (place, first) in stuck.iter().enumerate() {
+        for first in &stuck {
+            let place = if first.is_timed { None } else { places.next() };
             if self.known.contains(&first.key()) || self.found.len() + new.len() >= MOST {
                 continue;
             }
-            let hang = match circles.through(place) {
-                Some(circle) => Hang::Circle(circle.into_iter().map(|place| stuck[place].clone()).collect()),
+            let circle = place.and_then(|place| circles.through(place));
+            let hang = match circle {
+                Some(circle) => Hang::Circle(circle.into_iter().map(|place| for_ever[place].clone()).collect()),
                 None if !is_any => continue,
                 None => {
                     let holder = holders.get(&first.lock).and_then(|holders| holders.first());
@@ -84,6 +91,24 @@ impl Hangs {
     }
 }
 
+impl Hangs {
+    /// The threads of all deadlocks that were found.
+    pub fn threads(&self) -> HashSet<u32> {
+        let circle = |hang: &Hang| match hang {
+            Hang::Circle(circle) => circle.iter().map(|one| one.thread).collect(),
+            Hang::Alone(..) => Vec::new(),
+        };
+        self.found.iter().flat_map(circle).collect()
+    }
+}
+
+/// The threads that have waited for longer than a deadlock takes to be seen, with locks held.
+pub fn waits_with_locks(region: &Region, time: &Time) -> impl Iterator<Item = u32> {
+    let everyone = region.threads().filter_map(|thread| stuck(region, thread, time));
+    let waits = |one: &Stuck| one.pair != u32::MAX && !one.holds.is_empty() && one.waited > CIRCLE.as_secs_f64() * 1e9;
+    everyone.filter(waits).map(|one| one.thread).collect::<Vec<u32>>().into_iter()
+}
+
 impl Stuck {
     fn key(&self) -> (u32, u32, u64) {
         (self.thread, self.lock, self.since)
@@ -94,6 +119,14 @@ impl Stuck {
         let pair = region.pairs.get(self.pair as usize);
         pair.and_then(|pair| Kind::of(pair.kind.load(Relaxed))).is_some_and(Kind::excludes)
     }
+}
+
+/// A circle of waits of which each is longer than this, if there is one.
+pub fn lasting_circle(region: &Region, time: &Time, longer: Duration) -> Option<Vec<Stuck>> {
+    Hangs::default().noted(region, time, longer, false).into_iter().find_map(|hang| match hang {
+        Hang::Circle(circle) => Some(circle),
+        Hang::Alone(..) => None,
+    })
 }
 
 /// Returns the threads that hold a lock, by the lock, as their numbers in the order given.
@@ -212,128 +245,8 @@ fn stuck(region: &Region, thread: &Thread, time: &Time) -> Option<Stuck> {
     let since = thread.waiting_since.load(Relaxed);
     let lock = waiting.map_or(u32::MAX, |pair| blame::waits::lock_of(region, pair));
     let pair = waiting.unwrap_or(u32::MAX);
-    Some(Stuck { thread: tid, pair, lock, since, waited: time.now() - time.of_ticks(since), holds: held })
-}
-
-/// One lock was taken while another was held.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Order {
-    pub held: u32,
-    pub taken: u32,
-    pub held_site: u64,
-    pub taken_site: u64,
-    pub thread: u32,
-    /// Whether several threads acquired them in this order.
-    is_of_several: bool,
-    /// Whether the thread of the opposite order had ended when this order was seen first.
-    is_apart: bool,
-}
-
-/// Whether the two orders of a circle could not meet in this run.
-pub fn were_apart(circle: &[Order]) -> bool {
-    let [one, other] = circle else { return false };
-    one.is_apart && !other.is_of_several || other.is_apart && !one.is_of_several
-}
-
-/// Circles that are named at most.
-const MOST_INVERSIONS: usize = 100;
-
-/// The orders that contradict each other: each circle of locks once, and as short as it can be.
-pub fn inversions(region: &Region) -> Vec<Vec<Order>> {
-    order_circles(&region.edges().filter_map(order).collect::<Vec<Order>>())
-}
-
-/// Two readers do not wait for each other.
-fn order((key, edge): (u64, &Edge)) -> Option<Order> {
-    let (held, taken) = Edge::places(key)?;
-    let [held_site, taken_site] = [&edge.held_site, &edge.taken_site].map(|site| site.load(Relaxed));
-    let (held, taken, thread) = (held as u32, taken as u32, edge.thread.load(Relaxed));
-    let [is_of_several, is_apart] = [&edge.others, &edge.apart].map(|word| word.load(Relaxed) != 0);
-    let order = Order { held, taken, held_site, taken_site, thread, is_of_several, is_apart };
-    (edge.readers.load(Relaxed) == 0).then_some(order)
-}
-
-/// Steps from lock to lock that are looked at in all searches together: programs of tens of thousands of orders have
-/// their shortest circles named, and contend ends.
-const MOST_STEPS: usize = 10_000_000;
-/// Locks of one circle at most: a longer one explains nothing.
-const LONGEST: usize = 64;
-
-fn order_circles(orders: &[Order]) -> Vec<Vec<Order>> {
-    let orders = on_circles(orders);
-    let mut after: HashMap<u32, Vec<&Order>> = HashMap::new();
-    orders.iter().for_each(|order| after.entry(order.held).or_default().push(order));
-    let mut steps = MOST_STEPS;
-    let mut with = |order: &Order| Some([vec![*order], way(&after, order.taken, order.held, &mut steps)?].concat());
-    let mut all: Vec<Vec<Order>> = orders.iter().filter_map(&mut with).collect();
-    all.sort_by_key(Vec::len);
-    let (mut found, mut known): (Vec<Vec<Order>>, HashSet<(u32, u32)>) = Default::default();
-    for circle in all {
-        let step = |order: &Order| (order.held, order.taken);
-        // A longer way round by the same step against the order is the same mistake.
-        let is_known = circle.iter().any(|order| known.contains(&step(order)));
-        if !is_known && found.len() < MOST_INVERSIONS {
-            known.extend(circle.iter().map(step));
-            found.push(circle);
-        }
-    }
-    found
-}
-
-/// The orders that can be on a circle: from the others, those are taken away again and again that nothing leads to, or
-/// that lead nowhere.
-fn on_circles(orders: &[Order]) -> Vec<Order> {
-    let forwards = without_ends(orders, |order| (order.held, order.taken));
-    without_ends(&forwards, |order| (order.taken, order.held))
-}
-
-/// Without those from locks that nothing leads to, where `ends` has each order's locks in the direction that is meant.
-fn without_ends(orders: &[Order], ends: impl Fn(&Order) -> (u32, u32)) -> Vec<Order> {
-    let (mut leading, mut after): (HashMap<u32, usize>, HashMap<u32, Vec<u32>>) = Default::default();
-    for (from, to) in orders.iter().map(&ends) {
-        leading.entry(from).or_default();
-        *leading.entry(to).or_default() += 1;
-        after.entry(from).or_default().push(to);
-    }
-    let mut open: Vec<u32> = leading.iter().filter(|(_, count)| **count == 0).map(|(lock, _)| *lock).collect();
-    let mut gone = HashSet::new();
-    while let Some(lock) = open.pop() {
-        gone.insert(lock);
-        for next in after.get(&lock).into_iter().flatten() {
-            let count = leading.entry(*next).or_default();
-            *count -= 1;
-            if *count == 0 {
-                open.push(*next);
-            }
-        }
-    }
-    orders.iter().filter(|order| !gone.contains(&ends(order).0)).copied().collect()
-}
-
-/// The shortest way from one lock to another, unless it is longer than [`LONGEST`] or no steps are left.
-fn way(after: &HashMap<u32, Vec<&Order>>, from: u32, to: u32, steps: &mut usize) -> Option<Vec<Order>> {
-    let (mut came_by, mut open) = (HashMap::<u32, &Order>::new(), VecDeque::from([(from, 1)]));
-    while let Some((here, length)) = open.pop_front() {
-        if here == to {
-            let mut way = Vec::new();
-            let mut at = to;
-            while at != from {
-                let order = came_by[&at];
-                way.push(*order);
-                at = order.held;
-            }
-            way.reverse();
-            return Some(way);
-        }
-        for order in after.get(&here).into_iter().flatten().filter(|_| length < LONGEST) {
-            *steps = steps.checked_sub(1)?;
-            if order.taken != from && !came_by.contains_key(&order.taken) {
-                came_by.insert(order.taken, order);
-                open.push_back((order.taken, length + 1));
-            }
-        }
-    }
-    None
+    let (waited, is_timed) = (time.now() - time.of_ticks(since), thread.is_timed.load(Relaxed) != 0);
+    Some(Stuck { thread: tid, pair, lock, is_timed, since, waited, holds: held })
 }
 
 #[cfg(test)]
@@ -346,6 +259,7 @@ mod tests {
             thread: place as u32,
             pair: 0,
             lock: *lock,
+            is_timed: false,
             since: 0,
             waited: 1e9,
             holds: holds.iter().map(|lock| (0, *lock)).collect(),
@@ -400,50 +314,5 @@ mod tests {
         let found = circles(&threads(&[&all[..], &back].concat()));
         assert_eq!(found.len(), MOST, "{found:?}");
         assert_eq!(found[0].len(), layers as usize + 1);
-    }
-
-    fn orders(pairs: &[(u32, u32)]) -> Vec<Order> {
-        pairs.iter().map(|&(held, taken)| Order { held, taken, ..Order::default() }).collect()
-    }
-
-    fn locks(pairs: &[(u32, u32)]) -> Vec<Vec<u32>> {
-        order_circles(&orders(pairs)).iter().map(|circle| circle.iter().map(|order| order.held).collect()).collect()
-    }
-
-    #[test]
-    fn one_order_has_no_circle_and_two_have_one() {
-        let nested: Vec<(u32, u32)> = (0..10).flat_map(|held| (held + 1..10).map(move |taken| (held, taken))).collect();
-        assert_eq!(locks(&nested), Vec::<Vec<u32>>::new());
-        assert_eq!(locks(&[(1, 2), (2, 3), (2, 1)]), [[1, 2]]);
-    }
-
-    #[test]
-    fn one_step_against_an_order_of_many_is_one_mistake() {
-        let nested = (0..10).flat_map(|held| (held + 1..10).map(move |taken| (held, taken)));
-        let found = locks(&nested.chain([(7, 3)]).collect::<Vec<_>>());
-        assert_eq!(found, [[3, 7]]);
-    }
-
-    #[test]
-    fn a_circle_of_three_is_found_once() {
-        assert_eq!(locks(&[(1, 2), (2, 3), (3, 1), (3, 4)]), [[1, 2, 3]]);
-    }
-
-    #[test]
-    fn what_leads_to_a_circle_or_away_from_it_is_not_searched() {
-        let found = on_circles(&orders(&[(1, 2), (2, 3), (3, 2), (3, 4), (4, 5), (7, 7)]));
-        let found: Vec<(u32, u32)> = found.iter().map(|order| (order.held, order.taken)).collect();
-        assert_eq!(found, [(2, 3), (3, 2), (7, 7)]);
-    }
-
-    /// A search from each order through all of them would take some thousand million steps, and circles of all locks as
-    /// many places in memory.
-    #[test]
-    fn tens_of_thousands_of_orders_have_their_short_circles_named() {
-        const LOCKS: u32 = 30_000;
-        let ring = (0..LOCKS).map(|lock| (lock, (lock + 1) % LOCKS));
-        assert_eq!(locks(&ring.clone().collect::<Vec<_>>()), Vec::<Vec<u32>>::new());
-        let found = locks(&[(7, 6)].into_iter().chain(ring).collect::<Vec<_>>());
-        assert_eq!(found, [[7, 6]]);
     }
 }

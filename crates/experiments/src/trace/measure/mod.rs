@@ -1,8 +1,13 @@
 //! The measurement: the program runs, and the notes of its threads are read while it does. It prints nothing.
 
 pub mod aggregate;
-mod deadlocks;
-mod processes;
+mod circles;
+mod class;
+pub mod cycles;
+pub mod deadlocks;
+mod lives;
+pub mod orders;
+pub mod processes;
 mod rows;
 
 pub use rows::NamedWait;
@@ -12,7 +17,8 @@ use self::processes::Supervisor;
 use super::diagnosis::Evidence;
 use super::flags::Level;
 use super::plan::{Parameters, Plan};
-use super::record::Row;
+use super::record::{Row, RowKind};
+use super::stuck::StuckThreads;
 use super::warnings::{DamagedMemory, ExportCut, NoLockCalls, NoSwitches, UnwatchedUser, WatchedScript, unnamed_code};
 use aggregate::Totals;
 use anyhow::Context;
@@ -21,6 +27,7 @@ use blame::jvm::Machines;
 use blame::names::{MOST_BYTES, Names, message, parse};
 use blame::places;
 use blame::sampling::{self, profile::Profile};
+use blame::stacks::Stacks;
 use blame::switches::{Live, Switches};
 use blame::time::{Ticks, Time};
 use blame::waits::Waits;
@@ -99,6 +106,8 @@ pub fn run_plan(
         names: Names::default(),
         maps: HashMap::new(),
         hangs: Hangs::default(),
+        stuck: StuckThreads::new(plan.deadline),
+        stuck_stacks: Stacks::default(),
         other_users: OtherUsers::default(),
         profile: Profile::default(),
         java: Machines::default(),
@@ -126,6 +135,9 @@ struct Watch<'a> {
     /// The latest memory maps of each process: as it noted it, and as the kernel had it.
     maps: HashMap<usize, [Option<Vec<u8>>; 2]>,
     hangs: Hangs,
+    /// The program's first process as it is seen from outside, which shows waits that the library does not note.
+    stuck: StuckThreads,
+    stuck_stacks: Stacks,
     other_users: OtherUsers,
     profile: Profile,
     java: Machines,
@@ -239,6 +251,29 @@ impl Watch<'_> {
             let rows = of_hangs(self.memory.region(), &mut self.names, &found);
             let _ = observer.piece(&Piece::Hang(rows));
         }
+        let new = self.look_from_outside();
+        if !new.is_empty() {
+            let _ = observer.piece(&Piece::Hang(new));
+        }
+    }
+
+    /// Looks from outside at threads that wait with locks held: a wait for a condition may be one to get its mutex back.
+    /// Returns what the library's notes do not show.
+    fn look_from_outside(&mut self) -> Vec<Row> {
+        let (region, pid) = (self.memory.region(), self.running.pid());
+        let known = self.hangs.threads();
+        let is_stuck = deadlocks::waits_with_locks(region, &self.time).any(|thread| !known.contains(&thread));
+        let slot = region.processes().position(|process| process.pid.load(Relaxed) == pid);
+        let Some((slot, map)) = slot.filter(|slot| is_stuck && self.own.contains(slot)).zip(map_of(pid)) else {
+            return Vec::new();
+        };
+        self.stuck_stacks.learn(pid, &parse(&map));
+        let mut new = self.stuck.look(pid, slot as u32, &mut self.names, &mut self.stuck_stacks);
+        let is_new =
+            |row: &Row| row.kind == RowKind::Deadlock && row.steps.iter().any(|step| !known.contains(&step.thread));
+        new.retain(is_new);
+        self.stuck.rows.retain(is_new);
+        new
     }
 
     fn tell_interval(&mut self, span: Duration, before: &mut Totals, observer: &mut dyn Observer<Piece>) {
@@ -270,6 +305,7 @@ impl Watch<'_> {
         let unseen = self.check_seen(region)?;
         let thread_time_s = rows::thread_time_s(region, &self.time);
         let mut built = rows::build(region, &mut self.names, &self.waits, &self.hangs, &self.time, thread_time_s);
+        rows::mark_reached(&mut built.rows, &self.stuck.rows);
         let program: Vec<String> =
             self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let known_as = region.processes().enumerate().map(|(place, process)| (process.pid.load(Relaxed), place as u32));
@@ -323,7 +359,7 @@ impl Watch<'_> {
             samples: self.profile.samples,
             all: self.plan.all,
         };
-        let rows = [built.rows, diagnosis.locks, diagnosis.budgets, diagnosis.findings].concat();
+        let rows = [built.rows, self.stuck.rows, diagnosis.locks, diagnosis.budgets, diagnosis.findings].concat();
         Ok(Measured { parameters, rows, warnings, waits: built.waits, status: self.running.shell_status() })
     }
 

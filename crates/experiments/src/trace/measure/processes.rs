@@ -313,7 +313,7 @@ unsafe fn watch(pipe: libc::c_int, region: &Region) -> ! {
 }
 
 /// Ends all watched processes; whether there were any.
-fn end_all(region: &Region) -> bool {
+pub fn end_all(region: &Region) -> bool {
     let mut any = false;
     for process in region.processes() {
         let pid = process.pid.load(Acquire);

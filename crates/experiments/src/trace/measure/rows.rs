@@ -1,11 +1,13 @@
 //! The rows, with the names of locks and places.
 
 use super::aggregate::{Sum, shares};
-use super::deadlocks::{self, Order};
+use super::class::{Class, class_of};
+use super::cycles;
 use super::deadlocks::{Hang, Hangs, Stuck};
-use crate::trace::record::{Blocker, Cause, LongWait, Row, RowKind, Step};
+use super::orders::Orders;
+use crate::trace::record::{Blocker, Cause, CycleVerdict, LongWait, Row, RowKind, Step};
 use blame::names::Names;
-use blame::places::{self, attributes, lock_at, lock_name, process_of, site_label, type_name};
+use blame::places::{attributes, lock_at, lock_name, process_of, site_label, type_name};
 use blame::switches::Seen;
 use blame::time::{Ticks, Time};
 use blame::waits::{Split, Wait, Waits, lock_of};
@@ -68,10 +70,12 @@ pub fn build(
         Builder { region, names, waits, critical, blame, causes, caused, time, thread_time_s, classes, firsts };
     let (locks, slots, locks_left_out) = builder.locks();
     let (sites, _, sites_left_out) = builder.sites();
-    let inversions: Vec<Row> = deadlocks::inversions(region).iter().map(|circle| builder.inversion(circle)).collect();
+    let cycles = cycles::grouped(region, builder.names, Orders::of(region).cycles());
+    let mut orders: Vec<Row> = cycles.iter().map(|group| cycles::row(region, builder.names, group)).collect();
     let hangs = of_hangs(region, builder.names, &hangs.found);
+    mark_reached(&mut orders, &hangs);
     let kept = waits.kept.iter().map(|wait| builder.named(wait)).collect();
-    let rows = locks.into_iter().chain(sites).chain(inversions).chain(hangs).collect();
+    let rows = locks.into_iter().chain(sites).chain(orders).chain(hangs).collect();
     Built { rows, slots, locks_left_out, sites_left_out, waits: kept }
 }
 
@@ -98,15 +102,6 @@ struct Builder<'a> {
     thread_time_s: f64,
     classes: HashMap<u32, Class>,
     firsts: HashMap<Class, u32>,
-}
-
-/// What locks have in common that are one row.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Class {
-    /// A global variable, by its slot.
-    Variable(u32),
-    /// The process, the type, and where they were first used.
-    FirstUse(u32, u32, u64),
 }
 
 /// The locks of one class, or these at a call site, and the pairs that they are made of.
@@ -161,18 +156,12 @@ impl Builder<'_> {
         groups
     }
 
-    /// The class of a lock: locks of one type that were first used at one place are one class, except global variables,
-    /// which have names of their own.
+    /// The class of a lock, which is looked up once.
     fn class(&mut self, slot: u32) -> Class {
         if let Some(class) = self.classes.get(&slot) {
             return *class;
         }
-        let lock = lock_at(self.region, slot);
-        let kind = lock.kind.load(Relaxed);
-        let class = match places::variable(self.region, self.names, slot) {
-            Some(_) => Class::Variable(slot),
-            None => Class::FirstUse(lock.process.load(Relaxed), kind, lock.first_site.load(Relaxed)),
-        };
+        let class = class_of(self.region, self.names, slot);
         self.classes.insert(slot, class);
         class
     }
@@ -325,23 +314,6 @@ impl Builder<'_> {
         }
     }
 
-    fn inversion(&mut self, circle: &[Order]) -> Row {
-        let (region, names) = (self.region, &mut *self.names);
-        let mut step = |order: &Order| {
-            let process = lock_at(region, order.held).process.load(Relaxed);
-            Step {
-                thread: order.thread,
-                holds: lock_name(region, names, order.held),
-                held_site: names.site(process, order.held_site).label,
-                takes: lock_name(region, names, order.taken),
-                taken_site: names.site(process, order.taken_site).label,
-            }
-        };
-        let steps = circle.iter().map(&mut step).collect();
-        let could_meet = Some(!deadlocks::were_apart(circle));
-        Row { steps, could_meet, ..empty(region, names, RowKind::Inversion, circle[0].held) }
-    }
-
     fn named(&mut self, wait: &Wait) -> NamedWait {
         let lock = lock_of(self.region, wait.pair);
         let holder = wait.releaser.filter(|(thread, _)| *thread != wait.thread);
@@ -361,6 +333,24 @@ fn empty(region: &Region, names: &mut Names, kind: RowKind, place: u32) -> Row {
     let row = Row::new(kind, process_of(region, place), lock_name(region, names, place));
     let lock_type = type_name(lock.kind.load(Relaxed)).to_owned();
     Row { address: format!("{:#x}", lock.address.load(Relaxed)), lock_type, ..row }
+}
+
+/// A cycle of which the run had a deadlock was reached in it.
+pub fn mark_reached(rows: &mut [Row], hangs: &[Row]) {
+    rows.iter_mut().for_each(|row| mark_if_reached(row, hangs));
+}
+
+fn mark_if_reached(order: &mut Row, hangs: &[Row]) {
+    let wanted = |row: &Row| {
+        let mut steps: Vec<(String, String)> =
+            row.steps.iter().map(|step| (step.takes.clone(), step.taken_site.clone())).collect();
+        steps.sort();
+        steps
+    };
+    let is_it = |row: &&Row| row.kind == RowKind::Deadlock && wanted(row) == wanted(order);
+    if order.verdict == Some(CycleVerdict::Possible) && hangs.iter().any(|row| is_it(&row)) {
+        order.verdict = Some(CycleVerdict::Reached);
+    }
 }
 
 /// Makes a row of each hang.

@@ -9,7 +9,7 @@ use crate::preload::entry::entry;
 use crate::preload::external::Timespec;
 use crate::preload::me::{Me, me};
 use crate::preload::spot::{Spot, spot};
-use crate::preload::{local, next, record, what_if};
+use crate::preload::{local, next, order, record, what_if};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -32,6 +32,8 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
         pair_add(signal.pair(me).vain_wakes(), 1);
     }
     let was_held = record::released(me, mutex as usize);
+    // To get the mutex back is to acquire it while others are held.
+    again.into_iter().for_each(|again| order::note(me, again, Mutex, false));
     let waited = record::waited(me, signal, signal.last_holder(me), real, |code| code == 0);
     me.thread.woken_from.store(if waited.code == 0 { cond as u64 } else { 0 }, Relaxed);
     if waited.code == 0 {

@@ -11,15 +11,15 @@
 use crate::layout::Kind::{self, Mutex, Read, Spin, Write};
 use crate::layout::{Thread, holder};
 use crate::preload::external::{EBUSY, has_it};
-use crate::preload::me::{Me, known_thread, me, ready, thread_at_nothing};
+use crate::preload::me::{Me, known_thread, me, me_on_slow_way, ready, thread_at_nothing};
 use crate::preload::record::{self, Taken};
 use crate::preload::spot::{MUTEX_OWNER, Spot, forget, home_spot, spot};
-use crate::preload::{free_mutex, local, order, what_if};
+use crate::preload::{confirm, free_mutex, local, order, what_if};
 use core::ffi::{c_int, c_void};
 use core::hint::black_box;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Takes a lock of this kind; `busy` is what a try says of one that is taken.
+/// Takes a lock of this kind; `busy` is what a try says of one that is taken, `is_timed` whether the wait has an end.
 ///
 /// What is common goes on without a call but the try: everything else is out of its way, in [`take_otherwise`] and
 /// [`take_slowly`].
@@ -29,10 +29,13 @@ pub fn take(
     site: usize,
     kind: Kind,
     busy: c_int,
+    is_timed: bool,
     tried: impl FnOnce() -> c_int,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some(thread) = thread_at_nothing() else { return take_otherwise(lock, site, kind, busy, tried, real) };
+    let Some(thread) = thread_at_nothing() else {
+        return take_otherwise(lock, site, kind, busy, is_timed, tried, real);
+    };
     let code = tried();
     if code == 0 {
         return match record::taken_again(Me::of(thread), lock as usize, site, kind) {
@@ -41,7 +44,7 @@ pub fn take(
             Taken::Not => took_another(lock, site, kind),
         };
     }
-    take_slowly(lock, site, kind, busy, code, real)
+    take_slowly(lock, site, kind, busy, is_timed, code, real)
 }
 
 /// Takes a mutex that is free, for a thread that holds nothing; `None`, and nothing was done, where that is not so.
@@ -83,7 +86,8 @@ fn took_elsewhere(lock: *mut c_void, site: usize, kind: Kind) -> c_int {
     if let Some((me, spot)) = ready().and_then(|me| Some((me, spot(me, address, site, kind)?)))
         && !record::taken_alone(me, spot, address, site, kind)
     {
-        note_taken(me, spot, address, kind);
+        // With a wait that ends, only threads come here that hold nothing else.
+        note_taken(me, spot, address, kind, false);
     }
     black_box(0)
 }
@@ -103,9 +107,9 @@ pub fn take_free_within(lock: *mut c_void, site: usize, kind: Kind) -> Option<c_
 }
 
 #[inline(always)]
-fn note_taken(me: Me, spot: Spot, address: usize, kind: Kind) {
+fn note_taken(me: Me, spot: Spot, address: usize, kind: Kind, is_timed: bool) {
     if !record::taken_within(me, spot, address, kind) {
-        order::note(me, spot, kind);
+        order::note(me, spot, kind, is_timed);
         record::taken(me, spot, address, kind, 0);
     }
 }
@@ -117,6 +121,7 @@ fn take_otherwise(
     site: usize,
     kind: Kind,
     busy: c_int,
+    is_timed: bool,
     tried: impl FnOnce() -> c_int,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
@@ -126,8 +131,15 @@ fn take_otherwise(
     if local::is_what_if() {
         return what_if::take(lock, site, kind, busy, tried, real);
     }
+    if local::is_confirming() {
+        confirm::before(lock, site, kind);
+        let tried = tried();
+        let code = take_slowly(lock, site, kind, busy, is_timed, tried, real);
+        confirm::after();
+        return code;
+    }
     let code = tried();
-    take_slowly(lock, site, kind, busy, code, real)
+    take_slowly(lock, site, kind, busy, is_timed, code, real)
 }
 
 /// The rest, after a try that gave `code`.
@@ -137,6 +149,7 @@ fn take_slowly(
     site: usize,
     kind: Kind,
     busy: c_int,
+    is_timed: bool,
     code: c_int,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
@@ -145,10 +158,11 @@ fn take_slowly(
         return if has_it(code) { code } else { real() };
     };
     if has_it(code) {
-        note_taken(me, spot, lock as usize, kind);
+        note_taken(me, spot, lock as usize, kind, is_timed);
         return code;
     }
-    order::note(me, spot, kind);
+    order::note(me, spot, kind, is_timed);
+    me.thread.is_timed.store(is_timed as u32, Relaxed);
     let waited = record::waited(me, spot, holder_of(me, lock, kind, spot), real, has_it);
     if has_it(waited.code) {
         record::taken(me, spot, lock as usize, kind, waited.at);
@@ -199,6 +213,10 @@ fn release_otherwise(lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
         record::released(me, lock as usize);
     } else if local::is_what_if() {
         return what_if::release(lock, real);
+    } else if local::is_confirming()
+        && let Some(me) = me_on_slow_way()
+    {
+        record::released(me, lock as usize);
     }
     real()
 }
@@ -229,7 +247,7 @@ macro_rules! takes {
                 // SAFETY: the arguments are the program's own; who tries instead of waiting asks no more of them.
                 let tried = move || unsafe { next::$attempt()(lock) };
                 // SAFETY: as above.
-                take(lock, site, $kind, $busy, tried, move || unsafe { next::$name()(lock) })
+                take(lock, site, $kind, $busy, false, tried, move || unsafe { next::$name()(lock) })
             }
         };
     };
@@ -258,7 +276,7 @@ macro_rules! takes_mutex {
                 // SAFETY: as in `takes`.
                 let tried = move || unsafe { next::$attempt()(lock) };
                 // SAFETY: as in `takes`.
-                take(lock, site, $kind, $busy, tried, move || unsafe { next::$name()(lock) })
+                take(lock, site, $kind, $busy, false, tried, move || unsafe { next::$name()(lock) })
             }
         };
     };
@@ -277,7 +295,7 @@ macro_rules! takes_until {
                 // SAFETY: as in `takes`.
                 let tried = move || unsafe { next::$attempt()(lock) };
                 // SAFETY: as in `takes`.
-                take(lock, site, $kind, $busy, tried, move || unsafe { next::$name()(lock, time) })
+                take(lock, site, $kind, $busy, true, tried, move || unsafe { next::$name()(lock, time) })
             }
         };
     };
@@ -296,7 +314,7 @@ macro_rules! takes_by_clock {
                 // SAFETY: as in `takes`.
                 let tried = move || unsafe { next::$attempt()(lock) };
                 // SAFETY: as in `takes`.
-                take(lock, site, $kind, $busy, tried, move || unsafe { next::$name()(lock, clock, time) })
+                take(lock, site, $kind, $busy, true, tried, move || unsafe { next::$name()(lock, clock, time) })
             }
         };
     };

@@ -5,7 +5,7 @@ use super::cpu_wait::waited_for_cpu;
 use crate::layout::{LockLag, Mark, Region, SECTIONS, SHARE_ONE, ThreadLag};
 use crate::preload::clock::now;
 use crate::preload::external;
-use crate::preload::me::{Me, me_what_if};
+use crate::preload::me::{Me, me_on_slow_way};
 use core::sync::atomic::Ordering::Relaxed;
 
 /// A sleep is not worth less.
@@ -27,7 +27,7 @@ pub struct Mine {
 
 /// The calling thread, if it has a place.
 pub fn mine() -> Option<Mine> {
-    me_what_if().map(Mine::of)
+    me_on_slow_way().map(Mine::of)
 }
 
 impl Mine {

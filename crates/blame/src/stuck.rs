@@ -1,0 +1,178 @@
+//! The blocked threads of a process, seen from outside: the call path of each, the lock that it waits for, and the owner
+//! of that lock by the words that glibc keeps in it.
+//!
+//! | lock | word that a thread waits for | owner |
+//! |---|---|---|
+//! | `pthread_mutex_t` | its first one | 8 bytes behind it |
+//! | the same, robust or with priority inheritance | its first one | in that word |
+//! | `pthread_rwlock_t` | at 0, 8 or 12 in it | 24 bytes behind its beginning, for a writer |
+//!
+//! A word counts as an owner only if it is a thread of the process: so a lock that is laid out otherwise has none.
+
+use crate::frames::{Frames, Kind};
+use crate::memory::{read, top_of_stack};
+use crate::names::Names;
+use crate::sampling::{Call, call_of, threads};
+use crate::stacks::{Stack, Stacks};
+use std::collections::HashSet;
+
+/// A blocked thread.
+#[derive(Clone, Debug)]
+pub struct Blocked {
+    pub thread: u32,
+    pub call: Call,
+    pub frames: Frames,
+    /// How often it was switched out so far: as long as that is the same, it did not run.
+    pub switches: u64,
+    /// The lock that it waits for.
+    pub wanted: Option<Wanted>,
+}
+
+/// A lock that a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wanted {
+    pub address: u64,
+    pub kind: Kind,
+    pub owner: Owner,
+    /// Whether the wait ends at a time that the program sets.
+    pub is_timed: bool,
+}
+
+/// The owner of a lock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Owner {
+    /// The kernel's number of the thread.
+    Thread(u32),
+    /// Some threads hold it as readers, which no word names.
+    Readers,
+    Unknown,
+}
+
+/// Threads that are looked at.
+const MOST_THREADS: usize = 1_024;
+
+/// Looks at the blocked threads of a process, whose memory map `names` and `stacks` know.
+pub fn blocked(process: u32, slot: u32, names: &mut Names, stacks: &mut Stacks) -> Vec<Blocked> {
+    let alive: HashSet<u32> = threads(process).collect();
+    let look = |thread: u32| of_thread(process, thread, &alive, slot, names, stacks);
+    threads(process).take(MOST_THREADS).filter_map(look).collect()
+}
+
+/// Looks at one blocked thread.
+pub fn blocked_thread(process: u32, thread: u32, slot: u32, names: &mut Names, stacks: &mut Stacks) -> Option<Blocked> {
+    of_thread(process, thread, &threads(process).collect(), slot, names, stacks)
+}
+
+/// The circles of threads that wait for each other without an end: each waits for a lock of the next one, and the last
+/// for one of the first.
+pub fn circles(blocked: &[Blocked]) -> Vec<Vec<&Blocked>> {
+    let next = |one: &Blocked| match one.wanted {
+        Some(Wanted { owner: Owner::Thread(thread), is_timed: false, .. }) => {
+            blocked.iter().position(|other| other.thread == thread)
+        }
+        _ => None,
+    };
+    let next: Vec<Option<usize>> = blocked.iter().map(next).collect();
+    let mut found = Vec::new();
+    let mut is_known = vec![false; blocked.len()];
+    for first in 0..blocked.len() {
+        let mut way = Vec::new();
+        let mut at = Some(first);
+        while let Some(place) = at.filter(|place| !is_known[*place]) {
+            is_known[place] = true;
+            way.push(place);
+            at = next[place];
+        }
+        // It ends where it began to go round, or at a thread of an earlier way.
+        if let Some(begin) = at.and_then(|at| way.iter().position(|place| *place == at)) {
+            found.push(way[begin..].iter().map(|place| &blocked[*place]).collect());
+        }
+    }
+    found
+}
+
+fn of_thread(
+    process: u32,
+    thread: u32,
+    alive: &HashSet<u32>,
+    slot: u32,
+    names: &mut Names,
+    stacks: &mut Stacks,
+) -> Option<Blocked> {
+    let call = call_of(process, thread)?;
+    let bytes = top_of_stack(process, call.pointer);
+    let stack = Stack { instruction: call.instruction, pointer: call.pointer, frame: 0, link: 0, bytes };
+    let frames = Frames::of(names, slot, &stacks.frames(&stack), &[], |_| None);
+    let switches = switches(process, thread)?;
+    let wanted = wanted(process, call, frames.kind, alive);
+    Some(Blocked { thread, call, frames, switches, wanted })
+}
+
+/// How often a thread was switched out.
+fn switches(process: u32, thread: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/status")).ok()?;
+    let counts = status.lines().filter_map(|line| line.split_once("ctxt_switches:"));
+    Some(counts.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum())
+}
+
+/// The bits of a futex word that are a thread's number, where the kernel reads them.
+const OWNER: u32 = 0x3fff_ffff;
+/// The operations of `futex` without their flags.
+const OPERATION: u64 = 0x7f;
+const WAITS: [u64; 2] = [libc::FUTEX_WAIT as u64, libc::FUTEX_WAIT_BITSET as u64];
+const LOCKS: [u64; 2] = [libc::FUTEX_LOCK_PI as u64, 13];
+
+fn wanted(process: u32, call: Call, kind: Option<Kind>, alive: &HashSet<u32>) -> Option<Wanted> {
+    let operation = call.arguments[1] & OPERATION;
+    if call.number != libc::SYS_futex || !WAITS.contains(&operation) && !LOCKS.contains(&operation) {
+        return None;
+    }
+    let (word, is_timed) = (call.arguments[0], call.arguments[3] != 0);
+    let found = |address: u64, kind: Kind, owner: Owner| Some(Wanted { address, kind, owner, is_timed });
+    let is_alive = |thread: &u32| alive.contains(thread);
+    match kind {
+        Some(Kind::RwLock) => {
+            let (address, owner) = readers_writer(process, word, alive);
+            found(address, Kind::RwLock, owner)
+        }
+        // A wait for a condition ends with getting the mutex back.
+        Some(Kind::Mutex | Kind::Condition) | None => {
+            let [first, _, owner] = words(process, word)?;
+            let by_word = Some(first & OWNER).filter(|thread| first > 2 && is_alive(thread));
+            let by_mutex = Some(owner).filter(|thread| first == 2 && is_alive(thread));
+            match by_word.or(by_mutex) {
+                Some(thread) => found(word, Kind::Mutex, Owner::Thread(thread)),
+                None if kind == Some(Kind::Mutex) => found(word, Kind::Mutex, Owner::Unknown),
+                None => None,
+            }
+        }
+        Some(kind) if kind.is_lock() => found(word, kind, Owner::Unknown),
+        Some(_) => None,
+    }
+}
+
+fn words<const N: usize>(process: u32, address: u64) -> Option<[u32; N]> {
+    let mut bytes = vec![0; 4 * N];
+    let is_read = read(process, address, &mut bytes) == bytes.len();
+    let word = |place: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|byte| bytes[4 * place + byte]));
+    is_read.then(|| std::array::from_fn(word))
+}
+
+/// The beginning of a readers-writer lock that a word is in, and its owner: the one whose words fit.
+fn readers_writer(process: u32, word: u64, alive: &HashSet<u32>) -> (u64, Owner) {
+    /// Bits of the first word below the number of readers.
+    const BELOW_READERS: u32 = 3;
+    let at = |offset: u64| {
+        let address = word.checked_sub(offset)?;
+        let [readers, _, _, _, _, _, writer] = words(process, address)?;
+        let owner = match () {
+            () if alive.contains(&writer) => Owner::Thread(writer),
+            () if writer == 0 && (1..=alive.len() as u32 + 1).contains(&(readers >> BELOW_READERS)) => Owner::Readers,
+            () => return None,
+        };
+        Some((address, owner))
+    };
+    let found: Vec<(u64, Owner)> = [8, 12, 0].into_iter().filter_map(at).collect();
+    let writer = found.iter().find(|(_, owner)| matches!(owner, Owner::Thread(_)));
+    writer.or(found.first()).copied().unwrap_or((word, Owner::Unknown))
+}

@@ -1,0 +1,414 @@
+//! Orders of locks with their context, and whether a cycle of them can become a deadlock.
+//!
+//! A cycle is a deadlock if different threads come to its steps at the same time. So it is excluded if one thread alone
+//! takes two of the steps; if two steps are taken with the same lock held (a gate lock), which lets one thread in at a
+//! time; if a create or a join is between them; if the thread that holds a lock and the one that wants it are both
+//! readers; or if a wait ends by itself. After Havelund ("Using runtime analysis to guide model checking of Java
+//! programs", SPIN 2000) and Bensalem and Havelund ("Dynamic deadlock analysis of multi-threaded programs", HVC 2005).
+
+use super::circles::{self, Edge};
+use super::lives::Lives;
+use interpose::{Edge as NotedEdge, Order as NotedOrder, Region};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+/// One lock was acquired while another was held, in one context.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Order {
+    /// The slots of the two locks.
+    pub held: u32,
+    pub taken: u32,
+    pub held_site: u64,
+    pub taken_site: u64,
+    /// The kernel's number of the thread, and its number among all that came; 0 where it is not known.
+    pub thread: u32,
+    comer: u32,
+    /// The number of creates and joins before.
+    position: u32,
+    is_held_shared: bool,
+    is_taken_shared: bool,
+    is_timed: bool,
+    /// The other locks that were held, and whether as a reader.
+    gates: Vec<(u32, bool)>,
+    /// Contexts of the edge found no room: this one stands for all of them.
+    is_unknown: bool,
+}
+
+/// The reason why a cycle cannot become a deadlock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    OneThread,
+    /// The slot of a lock that is held at two of the steps.
+    Gate(u32),
+    /// A create or a join is between two of the steps.
+    JoinOrder,
+    /// The slot of a lock that is held and acquired as a reader.
+    Readers(u32),
+    /// The slot of a lock for which the wait has an end.
+    Timed(u32),
+}
+
+impl Reason {
+    fn is_like(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
+/// A cycle of orders: each acquires the lock that the next one holds.
+#[derive(Clone, Debug)]
+pub struct Cycle {
+    pub orders: Vec<Order>,
+    /// Why it is excluded; empty if it is possible.
+    pub reasons: Vec<Reason>,
+}
+
+impl Cycle {
+    /// Whether it can become a deadlock.
+    pub fn is_possible(&self) -> bool {
+        self.reasons.is_empty()
+    }
+}
+
+/// Cycles of each kind that are named at most.
+const MOST_CYCLES: usize = 100;
+/// Pairs of orders that are compared in one cycle, and in all.
+const MOST_PAIRS: usize = 2_000_000;
+const MOST_PAIRS_OF_ALL: usize = 10_000_000;
+/// The longest cycle that is looked for where the shortest ones are excluded.
+const LONGEST_DETOUR: usize = 6;
+
+/// All orders of a run, and the lives of its threads.
+pub struct Orders {
+    by_edge: HashMap<Edge, Vec<Order>>,
+    lives: Lives,
+    pairs_left: usize,
+}
+
+impl Orders {
+    /// Reads the orders of the memory.
+    pub fn of(region: &Region) -> Self {
+        let mut by_edge: HashMap<Edge, Vec<Order>> = HashMap::new();
+        for order in region.orders().filter_map(order) {
+            by_edge.entry((order.held, order.taken)).or_default().push(order);
+        }
+        for (key, edge) in region.edges() {
+            let Some((held, taken)) = NotedEdge::places(key) else { continue };
+            let (held, taken) = (held as u32, taken as u32);
+            let orders = by_edge.entry((held, taken)).or_default();
+            if edge.is_partial.load(Relaxed) != 0 || orders.is_empty() {
+                let [held_site, taken_site] = [&edge.held_site, &edge.taken_site].map(|site| site.load(Relaxed));
+                let thread = edge.thread.load(Relaxed);
+                orders.push(Order { held, taken, held_site, taken_site, thread, is_unknown: true, ..Order::default() });
+            }
+        }
+        Self::new(by_edge, Lives::of(region))
+    }
+
+    fn new(mut by_edge: HashMap<Edge, Vec<Order>>, lives: Lives) -> Self {
+        // The order of the memory is one of hashes.
+        by_edge.values_mut().for_each(|orders| orders.sort_by_key(|order| (order.comer, order.position)));
+        Self { by_edge, lives, pairs_left: MOST_PAIRS_OF_ALL }
+    }
+
+    /// The cycles, each once and as short as it can be: those that are possible, then those that are excluded.
+    pub fn cycles(&mut self) -> Vec<Cycle> {
+        let mut edges: Vec<Edge> = self.by_edge.keys().copied().collect();
+        edges.sort_unstable();
+        let (mut possible, mut excluded): (Vec<Cycle>, Vec<Cycle>) = Default::default();
+        let (mut known, mut known_excluded): (HashSet<Edge>, HashSet<Edge>) = Default::default();
+        for circle in circles::shortest(&edges) {
+            // A longer way round by the same step against the order is the same mistake.
+            if circle.iter().any(|edge| known.contains(edge)) || possible.len() >= MOST_CYCLES {
+                continue;
+            }
+            if circle.iter().all(|edge| known_excluded.contains(edge)) {
+                continue;
+            }
+            let cycle = self.judge(&circle);
+            if cycle.is_possible() {
+                known.extend(circle);
+                possible.push(cycle);
+            } else if circle.iter().all(|edge| !known_excluded.contains(edge)) {
+                known_excluded.extend(circle);
+                excluded.push(cycle);
+            }
+        }
+        // Another circle through the same locks may be possible where the shortest one is excluded.
+        for edge in circles::on_circles(&edges) {
+            if !known.contains(&edge)
+                && possible.len() < MOST_CYCLES
+                && let Some(orders) = self.detour(edge)
+            {
+                known.extend(orders.iter().map(|order| (order.held, order.taken)));
+                possible.push(Cycle { orders, reasons: Vec::new() });
+            }
+        }
+        excluded.truncate(MOST_CYCLES);
+        possible.into_iter().chain(excluded).collect()
+    }
+
+    /// Different pairs of call sites of an edge, the first ones.
+    pub fn sites(&self, edge: Edge) -> Vec<(u64, u64)> {
+        const MOST: usize = 8;
+        let mut sites: Vec<(u64, u64)> = Vec::new();
+        for order in self.by_edge.get(&edge).into_iter().flatten() {
+            let one = (order.held_site, order.taken_site);
+            if !sites.contains(&one) && sites.len() < MOST {
+                sites.push(one);
+            }
+        }
+        sites
+    }
+
+    fn judge(&mut self, circle: &[Edge]) -> Cycle {
+        if let Some(orders) = self.assignment(circle, None) {
+            return Cycle { orders, reasons: Vec::new() };
+        }
+        // The one reason without which it would be possible, if there is one.
+        for ignored in [Reason::Gate(0), Reason::OneThread, Reason::JoinOrder, Reason::Readers(0), Reason::Timed(0)] {
+            if let Some(orders) = self.assignment(circle, Some(ignored)) {
+                let reasons = self.conflicts(&orders);
+                return Cycle { orders, reasons: reasons.into_iter().take(1).collect() };
+            }
+        }
+        let orders: Vec<Order> = circle.iter().map(|edge| self.by_edge[edge][0].clone()).collect();
+        let reasons = self.conflicts(&orders);
+        Cycle { orders, reasons }
+    }
+
+    /// An order of each edge that different threads can come to at the same time, apart from one reason.
+    fn assignment(&mut self, circle: &[Edge], ignored: Option<Reason>) -> Option<Vec<Order>> {
+        let mut left = MOST_PAIRS.min(self.pairs_left);
+        let before = left;
+        let mut chosen = Vec::new();
+        let is_found = self.extend(circle, ignored, &mut chosen, &mut left);
+        let found = is_found.then(|| chosen.into_iter().cloned().collect());
+        self.pairs_left -= before - left;
+        found
+    }
+
+    fn extend<'a>(
+        &'a self,
+        circle: &[Edge],
+        ignored: Option<Reason>,
+        chosen: &mut Vec<&'a Order>,
+        left: &mut usize,
+    ) -> bool {
+        let Some(edge) = circle.get(chosen.len()) else { return true };
+        for order in &self.by_edge[edge] {
+            let is_last = chosen.len() + 1 == circle.len();
+            if self.fits(chosen, order, is_last, ignored, left) {
+                chosen.push(order);
+                if self.extend(circle, ignored, chosen, left) {
+                    return true;
+                }
+                chosen.pop();
+            }
+        }
+        false
+    }
+
+    /// Whether an order can follow these in a cycle, which it closes if it is the last one.
+    fn fits(&self, chosen: &[&Order], order: &Order, is_last: bool, ignored: Option<Reason>, left: &mut usize) -> bool {
+        let is_ignored = |reason: Reason| ignored.is_some_and(|ignored| ignored.is_like(reason));
+        let is_free = |reason: Option<Reason>| reason.is_none_or(is_ignored);
+        // Orders that are not compared count as possible at the same time.
+        let mut may_compare = || {
+            *left = left.saturating_sub(1);
+            *left > 0
+        };
+        is_free(timed(order))
+            && is_free(chosen.last().and_then(|last| readers(last, order)))
+            && is_free(chosen.first().filter(|_| is_last).and_then(|first| readers(order, first)))
+            && chosen.iter().all(|one| !may_compare() || self.apart(one, order).into_iter().all(is_ignored))
+    }
+
+    /// The reasons why two orders cannot be taken at the same time.
+    fn apart(&self, one: &Order, other: &Order) -> Vec<Reason> {
+        if one.is_unknown || other.is_unknown {
+            return Vec::new();
+        }
+        let [here, there] = [(one.comer, one.position), (other.comer, other.position)];
+        let is_one_thread = one.comer == other.comer;
+        let is_ordered = || !is_one_thread && (self.lives.is_before(here, there) || self.lives.is_before(there, here));
+        let mut reasons: Vec<Reason> = gate(one, other).map(Reason::Gate).into_iter().collect();
+        reasons.extend(is_one_thread.then_some(Reason::OneThread));
+        reasons.extend(is_ordered().then_some(Reason::JoinOrder));
+        reasons
+    }
+
+    /// All reasons that exclude a cycle of these orders, each once.
+    fn conflicts(&self, orders: &[Order]) -> Vec<Reason> {
+        let mut reasons: Vec<Reason> = Vec::new();
+        for (place, one) in orders.iter().enumerate() {
+            let next = &orders[(place + 1) % orders.len()];
+            let pairs = orders[place + 1..].iter().flat_map(|other| self.apart(one, other));
+            let found: Vec<Reason> = pairs.chain(timed(one)).chain(readers(one, next)).collect();
+            for reason in found {
+                if !reasons.contains(&reason) {
+                    reasons.push(reason);
+                }
+            }
+        }
+        reasons
+    }
+
+    /// A possible cycle that begins with this edge, be it not the shortest one.
+    fn detour(&mut self, edge: Edge) -> Option<Vec<Order>> {
+        let mut after: HashMap<u32, Vec<&Order>> = HashMap::new();
+        for orders in self.by_edge.values() {
+            orders.iter().for_each(|order| after.entry(order.held).or_default().push(order));
+        }
+        after.values_mut().for_each(|orders| orders.sort_by_key(|order| (order.taken, order.comer, order.position)));
+        let mut left = MOST_PAIRS.min(self.pairs_left) / 8;
+        let before = left;
+        let firsts = &self.by_edge[&edge];
+        let found = firsts.iter().find_map(|first| {
+            let is_free = timed(first).is_none();
+            let mut chosen = vec![first];
+            (is_free && self.lead_back(&after, &mut chosen, &mut left)).then_some(chosen)
+        });
+        let found = found.map(|chosen| chosen.into_iter().cloned().collect());
+        self.pairs_left -= before - left;
+        found
+    }
+
+    fn lead_back<'a>(
+        &'a self,
+        after: &HashMap<u32, Vec<&'a Order>>,
+        chosen: &mut Vec<&'a Order>,
+        left: &mut usize,
+    ) -> bool {
+        let (first, last) = (chosen[0], chosen[chosen.len() - 1]);
+        for order in after.get(&last.taken).into_iter().flatten() {
+            let is_last = order.taken == first.held;
+            let is_new = is_last || chosen.iter().all(|one| one.held != order.taken);
+            if *left <= 1 || !is_new || !is_last && chosen.len() + 1 >= LONGEST_DETOUR {
+                continue;
+            }
+            if self.fits(chosen, order, is_last, None, left) {
+                chosen.push(order);
+                if is_last || self.lead_back(after, chosen, left) {
+                    return true;
+                }
+                chosen.pop();
+            }
+        }
+        false
+    }
+}
+
+fn order(order: &NotedOrder) -> Option<Order> {
+    let (held, taken) = NotedEdge::places(order.edge.load(Relaxed))?;
+    let flags = order.flags.load(Acquire);
+    let gate = |word: u32| Some(((word >> 1).checked_sub(1)?, word & 1 != 0));
+    Some(Order {
+        held: held as u32,
+        taken: taken as u32,
+        held_site: order.held_site.load(Relaxed),
+        taken_site: order.taken_site.load(Relaxed),
+        thread: order.thread.load(Relaxed),
+        comer: order.comer.load(Relaxed),
+        position: order.position.load(Relaxed),
+        is_held_shared: flags & NotedOrder::HELD_SHARED != 0,
+        is_taken_shared: flags & NotedOrder::TAKEN_SHARED != 0,
+        is_timed: flags & NotedOrder::TIMED != 0,
+        gates: order.gates.iter().map_while(|word| gate(word.load(Relaxed))).collect(),
+        is_unknown: false,
+    })
+}
+
+/// A lock that is held in both orders, and lets one thread in at a time.
+fn gate(one: &Order, other: &Order) -> Option<u32> {
+    let held = |order: &Order| {
+        let first = (order.held, order.is_held_shared);
+        std::iter::once(first).chain(order.gates.clone()).collect::<Vec<(u32, bool)>>()
+    };
+    let theirs = held(other);
+    let is_held = |lock: u32, is_shared: bool| {
+        theirs.iter().any(|(other, is_other_shared)| *other == lock && !(is_shared && *is_other_shared))
+    };
+    held(one).into_iter().find(|(lock, is_shared)| is_held(*lock, *is_shared)).map(|(lock, _)| lock)
+}
+
+/// The lock that the first acquires and the next holds, if both do as readers.
+fn readers(one: &Order, next: &Order) -> Option<Reason> {
+    (one.is_taken_shared && next.is_held_shared).then_some(Reason::Readers(one.taken))
+}
+
+fn timed(order: &Order) -> Option<Reason> {
+    order.is_timed.then_some(Reason::Timed(order.taken))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An order of a thread.
+    fn order(comer: u32, held: u32, taken: u32) -> Order {
+        Order { held, taken, comer, ..Order::default() }
+    }
+
+    fn cycles(orders: &[Order]) -> Vec<(Vec<u32>, Vec<Reason>)> {
+        let mut by_edge: HashMap<Edge, Vec<Order>> = HashMap::new();
+        orders.iter().for_each(|order| by_edge.entry((order.held, order.taken)).or_default().push(order.clone()));
+        let cycles = Orders::new(by_edge, Lives::default()).cycles();
+        let locks = |cycle: &Cycle| cycle.orders.iter().map(|order| order.held).collect();
+        cycles.iter().map(|cycle| (locks(cycle), cycle.reasons.clone())).collect()
+    }
+
+    #[test]
+    fn opposite_orders_of_two_threads_are_possible_and_of_one_are_not() {
+        assert_eq!(cycles(&[order(1, 5, 6), order(2, 6, 5)]), [(vec![5, 6], vec![])]);
+        assert_eq!(cycles(&[order(1, 5, 6), order(1, 6, 5)]), [(vec![5, 6], vec![Reason::OneThread])]);
+        // A second thread in one of the orders makes it possible.
+        assert_eq!(cycles(&[order(1, 5, 6), order(1, 6, 5), order(2, 5, 6)]), [(vec![5, 6], vec![])]);
+    }
+
+    #[test]
+    fn gate_excludes_a_cycle_if_every_order_has_it() {
+        let gated = |order: Order| Order { gates: vec![(9, false)], ..order };
+        let both = [gated(order(1, 5, 6)), gated(order(2, 6, 5))];
+        assert_eq!(cycles(&both), [(vec![5, 6], vec![Reason::Gate(9)])]);
+        let once_without = [&both[..], &[order(3, 6, 5)]].concat();
+        assert_eq!(cycles(&once_without), [(vec![5, 6], vec![])]);
+        let shared = both.map(|order| Order { gates: vec![(9, true)], ..order });
+        assert_eq!(cycles(&shared), [(vec![5, 6], vec![])]);
+    }
+
+    #[test]
+    fn readers_do_not_wait_for_readers_but_for_writers() {
+        let reads = |order: Order| Order { is_held_shared: true, is_taken_shared: true, ..order };
+        let found = cycles(&[reads(order(1, 5, 6)), reads(order(2, 6, 5))]);
+        assert!(matches!(&found[..], [(_, reasons)] if matches!(reasons[..], [Reason::Readers(_), ..])), "{found:?}");
+        assert_eq!(cycles(&[reads(order(1, 5, 6)), order(2, 6, 5)]), [(vec![5, 6], vec![])]);
+    }
+
+    #[test]
+    fn one_step_against_an_order_of_many_is_one_mistake() {
+        let nested = (0..10).flat_map(|held| (held + 1..10).map(move |taken| order(1, held, taken)));
+        let found = cycles(&nested.chain([order(2, 7, 3)]).collect::<Vec<_>>());
+        assert_eq!(found, [(vec![3, 7], vec![])]);
+    }
+
+    #[test]
+    fn longer_cycle_is_found_where_the_short_one_is_excluded() {
+        // 1 and 2 in both orders by one thread; 1, 2, 3 by three.
+        let orders = [order(1, 1, 2), order(1, 2, 1), order(2, 2, 3), order(3, 3, 1)];
+        let found = cycles(&orders);
+        assert!(found.contains(&(vec![1, 2, 3], vec![])), "{found:?}");
+        assert!(found.iter().any(|(locks, reasons)| locks.len() == 2 && reasons == &[Reason::OneThread]), "{found:?}");
+    }
+
+    #[test]
+    fn one_thread_cannot_take_two_steps_of_a_cycle_of_three() {
+        let found = cycles(&[order(1, 1, 2), order(1, 2, 3), order(2, 3, 1)]);
+        assert_eq!(found, [(vec![1, 2, 3], vec![Reason::OneThread])]);
+    }
+
+    #[test]
+    fn wait_with_an_end_is_no_deadlock() {
+        let timed = Order { is_timed: true, ..order(1, 5, 6) };
+        assert_eq!(cycles(&[timed, order(2, 6, 5)]), [(vec![5, 6], vec![Reason::Timed(6)])]);
+    }
+}
