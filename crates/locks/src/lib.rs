@@ -8,7 +8,6 @@ mod lock;
 mod none;
 mod object;
 mod parking_lot;
-#[cfg(feature = "c-peers")]
 mod peers;
 mod posix;
 mod pthread;
@@ -144,6 +143,20 @@ registry! {
         #[cfg(feature = "c-peers")]
         "abseil" => [peers::Abseil], [none],
             "absl::Mutex: spins briefly, then sleeps in its own queue";
+        "reciprocating" => [peers::Reciprocating], [none],
+            "spin queue in one word, bounded bypass (Dice, Kogan 2025)";
+        "hapax" => [peers::Hapax], [none],
+            "FIFO spin lock that passes values, not pointers (Dice, Kogan 2025)";
+        "cna" => [peers::Cna], [none],
+            "mcs that prefers waiters of its NUMA node (Dice, Kogan 2019)";
+        "twa" => [peers::Twa], [none],
+            "ticket lock; distant waiters spin on a shared array (Dice, Kogan 2019)";
+        "malthusian" => [peers::Malthusian], [none],
+            "mcs that keeps surplus waiters passive; waiters sleep (Dice 2017)";
+        "uscl" => [peers::Uscl], [none],
+            "shares held time out fairly, in slices of 2 ms (Patel et al. 2020)";
+        "flexguard" => [peers::FlexGuard], [none],
+            "spins while the holder runs, else sleeps (after Laforet et al. 2025)";
         #[cfg(feature = "template")]
         "template" => [template::Flag], [template::Flag],
             "a flag that spins and yields; a template for a user-supplied lock";
@@ -157,6 +170,8 @@ registry! {
             "reader-writer lock with two queues; wakes readers first, as in 2002 (ulocks)";
         "rwlock-fair" => [ulocks::RwLockFair<ulocks::Private>], [ulocks::RwLockFair<ulocks::Shared>],
             "FIFO reader-writer lock (ulocks)";
+        "bravo" => [peers::Bravo], [none],
+            "adaptive-rw, with readers in a table while none writes (Dice, Kogan 2019)";
     }
 }
 
@@ -250,7 +265,7 @@ pub struct Entry {
 impl Entry {
     /// Whether its waiters never sleep.
     pub fn only_spins(&self) -> bool {
-        ["ticket", "mcs", "ck-fas", "ck-ticket", "ck-mcs"].contains(&self.name)
+        ["ticket", "mcs", "reciprocating", "hapax", "cna", "twa", "ck-fas", "ck-ticket", "ck-mcs"].contains(&self.name)
     }
 }
 
