@@ -10,6 +10,7 @@
 use super::counters::{ChildCounters, Usage};
 use super::phase::{COUNTING, OVER, RunPhase};
 use super::pieces::{Looker, Looks};
+use super::variations::{Data, Popularity, Variations};
 use crossbeam_utils::CachePadded;
 use instruments::clock::Clock;
 use instruments::grind::Work;
@@ -34,18 +35,30 @@ pub struct LoopSpec {
     pub seed: u64,
     /// How children look for who is on their cores, where they do.
     pub looks: Option<Looks>,
+    /// Hold times of every second child, in multiples of the mean.
+    pub hold_ratio: u64,
+    /// The parts of the loop that ulockflex did not have, if there are any: then the children run another loop.
+    pub variations: Option<Variations>,
+}
+
+impl LoopSpec {
+    /// The loop of this child: every second one has longer hold times.
+    fn of_child(&self, child: usize) -> Self {
+        let ratio = if child % 2 == 1 { self.hold_ratio } else { 1 };
+        Self { hold_loads: self.hold_loads.saturating_mul(ratio), ..*self }
+    }
 }
 
 /// A lock on lines of its own, and beside it what it protects.
 pub struct Guarded<L> {
-    lock: CachePadded<L>,
-    protected: CachePadded<Protected>,
+    pub(super) lock: CachePadded<L>,
+    pub(super) protected: CachePadded<Protected>,
 }
 
 /// Touched only under the lock, with loads and stores that nothing but the lock orders: lost updates show a lock that
 /// does not exclude.
 #[derive(Default)]
-struct Protected {
+pub(super) struct Protected {
     rounds: AtomicU64,
     last_child: AtomicU64,
     streak: AtomicU64,
@@ -53,7 +66,7 @@ struct Protected {
 
 impl Protected {
     /// Counts a round and says how many the child has had in a row.
-    fn enter(&self, child: u64) -> u64 {
+    pub fn enter(&self, child: u64) -> u64 {
         let rounds = self.rounds.load(Ordering::Relaxed);
         let streak =
             if self.last_child.load(Ordering::Relaxed) == child { self.streak.load(Ordering::Relaxed) + 1 } else { 1 };
@@ -150,17 +163,19 @@ impl<L: SharedLock> Rounds<L> for WithReaders {
 /// Locks, dealt to the children in turn.
 struct Dealt<L, R> {
     locks: SharedArray<Guarded<L>>,
+    data: Data,
+    popularity: Option<Popularity>,
     rounds: R,
-}
-
-impl<L, R> Dealt<L, R> {
-    pub fn new(locks: SharedArray<Guarded<L>>, rounds: R) -> Self {
-        Self { locks, rounds }
-    }
 }
 
 impl<L: Lock, R: Rounds<L>> AnyLocks for Dealt<L, R> {
     fn work(&self, child: usize, spec: &LoopSpec, phase: &RunPhase, counters: &mut ChildCounters, gate: &StartGate) {
+        let spec = &spec.of_child(child);
+        if let Some(variations) = &spec.variations {
+            let shared = (&*self.locks, &self.data, self.popularity.as_ref());
+            super::variations::work(shared, child, (spec, variations), phase, counters, gate);
+            return;
+        }
         let guarded = &self.locks[child % self.locks.len()];
         run(child, spec, phase, counters, gate, |spec, random, counters, counting| {
             self.rounds.round(guarded, child, spec, random, counters, counting);
@@ -260,6 +275,7 @@ fn write_round<L: Lock>(
         counters.longest_streak = counters.longest_streak.max(streak);
         counters.waits.add(got - requested);
         counters.holds.add(worked - got);
+        counters.held_ticks += worked - got;
     }
 }
 
@@ -290,23 +306,38 @@ fn read_round<L: SharedLock>(
     }
 }
 
-struct MakeLocks {
-    locks: usize,
+/// The locks of a configuration and the data that they protect.
+#[derive(Clone, Copy, Debug)]
+pub struct Made {
+    pub locks: usize,
+    pub readers: bool,
+    /// Cache lines of data for each lock.
+    pub lines: usize,
+    /// The exponent of Zipf's law by which each round draws its lock; without it each child has one lock.
+    pub zipf: Option<f64>,
 }
 
-impl Builder for MakeLocks {
-    type Output = Box<dyn AnyLocks>;
-
-    fn build<L: Lock>(self) -> io::Result<Self::Output> {
-        Ok(Box::new(Dealt::new(settled::<L>(self.locks)?, Exclusive)))
+impl Made {
+    fn dealt<L: Lock, R: Rounds<L>>(self, rounds: R) -> io::Result<Dealt<L, R>> {
+        let locks = settled::<L>(self.locks)?;
+        let popularity = self.zipf.map(|exponent| Popularity::by_zipf(self.locks, exponent));
+        Ok(Dealt { locks, data: Data::new(self.locks, self.lines)?, popularity, rounds })
     }
 }
 
-impl SharedBuilder for MakeLocks {
+impl Builder for Made {
+    type Output = Box<dyn AnyLocks>;
+
+    fn build<L: Lock>(self) -> io::Result<Self::Output> {
+        Ok(Box::new(self.dealt::<L, _>(Exclusive)?))
+    }
+}
+
+impl SharedBuilder for Made {
     type Output = Box<dyn AnyLocks>;
 
     fn build_shared<L: SharedLock>(self) -> io::Result<Self::Output> {
-        Ok(Box::new(Dealt::new(settled::<L>(self.locks)?, WithReaders)))
+        Ok(Box::new(self.dealt::<L, _>(WithReaders)?))
     }
 }
 
@@ -317,11 +348,9 @@ fn settled<L: Lock>(locks: usize) -> io::Result<SharedArray<Guarded<L>>> {
     Ok(array)
 }
 
-/// So many locks of that name that what `reach` says can share; with readers or without. `None` if there is no such
-/// lock.
-pub fn make(name: &str, locks: usize, readers: bool, reach: Reach) -> Option<io::Result<Box<dyn AnyLocks>>> {
-    let make = MakeLocks { locks };
-    if readers { locks::build_shared(name, reach, make) } else { locks::build(name, reach, make) }
+/// The locks of that name that can be shared by what `reach` says, with their data. `None` if there is no such lock.
+pub fn make(name: &str, made: Made, reach: Reach) -> Option<io::Result<Box<dyn AnyLocks>>> {
+    if made.readers { locks::build_shared(name, reach, made) } else { locks::build(name, reach, made) }
 }
 
 /// Draws for the lengths of work; Marsaglia's xorshift64*, a nanosecond a draw, of each child its own.
@@ -334,7 +363,7 @@ impl Random {
     }
 
     #[inline(always)]
-    fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;

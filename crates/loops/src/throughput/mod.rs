@@ -4,8 +4,10 @@ mod child;
 mod counters;
 mod phase;
 mod pieces;
+mod variations;
 
-pub use child::{AnyLocks, LoopSpec, make, together};
-pub use counters::{ChildCounters, LogHistogram};
+pub use child::{AnyLocks, LoopSpec, Made, make, together};
+pub use counters::{ChildCounters, LogHistogram, MOST_STEPS, PARTS};
 pub use phase::{RunPhase, Spans};
 pub use pieces::{Looks, windows};
+pub use variations::{Ramp, Stop, Variations};
