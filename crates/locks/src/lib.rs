@@ -175,7 +175,7 @@ registry! {
     }
 }
 
-/// The name of the lock that excludes nobody.
+/// The name of the loop without a lock.
 pub const NONE: &str = "none";
 /// Asks for every lock.
 const ALL: &str = "all";
@@ -201,7 +201,7 @@ pub fn asks_for_list(names: &[String]) -> bool {
 /// A shared object is tried and loaded.
 ///
 /// # Errors
-/// A shared object that is no lock to measure.
+/// A shared object that is not a lock to measure.
 pub fn chosen(names: &[String], with_none: bool) -> Result<Vec<&'static Entry>, ObjectError> {
     let mut chosen: Vec<&Entry> = Vec::new();
     for name in names {
@@ -216,7 +216,7 @@ pub fn chosen(names: &[String], with_none: bool) -> Result<Vec<&'static Entry>, 
     Ok(chosen)
 }
 
-/// Whether a lock was asked for by its name, or its path, and not with all.
+/// Whether a lock was selected by its name or its path, and not with `all`.
 pub fn is_named(names: &[String], entry: &Entry) -> bool {
     names.iter().any(|name| name == entry.name) || object::entry(entry.name).is_some()
 }
@@ -236,7 +236,7 @@ pub fn list() -> String {
     table + NOTE
 }
 
-/// Of a build whose C library is not that of most programs here.
+/// A note for a build whose C library is not that of most programs here.
 const NOTE: &str = if cfg!(target_env = "musl") {
     "\nThis contend is statically linked: pthread and posix are those of musl, not of the\nsystem's C library; \
      adaptive releases with an atomic operation, since musl\nregisters no restartable sequences.\n"

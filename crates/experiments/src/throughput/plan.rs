@@ -196,7 +196,7 @@ fn check_run(run: Duration, cells: &[CellPlan]) -> Result<(), UsageError> {
 
 fn check_locks_and_children(flags: &Flags) -> Result<(), UsageError> {
     let fewest = flags.children.iter().copied().min().unwrap_or(1);
-    // Drawn locks need no child of their own.
+    // Locks that are drawn can outnumber the children.
     if flags.locks > fewest && flags.zipf.is_none() {
         return Err(UsageError(format!(
             "--locks {}: allowed: at most --children ({fewest}), so that each lock has a child",

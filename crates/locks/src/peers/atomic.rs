@@ -26,7 +26,7 @@ pub fn spin_until(mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Spins until the condition holds, at most so many rounds. Returns whether it holds.
+/// Spins until the condition holds, for at most that many rounds. Returns whether it holds.
 #[inline]
 pub fn spin_for(rounds: u32, mut done: impl FnMut() -> bool) -> bool {
     for _ in 0..rounds {

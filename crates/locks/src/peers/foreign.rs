@@ -15,7 +15,7 @@ pub type CkTicket = Foreign<Ticket>;
 pub type Nsync = Foreign<Mu>;
 pub type Abseil = Foreign<AbslMutex>;
 
-/// What a lock calls its functions. All work on a lock that lies in a [`Room`].
+/// What a lock calls its functions. All of them take a lock in a [`Room`].
 pub trait Peer: 'static {
     /// Whether the lock goes into that many bytes that are so aligned.
     fn fits(size: usize, align: usize) -> bool;
@@ -23,7 +23,7 @@ pub trait Peer: 'static {
     /// Makes a free lock.
     ///
     /// # Safety
-    /// The room is nobody else's yet, and where it will stay.
+    /// No other thread uses the room yet, and it will not move.
     unsafe fn init(lock: *mut c_void);
 
     /// Takes the lock.
@@ -41,7 +41,7 @@ pub trait Peer: 'static {
     /// Ends the lock, if its library wants to know.
     ///
     /// # Safety
-    /// The lock is free, and nobody uses it after.
+    /// The lock is free, and no thread uses it after.
     unsafe fn destroy(_lock: *mut c_void) {}
 }
 
@@ -64,24 +64,24 @@ macro_rules! peers {
             }
 
             unsafe fn init(lock: *mut c_void) {
-                // SAFETY: the caller promises what the function asks.
+                // SAFETY: the caller promises what the library's function requires.
                 unsafe { $init(lock) }
             }
 
             #[inline(always)]
             unsafe fn lock(lock: *mut c_void) {
-                // SAFETY: as in `init`.
+                // SAFETY: the caller promises what the library's function requires.
                 unsafe { $lock(lock) }
             }
 
             #[inline(always)]
             unsafe fn unlock(lock: *mut c_void) {
-                // SAFETY: as in `init`.
+                // SAFETY: the caller promises what the library's function requires.
                 unsafe { $unlock(lock) }
             }
 
             $(unsafe fn destroy(lock: *mut c_void) {
-                // SAFETY: as in `init`.
+                // SAFETY: the caller promises what the library's function requires.
                 unsafe { $destroy(lock) }
             })?
         })*

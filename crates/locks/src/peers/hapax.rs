@@ -7,7 +7,7 @@
 //! | `departed` | the number of the acquisition that was released last; 0 before the first | the holder |
 //! | slot of the array | the number of the last release that selected this slot | a releasing thread |
 //!
-//! Every acquisition in the process has a number of its own, which occurs once (a *hapax*). Threads get them in blocks
+//! Every acquisition in the process has a number that occurs once (a *hapax*). Threads get them in blocks
 //! of 65,536 from a counter of the process. The lock is released if `arrived` equals `departed`. A thread that arrives
 //! waits until its predecessor's number, which the swap returned, is in `departed`: it spins on the slot that this number
 //! selects, and looks at `departed` again when the slot changes. Numbers that share a slot cost a look in vain.

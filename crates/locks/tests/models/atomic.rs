@@ -49,7 +49,7 @@ pub fn sleep_ns(_: u64) {
     yield_now();
 }
 
-/// A time that stands still: bans are never over, and slices have no length.
+/// A constant time: bans are never over, and slices have no length.
 #[derive(Clone, Copy)]
 pub struct Ticks;
 

@@ -210,7 +210,7 @@ fn by_account(shared: &Protected<uscl::Uscl>, serial: usize) {
     shared.lock.release_by(&account, since);
 }
 
-/// Time stands still, so each slice is over at once (length 0).
+/// The time is constant, so each slice is over at once (length 0).
 #[test]
 fn uscl_excludes() {
     excludes(|| uscl::Uscl::with_slices(1, 0), by_account, (2, 2), 2);

@@ -49,7 +49,7 @@ impl LoopSpec {
     }
 }
 
-/// A lock on lines of its own, and beside it what it protects.
+/// A lock and the data that it protects, on separate cache lines.
 pub struct Guarded<L> {
     pub(super) lock: CachePadded<L>,
     pub(super) protected: CachePadded<Protected>,

@@ -6,7 +6,7 @@ use instruments::tally::Tally;
 use std::io;
 use std::mem::MaybeUninit;
 
-/// What one child saw. Plain data in shared memory, on cache lines of its own: the child writes it, the parent reads it
+/// What one child saw. Plain data in shared memory, on separate cache lines: the child writes it, the parent reads it
 /// when the child has ended.
 #[derive(Default)]
 pub struct ChildCounters {

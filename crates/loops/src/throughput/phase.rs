@@ -21,7 +21,7 @@ pub struct Spans {
     pub counting: Duration,
 }
 
-/// The phase. It belongs on a cache line of its own: the children read it in every round, and reading the clock there
+/// The phase. It belongs on a separate cache line: the children read it in every round, and reading the clock there
 /// would cost more than some locks.
 pub struct RunPhase {
     phase: AtomicU32,

@@ -14,7 +14,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What differs from the loop of 2002.
+/// The differences from the loop of 2002.
 #[derive(Clone, Copy, Debug)]
 pub struct Variations {
     pub ramp: Option<Ramp>,
@@ -32,12 +32,12 @@ pub struct Ramp {
 }
 
 impl Ramp {
-    /// The number of steps for so many children: 5 for 4 (1, 2, 4, 2, 1).
+    /// The number of steps for that many children: 5 for 4 (1, 2, 4, 2, 1).
     pub fn steps(children: usize) -> usize {
         2 * children.next_power_of_two().ilog2() as usize + 1
     }
 
-    /// How many of so many children are active in a step; none after the last one.
+    /// The number of active children in a step, of `children`; 0 after the last one.
     pub fn active(children: usize, step: usize) -> usize {
         match Self::steps(children).checked_sub(step + 1) {
             Some(left) => children.min(1 << step.min(left)),
@@ -45,7 +45,7 @@ impl Ramp {
         }
     }
 
-    /// The step at this time after the common start. What comes before the first step belongs to it.
+    /// The step at this time after the common start. The first step includes the time before it.
     fn at(&self, elapsed: u64) -> usize {
         (elapsed.saturating_sub(self.begins) / self.step.max(1)) as usize
     }

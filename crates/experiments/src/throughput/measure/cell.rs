@@ -351,7 +351,7 @@ impl Led {
     }
 }
 
-/// Who leads the children through a run.
+/// Leads the children through a run.
 #[derive(Clone)]
 struct Coordinator {
     pub clock: Clock,
@@ -377,7 +377,7 @@ impl Coordinator {
             let mut counters = Box::<CachePadded<ChildCounters>>::default();
             let job = move |gate: &StartGate| {
                 lock.work(child, &spec, &phase, &mut counters, gate);
-                // Nobody wants it any more from one that was left behind.
+                // The receiver has ended if this child was left behind.
                 let _ = sender.send((child, counters));
             };
             Member { cpu: None, job: Box::new(job) }

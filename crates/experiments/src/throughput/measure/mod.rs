@@ -53,7 +53,7 @@ pub fn run_plan(
         or_lost(cell.visit(plan, session, calibrated, &mut monitor), &mut lost)
     })?;
     for cell in &mut cells {
-        // Of one whose threads are still in its code nobody ends the lock.
+        // A lock in whose code threads remain is not ended.
         let _ = or_lost(cell.end(calibrated.clock()), &mut lost)?;
     }
     cells.iter_mut().for_each(|cell| cell.forget_if_wider(&monitor));
@@ -76,7 +76,7 @@ pub fn run_plan(
     }
 }
 
-/// The cells that brought nothing although nobody stopped them: a row that is missing is named.
+/// The cells without a counted loop that were not interrupted: a missing row is named.
 fn empty(cells: &[Cell], rows: &[Option<Row>], turns: &Turns) -> impl Iterator<Item = Warning> {
     let ended = cells.iter().zip(rows).zip(&turns.ended);
     let empty = ended.filter(|((_, row), ended_by)| row.is_none() && **ended_by != EndedBy::Interrupted);
@@ -86,7 +86,7 @@ fn empty(cells: &[Cell], rows: &[Option<Row>], turns: &Turns) -> impl Iterator<I
     })
 }
 
-/// Who asks for a night wants all of it, however well the figures are known by then.
+/// A measurement of a night takes all of its time, however narrow the intervals are by then.
 fn rules(plan: &Plan, session: &Session) -> Rules {
     Rules {
         began: Instant::now(),
@@ -207,7 +207,7 @@ fn retry(lock: &str, counts: &Counts) -> f64 {
 }
 
 /// Every operation of a System V semaphore is a call. For the other locks that count, a sleep is a call and so is the
-/// wake-up that ends it. Nobody counts for the rest.
+/// wake-up that ends it. The rest is not counted.
 fn syscalls_per_op(lock: &str, counts: Option<&Counts>, rounds: f64) -> Option<f64> {
     if lock == "sysv" { Some(2.0) } else { counts.map(|counts| 2.0 * counts.slept as f64 / rounds) }
 }
