@@ -159,7 +159,10 @@ fn variations_of_the_loop_are_in_the_rows() {
         let steps: Vec<_> = row["steps"].as_array().unwrap().iter().map(|step| step["children"].as_u64()).collect();
         assert_eq!(steps, [1, 2, 4, 2, 1].map(Some), "{row}");
         let shares = ["held_least_share", "held_most_share", "held_long_share"].map(|field| number(row, field));
-        assert!(shares[0] <= 0.25 && shares[1] >= 0.25 && shares.iter().all(|share| (0.0..=1.0).contains(share)), "{row}");
+        assert!(
+            shares[0] <= 0.25 && shares[1] >= 0.25 && shares.iter().all(|share| (0.0..=1.0).contains(share)),
+            "{row}"
+        );
         assert!((0.0..=1.0).contains(&number(row, "recovery_failed_share")), "{row}");
         assert!(row["ideal_per_s"].is_null() && !row["recovery_curve"].as_array().unwrap().is_empty(), "{row}");
     }

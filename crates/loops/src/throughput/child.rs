@@ -8,74 +8,18 @@
 //! cell are made here, too, with a type that is no longer known.
 
 use super::counters::{ChildCounters, Usage};
+use super::guarded::Guarded;
 use super::phase::{COUNTING, OVER, RunPhase};
-use super::pieces::{Looker, Looks};
-use super::variations::{Data, Popularity, Variations};
-use crossbeam_utils::CachePadded;
-use instruments::clock::Clock;
-use instruments::grind::Work;
+use super::pieces::Looker;
+use super::random::Random;
+use super::spec::LoopSpec;
+use super::variations::{Data, Popularity};
+use super::varied;
 use instruments::shared_memory::SharedArray;
 use instruments::team::StartGate;
 use locks::{Builder, Lock, Reach, SharedBuilder, SharedLock};
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use ulocks::Counts;
-
-/// The loop that a child runs.
-#[derive(Clone, Copy, Debug)]
-pub struct LoopSpec {
-    pub clock: Clock,
-    /// Dependent loads that last the mean time without and with the lock.
-    pub nonhold_loads: u64,
-    pub hold_loads: u64,
-    /// Reads among acquisitions, of 100.
-    pub share: u32,
-    /// Whether this run takes timestamps.
-    pub timed: bool,
-    pub seed: u64,
-    /// How children look for who is on their cores, where they do.
-    pub looks: Option<Looks>,
-    /// Hold times of every second child, in multiples of the mean.
-    pub hold_ratio: u64,
-    /// The parts of the loop that ulockflex did not have, if there are any: then the children run another loop.
-    pub variations: Option<Variations>,
-}
-
-impl LoopSpec {
-    /// The loop of this child: every second one has longer hold times.
-    fn of_child(&self, child: usize) -> Self {
-        let ratio = if child % 2 == 1 { self.hold_ratio } else { 1 };
-        Self { hold_loads: self.hold_loads.saturating_mul(ratio), ..*self }
-    }
-}
-
-/// A lock and the data that it protects, on separate cache lines.
-pub struct Guarded<L> {
-    pub(super) lock: CachePadded<L>,
-    pub(super) protected: CachePadded<Protected>,
-}
-
-/// Touched only under the lock, with loads and stores that nothing but the lock orders: lost updates show a lock that
-/// does not exclude.
-#[derive(Default)]
-pub(super) struct Protected {
-    rounds: AtomicU64,
-    last_child: AtomicU64,
-    streak: AtomicU64,
-}
-
-impl Protected {
-    /// Counts a round and says how many the child has had in a row.
-    pub fn enter(&self, child: u64) -> u64 {
-        let rounds = self.rounds.load(Ordering::Relaxed);
-        let streak =
-            if self.last_child.load(Ordering::Relaxed) == child { self.streak.load(Ordering::Relaxed) + 1 } else { 1 };
-        self.last_child.store(child, Ordering::Relaxed);
-        self.streak.store(streak, Ordering::Relaxed);
-        self.rounds.store(rounds + 1, Ordering::Relaxed);
-        streak
-    }
-}
 
 /// Locks whose type is no longer known.
 pub trait AnyLocks: Send + Sync {
@@ -87,24 +31,6 @@ pub trait AnyLocks: Send + Sync {
     fn protected_rounds(&self) -> u64;
     /// Forgets who had a lock last; between runs.
     fn reset_streaks(&self);
-}
-
-impl<L: Lock> Guarded<L> {
-    pub fn new() -> std::io::Result<Self> {
-        Ok(Self { lock: CachePadded::new(L::create()?), protected: CachePadded::default() })
-    }
-
-    pub fn settle(&mut self) -> std::io::Result<()> {
-        self.lock.settle()
-    }
-
-    fn protected_rounds(&self) -> u64 {
-        self.protected.rounds.load(Ordering::Relaxed)
-    }
-
-    fn reset_streak(&self) {
-        self.protected.streak.store(0, Ordering::Relaxed);
-    }
 }
 
 /// Which rounds a child makes: with an exclusive lock, or with one that has readers.
@@ -173,7 +99,7 @@ impl<L: Lock, R: Rounds<L>> AnyLocks for Dealt<L, R> {
         let spec = &spec.of_child(child);
         if let Some(variations) = &spec.variations {
             let shared = (&*self.locks, &self.data, self.popularity.as_ref());
-            super::variations::work(shared, child, (spec, variations), phase, counters, gate);
+            varied::work(shared, child, (spec, variations), phase, counters, gate);
             return;
         }
         let guarded = &self.locks[child % self.locks.len()];
@@ -351,66 +277,4 @@ fn settled<L: Lock>(locks: usize) -> io::Result<SharedArray<Guarded<L>>> {
 /// The locks of that name that can be shared by what `reach` says, with their data. `None` if there is no such lock.
 pub fn make(name: &str, made: Made, reach: Reach) -> Option<io::Result<Box<dyn AnyLocks>>> {
     if made.readers { locks::build_shared(name, reach, made) } else { locks::build(name, reach, made) }
-}
-
-/// Draws for the lengths of work; Marsaglia's xorshift64*, a nanosecond a draw, of each child its own.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64, child: usize) -> Self {
-        // Distinct, never 0, and spread over all bits.
-        Self((seed ^ (child as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1)
-    }
-
-    #[inline(always)]
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    /// Uniform between half of the mean and one and a half.
-    #[inline(always)]
-    fn around(&mut self, mean: u64) -> u64 {
-        let fraction = self.next() >> 32;
-        // In 128 bits: a mean of seconds is billions of loads.
-        mean / 2 + ((u128::from(mean) * u128::from(fraction)) >> 32) as u64
-    }
-
-    #[inline(always)]
-    pub fn per_cent(&mut self) -> u32 {
-        (((self.next() >> 32) * 100) >> 32) as u32
-    }
-
-    #[inline(always)]
-    pub fn work(&mut self, mean_loads: u64) {
-        if mean_loads > 0 {
-            Work::of_loads(self.around(mean_loads)).run();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lengths_are_uniform_around_their_mean() {
-        let mut random = Random::new(42, 3);
-        let draws: Vec<u64> = (0..100_000).map(|_| random.around(10_000)).collect();
-        assert!(draws.iter().all(|&loads| (5_000..15_000).contains(&loads)));
-        let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
-        // Its standard error is 9.
-        assert!((mean - 10_000.0).abs() < 60.0, "{mean}");
-        let low = draws.iter().filter(|&&loads| loads < 7_500).count();
-        assert!((24_000..26_000).contains(&low), "{low}");
-    }
-
-    #[test]
-    fn per_cents_are_below_one_hundred_and_even() {
-        let mut random = Random::new(7, 0);
-        let below_20 = (0..100_000).filter(|_| random.per_cent() < 20).count();
-        assert!((19_000..21_000).contains(&below_20), "{below_20}");
-    }
 }

@@ -1,15 +1,7 @@
-//! The loop with what ulockflex did not have: data under the lock, locks of unequal popularity, a number of children that
-//! changes within a run, and a holder that is stopped.
-//!
-//! It is apart from the loop of 2002, whose rounds stay as short as they are: this one reads the clock in every round
-//! that needs the time.
+//! The differences of a child's loop from that of 2002, as data: data under the lock, locks of unequal popularity, a
+//! number of children that changes within a run, and a holder that is stopped.
 
-use super::child::{Guarded, LoopSpec, Random};
-use super::counters::{ChildCounters, Usage};
-use super::phase::{COUNTING, OVER, RunPhase};
 use instruments::shared_memory::SharedArray;
-use instruments::team::StartGate;
-use locks::Lock;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -46,12 +38,12 @@ impl Ramp {
     }
 
     /// The step at this time after the common start. The first step includes the time before it.
-    fn at(&self, elapsed: u64) -> usize {
+    pub fn at(&self, elapsed: u64) -> usize {
         (elapsed.saturating_sub(self.begins) / self.step.max(1)) as usize
     }
 
     /// The next step in which the child is active, and the time after the common start at which it begins.
-    fn next_of(&self, child: usize, step: usize) -> Option<(usize, u64)> {
+    pub fn next_of(&self, child: usize, step: usize) -> Option<(usize, u64)> {
         let mut later = step..Self::steps(self.children);
         let found = later.find(|&step| child < Self::active(self.children, step))?;
         Some((found, self.begins + found as u64 * self.step))
@@ -86,7 +78,7 @@ impl Data {
 
     /// Reads and writes each line of a lock.
     #[inline(always)]
-    fn touch(&self, lock: usize) {
+    pub fn touch(&self, lock: usize) {
         for line in &self.lines[lock * self.of_each..(lock + 1) * self.of_each] {
             line.0.store(line.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
@@ -113,108 +105,14 @@ impl Popularity {
     }
 
     #[inline(always)]
-    fn draw(&self, random: u64) -> usize {
+    pub fn draw(&self, random: u64) -> usize {
         self.up_to.partition_point(|&sum| sum < random).min(self.up_to.len() - 1)
-    }
-}
-
-/// A whole run of one child.
-#[inline(never)]
-pub fn work<L: Lock>(
-    (locks, data, popularity): (&[Guarded<L>], &Data, Option<&Popularity>),
-    child: usize,
-    (spec, variations): (&LoopSpec, &Variations),
-    phase: &RunPhase,
-    counters: &mut ChildCounters,
-    gate: &StartGate,
-) {
-    let mut random = Random::new(spec.seed, child);
-    let Some(start) = gate.ready() else { return };
-    let began = spec.clock.now();
-    let before = Usage::of_this_thread();
-    let needs_time = variations.ramp.is_some() || variations.stop.is_some();
-    loop {
-        let now = phase.current();
-        if now == OVER {
-            break;
-        }
-        let elapsed = if needs_time { spec.clock.now().saturating_sub(start) } else { 0 };
-        if let Some(ramp) = &variations.ramp
-            && !is_active(ramp, child, elapsed, spec, phase)
-        {
-            continue;
-        }
-        random.work(spec.nonhold_loads);
-        let lock = popularity.map_or(child % locks.len(), |popularity| popularity.draw(random.next()));
-        let counting = now == COUNTING;
-        let requested = if spec.timed { spec.clock.stamp() } else { 0 };
-        let guard = locks[lock].lock.lock();
-        if let Some(stop) = &variations.stop
-            && elapsed >= stop.at
-        {
-            phase.stop_once(spec.clock.now(), stop.length, spec.clock);
-        }
-        data.touch(lock);
-        if spec.timed {
-            let got = spec.clock.stamp();
-            let streak = locks[lock].protected.enter(child as u64);
-            random.work(spec.hold_loads);
-            let worked = spec.clock.stamp();
-            drop(guard);
-            counters.protected_rounds += 1;
-            if counting {
-                counters.longest_streak = counters.longest_streak.max(streak);
-                counters.waits.add(got - requested);
-                counters.holds.add(worked - got);
-                counters.held_ticks += worked - got;
-            }
-        } else {
-            random.work(spec.hold_loads);
-            drop(guard);
-        }
-        counters.all_rounds += 1;
-        counters.rounds += u64::from(counting);
-        if let Some(ramp) = &variations.ramp {
-            counters.steps.add(ramp.at(elapsed) as u64);
-        }
-        if let Some(stop) = &variations.stop {
-            counters.parts.add(spec.clock.now().saturating_sub(start) / stop.part.max(1));
-        }
-    }
-    counters.wall_ticks += spec.clock.now() - began;
-    if let (Ok(before), Ok(after)) = (before, Usage::of_this_thread()) {
-        counters.cpu_ns += after.cpu_ns - before.cpu_ns;
-        counters.voluntary_switches += after.voluntary_switches - before.voluntary_switches;
-        counters.involuntary_switches += after.involuntary_switches - before.involuntary_switches;
-    }
-}
-
-/// A child that has no further step looks this often whether the run is over.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-
-/// Whether the child is active now; if it is not, it has slept until it may be.
-#[inline(always)]
-fn is_active(ramp: &Ramp, child: usize, elapsed: u64, spec: &LoopSpec, phase: &RunPhase) -> bool {
-    let step = ramp.at(elapsed);
-    let is_active = child < Ramp::active(ramp.children, step);
-    if !is_active {
-        sleep_until_active(ramp, child, step, elapsed, spec, phase);
-    }
-    is_active
-}
-
-#[cold]
-fn sleep_until_active(ramp: &Ramp, child: usize, step: usize, elapsed: u64, spec: &LoopSpec, phase: &RunPhase) {
-    let left = ramp.next_of(child, step).map(|(_, begins)| begins.saturating_sub(elapsed));
-    let nap = left.map_or(LOOK_EVERY, |left| Duration::from_nanos(spec.clock.to_ns(left) as u64));
-    // A run that ends early does not wait for a child that sleeps: so no sleep is longer than a tenth of a second.
-    if phase.current() != OVER {
-        std::thread::sleep(nap.min(Duration::from_millis(100)));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::random::Random;
     use super::*;
 
     #[test]
