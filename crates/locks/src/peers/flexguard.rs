@@ -120,8 +120,9 @@ struct Thread {
     readers: AtomicU32,
 }
 
-/// Threads that can have records at the same time; further ones have none.
-const THREADS: usize = 4096;
+/// Threads that can have records at the same time; further ones have none. Each record takes a file descriptor, of which
+/// a process usually has 1,024.
+const THREADS: usize = 512;
 static TABLE: [Thread; THREADS] =
     [const { Thread { taken: AtomicU32::new(0), ring: AtomicPtr::new(null_mut()), readers: AtomicU32::new(0) } };
         THREADS];
