@@ -32,9 +32,9 @@
 //! # Source
 //! Victor Laforet, Sanidhya Kashyap, Călin Iorgulescu, Julia Lawall and Jean-Pierre Lozi, "FlexGuard: Fast Mutual
 //! Exclusion Independent of Subscription", SOSP 2025. From the paper: spinning while no holder is preempted, sleeping
-//! otherwise, and the scheduler as the source. Different here, so that no privilege is needed: a BPF program on
-//! `sched_switch` tells the paper's lock in a counter how many of all holders of the process are preempted; here a
-//! waiter reads the record of the one holder, which costs more. Not here: the queue of the paper's spinning waiters
+//! otherwise, and the scheduler as the source. Different here, so that no privilege is needed: the paper has a BPF program
+//! on `sched_switch`, which counts the preempted holders of the whole process. Here a waiter reads the record of the one
+//! holder, which costs more. Not here: the queue of the paper's spinning waiters
 //! (an MCS queue), and the telling of a preempted critical section from a preempted lock function by the address of the
 //! instruction. Where the kernel refuses the event (`perf_event_paranoid` above 2, a seccomp filter), a waiter does not
 //! know the holder's state and sleeps after a fixed number of rounds.

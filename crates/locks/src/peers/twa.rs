@@ -25,8 +25,8 @@
 //!
 //! # Source
 //! Dave Dice and Alex Kogan, "TWA – Ticket Locks Augmented with a Waiting Array", Euro-Par 2019 (arXiv 1810.01573).
-//! The size of the array (4,096), the distance from which it is used (2), and the multiplier of the ticket (127) are the
-//! paper's; how the address enters the hash is not known to this author, and is an exclusive or here.
+//! The paper's values are the size of the array (4,096), the distance from which it is used (2), and the multiplier of
+//! the ticket (127). How the address enters the hash is not known to this author: here it is an exclusive or.
 
 use super::algorithm::Algorithm;
 use super::atomic::{AtomicU32, AtomicU64, Ordering, spin_until, twa_slots};

@@ -30,11 +30,11 @@
 //!
 //! # Source
 //! Yuvraj Patel, Leon Yang, Leo Arulraj, Andrea Arpaci-Dusseau, Remzi Arpaci-Dusseau and Michael Swift, "Avoiding
-//! Scheduler Subversion using Scheduler-Cooperative Locks", EuroSys 2020. From the paper: the slice of 2 ms, the ban in
-//! proportion to the use and to the total weight, the queue with one spinning thread, and the next owner that is awake
-//! before the slice ends. Different here: all threads have the same weight, whatever their nice value; a thread is a
-//! member until it ends, where the paper forgets a thread that has been inactive for a while; the exact moment at which
-//! the paper wakes the next owner is not known to this author.
+//! Scheduler Subversion using Scheduler-Cooperative Locks", EuroSys 2020. From the paper: the slice of 2 ms, and the ban
+//! in proportion to the use and to the total weight. So is the queue with one spinning thread, which is awake before the
+//! slice ends. Different here: all threads have the same weight, whatever their nice value. A thread is a member until it
+//! ends, where the paper forgets a thread that has been inactive for a while. The exact moment at which the paper wakes
+//! the next owner is not known to this author.
 
 use super::algorithm::Algorithm;
 use super::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, Ticks, sleep_ns, spin_until};
