@@ -14,9 +14,12 @@
 //!
 //! # Ordering
 //! Arriving is an `AcqRel` swap. `departed` is stored with `Release` and read with `Acquire`: that is the handoff of the
-//! data. A waiter reads the slot and then `departed`; a releasing thread stores `departed` and then the slot (`Release`,
-//! read with `Acquire`). So a waiter that has read the new number in the slot sees the new `departed`, and one that has
-//! read an older one sees the slot change. A number is stored once, so a slot does not return to an earlier value.
+//! data. A waiter reads the slot and then `departed`; a releasing thread stores `departed` and then swaps the slot
+//! (`Release`, read with `Acquire`). So a waiter that has read the new number in the slot sees the new `departed`, and
+//! one that has read an older one sees the slot change. A number is written once, so a slot does not return to an
+//! earlier value. The slot needs a swap: a thread can be late with its number, and write it over that of its successor.
+//! By a store, a waiter that reads the late number would not be ordered after the successor's release, and could read an
+//! old `departed` and wait forever. The model found that. A swap keeps the order (it continues the release sequence).
 //!
 //! # Fairness
 //! Strict, first in, first out.
@@ -28,7 +31,7 @@
 //! Dave Dice and Alex Kogan, "Hapax Locks: Value-Based Mutual Exclusion", arXiv 2511.14608 (2025). Known of it are the
 //! abstract and summaries: numbers that are unique per acquisition, from a block allocator; two words; arrival and
 //! release in constant time; a shared waiting array of 4,096 slots. The rest is this author's: the size of a block, the
-//! hash, and the order of the stores in the release. The variant with visible waiters is not here.
+//! hash, and the order and the kind of the writes in the release. The variant with visible waiters is not here.
 
 use super::algorithm::Algorithm;
 use super::atomic::{AtomicU64, Ordering, hapax_slots, spin_until};
@@ -74,7 +77,7 @@ impl Hapax {
     #[inline(always)]
     pub fn release_as(&self, own: u64) {
         self.departed.store(own, Ordering::Release);
-        slot(own).store(own, Ordering::Release);
+        slot(own).swap(own, Ordering::Release);
     }
 }
 
