@@ -37,7 +37,7 @@ impl Ramp {
         }
     }
 
-    /// The step at this time after the common start. The first step includes the time before it.
+    /// The step at this time after the common start. In the time before the first step, its children are active.
     pub fn at(&self, elapsed: u64) -> usize {
         (elapsed.saturating_sub(self.begins) / self.step.max(1)) as usize
     }

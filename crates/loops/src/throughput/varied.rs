@@ -69,7 +69,9 @@ pub fn work<L: Lock>(
         }
         counters.all_rounds += 1;
         counters.rounds += u64::from(counting);
-        if let Some(ramp) = &variations.ramp {
+        if let Some(ramp) = &variations.ramp
+            && elapsed >= ramp.begins
+        {
             counters.steps.add(ramp.at(elapsed) as u64);
         }
         if let Some(stop) = &variations.stop {
