@@ -96,7 +96,6 @@ struct Dealt<L, R> {
 
 impl<L: Lock, R: Rounds<L>> AnyLocks for Dealt<L, R> {
     fn work(&self, child: usize, spec: &LoopSpec, phase: &RunPhase, counters: &mut ChildCounters, gate: &StartGate) {
-        let spec = &spec.of_child(child);
         if let Some(variations) = &spec.variations {
             let shared = (&*self.locks, &self.data, self.popularity.as_ref());
             varied::work(shared, child, (spec, variations), phase, counters, gate);

@@ -375,6 +375,7 @@ impl Coordinator {
         let children = (0..counters.len()).map(|child| {
             let (lock, phase, sender) = (Arc::clone(lock), Arc::clone(&phase), sender.clone());
             let mut counters = Box::<CachePadded<ChildCounters>>::default();
+            let spec = spec.of_child(child);
             let job = move |gate: &StartGate| {
                 lock.work(child, &spec, &phase, &mut counters, gate);
                 // The receiver has ended if this child was left behind.
@@ -401,7 +402,7 @@ impl Coordinator {
         let (phase, clock, interruption): (&RunPhase, _, _) = (&shared[0], self.clock, &self.interruption);
         let children = counters.iter_mut().enumerate().map(|(child, counters)| Member {
             cpu: None,
-            job: Box::new(move |gate: &StartGate| lock.work(child, spec, phase, counters, gate)),
+            job: Box::new(move |gate: &StartGate| lock.work(child, &spec.of_child(child), phase, counters, gate)),
         });
         let conducts = move |gate: &StartGate| phase.conduct(clock, self.spans, interruption, gate);
         let conductor = Member { cpu: None, job: Box::new(conducts) };
