@@ -8,7 +8,6 @@ mod lock;
 mod none;
 mod object;
 mod parking_lot;
-#[cfg(feature = "c-peers")]
 mod peers;
 mod posix;
 mod pthread;
@@ -144,6 +143,20 @@ registry! {
         #[cfg(feature = "c-peers")]
         "abseil" => [peers::Abseil], [none],
             "absl::Mutex: spins briefly, then sleeps in its own queue";
+        "reciprocating" => [peers::Reciprocating], [none],
+            "spin queue in one word, bounded bypass (Dice, Kogan 2025)";
+        "hapax" => [peers::Hapax], [none],
+            "FIFO spin lock that passes values, not pointers (Dice, Kogan 2025)";
+        "cna" => [peers::Cna], [none],
+            "mcs that prefers waiters of its NUMA node (Dice, Kogan 2019)";
+        "twa" => [peers::Twa], [none],
+            "ticket lock; distant waiters spin on a shared array (Dice, Kogan 2019)";
+        "malthusian" => [peers::Malthusian], [none],
+            "mcs that keeps surplus waiters passive; waiters sleep (Dice 2017)";
+        "uscl" => [peers::Uscl], [none],
+            "shares held time out fairly, in slices of 2 ms (Patel et al. 2020)";
+        "flexguard" => [peers::FlexGuard], [none],
+            "spins while the holder runs, else sleeps (after Laforet et al. 2025)";
         #[cfg(feature = "template")]
         "template" => [template::Flag], [template::Flag],
             "a flag that spins and yields; a template for a user-supplied lock";
@@ -157,10 +170,12 @@ registry! {
             "reader-writer lock with two queues; wakes readers first, as in 2002 (ulocks)";
         "rwlock-fair" => [ulocks::RwLockFair<ulocks::Private>], [ulocks::RwLockFair<ulocks::Shared>],
             "FIFO reader-writer lock (ulocks)";
+        "bravo" => [peers::Bravo], [none],
+            "adaptive-rw, with readers in a table while none writes (Dice, Kogan 2019)";
     }
 }
 
-/// The name of the lock that excludes nobody.
+/// The name of the loop without a lock.
 pub const NONE: &str = "none";
 /// Asks for every lock.
 const ALL: &str = "all";
@@ -186,7 +201,7 @@ pub fn asks_for_list(names: &[String]) -> bool {
 /// A shared object is tried and loaded.
 ///
 /// # Errors
-/// A shared object that is no lock to measure.
+/// A shared object that is not a lock to measure.
 pub fn chosen(names: &[String], with_none: bool) -> Result<Vec<&'static Entry>, ObjectError> {
     let mut chosen: Vec<&Entry> = Vec::new();
     for name in names {
@@ -201,7 +216,7 @@ pub fn chosen(names: &[String], with_none: bool) -> Result<Vec<&'static Entry>, 
     Ok(chosen)
 }
 
-/// Whether a lock was asked for by its name, or its path, and not with all.
+/// Whether a lock was selected by its name or its path, and not with `all`.
 pub fn is_named(names: &[String], entry: &Entry) -> bool {
     names.iter().any(|name| name == entry.name) || object::entry(entry.name).is_some()
 }
@@ -221,7 +236,7 @@ pub fn list() -> String {
     table + NOTE
 }
 
-/// Of a build whose C library is not that of most programs here.
+/// A note for a build whose C library is not that of most programs here.
 const NOTE: &str = if cfg!(target_env = "musl") {
     "\nThis contend is statically linked: pthread and posix are those of musl, not of the\nsystem's C library; \
      adaptive releases with an atomic operation, since musl\nregisters no restartable sequences.\n"
@@ -250,7 +265,7 @@ pub struct Entry {
 impl Entry {
     /// Whether its waiters never sleep.
     pub fn only_spins(&self) -> bool {
-        ["ticket", "mcs", "ck-fas", "ck-ticket", "ck-mcs"].contains(&self.name)
+        ["ticket", "mcs", "reciprocating", "hapax", "cna", "twa", "ck-fas", "ck-ticket", "ck-mcs"].contains(&self.name)
     }
 }
 

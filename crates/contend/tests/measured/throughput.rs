@@ -147,6 +147,53 @@ fn every_lock_is_measured_and_what_collapses_is_named() {
 }
 
 #[test]
+fn variations_of_the_loop_are_in_the_rows() {
+    let all = "throughput --lock std,reciprocating --children 4 --nonhold 0 --hold 1us --run 50ms --seconds 3 \
+               --locks 8 --zipf 1 --hold-ratio 3 --touch 0,16 --ramp --stop-holder 10ms";
+    let record = record(&all.split_whitespace().collect::<Vec<_>>());
+    // Two locks, each with two numbers of lines.
+    assert_eq!(results(&record).len(), 4);
+    for row in results(&record) {
+        assert!([0, 16].contains(&row["touched_lines"].as_u64().unwrap()), "{row}");
+        assert_eq!((number(row, "hold_ratio"), number(row, "zipf_exponent"), number(row, "stop_us")), (3.0, 1.0, 1e4));
+        let steps: Vec<_> = row["steps"].as_array().unwrap().iter().map(|step| step["children"].as_u64()).collect();
+        assert_eq!(steps, [1, 2, 4, 2, 1].map(Some), "{row}");
+        let shares = ["held_least_share", "held_most_share", "held_long_share"].map(|field| number(row, field));
+        assert!(
+            shares[0] <= 0.25 && shares[1] >= 0.25 && shares.iter().all(|share| (0.0..=1.0).contains(share)),
+            "{row}"
+        );
+        assert!((0.0..=1.0).contains(&number(row, "recovery_failed_share")), "{row}");
+        assert!(row["ideal_per_s"].is_null() && !row["recovery_curve"].as_array().unwrap().is_empty(), "{row}");
+    }
+}
+
+/// The children of 2002 hold equally long, so the record has none of the values of variations.
+#[test]
+fn loop_of_2002_has_no_variations() {
+    let record = record(&["throughput", "--lock", "std", "--children", "2", "--hold", "1us", "--run", "5ms"]);
+    let row = results(&record).first().unwrap();
+    assert_eq!((number(row, "hold_ratio"), number(row, "touched_lines"), number(row, "stop_us")), (1.0, 0.0, 0.0));
+    assert!(row["steps"].as_array().unwrap().is_empty() && row["held_long_share"].is_null(), "{row}");
+    let sum = number(row, "held_least_share") + number(row, "held_most_share");
+    assert!((sum - 1.0).abs() < 0.5, "medians of two shares that add up to 1 in each run: {row}");
+}
+
+#[test]
+fn variations_that_exclude_each_other_are_refused() {
+    for (flags, message) in [
+        ("--zipf 1", "--zipf 1: needs several locks"),
+        ("--share 20 --touch 1", "--share 20: not allowed with"),
+        ("--stop-holder 10ms --run 20ms", "too short for --stop-holder"),
+        ("--zipf 11 --locks 2", "must be a number from 0 to 10"),
+    ] {
+        let output = contend(&["throughput"].into_iter().chain(flags.split(' ')).collect::<Vec<_>>());
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && text.contains(message), "{flags}: {text}");
+    }
+}
+
+#[test]
 fn the_layout_of_2002_has_its_columns() {
     let output = contend(&[
         "throughput",

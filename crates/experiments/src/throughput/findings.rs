@@ -78,9 +78,15 @@ fn variation(row: &Row) -> VariationSource {
 
 fn cell(row: &Row) -> Cell {
     let conditions = row.conditions();
-    Cell::of([row.lock.clone(), conditions.workers(), conditions.locks(), conditions.reads()])
-        .with("hold_us", conditions.hold())
-        .with("nonhold_us", conditions.nonhold())
+    Cell::of([
+        row.lock.clone(),
+        conditions.workers(),
+        conditions.locks(),
+        conditions.reads(),
+        conditions.variations.to_string(),
+    ])
+    .with("hold_us", conditions.hold())
+    .with("nonhold_us", conditions.nonhold())
 }
 
 /// The throughputs of Hubertus Franke, "Lightweight userspace semaphores", linux-kernel, 2002: ulockflex.

@@ -45,6 +45,29 @@ pub struct Flags {
           value_parser = clap::value_parser!(u32).range(0..=100))]
     pub share: Vec<u32>,
 
+    /// Let every second child hold the lock for this multiple of its hold time [range: 1 to 1000000]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub hold_ratio: u32,
+
+    /// Draw the lock of each iteration by Zipf's law with this exponent, instead of assigning one to each child; needs
+    /// --locks [range: 0 (all equally often) to 10]
+    #[arg(long, value_name = "EXPONENT", value_parser = exponent, allow_hyphen_values = true)]
+    pub zipf: Option<f64>,
+
+    /// Number of cache lines of shared data that each critical section reads and writes; each number of a list is a
+    /// configuration [range: 0 to 65536]
+    #[arg(long, value_name = "LINES,…", value_delimiter = ',', default_value = "0",
+          value_parser = clap::value_parser!(u32).range(0..=65_536))]
+    pub touch: Vec<u32>,
+
+    /// Raise the number of active children from 1 to --children in each run, doubling it step by step, and lower it again
+    #[arg(long)]
+    pub ramp: bool,
+
+    /// Stop a lock holder once per run for this long, such as 10ms, and measure the time until the throughput recovers
+    #[arg(long, value_name = "TIME", value_parser = parse_duration::span, allow_hyphen_values = true)]
+    pub stop_holder: Option<Duration>,
+
     /// Spin limit of contend's own spinning locks, after which they block
     #[arg(long, value_name = "TIME", default_value = "3us", value_parser = parse_duration::span, allow_hyphen_values = true)]
     pub patience: Duration,
@@ -61,6 +84,14 @@ pub struct Flags {
     /// A flag of `latency` that this experiment lacks. It is parsed so that the refusal can explain why.
     #[arg(long, value_name = "TIME", hide = true)]
     pub stop_above: Option<String>,
+}
+
+/// An exponent of Zipf's law.
+fn exponent(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(exponent) if (0.0..=10.0).contains(&exponent) => Ok(exponent),
+        _ => Err("must be a number from 0 to 10, such as 1".into()),
+    }
 }
 
 impl Flags {

@@ -1,6 +1,6 @@
 //! The cells that come of the flags, and what a record says of them.
 
-use super::conditions::{Conditions, workers};
+use super::conditions::{Conditions, Variations, workers};
 use super::flags::Flags;
 use harness::{Session, UsageError};
 use instruments::warning::{LeftOut, Warning};
@@ -24,13 +24,14 @@ pub struct CellPlan {
     pub hold_ns: f64,
     /// Per cent of acquisitions that read.
     pub share: u32,
+    pub variations: Variations,
 }
 
 impl CellPlan {
     pub fn conditions(&self) -> Conditions {
-        let Self { children, processes, locks, share, .. } = *self;
+        let Self { children, processes, locks, share, variations, .. } = *self;
         let (nonhold_us, hold_us) = (self.nonhold_ns / 1e3, self.hold_ns / 1e3);
-        Conditions { children, processes, locks, nonhold_us, hold_us, share }
+        Conditions { children, processes, locks, nonhold_us, hold_us, share, variations }
     }
 }
 
@@ -99,6 +100,7 @@ impl Plan {
             return Err(UsageError(NO_STOP.into()));
         }
         check_locks_and_children(flags)?;
+        check_variations(flags)?;
         let reach = if flags.processes { Reach::Processes } else { Reach::Threads };
         let cpus = session.cpus.len();
         let (mut cells, mut left_out) = (Vec::new(), Vec::new());
@@ -119,6 +121,7 @@ impl Plan {
             _ => flags.run,
         };
         check_run(run, &cells)?;
+        check_stop(run, flags)?;
         let (patience, precision) = (flags.patience, flags.precision);
         Ok(Self { cells, reach, patience, run, budget: session.seconds, precision, cpus, left_out })
     }
@@ -193,13 +196,46 @@ fn check_run(run: Duration, cells: &[CellPlan]) -> Result<(), UsageError> {
 
 fn check_locks_and_children(flags: &Flags) -> Result<(), UsageError> {
     let fewest = flags.children.iter().copied().min().unwrap_or(1);
-    if flags.locks > fewest {
+    // Locks that are drawn can outnumber the children.
+    if flags.locks > fewest && flags.zipf.is_none() {
         return Err(UsageError(format!(
             "--locks {}: allowed: at most --children ({fewest}), so that each lock has a child",
             flags.locks
         )));
     }
     Ok(())
+}
+
+fn check_variations(flags: &Flags) -> Result<(), UsageError> {
+    let own_loop = variations_of(flags).any(|variations| variations.needs_own_loop());
+    if own_loop && flags.share.iter().any(|&share| share > 0) {
+        let given = flags.share.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        return Err(UsageError(format!(
+            "--share {given}: not allowed with --zipf, --touch, --ramp or --stop-holder, whose loop has no readers"
+        )));
+    }
+    if let Some(exponent) = flags.zipf
+        && flags.locks < 2
+    {
+        return Err(UsageError(format!("--zipf {exponent}: needs several locks; allowed: with --locks 2 or more")));
+    }
+    Ok(())
+}
+
+/// A run needs time before the stop and after it.
+const RUN_OF_STOPS: u32 = 5;
+
+fn check_stop(run: Duration, flags: &Flags) -> Result<(), UsageError> {
+    match flags.stop_holder {
+        Some(stop) if stop.is_zero() => {
+            Err(UsageError("--stop-holder 0: allowed: more than 0, such as 10ms".to_owned()))
+        }
+        Some(stop) if run < stop * RUN_OF_STOPS => {
+            let needed = terminal::nanoseconds((stop * RUN_OF_STOPS).as_nanos() as f64);
+            Err(UsageError(format!("--run {run:?}: too short for --stop-holder; allowed: {needed} or more")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A lock that was named is refused; one that came with `all` is omitted, and the record says so.
@@ -233,13 +269,23 @@ fn cells_of(
                 left_out.push(refuse(named, lock, "it has no read mode", &format!("--share {share}"))?);
                 continue;
             }
-            for &(nonhold_ns, hold_ns) in &mixes {
+            for (&(nonhold_ns, hold_ns), variations) in
+                mixes.iter().flat_map(|mix| variations_of(flags).map(move |one| (mix, one)))
+            {
                 let (lock, locks, processes) = (lock.to_owned(), flags.locks as usize, flags.processes);
-                cells.push(CellPlan { lock, children, processes, locks, nonhold_ns, hold_ns, share });
+                cells.push(CellPlan { lock, children, processes, locks, nonhold_ns, hold_ns, share, variations });
             }
         }
     }
     Ok(cells)
+}
+
+/// One for each number of touched lines.
+fn variations_of(flags: &Flags) -> impl Iterator<Item = Variations> {
+    let stop_us = flags.stop_holder.map_or(0.0, |stop| stop.as_nanos() as f64 / 1e3);
+    let base =
+        Variations { hold_ratio: flags.hold_ratio, zipf: flags.zipf, touched_lines: 0, ramp: flags.ramp, stop_us };
+    flags.touch.iter().map(move |&lines| Variations { touched_lines: lines as usize, ..base })
 }
 
 fn mixes(flags: &Flags) -> Vec<(f64, f64)> {

@@ -1,6 +1,6 @@
 //! What came out: a row for each cell.
 
-use super::conditions::Conditions;
+use super::conditions::{Conditions, Variations};
 use super::plan::{CellPlan, Parameters};
 use super::ulockflex_2002;
 use instruments::statistics::Interval;
@@ -26,6 +26,21 @@ pub struct Row {
     pub hold_us: f64,
     /// Per cent of acquisitions that read.
     pub share: u32,
+    /// Hold times of every second child, in multiples of `hold_us`.
+    #[serde(default = "one")]
+    pub hold_ratio: u32,
+    /// The exponent of Zipf's law by which each iteration drew its lock; `null` where each child had one lock.
+    #[serde(default)]
+    pub zipf_exponent: Option<f64>,
+    /// Cache lines of shared data that each critical section read and wrote.
+    #[serde(default)]
+    pub touched_lines: usize,
+    /// Whether the number of active children rose and fell within each run: `steps`.
+    #[serde(default)]
+    pub ramp: bool,
+    /// For how long a holder was stopped, once in each run; 0: not at all.
+    #[serde(default)]
+    pub stop_us: f64,
     /// How long a waiter spun first; 0 for a lock that takes no patience.
     pub patience_us: f64,
     /// Length of a run.
@@ -45,6 +60,37 @@ pub struct Row {
     /// Coefficient of variation of the children's loops in a run: the median of the runs; 0 is fair. It falls with the
     /// length of the run.
     pub cov: f64,
+    /// Coefficient of variation of the time for which each child held a lock, in runs with timestamps: the median of the
+    /// runs; 0 is fair. `null` without such runs, and in older records.
+    #[serde(default)]
+    pub held_cov: Option<f64>,
+    /// The part of all held time that the child with the least of it had, and the one with the most: medians of the runs
+    /// with timestamps.
+    #[serde(default)]
+    pub held_least_share: Option<f64>,
+    #[serde(default)]
+    pub held_most_share: Option<f64>,
+    /// The part of all held time that the children with the longer hold times had; `null` if all are equal.
+    #[serde(default)]
+    pub held_long_share: Option<f64>,
+    /// Loops by number of active children, where it rises and falls.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+    /// The time from the end of a holder's stop until the throughput was at 0.9 of what it was before the stop, or more,
+    /// over a window: the median of the runs that recovered.
+    #[serde(default)]
+    pub recovery_us: Option<f64>,
+    #[serde(default)]
+    pub recovery_ci: Option<Interval>,
+    /// The window over which the throughput was measured; a shorter recovery is 0.
+    #[serde(default)]
+    pub recovery_window_us: Option<f64>,
+    /// The part of the runs that did not recover before their end.
+    #[serde(default)]
+    pub recovery_failed_share: Option<f64>,
+    /// The throughput after the stop, window by window, in multiples of that before: medians of the runs.
+    #[serde(default)]
+    pub recovery_curve: Vec<f64>,
     /// Loops of all children together: the median of the runs.
     pub throughput_per_s: f64,
     pub throughput_ci: Option<Interval>,
@@ -72,7 +118,7 @@ pub struct Row {
     /// The median of how long the lock was held, in runs with timestamps; their cost is taken off.
     pub hold_seen_us: Option<f64>,
     /// The most that this work allows: min(locks / hold, min(children, CPUs) / (hold + non-hold)), for the hold time
-    /// that was seen; `null` for no work.
+    /// that was seen; `null` for no work, and with `hold_ratio`, `zipf_exponent`, `touched_lines`, `ramp` or `stop_us`.
     pub ideal_per_s: Option<f64>,
     pub ideal_share: Option<f64>,
     /// Waits for the lock, from separate runs with timestamps; their cost is subtracted.
@@ -93,10 +139,30 @@ pub struct Row {
     pub then: Option<ulockflex_2002::Figures>,
 }
 
+/// A step of a run whose number of children changes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Step {
+    /// Children that are active.
+    pub children: usize,
+    /// Loops of all of them: the median of the runs.
+    pub throughput_per_s: f64,
+    pub throughput_ci: Option<Interval>,
+}
+
+fn one() -> u32 {
+    1
+}
+
 impl Row {
+    pub fn variations(&self) -> Variations {
+        let Self { hold_ratio, zipf_exponent: zipf, touched_lines, ramp, stop_us, .. } = *self;
+        Variations { hold_ratio, zipf, touched_lines, ramp, stop_us }
+    }
+
     pub fn conditions(&self) -> Conditions {
         let Self { children, processes, locks, nonhold_us, hold_us, share, .. } = *self;
-        Conditions { children, processes, locks, nonhold_us, hold_us, share }
+        Conditions { children, processes, locks, nonhold_us, hold_us, share, variations: self.variations() }
     }
 
     /// The iterations/s of all children.
@@ -122,7 +188,8 @@ impl Row {
 /// The most loops a second that the work itself allows.
 pub fn ideal_per_s(cell: &CellPlan, cpus: usize) -> Option<f64> {
     let loop_ns = cell.hold_ns + cell.nonhold_ns;
-    if loop_ns == 0.0 {
+    // What the variations allow depends on which child gets the lock, and on the memory.
+    if loop_ns == 0.0 || !cell.variations.is_none() {
         return None;
     }
     let by_cpus = cell.children.min(cpus) as f64 * 1e9 / loop_ns;
@@ -149,7 +216,16 @@ mod tests {
 
     fn cell(lock: &str, children: usize, nonhold_us: f64, hold_us: f64) -> CellPlan {
         let (nonhold_ns, hold_ns) = (nonhold_us * 1e3, hold_us * 1e3);
-        CellPlan { lock: lock.into(), children, processes: false, locks: 1, nonhold_ns, hold_ns, share: 0 }
+        CellPlan {
+            lock: lock.into(),
+            children,
+            processes: false,
+            locks: 1,
+            nonhold_ns,
+            hold_ns,
+            share: 0,
+            variations: Variations::default(),
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ struct Line<'a> {
 
 type LineColumn<'a> = Column<Line<'a>>;
 
-fn columns<'a>() -> [LineColumn<'a>; 21] {
+fn columns<'a>() -> [LineColumn<'a>; 27] {
     [
         LineColumn::terminal("", |line| Some(format!("{:>2}  {}", line.place().unwrap_or_default(), line.row.lock))),
         LineColumn::page("lock", |line| Some(line.row.lock.clone())),
@@ -39,6 +39,14 @@ fn columns<'a>() -> [LineColumn<'a>; 21] {
         }),
         LineColumn::terminal("COV", |line| Some(format!("{:.2}", line.row.cov)))
             .with_page("CV", |line| Some(format!("{:.3}", line.row.cov))),
+        LineColumn::terminal("held COV", |line| line.row.held_cov.map(two_decimals))
+            .with_page("CV of held time", |line| line.row.held_cov.map(|cov| format!("{cov:.3}")))
+            .wide(),
+        LineColumn::page("held, least child", |line| line.row.held_least_share.map(percent)),
+        LineColumn::page("held, most child", |line| line.row.held_most_share.map(percent)),
+        LineColumn::new("held by long", |line| line.row.held_long_share.map(percent)).if_known(),
+        LineColumn::new("recovery", |line| recovery(line.row)).if_known(),
+        LineColumn::page("runs without recovery", |line| line.row.recovery_failed_share.map(percent)),
         LineColumn::new("wait p50", |line| line.row.wait_p50_ns.map(nanoseconds)).wide(),
         LineColumn::new("wait p99", |line| line.row.wait_p99_ns.map(nanoseconds)),
         LineColumn::terminal("longest", |line| line.row.wait_max_ns.map(nanoseconds))
@@ -60,6 +68,16 @@ impl Line<'_> {
     fn place(&self) -> Option<String> {
         self.rank.map(Rank::place)
     }
+}
+
+/// The time to recover; below the window over which it is measured, that window as a bound.
+fn recovery(row: &Row) -> Option<String> {
+    let window_us = row.recovery_window_us?;
+    Some(match row.recovery_us {
+        Some(us) if us < window_us => format!("<{}", nanoseconds(window_us * 1e3)),
+        Some(us) => nanoseconds(us * 1e3),
+        None => "never".to_owned(),
+    })
 }
 
 fn whole(loops: f64) -> String {
@@ -91,6 +109,19 @@ pub fn show(record: &ThroughputRecord<'_>, page: &Page) -> String {
     tables.join("\n") + "\n" + &legend(rows, &ranks)
 }
 
+/// The columns of the variations, each below the condition that some row has it.
+fn variations(rows: &[Row]) -> String {
+    let held = rows
+        .iter()
+        .any(|row| row.held_long_share.is_some())
+        .then_some("held by long: share of the held time of the children with the longer hold times.\n");
+    let recovery = rows
+        .iter()
+        .any(|row| row.recovery_window_us.is_some())
+        .then_some("recovery: from the end of the holder's stop to 0.9 of the throughput before it.\n");
+    [held, recovery].into_iter().flatten().collect()
+}
+
 const COLUMNS: &str = "\
 loops/s: iterations/s of all children, median of the runs; exclusive cores:
 the time in which no SMT sibling was active; COV: coefficient of
@@ -102,7 +133,7 @@ const THEN: &str = "2002: loops/s on two Pentium III at 550 MHz.\n";
 
 fn legend(rows: &[Row], ranks: &[Rank]) -> String {
     let then = if rows.iter().any(|row| row.then.is_some()) { THEN } else { "" };
-    format!("{}\n{COLUMNS}{then}", record::ranking::legend(ranks))
+    format!("{}\n{COLUMNS}{then}{}", record::ranking::legend(ranks), variations(rows))
 }
 
 fn heading(row: &Row, loops: &Loops) -> String {
@@ -117,7 +148,17 @@ fn table(block: &[&Row], ranks: &[Rank], loops: &Loops, page: &Page) -> String {
     let ranked = ranks.iter().filter_map(|rank| Some((*block.iter().find(|row| row.lock == rank.lock)?, Some(rank))));
     let lines: Vec<Line<'_>> = ranked.chain(unranked).map(|(row, rank)| Line { row, rank, loops }).collect();
     let table = page.cut_lines(&column::in_letters(&columns(), &lines, page));
-    heading(block[0], loops) + &table + &on_two_levels(block, page) + &neighbours(block, page)
+    heading(block[0], loops) + &table + &on_two_levels(block, page) + &neighbours(block, page) + &steps(block, page)
+}
+
+/// The loops by number of active children, where it changes.
+fn steps(block: &[&Row], page: &Page) -> String {
+    let lines = block.iter().filter(|row| !row.steps.is_empty()).map(|row| {
+        let steps: Vec<String> =
+            row.steps.iter().map(|step| format!("{}: {}", step.children, whole(step.throughput_per_s))).collect();
+        terminal::folded(&format!("{} by active children (loops/s): {}.", row.lock, steps.join(", ")), page)
+    });
+    lines.collect()
 }
 
 /// The locks whose runs are on one of two levels: the median is one of them by chance.
@@ -162,6 +203,16 @@ pub fn section(rows: &[Row]) -> Section {
         let several = distinct(&chosen, |line| line.row.hold_us.to_bits()).len() > 1;
         several.then(|| figure(&title, &hold, chosen, |row| row.hold_us * 1e3))
     });
+    let by_lines = distinct(rows, |row| row.conditions().but_touched_lines()).into_iter().filter_map(|title| {
+        let is_chosen = |line: &&Line<'_>| line.row.conditions().but_touched_lines() == title;
+        let chosen: Vec<&Line<'_>> = lines.iter().filter(is_chosen).collect();
+        let several = distinct(&chosen, |line| line.row.touched_lines).len() > 1;
+        several.then(|| figure(&title, &LINES, chosen, |row| row.touched_lines as f64 + 1.0))
+    });
+    let curves = distinct(rows, Row::contest).into_iter().flat_map(|words| {
+        let chosen: Vec<&Row> = rows.iter().filter(|row| row.contest() == words).collect();
+        [by_step(&words, &chosen), after_stop(&words, &chosen)].into_iter().flatten().collect::<Vec<_>>()
+    });
     Section {
         experiment: "throughput",
         title: "Throughput of locks".into(),
@@ -170,7 +221,13 @@ pub fn section(rows: &[Row]) -> Section {
             .filter_map(|words| statement(rows, &loops, contest(&ranks, words)))
             .map(Statement::from)
             .collect(),
-        figures: figures(&ranks, &[LOOPS]).into_iter().chain(by_children).chain(by_hold).collect(),
+        figures: figures(&ranks, &[LOOPS])
+            .into_iter()
+            .chain(by_children)
+            .chain(by_hold)
+            .chain(by_lines)
+            .chain(curves)
+            .collect(),
         histograms: Vec::new(),
     }
 }
@@ -201,6 +258,41 @@ fn figure(title: &str, x: &Axis, lines: Vec<&Line<'_>>, across: impl Fn(&Row) ->
     let plot = Plot { x: Axis { ..*x }, y, series: series.collect() };
     let table = column::on_page(CAPTION, &columns(), lines.iter().copied());
     Figure { title: title.to_owned(), picture: Picture::Locks(plot), tables: vec![table], secondary: false }
+}
+
+const LINES: Axis = Axis { label: "cache lines touched, plus 1", unit: Unit::Number, logarithmic: true };
+
+/// The loops from step to step of a run; `None` where the number of children does not change.
+fn by_step(words: &str, rows: &[&Row]) -> Option<Figure> {
+    let series = rows.iter().filter(|row| !row.steps.is_empty()).map(|row| Series {
+        name: row.lock.clone(),
+        mark: Mark::Line,
+        points: (1..)
+            .zip(&row.steps)
+            .map(|(number, step)| Point::with_interval(f64::from(number), step.throughput_per_s, step.throughput_ci))
+            .collect(),
+    });
+    let x = Axis { label: "step: children double, then halve", unit: Unit::Number, logarithmic: false };
+    let y = Axis { label: "iterations/s of all children", unit: Unit::PerS, logarithmic: true };
+    curve(format!("{words}: step by step"), Plot { x, y, series: series.collect() })
+}
+
+/// The throughput after a holder's stop; `None` where none was stopped.
+fn after_stop(words: &str, rows: &[&Row]) -> Option<Figure> {
+    let series = rows.iter().filter_map(|row| {
+        let window_ns = row.recovery_window_us? * 1e3;
+        let point = |(number, &value): (u32, &f64)| Point::new((f64::from(number) + 0.5) * window_ns, value);
+        let points = (0..).zip(&row.recovery_curve).map(point).collect();
+        Some(Series { name: row.lock.clone(), mark: Mark::Line, points })
+    });
+    let x = Axis { label: "time after the stop", unit: Unit::Ns, logarithmic: false };
+    let y = Axis { label: "throughput, times that before the stop", unit: Unit::Times, logarithmic: false };
+    curve(format!("{words}: after the stop"), Plot { x, y, series: series.collect() })
+}
+
+fn curve(title: String, plot: Plot) -> Option<Figure> {
+    let is_empty = plot.series.is_empty();
+    (!is_empty).then(|| Figure { title, picture: Picture::Locks(plot), tables: Vec::new(), secondary: false })
 }
 
 const CAPTION: &str = "Throughput, fairness (CV of the children's iterations: 0 is fair) and waits. Work is written as \

@@ -44,6 +44,7 @@ pub fn figures(cell: &CellPlan, patience_us: f64) -> Option<Figures> {
             && line.share == cell.share
             && line.nonhold_us * 1e3 == cell.nonhold_ns
             && line.hold_us * 1e3 == cell.hold_ns
+            && cell.variations.is_none()
     };
     let distance = |line: &Line| (line.patience_us - patience_us).abs();
     lines().into_iter().filter(same).min_by(|a, b| distance(a).total_cmp(&distance(b))).map(|line| line.figures)
@@ -57,10 +58,20 @@ fn lines() -> Vec<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::throughput::conditions::Variations;
 
     fn throughput(lock: &str, children: usize, nonhold_us: f64, hold_us: f64, patience_us: f64) -> Option<f64> {
         let (nonhold_ns, hold_ns) = (nonhold_us * 1e3, hold_us * 1e3);
-        let cell = CellPlan { lock: lock.into(), children, processes: false, locks: 1, nonhold_ns, hold_ns, share: 0 };
+        let cell = CellPlan {
+            lock: lock.into(),
+            children,
+            processes: false,
+            locks: 1,
+            nonhold_ns,
+            hold_ns,
+            share: 0,
+            variations: Variations::default(),
+        };
         figures(&cell, patience_us).map(|figures| figures.throughput_per_s)
     }
 

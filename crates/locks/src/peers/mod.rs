@@ -1,171 +1,147 @@
-//! Locks of C and C++ libraries: Concurrency Kit, nsync and Abseil, as Debian packages them.
+//! Locks of other authors.
 //!
-//! None is inlined into the measured loop. nsync and Abseil are called by every program, as they are here. Concurrency
-//! Kit is made of inline functions, which Rust can only call: a call costs about a nanosecond, one for locking and one
-//! for unlocking, and that is part of its figures. The shims are optimised in debug builds too, like the libraries.
+//! Those of C and C++ libraries are called through shims (`foreign`, `mcs`; feature `c-peers`). Those of papers are
+//! written here from the papers, a file each with its states, orderings and fairness. Each of these files imports its
+//! atomics, its spinning and its sleeping from [`atomic`], which the models in `tests/models` replace by those of loom.
 
+mod algorithm;
+mod atomic;
+mod bravo;
+mod cna;
+mod flexguard;
+#[cfg(feature = "c-peers")]
+mod foreign;
+mod hapax;
+mod malthusian;
+#[cfg(feature = "c-peers")]
 mod mcs;
+mod nodes;
+mod parking;
+mod reciprocating;
+mod twa;
+mod uscl;
 
-use crate::lock::Lock;
+use crate::lock::{Lock, SharedLock};
+use algorithm::Algorithm;
+#[cfg(feature = "c-peers")]
+pub use foreign::{Abseil, CkFas, CkTicket, Nsync};
+#[cfg(feature = "c-peers")]
 pub use mcs::CkMcs;
-use std::cell::UnsafeCell;
-use std::ffi::c_void;
 use std::io;
 use std::marker::PhantomData;
+use ulocks::lock_api::RawRwLock;
 
-pub type CkFas = Foreign<Fas>;
-pub type CkTicket = Foreign<Ticket>;
-pub type Nsync = Foreign<Mu>;
-pub type Abseil = Foreign<AbslMutex>;
+pub type Reciprocating = Peer<reciprocating::Reciprocating>;
+/// One handoff in 65,536 goes to the other NUMA nodes, as in the paper.
+pub type Cna = Peer<cna::Cna<0x1_0000>>;
+pub type Twa = Peer<twa::Twa>;
+/// One release in 1,000 goes to the waiter that has been passive for longest, as in the paper.
+pub type Malthusian = Peer<malthusian::Malthusian<1_000>>;
+pub type Uscl = Peer<uscl::Uscl>;
+pub type Hapax = Peer<hapax::Hapax>;
+pub type FlexGuard = Peer<flexguard::FlexGuard>;
 
-/// What a lock calls its functions. All work on a lock that lies in a [`Room`].
-pub trait Peer: 'static {
-    /// Whether the lock goes into that many bytes that are so aligned.
-    fn fits(size: usize, align: usize) -> bool;
+/// A lock of a paper as a lock under test.
+pub struct Peer<A>(A);
 
-    /// Makes a free lock.
-    ///
-    /// # Safety
-    /// The room is nobody else's yet, and where it will stay.
-    unsafe fn init(lock: *mut c_void);
-
-    /// Takes the lock.
-    ///
-    /// # Safety
-    /// The lock is free or held by another thread, and stays where it is until it is released.
-    unsafe fn lock(lock: *mut c_void);
-
-    /// Releases the lock.
-    ///
-    /// # Safety
-    /// The calling thread holds it.
-    unsafe fn unlock(lock: *mut c_void);
-
-    /// Ends the lock, if its library wants to know.
-    ///
-    /// # Safety
-    /// The lock is free, and nobody uses it after.
-    unsafe fn destroy(_lock: *mut c_void) {}
-}
-
-macro_rules! peers {
-    ($($(#[$doc:meta])* $peer:ident: $fits:ident, $init:ident, $lock:ident, $unlock:ident $(, $destroy:ident)?;)*) => {
-        unsafe extern "C" {
-            $(safe fn $fits(size: usize, align: usize) -> bool;
-            fn $init(lock: *mut c_void);
-            fn $lock(lock: *mut c_void);
-            fn $unlock(lock: *mut c_void);
-            $(fn $destroy(lock: *mut c_void);)?)*
-        }
-
-        $($(#[$doc])*
-        pub struct $peer;
-
-        impl Peer for $peer {
-            fn fits(size: usize, align: usize) -> bool {
-                $fits(size, align)
-            }
-
-            unsafe fn init(lock: *mut c_void) {
-                // SAFETY: the caller promises what the function asks.
-                unsafe { $init(lock) }
-            }
-
-            #[inline(always)]
-            unsafe fn lock(lock: *mut c_void) {
-                // SAFETY: as in `init`.
-                unsafe { $lock(lock) }
-            }
-
-            #[inline(always)]
-            unsafe fn unlock(lock: *mut c_void) {
-                // SAFETY: as in `init`.
-                unsafe { $unlock(lock) }
-            }
-
-            $(unsafe fn destroy(lock: *mut c_void) {
-                // SAFETY: as in `init`.
-                unsafe { $destroy(lock) }
-            })?
-        })*
-    };
-}
-
-peers! {
-    /// Fetch-and-store of one word.
-    Fas: contend_ck_fas_fits, contend_ck_fas_init, contend_ck_fas_lock, contend_ck_fas_unlock;
-    /// Two counters in one word.
-    Ticket: contend_ck_ticket_fits, contend_ck_ticket_init, contend_ck_ticket_lock, contend_ck_ticket_unlock;
-    /// `nsync_mu`.
-    Mu: contend_nsync_fits, nsync_mu_init, nsync_mu_lock, nsync_mu_unlock;
-    /// `absl::Mutex`.
-    AbslMutex: contend_abseil_fits, contend_abseil_init, contend_abseil_lock, contend_abseil_unlock,
-        contend_abseil_destroy;
-}
-
-/// A lock of a library, in room of ours.
-pub struct Foreign<P: Peer>(Room, PhantomData<P>);
-
-// SAFETY: the libraries make these locks for all threads of a process, and Concurrency Kit's are words that any memory
-// may hold.
-unsafe impl<P: Peer> Sync for Foreign<P> {}
-// SAFETY: a free lock has no tie to the thread that made it.
-unsafe impl<P: Peer> Send for Foreign<P> {}
-
-pub struct Guard<'a, P: Peer> {
-    lock: &'a Foreign<P>,
-    /// Abseil and nsync want the unlock from the thread that locked: a pointer, which is not `Send`, keeps it there.
+/// Releases the lock when dropped.
+pub struct Guard<'a, A: Algorithm> {
+    lock: &'a A,
+    held: A::Held,
+    /// The algorithms keep queue nodes and accounts of the acquiring thread: a pointer, which is not `Send`, keeps the
+    /// guard on that thread.
     _stays: PhantomData<*const ()>,
 }
 
-impl<P: Peer> Lock for Foreign<P> {
-    type Guard<'a> = Guard<'a, P>;
+impl<A: Algorithm> Lock for Peer<A> {
+    type Guard<'a> = Guard<'a, A>;
 
     fn create() -> io::Result<Self> {
-        assert!(P::fits(size_of::<Room>(), align_of::<Room>()), "the library's lock has outgrown its room");
-        Ok(Self(Room::zeroed(), PhantomData))
-    }
-
-    fn settle(&mut self) -> io::Result<()> {
-        // SAFETY: the lock fits, as `create` has seen; it is where it will stay, and `self` is borrowed exclusively.
-        unsafe { P::init(self.0.start()) };
-        Ok(())
+        Ok(Self(A::new()))
     }
 
     #[inline(always)]
     fn lock(&self) -> Self::Guard<'_> {
-        // SAFETY: the lock is initialised, by zeros or by `settle`, and the guard borrows it until it is released.
-        unsafe { P::lock(self.0.start()) };
-        Guard { lock: self, _stays: PhantomData }
+        Guard { lock: &self.0, held: self.0.acquire(), _stays: PhantomData }
     }
 }
 
-impl<P: Peer> Drop for Guard<'_, P> {
+impl<A: Algorithm> Drop for Guard<'_, A> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: the guard's thread holds the lock.
-        unsafe { P::unlock(self.lock.0.start()) };
+        // SAFETY: the guard exists from the acquisition until now, on the thread that acquired the lock.
+        unsafe { self.lock.release(self.held) }
     }
 }
 
-impl<P: Peer> Drop for Foreign<P> {
+/// BRAVO over `Adaptive`'s reader-writer lock.
+pub struct Bravo(bravo::Bravo<ulocks::AdaptiveRw>);
+
+impl bravo::Underlying for ulocks::AdaptiveRw {
+    fn read(&self) {
+        self.lock_shared();
+    }
+
+    unsafe fn end_read(&self) {
+        // SAFETY: the caller has the lock for reading.
+        unsafe { self.unlock_shared() }
+    }
+
+    fn write(&self) {
+        self.lock_exclusive();
+    }
+
+    unsafe fn end_write(&self) {
+        // SAFETY: the caller has the lock for writing.
+        unsafe { self.unlock_exclusive() }
+    }
+}
+
+/// Releases a [`Bravo`] that was acquired for writing.
+pub struct WriteGuard<'a>(&'a bravo::Bravo<ulocks::AdaptiveRw>);
+
+/// Releases a [`Bravo`] that was acquired for reading.
+pub struct ReadGuard<'a> {
+    lock: &'a bravo::Bravo<ulocks::AdaptiveRw>,
+    reading: bravo::Reading,
+}
+
+impl Lock for Bravo {
+    type Guard<'a> = WriteGuard<'a>;
+
+    fn create() -> io::Result<Self> {
+        Ok(Self(bravo::Bravo::over(<ulocks::AdaptiveRw as RawRwLock>::INIT)))
+    }
+
+    #[inline(always)]
+    fn lock(&self) -> WriteGuard<'_> {
+        self.0.write(atomic::bravo_readers());
+        WriteGuard(&self.0)
+    }
+}
+
+impl SharedLock for Bravo {
+    type ReadGuard<'a> = ReadGuard<'a>;
+
+    #[inline(always)]
+    fn read(&self) -> ReadGuard<'_> {
+        let reading = self.0.read(atomic::bravo_readers(), bravo::this_thread());
+        ReadGuard { lock: &self.0, reading }
+    }
+}
+
+impl Drop for WriteGuard<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: no guard is left, since each borrows `self`.
-        unsafe { P::destroy(self.0.start()) };
+        // SAFETY: the guard exists from the acquisition for writing until now.
+        unsafe { self.0.end_write() }
     }
 }
 
-/// Room for a lock of another library, whose size only its headers know.
-#[repr(transparent)]
-pub struct Room(UnsafeCell<[u64; 2]>);
-
-impl Room {
-    /// All zeros, which is the free state of every lock here.
-    pub const fn zeroed() -> Self {
-        Self(UnsafeCell::new([0; 2]))
-    }
-
-    pub const fn start(&self) -> *mut c_void {
-        self.0.get().cast()
+impl Drop for ReadGuard<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: the guard exists from the acquisition for reading, which returned `reading`, until now.
+        unsafe { self.lock.end_read(atomic::bravo_readers(), self.reading) }
     }
 }

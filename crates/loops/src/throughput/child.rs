@@ -8,61 +8,18 @@
 //! cell are made here, too, with a type that is no longer known.
 
 use super::counters::{ChildCounters, Usage};
+use super::guarded::Guarded;
 use super::phase::{COUNTING, OVER, RunPhase};
-use super::pieces::{Looker, Looks};
-use crossbeam_utils::CachePadded;
-use instruments::clock::Clock;
-use instruments::grind::Work;
+use super::pieces::Looker;
+use super::random::Random;
+use super::spec::LoopSpec;
+use super::variations::{Data, Popularity};
+use super::varied;
 use instruments::shared_memory::SharedArray;
 use instruments::team::StartGate;
 use locks::{Builder, Lock, Reach, SharedBuilder, SharedLock};
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use ulocks::Counts;
-
-/// The loop that a child runs.
-#[derive(Clone, Copy, Debug)]
-pub struct LoopSpec {
-    pub clock: Clock,
-    /// Dependent loads that last the mean time without and with the lock.
-    pub nonhold_loads: u64,
-    pub hold_loads: u64,
-    /// Reads among acquisitions, of 100.
-    pub share: u32,
-    /// Whether this run takes timestamps.
-    pub timed: bool,
-    pub seed: u64,
-    /// How children look for who is on their cores, where they do.
-    pub looks: Option<Looks>,
-}
-
-/// A lock on lines of its own, and beside it what it protects.
-pub struct Guarded<L> {
-    lock: CachePadded<L>,
-    protected: CachePadded<Protected>,
-}
-
-/// Touched only under the lock, with loads and stores that nothing but the lock orders: lost updates show a lock that
-/// does not exclude.
-#[derive(Default)]
-struct Protected {
-    rounds: AtomicU64,
-    last_child: AtomicU64,
-    streak: AtomicU64,
-}
-
-impl Protected {
-    /// Counts a round and says how many the child has had in a row.
-    fn enter(&self, child: u64) -> u64 {
-        let rounds = self.rounds.load(Ordering::Relaxed);
-        let streak =
-            if self.last_child.load(Ordering::Relaxed) == child { self.streak.load(Ordering::Relaxed) + 1 } else { 1 };
-        self.last_child.store(child, Ordering::Relaxed);
-        self.streak.store(streak, Ordering::Relaxed);
-        self.rounds.store(rounds + 1, Ordering::Relaxed);
-        streak
-    }
-}
 
 /// Locks whose type is no longer known.
 pub trait AnyLocks: Send + Sync {
@@ -74,24 +31,6 @@ pub trait AnyLocks: Send + Sync {
     fn protected_rounds(&self) -> u64;
     /// Forgets who had a lock last; between runs.
     fn reset_streaks(&self);
-}
-
-impl<L: Lock> Guarded<L> {
-    pub fn new() -> std::io::Result<Self> {
-        Ok(Self { lock: CachePadded::new(L::create()?), protected: CachePadded::default() })
-    }
-
-    pub fn settle(&mut self) -> std::io::Result<()> {
-        self.lock.settle()
-    }
-
-    fn protected_rounds(&self) -> u64 {
-        self.protected.rounds.load(Ordering::Relaxed)
-    }
-
-    fn reset_streak(&self) {
-        self.protected.streak.store(0, Ordering::Relaxed);
-    }
 }
 
 /// Which rounds a child makes: with an exclusive lock, or with one that has readers.
@@ -150,17 +89,18 @@ impl<L: SharedLock> Rounds<L> for WithReaders {
 /// Locks, dealt to the children in turn.
 struct Dealt<L, R> {
     locks: SharedArray<Guarded<L>>,
+    data: Data,
+    popularity: Option<Popularity>,
     rounds: R,
-}
-
-impl<L, R> Dealt<L, R> {
-    pub fn new(locks: SharedArray<Guarded<L>>, rounds: R) -> Self {
-        Self { locks, rounds }
-    }
 }
 
 impl<L: Lock, R: Rounds<L>> AnyLocks for Dealt<L, R> {
     fn work(&self, child: usize, spec: &LoopSpec, phase: &RunPhase, counters: &mut ChildCounters, gate: &StartGate) {
+        if let Some(variations) = &spec.variations {
+            let shared = (&*self.locks, &self.data, self.popularity.as_ref());
+            varied::work(shared, child, (spec, variations), phase, counters, gate);
+            return;
+        }
         let guarded = &self.locks[child % self.locks.len()];
         run(child, spec, phase, counters, gate, |spec, random, counters, counting| {
             self.rounds.round(guarded, child, spec, random, counters, counting);
@@ -260,6 +200,7 @@ fn write_round<L: Lock>(
         counters.longest_streak = counters.longest_streak.max(streak);
         counters.waits.add(got - requested);
         counters.holds.add(worked - got);
+        counters.held_ticks += worked - got;
     }
 }
 
@@ -290,23 +231,38 @@ fn read_round<L: SharedLock>(
     }
 }
 
-struct MakeLocks {
-    locks: usize,
+/// The locks of a configuration and the data that they protect.
+#[derive(Clone, Copy, Debug)]
+pub struct Made {
+    pub locks: usize,
+    pub readers: bool,
+    /// Cache lines of data for each lock.
+    pub lines: usize,
+    /// The exponent of Zipf's law by which each round draws its lock; without it each child has one lock.
+    pub zipf: Option<f64>,
 }
 
-impl Builder for MakeLocks {
-    type Output = Box<dyn AnyLocks>;
-
-    fn build<L: Lock>(self) -> io::Result<Self::Output> {
-        Ok(Box::new(Dealt::new(settled::<L>(self.locks)?, Exclusive)))
+impl Made {
+    fn dealt<L: Lock, R: Rounds<L>>(self, rounds: R) -> io::Result<Dealt<L, R>> {
+        let locks = settled::<L>(self.locks)?;
+        let popularity = self.zipf.map(|exponent| Popularity::by_zipf(self.locks, exponent));
+        Ok(Dealt { locks, data: Data::new(self.locks, self.lines)?, popularity, rounds })
     }
 }
 
-impl SharedBuilder for MakeLocks {
+impl Builder for Made {
+    type Output = Box<dyn AnyLocks>;
+
+    fn build<L: Lock>(self) -> io::Result<Self::Output> {
+        Ok(Box::new(self.dealt::<L, _>(Exclusive)?))
+    }
+}
+
+impl SharedBuilder for Made {
     type Output = Box<dyn AnyLocks>;
 
     fn build_shared<L: SharedLock>(self) -> io::Result<Self::Output> {
-        Ok(Box::new(Dealt::new(settled::<L>(self.locks)?, WithReaders)))
+        Ok(Box::new(self.dealt::<L, _>(WithReaders)?))
     }
 }
 
@@ -317,71 +273,7 @@ fn settled<L: Lock>(locks: usize) -> io::Result<SharedArray<Guarded<L>>> {
     Ok(array)
 }
 
-/// So many locks of that name that what `reach` says can share; with readers or without. `None` if there is no such
-/// lock.
-pub fn make(name: &str, locks: usize, readers: bool, reach: Reach) -> Option<io::Result<Box<dyn AnyLocks>>> {
-    let make = MakeLocks { locks };
-    if readers { locks::build_shared(name, reach, make) } else { locks::build(name, reach, make) }
-}
-
-/// Draws for the lengths of work; Marsaglia's xorshift64*, a nanosecond a draw, of each child its own.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64, child: usize) -> Self {
-        // Distinct, never 0, and spread over all bits.
-        Self((seed ^ (child as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1)
-    }
-
-    #[inline(always)]
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    /// Uniform between half of the mean and one and a half.
-    #[inline(always)]
-    fn around(&mut self, mean: u64) -> u64 {
-        let fraction = self.next() >> 32;
-        // In 128 bits: a mean of seconds is billions of loads.
-        mean / 2 + ((u128::from(mean) * u128::from(fraction)) >> 32) as u64
-    }
-
-    #[inline(always)]
-    pub fn per_cent(&mut self) -> u32 {
-        (((self.next() >> 32) * 100) >> 32) as u32
-    }
-
-    #[inline(always)]
-    pub fn work(&mut self, mean_loads: u64) {
-        if mean_loads > 0 {
-            Work::of_loads(self.around(mean_loads)).run();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lengths_are_uniform_around_their_mean() {
-        let mut random = Random::new(42, 3);
-        let draws: Vec<u64> = (0..100_000).map(|_| random.around(10_000)).collect();
-        assert!(draws.iter().all(|&loads| (5_000..15_000).contains(&loads)));
-        let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
-        // Its standard error is 9.
-        assert!((mean - 10_000.0).abs() < 60.0, "{mean}");
-        let low = draws.iter().filter(|&&loads| loads < 7_500).count();
-        assert!((24_000..26_000).contains(&low), "{low}");
-    }
-
-    #[test]
-    fn per_cents_are_below_one_hundred_and_even() {
-        let mut random = Random::new(7, 0);
-        let below_20 = (0..100_000).filter(|_| random.per_cent() < 20).count();
-        assert!((19_000..21_000).contains(&below_20), "{below_20}");
-    }
+/// The locks of that name that can be shared by what `reach` says, with their data. `None` if there is no such lock.
+pub fn make(name: &str, made: Made, reach: Reach) -> Option<io::Result<Box<dyn AnyLocks>>> {
+    if made.readers { locks::build_shared(name, reach, made) } else { locks::build(name, reach, made) }
 }

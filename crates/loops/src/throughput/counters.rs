@@ -6,7 +6,7 @@ use instruments::tally::Tally;
 use std::io;
 use std::mem::MaybeUninit;
 
-/// What one child saw. Plain data in shared memory, on cache lines of its own: the child writes it, the parent reads it
+/// What one child saw. Plain data in shared memory, on separate cache lines: the child writes it, the parent reads it
 /// when the child has ended.
 #[derive(Default)]
 pub struct ChildCounters {
@@ -27,6 +27,36 @@ pub struct ChildCounters {
     pub waits: LogHistogram,
     /// How long the lock was held, in the same rounds.
     pub holds: LogHistogram,
+    /// The sum of those holds.
+    pub held_ticks: u64,
+    /// Rounds by step of a run whose number of children changes.
+    pub steps: Counts<MOST_STEPS>,
+    /// Rounds by part of a run in which a holder is stopped.
+    pub parts: Counts<PARTS>,
+}
+
+/// Steps of a run with the most children.
+pub const MOST_STEPS: usize = 35;
+/// Parts of a run in which a holder is stopped.
+pub const PARTS: usize = 512;
+
+/// A count for each part of a run.
+pub struct Counts<const N: usize>(pub [u64; N]);
+
+impl<const N: usize> Default for Counts<N> {
+    fn default() -> Self {
+        Self([0; N])
+    }
+}
+
+impl<const N: usize> Counts<N> {
+    /// Counts in the part with this number, if there is one.
+    #[inline(always)]
+    pub fn add(&mut self, part: u64) {
+        if let Some(count) = self.0.get_mut(part as usize) {
+            *count += 1;
+        }
+    }
 }
 
 /// What the calling thread has used so far.

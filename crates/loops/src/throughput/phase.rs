@@ -21,18 +21,31 @@ pub struct Spans {
     pub counting: Duration,
 }
 
-/// The phase. It belongs on a cache line of its own: the children read it in every round, and reading the clock there
+/// The phase. It belongs on a separate cache line: the children read it in every round, and reading the clock there
 /// would cost more than some locks.
 pub struct RunPhase {
     phase: AtomicU32,
     /// When counting began and ended, in ticks.
     opened: AtomicU64,
     closed: AtomicU64,
+    /// When a holder was stopped and when it went on, in ticks; 0 before.
+    stopped: AtomicU64,
+    resumed: AtomicU64,
+    /// The common start, in ticks.
+    start: AtomicU64,
 }
 
 impl Default for RunPhase {
     fn default() -> Self {
-        Self { phase: AtomicU32::new(RAMP_UP), opened: AtomicU64::new(0), closed: AtomicU64::new(0) }
+        let zero = || AtomicU64::new(0);
+        Self {
+            phase: AtomicU32::new(RAMP_UP),
+            opened: zero(),
+            closed: zero(),
+            stopped: zero(),
+            resumed: zero(),
+            start: zero(),
+        }
     }
 }
 
@@ -54,6 +67,7 @@ impl RunPhase {
     /// The stop that was planned ends nothing here: many children keep the conductor from its CPU, and what comes late
     /// must still be as long as asked.
     fn lead_from(&self, start: u64, clock: Clock, spans: Spans, interruption: &Interruption, gate: &StartGate) {
+        self.start.store(start, Ordering::Relaxed);
         let planned = start + clock.ticks_in(spans.ramp_up + spans.counting);
         let until = |end: Instant| {
             let mut left = end.saturating_duration_since(Instant::now());
@@ -68,6 +82,22 @@ impl RunPhase {
         until(Instant::now() + spans.counting);
         self.phase.store(OVER, Ordering::Relaxed);
         self.closed.store(clock.now(), Ordering::Relaxed);
+    }
+
+    /// Stops the calling thread for that long, if no thread of the run was stopped yet.
+    #[cold]
+    pub fn stop_once(&self, now: u64, length: Duration, clock: Clock) {
+        if self.stopped.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            std::thread::sleep(length);
+            self.resumed.store(clock.now(), Ordering::Relaxed);
+        }
+    }
+
+    /// When a holder was stopped and when it went on, in ticks after the common start; `None` if none was.
+    pub fn stop_of_holder(&self) -> Option<(u64, u64)> {
+        let [start, stopped, resumed] =
+            [&self.start, &self.stopped, &self.resumed].map(|at| at.load(Ordering::Relaxed));
+        (resumed > 0).then(|| (stopped.saturating_sub(start), resumed.saturating_sub(start)))
     }
 
     /// For how long rounds were counted, in ticks.

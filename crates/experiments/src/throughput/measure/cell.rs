@@ -1,5 +1,6 @@
 //! One cell: its locks and its runs. In a run a conductor leads all children.
 
+use super::variations::{Observed, Times};
 use crate::estimates::median_of;
 use crate::throughput::plan::{CellPlan, Plan, TIMED_EVERY};
 use crate::throughput::record::coefficient_of_variation;
@@ -17,7 +18,7 @@ use instruments::tally::Tally;
 use instruments::team::{Member, StartGate, work_together_as_processes};
 use locks::Reach;
 use loops::own_lock;
-use loops::throughput::{AnyLocks, ChildCounters, Looks, LoopSpec, RunPhase, Spans, together, windows};
+use loops::throughput::{AnyLocks, ChildCounters, Looks, LoopSpec, Made, RunPhase, Spans, together, windows};
 use record::Unit;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -38,6 +39,7 @@ pub struct Cell {
     pub holds: Tally,
     pub longest_wait_ticks: u64,
     pub longest_streak: u64,
+    pub observed: Observed,
     visits: u64,
     pub loops_counted: u64,
     /// Run by run, loops a second in its windows, and who was on the cores as far as was known by then.
@@ -65,6 +67,13 @@ pub(super) struct Outcome {
     pub children: SharedArray<CachePadded<ChildCounters>>,
     pub counted_ns: f64,
     pub counts: Option<Counts>,
+    /// When a holder was stopped and when it went on, in ticks after the common start.
+    pub stop: Option<(u64, u64)>,
+}
+
+/// The spans of a run of the plan.
+pub fn times(plan: &Plan) -> Times {
+    Times { ramp_up: (plan.run / 10).max(Duration::from_millis(1)), counting: plan.run }
 }
 
 impl Cell {
@@ -77,6 +86,7 @@ impl Cell {
             holds: Tally::new(),
             longest_wait_ticks: 0,
             longest_streak: 0,
+            observed: Observed::default(),
             visits: 0,
             loops_counted: 0,
             windows: Thinned::with_room(MOST_RUNS_SPLIT),
@@ -105,7 +115,8 @@ impl Cell {
         calibrated: &Calibrated,
         monitor: &mut SmtMonitor,
     ) -> anyhow::Result<()> {
-        self.probe = monitor.probe.filter(|_| self.plan.children <= plan.cpus);
+        let looks = self.plan.children <= plan.cpus && !self.plan.variations.needs_own_loop();
+        self.probe = monitor.probe.filter(|_| looks);
         if self.visits == 0 {
             self.run(plan, session, calibrated, false)?;
         }
@@ -115,6 +126,7 @@ impl Cell {
             // One that a signal cut short says how it began.
             if counted.counted_ns >= plan.run.as_nanos() as f64 / 2.0 {
                 self.add(&counted, calibrated.clock());
+                self.observe(&counted, times(plan), calibrated.clock());
                 self.tell_apart(&counted, calibrated.clock(), monitor);
             }
         }
@@ -135,18 +147,20 @@ impl Cell {
         let mut children = SharedArray::from_fn(self.plan.children, |_| Ok(CachePadded::default()))?;
         lock.reset_streaks();
         let (counts_before, protected_before) = (lock.counts(), lock.protected_rounds());
-        let round = Duration::from_nanos(((self.plan.nonhold_ns + self.plan.hold_ns) * 2.0) as u64);
+        let longest_hold_ns = self.plan.hold_ns * f64::from(self.plan.variations.hold_ratio);
+        let round = Duration::from_nanos(((self.plan.nonhold_ns + longest_hold_ns) * 2.0) as u64);
+        let Times { ramp_up, counting } = times(plan);
         let conductor = Coordinator {
             clock: spec.clock,
             last_rounds: round.saturating_mul(self.plan.children as u32),
-            spans: Spans { ramp_up: (plan.run / 10).max(Duration::from_millis(1)), counting: plan.run },
+            spans: Spans { ramp_up, counting },
             interruption: session.interruption.clone(),
         };
-        let counted_ticks = match plan.reach {
+        let led = match plan.reach {
             Reach::Threads => conductor.lead_threads(&self.plan.lock, lock, spec, &mut children),
             Reach::Processes => conductor.lead_processes(lock.as_ref(), &spec, &mut children),
         };
-        let counted_ticks = counted_ticks.with_context(|| format!("{} could not be measured", self.plan))?;
+        let led = led.with_context(|| format!("{} could not be measured", self.plan))?;
         let protected: u64 = children.iter().map(|child: &CachePadded<ChildCounters>| child.protected_rounds).sum();
         if self.plan.lock != locks::NONE && lock.protected_rounds() - protected_before != protected {
             bail!(
@@ -155,7 +169,7 @@ impl Cell {
             );
         }
         let counts = lock.counts().zip(counts_before).map(|(after, before)| difference(after, before));
-        Ok(Outcome { children, counted_ns: calibrated.clock().to_ns(counted_ticks), counts })
+        Ok(Outcome { children, counted_ns: calibrated.clock().to_ns(led.counted_ticks), counts, stop: led.stop })
     }
 
     fn loop_spec(&self, plan: &Plan, session: &Session, calibrated: &Calibrated, timed: bool) -> LoopSpec {
@@ -169,6 +183,8 @@ impl Cell {
             timed,
             seed: session.seed.wrapping_add(self.visits),
             looks: self.probe.filter(|_| !timed).map(|probe| Looks::of(probe, clock, plan.run, loop_ns)),
+            hold_ratio: self.plan.variations.hold_ratio.into(),
+            variations: times(plan).variations(&self.plan, clock),
         }
     }
 
@@ -192,6 +208,17 @@ impl Cell {
             (None, more) => more,
             (sum, None) => sum,
         };
+    }
+
+    /// Takes what a counted run has beyond its loops.
+    fn observe(&mut self, outcome: &Outcome, times: Times, clock: Clock) {
+        let children: Vec<&ChildCounters> = outcome.children.iter().map(|child| &**child).collect();
+        if self.plan.variations.ramp {
+            self.observed.add_steps(&children, times);
+        }
+        if let Some((stopped, resumed)) = outcome.stop {
+            self.observed.add_stop(&children, times, (clock.to_ns(stopped), clock.to_ns(resumed)));
+        }
     }
 
     /// Discards the windows that were classified by a narrower core, once a wider one was seen.
@@ -230,6 +257,7 @@ impl Cell {
     }
 
     pub(super) fn add_waits(&mut self, outcome: &Outcome) {
+        self.observed.add_held(&self.plan, outcome.children.iter().map(|child| &**child));
         for child in outcome.children.iter() {
             self.waits.merge(&child.waits.tally());
             self.holds.merge(&child.holds.tally());
@@ -301,14 +329,29 @@ fn difference(after: Counts, before: Counts) -> Counts {
 
 /// The locks of a cell.
 fn make_locks(plan: &CellPlan, reach: Reach, clock: Clock) -> anyhow::Result<Arc<dyn AnyLocks>> {
-    let (name, number, readers) = (plan.lock.clone(), plan.locks, plan.share > 0);
-    let made = own_lock::call(&plan.lock, clock, move || loops::throughput::make(&name, number, readers, reach))??;
+    let (lines, zipf) = (plan.variations.touched_lines, plan.variations.zipf);
+    let (name, wanted) = (plan.lock.clone(), Made { locks: plan.locks, readers: plan.share > 0, lines, zipf });
+    let made = own_lock::call(&plan.lock, clock, move || loops::throughput::make(&name, wanted, reach))??;
     made.expect("the plan has only locks that fit")
         .map(Arc::from)
         .with_context(|| format!("the lock `{}` could not be made", plan.lock))
 }
 
-/// Who leads the children through a run.
+/// The times of a run that has ended, in ticks.
+struct Led {
+    /// For how long rounds were counted.
+    counted_ticks: u64,
+    /// As of [`Outcome::stop`].
+    stop: Option<(u64, u64)>,
+}
+
+impl Led {
+    fn of(phase: &RunPhase) -> Self {
+        Self { counted_ticks: phase.counted_ticks(), stop: phase.stop_of_holder() }
+    }
+}
+
+/// Leads the children through a run.
 #[derive(Clone)]
 struct Coordinator {
     pub clock: Clock,
@@ -319,23 +362,23 @@ struct Coordinator {
 }
 
 impl Coordinator {
-    /// Threads; each owns what it touches, since it may be left behind in a shared object's code. How long rounds were
-    /// counted, in ticks.
+    /// Threads; each owns what it touches, since it may be left behind in a shared object's code.
     pub fn lead_threads(
         self,
         name: &str,
         lock: &Arc<dyn AnyLocks>,
         spec: LoopSpec,
         counters: &mut [CachePadded<ChildCounters>],
-    ) -> anyhow::Result<u64> {
+    ) -> anyhow::Result<Led> {
         let phase = Arc::new(CachePadded::new(RunPhase::default()));
         let (sender, done) = mpsc::channel();
         let children = (0..counters.len()).map(|child| {
             let (lock, phase, sender) = (Arc::clone(lock), Arc::clone(&phase), sender.clone());
             let mut counters = Box::<CachePadded<ChildCounters>>::default();
+            let spec = spec.of_child(child);
             let job = move |gate: &StartGate| {
                 lock.work(child, &spec, &phase, &mut counters, gate);
-                // Nobody wants it any more from one that was left behind.
+                // The receiver has ended if this child was left behind.
                 let _ = sender.send((child, counters));
             };
             Member { cpu: None, job: Box::new(job) }
@@ -345,28 +388,27 @@ impl Coordinator {
         let conductor = Member { cpu: None, job: Box::new(conducts) };
         own_lock::work_at(name, clock, length, self.last_rounds, children.chain([conductor]).collect())??;
         done.try_iter().for_each(|(child, counted)| counters[child] = *counted);
-        Ok(phase.counted_ticks())
+        Ok(Led::of(&phase))
     }
 
-    /// Processes, which share the memory that the counters and the locks lie in. How long rounds were counted, in
-    /// ticks.
+    /// Processes, which share the memory that the counters and the locks lie in.
     pub fn lead_processes(
         self,
         lock: &dyn AnyLocks,
         spec: &LoopSpec,
         counters: &mut [CachePadded<ChildCounters>],
-    ) -> anyhow::Result<u64> {
+    ) -> anyhow::Result<Led> {
         let shared = SharedArray::from_fn(1, |_| Ok(CachePadded::new(RunPhase::default())))?;
         let (phase, clock, interruption): (&RunPhase, _, _) = (&shared[0], self.clock, &self.interruption);
         let children = counters.iter_mut().enumerate().map(|(child, counters)| Member {
             cpu: None,
-            job: Box::new(move |gate: &StartGate| lock.work(child, spec, phase, counters, gate)),
+            job: Box::new(move |gate: &StartGate| lock.work(child, &spec.of_child(child), phase, counters, gate)),
         });
         let conducts = move |gate: &StartGate| phase.conduct(clock, self.spans, interruption, gate);
         let conductor = Member { cpu: None, job: Box::new(conducts) };
         let members = children.chain([conductor]).collect();
         let length = self.spans.ramp_up + self.spans.counting;
         work_together_as_processes(clock, length, members, || interruption.is_requested())?;
-        Ok(phase.counted_ticks())
+        Ok(Led::of(phase))
     }
 }

@@ -4,21 +4,24 @@
 mod cell;
 #[cfg(test)]
 mod night;
+mod variations;
 
 use super::plan::{CellPlan, LEAST_RUNS, MOST_RUNS, Plan};
 use super::record::{Row, ideal_per_s};
 use super::ulockflex_2002;
 use crate::estimates::fields;
-use cell::{Cell, throughput};
+use cell::{Cell, throughput, times};
 use harness::turns::{Rules, Turns, take_turns};
 use harness::{Calibrated, Progress, Session, SmtMonitor};
-use instruments::statistics::EndedBy;
+use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::median;
+use instruments::statistics::{EndedBy, Interval};
 use instruments::warning::{LeftOut, Warning};
 use locks::Reach;
 use loops::own_lock::{Lost, or_lost};
 use std::time::Instant;
 use ulocks::Counts;
+use variations::window_ns;
 
 /// What the experiment brought.
 pub struct Measured {
@@ -50,7 +53,7 @@ pub fn run_plan(
         or_lost(cell.visit(plan, session, calibrated, &mut monitor), &mut lost)
     })?;
     for cell in &mut cells {
-        // Of one whose threads are still in its code nobody ends the lock.
+        // A lock in whose code threads remain is not ended.
         let _ = or_lost(cell.end(calibrated.clock()), &mut lost)?;
     }
     cells.iter_mut().for_each(|cell| cell.forget_if_wider(&monitor));
@@ -73,7 +76,7 @@ pub fn run_plan(
     }
 }
 
-/// The cells that brought nothing although nobody stopped them: a row that is missing is named.
+/// The cells without a counted loop that were not interrupted: a missing row is named.
 fn empty(cells: &[Cell], rows: &[Option<Row>], turns: &Turns) -> impl Iterator<Item = Warning> {
     let ended = cells.iter().zip(rows).zip(&turns.ended);
     let empty = ended.filter(|((_, row), ended_by)| row.is_none() && **ended_by != EndedBy::Interrupted);
@@ -83,7 +86,7 @@ fn empty(cells: &[Cell], rows: &[Option<Row>], turns: &Turns) -> impl Iterator<I
     })
 }
 
-/// Who asks for a night wants all of it, however well the figures are known by then.
+/// A measurement of a night takes all of its time, however narrow the intervals are by then.
 fn rules(plan: &Plan, session: &Session) -> Rules {
     Rules {
         began: Instant::now(),
@@ -102,6 +105,8 @@ pub fn row(cell: &Cell, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy)
     let (throughput_per_s_alone, throughput_per_s_alone_ci) = fields(cell.exclusive());
     let (throughput_per_s_shared, throughput_per_s_shared_ci) = fields(cell.split.shared);
     let (totals, counts) = (&cell.totals, cell.totals.counts);
+    let (asked, observed) = (cell.plan.variations, &cell.observed);
+    let (recovery_us, recovery_ci) = fields(observed.recovery_ns().map(in_us));
     let (rounds, reads) = (totals.all_rounds.max(1) as f64, totals.reads as f64);
     let hold_seen_ns = hold_seen_ns(cell, calibrated);
     // A bucket's middle may be above the longest, which is known exactly.
@@ -115,6 +120,11 @@ pub fn row(cell: &Cell, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy)
         nonhold_us: cell.plan.nonhold_ns / 1e3,
         hold_us: cell.plan.hold_ns / 1e3,
         share: cell.plan.share,
+        hold_ratio: asked.hold_ratio,
+        zipf_exponent: asked.zipf,
+        touched_lines: asked.touched_lines,
+        ramp: asked.ramp,
+        stop_us: asked.stop_us,
         patience_us: patience_us(&cell.plan, plan),
         run_s: plan.run.as_secs_f64(),
         iterations: cell.throughputs.count() as usize,
@@ -124,6 +134,16 @@ pub fn row(cell: &Cell, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy)
         read_contended_share: counts.map(|counts| share(counts.read_contended, reads)),
         retry: counts.map(|counts| retry(&cell.plan.lock, &counts)),
         cov: median(&cell.unevenness)?,
+        held_cov: observed.held_cov(),
+        held_least_share: observed.held_least(),
+        held_most_share: observed.held_most(),
+        held_long_share: observed.held_long(),
+        steps: observed.steps(cell.plan.children),
+        recovery_us,
+        recovery_ci,
+        recovery_window_us: observed.failed_share().map(|_| window_ns(times(plan)) / 1e3),
+        recovery_failed_share: observed.failed_share(),
+        recovery_curve: observed.curve(),
         throughput_per_s,
         throughput_ci: loops.interval,
         levels_per_s: levels,
@@ -147,6 +167,10 @@ pub fn row(cell: &Cell, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy)
         cpus_used: totals.cpu_ns / totals.wall_ns.max(1.0),
         then: ulockflex_2002::figures(&cell.plan, patience_us(&cell.plan, plan)),
     })
+}
+
+fn in_us(ns: Estimate) -> Estimate {
+    Estimate::new(ns.value / 1e3, ns.interval.map(|ends| Interval::new(ends.low / 1e3, ends.high / 1e3)))
 }
 
 /// What a lock that spins first has; the others take none.
@@ -183,7 +207,7 @@ fn retry(lock: &str, counts: &Counts) -> f64 {
 }
 
 /// Every operation of a System V semaphore is a call. For the other locks that count, a sleep is a call and so is the
-/// wake-up that ends it. Nobody counts for the rest.
+/// wake-up that ends it. The rest is not counted.
 fn syscalls_per_op(lock: &str, counts: Option<&Counts>, rounds: f64) -> Option<f64> {
     if lock == "sysv" { Some(2.0) } else { counts.map(|counts| 2.0 * counts.slept as f64 / rounds) }
 }

@@ -2,6 +2,7 @@
 
 use super::cell::{Cell, Outcome};
 use crate::night::{passes_alone, resident_kib};
+use crate::throughput::conditions::Variations;
 use crate::throughput::plan::{CellPlan, TIMED_EVERY};
 use crossbeam_utils::CachePadded;
 use instruments::clock::Clock;
@@ -24,7 +25,7 @@ fn outcome(run: u64, clock: Clock) -> Outcome {
         (0..20).for_each(|number| child.waits.add((serial * 20 + number).wrapping_mul(2_654_435_761) % 10_000_000));
         child.longest_streak = serial % 100;
     }
-    Outcome { children, counted_ns: 1e9, counts: None }
+    Outcome { children, counted_ns: 1e9, counts: None, stop: None }
 }
 
 #[test]
@@ -40,6 +41,7 @@ fn eight_hours() {
         nonhold_ns: 0.0,
         hold_ns: 0.0,
         share: 0,
+        variations: Variations::default(),
     });
     let mut after = Vec::new();
     for run in 0..RUNS {

@@ -1,0 +1,216 @@
+//! CNA: an MCS queue lock that hands over within a NUMA node as long as that is fair enough.
+//!
+//! # State
+//! | word | meaning | written by |
+//! |---|---|---|
+//! | `tail` | the last node of the main queue; null: the lock is released | arriving threads, by swap; the holder, by compare-and-swap |
+//! | `handoffs` | a count of releases to a waiter | the holder |
+//!
+//! | in a queue node | meaning | written by |
+//! |---|---|---|
+//! | `next` | the node behind it, null if none is known | the thread behind it; the holder, when it moves nodes |
+//! | `grant` | 0: its thread waits; 1: it holds the lock, and there is no secondary queue; otherwise it holds the lock, and this is the first node of the secondary queue | its thread, to 0; the releasing thread, once; the holder |
+//! | `numa` | the NUMA node of its thread | its thread, before it waits |
+//! | `last` | in the first node of the secondary queue: the last node of it | the holder |
+//!
+//! A releasing thread hands the lock to the first waiter of the same NUMA node, and moves the waiters before that one to
+//! the secondary queue. The secondary queue goes back in front of the main queue when the main queue has no waiter of
+//! this NUMA node, and once in `EVERY` handoffs.
+//!
+//! # Ordering
+//! As with `mcs`: joining is an `AcqRel` swap of `tail`; `next` and `grant` are stored with `Release` and read with
+//! `Acquire`. The secondary queue is accessed by the holder only, so the handoff orders it.
+//!
+//! # Fairness
+//! First in, first out within a NUMA node. A waiter of another node waits for at most `EVERY` handoffs until its queue
+//! goes back to the front. With one NUMA node the lock is `mcs`.
+//!
+//! # A stopped or dead holder
+//! As with `mcs`.
+//!
+//! # Source
+//! Dave Dice and Alex Kogan, "Compact NUMA-aware Locks", EuroSys 2019 (arXiv 1810.05600). The paper draws the handoffs
+//! that end a NUMA node's turn by a pseudo-random number; here the lock counts them. Its second optimisation, which
+//! shuffles the queue only now and then, is not here.
+
+use super::algorithm::Algorithm;
+use super::atomic::{AtomicPtr, AtomicU32, Ordering, spin_until};
+use super::nodes::{Node, Nodes};
+use std::ptr::{null_mut, without_provenance_mut};
+
+#[derive(Default)]
+pub struct QueueNode {
+    next: AtomicPtr<QueueNode>,
+    grant: AtomicPtr<QueueNode>,
+    last: AtomicPtr<QueueNode>,
+    numa: AtomicU32,
+}
+
+/// The grant without a secondary queue.
+fn granted() -> *mut QueueNode {
+    without_provenance_mut(1)
+}
+
+pub struct Cna<const EVERY: u32> {
+    tail: AtomicPtr<QueueNode>,
+    handoffs: AtomicU32,
+}
+
+impl<const EVERY: u32> Cna<EVERY> {
+    /// Acquires the lock with this queue node; `numa` returns the number of the NUMA node, and is called if the lock is
+    /// contended.
+    ///
+    /// # Safety
+    /// The queue node is unused, and its memory is valid until the release with it has returned.
+    #[inline(always)]
+    pub unsafe fn acquire_with(&self, own: *mut QueueNode, numa: impl FnOnce() -> u32) {
+        // SAFETY: the caller guarantees that the node is valid.
+        let node = unsafe { &*own };
+        node.next.store(null_mut(), Ordering::Relaxed);
+        node.grant.store(null_mut(), Ordering::Relaxed);
+        node.numa.store(u32::MAX, Ordering::Relaxed);
+        let before = self.tail.swap(own, Ordering::AcqRel);
+        if before.is_null() {
+            node.grant.store(granted(), Ordering::Relaxed);
+            return;
+        }
+        node.numa.store(numa(), Ordering::Relaxed);
+        // SAFETY: the thread of `before` does not finish its release before it has seen this link.
+        unsafe { (*before).next.store(own, Ordering::Release) };
+        spin_until(|| !node.grant.load(Ordering::Acquire).is_null());
+    }
+
+    /// Releases the lock.
+    ///
+    /// # Safety
+    /// The calling thread holds the lock by an acquisition with this queue node.
+    #[inline(always)]
+    pub unsafe fn release_with(&self, own: *mut QueueNode, numa: impl FnOnce() -> u32) {
+        // SAFETY: the caller guarantees that the node is valid.
+        let node = unsafe { &*own };
+        let secondary = node.grant.load(Ordering::Relaxed);
+        if node.next.load(Ordering::Acquire).is_null() {
+            if secondary == granted() {
+                if self.replace_tail(own, null_mut()) {
+                    return;
+                }
+            } else {
+                // The secondary queue becomes the main queue.
+                // SAFETY: the threads of the secondary queue wait, so their nodes are valid.
+                let last = unsafe { (*secondary).last.load(Ordering::Relaxed) };
+                if self.replace_tail(own, last) {
+                    // SAFETY: its thread waits until this store.
+                    unsafe { (*secondary).grant.store(granted(), Ordering::Release) };
+                    return;
+                }
+            }
+            spin_until(|| !node.next.load(Ordering::Acquire).is_null());
+        }
+        // SAFETY: the lock is held by `own`, which has a successor.
+        unsafe { self.hand_over(node, numa) };
+    }
+
+    fn replace_tail(&self, own: *mut QueueNode, by: *mut QueueNode) -> bool {
+        self.tail.compare_exchange(own, by, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// # Safety
+    /// The lock is held by the thread of this node, which has a successor.
+    unsafe fn hand_over(&self, node: &QueueNode, numa: impl FnOnce() -> u32) {
+        let handoffs = self.handoffs.load(Ordering::Relaxed).wrapping_add(1);
+        self.handoffs.store(handoffs, Ordering::Relaxed);
+        let next = node.next.load(Ordering::Relaxed);
+        // SAFETY: all nodes of both queues belong to threads that wait; the holder alone moves them.
+        unsafe {
+            let is_local_turn = !handoffs.is_multiple_of(EVERY);
+            let local = if is_local_turn { successor_on(own_numa(node, numa), node) } else { null_mut() };
+            // The search may have made a secondary queue.
+            let secondary = node.grant.load(Ordering::Relaxed);
+            if !local.is_null() {
+                (*local).grant.store(secondary, Ordering::Release);
+            } else if secondary == granted() {
+                (*next).grant.store(granted(), Ordering::Release);
+            } else {
+                let last = (*secondary).last.load(Ordering::Relaxed);
+                (*last).next.store(next, Ordering::Relaxed);
+                (*secondary).grant.store(granted(), Ordering::Release);
+            }
+        }
+    }
+}
+
+/// The NUMA node of the holder: known if it had to wait.
+fn own_numa(node: &QueueNode, numa: impl FnOnce() -> u32) -> u32 {
+    match node.numa.load(Ordering::Relaxed) {
+        u32::MAX => numa(),
+        known => known,
+    }
+}
+
+/// Returns the first waiter of this NUMA node, and moves those before it to the secondary queue; null without one.
+///
+/// # Safety
+/// The lock is held by the thread of this node, which has a successor.
+unsafe fn successor_on(numa: u32, node: &QueueNode) -> *mut QueueNode {
+    let first = node.next.load(Ordering::Relaxed);
+    // SAFETY: the nodes of the queue belong to threads that wait. `Acquire` makes what their threads wrote visible.
+    unsafe {
+        if (*first).numa.load(Ordering::Relaxed) == numa {
+            return first;
+        }
+        let (mut last, mut current) = (first, (*first).next.load(Ordering::Acquire));
+        while !current.is_null() {
+            if (*current).numa.load(Ordering::Relaxed) == numa {
+                let secondary = node.grant.load(Ordering::Relaxed);
+                let head = if secondary == granted() {
+                    node.grant.store(first, Ordering::Relaxed);
+                    first
+                } else {
+                    let last = (*secondary).last.load(Ordering::Relaxed);
+                    (*last).next.store(first, Ordering::Relaxed);
+                    secondary
+                };
+                (*last).next.store(null_mut(), Ordering::Relaxed);
+                (*head).last.store(last, Ordering::Relaxed);
+                return current;
+            }
+            last = current;
+            current = (*current).next.load(Ordering::Acquire);
+        }
+    }
+    null_mut()
+}
+
+/// The NUMA node of the CPU that runs the calling thread.
+fn current_numa() -> u32 {
+    let (mut cpu, mut numa) = (0, 0);
+    // SAFETY: both pointers are to integers of the size that the call writes.
+    if unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut numa, 0_usize) } == 0 { numa } else { 0 }
+}
+
+thread_local! {
+    static OWN: Nodes<QueueNode> = Nodes::default();
+}
+
+impl<const EVERY: u32> Algorithm for Cna<EVERY> {
+    type Held = Node<QueueNode>;
+
+    fn new() -> Self {
+        Self { tail: AtomicPtr::new(null_mut()), handoffs: AtomicU32::new(0) }
+    }
+
+    #[inline(always)]
+    fn acquire(&self) -> Node<QueueNode> {
+        let own = OWN.with(Nodes::take);
+        // SAFETY: the node is unused, and the thread does not end before it is given back.
+        unsafe { self.acquire_with(own.node.cast_mut(), current_numa) };
+        own
+    }
+
+    #[inline(always)]
+    unsafe fn release(&self, held: Node<QueueNode>) {
+        // SAFETY: the caller makes the same guarantee.
+        unsafe { self.release_with(held.node.cast_mut(), current_numa) };
+        OWN.with(|own| own.give(held));
+    }
+}
