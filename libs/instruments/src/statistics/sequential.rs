@@ -26,7 +26,7 @@ pub struct Look {
 /// The power of the time in the spending function.
 const POWER: i32 = 3;
 /// Points of the grid over the sums that no look so far has rejected.
-const POINTS: usize = 400;
+const POINTS: usize = 120;
 /// No look rejects a sum within this number of standard deviations at a level that can be written.
 const FARTHEST: f64 = 9.0;
 /// A smaller part of the error is not spent at a look.
