@@ -469,7 +469,7 @@ impl<'a> Turn<'a> {
             watched,
             unwatched,
         };
-        // What was decided early took as long as it should.
+        // A comparison that ended early because all was decided is not cut short.
         let planned = self.budget.filter(|_| ended_by != EndedBy::Decided);
         Ok(Measured { parameters, rows, warnings, failures, exceeded, planned })
     }

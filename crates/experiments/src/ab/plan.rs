@@ -55,7 +55,7 @@ impl Plan {
         let worktrees = match &flags.revisions[..] {
             [] => None,
             names => {
-                // What can be refused is refused before a build takes its time.
+                // Wrong options are refused before a build takes its time.
                 if names.len() < 2 || flags.commands.len() != 1 {
                     Side::all(flags, None)?;
                 }
