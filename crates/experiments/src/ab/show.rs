@@ -5,7 +5,7 @@ use super::record::{
     AbParameters, AbRecord, AbRow, EXPLAINING, EndedBy, Verdict, WatchedSide, metric_words, times, times_range,
 };
 use record::{Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct};
-use terminal::{Page, count, levels, percent, table, wrapped};
+use terminal::{Page, count, counted, levels, percent, table, wrapped};
 
 /// Columns of a distribution on a terminal, and on a page.
 const COLUMNS: usize = 56;
@@ -198,9 +198,9 @@ fn rule(parameters: &AbParameters) -> String {
         _ => String::new(),
     };
     format!(
-        "95 % confidence over {} comparisons and {} looks; ended {end}. Least effect that matters: {}.{shared}",
-        parameters.comparisons,
-        parameters.looks.len(),
+        "95 % confidence over {} and {}; ended {end}. Least effect that matters: {}.{shared}",
+        counted(parameters.comparisons as usize, "comparison"),
+        counted(parameters.looks.len(), "look"),
         percent(parameters.least_share)
     )
 }

@@ -10,7 +10,6 @@ fn wrong_options_are_usage_errors_that_run_nothing() {
     let ran = format!("{path}/ran");
     let touch = format!("touch {ran}");
     let cases: &[(&[&str], &[&str])] = &[
-        (&[], &["no command to compare", "contend ab './old"]),
         (&["true"], &["one command to compare", "--parameter"]),
         (&["true", "./nonesuch"], &["./nonesuch", "No such file"]),
         (&["true", "nonesuch-command"], &["nonesuch-command", "not found in PATH", "--shell"]),
@@ -42,6 +41,9 @@ fn wrong_options_are_usage_errors_that_run_nothing() {
         words.iter().for_each(|word| assert!(stderr(&output).contains(word), "{word} in {}", stderr(&output)));
         assert!(!fs::exists(&ran).unwrap(), "{flags:?}");
     }
+    let none = ab(&[]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(stderr(&none).contains("no command to compare; type `contend ab './old"), "{}", stderr(&none));
 }
 
 #[test]
