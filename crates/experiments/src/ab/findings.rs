@@ -6,7 +6,9 @@ use record::{Better, Cell, Metric, Unit, VariationSource};
 /// The median of a side, and its ratio to the side that it is compared with. The ratio is the better one to follow over
 /// commits: what the machine does to both sides is not in it.
 pub fn metrics(row: &AbRow) -> Vec<Metric> {
-    if !row.is_judged() || row.median <= 0.0 {
+    // Memory without a ratio may be contend's own.
+    let is_seen = row.metric != "memory_kib" || row.ratio.is_some();
+    if !row.is_judged() || row.median <= 0.0 || !is_seen {
         return Vec::new();
     }
     let cell = Cell::of([row.side.clone()]);
@@ -23,7 +25,8 @@ pub fn metrics(row: &AbRow) -> Vec<Metric> {
     let of = |figure, value, interval, unit| Metric {
         unit,
         better,
-        variation: VariationSource::Elapsed,
+        // The conditions of a run are the same for both sides of a ratio.
+        variation: if unit == Unit::Times { VariationSource::Work } else { VariationSource::Elapsed },
         ..Metric::time(&cell, figure, value, interval)
     };
     let median = of(figure[0], row.median * factor, row.ci.map(|ends| ends.scaled(factor)), unit);

@@ -50,9 +50,9 @@ pub struct Flags {
     #[arg(long, value_name = "N", value_parser = parse_count::within::<u64>(1..=100_000), allow_hyphen_values = true)]
     pub runs: Option<u64>,
 
-    /// Smallest difference that matters: the comparison ends when all plausible differences are smaller [default: 1%]
-    /// [range: 0% to 100%]
-    #[arg(long, value_name = "PERCENT", default_value = "1%", hide_default_value = true, value_parser = share,
+    /// Smallest difference that matters: the comparison ends when all plausible differences are smaller [range: 0%
+    /// to 100%]
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = share,
           allow_hyphen_values = true)]
     pub least: f64,
 
