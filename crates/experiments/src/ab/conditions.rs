@@ -97,3 +97,23 @@ pub fn disturbed_blocks(runs: &[RunRecord]) -> Vec<u64> {
     blocks.dedup();
     blocks
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_with_one_disturbed_run_is_disturbed_once() {
+        let run = |block, is_disturbed| RunRecord {
+            block,
+            side: 0,
+            exit_status: 0,
+            steal_share: None,
+            others_share: None,
+            core_shared: None,
+            is_disturbed,
+        };
+        let runs = [run(3, true), run(0, false), run(3, true), run(1, true), run(2, false)];
+        assert_eq!(disturbed_blocks(&runs), [1, 3]);
+    }
+}

@@ -59,3 +59,46 @@ impl Distribution {
         (self.low + width * column as f64, self.low + width * (column + 1) as f64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(side: &str, values: Vec<f64>) -> AbRow {
+        AbRow {
+            metric: "wall_s".into(),
+            side: side.into(),
+            is_decisive: true,
+            higher_is_better: false,
+            runs: values.len() as u64,
+            median: 1.0,
+            ci: None,
+            compared_with: None,
+            ratio: None,
+            ratio_ci: None,
+            verdict: None,
+            power: None,
+            values,
+        }
+    }
+
+    #[test]
+    fn every_value_is_in_a_column_or_above_the_axis() {
+        // The slowest run of a hundred does not stretch the axis.
+        let first = row("a", (0..100).map(|n| if n == 99 { 50.0 } else { 1.0 + f64::from(n) / 100.0 }).collect());
+        let second = row("b", vec![1.2; 10]);
+        let distribution = Distribution::of(&[&first, &second], 20).unwrap();
+        assert!(distribution.high < 2.0, "{}", distribution.high);
+        assert_eq!(distribution.sides[0].above, 1);
+        for (side, count) in distribution.sides.iter().zip([100, 10]) {
+            assert_eq!(side.counts.iter().sum::<u64>() + side.above, count, "{}", side.label);
+        }
+        assert_eq!(distribution.ends(0, 20).0, 1.0);
+    }
+
+    #[test]
+    fn equal_values_have_no_distribution() {
+        assert!(Distribution::of(&[&row("a", vec![2.0; 5])], 20).is_none());
+        assert!(Distribution::of(&[&row("a", Vec::new())], 20).is_none());
+    }
+}
