@@ -347,7 +347,7 @@ mod tests {
         assert_eq!(fewest_blocks(), 6);
     }
 
-    /// The wall times of two copies of one program while a busy program came and went on the same two CPUs, block by
+    /// The wall times of two copies of one program while two busy programs came and went on the same two CPUs, block by
     /// block: 2-vCPU virtual machine, AMD EPYC (Zen 4), Linux 6.18.
     const RECORDED: &str = include_str!("busy_pairs.csv");
 
