@@ -7,6 +7,7 @@
 //! experiment imports another one. Experiments that a flag of another one's command asks for are its modes: they share
 //! the command, and nothing else.
 
+mod ab;
 mod clock;
 mod core;
 mod estimates;
@@ -45,6 +46,7 @@ pub static ALL: &[Entry] = &[
         Entry::of::<what_if::WhatIf>(),
         Entry::of::<swap::Swap>(),
     ]),
+    Entry::of::<ab::Ab>(),
     #[cfg(feature = "template")]
     Entry::of::<template::Template>(),
 ];

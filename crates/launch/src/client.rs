@@ -49,7 +49,7 @@ pub fn serve(
     let before = accepted(server.pid());
     let mut command = Command::new("sh");
     command.arg("-c").arg(&client.command).env("PORT", port.to_string());
-    let running = Running::start(command)?;
+    let running = Running::start(command, None)?;
     let began = running.began;
     let both = [&running, &server];
     let until = at_most.map(|at_most| began + at_most);
@@ -95,7 +95,7 @@ fn end_of(server: Running, patience: Duration, wall_s: f64, client: Ended, inter
             let ended = server.end()?;
             Ok(match ended.fault_when_asked() {
                 Some(fault) => Err(ended.failed(format!("{fault} after SIGTERM"))),
-                None => Ok(FinishedRun { wall_s, cpu_s: ended.cpu_s, output: client.output }),
+                None => Ok(FinishedRun { wall_s, usage: ended.usage, status: 0, output: client.output }),
             })
         }
     }

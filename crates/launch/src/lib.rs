@@ -2,10 +2,13 @@
 //!
 //! An experiment that compares variants of a program (other locks, shorter critical sections) makes a [`Plan`] of its
 //! flags. The plan runs the program with what the variant puts into its environment, finds the program's own metrics in
-//! its output, and traces it with `contend trace`. Nothing here knows what the variants are.
+//! its output, and traces it with `contend trace`. One that compares different programs uses the [`Scene`] of a run itself.
+//! Nothing here knows what the variants are.
 
 mod client;
+mod command_line;
 mod flags;
+mod limit;
 mod listening;
 mod metric;
 mod orphans;
@@ -16,11 +19,14 @@ mod ratios;
 mod scene;
 mod traced;
 
-pub use flags::{ComparisonFlags, LaunchFlags, PATIENCE, ProgramFlags};
+pub use client::Client;
+pub use command_line::CommandLine;
+pub use flags::{ComparisonFlags, LaunchFlags, PATIENCE, ProgramFlags, RunFlags};
+pub use limit::Limit;
 pub use metric::Metric;
 pub use plan::{FEWEST_RUNS, Plan, preload};
-pub use process::{Failed, FinishedRun, Pause};
-pub use program::Program;
+pub use process::{Failed, FinishedRun, Pause, Usage};
+pub use program::{Program, executable};
 pub use ratios::{ratio, spread, unsteady};
-pub use scene::Variables;
+pub use scene::{Scene, Variables};
 pub use traced::{Traced, TracedLock};

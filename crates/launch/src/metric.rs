@@ -35,8 +35,11 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Finds the number in the output of a run, or says why it is not there.
-    pub(crate) fn find(&self, output: &str) -> Result<f64, String> {
+    /// Finds the number in the output of a run, or returns why it is not there.
+    ///
+    /// # Errors
+    /// The output has no such number, several, or one that is not above 0.
+    pub fn find(&self, output: &str) -> Result<f64, String> {
         self.pattern.find(output).map_err(|why| format!("--metric {}: {why}", self.pattern.name))
     }
 }

@@ -77,9 +77,21 @@ pub fn reap_but(own: &[u32]) {
     }
 }
 
+/// The children of contend, as the kernel lists them by thread; by the parents of all processes where it does not.
 fn children() -> Vec<i32> {
-    let me = std::process::id();
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let listed: Result<Vec<String>, _> =
+        threads.map(|thread| fs::read_to_string(thread.path().join("children"))).collect();
+    match listed {
+        Ok(lists) => lists.iter().flat_map(|list| list.split_whitespace()).filter_map(|pid| pid.parse().ok()).collect(),
+        // The kernel has no such list, or a thread has ended.
+        Err(_) => children_by_parent(),
+    }
+}
+
+fn children_by_parent() -> Vec<i32> {
+    let own = std::process::id();
     let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    numbers.filter_map(relatives).filter(|(_, parent, _)| *parent == me).map(|(pid, ..)| pid as i32).collect()
+    numbers.filter_map(relatives).filter(|(_, parent, _)| *parent == own).map(|(pid, ..)| pid as i32).collect()
 }

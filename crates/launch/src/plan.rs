@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::flags::{ComparisonFlags, PATIENCE, ProgramFlags};
-use crate::metric::{Metric, Pattern};
+use crate::metric::Metric;
 use crate::process::{Failed, FinishedRun, Pause};
 use crate::program::Program;
 use crate::scene::{Scene, Variables};
@@ -47,11 +47,11 @@ impl Plan {
         let patience = program.patience.unwrap_or(PATIENCE);
         Ok(Self {
             program: Program::find_dynamic(&program.program)?,
-            metrics: metrics(flags)?,
-            prepare: flags.prepare.clone(),
-            cleanup: flags.cleanup.clone(),
-            client: flags.client.clone().map(|command| Client { command, port: flags.port, patience }),
-            warmup: flags.warmup.unwrap_or(1),
+            metrics: flags.runs_of_each.metrics()?,
+            prepare: flags.runs_of_each.prepare.clone(),
+            cleanup: flags.runs_of_each.cleanup.clone(),
+            client: flags.runs_of_each.client(patience),
+            warmup: flags.runs_of_each.warmup.unwrap_or(1),
             at_least: flags.runs.unwrap_or(fewest),
             at_most: flags.runs.unwrap_or(if session.seconds.is_some() { u64::MAX } else { MOST_RUNS }),
             precision: if flags.runs.is_some() { None } else { Some(PRECISION) },
@@ -130,22 +130,8 @@ impl Plan {
 
     fn scene(&self) -> Scene<'_> {
         let (prepare, cleanup) = (self.prepare.as_deref(), self.cleanup.as_deref());
-        Scene { prepare, cleanup, client: self.client.as_ref(), pause: None }
+        Scene { prepare, cleanup, client: self.client.as_ref(), ..Scene::default() }
     }
-}
-
-fn metrics(flags: &ComparisonFlags) -> Result<Vec<Metric>, UsageError> {
-    let names: Vec<&str> = flags.metric.iter().map(|pattern| pattern.name.as_str()).collect();
-    if let Some(twice) = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name)) {
-        return Err(UsageError(format!("--metric {}: two metrics have this name; name them with NAME=REGEX", twice.1)));
-    }
-    let higher = flags.higher_is_better.as_ref();
-    if let Some(unknown) = higher.into_iter().flatten().find(|name| !names.contains(&name.as_str())) {
-        return Err(UsageError(format!("--higher-is-better={unknown}: no --metric has this name")));
-    }
-    let is_higher = |name: &String| higher.is_some_and(|of| of.is_empty() || of.contains(name));
-    let metric = |pattern: &Pattern| Metric { pattern: pattern.clone(), higher_is_better: is_higher(&pattern.name) };
-    Ok(flags.metric.iter().map(metric).collect())
 }
 
 /// The value of `LD_PRELOAD`: the library, then those that the user names.

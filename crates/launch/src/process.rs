@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long those that were killed may take to end.
+/// The time that killed processes may take to end.
 const ENDS: Duration = Duration::from_secs(1);
 
 /// A program that was started.
@@ -37,18 +37,42 @@ pub enum End {
 /// A program that has ended.
 pub struct Ended {
     status: i32,
-    /// CPU time of the program and of the processes that it waited for, in user and kernel mode.
-    pub cpu_s: f64,
+    pub usage: Usage,
     /// Its output.
     pub output: String,
+}
+
+/// The kernel's account of a program and of the processes that it waited for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Usage {
+    /// CPU time in user mode.
+    pub user_s: f64,
+    /// CPU time in kernel mode.
+    pub system_s: f64,
+    /// The largest resident memory of one of these processes. Before a process executes its program it has the memory of
+    /// the process that started it, so the value is not below that of contend.
+    pub memory_kib: u64,
+    /// Context switches: those of a blocked thread, and those of a thread that lost its CPU.
+    pub switches: u64,
+    /// Page faults: those that read from a device, and those that do not.
+    pub faults: u64,
+}
+
+impl Usage {
+    /// CPU time in user and kernel mode.
+    pub fn cpu_s(&self) -> f64 {
+        self.user_s + self.system_s
+    }
 }
 
 /// A run that ended well.
 pub struct FinishedRun {
     /// The program's, or its client's if it has one.
     pub wall_s: f64,
-    /// CPU time of the program and of the processes that it waited for, in user and kernel mode.
-    pub cpu_s: f64,
+    pub usage: Usage,
+    /// The exit status of the program; 128 and the signal's number if a signal killed it. Not 0 only where that is
+    /// ignored.
+    pub status: i32,
     /// The output of the program, or of its client.
     pub output: String,
 }
@@ -79,13 +103,16 @@ const LOOK: Duration = Duration::from_millis(100);
 const MOST_OUTPUT: u64 = 64 << 20;
 
 impl Running {
-    /// Starts it.
+    /// Starts it, with this file or nothing on its standard input.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(mut command: Command) -> anyhow::Result<Self> {
+    pub fn start(mut command: Command, input: Option<File>) -> anyhow::Result<Self> {
         let printed = tempfile::tempfile().context("cannot create a file for the program's output")?;
-        command.stdin(Stdio::null()).stdout(printed.try_clone()?).stderr(printed.try_clone()?);
+        command
+            .stdin(input.map_or_else(Stdio::null, Stdio::from))
+            .stdout(printed.try_clone()?)
+            .stderr(printed.try_clone()?);
         own_group(&mut command);
         let began = Instant::now();
         let name = command.get_program().to_string_lossy().into_owned();
@@ -115,14 +142,14 @@ impl Running {
         let has_ended = poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(&at_once))? > 0;
         self.kill_group();
         self.is_reaped = true;
-        let (status, cpu_s) = reap(self.pid)?;
+        let (status, usage) = reap(self.pid)?;
         if !has_ended {
             self.reap_group();
         }
         let mut bytes = Vec::new();
         self.printed.rewind()?;
         (&self.printed).take(MOST_OUTPUT).read_to_end(&mut bytes)?;
-        Ok(Ended { status, cpu_s, output: String::from_utf8_lossy(&bytes).into_owned() })
+        Ok(Ended { status, usage, output: String::from_utf8_lossy(&bytes).into_owned() })
     }
 
     fn kill_group(&self) {
@@ -161,6 +188,11 @@ impl Drop for Running {
 }
 
 impl Ended {
+    /// The exit status as a shell gives it: 128 and the signal's number if a signal killed it.
+    pub fn status(&self) -> i32 {
+        if libc::WIFEXITED(self.status) { libc::WEXITSTATUS(self.status) } else { 128 + libc::WTERMSIG(self.status) }
+    }
+
     /// How it ended, if not with status 0.
     pub fn fault(&self) -> Option<String> {
         match (libc::WIFEXITED(self.status), libc::WEXITSTATUS(self.status)) {
@@ -246,8 +278,8 @@ fn own_group(command: &mut Command) {
     }
 }
 
-/// The end's status, and the CPU time of it and of those that it waited for.
-fn reap(pid: u32) -> anyhow::Result<(i32, f64)> {
+/// The status with which it ended, and the account of it and of the processes that it waited for.
+fn reap(pid: u32) -> anyhow::Result<(i32, Usage)> {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointers are to a number and to room for what the call writes.
@@ -258,5 +290,8 @@ fn reap(pid: u32) -> anyhow::Result<(i32, f64)> {
     // SAFETY: the call succeeded, and all zeros would be a value too.
     let usage = unsafe { usage.assume_init() };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    Ok((status, seconds(usage.ru_utime) + seconds(usage.ru_stime)))
+    let (user_s, system_s) = (seconds(usage.ru_utime), seconds(usage.ru_stime));
+    let [switches, faults] =
+        [usage.ru_nvcsw + usage.ru_nivcsw, usage.ru_minflt + usage.ru_majflt].map(|count| count.max(0) as u64);
+    Ok((status, Usage { user_s, system_s, memory_kib: usage.ru_maxrss.max(0) as u64, switches, faults }))
 }

@@ -51,7 +51,7 @@ impl Program {
                     .into(),
             )
         })?;
-        let path = found(name)?;
+        let path = executable(name, None)?;
         let refuse = |why: anyhow::Error| UsageError(format!("{}: {why:#}", path.display()));
         let mut interpreter = None;
         for _ in 0..SCRIPTS {
@@ -74,14 +74,21 @@ impl Program {
     }
 }
 
-fn found(name: &OsStr) -> Result<PathBuf, UsageError> {
+/// Finds the file that a name means: in PATH, or from a directory on if the name has a slash.
+///
+/// # Errors
+/// There is none of that name, or one that cannot be executed.
+pub fn executable(name: &OsStr, directory: Option<&Path>) -> Result<PathBuf, UsageError> {
     let is_program =
         |path: &Path| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
     if name.as_bytes().contains(&b'/') {
         let path = PathBuf::from(name);
-        return match path.metadata() {
-            Err(error) => Err(UsageError(format!("{}: {}", path.display(), message(&error)))),
-            Ok(_) if !is_program(&path) => Err(UsageError(format!("{}: not an executable file", path.display()))),
+        let from_here = directory.map_or_else(|| path.clone(), |directory| directory.join(&path));
+        return match from_here.metadata() {
+            Err(error) => Err(UsageError(format!("{}: {}", from_here.display(), message(&error)))),
+            Ok(_) if !is_program(&from_here) => {
+                Err(UsageError(format!("{}: not an executable file", from_here.display())))
+            }
             Ok(_) => Ok(path),
         };
     }

@@ -3,12 +3,13 @@
 use crate::client::Client;
 use crate::process::{Failed, FinishedRun};
 use crate::program::Program;
-use crate::scene::{Scene, Variables};
+use crate::scene::Scene;
 use anyhow::Context;
 use blame::Lost;
 use harness::Interruption;
 use serde::Deserialize;
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::process::Command;
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub struct Traced {
     pub locks: Vec<TracedLock>,
     pub lost: Lost,
     pub wall_s: f64,
+    /// The time of all threads together, as far as they were sampled.
+    pub thread_time_s: Option<f64>,
 }
 
 /// A lock of a traced run. A column of its row that an older `contend` lacks is empty.
@@ -49,10 +52,14 @@ pub struct Blocker {
 }
 
 impl Traced {
-    pub(crate) fn run(
+    /// Runs the program once under `contend trace`, for at most this long.
+    ///
+    /// # Errors
+    /// It cannot be started; a signal asks to end; the record of the trace cannot be read.
+    pub fn run(
         program: &Program,
         scene: &Scene<'_>,
-        variables: &Variables,
+        variables: &[(impl AsRef<OsStr>, impl AsRef<OsStr>)],
         at_most: Option<Duration>,
         interruption: &Interruption,
     ) -> anyhow::Result<Result<Self, Failed>> {
@@ -66,6 +73,7 @@ impl Traced {
         });
         contend.arg("--").arg(&program.path).args(&program.words[1..]);
         contend.envs(variables.iter().map(|(name, value)| (name, value)));
+        scene.directory.into_iter().for_each(|directory| _ = contend.current_dir(directory));
         match (Scene { client: client.as_ref(), ..*scene }).run(contend, at_most, interruption)? {
             Err(failed) => Ok(Err(failed)),
             Ok(FinishedRun { wall_s, .. }) => Ok(Ok(Self::read(&std::fs::read(record.path())?, wall_s)?)),
@@ -80,7 +88,9 @@ impl Traced {
         let rows = rows.filter(|row| row["kind"] == "lock" && row["seen_by"] != "sampling");
         let locks =
             rows.map(TracedLock::deserialize).collect::<Result<_, _>>().context("the record of the traced run")?;
-        Ok(Self { locks, lost, wall_s })
+        let is_whole = |row: &&Value| row["kind"] == "budget" && row["thread"].is_null() && row["group"].is_null();
+        let whole = record["results"].as_array().into_iter().flatten().find(is_whole);
+        Ok(Self { locks, lost, wall_s, thread_time_s: whole.and_then(|row| row["lived_s"].as_f64()) })
     }
 }
 

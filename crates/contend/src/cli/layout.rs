@@ -10,7 +10,7 @@ use terminal::{Page, wrapped};
 /// Commands of the whole command line by their purpose. A command that is in none of them measures this machine.
 const SECTIONS: [(&str, &[&str]); 4] = [
     ("model", &["model", "lockstep"]),
-    ("your program", &["trace"]),
+    ("your program", &["trace", "ab"]),
     ("records", &["compare", "baseline", "report", "ladder", "history", "schema"]),
     ("other", &["screen", "completions", "man", "serve", "fetch", HELP]),
 ];

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// A figure in the rows of each experiment.
 const FIGURES: &[&str] = &[
+    "median",
     "hold_p50_ns",
     "wait_p50_ns",
     "read_cost_ns",

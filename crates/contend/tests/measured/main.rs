@@ -6,6 +6,7 @@ mod burst;
 #[path = "../command/mod.rs"]
 mod command;
 
+mod ab;
 mod clock;
 mod core;
 mod latency;

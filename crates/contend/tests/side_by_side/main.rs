@@ -4,6 +4,7 @@
 #[path = "../command/mod.rs"]
 mod command;
 
+mod ab;
 mod bad_input;
 mod baseline;
 mod book;

@@ -7,6 +7,7 @@ mod patience;
 mod programs;
 mod times;
 
+mod ab;
 mod attach;
 mod cycles;
 mod diagnosis;

@@ -71,7 +71,7 @@ impl Side {
 
     /// Adds the values of a run.
     pub fn add(&mut self, took: &FinishedRun, metrics: &[f64]) {
-        let figures = [took.wall_s * 1e9, took.cpu_s * 1e9].into_iter().chain(metrics.iter().copied());
+        let figures = [took.wall_s * 1e9, took.usage.cpu_s() * 1e9].into_iter().chain(metrics.iter().copied());
         let mut all = self.all.borrow_mut();
         all[self.place].iter_mut().zip(figures).for_each(|(samples, figure)| samples.push(figure));
     }

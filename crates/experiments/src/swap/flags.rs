@@ -1,10 +1,9 @@
 //! What the user may set.
 
-use super::limit::Limit;
 use super::mutex_filter::MutexFilter;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use launch::ComparisonFlags;
+use launch::{ComparisonFlags, Limit};
 use std::path::PathBuf;
 
 /// Stands for every lock.

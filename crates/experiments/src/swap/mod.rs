@@ -5,7 +5,6 @@
 
 mod compare;
 mod flags;
-mod limit;
 mod measure;
 mod mutex_filter;
 mod plan;
@@ -45,7 +44,7 @@ impl Experiment for Swap {
         let planned = run.session.seconds;
         let progress = run.progress(planned.unwrap_or_default());
         let measured = measure::run_plan(&mut plan, run.session, &progress)?;
-        let exceeded = limit::exceeded(&plan.limits, &measured.rows);
+        let exceeded = verdict::exceeded(&plan.limits, &measured.rows);
         let cpus = run.session.cpus.clone();
         let mut finished = Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, planned);
         finished.failures = measured.failures;

@@ -1,14 +1,13 @@
 //! The plan that comes of the flags, and the variants of a program that are compared.
 
 use super::flags::SwapFlags;
-use super::limit::Limit;
 use super::mutex_filter::{self, Found};
 use super::record::TIMES;
 use super::variant::Variant;
 use super::verdict;
 use blame::Lost;
 use harness::{Session, UsageError};
-use launch::{FEWEST_RUNS, ProgramFlags};
+use launch::{FEWEST_RUNS, Limit, ProgramFlags};
 
 /// Everything that the measurement needs to know.
 pub struct Plan {
@@ -49,7 +48,7 @@ impl Plan {
 
 /// The fewest runs of each variant with which a verdict is possible. Checked before anything runs.
 fn fewest_runs(locks: &[&exchange::Named], flags: &SwapFlags) -> Result<u64, UsageError> {
-    let comparisons = (1 + locks.len()) * (TIMES + flags.comparison.metric.len());
+    let comparisons = (1 + locks.len()) * (TIMES + flags.comparison.runs_of_each.metric.len());
     let fewest = verdict::fewest_runs(comparisons).max(FEWEST_RUNS);
     match flags.comparison.runs {
         Some(runs) if runs < fewest => Err(UsageError(format!(

@@ -1,8 +1,8 @@
 //! When a lock is said to be better, or worse.
 
-use super::record::Verdict;
+use super::record::{SwapRow, Verdict, change};
 use instruments::statistics::{Interval, rank_sum};
-use launch::spread;
+use launch::{Limit, spread};
 
 /// A difference of a smaller part of the plain value is not worth another lock.
 pub const LEAST_EFFECT: f64 = 0.02;
@@ -75,6 +75,18 @@ pub fn busy_share(over: &[f64], under: &[f64]) -> Option<f64> {
             && rank_sum::probability_of_less(over, under).min(rank_sum::probability_of_less(under, over)) <= UNEQUAL
     };
     (most > BUSY || is_unequal()).then_some(most)
+}
+
+/// Describes the rows that are beyond a limit.
+pub fn exceeded(limits: &[Limit], rows: &[SwapRow]) -> Vec<String> {
+    let is_beyond = |limit: &Limit, row: &SwapRow| {
+        row.verdict == Verdict::Worse && row.ratio_ci.is_some_and(|ratio| limit.is_exceeded(ratio))
+    };
+    let of = |limit: &Limit| {
+        let found = rows.iter().filter(|row| row.is_lock() && is_beyond(limit, row));
+        found.map(|row| format!("--fail-if {limit}: {}: {}", row.lock, change(row))).collect::<Vec<_>>()
+    };
+    limits.iter().flat_map(of).collect()
 }
 
 #[cfg(test)]

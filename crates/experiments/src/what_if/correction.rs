@@ -73,7 +73,7 @@ impl Ran {
         Self {
             wall_s: took.wall_s,
             // The spin that ends a pause on time is not work of the program.
-            cpu_s: took.cpu_s - seconds(what_if.spun_ticks.load(Relaxed)),
+            cpu_s: took.usage.cpu_s() - seconds(what_if.spun_ticks.load(Relaxed)),
             cpus,
             share: f64::from(what_if.share.load(Relaxed)) / SHARE_ONE as f64,
             end_lag_s: seconds(end),

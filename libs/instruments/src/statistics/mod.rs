@@ -3,8 +3,9 @@
 //! Latencies are skewed, have several modes and long tails, so nothing here supposes that they are normal: quantiles
 //! get intervals from order statistics ([`order`]), ratios from the bootstrap ([`bootstrap`]), a measurement is
 //! repeated until its interval is narrow enough ([`stopping`]), compared cells are interleaved in a random,
-//! recorded order ([`interleave`]). Runs are compared in [`comparison`], many cells at once in
-//! [`discovery`], machines in [`outlier`], long series of them in [`steps`]. The rules follow Hoefler and Belli,
+//! recorded order ([`interleave`]). Paired runs are compared in [`signed_rank`], at several looks by [`sequential`].
+//! Runs are compared in [`comparison`], many cells at once in [`discovery`], machines in [`outlier`], long series of
+//! them in [`steps`]. The rules follow Hoefler and Belli,
 //! "Scientific Benchmarking of Parallel Computing Systems" (SC15), and Georges, Buytaert and Eeckhout, "Statistically
 //! Rigorous Java Performance Evaluation" (OOPSLA 2007).
 //!
@@ -21,6 +22,8 @@ pub mod order;
 pub mod outlier;
 pub mod rank_sum;
 pub mod ranks;
+pub mod sequential;
+pub mod signed_rank;
 pub mod slices;
 pub(crate) mod spectrum;
 pub mod steps;

@@ -1,0 +1,270 @@
+//! The comparison on a terminal and on a page.
+
+use super::distribution::Distribution;
+use super::record::{
+    AbParameters, AbRecord, AbRow, EXPLAINING, EndedBy, Verdict, WatchedSide, metric_words, times, times_range,
+};
+use record::{Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct};
+use terminal::{Page, count, counted, levels, percent, table, wrapped};
+
+/// Columns of a distribution on a terminal, and on a page.
+const COLUMNS: usize = 56;
+const PAGE_COLUMNS: usize = 60;
+
+/// The record on a terminal.
+pub fn show(record: &AbRecord<'_>, page: &Page) -> String {
+    let rows = record.results;
+    let sides = distinct(rows, |row| row.side.clone());
+    let mut text = String::new();
+    for (place, side) in sides.iter().enumerate() {
+        text.push_str(&page.cut(&format!("{}  {side}", letter(place))));
+        text.push('\n');
+    }
+    for metric in distinct(rows, |row| row.metric.clone()).iter().filter(|metric| is_judged(metric)) {
+        let of_metric: Vec<&AbRow> = rows.iter().filter(|row| row.metric == *metric).collect();
+        text.push_str(&format!("\n{}\n", metric_words(metric)));
+        text.push_str(&table(&HEADER, of_metric.iter().map(|row| line(row, &sides))));
+        if of_metric[0].is_decisive {
+            text.push_str(&picture(&of_metric, &sides));
+        }
+    }
+    text.push_str(&explanation(rows, &sides));
+    text.push_str(&waits(&record.parameters.watched, &sides));
+    if let Some(why) = &record.parameters.unwatched {
+        text.push_str(&format!("\nNo data on waits for locks: {why}\n"));
+    }
+    text.push('\n');
+    for words in statements(rows).into_iter().chain(because(&record.parameters.watched)) {
+        text.push_str(&wrapped("", "", &words, page));
+        text.push('\n');
+    }
+    text.push_str(&wrapped("", "", &rule(record.parameters), page));
+    text.push('\n');
+    text
+}
+
+const HEADER: [&str; 7] = ["", "runs", "median (95 % CI)", "min", "ratio", "95 % CI", "verdict"];
+
+fn is_judged(metric: &str) -> bool {
+    !EXPLAINING.contains(&metric)
+}
+
+/// The letter of a side in the tables: A for the first.
+fn letter(place: usize) -> String {
+    match u8::try_from(place) {
+        Ok(place) if place < 26 => char::from(b'A' + place).to_string(),
+        _ => format!("#{}", place + 1),
+    }
+}
+
+fn letter_of(side: &str, sides: &[String]) -> String {
+    sides.iter().position(|other| other == side).map_or_else(String::new, letter)
+}
+
+/// A row as a line of a table.
+fn line(row: &AbRow, sides: &[String]) -> Vec<String> {
+    let dash = || "–".to_owned();
+    let least = row.values.iter().copied().fold(f64::INFINITY, f64::min);
+    let ratio = match (&row.compared_with, row.ratio) {
+        (Some(base), Some(ratio)) => {
+            format!("{}/{} {}", letter_of(&row.side, sides), letter_of(base, sides), times(ratio))
+        }
+        _ => dash(),
+    };
+    vec![
+        letter_of(&row.side, sides),
+        row.runs.to_string(),
+        row.words_with(row.median, row.ci),
+        row.words(least),
+        ratio,
+        row.ratio_ci.map_or_else(dash, times_range),
+        row.verdict.map_or_else(dash, |verdict| verdict.label().to_owned()),
+    ]
+}
+
+/// The distribution of each side in letters.
+fn picture(rows: &[&AbRow], sides: &[String]) -> String {
+    let Some(distribution) = Distribution::of(rows, COLUMNS) else { return String::new() };
+    let ends = (rows[0].words(distribution.low), rows[0].words(distribution.high));
+    let space = COLUMNS.saturating_sub(ends.0.chars().count() + ends.1.chars().count());
+    let mut text = format!("   {}{}{}\n", ends.0, " ".repeat(space), ends.1);
+    for side in &distribution.sides {
+        let most = side.counts.iter().copied().max().unwrap_or(1).max(1) as f64;
+        let columns = levels(side.counts.iter().map(|count| Some(*count as f64 / most)));
+        let above = if side.above > 0 { format!(" +{}", side.above) } else { String::new() };
+        text.push_str(format!("{:2} {columns}{above}", letter_of(&side.label, sides)).trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The medians of the metrics that are not judged.
+fn explanation(rows: &[AbRow], sides: &[String]) -> String {
+    let header: Vec<&str> =
+        std::iter::once("median").chain(EXPLAINING.iter().map(|metric| metric_words(metric))).collect();
+    let of = |side: &String| {
+        let value = |metric: &&str| {
+            let row = rows.iter().find(|row| row.metric == **metric && row.side == *side);
+            row.map_or_else(|| "–".to_owned(), |row| row.words(row.median))
+        };
+        std::iter::once(letter_of(side, sides)).chain(EXPLAINING.iter().map(value)).collect::<Vec<String>>()
+    };
+    format!("\n{}", table(&header, sides.iter().map(of)))
+}
+
+/// Waits for locks, in one traced run of each side.
+fn waits(watched: &[WatchedSide], sides: &[String]) -> String {
+    if watched.is_empty() {
+        return String::new();
+    }
+    let line = |side: &WatchedSide| {
+        let of_lock = |lock: &super::record::WatchedLock| {
+            let waited = Unit::Ns.words(lock.wait_total_s * 1e9);
+            vec![
+                letter_of(&side.side, sides),
+                lock.lock.clone(),
+                count(lock.acquisitions),
+                count(lock.contended),
+                waited,
+                percent(lock.wait_share),
+            ]
+        };
+        side.locks.iter().map(of_lock).collect::<Vec<_>>()
+    };
+    let header = ["", "lock", "acquired", "contended", "total wait", "of thread time"];
+    format!("\nwaits for locks, one traced run each\n{}", table(&header, watched.iter().flat_map(line)))
+}
+
+/// The lock whose share of the thread time changed most between the first side and each other.
+fn because(watched: &[WatchedSide]) -> Vec<String> {
+    const MUCH: f64 = 0.05;
+    let Some((first, others)) = watched.split_first() else { return Vec::new() };
+    let share = |side: &WatchedSide, name: &str| {
+        side.locks.iter().find(|lock| lock.lock == name).map_or(0.0, |lock| lock.wait_share)
+    };
+    let of = |side: &WatchedSide| {
+        let names = distinct(&[first.locks.clone(), side.locks.clone()].concat(), |lock| lock.lock.clone());
+        let changes = names.into_iter().map(|name| (share(first, &name), share(side, &name), name));
+        let (before, after, name) = changes.max_by(|a, b| (a.0 - a.1).abs().total_cmp(&(b.0 - b.1).abs()))?;
+        let verb = if after < before { "fell" } else { "rose" };
+        ((before - after).abs() >= MUCH).then(|| {
+            format!(
+                "{}: waits for {name} {verb} from {} to {} of thread time (one traced run each).",
+                side.side,
+                percent(before),
+                percent(after)
+            )
+        })
+    };
+    others.iter().filter_map(of).collect()
+}
+
+/// The verdicts in sentences: of the decisive metric, and of any other that shows a difference.
+fn statements(rows: &[AbRow]) -> Vec<String> {
+    let is_stated = |row: &&AbRow| row.is_decisive || row.verdict.is_some_and(Verdict::is_difference);
+    rows.iter().filter(is_stated).filter_map(statement).collect()
+}
+
+fn statement(row: &AbRow) -> Option<String> {
+    let (metric, base) = (metric_words(&row.metric), row.compared_with.as_ref()?);
+    let found = row.power_words().map_or_else(String::new, |power| {
+        format!(" A difference of {power} would have been found in 9 of 10 comparisons of this length.")
+    });
+    Some(match row.verdict? {
+        Verdict::NoDifferenceShown => {
+            format!("{}: no difference in {metric} from {base} shown, {}.{found}", row.side, row.change())
+        }
+        Verdict::LessThanLeast => format!(
+            "{}: {metric} differs from that of {base} by less than the least effect that matters, {}.",
+            row.side,
+            row.change()
+        ),
+        verdict => format!("{} is {}: {} that of {base}.", row.side, verdict.label(), row.change()),
+    })
+}
+
+/// The rule of the verdicts, and why the comparison ended.
+fn rule(parameters: &AbParameters) -> String {
+    let end = match parameters.ended_by {
+        EndedBy::Decided => "when all was decided",
+        EndedBy::Budget => "with its time budget",
+        EndedBy::Runs => "with its number of runs",
+        EndedBy::Interrupted => "by a signal",
+        EndedBy::Failed => "with a failed run",
+    };
+    let disturbed = parameters.runs.iter().filter(|run| run.is_disturbed).count() as f64;
+    let shared = match disturbed / parameters.runs.len().max(1) as f64 {
+        share if share > 0.0 => format!(" Others disturbed {} of the runs.", percent(share)),
+        _ => String::new(),
+    };
+    format!(
+        "95 % confidence over {} and {}; ended {end}. Least effect that matters: {}.{shared}",
+        counted(parameters.comparisons as usize, "comparison"),
+        counted(parameters.looks.len(), "look"),
+        percent(parameters.least_share)
+    )
+}
+
+/// The comparison on a page: a picture of the ratios and of the distributions, and a table, for each metric.
+pub fn section(rows: &[AbRow]) -> Section {
+    let metrics: Vec<String> =
+        distinct(rows, |row| row.metric.clone()).into_iter().filter(|metric| is_judged(metric)).collect();
+    let figures = metrics.iter().flat_map(|metric| {
+        let of_metric: Vec<&AbRow> = rows.iter().filter(|row| row.metric == *metric).collect();
+        [Some(ratios(metric, &of_metric)), distributions(metric, &of_metric)]
+    });
+    Section {
+        experiment: "ab",
+        title: "Comparison of commands".into(),
+        findings: statements(rows).into_iter().map(Statement::from).collect(),
+        figures: figures.flatten().collect(),
+        histograms: Vec::new(),
+    }
+}
+
+fn ratios(metric: &str, rows: &[&AbRow]) -> Figure {
+    let bar =
+        |row: &&AbRow| Some(Bar { name: row.side.clone(), value: row.ratio?, interval: row.ratio_ci, limit: None });
+    let bars = Bars { unit: Unit::Times, logarithmic: false, bars: rows.iter().filter_map(bar).collect() };
+    let sides: Vec<String> = rows.iter().map(|row| row.side.clone()).collect();
+    let named = |row: &&AbRow| {
+        let mut line = line(row, &sides);
+        line[0] = format!("{} {}", line[0], row.side);
+        line
+    };
+    Figure {
+        title: format!("{}, relative to the first command", metric_words(metric)),
+        picture: if bars.bars.is_empty() { Picture::None } else { Picture::Bars(bars) },
+        tables: vec![Table { caption: "Runs".into(), header: HEADER.to_vec(), rows: rows.iter().map(named).collect() }],
+        secondary: !rows[0].is_decisive,
+    }
+}
+
+fn distributions(metric: &str, rows: &[&AbRow]) -> Option<Figure> {
+    let distribution = Distribution::of(rows, PAGE_COLUMNS)?;
+    let (unit, factor) = rows[0].unit();
+    let series = distribution.sides.iter().map(|side| Series {
+        name: side.label.clone(),
+        mark: Mark::Outline,
+        points: side
+            .counts
+            .iter()
+            .enumerate()
+            .map(|(column, count)| {
+                let (from, to) = distribution.ends(column, PAGE_COLUMNS);
+                let middle = f64::midpoint(from, to) * factor;
+                Point { low: Some(from * factor), high: Some(to * factor), ..Point::new(middle, *count as f64) }
+            })
+            .collect(),
+    });
+    Some(Figure {
+        title: format!("Distribution of {}", metric_words(metric)),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "value of a run", unit, logarithmic: false },
+            y: Axis { label: "runs", unit: Unit::Number, logarithmic: false },
+            series: series.collect(),
+        }),
+        tables: Vec::new(),
+        secondary: !rows[0].is_decisive,
+    })
+}
