@@ -1,4 +1,4 @@
-//! Many records at once, each read only if it is not too large, and held only while somebody looks at it.
+//! Reading of many records: each is read only if it is not too large, and is in memory only while a callback uses it.
 //!
 //! A record that is fetched is taken only if it can be read as it will be read later; `verify` lists those that cannot.
 
@@ -18,14 +18,14 @@ pub const MANIFEST_FILE: &str = "manifest.json";
 /// A record's bytes and its manifest.
 pub type Whole = (Vec<u8>, Manifest);
 
-/// Gives each of these records to `take`, in their order; or why it cannot be read. Hashes are not checked.
+/// Passes each of these records to `take`, in their order; or the reason why it cannot be read. Hashes are not checked.
 pub fn each(git: &Git, ids: &[&str], mut take: impl FnMut(usize, anyhow::Result<Whole>)) -> anyhow::Result<()> {
     let names: Vec<String> =
         ids.iter().flat_map(|id| [RECORD_FILE, MANIFEST_FILE].map(|file| format!("{id}:{file}"))).collect();
     let headers = objects::headers(git, &names)?;
     let checked: Vec<anyhow::Result<[String; 2]>> = headers.chunks(2).map(readable).collect();
     let asked: Vec<String> = checked.iter().flatten().flatten().cloned().collect();
-    // Of those that are asked for, where each stands among all.
+    // The positions of the requested records among all.
     let places: Vec<usize> = (0..ids.len()).filter(|place| checked[*place].is_ok()).collect();
     let mut refused: Vec<Option<anyhow::Error>> = checked.into_iter().map(Result::err).collect();
     let (mut given, mut record) = (0, None);
@@ -52,7 +52,7 @@ fn whole(record: anyhow::Result<Vec<u8>>, manifest: anyhow::Result<Vec<u8>>) -> 
     Ok((record?, manifest))
 }
 
-/// The hashes of a record's two files.
+/// Returns the hashes of a record's two files.
 fn readable(headers: &[Option<Header>]) -> anyhow::Result<[String; 2]> {
     let [record, manifest] = headers else { return Err(anyhow!("does not have two files")) };
     Ok([file(record.as_ref(), RECORD_FILE, MOST_BYTES)?, file(manifest.as_ref(), MANIFEST_FILE, MOST_BESIDE)?])
@@ -65,7 +65,7 @@ fn file(header: Option<&Header>, name: &str, most: u64) -> anyhow::Result<String
     Ok(header.hash.clone())
 }
 
-/// Those of these records that cannot be read, and why; `read` tries those of this layout further.
+/// Returns the records that cannot be read, with the reason; `read` further tests those of this layout.
 pub fn unsound(
     git: &Git,
     entries: &[Entry],
@@ -82,7 +82,8 @@ pub fn unsound(
     Ok(wrong)
 }
 
-/// A record of a newer layout is a newer contend's to read: it must say that it is one, and no more.
+/// Returns whether a record has this layout. A newer contend reads a record of a newer layout, which must only declare
+/// it.
 fn is_of_this_layout(entry: &Entry, (content, manifest): &Whole) -> anyhow::Result<bool> {
     ensure!(
         entry.summary.host == manifest.host,

@@ -1,8 +1,8 @@
-//! A record with all that its name is the hash of, as text: what travels where there is no Git between two archives.
+//! A record with all objects that its name is the hash of, as text: the form in which it is transferred without Git
+//! between two archives.
 //!
-//! The name is the hash of the commit, which has that of the tree, which has those of both files. So whoever asked for
-//! a name, and computes it from what came, knows that nothing of it was changed, neither on the way nor by whom it came
-//! from.
+//! The name is the hash of the commit, which has the hash of the tree, which has those of both files. So a program that
+//! requested a name, and computes the hash of the received text, knows that it is unchanged, whichever way it came.
 
 use crate::git::Git;
 use crate::listing::RECORDS;
@@ -14,28 +14,28 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 
-/// A record as it lies in the archive.
+/// A record as it is stored in the archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Whole {
-    /// Its name: the commit's hash.
+    /// The name of the record: the commit's hash.
     pub id: String,
-    /// The commit's text, the summary in it.
+    /// The commit's text, with the summary in it.
     pub commit: String,
     pub manifest: String,
     pub record: String,
 }
 
 impl Whole {
-    /// Bytes of all its text.
+    /// Returns the number of bytes of all its text.
     pub fn bytes(&self) -> usize {
         self.commit.len() + self.manifest.len() + self.record.len()
     }
 
-    /// That no part is larger than the archive would read later.
+    /// Checks that no part is larger than the archive would read later.
     ///
     /// # Errors
-    /// The part that is, with its size.
+    /// A part is too large; the error has its size.
     pub fn check_size(&self) -> anyhow::Result<()> {
         for (name, part, most) in [
             ("commit", &self.commit, MOST_BESIDE),
@@ -48,21 +48,21 @@ impl Whole {
     }
 }
 
-/// One that is not what it says.
+/// A record whose content does not match its name.
 pub struct Refused {
     pub id: String,
     pub reason: anyhow::Error,
 }
 
-/// The record of this name. Its hashes are left to whoever takes it.
+/// Returns the record of this name. The recipient checks its hashes.
 ///
 /// # Errors
-/// It is not there, or no record.
+/// It does not exist, or is not a record.
 pub fn read(git: &Git, id: &str) -> anyhow::Result<Whole> {
     ensure!(is_hash(id), "{id:?} is not a record ID");
     let names = [id.to_owned(), format!("{id}:{MANIFEST_FILE}"), format!("{id}:{RECORD_FILE}")];
     let expected = [("commit", MOST_BESIDE), ("blob", MOST_BESIDE), ("blob", MOST_BYTES)];
-    // The objects of other references are not the records'.
+    // The objects of other references are not part of the record.
     let reference = format!("{RECORDS}{id}");
     let found = git.line(&["for-each-ref", "--format=%(objectname)", &reference], &[])?;
     ensure!(found == id, "no record {id}");
@@ -86,10 +86,10 @@ fn check(header: Option<&Header>, kind: &str, most: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes these into a repository that is nobody's archive, with references; gives those whose name is another, which
-/// get none.
+/// Writes these records into a temporary repository, with references; returns those that do not match their names,
+/// which get no reference.
 pub fn write(git: &Git, wholes: &[Whole]) -> anyhow::Result<Vec<Refused>> {
-    // It is gone when this ends, and what the archive takes from it is synced there.
+    // The repository is deleted afterwards, and the objects that the archive takes from it are synced there.
     git.local(&["config", "core.fsync", "none"], &[])?;
     let trees = trees(git, wholes)?;
     let (mut refused, mut references) = (Vec::new(), String::new());
@@ -103,7 +103,7 @@ pub fn write(git: &Git, wholes: &[Whole]) -> anyhow::Result<Vec<Refused>> {
     Ok(refused)
 }
 
-/// The trees that the files make, in one go.
+/// Writes the trees of the files in one call.
 fn trees(git: &Git, wholes: &[Whole]) -> anyhow::Result<Vec<String>> {
     let files: Vec<&[u8]> =
         wholes.iter().flat_map(|whole| [whole.manifest.as_bytes(), whole.record.as_bytes()]).collect();
