@@ -1,4 +1,4 @@
-//! What each of several wholes is made of: one bar a whole, its parts side by side, small ones together.
+//! The parts of several totals: one bar for each total, its parts side by side, small ones combined.
 
 use super::{shortened, svg};
 use crate::hues::{GREY, Hues, class};
@@ -13,21 +13,21 @@ const NAME: f64 = 20.0;
 const BAR: f64 = 22.0;
 const KEY: f64 = 18.0;
 
-/// A part that is smaller has no place of its own, nor has one behind so many others.
+/// The least share that is drawn separately; a part after too many others is not drawn separately either.
 const LEAST_SHARE: f64 = 0.02;
 const MOST_PARTS: usize = 5;
-/// The most letters of a name.
+/// The maximum number of letters of a name.
 const ROOM: usize = 34;
 
 /// A part as it is drawn.
 struct Piece {
     words: String,
     share: f64,
-    /// The style sheet's classes.
+    /// The classes of the style sheet.
     colour: String,
 }
 
-/// The picture with this name for screen readers.
+/// Draws the picture with this name for screen readers.
 pub fn stacks(stacks: &[Stack], name: &str, hues: &Hues) -> Markup {
     let all = pieces(stacks, hues);
     let ends = sums(all.iter().map(|pieces| height(pieces)));
@@ -39,7 +39,7 @@ pub fn stacks(stacks: &[Stack], name: &str, hues: &Hues) -> Markup {
     svg(WIDTH, ends.last().map_or(1.0, |end| end.max(1.0)), name, &content)
 }
 
-/// Where each begins when they stand behind each other, and where the last one ends.
+/// Returns the begin of each length when they follow each other, and the end of the last one.
 fn sums(lengths: impl Iterator<Item = f64>) -> Vec<f64> {
     let behind = lengths.scan(0.0, |end, length| {
         *end += length;
@@ -52,7 +52,8 @@ fn height(pieces: &[Piece]) -> f64 {
     NAME + BAR + KEY * pieces.len().div_ceil(2) as f64 + 14.0
 }
 
-/// A cause has its colour; of several parts of one cause in a bar, all but the first are paler.
+/// Returns the pieces of each bar. A cause has its colour; of several parts of one cause in a bar, all but the first
+/// are paler.
 fn pieces(stacks: &[Stack], hues: &Hues) -> Vec<Vec<Piece>> {
     stacks.iter().map(|stack| pieces_of(stack, hues)).collect()
 }
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn small_parts_are_one_and_a_cause_has_one_colour() {
+    fn small_parts_are_combined_and_a_cause_has_one_colour() {
         let stacks = [
             stack("quiet", &[("a (12)", "a", 0.5), ("a, every 4 ms", "a", 0.4), ("b", "b", 0.09), ("c", "c", 0.01)]),
             stack("busy", &[("b", "b", 1.0)]),
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_that_are_none_do_no_harm() {
+    fn invalid_shares_are_ignored() {
         let all = [&[][..], &[("a", "a", 0.0)], &[("a", "a", f64::NAN)], &[("a", "a", -1.0), ("b", "b", 1e300)]];
         for parts in all {
             let drawn = super::stacks(&[stack("x", parts)], "", &hues(&[])).into_string();

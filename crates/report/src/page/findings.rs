@@ -1,9 +1,9 @@
-//! The first chapter: the ladder, the few findings that a person would repeat, the others in a fold, and what changes
-//! the figures.
+//! The first chapter: the ladder, the few findings that summaries repeat, the others in a fold, and the warnings that
+//! change the values.
 //!
-//! Warnings are shown where they matter: one that changes a figure is at that figure, or below the ladder where it
-//! changes all of them; one that limits a conclusion is below the ladder too; advice is folded. Each says itself how
-//! much it matters.
+//! Warnings are shown where they matter: one that changes a value is at that figure, or below the ladder where it
+//! changes all of them; one that limits a conclusion is below the ladder too; advice is folded. Each warning has its
+//! own severity.
 
 use super::figure::{Level, figure, heading};
 use super::{Names, PlacedRecord, PlacedSection};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::ptr;
 use terminal::{counted, without_error_numbers};
 
-/// The most findings that are not folded.
+/// The maximum number of findings that are not folded.
 const REPEATED: usize = 5;
 
 /// A finding, and the section that it is about.
@@ -61,8 +61,8 @@ fn list(found: &[Found<'_>]) -> Markup {
     }
 }
 
-/// Those that their experiments would have repeated, and the others; of a record that names none the first of each
-/// section.
+/// Splits the findings into those that their experiments mark as repeated and the others; if a record marks none, the
+/// first of each section is chosen.
 fn chosen(found: Vec<Found<'_>>) -> (Vec<Found<'_>>, Vec<Found<'_>>) {
     let is_named = found.iter().any(|(finding, _)| finding.is_repeated);
     let is_first = |place: usize| found[..place].iter().all(|(_, about)| about.id != found[place].1.id);
@@ -80,7 +80,7 @@ fn chosen(found: Vec<Found<'_>>) -> (Vec<Found<'_>>, Vec<Found<'_>>) {
     (bare(repeated), bare(others))
 }
 
-/// What the summary found, or all sections where there is none; each with the section that it is about.
+/// Returns the findings of the summary, or of all sections where there is none; each with the section that it is about.
 fn found<'a>(record: &'a PlacedRecord<'a>) -> impl Iterator<Item = Found<'a>> {
     let sections = record.sections.iter().filter(|placed| placed.is_summary() || !record.has_summary());
     sections.flat_map(|placed| {
@@ -89,7 +89,7 @@ fn found<'a>(record: &'a PlacedRecord<'a>) -> impl Iterator<Item = Found<'a>> {
     })
 }
 
-/// The warnings of a record that belong to no single figure.
+/// Returns the warnings of a record that belong to no single figure.
 fn record_warnings(record: &PlacedRecord<'_>) -> Markup {
     let known: Vec<Warning> = record.source.warnings.iter().filter_map(record::warning).collect();
     let strange: Vec<&Value> = record.source.warnings.iter().filter(|one| record::warning(one).is_none()).collect();
@@ -116,7 +116,8 @@ fn record_warnings(record: &PlacedRecord<'_>) -> Markup {
     }
 }
 
-/// The warnings that change this figure and not all of them; each stands at the first figure that it is about.
+/// Returns the warnings that change this figure and not all of them; each is shown at the first figure that it is
+/// about.
 pub fn figure_warnings(record: &PlacedRecord<'_>, figure: &Figure) -> Markup {
     let known = record.source.warnings.iter().filter_map(record::warning);
     let is_here =
@@ -129,7 +130,8 @@ fn figures<'a>(record: &'a PlacedRecord<'a>) -> impl Iterator<Item = &'a Figure>
     record.sections.iter().flat_map(|placed| &placed.section.figures)
 }
 
-/// A warning names what it is about as the titles of its figures do: `std`, `std, 2 threads`.
+/// Returns whether a warning is about this figure: its subject has the same form as the titles of figures, `std` or
+/// `std, 2 threads`.
 fn is_about(warning: &Warning, figure: &Figure) -> bool {
     let what = warning.field("what").and_then(Value::as_str).filter(|what| !what.is_empty());
     what.is_some_and(|what| {
@@ -137,7 +139,7 @@ fn is_about(warning: &Warning, figure: &Figure) -> bool {
     })
 }
 
-/// That there was too little time.
+/// Returns whether the warning says that there was too little time.
 fn is_short(warning: &Warning) -> bool {
     warning.is::<NotConverged>() || warning.is::<FewSamples>()
 }
@@ -163,7 +165,7 @@ fn said(warning: &Warning) -> Markup {
     html! { "Warning: " (message) " [" (warning.code()) "]. Remedy: " (warning.remedy()) }
 }
 
-/// The ladder as a figure: its picture, and the table with the same values.
+/// Returns the ladder as a figure: its picture, and the table with the same values.
 fn ladder_figure(ladder: &Ladder) -> Figure {
     let table = Table {
         caption: "Costs of waiting as a table".into(),

@@ -9,7 +9,7 @@ use record::{
 use serde_json::json;
 
 pub const PLAIN: &str = "plain";
-/// Short enough to be written wherever a text is.
+/// The text is short enough not to be shortened anywhere.
 pub const EVIL: &str = "</script><img onerror='x()'>\" onload=\"&amp; \0\u{b}\u{1b}\u{9f}\u{202e}\r";
 
 pub fn source(experiment: &str, text: &str) -> Source {
@@ -40,7 +40,7 @@ pub fn plot(mark: Mark, text: &str) -> Picture {
     Picture::Plot(Plot { x: axis(), y: axis(), series: vec![series] })
 }
 
-/// Every kind of picture that is not a plot with a kind of marks.
+/// Returns every kind of picture that is not a plot with a kind of marks.
 pub fn others(text: &str) -> [Picture; 4] {
     let Picture::Plot(locks) = plot(Mark::Line, text) else { unreachable!("it is one") };
     let Picture::Plot(spikes) = plot(Mark::Columns, text) else { unreachable!("it is one") };
@@ -70,7 +70,7 @@ pub fn timeline(text: &str) -> Picture {
     Picture::Timeline(Timeline { lanes: vec![Lane { name: text.to_owned(), spans: vec![span] }] })
 }
 
-/// A figure for every kind of picture.
+/// Returns a section with a figure for every kind of picture.
 pub fn section(experiment: &'static str, text: &str) -> Section {
     let marks = [Mark::Columns, Mark::Line, Mark::Points, Mark::Outline];
     let plots = marks.map(|mark| figure(plot(mark, text), 2, text));
@@ -90,7 +90,7 @@ pub fn section(experiment: &'static str, text: &str) -> Section {
     }
 }
 
-/// With an interval, with what it was in two years, and of a lock.
+/// Returns a ladder whose cost has an interval, values of two years, and a lock.
 pub fn ladder(text: &str) -> Option<Ladder> {
     let estimate = |ns: f64| Estimate::new(ns, Some(Interval::new(ns / 3.0, ns * 3.0)));
     let lock = Cost::new(text, text, estimate(20.0)).of_lock(text).beside(1998, Some(600.0)).beside(2002, Some(150.0));
