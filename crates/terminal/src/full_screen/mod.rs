@@ -92,7 +92,7 @@ impl Tty {
         restore();
     }
 
-    /// An empty canvas.
+    /// Returns an empty canvas.
     pub fn canvas(&self) -> io::Result<Canvas> {
         let has_colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         Terminal::new(Backend::new(stdout(), has_colours))
@@ -125,7 +125,7 @@ impl Drop for Tty {
     }
 }
 
-/// Names the operation that failed.
+/// Adds the name of the operation that failed to its error.
 fn failed(operation: &'static str) -> impl FnOnce(Errno) -> io::Error {
     move |errno| {
         let error = io::Error::from(errno);
@@ -133,7 +133,7 @@ fn failed(operation: &'static str) -> impl FnOnce(Errno) -> io::Error {
     }
 }
 
-/// The terminal's present size.
+/// Returns the terminal's present size.
 pub fn size() -> Rect {
     tcgetwinsize(stdout()).map_or(Rect::ZERO, |size| Rect::new(0, 0, size.ws_col, size.ws_row))
 }
@@ -147,7 +147,7 @@ fn before() -> MutexGuard<'static, Option<Before>> {
     BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A failure here has no remedy.
+/// Restores the modes of the terminal; a failure here has no remedy.
 fn restore() {
     if let Some(before) = before().take() {
         let _ = write(before.restore);
