@@ -1,11 +1,11 @@
-//! contend itself, for what it alone can do: found beside this program, then on the path.
+//! The program contend, for tasks that only it can do: searched next to this program, then on the path.
 
 use anyhow::Context;
 use std::env;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// The program `contend`.
+/// Returns the path of the program `contend`.
 ///
 /// # Errors
 /// It is in neither place.

@@ -1,4 +1,4 @@
-//! What another machine's experiment says, as it says it.
+//! The output of an experiment on another machine, while it runs.
 
 use super::client::{Client, Question, piece};
 use super::fault::Fault;
@@ -9,20 +9,20 @@ use harness::output;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// A server sends something every quarter of a minute.
+/// The longest silence of a server, which sends something every 15 seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Of one event.
+/// The maximum size of one event.
 const MOST_BYTES: usize = 256 << 10;
 
-/// How what ran ended.
+/// The end of a run.
 pub struct Ended {
     pub status: Option<i64>,
 }
 
-/// Starts `call`, if there is one, and prints what is said until it ends; each line behind `before`.
+/// Starts `call`, if there is one, and prints the events until it ends; each line behind `before`.
 ///
 /// # Errors
-/// It cannot be asked, or starts nothing.
+/// The host cannot be reached, or starts nothing.
 pub async fn watch(
     client: &mut Client,
     listener: &mut Client,
@@ -39,7 +39,7 @@ pub async fn watch(
                 continue;
             }
         };
-        // Whoever starts it listens already, and misses nothing.
+        // The feed is already open when the run is started, so that no event is missed.
         if let (false, Some(call)) = (is_started, call) {
             let sent = Some(json!({ "run": call }).to_string());
             let wish = Question { sent, ..Question::of("/live", JSON) };
@@ -76,12 +76,13 @@ pub async fn watch(
 /// The result of reading a piece of the feed.
 #[derive(Default)]
 struct Heard {
-    /// Whole events of a known kind; a comment is none, so that a host cannot keep a connection going with them.
+    /// The number of complete events of a known kind; a comment is not counted, so that a host cannot keep a connection
+    /// alive with comments.
     events: usize,
     ended: Option<Ended>,
 }
 
-/// Prints the events that have come whole, up to the one that ends the feed.
+/// Prints the complete events, up to the one that ends the feed.
 fn said(coming: &mut Vec<u8>, before: &str) -> Heard {
     let mut heard = Heard::default();
     while let Some(end) = coming.windows(2).position(|pair| pair == b"\n\n") {

@@ -1,4 +1,4 @@
-//! `contend fetch`: other machines' records into the own archive, or what runs there on the own terminal.
+//! `contend fetch`: copies records of other machines to the local archive, or shows what runs there.
 
 mod client;
 mod deadline;
@@ -38,20 +38,20 @@ pub const EXAMPLES: Words = Words {
     ],
 };
 
-/// What came of one machine.
+/// The result for one machine.
 struct Asked {
     host: String,
-    /// The names that its machines have in its records.
+    /// The host names in its records.
     machines: BTreeSet<String>,
     there: usize,
     kept: Kept,
     failed: Option<String>,
 }
 
-/// Fetches, or watches.
+/// Fetches records, or follows a run.
 ///
 /// # Errors
-/// Flags that make no sense, files that cannot be used, no archive; hosts that fail are told in the table.
+/// The flags are invalid, files cannot be used, or there is no archive; hosts that fail are listed in the table.
 pub fn run(flags: &Flags) -> anyhow::Result<Outcome> {
     let own = match (&flags.certificate, &flags.key) {
         (Some(certificate), Some(key)) => Some(Identity::read(certificate, key)?),
@@ -110,7 +110,7 @@ async fn ask(host: Host, client: Client, mut keeper: Keeper, archive: Archive, w
     let mut asked =
         Asked { host: host.to_string(), machines: BTreeSet::new(), there: 0, kept: Kept::default(), failed: None };
     let fetched = fetch(client, &mut keeper, archive, &wish, &mut asked).await;
-    // What came before it failed is kept.
+    // Records that arrived before the failure are stored.
     let kept = keeper.flush().await;
     asked.kept = keeper.kept;
     asked.failed = fetched.and(kept).err().map(|error| format!("{error:#}"));

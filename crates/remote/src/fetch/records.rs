@@ -1,4 +1,4 @@
-//! The records of one machine: which there are, which of them are wanted, and each of them whole.
+//! The records of one machine: their list, the selected ones, and each of them in full.
 
 use super::client::{Client, Question, all};
 use super::fault::Fault;
@@ -13,10 +13,10 @@ use hyper::header::CONTENT_RANGE;
 const MOST_OF_LIST: u64 = 64 << 20;
 const MOST_VALUES_OF_LIST: usize = 4_000_000;
 
-/// What is there, as it says.
+/// Returns the list of the machine's records.
 ///
 /// # Errors
-/// It cannot be asked, or what it says is no list.
+/// It cannot be reached, or its answer is not a list.
 pub async fn list(client: &mut Client, patience: &mut Patience) -> anyhow::Result<Vec<Entry>> {
     let content = loop {
         let mut content = Vec::new();
@@ -42,10 +42,10 @@ pub async fn list(client: &mut Client, patience: &mut Patience) -> anyhow::Resul
     Ok(entries)
 }
 
-/// Those that are wanted.
+/// Returns the selected records.
 ///
 /// # Errors
-/// None is called so.
+/// No record has this name.
 pub fn wanted(entries: Vec<Entry>, what: Option<&str>) -> anyhow::Result<Vec<Entry>> {
     let Some(what) = what else { return Ok(entries) };
     let of_experiment: Vec<Entry> = entries.iter().filter(|entry| entry.summary.experiment == what).cloned().collect();
@@ -55,10 +55,10 @@ pub fn wanted(entries: Vec<Entry>, what: Option<&str>) -> anyhow::Result<Vec<Ent
     Ok(vec![Name::of(what).among(&entries, |_| None)?.clone()])
 }
 
-/// The record of this name, whatever breaks off meanwhile; that it is the one is for the archive to find.
+/// Returns the record of this name, in spite of interruptions; the archive checks its hashes.
 ///
 /// # Errors
-/// It cannot be had, or what comes is none.
+/// It cannot be fetched, or the answer is not a record.
 pub async fn one(client: &mut Client, id: &str, patience: &mut Patience) -> anyhow::Result<Whole> {
     let (mut content, mut furthest) = (Vec::new(), 0);
     loop {
@@ -66,7 +66,7 @@ pub async fn one(client: &mut Client, id: &str, patience: &mut Patience) -> anyh
             Ok(()) => break,
             Err(fault) => {
                 client.hang_up();
-                // A host that sends the same bytes again has brought nothing new.
+                // A host that sends the same bytes again has made no progress.
                 if content.len() > furthest {
                     furthest = content.len();
                     patience.gained();
@@ -83,7 +83,7 @@ pub async fn one(client: &mut Client, id: &str, patience: &mut Patience) -> anyh
     Ok(whole)
 }
 
-/// What has not come of it yet.
+/// Requests the missing part.
 async fn rest(client: &mut Client, id: &str, content: &mut Vec<u8>) -> Result<(), Fault> {
     let question = Question { from: content.len(), ..Question::of(format!("/records/{id}"), WHOLE) };
     let response = client.ask(&question).await?;

@@ -1,5 +1,5 @@
-//! What is answered: bytes that are there, or what somebody says as it happens. Either holds what it takes until it has
-//! been taken, or the other side has gone.
+//! The body of an answer: existing bytes, or a stream of events. Either holds its room until it has been read, or the
+//! other side has closed the connection.
 
 use super::connections::Answering;
 use bytes::Bytes;
@@ -30,7 +30,7 @@ impl Body {
         Self { content: Content::Said(said), _held: vec![held], _answering: None }
     }
 
-    /// The request counts as being answered until this is gone.
+    /// Creates the body. The request counts as being answered until the body is dropped.
     pub fn of(mut self, answering: Answering) -> Self {
         if let Content::Said(_) = self.content {
             answering.listens();
@@ -40,7 +40,7 @@ impl Body {
     }
 }
 
-/// A piece at a time, and a copy of it: what waits to be sent must not hold all the rest, which is counted here.
+/// Returns a copy of the next piece: the bytes that wait to be sent must not hold all the rest, which is counted here.
 fn next(content: &mut Option<Bytes>) -> Option<Bytes> {
     const PIECE: usize = 32 << 10;
     let mut rest = content.take()?;

@@ -1,4 +1,4 @@
-//! What runs here, as it runs: events that all who listen are told, and what they missed when they come in its midst.
+//! The current run, as a feed: events for all listeners, and the missed ones for late listeners.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -8,17 +8,17 @@ use std::time::Duration;
 use tokio::sync::{broadcast, mpsc};
 use tokio::time::timeout;
 
-/// How many events one may be behind before some are left out for them.
+/// The number of events that a listener may lag behind before some are skipped.
 const BEHIND: usize = 256;
-/// What whoever comes later is told of what runs, its beginning first.
+/// The number of events that are kept for late listeners, the begin of the run first.
 const TOLD: usize = 64;
-/// Something is sent so often, so that a connection that is gone is noticed.
+/// The interval of keep-alive messages, so that a closed connection is noticed.
 const QUIET: Duration = Duration::from_secs(15);
 
 pub struct Live(Mutex<Feed>);
 
 struct Feed {
-    /// `None` when there is nothing more to come.
+    /// The sender of events; `None` after the last one.
     said: Option<broadcast::Sender<Bytes>>,
     beginning: Option<Bytes>,
     lately: VecDeque<Bytes>,
@@ -32,7 +32,7 @@ impl Default for Live {
 }
 
 impl Live {
-    /// Something begins: what was said before is nobody's any more.
+    /// Begins a run: earlier events are dropped.
     pub fn begin(&self, data: &Value) {
         let event = event("started", data);
         let mut feed = self.feed();
@@ -41,7 +41,7 @@ impl Live {
         tell(&feed, event);
     }
 
-    /// Something is said of it.
+    /// Sends an event of the run.
     pub fn say(&self, name: &str, data: &Value) {
         let event = event(name, data);
         let mut feed = self.feed();
@@ -52,7 +52,7 @@ impl Live {
         tell(&feed, event);
     }
 
-    /// What ran has ended: whoever comes later is told that nothing runs.
+    /// Ends the run: later listeners receive that nothing runs.
     pub fn finish(&self, data: &Value) {
         let mut feed = self.feed();
         feed.beginning = None;
@@ -60,12 +60,12 @@ impl Live {
         tell(&feed, event("ended", data));
     }
 
-    /// There is nothing more to come.
+    /// Ends the feed.
     pub fn end(&self) {
         self.feed().said = None;
     }
 
-    /// What has been said of what runs, and what will be; `nothing` is said where nothing runs.
+    /// Returns the past and the future events of the current run; `nothing` is sent if nothing runs.
     pub fn listen(self: &Arc<Self>, nothing: &Value) -> mpsc::Receiver<Bytes> {
         let (mine, taken) = mpsc::channel(8);
         let feed = self.feed();
@@ -108,11 +108,11 @@ async fn next(coming: &mut broadcast::Receiver<Bytes>) -> Option<Bytes> {
 }
 
 fn tell(feed: &Feed, event: Bytes) {
-    // That nobody listens is no failure.
+    // An event without listeners is not a failure.
     let _ = feed.said.as_ref().map(|said| said.send(event));
 }
 
-/// JSON has no line's end in it, so an event's data is one line.
+/// Formats an event: JSON has no line end in it, so its data are one line.
 fn event(name: &str, data: &Value) -> Bytes {
     format!("event: {name}\ndata: {data}\n\n").into()
 }

@@ -1,4 +1,4 @@
-//! `contend serve`: the archive, live figures and metrics over HTTP/1.1.
+//! `contend serve`: the archive, live values and metrics over HTTP/1.1.
 
 mod answer;
 mod body;
@@ -45,7 +45,7 @@ pub const EXAMPLES: Words = Words {
 /// Serves until a signal ends it.
 ///
 /// # Errors
-/// Flags that make no sense, no archive, an address that cannot be had, files that cannot be used.
+/// The flags are invalid, there is no archive, the address is not available, or files cannot be used.
 pub fn run(flags: &Flags) -> anyhow::Result<Outcome> {
     let address = flags.address()?;
     let list = flags.list()?;
@@ -78,7 +78,7 @@ pub fn run(flags: &Flags) -> anyhow::Result<Outcome> {
         let state = Arc::new(State::new(archive, token.as_deref(), is_open, flags, list));
         listen::serve(listener, tls.map(|(config, _)| config), state).await
     })?;
-    // What is still at work has been waited for as long as it may be.
+    // Unfinished work has already been given its time limit.
     runtime.shutdown_timeout(std::time::Duration::from_millis(100));
     Ok(Outcome::Done)
 }

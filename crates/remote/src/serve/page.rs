@@ -1,5 +1,4 @@
-//! A record's page, as `contend report` makes it: by contend itself, in a process of its own, whose end nothing can
-//! delay.
+//! The HTML report of a record, made by `contend report` in a separate process, which can be ended at any time.
 
 use super::body::Body;
 use super::failure::Failure;
@@ -15,13 +14,13 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// The page is one file: it asks for nothing, and nobody is told anything.
+/// The policy of the page, which is one file: it loads nothing and sends nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 pub async fn page(state: &Arc<State>, id: String) -> Result<Response<Body>, Failure> {
     let (archive, name) = (state.archive.clone(), id.clone());
-    // Whether it is there is not contend's to say, which may be missing itself.
+    // Whether the record exists is checked here, since the program contend itself may be missing.
     let turn = state.turn().await?;
     let there = tokio::task::spawn_blocking(move || archive.whole(&name).is_ok()).await;
     if !there.unwrap_or(false) {

@@ -1,5 +1,5 @@
-//! A record that somebody sends: read up to a limit, held against its name, read as its readers will, and kept only
-//! then.
+//! A record that a client pushes: read up to a limit, compared with its name, parsed like a reader would, and only then
+//! stored.
 
 use super::body::Body;
 use super::failure::Failure;
@@ -50,7 +50,7 @@ pub async fn push(state: &Arc<State>, request: Request<Incoming>) -> Result<Resp
     Ok(response)
 }
 
-/// Whether it was not there before.
+/// Stores the record; returns whether it is new.
 fn keep(archive: &Archive, whole: Whole) -> Result<bool, Failure> {
     let fetched = archive.admit(vec![whole]).map_err(|error| Failure::not_stored(&error))?;
     if let Some(refused) = fetched.refused.first() {
@@ -61,10 +61,10 @@ fn keep(archive: &Archive, whole: Whole) -> Result<bool, Failure> {
     Ok(fetched.taken > 0)
 }
 
-/// What is sent, so many bytes at most, if it comes in time.
+/// Returns the body, at most `most` bytes, if it arrives in time.
 ///
 /// # Errors
-/// It does not, or it ends in its midst.
+/// It does not, or it ends early.
 pub async fn content(request: Request<Incoming>, most: usize) -> Result<Vec<u8>, Failure> {
     let mut body = request.into_body();
     let too_large =

@@ -1,4 +1,4 @@
-//! The metrics, in the format that is asked for.
+//! The metrics, in the requested format.
 
 use super::body::Body;
 use super::failure::Failure;

@@ -1,4 +1,4 @@
-//! `contend fetch`: what another machine has, byte for byte, whatever happens on the way.
+//! `contend fetch`: records of another machine arrive byte for byte, whatever happens on the network.
 
 use crate::command::proxy::Proxy;
 use crate::command::{self, Place, Server, fetch_command, fetched, not_fetched, times, waited_for};
@@ -18,7 +18,7 @@ fn assert_same(one: &Place, other: &Place) {
 }
 
 #[test]
-fn all_is_fetched_and_nothing_twice() {
+fn every_record_is_fetched_once() {
     let (there, here) = (Place::with(3), Place::new());
     let server = Server::start(&there.archive, &[]);
     let table = fetched(&here.archive, &[&server.url()]);
@@ -30,7 +30,7 @@ fn all_is_fetched_and_nothing_twice() {
 }
 
 #[test]
-fn one_is_fetched_by_its_name_or_by_its_experiment() {
+fn record_is_fetched_by_its_name_or_experiment() {
     let there = Place::with(3);
     let latency = command::keep(&there.open(), &command::record_of("latency", 9));
     let ids = there.ids();
@@ -48,16 +48,16 @@ fn one_is_fetched_by_its_name_or_by_its_experiment() {
     assert!(not_fetched(&Place::new().archive, &[&server.url(), "last~9"], 1).contains("only 4"));
 }
 
-/// A way that breaks in the midst of records, of lists and of heads: all is there in the end, and it did break so
-/// often.
+/// The proxy breaks within records, lists and heads: everything arrives in the end, and the expected number of breaks
+/// happened.
 #[test]
-fn what_breaks_off_goes_on_where_it_was() {
+fn interrupted_answer_continues_where_it_stopped() {
     let (records, breaks) = (times("CONTEND_FETCH_RECORDS", 12), times("CONTEND_FETCH_BREAKS", 8));
     let (there, here) = (Place::with(records), Place::new());
     let server = Server::start(&there.archive, &[]);
     let size = there.open().whole(&there.ids()[0]).unwrap().record.len();
     let whole = size * records;
-    // Each way ends somewhere else, and together they reach some half of it; the first has the list too.
+    // Each connection ends elsewhere, and together they reach about half of it; the first has the list too.
     let after = move |place: usize| {
         let list = if place == 0 { 500 * records } else { 0 };
         list + whole / (2 * breaks) + place * 977 % (size / 2)
@@ -68,7 +68,7 @@ fn what_breaks_off_goes_on_where_it_was() {
     assert_eq!(proxy.breaks(), breaks);
 }
 
-/// Killed in its midst it leaves an archive that is right, and the next one goes on.
+/// A killed fetch leaves a valid archive, and the next one continues.
 #[test]
 fn a_killed_fetch_leaves_a_sound_archive() {
     let (there, here) = (Place::with(8), Place::new());
@@ -89,7 +89,7 @@ fn a_killed_fetch_leaves_a_sound_archive() {
 }
 
 #[test]
-fn several_hosts_are_asked_at_once_and_one_that_is_not_there_costs_the_others_nothing() {
+fn absent_host_does_not_delay_the_other_hosts() {
     let (one, two, here) = (Place::with(2), Place::new(), Place::new());
     command::keep(&two.open(), &command::record(50));
     let servers = [Server::start(&one.archive, &[]), Server::start(&two.archive, &[])];
@@ -125,7 +125,7 @@ fn answered(content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn garbage_and_wrong_lengths_are_said_and_nothing_is_kept() {
+fn invalid_answers_are_reported_and_not_stored() {
     let here = Place::new();
     let good = Place::with(1);
     let (id, whole) = (good.ids().pop().unwrap(), good.open().whole(&good.ids()[0]).unwrap());
@@ -167,7 +167,7 @@ fn garbage_and_wrong_lengths_are_said_and_nothing_is_kept() {
     assert!(not_fetched(&here.archive, &["a b"], 2).contains("not a host"));
 }
 
-/// Half of an answer whose head says that it is twice as long.
+/// An answer whose head claims twice its length.
 trait WithLength {
     fn replace_length(&self, length: usize) -> Vec<u8>;
 }
@@ -181,7 +181,7 @@ impl WithLength for [u8] {
 }
 
 #[test]
-fn an_encrypted_server_is_believed_by_its_fingerprint_only() {
+fn encrypted_server_is_trusted_only_by_its_fingerprint() {
     let (there, here) = (Place::with(1), Place::new());
     let server = Server::start(&there.archive, &["--tls"]);
     let url = format!("https://{}", server.url());
@@ -193,7 +193,7 @@ fn an_encrypted_server_is_believed_by_its_fingerprint_only() {
     assert_same(&there, &here);
     // A request without TLS gets no answer.
     not_fetched(&here.archive, &[&server.url()], 1);
-    // The same certificate the next time, from a file that is the owner's alone.
+    // The certificate is the same the next time, from a file that only the owner may read.
     let before = server.fingerprint();
     drop(server);
     assert_eq!(Server::start(&there.archive, &["--tls"]).fingerprint(), before);
@@ -222,7 +222,7 @@ fn an_expired_certificate_is_refused_on_either_side() {
 }
 
 #[test]
-fn a_certificate_of_the_client_s_is_asked_for() {
+fn client_certificate_is_required() {
     let (there, here) = (Place::with(1), Place::new());
     let authority_key = rcgen::KeyPair::generate().unwrap();
     let mut authority = rcgen::CertificateParams::new(Vec::<String>::new()).unwrap();
@@ -257,7 +257,7 @@ fn a_token_is_sent_and_a_wrong_one_is_refused() {
 }
 
 #[test]
-fn what_runs_there_is_seen_here() {
+fn remote_run_is_shown_live() {
     let contend = std::path::Path::new(env!("CARGO_BIN_EXE_contend-serve")).with_file_name("contend");
     if !contend.exists() {
         return println!("skipped: needs contend beside contend-serve");

@@ -1,4 +1,4 @@
-//! `contend fetch` from hosts that want it to run forever, or to fill the memory.
+//! `contend fetch` from hosts that try to make it run forever, or to fill the memory.
 
 use crate::command::{self, Place, Server};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Answers each request of each connection with `answers`, which is given the request's head.
+/// Answers each request of each connection with `answers`, which receives the request's head.
 fn host(answers: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, answers) = (listener.local_addr().unwrap(), Arc::new(answers));
@@ -35,7 +35,7 @@ fn whole(content: &[u8]) -> Vec<u8> {
     [&head("200 OK", "", content.len()), content].concat()
 }
 
-/// The list that an archive with as many records would send; none of them is anywhere.
+/// Returns the list that an archive with this many records would send; none of them exists.
 fn list_of(records: usize) -> Vec<u8> {
     let place = Place::with(1);
     let entry = serde_json::to_value(&place.open().listing().unwrap().entries[0]).unwrap();
@@ -51,7 +51,7 @@ fn id(number: usize) -> String {
     format!("{number:040x}")
 }
 
-/// Such a host, which answers a request for a record with `record`.
+/// Starts such a host, which answers a request for a record with `record`.
 fn host_of(records: usize, record: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let list = whole(&list_of(records));
     host(move |request, stream| match request.starts_with("GET /records ") {
@@ -88,7 +88,7 @@ fn refusal(place: &Place, arguments: &[&str]) -> String {
     stderr
 }
 
-/// A byte now and then, for as long as the other side reads.
+/// Sends a byte now and then, for as long as the other side reads.
 fn drip(stream: &mut TcpStream) {
     while stream.write_all(b" ").is_ok() {
         thread::sleep(Duration::from_millis(50));
@@ -123,9 +123,9 @@ fn interim_responses_without_end_end_the_host() {
     assert!(stderr.contains("not received within"), "{stderr}");
 }
 
-/// Each record comes fast enough, but there is no end of them.
+/// Each record arrives fast enough, but there is no end of them.
 #[test]
-fn the_time_of_a_host_is_that_of_all_its_records() {
+fn time_limit_of_a_host_covers_all_its_records() {
     let other = Arc::new(command::whole(90));
     let address = host_of(2_000, move |request, stream| {
         let id = request.split(['/', ' ']).nth(3).unwrap_or_default();
@@ -138,7 +138,7 @@ fn the_time_of_a_host_is_that_of_all_its_records() {
     assert!(stderr.lines().count() < 30, "each refusal has a line: {stderr}");
 }
 
-/// The host breaks off every answer, and sends another part than the one that was requested, so that all begins again.
+/// The host breaks off every answer, and sends another part than the requested one, so that the fetch begins again.
 #[test]
 fn six_tries_without_a_new_byte_end_the_host() {
     let requests = Arc::new(AtomicUsize::new(0));
@@ -184,7 +184,7 @@ fn manifests_too_large_for_the_archive_are_not_collected() {
     assert!(stderr.contains("its manifest is too large: 48234496 bytes; allowed: 1048576"), "{stderr}");
 }
 
-/// Text of a few bytes becomes a value of many.
+/// Text of a few bytes becomes a value of many bytes.
 #[test]
 fn a_list_of_too_many_values_is_refused() {
     let list = [&b"["[..], &b"\"\",".repeat(6 << 20), b"\"\"]"].concat();

@@ -7,7 +7,8 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Whatever the moment: what was said to be kept is there, all that is there is right, and the next server takes more.
+/// Whatever the moment: every record that was reported as stored exists, every record is valid, and the next server
+/// accepts more.
 #[test]
 fn a_kill_at_any_moment_leaves_an_archive_that_verifies() {
     let place = Place::with(1);
@@ -19,7 +20,7 @@ fn a_kill_at_any_moment_leaves_an_archive_that_verifies() {
         let server = Server::start(&place.archive, &["--accept"]);
         let (address, id) = (server.address, server.pid());
         let bytes = serde_json::to_vec(sent).unwrap();
-        // From before it has come to after it is kept.
+        // From before the record has arrived to after it is stored.
         let moment = Duration::from_micros(random.u64(..500_000));
         let killer = std::thread::spawn(move || {
             std::thread::sleep(moment);

@@ -1,4 +1,4 @@
-//! Who is answered, and with what.
+//! The clients and requests that are answered, and the answers.
 
 use crate::command::http::{answer, ask, connect, get, raw};
 use crate::command::{Place, Server, refused, rest};
@@ -15,7 +15,7 @@ fn token_in(place: &Place, mode: u32) -> String {
 }
 
 #[test]
-fn records_are_listed_and_given_byte_for_byte() {
+fn records_are_listed_and_returned_byte_for_byte() {
     let place = Place::with(3);
     let server = Server::start(&place.archive, &[]);
     let list = get(server.address, "/records").json();
@@ -32,7 +32,7 @@ fn records_are_listed_and_given_byte_for_byte() {
 }
 
 #[test]
-fn a_token_is_asked_for_where_one_was_given() {
+fn token_is_required_if_one_is_configured() {
     let place = Place::with(1);
     let token = token_in(&place, 0o600);
     let server = Server::start(&place.archive, &["--token-file", &token]);
@@ -48,12 +48,12 @@ fn a_token_is_asked_for_where_one_was_given() {
     ] {
         assert_eq!(asked(&[wrong]), 401, "{wrong}");
     }
-    // A client without a token learns nothing at all.
+    // A client without a token receives no information.
     assert_eq!(get(server.address, "/nothing").status, 401);
 }
 
 #[test]
-fn a_token_that_others_may_read_is_refused_and_one_that_is_not_there_is_made() {
+fn readable_token_file_is_refused_and_missing_one_created() {
     let place = Place::new();
     let open = token_in(&place, 0o640);
     assert!(refused(&place.archive, &["--token-file", &open], 1).contains("chmod 600"));
@@ -66,14 +66,14 @@ fn a_token_that_others_may_read_is_refused_and_one_that_is_not_there_is_made() {
 }
 
 #[test]
-fn other_machines_are_answered_only_with_a_secret() {
+fn other_machines_are_answered_only_with_credentials() {
     let place = Place::new();
     let said = refused(&place.archive, &["--listen", "0.0.0.0:0"], 2);
     assert!(said.contains("--token-file") && said.contains("--client-ca"), "{said}");
 }
 
 #[test]
-fn what_cannot_be_is_said_before_it_listens() {
+fn invalid_flags_are_reported_before_listening() {
     let place = Place::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -86,7 +86,7 @@ fn what_cannot_be_is_said_before_it_listens() {
 
 /// A foreign page in a browser on this machine can request anything at this address.
 #[test]
-fn a_foreign_host_is_not_answered_without_a_token() {
+fn foreign_host_name_is_refused_without_a_token() {
     let place = Place::with(1);
     let server = Server::start(&place.archive, &["--accept"]);
     let asked = |headers: &[&str]| ask(server.address, "GET", "/records", headers, b"").status;
@@ -105,7 +105,7 @@ fn a_foreign_host_is_not_answered_without_a_token() {
 
 /// In each, the path leads to the archive's directory, or next to it, for a program that decodes it.
 #[test]
-fn no_spelling_of_a_path_leads_out() {
+fn no_spelling_of_a_path_leaves_the_routes() {
     let place = Place::with(1);
     let secret = place.beside("secret");
     fs::write(&secret, "the secret").unwrap();

@@ -1,13 +1,13 @@
-//! The metrics, and what the dashboard and the rules make of them.
+//! The metrics, and the dashboard and the rules that use them.
 
 use crate::command::http::{ask, get};
 use crate::command::{self, Place, Server, record, record_of};
 use serde_json::{Value, json};
 use std::fs;
 
-/// Every figure that is scraped is one of the record's.
+/// Every value that is scraped is a value of the record.
 #[test]
-fn metrics_have_the_figures_of_the_records() {
+fn metrics_have_the_values_of_the_records() {
     let place = Place::new();
     let archive = place.open();
     let noise = record_of("noise", 1);
@@ -46,9 +46,9 @@ fn metrics_have_the_figures_of_the_records() {
     }
 }
 
-/// The neighbour on each core, of whichever experiment looked for it.
+/// The SMT sibling on each core, from whichever experiment probed for it.
 #[test]
-fn metrics_have_who_else_was_on_the_cores() {
+fn metrics_have_the_smt_interference_of_the_cores() {
     let place = Place::new();
     let archive = place.open();
     let (mut core, mut noise) = (record_of("core", 1), record_of("noise", 1));
@@ -79,7 +79,7 @@ fn metrics_have_who_else_was_on_the_cores() {
     assert_eq!(of_cores.count(), 1);
 }
 
-/// The metrics of a server whose last run of noise is one of wakes, and of one whose run is one of gaps.
+/// Returns the metrics of a server whose last run of noise is one of wakes, and of one whose last run is one of gaps.
 fn all_that_is_given() -> String {
     let place = Place::new();
     let archive = place.open();
@@ -92,7 +92,7 @@ fn all_that_is_given() -> String {
     command::keep(&archive, &wakes);
     let server = Server::start(&place.archive, &[]);
     let given = get(server.address, "/metrics").text();
-    // The last run of noise is that of the wakes; what its gaps look like is known from the run before.
+    // The last run of noise is that of the wakes; the distribution of gaps is known from the run before.
     drop(server);
     let before = Place::new();
     command::keep(&before.open(), &record_of("noise", 1));
@@ -101,7 +101,7 @@ fn all_that_is_given() -> String {
 
 /// Every name that the dashboard and the rules query is exported, with the labels of the query.
 #[test]
-fn the_dashboard_and_the_rules_ask_for_what_there_is() {
+fn every_query_of_dashboard_and_rules_is_exported() {
     let given = all_that_is_given();
     let contrib = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib");
     let mut asked = 0;
@@ -130,7 +130,7 @@ fn the_dashboard_and_the_rules_ask_for_what_there_is() {
 
 /// `curl` prints them on a terminal.
 #[test]
-fn labels_have_nothing_that_a_terminal_obeys() {
+fn labels_have_no_control_characters() {
     let place = Place::new();
     let mut trace = record_of("trace", 1);
     for row in trace["results"].as_array_mut().unwrap() {
