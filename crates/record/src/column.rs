@@ -13,7 +13,9 @@ type Text<R> = fn(&R) -> Option<String>;
 /// The heading of a column and the text of a row in it.
 type Shown<R> = (&'static str, Text<R>);
 
-/// A heading, and the text below it for each row. The formats that lack the column have no heading for it.
+/// A heading, and the text below it for each row.
+///
+/// The formats that lack the column have no heading for it.
 pub struct Column<R> {
     terminal: Option<(&'static str, Text<R>)>,
     page: Option<(&'static str, Text<R>)>,

@@ -37,13 +37,13 @@ impl Cost {
     }
 
     /// Adds the value of that year's document, if it gave one.
-    pub fn beside(mut self, year: u16, ns: Option<f64>) -> Self {
+    pub fn with_old_value(mut self, year: u16, ns: Option<f64>) -> Self {
         self.then.extend(ns.map(|ns| CostThen { year, ns }));
         self
     }
 
     /// Sets the lock.
-    pub fn of_lock(self, lock: &str) -> Self {
+    pub fn by_lock(self, lock: &str) -> Self {
         Self { lock: Some(lock.to_owned()), ..self }
     }
 
@@ -108,7 +108,10 @@ mod tests {
 
     #[test]
     fn older_value_is_added_if_it_is_a_time() {
-        let known = cost("", 5.0).beside(1998, Some(7.0)).beside(1999, None).beside(2002, Some(f64::NAN));
+        let known = cost("", 5.0)
+            .with_old_value(1998, Some(7.0))
+            .with_old_value(1999, None)
+            .with_old_value(2002, Some(f64::NAN));
         let ladder = Ladder::of([known]).unwrap();
         assert_eq!(ladder.costs[0].then, [CostThen { year: 1998, ns: 7.0 }]);
     }

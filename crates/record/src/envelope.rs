@@ -5,7 +5,9 @@ use instruments::environment::Environment;
 use instruments::warning::Warning;
 use serde::{Deserialize, Serialize};
 
-/// The version of the record's layout. It changes when a field changes its meaning or is removed.
+/// The version of the record's layout.
+///
+/// It changes when a field changes its meaning or is removed.
 pub const SCHEMA: &str = "contend/1";
 
 /// A record of parameters `P` and result rows `R`.

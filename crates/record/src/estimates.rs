@@ -49,8 +49,9 @@ impl Estimates {
         }
     }
 
-    /// Returns the value of a row by itself: with the core exclusive, where that is known. It is not comparable with
-    /// others.
+    /// Returns the value of a row by itself: with the core exclusive, where that is known.
+    ///
+    /// It is not comparable with others.
     pub fn single(&self) -> Option<Estimate> {
         self.exclusive.or(self.all)
     }

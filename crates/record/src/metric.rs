@@ -67,8 +67,9 @@ pub enum VariationSource {
     SingleOperation,
     /// Other threads that ran: the clock continued while they had the CPU, as in every rate.
     Elapsed,
-    /// The state of the machine at that moment: how fast a cache line or a wake-up crosses between two CPUs. Two runs
-    /// may meet levels that are far apart.
+    /// The state of the machine at that moment: how fast a cache line or a wake-up crosses between two CPUs.
+    ///
+    /// Two runs may meet levels that are far apart.
     Limit,
     /// The rarity of the value: it is the far end of a distribution.
     Rare,

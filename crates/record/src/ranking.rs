@@ -17,7 +17,9 @@ pub struct Rank {
     /// 1 plus the number of contenders that are shown to be better; `null` without a value or without its interval.
     pub rank: Option<usize>,
     pub lock: String,
-    /// The conditions of the measurement, `2 threads, spread`. Ranks compare rows with the same words and value.
+    /// The conditions of the measurement, `2 threads, spread`.
+    ///
+    /// Ranks compare rows with the same words and value.
     pub among: String,
     /// The deciding value: `lock and unlock`, `lock, 99 %`, `loops`.
     pub figure: String,

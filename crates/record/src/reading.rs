@@ -48,8 +48,9 @@ fn opened(path: &Path) -> anyhow::Result<impl Read> {
     Ok(io::Cursor::new(first).chain(file))
 }
 
-/// Returns the bytes that a pipe already has, once it has a writer. A writer that has not come yet looks like one that
-/// has gone.
+/// Returns the bytes that a pipe already has, once it has a writer.
+///
+/// A writer that has not come yet looks like one that has gone.
 fn first_of(pipe: &mut File) -> anyhow::Result<Vec<u8>> {
     const TRIES: usize = 100;
     let mut first = vec![0; 4_096];

@@ -78,11 +78,13 @@ fn parts(experiment: &str, results: Vec<Value>) -> anyhow::Result<Vec<(String, V
     }
     let mut parts: Vec<(String, Vec<Value>)> = Vec::new();
     for (place, mut row) in results.into_iter().enumerate() {
-        let whose = row.as_object_mut().and_then(|row| row.remove("experiment"));
-        let Some(Value::String(whose)) = whose else { bail!("row {} does not name its experiment", place + 1) };
-        match parts.iter_mut().find(|(experiment, _)| *experiment == whose) {
+        let experiment_name = row.as_object_mut().and_then(|row| row.remove("experiment"));
+        let Some(Value::String(experiment_name)) = experiment_name else {
+            bail!("row {} does not name its experiment", place + 1)
+        };
+        match parts.iter_mut().find(|(experiment, _)| *experiment == experiment_name) {
             Some((_, rows)) => rows.push(row),
-            None => parts.push((whose, vec![row])),
+            None => parts.push((experiment_name, vec![row])),
         }
     }
     // The findings of the survey come before the rows of each experiment.

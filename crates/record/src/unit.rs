@@ -114,9 +114,9 @@ fn span(low: String, high: String) -> String {
     if is_shared { format!("{}–{high}", &low[..end]) } else { format!("{low}–{high}") }
 }
 
-fn grouped(whole: f64) -> String {
-    let sign = if whole < 0.0 { "-" } else { "" };
-    format!("{sign}{}", count(whole.abs() as u64))
+fn grouped(value: f64) -> String {
+    let sign = if value < 0.0 { "-" } else { "" };
+    format!("{sign}{}", count(value.abs() as u64))
 }
 
 /// Writes three digits and a prefix.

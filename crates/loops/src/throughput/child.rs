@@ -1,15 +1,15 @@
-//! What a child does: ulockflex's loop.
+//! The loop of a child, which is ulockflex's:
 //!
 //! ```text
 //!     loop { work without the lock; lock; work with it; unlock }
 //! ```
 //!
-//! Both works last a uniformly random time of 0.5 to 1.5 times their mean, by a calibrated chain of loads. The locks of a
-//! cell are made here, too, with a type that is no longer known.
+//! Both works last a uniformly random time of 0.5 to 1.5 times their mean, by a calibrated chain of loads. The locks of
+//! a cell are created here, too, with their type erased.
 
 use super::counters::{ChildCounters, Usage};
 use super::phase::{COUNTING, OVER, RunPhase};
-use super::pieces::{Looker, Looks};
+use super::pieces::{Looks, Prober};
 use crossbeam_utils::CachePadded;
 use instruments::clock::Clock;
 use instruments::grind::Work;
@@ -24,25 +24,25 @@ use ulocks::Counts;
 #[derive(Clone, Copy, Debug)]
 pub struct LoopSpec {
     pub clock: Clock,
-    /// Dependent loads that last the mean time without and with the lock.
+    /// The dependent loads that last the mean time without and with the lock.
     pub nonhold_loads: u64,
     pub hold_loads: u64,
-    /// Reads among acquisitions, of 100.
+    /// The reads per 100 acquisitions.
     pub share: u32,
     /// Whether this run takes timestamps.
     pub timed: bool,
     pub seed: u64,
-    /// How children look for who is on their cores, where they do.
+    /// The probing of the children's cores, if any.
     pub looks: Option<Looks>,
 }
 
-/// A lock on lines of its own, and beside it what it protects.
+/// A lock on separate cache lines, and the data that it protects.
 pub struct Guarded<L> {
     lock: CachePadded<L>,
     protected: CachePadded<Protected>,
 }
 
-/// Touched only under the lock, with loads and stores that nothing but the lock orders: lost updates show a lock that
+/// Data accessed only under the lock, with loads and stores that only the lock orders: lost updates show a lock that
 /// does not exclude.
 #[derive(Default)]
 struct Protected {
@@ -52,7 +52,7 @@ struct Protected {
 }
 
 impl Protected {
-    /// Counts a round and says how many the child has had in a row.
+    /// Counts an iteration, and returns the number of consecutive ones of the child.
     fn enter(&self, child: u64) -> u64 {
         let rounds = self.rounds.load(Ordering::Relaxed);
         let streak =
@@ -64,15 +64,15 @@ impl Protected {
     }
 }
 
-/// Locks whose type is no longer known.
+/// Locks whose type is erased.
 pub trait AnyLocks: Send + Sync {
-    /// A whole run of one child.
+    /// Runs one child to its end.
     fn work(&self, child: usize, spec: &LoopSpec, phase: &RunPhase, counters: &mut ChildCounters, gate: &StartGate);
-    /// What the locks have counted since they were made.
+    /// Returns the locks' own counts since they were created.
     fn counts(&self) -> Option<Counts>;
-    /// Rounds that the protected counters have seen since they were made.
+    /// Returns the iterations that the protected counters have seen since the locks were created.
     fn protected_rounds(&self) -> u64;
-    /// Forgets who had a lock last; between runs.
+    /// Forgets the last owner of each lock; called between runs.
     fn reset_streaks(&self);
 }
 
@@ -94,7 +94,7 @@ impl<L: Lock> Guarded<L> {
     }
 }
 
-/// Which rounds a child makes: with an exclusive lock, or with one that has readers.
+/// The kind of iterations: with an exclusive lock, or with one that has readers.
 pub trait Rounds<L>: Send + Sync {
     fn round(
         &self,
@@ -110,7 +110,7 @@ pub trait Rounds<L>: Send + Sync {
 /// Every round is exclusive.
 struct Exclusive;
 
-/// A share of the rounds reads.
+/// A share of the iterations reads.
 struct WithReaders;
 
 impl<L: Lock> Rounds<L> for Exclusive {
@@ -147,7 +147,7 @@ impl<L: SharedLock> Rounds<L> for WithReaders {
     }
 }
 
-/// Locks, dealt to the children in turn.
+/// Locks, distributed over the children.
 struct Dealt<L, R> {
     locks: SharedArray<Guarded<L>>,
     rounds: R,
@@ -180,12 +180,12 @@ impl<L: Lock, R: Rounds<L>> AnyLocks for Dealt<L, R> {
     }
 }
 
-/// `None` when the locks do not count.
+/// Returns the sum of the counts; `None` when the locks do not count.
 fn sum(counts: impl Iterator<Item = Option<Counts>>) -> Option<Counts> {
     counts.reduce(|a, b| Some(together(a?, b?))).flatten()
 }
 
-/// What two locks, or one lock in two runs, have counted.
+/// Adds the counts of two locks, or of one lock in two runs.
 pub fn together(a: Counts, b: Counts) -> Counts {
     Counts {
         write_contended: a.write_contended + b.write_contended,
@@ -210,7 +210,7 @@ fn run(
     }
     let began = spec.clock.now();
     let before = Usage::of_this_thread();
-    let mut looker = spec.looks.map(|looks| Looker::new(looks, spec.clock));
+    let mut prober = spec.looks.map(|looks| Prober::new(looks, spec.clock));
     loop {
         let now = phase.current();
         if now == OVER {
@@ -221,8 +221,8 @@ fn run(
         round(spec, &mut random, counters, counting);
         counters.all_rounds += 1;
         counters.rounds += u64::from(counting);
-        if let Some(looker) = &mut looker {
-            looker.round_ended(counters.all_rounds, counters.rounds, counting, &mut counters.pieces);
+        if let Some(prober) = &mut prober {
+            prober.round_ended(counters.all_rounds, counters.rounds, counting, &mut counters.pieces);
         }
     }
     counters.wall_ticks += spec.clock.now() - began;
@@ -310,21 +310,23 @@ impl SharedBuilder for MakeLocks {
     }
 }
 
-/// Locks in memory that forked children share.
+/// Creates locks in memory that forked children share.
 fn settled<L: Lock>(locks: usize) -> io::Result<SharedArray<Guarded<L>>> {
     let mut array = SharedArray::from_fn(locks, |_| Guarded::<L>::new())?;
     array.iter_mut().try_for_each(Guarded::settle)?;
     Ok(array)
 }
 
-/// So many locks of that name that what `reach` says can share; with readers or without. `None` if there is no such
-/// lock.
+/// Creates this many locks of that name that the threads or processes of `reach` can share; with readers or without.
+///
+/// `None` if there is no such lock.
 pub fn make(name: &str, locks: usize, readers: bool, reach: Reach) -> Option<io::Result<Box<dyn AnyLocks>>> {
     let make = MakeLocks { locks };
     if readers { locks::build_shared(name, reach, make) } else { locks::build(name, reach, make) }
 }
 
-/// Draws for the lengths of work; Marsaglia's xorshift64*, a nanosecond a draw, of each child its own.
+/// A random number generator for the lengths of work; Marsaglia's xorshift64*, a nanosecond per number, a separate one
+/// for each child.
 pub struct Random(u64);
 
 impl Random {
@@ -341,7 +343,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
-    /// Uniform between half of the mean and one and a half.
+    /// Returns a number uniform between half of the mean and one and a half.
     #[inline(always)]
     fn around(&mut self, mean: u64) -> u64 {
         let fraction = self.next() >> 32;
@@ -372,7 +374,7 @@ mod tests {
         let draws: Vec<u64> = (0..100_000).map(|_| random.around(10_000)).collect();
         assert!(draws.iter().all(|&loads| (5_000..15_000).contains(&loads)));
         let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
-        // Its standard error is 9.
+        // The standard error of the mean is 9.
         assert!((mean - 10_000.0).abs() < 60.0, "{mean}");
         let low = draws.iter().filter(|&&loads| loads < 7_500).count();
         assert!((24_000..26_000).contains(&low), "{low}");

@@ -1,4 +1,4 @@
-//! What a child counts, histograms of its waits and holds included, and what the system counts of it.
+//! The counts of a child, with histograms of its waits and holds, and the system's counts of it.
 
 use super::pieces::Pieces;
 use instruments::log_buckets::{index, middle};
@@ -6,18 +6,20 @@ use instruments::tally::Tally;
 use std::io;
 use std::mem::MaybeUninit;
 
-/// What one child saw. Plain data in shared memory, on cache lines of its own: the child writes it, the parent reads it
-/// when the child has ended.
+/// The counts of one child.
+///
+/// Plain data in shared memory, on separate cache lines: the child writes it, and the parent reads it when the child
+/// has ended.
 #[derive(Default)]
 pub struct ChildCounters {
-    /// Rounds that began while counting.
+    /// The iterations that began while counting.
     pub rounds: u64,
     /// All rounds.
     pub all_rounds: u64,
-    /// Rounds under the protection of the lock's own counter.
+    /// The iterations by the counter that the lock protects.
     pub protected_rounds: u64,
     pub reads: u64,
-    /// CPU time from start to end, in nanoseconds, and the wall time in ticks.
+    /// The CPU time from start to end, in nanoseconds, and the wall time in ticks.
     pub cpu_ns: u64,
     pub wall_ticks: u64,
     pub voluntary_switches: u64,
@@ -25,11 +27,11 @@ pub struct ChildCounters {
     pub longest_streak: u64,
     pub pieces: Pieces,
     pub waits: LogHistogram,
-    /// How long the lock was held, in the same rounds.
+    /// The hold times in the same iterations.
     pub holds: LogHistogram,
 }
 
-/// What the calling thread has used so far.
+/// The resources that the calling thread has used so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Usage {
     pub cpu_ns: u64,
@@ -55,13 +57,14 @@ impl Usage {
     }
 }
 
-/// 32 buckets an octave.
+/// The bits of a bucket within its octave: 32 buckets per octave.
 const BITS: u32 = 5;
 const OCTAVES: usize = 40;
 const BUCKETS: usize = OCTAVES << BITS;
 
-/// Durations in ticks, in buckets of an exact width up to 64 ticks and then 32 an octave (3 %). It needs no heap, which
-/// a forked child could not share.
+/// Durations in ticks, in buckets of an exact width up to 64 ticks and then 32 per octave (3 %).
+///
+/// It needs no heap, which a forked child could not share.
 pub struct LogHistogram {
     buckets: [u32; BUCKETS],
     longest: u64,
@@ -81,12 +84,12 @@ impl LogHistogram {
         self.longest = self.longest.max(ticks);
     }
 
-    /// The longest in ticks, exactly; 0 without any.
+    /// Returns the longest duration in ticks, exactly; 0 without any.
     pub fn longest(&self) -> u64 {
         self.longest
     }
 
-    /// The middle of each bucket, as often as it was hit.
+    /// Returns the middle of each bucket, as often as it was hit.
     pub fn tally(&self) -> Tally {
         let hit = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
         Tally::from_counts(hit.map(|(bucket, &count)| (middle::<BITS>(bucket), u64::from(count))))
@@ -98,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_is_kept_within_three_per_cent() {
+    fn duration_is_stored_within_three_per_cent() {
         for ticks in (0..40).map(|power| (1_u64 << power) + (1 << power) / 3) {
             let middle = middle::<BITS>(index::<BITS>(ticks)) as f64;
             assert!((middle - ticks as f64).abs() <= 0.017 * ticks as f64 + 0.5, "{ticks}: {middle}");
@@ -106,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_is_exact() {
+    fn longest_duration_is_exact() {
         let mut histogram = LogHistogram::default();
         [5, 1_000_003, 70].iter().for_each(|&ticks| histogram.add(ticks));
         assert_eq!((histogram.longest(), histogram.tally().count()), (1_000_003, 3));

@@ -1,4 +1,4 @@
-//! The phase that a run is in, which its children share.
+//! The phase of a run, which its children share.
 
 use harness::Interruption;
 use instruments::clock::Clock;
@@ -6,26 +6,28 @@ use instruments::team::StartGate;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The part of a run that a round belongs to.
+/// The part of a run that an iteration belongs to.
 pub const RAMP_UP: u32 = 0;
 pub const COUNTING: u32 = 1;
 pub const OVER: u32 = 2;
 
-/// How often the conductor of a long run looks whether to stop; a run of the usual length is one sleep.
+/// The interval at which the conductor of a long run checks whether to stop; a run of the usual length is one sleep.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How long the phases last.
+/// The lengths of the phases.
 #[derive(Clone, Copy, Debug)]
 pub struct Spans {
     pub ramp_up: Duration,
     pub counting: Duration,
 }
 
-/// The phase. It belongs on a cache line of its own: the children read it in every round, and reading the clock there
-/// would cost more than some locks.
+/// The phase.
+///
+/// It needs a separate cache line: the children read it in every iteration, and reading the clock there would cost more
+/// than some locks.
 pub struct RunPhase {
     phase: AtomicU32,
-    /// When counting began and ended, in ticks.
+    /// The begin and the end of counting, in ticks.
     opened: AtomicU64,
     closed: AtomicU64,
 }
@@ -42,8 +44,9 @@ impl RunPhase {
         self.phase.load(Ordering::Relaxed)
     }
 
-    /// Leads a run through its phases; the job of a member that takes no lock. It ends early when the gate closes early
-    /// or someone asks for the end.
+    /// Leads a run through its phases; the job of a member that takes no lock.
+    ///
+    /// It ends early when the gate closes early or the end is requested.
     pub fn conduct(&self, clock: Clock, spans: Spans, interruption: &Interruption, gate: &StartGate) {
         match gate.ready() {
             Some(start) => self.lead_from(start, clock, spans, interruption, gate),
@@ -51,8 +54,10 @@ impl RunPhase {
         }
     }
 
-    /// The stop that was planned ends nothing here: many children keep the conductor from its CPU, and what comes late
-    /// must still be as long as asked.
+    /// Leads a run from its actual start.
+    ///
+    /// The planned end does not apply here: many children keep the conductor from its CPU, and a run that starts late
+    /// must still have its full length.
     fn lead_from(&self, start: u64, clock: Clock, spans: Spans, interruption: &Interruption, gate: &StartGate) {
         let planned = start + clock.ticks_in(spans.ramp_up + spans.counting);
         let until = |end: Instant| {
@@ -70,7 +75,7 @@ impl RunPhase {
         self.closed.store(clock.now(), Ordering::Relaxed);
     }
 
-    /// For how long rounds were counted, in ticks.
+    /// Returns the time for which iterations were counted, in ticks.
     pub fn counted_ticks(&self) -> u64 {
         self.closed.load(Ordering::Relaxed).saturating_sub(self.opened.load(Ordering::Relaxed))
     }
@@ -82,7 +87,7 @@ mod tests {
 
     const SPANS: Spans = Spans { ramp_up: Duration::from_millis(1), counting: Duration::from_millis(20) };
 
-    /// What a conductor counts that gets its CPU so long after the start.
+    /// Returns the counted time of a conductor that gets its CPU this late after the start.
     fn counted_ns(late: Duration) -> f64 {
         let clock = Clock::calibrate(Duration::from_millis(10)).clock;
         let (phase, gate) = (RunPhase::default(), StartGate::endless(clock));
@@ -93,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_starts_late_is_as_long_as_asked() {
+    fn run_that_starts_late_has_its_full_length() {
         for late in [Duration::ZERO, 4 * SPANS.counting] {
             let counted = counted_ns(late);
             assert!(counted >= 0.99 * SPANS.counting.as_nanos() as f64, "{late:?} late: {counted} ns");
@@ -101,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_that_closes_early_ends_it() {
+    fn early_gate_closure_ends_the_run() {
         let clock = Clock::calibrate(Duration::from_millis(10)).clock;
         let (phase, gate) = (RunPhase::default(), StartGate::endless(clock));
         let start = clock.now();

@@ -41,7 +41,7 @@ pub fn plot(mark: Mark, text: &str) -> Picture {
 }
 
 /// Returns every kind of picture that is not a plot with a kind of marks.
-pub fn others(text: &str) -> [Picture; 4] {
+pub fn other_pictures(text: &str) -> [Picture; 4] {
     let Picture::Plot(locks) = plot(Mark::Line, text) else { unreachable!("it is one") };
     let Picture::Plot(spikes) = plot(Mark::Columns, text) else { unreachable!("it is one") };
     let part = |name: &str, share| StackPart { words: name.into(), cause: name.into(), share };
@@ -82,7 +82,7 @@ pub fn section(experiment: &'static str, text: &str) -> Section {
         findings: vec![Statement { words: text.to_owned(), about: None, is_repeated: false }],
         figures: plots
             .into_iter()
-            .chain(others(text).map(|picture| figure(picture, 2, text)))
+            .chain(other_pictures(text).map(|picture| figure(picture, 2, text)))
             .chain(drawn)
             .chain([secondary])
             .collect(),
@@ -93,6 +93,9 @@ pub fn section(experiment: &'static str, text: &str) -> Section {
 /// Returns a ladder whose cost has an interval, values of two years, and a lock.
 pub fn ladder(text: &str) -> Option<Ladder> {
     let estimate = |ns: f64| Estimate::new(ns, Some(Interval::new(ns / 3.0, ns * 3.0)));
-    let lock = Cost::new(text, text, estimate(20.0)).of_lock(text).beside(1998, Some(600.0)).beside(2002, Some(150.0));
+    let lock = Cost::new(text, text, estimate(20.0))
+        .by_lock(text)
+        .with_old_value(1998, Some(600.0))
+        .with_old_value(2002, Some(150.0));
     Ladder::of([Cost::new(format!("a gap {text}"), text, estimate(4e6)), lock])
 }
