@@ -8,12 +8,12 @@ use crate::incoming::{self, Fetched};
 use crate::listing::{self, Listing, RECORDS, Reference, Skipped};
 use crate::manifest::Manifest;
 use crate::objects::{self, MOST_BESIDE};
+use crate::portable::{self, PortableRecord};
 use crate::process::Memory;
 use crate::records::{self, MANIFEST_FILE, RECORD_FILE};
 use crate::shell::quoted;
 use crate::summary::{Entry, Summary};
 use crate::trust;
-use crate::whole::{self, Whole};
 use anyhow::{Context, ensure};
 use record::MOST_BYTES;
 use std::collections::HashSet;
@@ -90,7 +90,9 @@ impl Archive {
         self.git.folder()
     }
 
-    /// Stores a record. When this returns, the record is durable.
+    /// Stores a record.
+    ///
+    /// When this returns, the record is durable.
     pub fn append(&self, record: &[u8], manifest: &Manifest, summary: &Summary) -> anyhow::Result<String> {
         record::check_size(record)?;
         let _claim = Claim::shared(&self.mark());
@@ -108,10 +110,12 @@ impl Archive {
         Ok(id)
     }
 
-    /// Packs loose files when Git considers it due. Files that cannot be packed stay as they are.
+    /// Packs loose files when Git considers it due.
+    ///
+    /// Files that cannot be packed stay as they are.
     pub fn tidy(&self) {
         let _claim = self.cleared();
-        let _ = self.git.whole(&["gc", "--auto", "--quiet"]);
+        let _ = self.git.maintenance(&["gc", "--auto", "--quiet"]);
     }
 
     /// Lists all records, the oldest first, and the other references among them.
@@ -146,7 +150,9 @@ impl Archive {
     }
 
     /// Passes each of these records and its manifest to `take`, in the order of `ids`, or the reason why it cannot be
-    /// read; only one is in memory at a time. Their hashes are checked only by [`Self::verify`].
+    /// read; only one is in memory at a time.
+    ///
+    /// Their hashes are checked only by [`Self::verify`].
     pub fn each(
         &self,
         ids: &[&str],
@@ -155,8 +161,9 @@ impl Archive {
         records::each(&self.git, ids, take)
     }
 
-    /// Verifies every hash: Git checks each object, and each reference is compared with its name. Also verifies that
-    /// each record can be read, by `read` too.
+    /// Verifies every hash: Git checks each object, and each reference is compared with its name.
+    ///
+    /// Also verifies that each record can be read, by `read` too.
     ///
     /// Returns the number of records and the problems found.
     pub fn verify(
@@ -208,7 +215,9 @@ impl Archive {
         Ok(named.len())
     }
 
-    /// Fetches the records that this archive lacks. Anything that cannot be read as a record is not admitted.
+    /// Fetches the records that this archive lacks.
+    ///
+    /// Anything that cannot be read as a record is not admitted.
     pub fn pull(&self, remote: &str) -> anyhow::Result<Fetched> {
         let _claim = self.cleared();
         incoming::fetch(&self.git, remote)
@@ -223,14 +232,14 @@ impl Archive {
     ///
     /// # Errors
     /// It does not exist, or is not a record.
-    pub fn whole(&self, id: &str) -> anyhow::Result<Whole> {
-        whole::read(&self.git, id)
+    pub fn portable(&self, id: &str) -> anyhow::Result<PortableRecord> {
+        portable::read(&self.git, id)
     }
 
     /// Admits records from elsewhere that this archive lacks, if they match their names and can be read.
-    pub fn admit(&self, wholes: Vec<Whole>) -> anyhow::Result<Fetched> {
+    pub fn admit(&self, portables: Vec<PortableRecord>) -> anyhow::Result<Fetched> {
         let _claim = self.cleared();
-        incoming::admit(&self.git, wholes)
+        incoming::admit(&self.git, portables)
     }
 
     /// Removes stale locks, and returns the claim for an operation that would meet the locks of other processes.

@@ -128,18 +128,18 @@ impl<'a> Baselines<'a> {
     /// Takes the baselines of `incoming` that were saved later than the local ones of the same name, and whose records
     /// are all here; returns their names.
     pub(crate) fn take_newer(&self, incoming: &Git, entries: &[Entry]) -> anyhow::Result<Vec<String>> {
-        let here = commits(self.git)?.into_iter().filter_map(|(name, found)| Some((name, found.ok()?.1)));
-        let here: HashMap<String, u64> = here.collect();
+        let local = commits(self.git)?.into_iter().filter_map(|(name, found)| Some((name, found.ok()?.1)));
+        let local: HashMap<String, u64> = local.collect();
         let is_newer = |name: &String, (records, saved): &Commit| {
-            are_all_among(records, entries) && here.get(name).is_none_or(|mine| saved > mine)
+            are_all_among(records, entries) && local.get(name).is_none_or(|local_saved| saved > local_saved)
         };
-        let theirs = commits(incoming)?.into_iter().filter_map(|(name, found)| Some((name, found.ok()?)));
-        let taken: Vec<String> = theirs.filter(|(name, found)| is_newer(name, found)).map(|(name, _)| name).collect();
-        if !taken.is_empty() {
-            let references: Vec<String> = taken.iter().map(|name| refspec(name)).collect();
+        let remote = commits(incoming)?.into_iter().filter_map(|(name, found)| Some((name, found.ok()?)));
+        let newer: Vec<String> = remote.filter(|(name, found)| is_newer(name, found)).map(|(name, _)| name).collect();
+        if !newer.is_empty() {
+            let references: Vec<String> = newer.iter().map(|name| refspec(name)).collect();
             self.git.take(incoming, &(references.join("\n") + "\n"))?;
         }
-        Ok(taken)
+        Ok(newer)
     }
 }
 

@@ -50,7 +50,9 @@ impl Catalogue {
         Ok((entry.clone(), self.archive.record(&entry.id)?))
     }
 
-    /// Returns how a record with this content is stored. A record that cannot be read counts as different.
+    /// Returns how a record with this content is stored.
+    ///
+    /// A record that cannot be read counts as different.
     pub fn kept_as(&self, content: &[u8]) -> StoredAs {
         let parsed: Value = serde_json::from_slice(content).unwrap_or_default();
         let environment = &parsed["environment"];

@@ -25,8 +25,9 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Returns the claim of one writer among several. `None` where the file system has no locks: Git's own locks
-    /// suffice for writing.
+    /// Returns the claim of one writer among several.
+    ///
+    /// `None` where the file system has no locks: Git's own locks suffice for writing.
     pub fn shared(mark: &Path) -> Option<Self> {
         let mark = File::open(mark).ok()?;
         flock(&mark, FlockOperation::LockShared).ok()?;
@@ -69,7 +70,9 @@ pub const INCOMING: &str = "incoming-";
 /// The prefixes of partial files and directories within the objects, and of fetches within the archive.
 const HALVES: &[&str] = &["tmp_", ".tmp-", INCOMING];
 
-/// Removes stale files. A file that cannot be removed stays, and Git names it when it is in the way.
+/// Removes stale files.
+///
+/// A file that cannot be removed stays, and Git names it when it is in the way.
 pub fn remove_stale(archive: &Path, mark: &Path) {
     if left(archive).is_empty() {
         return;
@@ -78,7 +81,7 @@ pub fn remove_stale(archive: &Path, mark: &Path) {
     // The files are listed before the processes are, so that a living process that made one of these files is among
     // them.
     let stale = left(archive);
-    if !others_are_at_work(archive) {
+    if !has_other_git(archive) {
         stale.iter().for_each(|path| drop(fs::remove_file(path).or_else(|_| fs::remove_dir_all(path))));
     }
 }
@@ -100,8 +103,10 @@ fn is_left(path: &Path) -> bool {
         || HALVES.iter().any(|start| name.as_bytes().starts_with(start.as_bytes()))
 }
 
-/// Returns whether another Git process may be writing here. Where that cannot be determined, it may.
-fn others_are_at_work(archive: &Path) -> bool {
+/// Returns whether another Git process may be writing here.
+///
+/// Where that cannot be determined, it may.
+fn has_other_git(archive: &Path) -> bool {
     let (Ok(archive), Ok(processes)) = (archive.canonicalize(), fs::read_dir("/proc")) else { return true };
     let is_process = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes()[0].is_ascii_digit());
     processes.flatten().map(|entry| entry.path()).filter(is_process).any(|process| is_git_on(&archive, &process))
@@ -121,6 +126,6 @@ fn is_git_on(archive: &Path, process: &Path) -> bool {
         folder.join(OsStr::from_bytes(path)).canonicalize().is_ok_and(|path| path.starts_with(archive))
     };
     let (called, environment) = (content("cmdline"), content("environ"));
-    let mut told = environment.split(|byte| *byte == 0).filter(|variable| variable.starts_with(b"GIT_DIR="));
-    folder.starts_with(archive) || called.split(|byte| *byte == 0).any(is_here) || told.any(is_here)
+    let mut directories = environment.split(|byte| *byte == 0).filter(|variable| variable.starts_with(b"GIT_DIR="));
+    folder.starts_with(archive) || called.split(|byte| *byte == 0).any(is_here) || directories.any(is_here)
 }

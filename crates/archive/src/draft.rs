@@ -75,16 +75,18 @@ impl Draft {
     }
 }
 
-/// Removes abandoned drafts. A draft that cannot be removed stays.
+/// Removes abandoned drafts.
+///
+/// A draft that cannot be removed stays.
 pub fn remove_left(parent: &Path) {
-    let me = rustix::process::geteuid().as_raw();
+    let user = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let random = name.to_str().and_then(|name| name.strip_prefix(PREFIX)).unwrap_or_default();
         let is_named = random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
         // The directory itself, not the target of a link.
-        let is_mine = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == me);
-        if !is_named || !is_mine {
+        let is_owned = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == user);
+        if !is_named || !is_owned {
             continue;
         }
         if let Ok(Lock::Ours(_lock)) = lock(&entry.path())
@@ -101,7 +103,9 @@ fn is_draft(folder: &Path) -> bool {
     entries.flatten().all(|entry| PARTS.iter().any(|part| entry.file_name() == *part))
 }
 
-/// Locks the directory. The children that are started in the meantime hold the lock too, until they end.
+/// Locks the directory.
+///
+/// The children that are started in the meantime hold the lock too, until they end.
 fn lock(folder: &Path) -> anyhow::Result<Lock> {
     let lock = File::open(folder)?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {

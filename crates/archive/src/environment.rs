@@ -41,8 +41,9 @@ const FOR_REMOTES: &[&str] = &[
 
 /// Settings that override every settings file.
 const SETTINGS: &[&str] = &["core.hooksPath=/dev/null", "core.fsmonitor=false"];
-/// A fetched object that is too large for a record is streamed to the disk. One malformed object must not end the whole
-/// fetch; it is found where the archive takes it.
+/// A fetched object that is too large for a record is streamed to the disk.
+///
+/// One malformed object must not end the whole fetch; it is found where the archive takes it.
 const SETTINGS_FOR_REMOTES: &[&str] = &["core.bigFileThreshold=16m", "fetch.fsckObjects=false"];
 
 /// Returns a `git` that stays on this machine and in this repository: it reads no settings of the user (a signature, a
@@ -71,8 +72,9 @@ pub fn remote() -> Command {
     command
 }
 
-/// Returns the absolute elements of PATH. Another user may be able to write to the directory in which a relative one
-/// leads to a program called git.
+/// Returns the absolute elements of PATH.
+///
+/// Another user may be able to write to the directory in which a relative one leads to a program called git.
 fn absolute_elements_of_path() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).filter(|folder| folder.is_absolute()).collect()

@@ -35,8 +35,9 @@ impl Git {
         &self.folder
     }
 
-    /// Runs a command that stays on this machine and returns its output. The Ctrl-C that ended the measurement of the
-    /// stored record does not reach it.
+    /// Runs a command that stays on this machine and returns its output.
+    ///
+    /// The Ctrl-C that ended the measurement of the stored record does not reach it.
     pub fn local(&self, arguments: &[&str], input: &[u8]) -> anyhow::Result<Vec<u8>> {
         process::answer(self.here(arguments), arguments[0], Memory::Limited, input)
     }
@@ -64,7 +65,7 @@ impl Git {
     }
 
     /// Runs a command on the whole repository, with as much memory as it needs.
-    pub fn whole(&self, arguments: &[&str]) -> anyhow::Result<Vec<u8>> {
+    pub fn maintenance(&self, arguments: &[&str]) -> anyhow::Result<Vec<u8>> {
         process::answer(self.here(arguments), arguments[0], Memory::Free, &[])
     }
 
@@ -76,6 +77,7 @@ impl Git {
     }
 
     /// Takes these references, as `git fetch --stdin` reads them, from another repository of contend on this machine.
+    ///
     /// They are written last, when all objects that they lead to are on the disk.
     pub fn take(&self, from: &Self, references: &str) -> anyhow::Result<()> {
         let place = from.folder.to_str().context("the archive's path is not UTF-8")?;
@@ -131,6 +133,8 @@ pub fn create(folder: &Path, hashes: &str) -> anyhow::Result<()> {
     file.write_all(SETTINGS.as_bytes()).context("cannot create a Git repository")
 }
 
-/// The settings of the archive. Git's default leaves new loose objects and references to the page cache. Packing in the
-/// background would disturb the next measurement.
+/// The settings of the archive.
+///
+/// Git's default leaves new loose objects and references to the page cache. Packing in the background would disturb the
+/// next measurement.
 const SETTINGS: &str = "[core]\n\tfsync = all\n[fetch]\n\tfsckObjects = true\n[gc]\n\tautoDetach = false\n";

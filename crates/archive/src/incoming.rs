@@ -5,10 +5,10 @@ use crate::baseline::{BASELINES, Baselines};
 use crate::claim::INCOMING;
 use crate::git::{self, FETCH, Git};
 use crate::listing::{self, RECORDS, Reference, Skipped};
+use crate::portable::{self, PortableRecord};
 use crate::process::Memory;
 use crate::records;
 use crate::summary::Entry;
-use crate::whole::{self, Whole};
 use anyhow::Context;
 use std::collections::HashSet;
 use std::fs;
@@ -28,7 +28,7 @@ pub struct Fetched {
 /// Takes the records that `remote` has and the archive lacks.
 pub fn fetch(archive: &Git, remote: &str) -> anyhow::Result<Fetched> {
     let known = listing::references(archive)?;
-    let place = beside(archive)?;
+    let place = incoming_directory(archive)?;
     let incoming = repository(archive, &place, &known)?;
     let records = format!("+{RECORDS}*:{RECORDS}*");
     let baselines = format!("+{BASELINES}*:{BASELINES}*");
@@ -40,25 +40,25 @@ pub fn fetch(archive: &Git, remote: &str) -> anyhow::Result<Fetched> {
 }
 
 /// Takes those of these records that the archive lacks and that match their names.
-pub fn admit(archive: &Git, mut wholes: Vec<Whole>) -> anyhow::Result<Fetched> {
+pub fn admit(archive: &Git, mut portables: Vec<PortableRecord>) -> anyhow::Result<Fetched> {
     let known = listing::references(archive)?;
     let named: HashSet<&str> = known.iter().map(|reference| reference.hash.as_str()).collect();
-    wholes.retain(|whole| !named.contains(whole.id.as_str()));
-    wholes.sort_by(|a, b| a.id.cmp(&b.id));
-    wholes.dedup_by(|a, b| a.id == b.id);
-    if wholes.is_empty() {
+    portables.retain(|portable| !named.contains(portable.id.as_str()));
+    portables.sort_by(|a, b| a.id.cmp(&b.id));
+    portables.dedup_by(|a, b| a.id == b.id);
+    if portables.is_empty() {
         return Ok(Fetched::default());
     }
-    let place = beside(archive)?;
+    let place = incoming_directory(archive)?;
     let incoming = repository(archive, &place, &known)?;
-    let refused = whole::write(&incoming, &wholes)?;
+    let refused = portable::write(&incoming, &portables)?;
     let mut fetched = take_new(archive, &incoming, known)?;
     fetched.refused.extend(refused.iter().map(|refused| Skipped::record(&refused.id, &refused.reason)));
     Ok(fetched)
 }
 
 /// Creates a directory within the archive that is stale once its creator has ended.
-fn beside(archive: &Git) -> anyhow::Result<TempDir> {
+fn incoming_directory(archive: &Git) -> anyhow::Result<TempDir> {
     let place = tempfile::Builder::new().prefix(INCOMING).tempdir_in(archive.folder());
     place.with_context(|| format!("{}: cannot create a directory", archive.folder().display()))
 }
@@ -105,9 +105,9 @@ fn take_each(archive: &Git, incoming: &Git, sound: &[&Entry], fetched: &mut Fetc
         (Err(error), _) if !format!("{error:#}").contains("fsck error") => return Err(error),
         (Err(error), [one]) => fetched.refused.push(Skipped::record(&one.id, &error)),
         (Err(_), _) => {
-            let (some, others) = sound.split_at(sound.len() / 2);
+            let (some, rest) = sound.split_at(sound.len() / 2);
             take_each(archive, incoming, some, fetched)?;
-            take_each(archive, incoming, others, fetched)?;
+            take_each(archive, incoming, rest, fetched)?;
         }
     }
     Ok(())

@@ -69,7 +69,9 @@ pub fn below(git: &Git, start: &str) -> anyhow::Result<Vec<Reference>> {
     Ok(answer.split(|byte| *byte == b'\n').filter_map(reference).collect())
 }
 
-/// Classifies these references by their names and their commits. No record is opened.
+/// Classifies these references by their names and their commits.
+///
+/// No record is opened.
 pub fn listing(git: &Git, references: &[Reference]) -> anyhow::Result<Listing> {
     let mut listing = Listing::default();
     let (named, strange): (Vec<&Reference>, Vec<&Reference>) =

@@ -51,7 +51,7 @@ impl Location {
     }
 
     /// Returns the path of a file of this name next to the archive; `None` where nothing is stored.
-    pub fn beside(&self, name: &str) -> Option<PathBuf> {
+    pub fn sibling_file(&self, name: &str) -> Option<PathBuf> {
         match self {
             Self::Folder(folder) => Some(folder.with_file_name(name)),
             Self::Nowhere | Self::Unknown => None,

@@ -15,7 +15,9 @@ use std::{fs, io};
 /// The version of the manifest's layout.
 const SCHEMA: &str = "contend-manifest/1";
 
-/// The state that was noted with a record. A value that could not be read is absent.
+/// The state that was noted with a record.
+///
+/// A value that could not be read is absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     pub schema: String,
@@ -39,7 +41,9 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Reads the whole manifest, for a program that was built with `build`. `hash_of` returns a file's hash.
+    /// Reads the whole manifest, for a program that was built with `build`.
+    ///
+    /// `hash_of` returns a file's hash.
     pub fn of_this_run(build: Build, hash_of: impl Fn(&Path) -> Option<String>) -> Self {
         let name = rustix::system::uname();
         let word = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
@@ -217,7 +221,9 @@ fn is_wanted(name: &str) -> bool {
     PACKAGES.contains(&name) || PACKAGES.contains(&stem)
 }
 
-/// Paths without a leading slash. A `*` matches any CPU; its values are joined where they differ.
+/// Paths without a leading slash.
+///
+/// A `*` matches any CPU; its values are joined where they differ.
 const PATHS: &[&str] = &[
     "proc/sys/kernel/numa_balancing",
     "proc/sys/kernel/nmi_watchdog",

@@ -23,8 +23,9 @@ impl Name {
         back.map_or_else(|| Self::Other(text.to_owned()), Self::Last)
     }
 
-    /// Finds the record among `entries`, the oldest of which comes first. `revision_of` returns the full hash of a
-    /// revision.
+    /// Finds the record among `entries`, the oldest of which comes first.
+    ///
+    /// `revision_of` returns the full hash of a revision.
     ///
     /// # Errors
     /// No record has this name, or several do.

@@ -31,8 +31,8 @@ mod tests {
             [&b"refs/records/abc"[..], b"a b", b"it's", b"$(touch x)", b"-x;y", "\u{202e}é".as_bytes(), b"\xff%s'\\"]
         {
             let script = format!("printf %s {}", quoted(word));
-            let said = Command::new("sh").args(["-c", &script]).output().unwrap().stdout;
-            assert_eq!(said, word, "{script}");
+            let output = Command::new("sh").args(["-c", &script]).output().unwrap().stdout;
+            assert_eq!(output, word, "{script}");
             assert!(script.bytes().all(|byte| matches!(byte, b' '..=b'~')), "{script}");
         }
     }

@@ -42,25 +42,25 @@ const HARMLESS_OF_REMOTES: &[&str] = &[".url", ".pushurl", ".fetch"];
 /// # Errors
 /// They do not; the error says what to do.
 pub fn check_owner(folder: &Path) -> anyhow::Result<()> {
-    let (place, me) = (folder.display(), rustix::process::geteuid().as_raw());
+    let (place, user) = (folder.display(), rustix::process::geteuid().as_raw());
     let owner = fs::metadata(folder).with_context(|| format!("{place}: cannot read the archive"))?.uid();
     let quoted = quoted(folder.as_os_str().as_bytes());
     ensure!(
-        owner == me,
-        "{place}: the archive belongs to user {owner}, and you are user {me}; reading it could run programs of user \
+        owner == user,
+        "{place}: the archive belongs to user {owner}, and you are user {user}; reading it could run programs of user \
          {owner} with your rights, and files that you write there could not be replaced later; name another \
          archive with --archive, or have user {owner} export the records with `git --git-dir {quoted} bundle create \
          FILE --all`, and import them with `contend history pull FILE`"
     );
     check_mode(folder, &fs::metadata(folder)?)?;
-    check_entries(folder, me)?;
+    check_entries(folder, user)?;
     // Git searches these two for objects and references, and one more level covers them all: a directory for each first
     // byte of a hash, one for each kind of reference.
-    ["objects", "refs"].into_iter().try_for_each(|name| check_entries(&folder.join(name), me))
+    ["objects", "refs"].into_iter().try_for_each(|name| check_entries(&folder.join(name), user))
 }
 
 /// Checks that every entry of this directory of the archive belongs to its user and is writable only by this user.
-fn check_entries(folder: &Path, me: u32) -> anyhow::Result<()> {
+fn check_entries(folder: &Path, user: u32) -> anyhow::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries.with_context(|| format!("{}: cannot read the archive", folder.display()))?,
@@ -75,8 +75,8 @@ fn check_entries(folder: &Path, me: u32) -> anyhow::Result<()> {
         // A file of root adds no risk, since root may change everything anyway.
         let (owner, file) = (found.uid(), entry.path());
         ensure!(
-            owner == me || owner == 0,
-            "{}: belongs to user {owner}, but the archive belongs to user {me}; check the file, then remove it",
+            owner == user || owner == 0,
+            "{}: belongs to user {owner}, but the archive belongs to user {user}; check the file, then remove it",
             file.display()
         );
         ensure!(

@@ -71,8 +71,9 @@ fn write(text: &str) {
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
-/// Returns the line in at most this many columns: a line that wraps could not be replaced by the next. A long message
-/// shortens the bar.
+/// Returns the line in at most this many columns: a line that wraps could not be replaced by the next.
+///
+/// A long message shortens the bar.
 fn line(done: f64, left: &str, message: &str, columns: usize) -> String {
     let text = format!(" {:>3} %  {left:>5} left  {message}", (done * 100.0) as u32);
     let width = columns.saturating_sub(text.chars().count()).clamp(LEAST, WIDTH);

@@ -20,8 +20,9 @@ pub struct Calibrated {
 const CLOCK_SPAN: Duration = Duration::from_millis(200);
 
 impl Calibrated {
-    /// Calibrates on the first of the session's CPUs, for a third of a second. It does so on a separate thread, so that
-    /// the caller's affinity stays as it is.
+    /// Calibrates on the first of the session's CPUs, for a third of a second.
+    ///
+    /// It does so on a separate thread, so that the caller's affinity stays as it is.
     ///
     /// `None` after a signal, which cuts the calibration short.
     ///

@@ -191,7 +191,7 @@ impl Entry {
     }
 
     /// Returns the mode that the flags select; the experiment itself if they select none.
-    fn asked(&self, matches: &ArgMatches) -> &Self {
+    fn selected(&self, matches: &ArgMatches) -> &Self {
         let is_given = |flag: &str| matches.value_source(flag) == Some(ValueSource::CommandLine);
         self.modes.iter().find(|mode| mode.flag.is_some_and(is_given)).unwrap_or(self)
     }
@@ -224,7 +224,7 @@ impl Entry {
     /// # Errors
     /// Those of the experiment.
     pub fn run(&self, matches: &ArgMatches, run: &mut Run<'_>) -> anyhow::Result<AnyFinished> {
-        (self.asked(matches).run)(matches, run)
+        (self.selected(matches).run)(matches, run)
     }
 
     /// Measures with the flags of its part of the survey.

@@ -18,8 +18,10 @@ pub trait Experiment: Sized + 'static {
     /// The name on the command line and in records; a second word is a question of a group (`model frames`).
     const NAME: &'static str;
     /// The identifier of the flag that selects this experiment, if it is a mode of another one's command: `swap` of
-    /// `contend trace --swap`. A mode has neither a method nor examples nor a list of common options: it shares those
-    /// of the command, and its records have the name of the command.
+    /// `contend trace --swap`.
+    ///
+    /// A mode has neither a method nor examples nor a list of common options: it shares those of the command, and its
+    /// records have the name of the command.
     const FLAG: Option<&'static str> = None;
     /// The page of its method and its limits, in Markdown.
     const METHOD: &'static str = "";
@@ -39,7 +41,9 @@ pub trait Experiment: Sized + 'static {
     /// Whether it can measure for longer than an hour, or until a signal: in memory that does not grow.
     const ALL_NIGHT: bool = false;
 
-    /// The flags of the user. The first paragraph of their documentation is the command's line in the help.
+    /// The flags of the user.
+    ///
+    /// The first paragraph of their documentation is the command's line in the help.
     type Flags: Args;
     /// The options, with defaults filled in.
     type Parameters: Serialize + DeserializeOwned + Described;
@@ -74,7 +78,9 @@ type Show<E> = fn(&RecordRef<'_, <E as Experiment>::Parameters, <E as Experiment
 /// A function of rows that are given with their indices among all results.
 type OfPlaced<E, T> = fn(&[(usize, &<E as Experiment>::Row)]) -> Vec<T>;
 
-/// The views of an experiment's rows, perhaps those of an old record. Each is a function that reads and never measures.
+/// The views of an experiment's rows, perhaps those of an old record.
+///
+/// Each is a function that reads and never measures.
 pub struct Views<E: Experiment> {
     /// The record on a terminal: tables and pictures that fit the page.
     pub show: Show<E>,
@@ -128,6 +134,8 @@ pub type Example = (&'static str, &'static str);
 pub struct SurveyPart {
     /// Its share of the time, relative to the other parts; 0 for an experiment that computes.
     pub weight: u32,
-    /// The flags of its short form. Cells are few; those that the old documents have are among them.
+    /// The flags of its short form.
+    ///
+    /// Cells are few; those that the old documents have are among them.
     pub flags: &'static str,
 }

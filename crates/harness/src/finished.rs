@@ -120,8 +120,10 @@ impl<P, R> Finished<P, R> {
 }
 
 impl AnyFinished {
-    /// Takes the record. To the measurement's own warnings it adds those of the environment and those of other activity
-    /// on the CPUs during the run.
+    /// Takes the record.
+    ///
+    /// To the measurement's own warnings it adds those of the environment and those of other activity on the CPUs
+    /// during the run.
     pub fn take_record(&mut self, experiment: &str, session: &Session) -> AnyRecord {
         let seen = std::mem::take(&mut self.warnings);
         let warnings = self.conditions.warnings(session).into_iter().chain(seen).collect();

@@ -38,7 +38,9 @@ fn with_section(command: Command, title: &str, lines: &str) -> Command {
     command.after_help(format!("{before}{heading}{title}:{heading:#}\n{lines}"))
 }
 
-/// Gives the help this layout. Without a long form of any text, `-h` and `--help` print the same.
+/// Gives the help this layout.
+///
+/// Without a long form of any text, `-h` and `--help` print the same.
 pub fn laid_out(command: Command) -> Command {
     let description = command.get_long_about().or_else(|| command.get_about()).cloned().unwrap_or_default();
     let command = command.before_help(description).long_about(None::<&str>).mut_args(with_values);
@@ -101,8 +103,8 @@ mod tests {
     #[test]
     fn both_forms_of_help_are_the_same() {
         let command = || laid_out(Command::new("x").about("Do it").long_about("Do it\n\nAt length."));
-        let asked = |form: &str| command().try_get_matches_from(["x", form]).unwrap_err().to_string();
-        assert_eq!(asked("-h"), asked("--help"));
-        assert!(asked("-h").starts_with("Do it\n\nAt length.\n\nUsage:"), "{}", asked("-h"));
+        let help_of = |form: &str| command().try_get_matches_from(["x", form]).unwrap_err().to_string();
+        assert_eq!(help_of("-h"), help_of("--help"));
+        assert!(help_of("-h").starts_with("Do it\n\nAt length.\n\nUsage:"), "{}", help_of("-h"));
     }
 }

@@ -68,7 +68,9 @@ impl Interruption {
     }
 
     /// Runs work that cannot check the flag on a separate thread, and returns its result; `None` once a signal has
-    /// arrived. The thread then ends with the process.
+    /// arrived.
+    ///
+    /// The thread then ends with the process.
     ///
     /// # Errors
     /// The system cannot create a thread.

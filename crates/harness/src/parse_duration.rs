@@ -25,8 +25,9 @@ fn with_unit(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Parses a time budget in seconds, with or without a unit: `2`, `0.5`, `90s`, `2min`, `8h`. More than 0, at most a
-/// week.
+/// Parses a time budget in seconds, with or without a unit: `2`, `0.5`, `90s`, `2min`, `8h`.
+///
+/// More than 0, at most a week.
 pub fn budget(text: &str) -> Result<Duration, String> {
     let ns = match number(text) {
         Some(seconds) => seconds * 1e9,
@@ -41,8 +42,9 @@ pub fn hold(text: &str) -> Result<Duration, String> {
     if hold > Duration::from_millis(10) { Err("must be at most 10ms".into()) } else { Ok(hold) }
 }
 
-/// Parses the length of the first event that ends a measurement. A shorter one than the minimum has no cause that a
-/// user could remove.
+/// Parses the length of the first event that ends a measurement.
+///
+/// A shorter one than the minimum has no cause that a user could remove.
 pub fn stop_above(text: &str) -> Result<Duration, String> {
     match span(text)? {
         limit if limit < Duration::from_micros(1) => {

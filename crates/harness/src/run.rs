@@ -16,11 +16,11 @@ pub struct Run<'a> {
     pub shared: &'a SharedFlags,
     instruments: &'a OnceCell<Calibrated>,
     /// The state of the whole run that this is a part of.
-    whole: Option<Whole<'a>>,
+    parent: Option<ParentRun<'a>>,
 }
 
 /// The state that a part shares with the others.
-struct Whole<'a> {
+struct ParentRun<'a> {
     progress: Progress,
     passed: &'a mut Passed,
 }
@@ -45,7 +45,7 @@ const CLOCK_SPAN: Duration = Duration::from_millis(200);
 impl<'a> Run<'a> {
     /// Creates a run that is not a part of another.
     pub fn alone(session: &'a Session, shared: &'a SharedFlags, instruments: &'a OnceCell<Calibrated>) -> Self {
-        Self { session, shared, instruments, whole: None }
+        Self { session, shared, instruments, parent: None }
     }
 
     /// Creates one of several runs, which share instruments and progress.
@@ -56,23 +56,23 @@ impl<'a> Run<'a> {
         progress: Progress,
         passed: &'a mut Passed,
     ) -> Self {
-        Self { session, shared, instruments, whole: Some(Whole { progress, passed }) }
+        Self { session, shared, instruments, parent: Some(ParentRun { progress, passed }) }
     }
 
     /// Returns whether it is a part, which shows only the progress while it measures.
     pub fn is_part(&self) -> bool {
-        self.whole.is_some()
+        self.parent.is_some()
     }
 
     /// Returns the results of earlier parts, where this run adds its own; `None` for a run that is not a part.
     pub fn passed(&mut self) -> Option<&mut Passed> {
-        self.whole.as_mut().map(|whole| &mut *whole.passed)
+        self.parent.as_mut().map(|parent| &mut *parent.passed)
     }
 
     /// Returns the progress in the planned time, for a user at a terminal; a part is within its whole run.
     pub fn progress(&self, planned: Duration) -> Progress {
-        match &self.whole {
-            Some(whole) => whole.progress.clone(),
+        match &self.parent {
+            Some(parent) => parent.progress.clone(),
             None => {
                 let progress = Progress::over(planned, &self.session.interruption, self.session.shows_progress());
                 let progress = progress.with_live(&self.session.live);

@@ -44,10 +44,10 @@ impl SmtMonitor {
         self.core_width.taken(cpu as u16, seen).filter(|_| !self.core_width.doubts().any(knows_little))
     }
 
-    /// Returns whether earlier windows must be classified again: a wider core was seen since `told_at`, which is
+    /// Returns whether earlier windows must be classified again: a wider core was seen since `reported_at`, which is
     /// updated.
-    pub fn is_wider_since(&self, told_at: &mut u32) -> bool {
-        std::mem::replace(told_at, self.widenings) != self.widenings
+    pub fn is_wider_since(&self, reported_at: &mut u32) -> bool {
+        std::mem::replace(reported_at, self.widenings) != self.widenings
     }
 
     /// Returns whether the cores of a window were exclusive.
@@ -62,8 +62,8 @@ impl SmtMonitor {
 
     /// Returns the same split for repetitions, each with values that depend on each other.
     pub fn split_turns(&self, turns: &[Vec<(f64, Probed)>]) -> Split {
-        let told = |(value, probed): &(f64, Probed)| (*value, self.sharing(&[*probed]));
-        Split::of_turns(turns.iter().map(|turn| turn.iter().map(told)))
+        let classified = |(value, probed): &(f64, Probed)| (*value, self.sharing(&[*probed]));
+        Split::of_turns(turns.iter().map(|turn| turn.iter().map(classified)))
     }
 
     /// Returns warnings about CPUs that may never have been exclusive.

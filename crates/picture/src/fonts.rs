@@ -30,13 +30,13 @@ pub fn set(options: &mut Options<'_>) -> anyhow::Result<()> {
 
 /// Returns the system's sans-serif family, the known ones, and then every other: proportional ones first.
 fn candidates(fonts: &Database) -> Vec<String> {
-    let own = fonts.family_name(&Family::SansSerif).to_owned();
-    let mut others: Vec<(bool, String)> =
+    let sans_serif = fonts.family_name(&Family::SansSerif).to_owned();
+    let mut rest: Vec<(bool, String)> =
         fonts.faces().flat_map(|face| face.families.iter().map(|(name, _)| (face.monospaced, name.clone()))).collect();
-    others.sort();
-    others.dedup();
+    rest.sort();
+    rest.dedup();
     let known = KNOWN.iter().map(|name| (*name).to_owned());
-    std::iter::once(own).chain(known).chain(others.into_iter().map(|(_, name)| name)).collect()
+    std::iter::once(sans_serif).chain(known).chain(rest.into_iter().map(|(_, name)| name)).collect()
 }
 
 /// Returns whether the family itself exists and has the letters; no other may replace it.

@@ -129,11 +129,11 @@ fn input_that_is_not_a_picture_is_refused() {
     if !has_fonts() {
         return;
     }
-    for (svg, said) in
+    for (svg, message) in
         [("", "not a valid SVG"), ("{\"schema\":\"contend/1\"}", "not a valid SVG"), ("<svg", "not a valid SVG")]
     {
         let stderr = refusal(&png_of(svg, &[]));
-        assert!(stderr.contains(said), "{svg}: {stderr}");
+        assert!(stderr.contains(message), "{svg}: {stderr}");
     }
     let large = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1000 900000\"/>";
     let stderr = refusal(&png_of(large, &[]));

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 /// # Errors
 /// It is in neither place.
 pub fn contend() -> anyhow::Result<PathBuf> {
-    let beside = env::current_exe().ok().and_then(|own| Some(own.parent()?.to_owned()));
+    let directory = env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
     let path = env::var_os("PATH").unwrap_or_default();
-    let folders = beside.into_iter().chain(env::split_paths(&path).filter(|folder| folder.is_absolute()));
+    let folders = directory.into_iter().chain(env::split_paths(&path).filter(|folder| folder.is_absolute()));
     let is_program =
         |file: &PathBuf| file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
     folders

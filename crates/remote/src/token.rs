@@ -34,14 +34,15 @@ pub fn read(path: &Path) -> anyhow::Result<String> {
     Ok(token.to_owned())
 }
 
-/// Reads the token; a missing file is created, with a token from the kernel's random numbers. Also returns whether it
-/// was created.
+/// Reads the token; a missing file is created, with a token from the kernel's random numbers.
+///
+/// Also returns whether it was created.
 ///
 /// # Errors
 /// As [`read`], or it cannot be created.
 pub fn read_or_make(path: &Path) -> anyhow::Result<(String, bool)> {
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let is_new = match made {
+    let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let is_new = match created {
         Ok(mut file) => {
             writeln!(file, "{}", random()?).with_context(|| format!("{}: cannot write the token", path.display()))?;
             true
@@ -69,11 +70,11 @@ impl Expected {
 
     /// Returns whether a header `authorization` has the token.
     pub fn is_in(&self, header: Option<&[u8]>) -> bool {
-        let given = header.and_then(|value| {
+        let presented = header.and_then(|value| {
             let (scheme, token) = value.split_at_checked(b"Bearer ".len())?;
             scheme.eq_ignore_ascii_case(b"Bearer ").then_some(token)
         });
-        given.is_some_and(|token| hash(token) == self.0)
+        presented.is_some_and(|token| hash(token) == self.0)
     }
 }
 

@@ -16,8 +16,9 @@ pub struct Hues {
 }
 
 impl Hues {
-    /// Gives colours to all locks and causes that are drawn in these sections, and to further locks. The largest causes
-    /// come first, since there are fewer colours than causes.
+    /// Gives colours to all locks and causes that are drawn in these sections, and to further locks.
+    ///
+    /// The largest causes come first, since there are fewer colours than causes.
     pub fn of<'a>(sections: impl Iterator<Item = &'a Section>, further: impl Iterator<Item = &'a str>) -> Self {
         let mut hues = Self::default();
         further.for_each(|lock| learn(&mut hues.locks, lock));

@@ -83,14 +83,14 @@ impl Feed {
 
     /// Returns the rank of a cell's value among the comparable ones of its column, 0 for the best, and their number.
     pub fn rank(&self, place: &Place) -> Option<(usize, usize)> {
-        let own = place.seen.figure()?;
+        let current = place.seen.figure()?;
         let peers = self.places().filter(|other| other.column == place.column);
         let others: Vec<f64> = peers
             .filter_map(|other| other.seen.figure())
-            .filter(|other| other.unit == own.unit)
+            .filter(|other| other.unit == current.unit)
             .map(|other| other.value)
             .collect();
-        Some((rank(own, &others), others.len()))
+        Some((rank(current, &others), others.len()))
     }
 
     /// Returns one value for all: the mean of levels, otherwise the best of the values, and the row that has it.
@@ -110,8 +110,8 @@ impl Feed {
 }
 
 /// Returns how many of the others are better.
-pub fn rank(own: Figure, others: &[f64]) -> usize {
-    others.iter().filter(|&&other| is_better(Figure { value: other, ..own }, own.value)).count()
+pub fn rank(current: Figure, others: &[f64]) -> usize {
+    others.iter().filter(|&&other| is_better(Figure { value: other, ..current }, current.value)).count()
 }
 
 fn is_better(figure: Figure, than: f64) -> bool {

@@ -8,7 +8,7 @@ use instruments::cpus::CpuSet;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A command line, and the cell that it measures if it measures only one.
-pub type Wanted = (Option<(usize, usize)>, Vec<String>);
+pub type CellCommand = (Option<(usize, usize)>, Vec<String>);
 
 /// The kind of table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl Matrix {
     }
 
     /// Returns the command lines that measure the marked cells.
-    pub fn commands(&self, choice: &Choice, machine: &Machine) -> Vec<Wanted> {
+    pub fn commands(&self, choice: &Choice, machine: &Machine) -> Vec<CellCommand> {
         let wanted = self.wanted(machine);
         if self.kind == Kind::Cpus {
             return wanted.into_iter().map(|cell| (Some(cell), self.on_one_cpu(cell, choice))).collect();
@@ -139,9 +139,9 @@ impl Matrix {
         if has(entry, "scenario") {
             words.extend(["--scenario", "quiet"].map(str::to_owned));
         }
-        let mut here = choice.clone();
-        here.cpus = CpuSet::single(self.columns[column]);
-        words.extend(here.shared(|flag| entry.takes(flag)));
+        let mut on_cpu = choice.clone();
+        on_cpu.cpus = CpuSet::single(self.columns[column]);
+        words.extend(on_cpu.shared(|flag| entry.takes(flag)));
         words
     }
 

@@ -51,7 +51,9 @@ static ROW: [(Menu, &str, Lines); 9] = [
 ];
 
 impl Menu {
-    /// Returns the menus of the row. `Run` is one of them only once a command has been started.
+    /// Returns the menus of the row.
+    ///
+    /// `Run` is one of them only once a command has been started.
     pub fn row(has_run: bool) -> Vec<Self> {
         ROW.iter().map(|(menu, ..)| menu.clone()).filter(|menu| has_run || *menu != Self::Run).collect()
     }

@@ -80,6 +80,6 @@ impl Records {
 
     /// Returns the path of its HTML report: next to the archive, like that of a survey.
     pub fn page_of(&self, id: &str) -> Option<PathBuf> {
-        self.location.beside(&format!("{id}.html"))
+        self.location.sibling_file(&format!("{id}.html"))
     }
 }

@@ -129,13 +129,13 @@ const GRACE: Duration = Duration::from_secs(3);
 impl Child {
     /// Starts `program` with these words.
     pub fn start(program: &Path, words: &[String], machine: &Machine) -> io::Result<Self> {
-        let (live, tell) = io::pipe()?;
+        let (live, report_end) = io::pipe()?;
         let mut command = Command::new(program);
         if Machine::measures(words) {
-            command.arg(format!("--live-to={}", tell.as_raw_fd()));
+            command.arg(format!("--live-to={}", report_end.as_raw_fd()));
         }
         command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let (parent, pipe, all) = (process::id(), tell.as_raw_fd(), machine.allowed.clone());
+        let (parent, pipe, all) = (process::id(), report_end.as_raw_fd(), machine.allowed.clone());
         // SAFETY: this process has one thread, so that the copy of its memory is consistent. The calls are system
         // calls, on descriptors that both processes have.
         unsafe {
@@ -161,8 +161,8 @@ impl Child {
     /// Returns the reports since the last call.
     fn lines(&mut self) -> Vec<LiveLine> {
         self.live.read();
-        let whole = self.live.bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let lines: Vec<u8> = self.live.bytes.drain(..whole).collect();
+        let complete = self.live.bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let lines: Vec<u8> = self.live.bytes.drain(..complete).collect();
         lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
     }
 
@@ -271,8 +271,9 @@ fn of_status(status: ExitStatus) -> Ended {
     }
 }
 
-/// Opens an HTML report in the user's browser, on all CPUs of this process; `None` where no browser is known. Text
-/// browsers are not tried: the interface uses the terminal.
+/// Opens an HTML report in the user's browser, on all CPUs of this process; `None` where no browser is known.
+///
+/// Text browsers are not tried: the interface uses the terminal.
 pub fn open_page(path: &Path, all: &CpuSet) -> io::Result<Option<process::Child>> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(|name| set(name).is_some());

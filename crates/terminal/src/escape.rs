@@ -45,7 +45,9 @@ pub fn escaped_lines(text: &str) -> Cow<'_, str> {
 }
 
 /// Escapes a cell of a table that a spreadsheet may open: as [`escaped`], and text that it would evaluate as a formula
-/// begins with an apostrophe, as OWASP recommends. A number stays as it is, the negative ones too.
+/// begins with an apostrophe, as OWASP recommends.
+///
+/// A number stays as it is, the negative ones too.
 pub fn escaped_cell(cell: &str) -> Cow<'_, str> {
     let text = escaped(cell);
     let is_formula = text.starts_with(['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}']);
@@ -155,8 +157,8 @@ mod tests {
 
     #[test]
     fn only_a_letter_in_known_colours_is_kept() {
-        let ours = format!("{}{}", coloured('A', 31), coloured('#', 90));
-        assert_eq!(escaped_text(&ours), ours);
+        let known_colours = format!("{}{}", coloured('A', 31), coloured('#', 90));
+        assert_eq!(escaped_text(&known_colours), known_colours);
         for foreign in ["\x1b[8mA\x1b[0m", "\x1b[31mAB\x1b[0m", "\x1b[31m\x1b\x1b[0m", "\x1b[31", "\x1b[2J", "\x1b[m"] {
             assert!(!escaped_text(foreign).starts_with('\x1b'), "{foreign:?}");
         }

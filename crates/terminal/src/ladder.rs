@@ -116,8 +116,9 @@ impl Layout {
     }
 }
 
-/// Writes the years behind the last mark if they fit there, otherwise before the first. A value in the place of an
-/// older one hides its mark, and the year shows it.
+/// Writes the years behind the last mark if they fit there, otherwise before the first.
+///
+/// A value in the place of an older one hides its mark, and the year shows it.
 fn put_years(letters: &mut [char], years: &str) {
     let is_mark = |letter: &char| !matches!(letter, ' ' | '·');
     let (Some(first), Some(last)) = (letters.iter().position(is_mark), letters.iter().rposition(is_mark)) else {

@@ -60,7 +60,9 @@ fn takes_colours() -> bool {
     variable("NO_COLOR").is_none() && variable("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Returns `  - ` and the words, with further lines indented. A word with spaces is not broken.
+/// Returns `  - ` and the words, with further lines indented.
+///
+/// A word with spaces is not broken.
 pub fn item<'a>(words: impl IntoIterator<Item = &'a str>, page: &Page) -> String {
     folded_after("  -", "   ", words, page)
 }

@@ -11,34 +11,36 @@ use tempfile::NamedTempFile;
 /// A destination of output.
 pub struct OutputFile {
     path: PathBuf,
-    way: Way,
+    destination: Destination,
 }
 
-enum Way {
+enum Destination {
     /// A draft next to the file, which is renamed to it, so that a reader never sees a part of it.
-    Beside(NamedTempFile),
+    Draft(NamedTempFile),
     /// A pipe, a device, or a file in a directory without write permission: it cannot be replaced.
-    Into(File),
+    InPlace(File),
 }
 
 impl OutputFile {
-    /// Opens the destination before the measurement, so that an unwritable one costs no measurement. `flag` is the
-    /// option that named it.
+    /// Opens the destination before the measurement, so that an unwritable one costs no measurement.
+    ///
+    /// `flag` is the option that named it.
     pub fn open(flag: &str, path: &Path) -> anyhow::Result<Self> {
-        let way = open(path).with_context(|| format!("{flag} {}: cannot write the file", path.display()))?;
-        Ok(Self { path: resolved(path), way })
+        let destination =
+            open_destination(path).with_context(|| format!("{flag} {}: cannot write the file", path.display()))?;
+        Ok(Self { path: resolved(path), destination })
     }
 
     /// Writes all of the content.
     pub fn write(self, content: &[u8]) -> anyhow::Result<()> {
-        let Self { path, way } = self;
-        let written = match way {
-            Way::Beside(mut draft) => draft
+        let Self { path, destination } = self;
+        let written = match destination {
+            Destination::Draft(mut draft) => draft
                 .write_all(content)
                 .and_then(|()| draft.as_file().sync_all())
                 .and_then(|()| draft.persist(&path).map(drop).map_err(Into::into)),
             // A device cannot be truncated, and need not be.
-            Way::Into(mut file) => file.set_len(0).or(Ok(())).and_then(|()| file.write_all(content)),
+            Destination::InPlace(mut file) => file.set_len(0).or(Ok(())).and_then(|()| file.write_all(content)),
         };
         written.with_context(|| format!("{}: cannot write the file", path.display()))
     }
@@ -49,7 +51,7 @@ fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-fn open(path: &Path) -> io::Result<Way> {
+fn open_destination(path: &Path) -> io::Result<Destination> {
     let path = resolved(path);
     match path.metadata() {
         Ok(found) if found.is_dir() => Err(io::Error::other("it is a directory")),
@@ -58,15 +60,15 @@ fn open(path: &Path) -> io::Result<Way> {
             // The directory may allow a new file while the file itself is write-protected, or the other way round.
             OpenOptions::new().append(true).open(&path)?;
             let mode = path.metadata()?.permissions().mode();
-            draft_beside(&path, mode).map(Way::Beside).or_else(|_| in_place(&path))
+            draft_beside(&path, mode).map(Destination::Draft).or_else(|_| in_place(&path))
         }
         // The mode is the same as in a shell's redirection.
-        Err(_) => draft_beside(&path, 0o666).map(Way::Beside),
+        Err(_) => draft_beside(&path, 0o666).map(Destination::Draft),
     }
 }
 
-fn in_place(path: &Path) -> io::Result<Way> {
-    Ok(Way::Into(OpenOptions::new().write(true).open(path)?))
+fn in_place(path: &Path) -> io::Result<Destination> {
+    Ok(Destination::InPlace(OpenOptions::new().write(true).open(path)?))
 }
 
 /// Creates a file in the directory of `path`, to be renamed to it.

@@ -11,12 +11,16 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::Ordering;
 use terminal::{escaped_json, escaped_text, without_error_numbers};
 
-/// Prints a line on stderr. A failure to write it is ignored.
+/// Prints a line on stderr.
+///
+/// A failure to write it is ignored.
 pub fn eprint_line(text: &str) {
     let _ = writeln!(io::stderr(), "{}", escaped_text(&without_error_numbers(text)));
 }
 
-/// Prints text for people. A closed reader (`contend … | head`) is not an error.
+/// Prints text for people.
+///
+/// A closed reader (`contend … | head`) is not an error.
 ///
 /// # Errors
 /// Any other reason why stdout cannot be written.

@@ -191,8 +191,8 @@ async fn refused(response: Response<Incoming>) -> Fault {
     let mut content = Vec::new();
     // A host that sends its reason too slowly is refused without one.
     let _ = timeout(ANSWER, all(response, &mut content, MOST_OF_ERROR)).await;
-    let said: Value = serde_json::from_slice(&content).unwrap_or_default();
-    let reason = said["error"].as_str().unwrap_or("no reason given; is the server `contend serve`?").to_owned();
+    let reason: Value = serde_json::from_slice(&content).unwrap_or_default();
+    let reason = reason["error"].as_str().unwrap_or("no reason given; is the server `contend serve`?").to_owned();
     let words = anyhow::anyhow!("the server answered {}: {reason}", status.as_u16());
     if status == StatusCode::SERVICE_UNAVAILABLE { Fault::Broken(words) } else { Fault::Final(words) }
 }

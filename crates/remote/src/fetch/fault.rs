@@ -33,9 +33,9 @@ impl Fault {
 
     /// Classifies an error of a handshake: a retry does not change a certificate.
     pub fn of_encryption(error: io::Error) -> Self {
-        let is_said = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
+        let is_tls = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
         let error = anyhow::Error::new(error);
-        if is_said {
+        if is_tls {
             return Self::Final(error.context("cannot establish a TLS connection"));
         }
         Self::Broken(error.context("the connection was lost during the TLS handshake"))

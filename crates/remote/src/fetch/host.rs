@@ -63,7 +63,9 @@ impl FromStr for Host {
     }
 }
 
-/// Splits the name from the port. An IPv6 address with a port has brackets.
+/// Splits the name from the port.
+///
+/// An IPv6 address with a port has brackets.
 fn parts(text: &str) -> Result<(&str, u16), String> {
     let number = |port: &str| port.parse().map_err(|_| format!("{port:?} is not a port; allowed: 1 to 65535"));
     if let Some((address, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {

@@ -31,8 +31,8 @@ pub async fn watch(
 ) -> anyhow::Result<Ended> {
     let (mut patience, mut is_started) = (Patience::default(), call.is_none());
     loop {
-        let asked = listener.ask(&Question::of("/live", EVENTS)).await;
-        let mut body = match asked {
+        let answer = listener.ask(&Question::of("/live", EVENTS)).await;
+        let mut body = match answer {
             Ok(response) => response.into_body(),
             Err(fault) => {
                 patience.after(fault).await?;
@@ -52,11 +52,11 @@ pub async fn watch(
                 Ok(Some(data)) => {
                     coming.extend_from_slice(&data);
                     ensure!(coming.len() <= MOST_BYTES, "the server sends an event without an end");
-                    let heard = said(&mut coming, before);
-                    if heard.events > 0 {
+                    let read = print_events(&mut coming, before);
+                    if read.events > 0 {
                         patience.gained();
                     }
-                    if let Some(ended) = heard.ended {
+                    if let Some(ended) = read.ended {
                         return Ok(ended);
                     }
                 }
@@ -75,7 +75,7 @@ pub async fn watch(
 
 /// The result of reading a piece of the feed.
 #[derive(Default)]
-struct Heard {
+struct FeedProgress {
     /// The number of complete events of a known kind; a comment is not counted, so that a host cannot keep a connection
     /// alive with comments.
     events: usize,
@@ -83,8 +83,8 @@ struct Heard {
 }
 
 /// Prints the complete events, up to the one that ends the feed.
-fn said(coming: &mut Vec<u8>, before: &str) -> Heard {
-    let mut heard = Heard::default();
+fn print_events(coming: &mut Vec<u8>, before: &str) -> FeedProgress {
+    let mut read = FeedProgress::default();
     while let Some(end) = coming.windows(2).position(|pair| pair == b"\n\n") {
         let event: Vec<u8> = coming.drain(..end + 2).collect();
         let event = String::from_utf8_lossy(&event).into_owned();
@@ -101,13 +101,13 @@ fn said(coming: &mut Vec<u8>, before: &str) -> Heard {
             "started" => line(format!("contend {}", text("run"))),
             "line" => line(text("text")),
             "note" => output::eprint_line(&format!("{before}{}", text("text"))),
-            "ended" => heard.ended = Some(Ended { status: data["status"].as_i64() }),
+            "ended" => read.ended = Some(Ended { status: data["status"].as_i64() }),
             _ => continue,
         }
-        heard.events += 1;
-        if heard.ended.is_some() {
+        read.events += 1;
+        if read.ended.is_some() {
             break;
         }
     }
-    heard
+    read
 }

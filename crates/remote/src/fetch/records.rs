@@ -5,7 +5,7 @@ use super::fault::Fault;
 use super::patience::Patience;
 use crate::exchange::{JSON, MOST_SENT, WHOLE};
 use anyhow::{Context, ensure};
-use archive::{Entry, Name, Whole};
+use archive::{Entry, Name, PortableRecord};
 use hyper::StatusCode;
 use hyper::header::CONTENT_RANGE;
 
@@ -20,8 +20,8 @@ const MOST_VALUES_OF_LIST: usize = 4_000_000;
 pub async fn list(client: &mut Client, patience: &mut Patience) -> anyhow::Result<Vec<Entry>> {
     let content = loop {
         let mut content = Vec::new();
-        let asked = client.ask(&Question::of("/records", JSON)).await;
-        let read = match asked {
+        let answer = client.ask(&Question::of("/records", JSON)).await;
+        let read = match answer {
             Ok(response) => all(response, &mut content, MOST_OF_LIST).await,
             Err(fault) => Err(fault),
         };
@@ -59,7 +59,7 @@ pub fn wanted(entries: Vec<Entry>, what: Option<&str>) -> anyhow::Result<Vec<Ent
 ///
 /// # Errors
 /// It cannot be fetched, or the answer is not a record.
-pub async fn one(client: &mut Client, id: &str, patience: &mut Patience) -> anyhow::Result<Whole> {
+pub async fn one(client: &mut Client, id: &str, patience: &mut Patience) -> anyhow::Result<PortableRecord> {
     let (mut content, mut furthest) = (Vec::new(), 0);
     loop {
         match rest(client, id, &mut content).await {
@@ -76,11 +76,11 @@ pub async fn one(client: &mut Client, id: &str, patience: &mut Patience) -> anyh
         }
     }
     patience.gained();
-    let whole: Whole =
+    let portable: PortableRecord =
         serde_json::from_slice(&content).with_context(|| format!("record {id}: the server did not send a record"))?;
-    ensure!(whole.id == id, "record {id}: the server sent record {} instead", whole.id);
-    whole.check_size().with_context(|| format!("record {id}: cannot archive it"))?;
-    Ok(whole)
+    ensure!(portable.id == id, "record {id}: the server sent record {} instead", portable.id);
+    portable.check_size().with_context(|| format!("record {id}: cannot archive it"))?;
+    Ok(portable)
 }
 
 /// Requests the missing part.

@@ -45,8 +45,8 @@ async fn found(state: &Arc<State>, request: Request<Incoming>) -> Result<Respons
     check_secret(state, &request)?;
     check_host(state, &request)?;
     check_site(&request)?;
-    let nothing = || Failure::new(StatusCode::NOT_FOUND, "no such path; /openapi.json describes all paths");
-    let route = Route::of(request.uri().path()).ok_or_else(nothing)?;
+    let unknown = || Failure::new(StatusCode::NOT_FOUND, "no such path; /openapi.json describes all paths");
+    let route = Route::of(request.uri().path()).ok_or_else(unknown)?;
     // The library sends only the head if the request was HEAD.
     let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
     if !route.methods().contains(method) {
@@ -66,7 +66,7 @@ async fn found(state: &Arc<State>, request: Request<Incoming>) -> Result<Respons
         Route::Live if is_post => experiments::start(state, request).await,
         Route::Live => experiments::listen(state),
         Route::Metrics => scrape::scrape(state, &request).await,
-        Route::OpenApi => Ok(state.room(OPEN_API.into())?.given(JSON)),
+        Route::OpenApi => Ok(state.room(OPEN_API.into())?.into_response(JSON)),
     }
 }
 
@@ -79,8 +79,10 @@ fn check_secret(state: &State, request: &Request<Incoming>) -> Result<(), Failur
     Err(Failure::new(StatusCode::UNAUTHORIZED, why).with(WWW_AUTHENTICATE, "Bearer"))
 }
 
-/// Checks the host name. A page in a browser can let any name resolve to this machine, and then read the answers:
-/// without a token, only this machine's own names are answered.
+/// Checks the host name.
+///
+/// A page in a browser can let any name resolve to this machine, and then read the answers: without a token, only this
+/// machine's own names are answered.
 fn check_host(state: &State, request: &Request<Incoming>) -> Result<(), Failure> {
     if !state.is_open {
         return Ok(());
@@ -95,11 +97,12 @@ fn check_host(state: &State, request: &Request<Incoming>) -> Result<(), Failure>
     Err(Failure::new(StatusCode::MISDIRECTED_REQUEST, why))
 }
 
-/// Returns whether an authority is a name of this machine, with a port or without. It must not contain anything else:
-/// `localhost:x@evil` is a user name on the host `evil`.
+/// Returns whether an authority is a name of this machine, with a port or without.
+///
+/// It must not contain anything else: `localhost:x@evil` is a user name on the host `evil`.
 fn is_own(authority: &str) -> bool {
-    let own = ["localhost", "127.0.0.1", "[::1]"].into_iter().find_map(|own| authority.strip_prefix(own));
-    own.is_some_and(|rest| {
+    let name = ["localhost", "127.0.0.1", "[::1]"].into_iter().find_map(|name| authority.strip_prefix(name));
+    name.is_some_and(|rest| {
         rest.is_empty() || rest.strip_prefix(':').is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
     })
 }
@@ -109,7 +112,9 @@ fn is_own_origin(origin: &str) -> bool {
 }
 
 /// Checks that the head has one meaning: RFC 9112 requires one Host line in a request of HTTP/1.1 and a refusal of two,
-/// of which a proxy and this server might read different ones. No browser sends two Origin lines.
+/// of which a proxy and this server might read different ones.
+///
+/// No browser sends two Origin lines.
 fn check_head(request: &Request<Incoming>) -> Result<(), Failure> {
     let count = |name| request.headers().get_all(name).iter().count();
     let is_named = count(HOST) == 1 || (count(HOST) == 0 && request.version() < Version::HTTP_11);
@@ -120,9 +125,10 @@ fn check_head(request: &Request<Incoming>) -> Result<(), Failure> {
     Err(Failure::new(StatusCode::BAD_REQUEST, why))
 }
 
-/// Checks that the request does not come from a page of another site. Such a page could not read the answer, but would
-/// start the request, and occupy a listener's slot. A link that the user follows is a navigation to a document, and
-/// allowed.
+/// Checks that the request does not come from a page of another site.
+///
+/// Such a page could not read the answer, but would start the request, and occupy a listener's slot. A link that the
+/// user follows is a navigation to a document, and allowed.
 fn check_site(request: &Request<Incoming>) -> Result<(), Failure> {
     let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
     let is_link = header("sec-fetch-mode") == Some("navigate") && header("sec-fetch-dest") == Some("document");

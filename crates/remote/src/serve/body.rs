@@ -17,7 +17,7 @@ pub struct Body {
 
 enum Content {
     Whole(Option<Bytes>),
-    Said(mpsc::Receiver<Bytes>),
+    Stream(mpsc::Receiver<Bytes>),
 }
 
 impl Body {
@@ -26,13 +26,15 @@ impl Body {
         Self { content, _held: held, _answering: None }
     }
 
-    pub fn said(said: mpsc::Receiver<Bytes>, held: OwnedSemaphorePermit) -> Self {
-        Self { content: Content::Said(said), _held: vec![held], _answering: None }
+    pub fn stream(stream: mpsc::Receiver<Bytes>, held: OwnedSemaphorePermit) -> Self {
+        Self { content: Content::Stream(stream), _held: vec![held], _answering: None }
     }
 
-    /// Creates the body. The request counts as being answered until the body is dropped.
+    /// Creates the body.
+    ///
+    /// The request counts as being answered until the body is dropped.
     pub fn of(mut self, answering: Answering) -> Self {
-        if let Content::Said(_) = self.content {
+        if let Content::Stream(_) = self.content {
             answering.listens();
         }
         self._answering = Some(answering);
@@ -59,7 +61,7 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.content {
             Content::Whole(content) => Poll::Ready(next(content).map(|piece| Ok(Frame::data(piece)))),
-            Content::Said(said) => said.poll_recv(context).map(|next| next.map(|piece| Ok(Frame::data(piece)))),
+            Content::Stream(stream) => stream.poll_recv(context).map(|next| next.map(|piece| Ok(Frame::data(piece)))),
         }
     }
 
@@ -70,7 +72,7 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match &self.content {
             Content::Whole(content) => SizeHint::with_exact(content.as_ref().map_or(0, |content| content.len() as u64)),
-            Content::Said(_) => SizeHint::default(),
+            Content::Stream(_) => SizeHint::default(),
         }
     }
 }

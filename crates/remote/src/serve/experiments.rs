@@ -28,8 +28,8 @@ struct StartRequest {
 /// Answers with the feed of the current run.
 pub fn listen(state: &Arc<State>) -> Result<Response<Body>, Failure> {
     let Ok(place) = Arc::clone(&state.listeners).try_acquire_owned() else { return Err(Failure::busy()) };
-    let said = state.live.listen(&json!({ "list": state.experiments.calls() }));
-    let mut response = Response::new(Body::said(said, place));
+    let events = state.live.listen(&json!({ "list": state.experiments.calls() }));
+    let mut response = Response::new(Body::stream(events, place));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
     Ok(response)
 }
@@ -48,7 +48,7 @@ pub async fn start(state: &Arc<State>, request: Request<Incoming>) -> Result<Res
     match started.map_err(|error| Failure::new(StatusCode::NOT_IMPLEMENTED, format!("{error:#}")))? {
         Start::Started => {
             let answer = json!({ "run": wish.run }).to_string().into_bytes();
-            let mut response = state.room(answer)?.given(JSON);
+            let mut response = state.room(answer)?.into_response(JSON);
             *response.status_mut() = StatusCode::ACCEPTED;
             Ok(response)
         }

@@ -38,8 +38,9 @@ impl Failure {
         Self::internal()
     }
 
-    /// Creates the failure of a record that the archive did not take. A full disk has a separate status, after which a
-    /// client may wait.
+    /// Creates the failure of a record that the archive did not take.
+    ///
+    /// A full disk has a separate status, after which a client may wait.
     pub fn not_stored(error: &anyhow::Error) -> Self {
         let failure = Self::of(error);
         if !archive::is_disk_full(error) {

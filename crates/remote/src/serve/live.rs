@@ -19,15 +19,15 @@ pub struct Live(Mutex<Feed>);
 
 struct Feed {
     /// The sender of events; `None` after the last one.
-    said: Option<broadcast::Sender<Bytes>>,
+    sender: Option<broadcast::Sender<Bytes>>,
     beginning: Option<Bytes>,
     lately: VecDeque<Bytes>,
 }
 
 impl Default for Live {
     fn default() -> Self {
-        let said = Some(broadcast::Sender::new(BEHIND));
-        Self(Mutex::new(Feed { said, beginning: None, lately: VecDeque::new() }))
+        let sender = Some(broadcast::Sender::new(BEHIND));
+        Self(Mutex::new(Feed { sender, beginning: None, lately: VecDeque::new() }))
     }
 }
 
@@ -38,18 +38,18 @@ impl Live {
         let mut feed = self.feed();
         feed.lately.clear();
         feed.beginning = Some(event.clone());
-        tell(&feed, event);
+        broadcast_event(&feed, event);
     }
 
     /// Sends an event of the run.
-    pub fn say(&self, name: &str, data: &Value) {
+    pub fn send(&self, name: &str, data: &Value) {
         let event = event(name, data);
         let mut feed = self.feed();
         if feed.lately.len() == TOLD {
             feed.lately.pop_front();
         }
         feed.lately.push_back(event.clone());
-        tell(&feed, event);
+        broadcast_event(&feed, event);
     }
 
     /// Ends the run: later listeners receive that nothing runs.
@@ -57,38 +57,38 @@ impl Live {
         let mut feed = self.feed();
         feed.beginning = None;
         feed.lately.clear();
-        tell(&feed, event("ended", data));
+        broadcast_event(&feed, event("ended", data));
     }
 
     /// Ends the feed.
     pub fn end(&self) {
-        self.feed().said = None;
+        self.feed().sender = None;
     }
 
     /// Returns the past and the future events of the current run; `nothing` is sent if nothing runs.
     pub fn listen(self: &Arc<Self>, nothing: &Value) -> mpsc::Receiver<Bytes> {
-        let (mine, taken) = mpsc::channel(8);
+        let (listener, receiver) = mpsc::channel(8);
         let feed = self.feed();
         let before: Vec<Bytes> = match &feed.beginning {
             None => vec![event("idle", nothing)],
             Some(beginning) => [beginning].into_iter().chain(&feed.lately).cloned().collect(),
         };
-        let coming = feed.said.as_ref().map(broadcast::Sender::subscribe);
+        let coming = feed.sender.as_ref().map(broadcast::Sender::subscribe);
         drop(feed);
         tokio::spawn(async move {
             for event in before {
-                if mine.send(event).await.is_err() {
+                if listener.send(event).await.is_err() {
                     return;
                 }
             }
             let Some(mut coming) = coming else { return };
             while let Some(event) = next(&mut coming).await {
-                if mine.send(event).await.is_err() {
+                if listener.send(event).await.is_err() {
                     return;
                 }
             }
         });
-        taken
+        receiver
     }
 
     fn feed(&self) -> MutexGuard<'_, Feed> {
@@ -107,9 +107,9 @@ async fn next(coming: &mut broadcast::Receiver<Bytes>) -> Option<Bytes> {
     }
 }
 
-fn tell(feed: &Feed, event: Bytes) {
+fn broadcast_event(feed: &Feed, event: Bytes) {
     // An event without listeners is not a failure.
-    let _ = feed.said.as_ref().map(|said| said.send(event));
+    let _ = feed.sender.as_ref().map(|sender| sender.send(event));
 }
 
 /// Formats an event: JSON has no line end in it, so its data are one line.

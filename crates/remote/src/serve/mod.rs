@@ -50,13 +50,14 @@ pub fn run(flags: &Flags) -> anyhow::Result<Outcome> {
     let address = flags.address()?;
     let list = flags.list()?;
     let location = Location::of(flags.archive.as_deref());
-    let beside = location.beside("serve.pem");
+    let default_certificate = location.sibling_file("serve.pem");
     let archive = Archive::open_or_create(&location.folder()?)?;
     let (token, is_new) = match &flags.token_file {
         Some(file) => crate::token::read_or_make(file).map(|(token, is_new)| (Some(token), is_new))?,
         None => (None, false),
     };
-    let tls = flags.has_tls(address).then(|| tls::config(flags, address, beside.as_deref())).transpose()?;
+    let tls =
+        flags.has_tls(address).then(|| tls::config(flags, address, default_certificate.as_deref())).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(limits::BLOCKING)

@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::limits::{PUSH, PUSH_BYTES};
 use super::state::State;
 use crate::exchange::JSON;
-use ::archive::{Archive, Whole};
+use ::archive::{Archive, PortableRecord};
 use harness::output;
 use hyper::body::{Body as _, Incoming};
 use hyper::{Request, Response, StatusCode};
@@ -30,29 +30,29 @@ pub async fn push(state: &Arc<State>, request: Request<Incoming>) -> Result<Resp
         ));
     };
     let sent = content(request, PUSH_BYTES).await?;
-    let whole: Whole = serde_json::from_slice(&sent).map_err(|error| {
+    let portable: PortableRecord = serde_json::from_slice(&sent).map_err(|error| {
         let why = format!("not a record with its commit and manifest: {error}");
         Failure::new(StatusCode::UNPROCESSABLE_ENTITY, why)
     })?;
     drop(sent);
-    let (id, archive) = (whole.id.clone(), state.archive.clone());
+    let (id, archive) = (portable.id.clone(), state.archive.clone());
     let turn = state.turn().await?;
     let is_new =
-        tokio::task::spawn_blocking(move || keep(&archive, whole)).await.map_err(|_| Failure::internal())??;
+        tokio::task::spawn_blocking(move || keep(&archive, portable)).await.map_err(|_| Failure::internal())??;
     drop(turn);
     if is_new {
         output::eprint_line(&format!("record {id} was received and archived"));
     }
     let answer =
         serde_json::to_vec(&json!({ "id": id, "kept": is_new })).map_err(|error| Failure::of(&error.into()))?;
-    let mut response = state.room(answer)?.given(JSON);
+    let mut response = state.room(answer)?.into_response(JSON);
     *response.status_mut() = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(response)
 }
 
 /// Stores the record; returns whether it is new.
-fn keep(archive: &Archive, whole: Whole) -> Result<bool, Failure> {
-    let fetched = archive.admit(vec![whole]).map_err(|error| Failure::not_stored(&error))?;
+fn keep(archive: &Archive, portable: PortableRecord) -> Result<bool, Failure> {
+    let fetched = archive.admit(vec![portable]).map_err(|error| Failure::not_stored(&error))?;
     if let Some(refused) = fetched.refused.first() {
         let why = format!("the record was not archived: {}", refused.reason);
         return Err(Failure::new(StatusCode::UNPROCESSABLE_ENTITY, why));

@@ -19,7 +19,7 @@ pub async fn list(state: &Arc<State>) -> Result<Response<Body>, Failure> {
             output::json_line(&listing.entries).map(String::into_bytes).map_err(|error| Failure::of(&error.into()))
         })
         .await?;
-    Ok(worked.given(JSON))
+    Ok(worked.into_response(JSON))
 }
 
 /// Answers with the record of this name, or the rest of it from a byte on.
@@ -31,11 +31,11 @@ pub async fn one(state: &Arc<State>, id: String, request: &Request<Incoming>) ->
     let tag = format!("\"{id}{}\"", if is_whole { "-whole" } else { "" });
     let mut worked = state
         .worked(move || {
-            let whole = archive.whole(&id).map_err(|error| missing(&error))?;
+            let portable = archive.portable(&id).map_err(|error| missing(&error))?;
             if is_whole {
-                serde_json::to_vec(&whole).map_err(|error| Failure::of(&error.into()))
+                serde_json::to_vec(&portable).map_err(|error| Failure::of(&error.into()))
             } else {
-                Ok(whole.record.into())
+                Ok(portable.record.into())
             }
         })
         .await?;
@@ -44,7 +44,7 @@ pub async fn one(state: &Arc<State>, id: String, request: &Request<Incoming>) ->
     let mut response = match from {
         Some(from) if from < all => {
             let _ = worked.content.split_to(from);
-            let mut response = worked.given(kind);
+            let mut response = worked.into_response(kind);
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
             response.headers_mut().insert(CONTENT_RANGE, value(&format!("bytes {from}-{}/{all}", all - 1))?);
             response
@@ -53,7 +53,7 @@ pub async fn one(state: &Arc<State>, id: String, request: &Request<Incoming>) ->
             let why = format!("the range starts beyond the end: {all} bytes in all");
             return Err(Failure::new(StatusCode::RANGE_NOT_SATISFIABLE, why));
         }
-        None => worked.given(kind),
+        None => worked.into_response(kind),
     };
     let headers = response.headers_mut();
     headers.insert(ETAG, value(&tag)?);
@@ -64,7 +64,9 @@ pub async fn one(state: &Arc<State>, id: String, request: &Request<Incoming>) ->
     Ok(response)
 }
 
-/// Parses `bytes=N-`, the rest of a record. Other ranges are ignored, as the standard allows.
+/// Parses `bytes=N-`, the rest of a record.
+///
+/// Other ranges are ignored, as the standard allows.
 fn from_byte(range: &str) -> Option<usize> {
     let from: usize = range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok()?;
     Some(from).filter(|from| *from > 0)

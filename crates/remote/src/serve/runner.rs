@@ -102,14 +102,16 @@ impl Experiments {
 }
 
 /// Lets the kernel send the experiment a signal when this process is gone, for example killed: nothing else would stop
-/// it, and the next server would measure while it still runs. The signal is sent when the *thread* that started the
-/// child ends, and the threads of the runtime live as long as the process.
+/// it, and the next server would measure while it still runs.
+///
+/// The signal is sent when the *thread* that started the child ends, and the threads of the runtime live as long as the
+/// process.
 fn end_with_this_process(command: &mut Command) {
-    let own = getpid();
+    let process = getpid();
     let hear = move || {
         set_parent_process_death_signal(Some(Signal::TERM))?;
         // If the server died before that call, another process is the parent now, and no signal would be sent.
-        if getppid() == Some(own) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+        if getppid() == Some(process) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
     };
     // SAFETY: between fork and exec the closure makes two system calls; an error without a message allocates nothing,
     // and the closure takes no lock.
@@ -119,11 +121,11 @@ fn end_with_this_process(command: &mut Command) {
 /// Sends its output until it ends; returns how it ended.
 async fn watch(mut child: Child, live: &Arc<Live>, call: &str) -> Value {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let line = |text: &str| live.say("line", &json!({ "run": call, "text": text }));
+    let line = |text: &str| live.send("line", &json!({ "run": call, "text": text }));
     let mut record = None;
     let note = |text: &str| {
         record = text.strip_prefix("archived as ").map(str::to_owned).or_else(|| record.take());
-        live.say("note", &json!({ "run": call, "text": text }));
+        live.send("note", &json!({ "run": call, "text": text }));
     };
     tokio::join!(lines(stdout, line), lines(stderr, note));
     let status = child.wait().await;

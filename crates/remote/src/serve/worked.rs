@@ -13,7 +13,7 @@ pub struct Worked {
 
 impl Worked {
     /// Returns the answer with its media type.
-    pub fn given(self, kind: &'static str) -> Response<Body> {
+    pub fn into_response(self, kind: &'static str) -> Response<Body> {
         let mut response = Response::new(Body::whole(self.content, vec![self.room]));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         response

@@ -84,11 +84,11 @@ pub fn answer(bytes: &[u8]) -> Option<Answer> {
 
 /// Reads until this word has arrived.
 pub fn until(stream: &mut TcpStream, word: &str) -> String {
-    let (mut said, mut bytes) = (String::new(), [0; 4_096]);
-    while !said.contains(word) {
+    let (mut received, mut bytes) = (String::new(), [0; 4_096]);
+    while !received.contains(word) {
         let length = stream.read(&mut bytes).unwrap();
-        assert!(length > 0, "it ended without {word:?}: {said}");
-        said += &String::from_utf8_lossy(&bytes[..length]);
+        assert!(length > 0, "it ended without {word:?}: {received}");
+        received += &String::from_utf8_lossy(&bytes[..length]);
     }
-    said
+    received
 }

@@ -6,7 +6,7 @@
 pub mod http;
 pub mod proxy;
 
-use archive::{Archive, Build, Manifest, Summary, Whole};
+use archive::{Archive, Build, Manifest, PortableRecord, Summary};
 use record::Record;
 use serde_json::{Value, json};
 use std::fs;
@@ -92,11 +92,11 @@ pub fn keep(archive: &Archive, record: &Value) -> String {
 }
 
 /// Returns a record that is not in any archive of the tests.
-pub fn whole(seed: u64) -> Whole {
+pub fn portable(seed: u64) -> PortableRecord {
     let place = Place::new();
     let archive = place.open();
     let id = keep(&archive, &record(seed));
-    archive.whole(&id).unwrap()
+    archive.portable(&id).unwrap()
 }
 
 /// A running server, which ends with the test.

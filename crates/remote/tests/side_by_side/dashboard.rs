@@ -22,17 +22,17 @@ fn variables(dashboard: &Value) -> &[Value] {
 }
 
 fn wrong(schema: &Value, content: &Value) -> Vec<String> {
-    let said = |error: jsonschema::ValidationError<'_>| format!("{}: {error}", error.instance_path());
-    jsonschema::validator_for(schema).unwrap().iter_errors(content).map(said).collect()
+    let description = |error: jsonschema::ValidationError<'_>| format!("{}: {error}", error.instance_path());
+    jsonschema::validator_for(schema).unwrap().iter_errors(content).map(description).collect()
 }
 
 /// Returns a place on the grid, which is 24 wide.
 fn place() -> Value {
-    let whole = |least: u8, most: Value| json!({ "type": "integer", "minimum": least, "maximum": most });
+    let integer = |least: u8, most: Value| json!({ "type": "integer", "minimum": least, "maximum": most });
     json!({
         "type": "object", "required": ["h", "w", "x", "y"], "additionalProperties": false,
-        "properties": { "h": whole(1, json!(1_000)), "w": whole(1, json!(24)), "x": whole(0, json!(23)),
-            "y": whole(0, json!(100_000)) }
+        "properties": { "h": integer(1, json!(1_000)), "w": integer(1, json!(24)), "x": integer(0, json!(23)),
+            "y": integer(0, json!(100_000)) }
     })
 }
 

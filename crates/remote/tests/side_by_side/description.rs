@@ -2,7 +2,7 @@
 //! no other.
 
 use crate::command::http::{Answer, ask, connect, get, until};
-use crate::command::{self, Place, Server, whole};
+use crate::command::{self, Place, Server, portable};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -15,16 +15,17 @@ fn assert_described(document: &Value, path: &str, method: &str, answer: &Answer)
     if let Some(reference) = response["$ref"].as_str() {
         response = document.pointer(reference.strip_prefix('#').unwrap()).unwrap();
     }
-    let said = || format!("{method} {path}: {} {}", answer.status, answer.text());
+    let description = || format!("{method} {path}: {} {}", answer.status, answer.text());
     let kind = answer.header("content-type").unwrap().split(';').next().unwrap();
-    let described = response["content"].get(kind).unwrap_or_else(|| panic!("{kind} is not described: {}", said()));
+    let described =
+        response["content"].get(kind).unwrap_or_else(|| panic!("{kind} is not described: {}", description()));
     if kind == "application/json" || kind.ends_with("+json") {
         let mut schema = described["schema"].clone();
         schema["components"] = document["components"].clone();
         let validator = jsonschema::draft202012::new(&schema).unwrap();
         let content = answer.json();
         let wrong: Vec<String> = validator.iter_errors(&content).map(|error| error.to_string()).collect();
-        assert!(wrong.is_empty(), "{wrong:?}: {}", said());
+        assert!(wrong.is_empty(), "{wrong:?}: {}", description());
     }
 }
 
@@ -79,7 +80,7 @@ fn bodies_are_accepted_as_described() {
     let place = Place::with(1);
     let server = Server::start(&place.archive, &["--accept", "--run", "clock --seconds 1"]);
     let document = get(server.address, "/openapi.json").json();
-    let sent = serde_json::to_value(whole(9)).unwrap();
+    let sent = serde_json::to_value(portable(9)).unwrap();
     let schema = json!({ "$ref": "#/components/schemas/Whole", "components": document["components"] });
     assert!(jsonschema::draft202012::new(&schema).unwrap().is_valid(&sent));
     for (status, body) in [(201, sent.to_string()), (200, sent.to_string()), (422, "{}".into())] {

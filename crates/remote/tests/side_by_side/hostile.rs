@@ -79,8 +79,8 @@ fn malformed_requests_are_answered_or_disconnected() {
                 let mut random = fastrand::Rng::with_seed(seed);
                 for _ in 0..each {
                     let sent = malformed(&mut random, &id);
-                    let said = raw(address, &sent);
-                    let status = answer(&said).map(|answer| answer.status);
+                    let answered = raw(address, &sent);
+                    let status = answer(&answered).map(|answer| answer.status);
                     let is_known = status.is_none_or(|status| (100..=503).contains(&status) && status != 500);
                     assert!(is_known, "{status:?} to {}", String::from_utf8_lossy(&sent));
                 }
@@ -134,20 +134,20 @@ fn slow_and_idle_clients_do_not_block_requests() {
         let ends = Arc::clone(&ends);
         thread::spawn(move || drip(slow, &ends))
     };
-    let mut taken: Vec<Duration> = (0..60)
+    let mut times_taken: Vec<Duration> = (0..60)
         .map(|_| {
             let began = Instant::now();
             assert_eq!(get(server.address, "/records").status, 200);
             began.elapsed()
         })
         .collect();
-    taken.sort();
+    times_taken.sort();
     ends.store(true, Ordering::Relaxed);
     let slow = dripping.join().unwrap();
     println!(
         "{crowd} connections, {slow} of them slow: honest requests {:?} (median), {:?} (longest), {} KiB at most",
-        taken[taken.len() / 2],
-        taken[taken.len() - 1],
+        times_taken[times_taken.len() / 2],
+        times_taken[times_taken.len() - 1],
         server.most_kib()
     );
     assert!(server.is_alive());

@@ -31,7 +31,7 @@ fn head(status: &str, headers: &str, length: usize) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n").into_bytes()
 }
 
-fn whole(content: &[u8]) -> Vec<u8> {
+fn response(content: &[u8]) -> Vec<u8> {
     [&head("200 OK", "", content.len()), content].concat()
 }
 
@@ -53,14 +53,16 @@ fn id(number: usize) -> String {
 
 /// Starts such a host, which answers a request for a record with `record`.
 fn host_of(records: usize, record: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> SocketAddr {
-    let list = whole(&list_of(records));
+    let list = response(&list_of(records));
     host(move |request, stream| match request.starts_with("GET /records ") {
         true => drop(stream.write_all(&list)),
         false => record(request, stream),
     })
 }
 
-/// Fetches in at most 800 MB of address space. A fetch that does not end within a minute is killed, and fails the test.
+/// Fetches in at most 800 MB of address space.
+///
+/// A fetch that does not end within a minute is killed, and fails the test.
 fn fetched(place: &Place, arguments: &[&str]) -> Output {
     let fetch = command::fetch_command(&place.archive, arguments);
     let mut limited = Command::new("sh");
@@ -126,12 +128,12 @@ fn interim_responses_without_end_end_the_host() {
 /// Each record arrives fast enough, but there is no end of them.
 #[test]
 fn time_limit_of_a_host_covers_all_its_records() {
-    let other = Arc::new(command::whole(90));
+    let other = Arc::new(command::portable(90));
     let address = host_of(2_000, move |request, stream| {
         let id = request.split(['/', ' ']).nth(3).unwrap_or_default();
         let sent = json!({ "id": id, "commit": other.commit, "manifest": other.manifest, "record": other.record });
         thread::sleep(Duration::from_millis(20));
-        let _ = stream.write_all(&whole(sent.to_string().as_bytes()));
+        let _ = stream.write_all(&response(sent.to_string().as_bytes()));
     });
     let stderr = refusal(&Place::new(), &[&address.to_string(), "--within", "5s"]);
     assert!(stderr.contains("within the 5 s of --within"), "{stderr}");
@@ -159,16 +161,16 @@ fn six_tries_without_a_new_byte_end_the_host() {
 
 #[test]
 fn a_hostile_host_costs_the_others_nothing() {
-    let (good, here) = (Place::with(3), Place::new());
+    let (good, local) = (Place::with(3), Place::new());
     let server = Server::start(&good.archive, &[]);
     let bad = host_of(3, |_, stream| {
         let _ = stream.write_all(&head("200 OK", "", 1 << 20));
         drip(stream);
     });
-    let output = fetched(&here, &[&format!("{bad},{}", server.url()), "--within", "5s"]);
+    let output = fetched(&local, &[&format!("{bad},{}", server.url()), "--within", "5s"]);
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(table.contains("failed") && table.contains("done"), "{table}");
-    assert_eq!(here.ids(), good.ids());
+    assert_eq!(local.ids(), good.ids());
 }
 
 /// Forty-six MiB for each of a hundred manifests: too large for the archive, and for the memory if they were collected.
@@ -178,7 +180,7 @@ fn manifests_too_large_for_the_archive_are_not_collected() {
         let id = request.split(['/', ' ']).nth(3).unwrap_or_default();
         let manifest = "m".repeat(46 << 20);
         let sent = format!("{{\"id\":\"{id}\",\"commit\":\"\",\"manifest\":\"{manifest}\",\"record\":\"\"}}");
-        let _ = stream.write_all(&whole(sent.as_bytes()));
+        let _ = stream.write_all(&response(sent.as_bytes()));
     });
     let stderr = refusal(&Place::new(), &[&address.to_string()]);
     assert!(stderr.contains("its manifest is too large: 48234496 bytes; allowed: 1048576"), "{stderr}");
@@ -188,7 +190,7 @@ fn manifests_too_large_for_the_archive_are_not_collected() {
 #[test]
 fn a_list_of_too_many_values_is_refused() {
     let list = [&b"["[..], &b"\"\",".repeat(6 << 20), b"\"\"]"].concat();
-    let list = whole(&list);
+    let list = response(&list);
     let address = host(move |_, stream| drop(stream.write_all(&list)));
     let stderr = refusal(&Place::new(), &[&address.to_string()]);
     assert!(stderr.contains("more than 4000000 values"), "{stderr}");

@@ -70,9 +70,9 @@ fn bar(bar: &Bar, unit: Unit, top: f64, from: f64, scale: &Scale) -> Markup {
         @if let Some((low, high)) = interval {
             path.ends d=(format_args!("M{low:.1} {middle}H{high:.1}M{low:.1} {ends_from}V{ends_to}M{high:.1} {ends_from}V{ends_to}")) {}
         }
-        @if let Some((limit, whose)) = &bar.limit {
+        @if let Some((limit, label)) = &bar.limit {
             path.limit d=(format_args!("M{:.1} {above}V{below}", scale.place(*limit))) {
-                title { "limit " (whose) ": " (unit.words(*limit)) }
+                title { "limit " (label) ": " (unit.words(*limit)) }
             }
         }
     }

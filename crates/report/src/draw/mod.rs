@@ -52,8 +52,8 @@ fn file(picture: &Markup, title: &str) -> String {
     let picture = &picture.0;
     let (begin, rest) = picture.split_at(picture.find('>').map_or(0, |end| end + 1));
     let inside = html! { title { (title) } style { (PreEscaped(STYLE)) } rect.paper width="100%" height="100%" {} };
-    let whole = format!("{begin}{}{rest}\n", inside.0);
-    escaped_lines(&whole).into_owned()
+    let svg_text = format!("{begin}{}{rest}\n", inside.0);
+    escaped_lines(&svg_text).into_owned()
 }
 
 /// Returns the frame of a picture with this name for screen readers.

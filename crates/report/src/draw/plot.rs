@@ -42,8 +42,10 @@ pub struct Look {
 }
 
 impl<'a> DrawnPlot<'a> {
-    /// Returns the plot of a picture, `None` for other kinds. Series that are locks or causes have the colours of
-    /// these; all spikes of a histogram have the colour of its lock, and adjacent ones differ in paleness.
+    /// Returns the plot of a picture, `None` for other kinds.
+    ///
+    /// Series that are locks or causes have the colours of these; all spikes of a histogram have the colour of its
+    /// lock, and adjacent ones differ in paleness.
     pub fn from_picture(picture: &'a Picture, hues: &Hues) -> Option<Self> {
         Some(match picture {
             Picture::Plot(plot) => Self::new(plot, |place, _| place),

@@ -52,8 +52,9 @@ fn height(pieces: &[Piece]) -> f64 {
     NAME + BAR + KEY * pieces.len().div_ceil(2) as f64 + 14.0
 }
 
-/// Returns the pieces of each bar. A cause has its colour; of several parts of one cause in a bar, all but the first
-/// are paler.
+/// Returns the pieces of each bar.
+///
+/// A cause has its colour; of several parts of one cause in a bar, all but the first are paler.
 fn pieces(stacks: &[Stack], hues: &Hues) -> Vec<Vec<Piece>> {
     stacks.iter().map(|stack| pieces_of(stack, hues)).collect()
 }
@@ -61,25 +62,25 @@ fn pieces(stacks: &[Stack], hues: &Hues) -> Vec<Vec<Piece>> {
 fn pieces_of(stack: &Stack, hues: &Hues) -> Vec<Piece> {
     let share = |part: &StackPart| if part.share.is_finite() { part.share.max(0.0) } else { 0.0 };
     let is_own = |(place, part): &(usize, &StackPart)| *place < MOST_PARTS && share(part) >= LEAST_SHARE;
-    let own: Vec<&StackPart> = stack.parts.iter().enumerate().filter(is_own).map(|(_, part)| part).collect();
-    let left = stack.parts.len() - own.len();
+    let separate: Vec<&StackPart> = stack.parts.iter().enumerate().filter(is_own).map(|(_, part)| part).collect();
+    let left = stack.parts.len() - separate.len();
     let all = stack.parts.iter().map(share).sum::<f64>();
     let rest = (left > 0).then(|| Piece {
         words: format!("{left} other{}", if left == 1 { "" } else { "s" }),
-        share: (all - own.iter().map(|part| share(part)).sum::<f64>()).max(0.0),
+        share: (all - separate.iter().map(|part| share(part)).sum::<f64>()).max(0.0),
         colour: class(GREY),
     });
     let piece = |(place, part): (usize, &&StackPart)| {
-        let is_pale = own[..place].iter().any(|before| before.cause == part.cause);
+        let is_pale = separate[..place].iter().any(|before| before.cause == part.cause);
         let pale = if is_pale { " pale" } else { "" };
         Piece { words: part.words.clone(), share: share(part), colour: class(hues.of_cause(&part.cause)) + pale }
     };
-    own.iter().enumerate().map(piece).chain(rest).collect()
+    separate.iter().enumerate().map(piece).chain(rest).collect()
 }
 
 fn one(stack: &Stack, pieces: &[Piece], top: f64) -> Markup {
-    let whole = pieces.iter().map(|piece| piece.share).sum::<f64>().max(f64::MIN_POSITIVE);
-    let widths: Vec<f64> = pieces.iter().map(|piece| (RIGHT - LEFT) * piece.share / whole).collect();
+    let total = pieces.iter().map(|piece| piece.share).sum::<f64>().max(f64::MIN_POSITIVE);
+    let widths: Vec<f64> = pieces.iter().map(|piece| (RIGHT - LEFT) * piece.share / total).collect();
     let begins = sums(widths.iter().copied());
     html! {
         text.name x=(LEFT) y=(top + 14.0) { (stack.name) }

@@ -41,13 +41,13 @@ pub fn findings(records: &[PlacedRecord<'_>], ladders: &[Option<Ladder>], hues: 
 }
 
 fn one(record: &PlacedRecord<'_>) -> Markup {
-    let (repeated, others) = chosen(found(record).collect());
+    let (repeated, further) = chosen(found(record).collect());
     html! {
         ul.findings { (list(&repeated)) }
-        @if !others.is_empty() {
+        @if !further.is_empty() {
             details {
-                summary { (counted(others.len(), "further finding")) }
-                ul.findings { (list(&others)) }
+                summary { (counted(further.len(), "further finding")) }
+                ul.findings { (list(&further)) }
             }
         }
     }
@@ -71,13 +71,13 @@ fn chosen(found: Vec<Found<'_>>) -> (Vec<Found<'_>>, Vec<Found<'_>>) {
         .map(|place| if is_named { found[place].0.is_repeated } else { is_short || is_first(place) })
         .collect();
     let mut left = REPEATED;
-    let (repeated, others): (Vec<_>, Vec<_>) = found.into_iter().zip(wanted).partition(|(_, is_wanted)| {
+    let (repeated, further): (Vec<_>, Vec<_>) = found.into_iter().zip(wanted).partition(|(_, is_wanted)| {
         let is_taken = *is_wanted && left > 0;
         left -= usize::from(is_taken);
         is_taken
     });
     let bare = |list: Vec<(_, bool)>| list.into_iter().map(|(one, _)| one).collect();
-    (bare(repeated), bare(others))
+    (bare(repeated), bare(further))
 }
 
 /// Returns the findings of the summary, or of all sections where there is none; each with the section that it is about.
@@ -102,13 +102,13 @@ fn record_warnings(record: &PlacedRecord<'_>) -> Markup {
     let rest: Vec<&Warning> = rest().filter(|warning| warning.severity() == Severity::Advice).collect();
     html! {
         @for warning in everywhere { (caution(warning)) }
-        @for warning in limiting { p.limit { (said(warning)) } }
+        @for warning in limiting { p.limit { (warning_markup(warning)) } }
         @if !short.is_empty() { (too_short(&short)) }
         @if !rest.is_empty() || !strange.is_empty() {
             details.notes {
                 summary { (counted(rest.len() + strange.len(), "note")) " with advice" }
                 ul {
-                    @for warning in rest { li { (said(warning)) } }
+                    @for warning in rest { li { (warning_markup(warning)) } }
                     @for value in strange { li { "Warning: " (value) } }
                 }
             }
@@ -151,16 +151,16 @@ fn too_short(short: &[&Warning]) -> Markup {
                 "Warning: the run was too short for " (counted(short.len(), "group")) " of values, whose confidence "
                 "intervals are wider than requested. Remedy: use a longer --seconds"
             }
-            ul { @for warning in short { li { (said(warning)) } } }
+            ul { @for warning in short { li { (warning_markup(warning)) } } }
         }
     }
 }
 
 fn caution(warning: &Warning) -> Markup {
-    html! { p.caution { (said(warning)) } }
+    html! { p.caution { (warning_markup(warning)) } }
 }
 
-fn said(warning: &Warning) -> Markup {
+fn warning_markup(warning: &Warning) -> Markup {
     let message = without_error_numbers(warning.message());
     html! { "Warning: " (message) " [" (warning.code()) "]. Remedy: " (warning.remedy()) }
 }

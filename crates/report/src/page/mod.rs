@@ -28,7 +28,9 @@ pub struct Content<'a> {
     pub method: Method<'a>,
 }
 
-/// Returns the whole page. The same records give the same page.
+/// Returns the whole page.
+///
+/// The same records give the same page.
 pub fn page(content: &Content<'_>) -> String {
     let Content { sources, sections, ladders, compared, method } = *content;
     let mut names = Names::default();

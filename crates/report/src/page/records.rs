@@ -134,8 +134,9 @@ fn html_of(markdown: &str) -> Markup {
     PreEscaped(reachable(&page))
 }
 
-/// Makes an element that may be wider than the page scrollable by itself, by keys too, and drops empty headings. Text
-/// that looks like these elements was escaped.
+/// Makes an element that may be wider than the page scrollable by itself, by keys too, and drops empty headings.
+///
+/// Text that looks like these elements was escaped.
 fn reachable(html: &str) -> String {
     const CHANGES: [(&str, &str); 4] = [
         ("<th></th>", "<td></td>"),
@@ -179,7 +180,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn said(environment: &Value) -> String {
+    fn value_words(environment: &Value) -> String {
         machine(environment.as_object().unwrap())
     }
 
@@ -188,11 +189,11 @@ mod tests {
         let whole = json!({
             "cpu": {"model": "Some CPU", "allowed": "0-3"}, "host": {"hypervisor": "KVM"}, "kernel": {"release": "6.18"},
         });
-        assert_eq!(said(&whole), "Some CPU, 4 CPUs, KVM, Linux 6.18");
-        assert_eq!(said(&json!({"cpu": {"model": "Some CPU", "allowed": 7}})), "Some CPU");
+        assert_eq!(value_words(&whole), "Some CPU, 4 CPUs, KVM, Linux 6.18");
+        assert_eq!(value_words(&json!({"cpu": {"model": "Some CPU", "allowed": 7}})), "Some CPU");
         let pair = json!({"probed_unix_s": 1, "pairs": [{"cpus": [0, 1], "share_a_core": false}]});
         let probed = json!({"cpu": {"model": "Some CPU", "probed": pair}});
-        assert_eq!(said(&probed), "Some CPU, CPUs 0 and 1 do not share a core (probed)");
-        assert_eq!(said(&json!({"cpu": "x"})), "unknown machine");
+        assert_eq!(value_words(&probed), "Some CPU, CPUs 0 and 1 do not share a core (probed)");
+        assert_eq!(value_words(&json!({"cpu": "x"})), "unknown machine");
     }
 }

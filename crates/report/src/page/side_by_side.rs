@@ -89,13 +89,14 @@ fn overlay(cell: &str, records: &[Vec<Section>], letters: &[&'static str]) -> Op
 /// The ratio of the ends of a column: a quarter of an octave, as in the records' own pictures.
 const WIDENING: f64 = 1.19;
 
-/// Returns columns that fit all of the histograms: none is narrower than the steps of the coarsest clock. `None` where
-/// nothing has a width.
+/// Returns columns that fit all of the histograms: none is narrower than the steps of the coarsest clock.
+///
+/// `None` where nothing has a width.
 fn edges(histograms: &[(&'static str, &Histogram)]) -> Option<Vec<f64>> {
     // A bin that begins at 0 was cut there.
-    let whole = |bin: &&Bin| bin.from_ns > 0.0;
+    let is_whole_bin = |bin: &&Bin| bin.from_ns > 0.0;
     let finest = |bins: &[Bin]| {
-        let widths = bins.iter().filter(whole).map(|bin| bin.to_ns - bin.from_ns);
+        let widths = bins.iter().filter(is_whole_bin).map(|bin| bin.to_ns - bin.from_ns);
         widths.fold(f64::INFINITY, f64::min)
     };
     let step = histograms.iter().map(|(_, one)| finest(&one.bins)).filter(|step| step.is_finite()).fold(0.0, f64::max);
@@ -122,7 +123,9 @@ struct Laid {
 }
 
 impl Laid {
-    /// Lays a histogram over the columns. A bin belongs to the column that has its middle.
+    /// Lays a histogram over the columns.
+    ///
+    /// A bin belongs to the column that has its middle.
     fn on(edges: &[f64], letter: &'static str, histogram: &Histogram) -> Self {
         let mut counts = vec![0_u64; edges.len() - 1];
         for bin in &histogram.bins {

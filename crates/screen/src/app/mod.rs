@@ -5,7 +5,7 @@ pub mod input;
 
 use crate::choice::{Choice, Machine};
 use crate::command_line::{self, Editor};
-use crate::matrix::{Matrix, Wanted};
+use crate::matrix::{CellCommand, Matrix};
 use crate::menu::{Action, Item, Menu, MenuContext};
 use crate::records::Records;
 use crate::run::{self, Child, Ended, Run};
@@ -28,7 +28,7 @@ pub struct App {
     pub view: View,
     pub run: Option<Run>,
     /// The commands of a matrix that have not started yet, each with its cell.
-    waiting: VecDeque<Wanted>,
+    waiting: VecDeque<CellCommand>,
     pub matrix: Option<Matrix>,
     /// The reported cell that is shown.
     pub at: usize,
@@ -292,7 +292,7 @@ impl App {
             return;
         }
         let Some(matrix) = &self.matrix else { return };
-        let mut commands: VecDeque<Wanted> = matrix.commands(&self.choice, &self.machine).into();
+        let mut commands: VecDeque<CellCommand> = matrix.commands(&self.choice, &self.machine).into();
         match commands.pop_front() {
             Some((cell, words)) => {
                 self.waiting = commands;

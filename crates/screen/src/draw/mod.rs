@@ -291,7 +291,9 @@ fn open_menus(frame: &mut Frame, app: &App, colours: Colours) {
     }
 }
 
-/// The styles of the screen. The field says whether they have colours: <https://no-color.org>.
+/// The styles of the screen.
+///
+/// The field says whether they have colours: <https://no-color.org>.
 #[derive(Clone, Copy, Debug)]
 pub struct Colours(bool);
 

@@ -106,11 +106,11 @@ fn letter(bytes: &[u8]) -> Head {
         0xf0..0xf5 => 4,
         _ => return Head::Whole(1, None),
     };
-    let Some(whole) = bytes.get(..length) else {
+    let Some(complete) = bytes.get(..length) else {
         let may_come = bytes[1..].iter().all(|byte| byte & 0xc0 == 0x80);
         return if may_come { Head::Begun } else { Head::Whole(1, None) };
     };
-    match std::str::from_utf8(whole).ok().and_then(|text| text.chars().next()) {
+    match std::str::from_utf8(complete).ok().and_then(|text| text.chars().next()) {
         Some(one) => Head::Whole(length, (!one.is_control()).then_some(Event::Key(Key::Char(one)))),
         None => Head::Whole(1, None),
     }
@@ -144,17 +144,17 @@ fn control_sequence(bytes: &[u8]) -> Head {
     let rest = &bytes[2..];
     let Some(length) = rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) else { return Head::Begun };
     let (parameters, last) = (&rest[..length], rest[length]);
-    let whole = length + 3;
+    let complete = length + 3;
     match (parameters.first(), last) {
         // Another sequence began within it, or a control came: it is not a key.
-        (_, 0..=0x1f | 0x7f..) => Head::Whole(whole - 1, None),
-        (Some(b'<'), b'M' | b'm') => Head::Whole(whole, mouse(&parameters[1..], last == b'M')),
+        (_, 0..=0x1f | 0x7f..) => Head::Whole(complete - 1, None),
+        (Some(b'<'), b'M' | b'm') => Head::Whole(complete, mouse(&parameters[1..], last == b'M')),
         // The mouse of old terminals: three bytes more.
         (None, b'M') if rest.len() < 4 => Head::Begun,
-        (None, b'M') => Head::Whole(whole + 3, None),
-        (_, b'Z') => Head::Whole(whole, Some(Event::Key(Key::BackTab))),
-        (_, b'~') => Head::Whole(whole, numbered(parameters).map(Event::Key)),
-        _ => Head::Whole(whole, named(last).map(Event::Key)),
+        (None, b'M') => Head::Whole(complete + 3, None),
+        (_, b'Z') => Head::Whole(complete, Some(Event::Key(Key::BackTab))),
+        (_, b'~') => Head::Whole(complete, numbered(parameters).map(Event::Key)),
+        _ => Head::Whole(complete, named(last).map(Event::Key)),
     }
 }
 
@@ -254,10 +254,10 @@ mod tests {
             let bytes: Vec<u8> = (0..random.usize(1..40)).map(|_| pool[random.usize(..pool.len())]).collect();
             let mut cut = Input::default();
             let mut pieces: Vec<Event> = bytes.iter().flat_map(|byte| cut.events(&[*byte])).collect();
-            let mut whole = Input::default();
-            let mut at_once = whole.events(&bytes);
+            let mut complete = Input::default();
+            let mut at_once = complete.events(&bytes);
             pieces.extend(cut.settle());
-            at_once.extend(whole.settle());
+            at_once.extend(complete.settle());
             assert_eq!(pieces, at_once, "{bytes:?}");
         }
         let mut endless = Input::default();

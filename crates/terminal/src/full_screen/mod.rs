@@ -30,7 +30,9 @@ struct Before {
     restore: &'static [u8],
 }
 
-/// `None` while the terminal is not taken. A panic must find it too.
+/// `None` while the terminal is not taken.
+///
+/// A panic must find it too.
 static BEFORE: Mutex<Option<Before>> = Mutex::new(None);
 
 /// The alternate screen, cleared, without a cursor.
@@ -71,13 +73,13 @@ impl Tty {
 
     /// Takes it again after [`Self::pause`], or after another program had it in the meantime.
     pub fn resume(&self) -> io::Result<()> {
-        let mut taken = before();
-        let termios = match &*taken {
+        let mut state = before();
+        let termios = match &*state {
             Some(before) => before.termios.clone(),
             None => {
                 let termios = tcgetattr(&self.keyboard).map_err(failed("cannot read the terminal settings"))?;
                 let restore = if self.has_mouse { RESTORE_WITH_MOUSE } else { RESTORE };
-                *taken = Some(Before { keyboard: self.keyboard.try_clone()?, termios: termios.clone(), restore });
+                *state = Some(Before { keyboard: self.keyboard.try_clone()?, termios: termios.clone(), restore });
                 termios
             }
         };

@@ -41,8 +41,9 @@ pub fn add(samples: &mut Samples, host: &str, experiment: &str, rows: &[Value]) 
     }
 }
 
-/// Returns the distribution of gaps. A record counts the gaps that are longer than each of these bounds; an older one
-/// lacks some.
+/// Returns the distribution of gaps.
+///
+/// A record counts the gaps that are longer than each of these bounds; an older one lacks some.
 fn gaps(row: &Value) -> Option<Distribution> {
     let count = row["gaps"].as_u64()?;
     let over = ["over_1us", "over_10us", "over_100us", "over_256us", "over_1ms"];
@@ -89,8 +90,9 @@ const BOUNDS: [f64; 26] = [
     f64::INFINITY,
 ];
 
-/// Returns the distribution of bins. A bin counts below a bound if all of it is below. Where no sum was recorded, that
-/// of the bins' middles is used.
+/// Returns the distribution of bins.
+///
+/// A bin counts below a bound if all of it is below. Where no sum was recorded, that of the bins' middles is used.
 fn binned(bins: &[Value], sum: Option<f64>) -> Distribution {
     let read = |bin: &Value| {
         let seconds = |field: &str| Some(bin[field].as_f64()? * 1e-9);

@@ -16,7 +16,9 @@ pub fn of(entries: &[Entry]) -> Vec<Entry> {
     entries.iter().rev().filter(|entry| !entry.summary.interrupted).filter(is_last).take(MOST).cloned().collect()
 }
 
-/// Returns the samples of these runs. A part of a survey counts if there is no newer run of its experiment.
+/// Returns the samples of these runs.
+///
+/// A part of a survey counts if there is no newer run of its experiment.
 ///
 /// # Errors
 /// Git cannot be run.

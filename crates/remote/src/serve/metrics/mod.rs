@@ -43,7 +43,9 @@ impl Metrics {
         *locked(&self.answered).entry(status.as_u16()).or_default() += 1;
     }
 
-    /// Returns all metrics as OpenMetrics text. Records are read again only when the last runs have changed.
+    /// Returns all metrics as OpenMetrics text.
+    ///
+    /// Records are read again only when the last runs have changed.
     ///
     /// # Errors
     /// The archive cannot be read.

@@ -67,8 +67,9 @@ impl Samples {
         }
     }
 
-    /// Returns the labels, if no sample of this name has them yet and the series fit. Their values may be printed on a
-    /// terminal, by `curl`.
+    /// Returns the labels, if no sample of this name has them yet and the series fit.
+    ///
+    /// Their values may be printed on a terminal, by `curl`.
     fn unseen(&mut self, name: &str, labels: &[(&str, String)], series: usize) -> Option<Labels> {
         let labels: Labels =
             labels.iter().map(|(name, value)| ((*name).to_owned(), escaped(value).into_owned())).collect();

@@ -1,7 +1,7 @@
 //! The pushed records that are stored.
 
 use crate::command::http::{answer, ask, connect, get, post, push_head, raw};
-use crate::command::{self, Place, Server, record, waited_for, whole};
+use crate::command::{self, Place, Server, portable, record, waited_for};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use std::io::Write;
 fn push_needs_accept_and_start_needs_run() {
     let place = Place::with(1);
     let server = Server::start(&place.archive, &[]);
-    let sent = serde_json::to_vec(&whole(77)).unwrap();
+    let sent = serde_json::to_vec(&portable(77)).unwrap();
     assert_eq!(post(server.address, "/records", &sent).status, 403);
     assert_eq!(post(server.address, "/live", br#"{"run":"clock"}"#).status, 403);
     assert_eq!(place.ids().len(), 1);
@@ -19,7 +19,7 @@ fn push_needs_accept_and_start_needs_run() {
 fn pushed_record_is_stored_unchanged_and_once() {
     let place = Place::with(1);
     let server = Server::start(&place.archive, &["--accept"]);
-    let sent = whole(77);
+    let sent = portable(77);
     let bytes = serde_json::to_vec(&sent).unwrap();
     let first = post(server.address, "/records", &bytes);
     assert_eq!((first.status, first.json()), (201, json!({ "id": sent.id, "kept": true })));
@@ -33,7 +33,7 @@ fn pushed_record_is_stored_unchanged_and_once() {
 fn record_that_does_not_match_its_name_is_not_stored() {
     let place = Place::with(1);
     let server = Server::start(&place.archive, &["--accept"]);
-    let good = serde_json::to_value(whole(77)).unwrap();
+    let good = serde_json::to_value(portable(77)).unwrap();
     let changed = |field: &str, value: String| {
         let mut sent = good.clone();
         sent[field] = json!(value);
@@ -78,7 +78,7 @@ fn unreadable_record_is_not_stored() {
     let mut lies = record(5);
     lies["environment"]["seed"] = json!(6);
     let honest = command::keep(&other.open(), &lies);
-    let commit = other.open().whole(&honest).unwrap();
+    let commit = other.open().portable(&honest).unwrap();
     let server = Server::start(&place.archive, &["--accept"]);
     // The summary of one run with the record of another, all hashes right.
     let archive = other.open();
@@ -88,7 +88,7 @@ fn unreadable_record_is_not_stored() {
     let summary = archive::Summary::of(&typed, &manifest, 1);
     for content in [lies.to_string(), "{}".into(), "no JSON".into(), "[".repeat(300_000)] {
         let Ok(id) = archive.append(content.as_bytes(), &manifest, &summary) else { continue };
-        let sent = serde_json::to_vec(&archive.whole(&id).unwrap()).unwrap();
+        let sent = serde_json::to_vec(&archive.portable(&id).unwrap()).unwrap();
         assert_eq!(post(server.address, "/records", &sent).status, 422, "{}", &content[..content.len().min(40)]);
     }
     assert_eq!(place.verify(), 1);
@@ -114,7 +114,7 @@ fn open_request_is_finished_after_a_signal() {
     let place = Place::with(1);
     let server = Server::start(&place.archive, &["--accept"]);
     let address = server.address;
-    let sent = serde_json::to_vec(&whole(77)).unwrap();
+    let sent = serde_json::to_vec(&portable(77)).unwrap();
     let mut stream = connect(address);
     let head = push_head(sent.len());
     stream.write_all(&[head.as_bytes(), &sent[..100]].concat()).unwrap();
@@ -142,7 +142,7 @@ fn record_whose_summary_names_another_host_is_not_stored() {
     let mut summary = archive::Summary::of(&typed, &manifest, 1);
     summary.host = "another".into();
     let id = archive.append(record(1).to_string().as_bytes(), &manifest, &summary).unwrap();
-    let sent = post(server.address, "/records", &serde_json::to_vec(&archive.whole(&id).unwrap()).unwrap());
+    let sent = post(server.address, "/records", &serde_json::to_vec(&archive.portable(&id).unwrap()).unwrap());
     assert_eq!(sent.status, 422);
     assert!(sent.text().contains("its summary names the host \\\"another\\\""), "{}", sent.text());
     assert_eq!(place.verify(), 0);

@@ -18,10 +18,10 @@ fn run_is_streamed_live_and_its_record_is_stored() {
     assert!(until(&mut stream, "event: idle").contains("200 OK"));
     let started = post(server.address, "/live", format!("{{\"run\":\"{call}\"}}").as_bytes());
     assert_eq!(started.status, 202, "{}", started.text());
-    let said = until(&mut stream, "\"status\":0");
-    assert!(said.contains("event: started") && said.contains("event: line"), "{said}");
+    let received = until(&mut stream, "\"status\":0");
+    assert!(received.contains("event: started") && received.contains("event: line"), "{received}");
     let id = place.ids().pop().expect("its record is kept");
-    assert!(said.contains(&id) && said.contains("\"status\":0"), "{said}");
+    assert!(received.contains(&id) && received.contains("\"status\":0"), "{received}");
     assert_eq!(post(server.address, "/live", br#"{"run":"clock"}"#).status, 403);
     let page = get(server.address, &format!("/records/{id}/page"));
     assert_eq!(page.status, 200, "{}", page.text());

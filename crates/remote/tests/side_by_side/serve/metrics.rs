@@ -80,7 +80,7 @@ fn metrics_have_the_smt_interference_of_the_cores() {
 }
 
 /// Returns the metrics of a server whose last run of noise is one of wakes, and of one whose last run is one of gaps.
-fn all_that_is_given() -> String {
+fn all_metrics() -> String {
     let place = Place::new();
     let archive = place.open();
     for experiment in ["noise", "load", "trace", "core"] {
@@ -91,26 +91,26 @@ fn all_that_is_given() -> String {
         "histogram": [{ "from_ns": 900.0, "to_ns": 1000.0, "count": 2 }] }]);
     command::keep(&archive, &wakes);
     let server = Server::start(&place.archive, &[]);
-    let given = get(server.address, "/metrics").text();
+    let text = get(server.address, "/metrics").text();
     // The last run of noise is that of the wakes; the distribution of gaps is known from the run before.
     drop(server);
     let before = Place::new();
     command::keep(&before.open(), &record_of("noise", 1));
-    given + &get(Server::start(&before.archive, &[]).address, "/metrics").text()
+    text + &get(Server::start(&before.archive, &[]).address, "/metrics").text()
 }
 
 /// Every name that the dashboard and the rules query is exported, with the labels of the query.
 #[test]
 fn every_query_of_dashboard_and_rules_is_exported() {
-    let given = all_that_is_given();
+    let text = all_metrics();
     let contrib = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib");
-    let mut asked = 0;
+    let mut queried = 0;
     for file in ["grafana/contend.json", "prometheus/alerts.yml"] {
         let text = fs::read_to_string(contrib.join(file)).unwrap().replace("\\\"", "\"");
         for (place, _) in text.match_indices("contend_") {
             let rest = &text[place..];
             let name = &rest[..rest.find(|letter: char| letter != '_' && !letter.is_ascii_alphanumeric()).unwrap()];
-            let line = given
+            let line = text
                 .lines()
                 .find(|line| line.starts_with(&format!("{name}{{")) || line.starts_with(&format!("{name} ")));
             let line = line.unwrap_or_else(|| panic!("{file} asks for {name}, which nothing gives"));
@@ -122,10 +122,10 @@ fn every_query_of_dashboard_and_rules_is_exported() {
                     "{file}: {name} has no {label}: {line}"
                 );
             }
-            asked += 1;
+            queried += 1;
         }
     }
-    assert!(asked > 10, "{asked}");
+    assert!(queried > 10, "{queried}");
 }
 
 /// `curl` prints them on a terminal.

@@ -17,7 +17,7 @@ use std::path::Path;
 /// A record as it is stored in the archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Whole {
+pub struct PortableRecord {
     /// The name of the record: the commit's hash.
     pub id: String,
     /// The commit's text, with the summary in it.
@@ -26,7 +26,7 @@ pub struct Whole {
     pub record: String,
 }
 
-impl Whole {
+impl PortableRecord {
     /// Returns the number of bytes of all its text.
     pub fn bytes(&self) -> usize {
         self.commit.len() + self.manifest.len() + self.record.len()
@@ -54,11 +54,13 @@ pub struct Refused {
     pub reason: anyhow::Error,
 }
 
-/// Returns the record of this name. The recipient checks its hashes.
+/// Returns the record of this name.
+///
+/// The recipient checks its hashes.
 ///
 /// # Errors
 /// It does not exist, or is not a record.
-pub fn read(git: &Git, id: &str) -> anyhow::Result<Whole> {
+pub fn read(git: &Git, id: &str) -> anyhow::Result<PortableRecord> {
     ensure!(is_hash(id), "{id:?} is not a record ID");
     let names = [id.to_owned(), format!("{id}:{MANIFEST_FILE}"), format!("{id}:{RECORD_FILE}")];
     let expected = [("commit", MOST_BESIDE), ("blob", MOST_BESIDE), ("blob", MOST_BYTES)];
@@ -77,7 +79,7 @@ pub fn read(git: &Git, id: &str) -> anyhow::Result<Whole> {
     let parts = parts.into_iter().collect::<anyhow::Result<Vec<String>>>();
     let parts: Option<[String; 3]> = parts.with_context(|| format!("record {id}: cannot read it"))?.try_into().ok();
     let [commit, manifest, record] = parts.with_context(|| format!("record {id}: cannot read all of it"))?;
-    Ok(Whole { id: id.to_owned(), commit, manifest, record })
+    Ok(PortableRecord { id: id.to_owned(), commit, manifest, record })
 }
 
 fn check(header: Option<&Header>, kind: &str, most: u64) -> anyhow::Result<()> {
@@ -88,15 +90,15 @@ fn check(header: Option<&Header>, kind: &str, most: u64) -> anyhow::Result<()> {
 
 /// Writes these records into a temporary repository, with references; returns those that do not match their names,
 /// which get no reference.
-pub fn write(git: &Git, wholes: &[Whole]) -> anyhow::Result<Vec<Refused>> {
+pub fn write(git: &Git, portables: &[PortableRecord]) -> anyhow::Result<Vec<Refused>> {
     // The repository is deleted afterwards, and the objects that the archive takes from it are synced there.
     git.local(&["config", "core.fsync", "none"], &[])?;
-    let trees = trees(git, wholes)?;
+    let trees = trees(git, portables)?;
     let (mut refused, mut references) = (Vec::new(), String::new());
-    for (whole, tree) in wholes.iter().zip(&trees) {
-        match commit(git, whole, tree) {
-            Ok(()) => references += &format!("create {RECORDS}{0} {0}\n", whole.id),
-            Err(reason) => refused.push(Refused { id: whole.id.clone(), reason }),
+    for (portable, tree) in portables.iter().zip(&trees) {
+        match commit(git, portable, tree) {
+            Ok(()) => references += &format!("create {RECORDS}{0} {0}\n", portable.id),
+            Err(reason) => refused.push(Refused { id: portable.id.clone(), reason }),
         }
     }
     git.local(&["update-ref", "--stdin"], references.as_bytes())?;
@@ -104,17 +106,18 @@ pub fn write(git: &Git, wholes: &[Whole]) -> anyhow::Result<Vec<Refused>> {
 }
 
 /// Writes the trees of the files in one call.
-fn trees(git: &Git, wholes: &[Whole]) -> anyhow::Result<Vec<String>> {
+fn trees(git: &Git, portables: &[PortableRecord]) -> anyhow::Result<Vec<String>> {
     let files: Vec<&[u8]> =
-        wholes.iter().flat_map(|whole| [whole.manifest.as_bytes(), whole.record.as_bytes()]).collect();
+        portables.iter().flat_map(|portable| [portable.manifest.as_bytes(), portable.record.as_bytes()]).collect();
     let hashes = blobs(git, &files)?;
     let tree = |pair: &[String]| {
         let line = |(hash, name): (&String, &str)| format!("100644 blob {hash}\t{name}\n");
         pair.iter().zip([MANIFEST_FILE, RECORD_FILE]).map(line).collect::<String>() + "\n"
     };
-    let asked: String = hashes.chunks(2).map(tree).collect();
-    let trees: Vec<String> = git.line(&["mktree", "--batch"], asked.as_bytes())?.lines().map(str::to_owned).collect();
-    ensure!(trees.len() == wholes.len(), "git mktree: {} trees of {} records", trees.len(), wholes.len());
+    let requests: String = hashes.chunks(2).map(tree).collect();
+    let trees: Vec<String> =
+        git.line(&["mktree", "--batch"], requests.as_bytes())?.lines().map(str::to_owned).collect();
+    ensure!(trees.len() == portables.len(), "git mktree: {} trees of {} records", trees.len(), portables.len());
     Ok(trees)
 }
 
@@ -136,16 +139,16 @@ fn utf8(path: &Path) -> anyhow::Result<&str> {
     path.to_str().context("the archive's path is not UTF-8")
 }
 
-fn commit(git: &Git, whole: &Whole, tree: &str) -> anyhow::Result<()> {
-    ensure!(is_hash(&whole.id), "{:?} is not a record ID", whole.id);
-    whole.check_size()?;
-    let mut lines = whole.commit.lines();
+fn commit(git: &Git, portable: &PortableRecord, tree: &str) -> anyhow::Result<()> {
+    ensure!(is_hash(&portable.id), "{:?} is not a record ID", portable.id);
+    portable.check_size()?;
+    let mut lines = portable.commit.lines();
     ensure!(
         lines.next().and_then(|line| line.strip_prefix("tree ")) == Some(tree),
         "its files are not those that its commit names: the record was modified in transit"
     );
     ensure!(lines.next().is_some_and(|line| line.starts_with("author ")), "its commit is not that of a record");
-    let found = git.line(&["hash-object", "-w", "-t", "commit", "--stdin"], whole.commit.as_bytes())?;
-    ensure!(found == whole.id, "its hash is {found}: the record was modified in transit");
+    let found = git.line(&["hash-object", "-w", "-t", "commit", "--stdin"], portable.commit.as_bytes())?;
+    ensure!(found == portable.id, "its hash is {found}: the record was modified in transit");
     Ok(())
 }
