@@ -62,8 +62,8 @@ pub enum VariationSource {
     /// The addresses of code and data, and SMT interference: the value is the mean of a short operation, repeated many
     /// times.
     Operation,
-    /// As for [`Self::Operation`], each operation by itself: its median is that of the phase that the machine was in
-    /// for most of the run.
+    /// The causes of [`Self::Operation`], for single operations: their median is that of the phase that the machine was
+    /// in for most of the run.
     SingleOperation,
     /// Other threads that ran: the clock continued while they had the CPU, as in every rate.
     Elapsed,

@@ -26,12 +26,12 @@ pub struct Contestant {
     pub runs: Runs,
 }
 
-/// Where a contestant runs.
+/// The process that runs a contestant.
 #[derive(Clone, Debug)]
 pub enum Runs {
-    /// In this process.
+    /// This process.
     BuiltIn(&'static BuiltIn),
-    /// As a separate program.
+    /// A separate program.
     Program(Box<Recipe>),
 }
 

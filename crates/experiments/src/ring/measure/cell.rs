@@ -67,7 +67,7 @@ pub struct Cell {
     switches: Switches,
     stolen_s: f64,
     watched_s: f64,
-    /// By repetition: the time of a hop in each of its parts, and the SMT sibling's use of the core.
+    /// The time of a hop in each part of each repetition, and the SMT sibling's use of the core.
     parts: Vec<Vec<(f64, Probed)>>,
     split: Split,
 }
