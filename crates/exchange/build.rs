@@ -1,5 +1,7 @@
-//! The build of the library that other programs load: this crate's sources, with `--cfg preload`, and the locks' own,
-//! by the same compiler, so that every user of this crate contains its bytes.
+//! The build of the library that other programs load, from this crate's sources with `--cfg preload` and those of the
+//! locks.
+//!
+//! The same compiler makes both, so that every user of this crate contains the library's bytes.
 
 #[path = "../interpose/compile_preload.rs"]
 mod compile_preload;

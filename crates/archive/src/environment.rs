@@ -46,8 +46,9 @@ const SETTINGS: &[&str] = &["core.hooksPath=/dev/null", "core.fsmonitor=false"];
 /// One malformed object must not end the whole fetch; it is found where the archive takes it.
 const SETTINGS_FOR_REMOTES: &[&str] = &["core.bigFileThreshold=16m", "fetch.fsckObjects=false"];
 
-/// Returns a `git` that stays on this machine and in this repository: it reads no settings of the user (a signature, a
-/// hook), and requests no missing object from a remote.
+/// Returns a `git` that stays on this machine and in this repository.
+///
+/// It reads no settings of the user (a signature, a hook), and requests no missing object from a remote.
 pub fn local() -> Command {
     let mut command = alone(&[]);
     command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");

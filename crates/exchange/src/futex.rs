@@ -156,8 +156,10 @@ pub(crate) fn wake<S: Scope>(word: &AtomicU32, count: u32, class: u32) -> usize 
     usize::try_from(woken).unwrap_or(0)
 }
 
-/// Adds 1 to `word` and wakes up to `count` of its waiters of any class, as one step: a thread that reads the new value
-/// cannot block before the wake, and so cannot be woken in place of an earlier waiter.
+/// Adds 1 to `word` and wakes up to `count` of its waiters of any class, as one step.
+///
+/// A thread that reads the new value cannot block before the wake, and so cannot be woken in place of an earlier
+/// waiter.
 ///
 /// (Among those the kernel prefers a real-time priority to an earlier arrival.)
 #[cold]

@@ -1,9 +1,9 @@
 //! Lock substitution in the mutexes of unmodified programs.
 //!
 //! The crate is two things made of the same files. A crate that depends on it gets the bytes of `libulocks_pthread.so`
-//! ([`LIBRARY`]), the names of the locks that it can substitute ([`LOCKS`]), and the memory in which it counts the
-//! objects that stay the C library's ([`Counts`]). The build script compiles the same sources a second time, with
-//! `--cfg preload`, into that library: only there do the functions of `preload` replace those of the C library.
+//! ([`LIBRARY`]), and the names of the locks that it can substitute ([`LOCKS`]). It also gets the memory in which it
+//! counts the objects that stay the C library's ([`Counts`]). The build script compiles the same sources a second time,
+//! with `--cfg preload`, into that library: only there do the functions of `preload` replace those of the C library.
 //!
 //! ```
 //! assert!(exchange::LIBRARY.starts_with(b"\x7fELF"));

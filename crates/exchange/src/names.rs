@@ -1,5 +1,7 @@
-//! The agreement between the library and the process that starts the program: the environment variables, the names of
-//! the locks that fit into a mutex, and the memory for the counts of objects that stay the C library's.
+//! The agreement between the library and the process that starts the program.
+//!
+//! It consists of the environment variables, the names of the locks that fit into a mutex, and the memory for the
+//! counts of objects that stay the C library's.
 
 use core::sync::atomic::AtomicU64;
 
@@ -28,7 +30,7 @@ pub struct Named {
 
 /// All selectable locks.
 ///
-/// Each fits into 16 bytes, is free when they are 0, has deadlines or can be tried, and is not accessed by an unlock
+/// Each fits into 16 bytes, is free when they are 0, and has deadlines or can be tried. An unlock does not access it
 /// once another thread can have acquired it: POSIX lets that one destroy the mutex.
 ///
 /// `pi` and `robust` are not here: the C library has equivalents itself, and a program that needs one requests it, and

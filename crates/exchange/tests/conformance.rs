@@ -1,5 +1,6 @@
-//! The rules of POSIX and the C library's manual for mutexes and condition variables, asserted by C programs, with the
-//! C library's locks and with each substituted one: the same results, line by line.
+//! The rules of POSIX and the C library's manual for mutexes and condition variables, asserted by C programs.
+//!
+//! They run with the C library's locks and with each substituted one, and have the same results, line by line.
 
 use exchange::{CHOICE, COUNTS, Counts, LOCKS, PASS, library};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Interim results of a measurement, for a program that draws them: `--live-to=FD`, a line of JSON for each piece.
 //!
 //! Lines are written to a pipe that the other program made. They are written between two pieces of a measurement, never
-//! within one, and writing never blocks: a line that does not fit into the pipe is lost, and the next one has newer
+//! within one, and writing never blocks. A line that does not fit into the pipe is lost, and the next one has newer
 //! values. No line is longer than the size that the system writes atomically.
 
 use crate::exit::UsageError;

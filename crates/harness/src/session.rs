@@ -243,7 +243,9 @@ impl Session {
     }
 
     /// Compares the CPUs that this process may use now with those of the run, and ends the run as a signal does if one
-    /// of them is gone: container managers change the cpuset of a running process.
+    /// of them is gone.
+    ///
+    /// Container managers change the cpuset of a running process.
     pub fn check_cpus(&self) -> ControlFlow<()> {
         if let Some(taken) = self.cpus_taken(&self.cpus) {
             self.interruption.end_without_cpus(taken);

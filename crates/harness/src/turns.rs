@@ -11,7 +11,7 @@
 //! - a cell without a result when the time is up has a few repetitions more: on a busy CPU a short repetition can fail;
 //! - a signal ends the loop between two repetitions; a repetition that can be long checks for signals itself;
 //! - a repetition during which CPUs of the run were taken away is the last, and an error of that repetition does not
-//!   fail the run: the repetitions before it remain valid.
+//!   fail the run. The repetitions before it remain valid.
 
 use crate::live::Shown;
 use crate::observer::Progress;

@@ -1,5 +1,6 @@
-//! A lock and an unlock of every uncontended lock, by five loops that are interleaved in one process, as a reference
-//! for a ranking and for the means of single operations:
+//! A lock and an unlock of every uncontended lock, by five loops that are interleaved in one process.
+//!
+//! It is a reference for a ranking and for the means of single operations:
 //!
 //! - `pair`: one after the other, by a loop that shares nothing with contend's own;
 //! - `contend`: the same by contend's own;

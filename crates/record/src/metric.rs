@@ -1,8 +1,8 @@
 //! The values of a record that can be compared with other records, each of a cell.
 //!
 //! The rows themselves say which cell was measured: which lock, how many threads, where. The settings of the work (the
-//! hold time) are part of the cell's name only where they vary: a run with `--hold 1us` and one with `--hold 2us` have
-//! the same cells, and a run with `--hold 1us,2us` has twice as many. Cells with the same name are the same.
+//! hold time) are part of the cell's name only where they vary. A run with `--hold 1us` and one with `--hold 2us` have
+//! the same cells. A run with `--hold 1us,2us` has twice as many. Cells with the same name are the same.
 
 use crate::unit::Unit;
 use instruments::statistics::Interval;

@@ -1,7 +1,7 @@
 //! The event loop: wait for keys, signals and children; change the state; draw it.
 //!
 //! Signals arrive as bytes in a pipe, so that one call of `poll` waits for all of them. A change by a key is drawn at
-//! once, reports of a child a few times a second: no user sees more, and drawing takes CPU time that other programs may
+//! once, reports of a child a few times a second. No user sees more, and drawing takes CPU time that other programs may
 //! want.
 
 use crate::app::App;

@@ -1,9 +1,9 @@
 //! Menus: a row of titles, and below each a column of lines.
 //!
 //! A menu is data. [`ROW`] lists the titles from left to right, each with the function that makes its lines; two more
-//! menus open from a line. The lines are made when a menu opens and whenever something has changed, from the present
-//! registries of experiments and locks, tables of times and numbers of threads, CPUs of this machine, and records of
-//! the archive. An experiment or a lock that is added to its registry is therefore in the menus.
+//! menus open from a line. The lines are made when a menu opens and whenever something has changed. Their sources are
+//! the present registries of experiments and locks, tables of times and numbers of threads, CPUs of this machine, and
+//! records of the archive. An experiment or a lock that is added to its registry is therefore in the menus.
 //!
 //! A line ([`Item`]) has a name, a description, and an [`Action`] for when it is selected. To add a line, add an `Item`
 //! to its function; to add a menu, add a variant of [`Menu`] and a line of [`ROW`].

@@ -1,5 +1,6 @@
-//! A command that was started here, while it runs and after it has ended: a [`Run`] keeps its reports and its state, a
-//! [`Child`] is its process and reads its output.
+//! A command that was started here, while it runs and after it has ended.
+//!
+//! A [`Run`] keeps its reports and its state, a [`Child`] is its process and reads its output.
 //!
 //! The child ends with this process, however that ends. It runs on all CPUs that this process was given, although the
 //! interface itself stays on one of them. The browser that opens an HTML report is started here as well.

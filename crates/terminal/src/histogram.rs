@@ -1,7 +1,7 @@
 //! A histogram as text, as in 1998: latency to the right, hits upwards, both exponential.
 //!
 //! The horizontal axis starts linear, in steps of the clock's resolution, and turns exponential where a column becomes
-//! wider than such a step: an exponential axis alone would draw gaps that only the clock causes. Empty stretches are
+//! wider than such a step. An exponential axis alone would draw gaps that only the clock causes. Empty stretches are
 //! elided. The number of columns per octave is the largest that fits the page.
 
 use crate::escape::coloured;

@@ -3,7 +3,7 @@
 //! Parameters are of three kinds. Most are settings, which runs of the same have in common. Some are outcomes, which an
 //! experiment names in its `OUTCOMES`: a measured cost, the time that a program ran. Two runs never agree on these, so
 //! they are neither compared nor listed. The third kind is the content of what was measured, the hash of a shared
-//! object or a program: a comparison lists it where it changed, since its user wants to judge that change.
+//! object or a program. A comparison lists it where it changed, since its user wants to judge that change.
 
 use record::{Difference, Source};
 

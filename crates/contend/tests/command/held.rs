@@ -1,8 +1,8 @@
 //! The tracepoints of interrupts, held open while a test program runs.
 //!
 //! The last process that closes a tracepoint waits for a grace period of the kernel. There are some twenty, closed one
-//! after the other and by one process at a time: most of a second for each measurement of the tests, however many run
-//! side by side. So another program has each of them open, disabled, and no measurement is the last.
+//! after the other and by one process at a time. That takes most of a second for each measurement of the tests, however
+//! many run side by side. So another program has each of them open, disabled, and no measurement is the last.
 
 use instruments::evidence::TracepointFormat;
 use perf_event::{Builder, Counter, events::Tracepoint};

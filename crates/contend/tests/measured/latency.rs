@@ -124,8 +124,9 @@ fn values_and_intervals_respect_the_resolution_of_the_clock() {
     }
 }
 
-/// The hold time is correct however fast the core is in this run, and whatever the calibration was: a core whose
-/// frequency rises between the two holds it for a shorter time, by the ratio of its frequencies.
+/// The hold time is correct however fast the core is in this run, and whatever the calibration was.
+///
+/// A core whose frequency rises between the two holds it for a shorter time, by the ratio of its frequencies.
 #[test]
 fn a_lock_is_held_for_the_requested_time() {
     // Other programs may take the CPU for most of a run, but not of the median of three.

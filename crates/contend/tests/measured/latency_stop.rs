@@ -52,7 +52,7 @@ fn stopped(arguments: &[&str]) -> Option<Value> {
 
 /// Returns whether the output names the culprit, where the kernel's events can; it may name other threads too.
 ///
-/// A thread that blocked until it got the lock, and had no CPU then, waited for the holder by its own events: then the
+/// A thread that blocked until it got the lock, and had no CPU then, waited for the holder by its own events. Then the
 /// timeline of the CPUs names the culprit.
 fn names_the_culprit(arguments: &[&str], causes: &[&str]) -> bool {
     let Some(record) = stopped(arguments) else { return false };

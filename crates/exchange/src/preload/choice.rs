@@ -1,7 +1,7 @@
 //! The chosen lock. The choice is read once, by the first call of a process, which may come before any constructor.
 //!
-//! Also the selection of the locks to substitute: all, or those in some variables of the program, and mutexes that some
-//! of its functions initialise or are the first to acquire.
+//! Also the selection of the locks to substitute. These are all, or those in some variables of the program, and mutexes
+//! that some of its functions initialise or acquire first.
 //!
 //! The variable names addresses in the program's file, `1040-1068,c2000-2028` in hexadecimal, where `c` marks code. The
 //! load address of the file is known before the first call; so a lock is of one kind from its first use to its last: a

@@ -18,7 +18,7 @@
 //! it blocks. The mutex orders them.
 //!
 //! # Wake-up order
-//! A notification wakes a thread that was blocked when it was made: the kernel changes `notes` and wakes as one step,
+//! A notification wakes a thread that was blocked when it was made. The kernel changes `notes` and wakes as one step,
 //! so a later thread cannot block before the wake, whatever its priority. Among the blocked threads it wakes the one
 //! with the highest real-time priority, and among equals the one that has slept longest. A thread that times out or is
 //! cancelled at that moment was either woken, which the kernel then reports, or leaves the wake to another. A thread

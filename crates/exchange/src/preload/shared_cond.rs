@@ -1,5 +1,6 @@
-//! A condition variable that processes may share, which stays the C library's, with a substituted mutex: only threads
-//! of this process can use the two together, but the C library cannot release the mutex.
+//! A condition variable that processes may share, which stays the C library's, with a substituted mutex.
+//!
+//! Only threads of this process can use the two together, but the C library cannot release the mutex.
 //!
 //! So the waiter acquires a mutex of the C library, releases its own, and waits with that one. A notifier of this
 //! process acquires it too, and so does not get between the two. If no thread of this process waits in this way, which

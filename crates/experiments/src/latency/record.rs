@@ -105,8 +105,10 @@ pub struct Row {
     /// The resolution of a single latency: the clock's step; in older records, for unlocking, the scatter of the hold
     /// time if that was more.
     pub resolution_ns: f64,
-    /// The least known value, below which none is given: three times the reading of the same loop without a lock, at
-    /// the far end of that value's interval, or the error of reading a known time, if that is more.
+    /// The least known value, below which none is given.
+    ///
+    /// It is three times the reading of the same loop without a lock, at the far end of its interval, or the error of
+    /// reading a known time, if that is more.
     ///
     /// `null` in older records.
     #[serde(default)]

@@ -1,5 +1,6 @@
-//! Several CPUs at once: the choice of the CPUs, the role of each, and the display on a terminal: a line each, the best
-//! and the worst, common gaps, and a map of CPU and time.
+//! Several CPUs at once: the choice of the CPUs, the role of each, and the display on a terminal.
+//!
+//! That has a line for each CPU, the best and the worst, common gaps, and a map of CPU and time.
 
 use super::cells::Scenario;
 use super::flags::Flags;

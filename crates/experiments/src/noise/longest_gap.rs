@@ -32,7 +32,7 @@ const SAME_READINGS: f64 = 3.0;
 
 /// Returns the rows whose repetitions are long enough and as long as those of the first of them.
 ///
-/// A competitor's own part is given where the kernel trace names it in every row with a competitor: a busy host makes
+/// A competitor's own part is given where the kernel trace names it in every row with a competitor. A busy host makes
 /// whole gaps longer, and hides the effect of the competitor and the rescheduler.
 pub fn comparable<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<LongestGap<'a>> {
     let mut long: Vec<(&Row, f64)> = rows.into_iter().filter_map(|row| Some((row, long_enough_s(row)?))).collect();

@@ -1,8 +1,8 @@
 //! The record: a row for each scenario or remedy, with the table of 1999.
 //!
-//! Jean-Baptiste Queru, "The Scheduler Is Your Friend", Be Newsletter 4-45, 10 November 1999: a test program at
-//! priority 20, an annoying one at 10, a rescheduler that slept 125 µs at a time; 256 million samples on one CPU, on a
-//! bare system and on one with all its services and a dozen applications.
+//! Jean-Baptiste Queru, "The Scheduler Is Your Friend", Be Newsletter 4-45, 10 November 1999. There was a test program
+//! at priority 20, an annoying one at 10, a rescheduler that slept 125 µs at a time; 256 million samples on one CPU, on
+//! a bare system and on one with all its services and a dozen applications.
 
 use super::cause_sums::Part;
 use super::cells::Scenario;

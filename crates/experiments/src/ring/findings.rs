@@ -2,8 +2,8 @@
 //! 2008.
 //!
 //! The table of 2008 is from "The lightest lightweight threads, Protothreads" and "Comparing lightweight threads",
-//! eigenclass.org, 1 April and 24 March 2008: 503 threads on a dual-core AMD Athlon 64 X2 6000+ in 32-bit mode. The
-//! page does not give the number of hops; 10 million fit its values best.
+//! eigenclass.org, 1 April and 24 March 2008. It was measured with 503 threads on a dual-core AMD Athlon 64 X2 6000+ in
+//! 32-bit mode. The page does not give the number of hops; 10 million fit its values best.
 
 use super::record::{Line, Row};
 use instruments::statistics::comparison::Estimate;

@@ -208,8 +208,8 @@ fn run<L: Lock>(lock: &L, clock: Clock, hold: Work, trace: &mut Trace, stop: imp
 
 /// Forces the reference into a register.
 ///
-/// On the stack it would be loaded behind the timestamp, where nothing else can be done in the meantime: five cycles
-/// for each lock and unlock that belong to the loop.
+/// On the stack it would be loaded behind the timestamp, where nothing else can be done in the meantime. That would add
+/// five cycles of the loop to each lock and unlock.
 #[inline(always)]
 #[allow(clippy::pointers_in_nomem_asm_block, reason = "nothing is read or written there")]
 fn at_hand<T>(value: &T) -> &T {

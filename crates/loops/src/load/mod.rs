@@ -304,8 +304,10 @@ fn follow_median(median: u64, value: u64) -> u64 {
     }
 }
 
-/// A step is 1/8,192 of the median: a core that changes its speed by a tenth is followed within 20 ms, and interrupted
-/// loops, which are few, shift it by less than is printed.
+/// A step is 1/8,192 of the median.
+///
+/// A core that changes its speed by a tenth is followed within 20 ms. Interrupted loops, which are few, shift it by
+/// less than is printed.
 const STEP: u32 = 13;
 
 #[cfg(test)]

@@ -56,8 +56,10 @@ impl Pieces {
 pub struct Looks {
     pub probe: Probe,
     every_ticks: u64,
-    /// The clock is read when these bits of the number of iterations are 0: reading it each time would cost as much as
-    /// some locks, and a division as much as a whole iteration without a lock.
+    /// The clock is read when these bits of the number of iterations are 0.
+    ///
+    /// Reading it each time would cost as much as some locks, and a division as much as a whole iteration without a
+    /// lock.
     mask: u64,
 }
 

@@ -101,8 +101,9 @@ impl Experiments {
     }
 }
 
-/// Lets the kernel send the experiment a signal when this process is gone, for example killed: nothing else would stop
-/// it, and the next server would measure while it still runs.
+/// Lets the kernel send the experiment a signal when this process is gone, for example killed.
+///
+/// Nothing else would stop it, and the next server would measure while it still runs.
 ///
 /// The signal is sent when the *thread* that started the child ends, and the threads of the runtime live as long as the
 /// process.

@@ -1,6 +1,6 @@
 //! The screen, drawn from the state of the application, which nothing here changes.
 //!
-//! The row of titles is at the top, open menus are columns below it, the view is in the middle, and two lines are at
+//! The row of titles is at the top, open menus are columns below it, and the view is in the middle. Two lines are at
 //! the bottom: a message, and the command line that does the same as the chosen item. `input` calls this module to find
 //! the item or cell of a click. A lock has the same colour everywhere, and so has a rank.
 

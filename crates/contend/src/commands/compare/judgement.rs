@@ -2,7 +2,7 @@
 //!
 //! The statistics are those of [`comparison`](instruments::statistics::comparison) and
 //! [`discovery`](instruments::statistics::discovery). The value of a verdict depends on the scatter between runs, which
-//! no single run shows: it comes from other runs of the same in the archive, and from [`in_general`] where there are
+//! no single run shows. That comes from other runs of the same in the archive, and from [`in_general`] where there are
 //! none. A cell is not called different if other runs of the same differ by as much as A and B.
 
 use instruments::statistics::comparison::{Comparison, LEAST_RUNS, RunToRun, compare};

@@ -2,10 +2,10 @@
 //!
 //! Other tools were examined first. benchstat compares sets of runs by a rank test, and needs at least four runs a side
 //! for any result. criterion resamples one run, so that any difference between two runs of the same beyond a fixed
-//! threshold is a "regression". critcmp prints ratios and leaves the rest to the reader. Here a single run on each side
-//! must suffice, since that is what users have, and nothing may be called different because it was run twice. So the
-//! interval of a ratio includes, in addition to the uncertainty within the runs, the variation between runs of the
-//! same. That is taken from the archive, which has them, and moderated by general measurements.
+//! threshold is a "regression". Finally, critcmp prints ratios and leaves the rest to the reader. Here a single run on
+//! each side must suffice, since that is what users have, and nothing may be called different because it was run twice.
+//! So the interval of a ratio includes, in addition to the uncertainty within the runs, the variation between runs of
+//! the same. That is taken from the archive, which has them, and moderated by general measurements.
 
 mod comparison;
 mod differences;

@@ -2,7 +2,7 @@
 //! order.
 //!
 //! A number is folded to its kind, so that another digit, another power of ten of a second or another interval is the
-//! same line, and another unit, word, column or heading is not. Charts as text are one line each. The order is ignored,
+//! same line. Another unit, word, column or heading is not. Charts as text are one line each. The order is ignored,
 //! since that of rankings depends on the values. `…` on a line of the page matches any lines.
 
 use super::blocks::Block;

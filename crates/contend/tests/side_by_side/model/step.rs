@@ -4,8 +4,9 @@ use super::{Trace, number, once_a_second, refused, words};
 use crate::command::{contend, record, results};
 use serde_json::Value;
 
-/// A node is late by the rest of the gap that its step begins in, or by all of one that it meets: with shares of a
-/// thousandth each, F(x) = 0.998 + 0.001 x up to 1 ms, and the slowest of N has the mean ∫ 1 - F(x)^N dx.
+/// A node is late by the rest of the gap that its step begins in, or by all of one that it meets.
+///
+/// With shares of a thousandth each, F(x) = 0.998 + 0.001 x up to 1 ms. The slowest of N has the mean ∫ 1 - F(x)^N dx.
 #[test]
 fn a_gap_of_1_ms_a_second_has_its_closed_form() {
     let trace = once_a_second(1_500);

@@ -6,8 +6,8 @@
 //! raises one. Strings that a user sees, `README.md`, every `--help` and every man page have no ceiling: a match there
 //! is a failure.
 //!
-//! Three properties that no pattern finds have a ceiling over the whole repository: test names over 60 characters, item
-//! summaries that begin with What, Of, As, By or So, and the share of the sentences in Markdown over 30 words.
+//! Three properties that no pattern finds have a ceiling over the whole repository. They are test names over 60
+//! characters, item summaries that begin with What, Of, As, By or So, and the percentage of long sentences in Markdown.
 
 use super::{documents, root};
 use regex::Regex;

@@ -1,5 +1,6 @@
-//! The tasks on the other hardware threads of a core while it was shared, if these are this machine's own: then they
-//! belong to this system, and the kernel events have their names.
+//! The tasks on the other hardware threads of a core while it was shared, if these are this machine's own.
+//!
+//! Then they belong to this system, and the kernel events have their names.
 
 use crate::core::record::BesideRow;
 use harness::label;

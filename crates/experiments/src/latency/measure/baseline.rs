@@ -52,8 +52,9 @@ impl Baseline {
     }
 }
 
-/// Returns the mean of the times that are at most a tenth and some steps of the clock above the fastest tenth: they
-/// were not interrupted, and the core was exclusive, since a shared core is slower by a third and more for tens of
+/// Returns the mean of the times that are at most a tenth and some steps of the clock above the fastest tenth.
+///
+/// They were not interrupted, and the core was exclusive: a shared core is slower by a third and more for tens of
 /// milliseconds.
 ///
 /// Excluding a fixed share instead would cut into the upper of two adjacent steps, and so lower the mean of the rest.

@@ -1,7 +1,7 @@
 //! The causes of the latency of iterations: from the other threads' own timestamps, and from the kernel trace.
 //!
 //! An iteration is *free* if no other thread had the lock when it was requested. The time of an iteration beyond that
-//! without a lock is its excess, and is divided: while another thread had the lock, or this one was blocked for it, it
+//! without a lock is its excess, and is divided. While another thread had the lock, or this one was blocked for it, it
 //! waited for the holder; the kernel trace names the task or interrupt that had the CPU; the rest is unexplained. In
 //! less than `MARGIN_NS` the kernel can have had no part: its shortest visit takes longer.
 

@@ -4,7 +4,7 @@
 //! waiter waits for the end of the probe; where each has its own, a probing thread does not compete, so a wait is
 //! shorter than it would have been. Neither is an effect of the lock: such an iteration is in no value. A probe takes
 //! microseconds, and a time slice milliseconds, so a wait that lasts a time slice of the other thread always overlaps
-//! one: if overlap alone excluded it, no long wait would remain. So an iteration counts if the probes take no more than
+//! one. If overlap alone excluded it, no long wait would remain. So an iteration counts if the probes take no more than
 //! [`MOST_SHARE`] of it.
 
 use crate::latency::record::Operation;

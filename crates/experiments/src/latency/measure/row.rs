@@ -320,7 +320,7 @@ impl ToNanoseconds {
 
     /// Returns a pair from loops between two readings: one such loop, or the difference of two.
     ///
-    /// Each reading is up to a step of the clock behind its moment, and all windows can be so by the same amount: their
+    /// Each reading is up to a step of the clock behind its moment, and all windows can be so by the same amount. Their
     /// medians then agree to the last digit and are still a step of the loop off. The core's frequency also differs in
     /// the next run. The interval is wider by both at either end.
     fn pair(&self, ticks: Estimate, loops: f64) -> Estimate {

@@ -5,7 +5,8 @@
 //!
 //! With the core shared a baseline takes half as long again, and interference that begins between the baseline and the
 //! iterations would be taken for a faster lock. So iterations with the core exclusive are compared with a baseline with
-//! it exclusive, of this window or else the last one that has it, and those with it shared with a shared one.
+//! it exclusive, and iterations with it shared with a shared one. The baseline is that of this window, or else of the
+//! last one that has it.
 
 use super::baseline::{Baseline, undisturbed_mean};
 use super::causes::SliceEvidence;

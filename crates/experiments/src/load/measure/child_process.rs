@@ -1,6 +1,6 @@
 //! The measurement in a separate process and session.
 //!
-//! The scheduler's autogroups divide the CPU between sessions first and only then by priority: an idle thread of one
+//! The scheduler's autogroups divide the CPU between sessions first and only then by priority. An idle thread of one
 //! session takes half of a CPU from a busy thread of another. So spinners that are to take only unused time are put
 //! into a separate session, whose group then gets the smallest weight, 15 against 1,024. That cannot be done for a
 //! thread, and would take this process from its terminal. Spinners of another priority stay in the user's session, as

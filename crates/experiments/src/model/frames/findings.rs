@@ -1,8 +1,8 @@
 //! The values that are compared with other records, and those of 1999, for the plan that was computed then.
 //!
-//! Jean-Baptiste Queru, "The Scheduler Is Your Friend", Be Newsletter 4-45, 10 November 1999: a game at priority 20,
-//! another thread at priority 10, 60 frames a second, the scheduler called every 3 ms or, by a real-time thread that
-//! only sleeps, every 100 µs.
+//! Jean-Baptiste Queru, "The Scheduler Is Your Friend", Be Newsletter 4-45, 10 November 1999. A game has priority 20,
+//! another thread has 10, there are 60 frames a second, and the scheduler is called every 3 ms or, by a real-time
+//! thread that only sleeps, every 100 µs.
 
 use super::flags::Policy;
 use super::plan::Plan;

@@ -1,5 +1,6 @@
-//! One repetition of a cell: a sampling thread, and the load that takes the CPU from it on purpose, the competitors and
-//! the rescheduler, from a common start to a common end.
+//! One repetition of a cell, from a common start to a common end.
+//!
+//! There is a sampling thread, and the load that takes the CPU from it on purpose: the competitors and the rescheduler.
 
 use super::following;
 use crate::noise::cells::CellPlan;

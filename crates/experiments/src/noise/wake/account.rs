@@ -1,5 +1,6 @@
-//! The wake-ups of one CPU at one interval, in constant memory however many they are, and the causes of the time
-//! between an instant and the wake-up, from the kernel trace of the CPU.
+//! The wake-ups of one CPU at one interval, in constant memory however many they are.
+//!
+//! The causes of the time between an instant and the wake-up come from the kernel trace of the CPU.
 //!
 //! In order: the timer may be late by the thread's slack; then its interrupt is awaited, by a CPU that idles (its idle
 //! state has to be left) or by one that is awake (the timer is late); the interrupt's handler runs, and its deferred

@@ -2,9 +2,9 @@
 //!
 //! The time of a hop of a program comes from runs with many hops and with fewer, so that starting and ending cancel. A
 //! program's start takes about a millisecond and scatters by as much, and sometimes another program delays it by as
-//! long as all the hops take. The difference of one long run and its short one then shows a hop of a tenth of the time
-//! of a kernel switch, if the short run was the delayed one. So each long run is compared with the short runs of all
-//! repetitions, and the median of those differences counts: a delay of one short run changes no repetition.
+//! long as all the hops take. If the short run was the delayed one, the difference then shows a hop of a tenth of the
+//! time of a kernel switch. So each long run is compared with the short runs of all repetitions, and the median of
+//! those differences counts: a delay of one short run changes no repetition.
 
 use super::build_dir::Ready;
 use super::memory::Memory;

@@ -63,7 +63,7 @@ struct Guarded {
 pub struct PthreadCondvar(Box<Guarded>);
 
 // SAFETY: the mutex and the condition variable are used only through pthread calls, which any thread may make at the
-// same time, and the token only while the mutex is held.
+// same time. The token is used only while the mutex is held.
 unsafe impl Sync for PthreadCondvar {}
 // SAFETY: both are used only through pthread calls, and neither is bound to the thread that made it.
 unsafe impl Send for PthreadCondvar {}

@@ -1,8 +1,8 @@
 //! Distributions of the last runs: gaps, wake-ups, waits for locks.
 //!
 //! Only classic histograms are exported. Native ones have bounds at powers of a root of two. The bins of a record are
-//! at steps of the clock and at eighths and sixteenths of an octave, and would have to be spread over them, which would
-//! invent values.
+//! at steps of the clock and at eighths and sixteenths of an octave. They would have to be spread over those of
+//! Prometheus, which would invent values.
 
 use super::samples::{Distribution, Samples};
 use serde_json::Value;
