@@ -28,8 +28,8 @@ impl Interruption {
     /// Catches the signals that ask a command to end.
     pub fn catch() -> io::Result<Self> {
         let requested = Self { is_sigint_ignored: is_ignored(SIGINT), ..Self::default() };
-        // `nohup` has SIGHUP ignored, and means it. A shell without job control has SIGINT ignored in whatever it starts in
-        // the background, also where a script sends that signal later.
+        // `nohup` ignores SIGHUP on purpose. A shell without job control ignores SIGINT in every command that it starts
+        // in the background, although a script may send that signal later.
         for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal)) {
             signal_hook::flag::register(signal, Arc::clone(&requested.requested))?;
         }
@@ -41,7 +41,7 @@ impl Interruption {
         self.requested.load(Ordering::Relaxed)
     }
 
-    /// Whether SIGINT was ignored when contend started: a program that contend starts ignores it then, too.
+    /// Returns whether SIGINT was ignored when contend started: a program that contend starts then ignores it, too.
     pub fn is_sigint_ignored(&self) -> bool {
         self.is_sigint_ignored
     }
