@@ -1,5 +1,7 @@
-//! Compiles the library that other programs load: this crate's sources, with `--cfg preload`, and the locks' own, by
-//! the same compiler, so that every user of this crate contains its bytes.
+//! The build of the library that other programs load, from this crate's sources with `--cfg preload` and those of the
+//! locks.
+//!
+//! The same compiler makes both, so that every user of this crate contains the library's bytes.
 
 #[path = "../interpose/compile_preload.rs"]
 mod compile_preload;
@@ -8,7 +10,9 @@ use compile_preload::{compile, variable};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Source files of `ulocks`, unchanged. `lib.rs` replaces the other items of that crate that they use.
+/// The source files of `ulocks`, unchanged.
+///
+/// `lib.rs` replaces the other items of that crate that they use.
 const LOCKS: [&str; 14] = [
     "atomic.rs",
     "count.rs",
@@ -42,15 +46,16 @@ fn main() {
     let shared = fs::canonicalize(manifest.join("../interpose/src/shared")).expect("interpose is next to this crate");
     fs::write(out.join("shared.rs"), shared_modules(&shared)).expect("OUT_DIR can be written");
     let library = out.join("libulocks_pthread.so");
-    // Mutexes of the program have this library's locks in them, which other functions would not understand.
+    // Mutexes of the program contain this library's locks, which other functions would not understand.
     let settings = ["-z nodelete", "-soname libulocks_pthread.so", "-lgcc_s"];
-    // Until 2.33 these two were in every program, and in no library. Rust's standard library names them; no lock does.
+    // Until 2.33 these two were in every program, and in no library. Rust's standard library refers to them; no lock
+    // does.
     let absent = [("fstat64", "ulocks_no_file"), ("stat64", "ulocks_no_file")];
     compile("ulocks_pthread", &manifest.join("src/lib.rs"), &library, &settings, &absent);
 }
 
-/// The declarations of the modules that `interpose` has, too: how contend gives a library its memory, and how the library
-/// finds the functions that it replaces.
+/// Returns the declarations of the modules that `interpose` has, too: how contend passes its memory to a library, and
+/// how the library finds the functions that it replaces.
 fn shared_modules(interpose: &Path) -> String {
     let module = |name: &str, attributes: &str| {
         let file = interpose.join(name).with_extension("rs");
@@ -61,7 +66,7 @@ fn shared_modules(interpose: &Path) -> String {
     module("memory_file", "#[cfg(not(preload))]") + &module("next_object", of_library)
 }
 
-/// The declarations of the locks' modules, where they are.
+/// Returns the declarations of the locks' modules, with their paths.
 fn modules(locks: &Path) -> String {
     let module = |file: &&str| {
         let name = file.trim_end_matches("/mod.rs").trim_end_matches(".rs");

@@ -1,4 +1,4 @@
-//! Processors, and what each tool calls them.
+//! Processors, and their names in each tool.
 
 use crate::tool::Skipped;
 use anyhow::Context;
@@ -7,9 +7,9 @@ use std::process::Command;
 pub struct Arch {
     pub name: &'static str,
     pub debian: &'static str,
-    /// Of container engines.
+    /// The name of container engines.
     pub container: &'static str,
-    /// What links programs for Debian where another processor builds them.
+    /// The linker of programs for Debian when another processor builds them.
     pub cross_linker: &'static str,
 }
 
@@ -25,17 +25,17 @@ impl Arch {
         found.with_context(|| format!("--arch {name}: there are {}", names.join(", ")))
     }
 
-    /// The Rust target with this C library.
+    /// Returns the Rust target with this C library.
     pub fn target(&self, library: &str) -> String {
         format!("{}-unknown-linux-{library}", self.name)
     }
 
-    /// What compiles C for it, and links programs for Debian.
+    /// Returns the compiler of C for it, which also links programs for Debian.
     pub fn c_compiler(&self) -> &'static str {
         if self.is_here() { "cc" } else { self.cross_linker }
     }
 
-    /// The Debian package that has the compiler.
+    /// Returns the Debian package that has the compiler.
     pub fn c_package(&self) -> String {
         format!("gcc-{}", self.cross_linker.trim_end_matches("-gcc").replace('_', "-"))
     }
@@ -45,14 +45,14 @@ impl Arch {
     }
 }
 
-/// That the compiler has the standard library of this target; rustup fetches it, where it is.
+/// Checks that the compiler has the standard library of this target; installs it with rustup where that exists.
 ///
 /// # Errors
-/// It has not.
+/// It is missing.
 pub fn need_target(target: &str) -> anyhow::Result<()> {
     let library = || {
-        let said = Command::new("rustc").args(["--print", "target-libdir", "--target", target]).output()?;
-        anyhow::Ok(std::path::PathBuf::from(String::from_utf8(said.stdout)?.trim()).is_dir())
+        let output = Command::new("rustc").args(["--print", "target-libdir", "--target", target]).output()?;
+        anyhow::Ok(std::path::PathBuf::from(String::from_utf8(output.stdout)?.trim()).is_dir())
     };
     if library()? {
         return Ok(());

@@ -1,6 +1,6 @@
 //! `SHA256SUMS`, as `sha256sum --check` reads it.
 
-use crate::tool::said;
+use crate::tool::output_of;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -8,18 +8,19 @@ use std::process::Command;
 
 const NAME: &str = "SHA256SUMS";
 
-/// Writes it for all that lies in the folder: what an earlier run made for another processor is still to be checked.
+/// Writes the file for all files in the directory: those that an earlier run made for another processor are to be
+/// checked too.
 ///
 /// # Errors
-/// No `sha256sum`, or what it says.
+/// `sha256sum` is missing, or fails.
 pub fn write(folder: &Path) -> anyhow::Result<()> {
-    let sums = said(Command::new("sha256sum").arg("--").args(files_of(folder)?).current_dir(folder))?;
+    let sums = output_of(Command::new("sha256sum").arg("--").args(files_of(folder)?).current_dir(folder))?;
     fs::write(folder.join(NAME), &sums)?;
     print!("{sums}");
     Ok(())
 }
 
-/// The names of what it has sums of, in order.
+/// Returns the names of the files to sum, in order.
 fn files_of(folder: &Path) -> anyhow::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -37,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_earlier_run_made_keeps_its_sum() {
+    fn file_of_an_earlier_run_keeps_its_sum() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("stage")).unwrap();
         for name in ["of-x86_64.tar.gz", "of-aarch64.tar.gz"] {

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Programs in a folder.
+/// Programs in a directory.
 pub struct Binaries {
     pub folder: PathBuf,
     pub programs: Vec<&'static Program>,
@@ -20,24 +20,24 @@ impl Binaries {
     }
 }
 
-/// Binaries that need nothing of the system but its kernel.
+/// Compiles binaries that need nothing of the system but its kernel.
 ///
-/// The compiler's own linker and the C library that comes with its target make them, so that no other compiler is
-/// needed but for those that have C in them; where there is none, they are left out. Within them are libraries for
-/// programs that use the GNU C library: for these, its target too.
+/// The compiler's own linker and the C library of its target make them, so that no other compiler is needed, except for
+/// programs that contain C; without one, those are skipped. They contain libraries for programs that use the GNU C
+/// library: for these, its target is needed too.
 ///
 /// # Errors
-/// A target that is not here, or sources that do not compile.
+/// A target is missing, or sources do not compile.
 pub fn static_binaries(arch: &Arch) -> anyhow::Result<Binaries> {
     need_target(&arch.target("musl"))?;
     need_target(&arch.target("gnu"))?;
     compile(arch, &arch.target("musl"), "rust-lld", "-C target-feature=+crt-static")
 }
 
-/// Binaries that use the system's C library, as Debian's do.
+/// Compiles binaries that use the system's C library, as Debian's do.
 ///
 /// # Errors
-/// A target or a linker that is not here, or sources that do not compile.
+/// A target or a linker is missing, or sources do not compile.
 pub fn debian_binaries(arch: &Arch) -> anyhow::Result<Binaries> {
     need("dpkg-deb", "dpkg")?;
     need_target(&arch.target("gnu"))?;
@@ -54,8 +54,8 @@ fn compile(arch: &Arch, target: &str, linker: &str, flags: &str) -> anyhow::Resu
     }
     let variable =
         |target: &str, name: &str| format!("CARGO_TARGET_{}_{name}", target.to_uppercase().replace('-', "_"));
-    // What runs while compiling is always linked by the same: else cargo takes it for another, and compiles anew what
-    // it made for another target before.
+    // Programs that run while compiling always have the same linker: otherwise cargo takes them for others, and
+    // compiles them again for each target.
     cargo.env(variable(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH), "LINKER"), "cc");
     cargo.env(variable(target, "LINKER"), linker).env("CONTEND_PRELOAD_REQUIRED", "1");
     cargo.env(format!("CC_{}", target.replace('-', "_")), arch.c_compiler());
@@ -66,7 +66,7 @@ fn compile(arch: &Arch, target: &str, linker: &str, flags: &str) -> anyhow::Resu
     Ok(Binaries { folder: folder_of_builds()?.join(target).join("whole"), programs })
 }
 
-/// Those for which there is a compiler here; what is left out is told.
+/// Returns the programs that can be compiled here; prints a message for each skipped one.
 fn that_can_be_compiled(arch: &Arch) -> Vec<&'static Program> {
     let has_c = is_here(arch.c_compiler());
     let (programs, left_out): (Vec<_>, Vec<_>) = PROGRAMS.iter().partition(|program| has_c || !program.needs_c);
@@ -86,7 +86,7 @@ fn folder_of_builds() -> anyhow::Result<PathBuf> {
 /// Copies the programs to where a user's shell finds them, without their symbols.
 ///
 /// # Errors
-/// One is not there, or the place cannot be written; no tool that strips.
+/// A program is missing, the destination cannot be written, or no tool can strip.
 pub fn install(binaries: &Binaries, folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder)?;
     for program in &binaries.programs {
@@ -97,13 +97,13 @@ pub fn install(binaries: &Binaries, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// By the compiler's own tool, which knows every processor; it finds its libraries beside the compiler's.
+/// Strips with the compiler's own tool, which supports every processor; it finds its libraries next to the compiler's.
 fn strip(binary: &Path, stripped: &Path) -> anyhow::Result<()> {
-    let sysroot = PathBuf::from(tool::said(Command::new("rustc").args(["--print", "sysroot"]))?.trim());
+    let sysroot = PathBuf::from(tool::output_of(Command::new("rustc").args(["--print", "sysroot"]))?.trim());
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let own = sysroot.join("lib/rustlib").join(host).join("bin/rust-objcopy");
-    if own.exists() {
-        let mut objcopy = Command::new(own);
+    let llvm_objcopy = sysroot.join("lib/rustlib").join(host).join("bin/rust-objcopy");
+    if llvm_objcopy.exists() {
+        let mut objcopy = Command::new(llvm_objcopy);
         objcopy.env("LD_LIBRARY_PATH", sysroot.join("lib")).arg("--strip-all");
         return run(objcopy.arg(binary).arg(stripped));
     }

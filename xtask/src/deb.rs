@@ -1,5 +1,5 @@
-//! A Debian package. What `dpkg-deb` wants is a folder as it will lie in the system, and a page of fields.
-//! It depends on the newest version of the C library that a binary needs.
+//! A Debian package. The input of `dpkg-deb` is a directory with the layout of the system, and a page of fields. The
+//! package depends on the newest version of the C library that a binary needs.
 
 use crate::arch::Arch;
 use crate::compile::Binaries;
@@ -12,10 +12,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Its name, within `output`.
+/// Makes the package; returns its name within `output`.
 ///
 /// # Errors
-/// A tool that is not here, or fails.
+/// A tool is missing, or fails.
 pub fn make(arch: &Arch, binaries: &Binaries, output: &Path) -> anyhow::Result<PathBuf> {
     let name = format!("contend_{}_{}", version()?, arch.debian);
     let folder = stage::fresh(output, &name)?;
@@ -30,7 +30,7 @@ pub fn make(arch: &Arch, binaries: &Binaries, output: &Path) -> anyhow::Result<P
     Ok(file)
 }
 
-/// Man pages and the changelog are compressed; the licences are in one file.
+/// Compresses man pages and the changelog, and puts the licences into one file.
 fn follow_policy(share: &Path) -> anyhow::Result<()> {
     let texts = share.join("doc/contend");
     let licences = ["LICENSE-MIT", "LICENSE-APACHE"].map(|name| texts.join(name));
@@ -75,7 +75,7 @@ fn size_kib(folder: &Path) -> anyhow::Result<u64> {
     Ok(total)
 }
 
-/// The second number of the newest version of the GNU C library (2.x) that is named in these bytes.
+/// Returns the second number of the newest version of the GNU C library (2.x) that is named in these bytes.
 fn newest_glibc(binary: &[u8]) -> Option<u32> {
     const NAME: &[u8] = b"GLIBC_2.";
     let number = |at: usize| {
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_is_found_as_a_number() {
+    fn newest_version_is_compared_as_a_number() {
         assert_eq!(newest_glibc(b"\0GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_2.9\0"), Some(34));
         assert_eq!(newest_glibc(b"GLIBC_2.\0GLIBC_PRIVATE"), None);
     }

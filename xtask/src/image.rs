@@ -1,4 +1,4 @@
-//! A container image of static binaries, from `packaging/Containerfile`, by whichever engine is here.
+//! A container image of static binaries, from `packaging/Containerfile`, by an installed engine.
 
 use crate::arch::Arch;
 use crate::compile::{Binaries, install};
@@ -9,10 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Its name, within `output`.
+/// Makes the image; returns its name within `output`.
 ///
 /// # Errors
-/// No engine, or what it says.
+/// No engine is installed, or it fails.
 pub fn make(arch: &Arch, binaries: &Binaries, output: &Path) -> anyhow::Result<PathBuf> {
     let Some(engine) = ["podman", "docker"].into_iter().find(|engine| is_here(engine)) else {
         return Err(Skipped("podman or docker".into()).into());
@@ -30,7 +30,7 @@ pub fn make(arch: &Arch, binaries: &Binaries, output: &Path) -> anyhow::Result<P
     run(build.stdout(std::process::Stdio::null()))?;
     let file = PathBuf::from(format!("{name}.tar"));
     let place = output.join(&file);
-    // An engine writes into no file that is there.
+    // An engine does not write into an existing file.
     if place.exists() {
         fs::remove_file(&place)?;
     }

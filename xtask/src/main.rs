@@ -1,8 +1,8 @@
-//! `cargo xtask dist`: releases, from these sources, with the tools that are here.
+//! `cargo xtask dist`: releases from these sources, with the installed tools.
 //!
-//! A release is, for each processor, static binaries that need no C library of the system's, in an archive and in a
-//! container image; a Debian package of binaries that use the system's; beside them what it is all made of, and
-//! checksums. What a tool that is not here would make is told, as `skipped: needs …`, and is not there.
+//! A release has, for each processor, static binaries that need no C library of the system, in an archive and in a
+//! container image; a Debian package of binaries that use the system's; a list of their components, and checksums. If a
+//! tool is missing, its product is skipped with the message `skipped: needs …`.
 
 mod arch;
 mod checksums;
@@ -37,7 +37,7 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// What is asked for.
+/// The requested products.
 struct Request {
     arches: Vec<&'static Arch>,
     kinds: Vec<&'static str>,
@@ -77,40 +77,40 @@ impl Request {
 
 fn dist(request: &Request) -> anyhow::Result<()> {
     fs::create_dir_all(&request.output).with_context(|| request.output.display().to_string())?;
-    let mut made = Made { output: &request.output, files: 0 };
+    let mut products = Products { output: &request.output, files: 0 };
     for arch in &request.arches {
         if (request.wants("tar") || request.wants("image"))
-            && let Some(binaries) = made.or_skip(arch, "static binaries", compile::static_binaries(arch))?
+            && let Some(binaries) = products.or_skip(arch, "static binaries", compile::static_binaries(arch))?
         {
             if request.wants("tar") {
-                made.take(arch, "an archive", stage::make_archive(arch, &binaries, &request.output))?;
+                products.take(arch, "an archive", stage::make_archive(arch, &binaries, &request.output))?;
             }
             if request.wants("image") {
-                made.take(arch, "an image", image::make(arch, &binaries, &request.output))?;
+                products.take(arch, "an image", image::make(arch, &binaries, &request.output))?;
             }
         }
         if request.wants("deb")
-            && let Some(binaries) = made.or_skip(arch, "binaries for Debian", compile::debian_binaries(arch))?
+            && let Some(binaries) = products.or_skip(arch, "binaries for Debian", compile::debian_binaries(arch))?
         {
-            made.take(arch, "a package", deb::make(arch, &binaries, &request.output))?;
+            products.take(arch, "a package", deb::make(arch, &binaries, &request.output))?;
         }
     }
-    ensure!(made.files > 0, "nothing was made");
+    ensure!(products.files > 0, "nothing was made");
     sbom::write(&request.output)?;
     checksums::write(&request.output)
 }
 
-/// What is there already.
-struct Made<'a> {
+/// The existing products.
+struct Products<'a> {
     output: &'a Path,
     files: usize,
 }
 
-impl Made<'_> {
-    /// What was made, if it could be; what could not is told.
-    fn or_skip<T>(&self, arch: &Arch, what: &str, made: anyhow::Result<T>) -> anyhow::Result<Option<T>> {
-        match made {
-            Ok(made) => Ok(Some(made)),
+impl Products<'_> {
+    /// Returns the product; if it could not be made, prints a message.
+    fn or_skip<T>(&self, arch: &Arch, what: &str, product: anyhow::Result<T>) -> anyhow::Result<Option<T>> {
+        match product {
+            Ok(product) => Ok(Some(product)),
             Err(error) => match error.downcast::<Skipped>() {
                 Ok(skipped) => {
                     println!("{what}, {}: {skipped}", arch.name);
@@ -121,8 +121,8 @@ impl Made<'_> {
         }
     }
 
-    fn take(&mut self, arch: &Arch, what: &str, made: anyhow::Result<PathBuf>) -> anyhow::Result<()> {
-        if let Some(file) = self.or_skip(arch, what, made)? {
+    fn take(&mut self, arch: &Arch, what: &str, product: anyhow::Result<PathBuf>) -> anyhow::Result<()> {
+        if let Some(file) = self.or_skip(arch, what, product)? {
             println!(
                 "{}: {} KiB",
                 self.output.join(&file).display(),

@@ -1,4 +1,4 @@
-//! The programs that a release has. One more is one line here: it is then built, packed and described everywhere.
+//! The programs of a release. A further one is one line here: it is then built, packed and described everywhere.
 
 /// A program.
 pub struct Program {
@@ -18,7 +18,7 @@ pub const PROGRAMS: &[Program] = &[
     Program { package: "contend-remote", name: "contend-fetch", describes_itself: false, needs_c: true },
 ];
 
-/// What the Debian package and the image say of it all.
+/// The description in the Debian package and the image.
 pub const SUMMARY: &str = "laboratory for locks, threads and the scheduler";
 pub const DESCRIPTION: &str = "It measures what waiting costs on this machine, with these locks, in your program, with \
                                the cause named from the kernel's own record.";

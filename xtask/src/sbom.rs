@@ -1,7 +1,7 @@
-//! What the programs are made of: every crate that is compiled into them, as CycloneDX has it.
+//! The components of the programs: every crate that is compiled into them, as CycloneDX.
 
 use crate::programs::PROGRAMS;
-use crate::tool::{moment, said};
+use crate::tool::{moment, output_of};
 use anyhow::Context;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,17 +9,17 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// What cargo says of the workspace.
+/// Returns cargo's description of the workspace.
 ///
 /// # Errors
-/// No cargo, or what it says.
+/// Cargo is missing, or fails.
 pub fn metadata() -> anyhow::Result<Value> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", "x86_64-unknown-linux-musl"]);
-    Ok(serde_json::from_str(&said(&mut cargo)?)?)
+    Ok(serde_json::from_str(&output_of(&mut cargo)?)?)
 }
 
-/// Of the first program, which stands for all.
+/// Returns the version of the first program, which is that of all.
 ///
 /// # Errors
 /// As [`metadata`].
@@ -29,10 +29,10 @@ pub fn version() -> anyhow::Result<String> {
     Ok(package.context("the package is not in the workspace")?["version"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Writes it into the folder.
+/// Writes the document into the directory.
 ///
 /// # Errors
-/// As [`metadata`], or a file that cannot be written.
+/// As [`metadata`], or a file cannot be written.
 pub fn write(folder: &Path) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(&document(&metadata()?, &moment())?)? + "\n";
     fs::write(folder.join(format!("contend-{}.cdx.json", version()?)), text)?;
@@ -43,7 +43,7 @@ fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
     metadata["packages"].as_array().into_iter().flatten()
 }
 
-/// The document for these programs.
+/// Returns the document for these programs.
 fn document(metadata: &Value, moment: &str) -> anyhow::Result<Value> {
     let all: BTreeMap<&str, &Value> =
         packages(metadata).filter_map(|package| Some((package["id"].as_str()?, package))).collect();
@@ -53,7 +53,7 @@ fn document(metadata: &Value, moment: &str) -> anyhow::Result<Value> {
         .map(|program| all.iter().find(|(_, package)| package["name"] == program.package).map(|(id, _)| *id))
         .collect::<Option<_>>()
         .context("a program's package is not in the workspace")?;
-    // A package may have several programs, which stand together.
+    // A package may have several programs, which are adjacent.
     roots.dedup();
     let mut within: BTreeSet<&str> = BTreeSet::new();
     let mut open = roots.clone();
@@ -81,7 +81,7 @@ fn document(metadata: &Value, moment: &str) -> anyhow::Result<Value> {
     }))
 }
 
-/// Of each package those that are compiled into it: neither for its tests, nor for its build.
+/// Returns the dependencies that are compiled into each package: neither those of its tests, nor those of its build.
 fn edges(metadata: &Value) -> BTreeMap<&str, BTreeSet<&str>> {
     let nodes = metadata["resolve"]["nodes"].as_array().into_iter().flatten();
     let is_linked = |dependency: &&Value| {
@@ -108,16 +108,16 @@ fn component(package: &Value, kind: &str) -> Value {
         "purl": reference(package),
     });
     if let Some(licence) = package["license"].as_str() {
-        // Crates of before the standard wrote `/` for OR.
+        // Crates from before the standard wrote `/` for OR.
         component["licenses"] = json!([{"expression": licence.replace('/', " OR ")}]);
     }
     component
 }
 
-/// Seconds since 1970 as RFC 3339 has them.
+/// Formats seconds since 1970 as RFC 3339.
 fn timestamp(moment: &str) -> String {
     let mut date = Command::new("date");
-    said(date.args(["-u", "+%Y-%m-%dT%H:%M:%SZ", "-d"]).arg(format!("@{moment}")))
+    output_of(date.args(["-u", "+%Y-%m-%dT%H:%M:%SZ", "-d"]).arg(format!("@{moment}")))
         .map_or_else(|_| "1970-01-01T00:00:00Z".to_owned(), |text| text.trim().to_owned())
 }
 
@@ -125,7 +125,8 @@ fn timestamp(moment: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The programs, a crate in the first, one that only its tests use, and one that only its build does.
+    /// Returns a workspace: the programs, a crate in the first, one that only its tests use, and one that only its
+    /// build does.
     fn workspace() -> Value {
         let package = |name: &str| json!({"id": name, "name": name, "version": "1.0.0", "license": "MIT/Apache-2.0"});
         let programs = PROGRAMS.iter().map(|program| program.package);
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compiled_in_is_listed_and_nothing_else() {
+    fn exactly_the_compiled_crates_are_listed() {
         let document = document(&workspace(), "0").unwrap();
         let names: Vec<&Value> =
             document["components"].as_array().unwrap().iter().map(|component| &component["name"]).collect();

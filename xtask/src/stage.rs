@@ -1,4 +1,4 @@
-//! What is installed, laid out in a folder as it will lie in the system.
+//! The layout of installed files, as a directory with the layout of the system.
 //!
 //! The programs write their own man pages and completions. The archive of static binaries has `bin`, and `share` as
 //! below `/usr`; it can be unpacked anywhere.
@@ -15,10 +15,10 @@ use std::process::Command;
 /// Texts that come with every copy.
 const TEXTS: [&str; 5] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "docs/glossary.md"];
 
-/// A fresh folder for what is packed under this name.
+/// Creates an empty directory for files that are packed under this name.
 ///
 /// # Errors
-/// It cannot be made.
+/// It cannot be created.
 pub fn fresh(output: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let folder = output.join("stage").join(name);
     if folder.exists() {
@@ -31,15 +31,15 @@ pub fn fresh(output: &Path, name: &str) -> anyhow::Result<PathBuf> {
 /// Puts programs, man pages, completions and texts below `prefix`.
 ///
 /// # Errors
-/// Something is not there or cannot be written.
+/// A file is missing or cannot be written.
 pub fn lay_out(arch: &Arch, binaries: &Binaries, prefix: &Path) -> anyhow::Result<()> {
     install(binaries, &prefix.join("bin"))?;
     let share = prefix.join("share");
     if arch.is_here() {
         write_pages(binaries, &share)?;
     } else {
-        let here = ARCHES.iter().find(|arch| arch.is_here()).context("this processor is not known")?;
-        write_pages(&compile::static_binaries(here)?, &share)?;
+        let host = ARCHES.iter().find(|arch| arch.is_here()).context("this processor is not known")?;
+        write_pages(&compile::static_binaries(host)?, &share)?;
     }
     let texts = share.join("doc/contend");
     fs::create_dir_all(&texts)?;
@@ -50,18 +50,19 @@ pub fn lay_out(arch: &Arch, binaries: &Binaries, prefix: &Path) -> anyhow::Resul
     Ok(())
 }
 
-/// A shell, and where its completions lie below `/usr/share`; `*` is the program's name.
+/// A shell, and the path of its completions below `/usr/share`; `*` is the program's name.
 const SHELLS: [(&str, &str); 3] = [
     ("bash", "bash-completion/completions/*"),
     ("zsh", "zsh/vendor-completions/_*"),
     ("fish", "fish/vendor_completions.d/*.fish"),
 ];
 
-/// Writes man pages and completions below a folder that is laid out as `/usr/share`. Of another processor's programs a copy for this one
-/// must be given: it is run.
+/// Writes man pages and completions below a directory with the layout of `/usr/share`.
+///
+/// The programs are run: for those of another processor, pass copies for this one.
 ///
 /// # Errors
-/// What a program says, or a folder that cannot be written.
+/// A program fails, or a directory cannot be written.
 fn write_pages(runnable: &Binaries, share: &Path) -> anyhow::Result<()> {
     let man = share.join("man/man1");
     fs::create_dir_all(&man)?;
@@ -80,7 +81,7 @@ fn write_pages(runnable: &Binaries, share: &Path) -> anyhow::Result<()> {
 /// Packs the archive; returns its name within `output`.
 ///
 /// # Errors
-/// A tool that is not here, or fails.
+/// A tool is missing, or fails.
 pub fn make_archive(arch: &Arch, binaries: &Binaries, output: &Path) -> anyhow::Result<PathBuf> {
     need("tar", "tar")?;
     let name = format!("contend-{}-{}-linux-static", version()?, arch.name);

@@ -1,11 +1,11 @@
-//! Other programs, run.
+//! Runs of other programs.
 
 use anyhow::{Context, ensure};
 use std::fmt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What is not here, so that something is not made.
+/// A missing tool, so that a product is skipped.
 #[derive(Debug)]
 pub struct Skipped(pub String);
 
@@ -17,14 +17,16 @@ impl fmt::Display for Skipped {
 
 impl std::error::Error for Skipped {}
 
-/// Whether the shell would find it.
+/// Returns whether the shell would find it.
 pub fn is_here(program: &str) -> bool {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
 }
 
+/// Checks that the program is installed.
+///
 /// # Errors
-/// It is not here.
+/// It is missing.
 pub fn need(program: &str, package: &str) -> anyhow::Result<()> {
     if is_here(program) { Ok(()) } else { Err(Skipped(format!("{program} (Debian: {package})")).into()) }
 }
@@ -39,27 +41,28 @@ pub fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What it prints.
+/// Returns its output.
 ///
 /// # Errors
-/// As [`run`], or it prints what is no text.
-pub fn said(command: &mut Command) -> anyhow::Result<String> {
+/// As [`run`], or its output is not text.
+pub fn output_of(command: &mut Command) -> anyhow::Result<String> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let output = output.with_context(|| format!("{command:?}"))?;
     ensure!(output.status.success(), "{command:?}: {}", output.status);
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// The moment of the sources, in seconds since 1970, so that the same sources make the same archives.
+/// Returns the moment of the sources, in seconds since 1970, so that the same sources make the same archives.
 pub fn moment() -> String {
     let mut git = Command::new("git");
-    said(git.args(["log", "-1", "--format=%ct"])).map_or_else(|_| "0".to_owned(), |seconds| seconds.trim().to_owned())
+    output_of(git.args(["log", "-1", "--format=%ct"]))
+        .map_or_else(|_| "0".to_owned(), |seconds| seconds.trim().to_owned())
 }
 
-/// Packs all of a folder, everything root's and of the moment of the sources.
+/// Packs a whole directory, owned by root and with the moment of the sources.
 ///
 /// # Errors
-/// No tar, or what it says.
+/// tar is missing, or fails.
 pub fn tar(folder: &Path, entries: &str, file: &Path) -> anyhow::Result<()> {
     let mut tar = Command::new("tar");
     tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX"]);

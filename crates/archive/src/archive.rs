@@ -1,4 +1,4 @@
-//! The archive: opened or made, appended to, listed, read, checked.
+//! The archive: creation, appending, listing, reading, checking.
 
 use crate::baseline::Baselines;
 use crate::claim::{self, Claim};
@@ -8,12 +8,12 @@ use crate::incoming::{self, Fetched};
 use crate::listing::{self, Listing, RECORDS, Reference, Skipped};
 use crate::manifest::Manifest;
 use crate::objects::{self, MOST_BESIDE};
+use crate::portable::{self, PortableRecord};
 use crate::process::Memory;
 use crate::records::{self, MANIFEST_FILE, RECORD_FILE};
 use crate::shell::quoted;
 use crate::summary::{Entry, Summary};
 use crate::trust;
-use crate::whole::{self, Whole};
 use anyhow::{Context, ensure};
 use record::MOST_BYTES;
 use std::collections::HashSet;
@@ -23,10 +23,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Display, Path, PathBuf};
 
-/// A file in the repository that says whose it is, and with which layout.
+/// The file in the repository that names its program and its layout.
 const MARK_FILE: &str = "contend-archive";
 const LAYOUT: &str = "1";
-/// Of hashes: most hosts take no other.
+/// The hash algorithm; most hosts accept no other.
 const HASHES: &str = "sha1";
 
 /// An archive of records.
@@ -36,13 +36,13 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// The archive in this folder, which is this user's.
+    /// Opens the archive in this directory, which must belong to this user.
     ///
     /// # Errors
-    /// There is none, or something else, or another user's, or one that could run programs.
+    /// There is no archive, the directory contains something else, belongs to another user, or could run programs.
     pub fn open(folder: &Path) -> anyhow::Result<Self> {
         let place = folder.display();
-        // Whoever may change a link on the way to it changes nothing any more.
+        // From here on, a user who can change a link on the path has no influence.
         let folder = &folder.canonicalize().with_context(|| format!("{place}: no archive"))?;
         let found = fs::metadata(folder).with_context(|| format!("{place}: no archive"))?;
         ensure!(found.is_dir(), "{place}: a file, not an archive directory; name another path with --archive");
@@ -66,10 +66,10 @@ impl Archive {
         Ok(Self { git: Git::on(folder) })
     }
 
-    /// The archive in this folder, made if there is nothing yet.
+    /// Opens the archive in this directory, and creates it if the directory does not exist.
     ///
     /// # Errors
-    /// Something else is there, it is another user's, or it cannot be made.
+    /// The directory contains something else, belongs to another user, or cannot be created.
     pub fn open_or_create(folder: &Path) -> anyhow::Result<Self> {
         draft::remove_left(parent(folder));
         match fs::read_dir(folder) {
@@ -79,18 +79,20 @@ impl Archive {
                     create(folder)?;
                 }
             }
-            // Opening it says what is there instead.
+            // Opening the path reports what is there instead.
             Err(_) => {}
         }
         Self::open(folder)
     }
 
-    /// Where it lies.
+    /// Returns the directory of the archive.
     pub fn folder(&self) -> &Path {
         self.git.folder()
     }
 
-    /// Keeps a record. When this returns, the record is on the disk and stays there.
+    /// Stores a record.
+    ///
+    /// When this returns, the record is durable.
     pub fn append(&self, record: &[u8], manifest: &Manifest, summary: &Summary) -> anyhow::Result<String> {
         record::check_size(record)?;
         let _claim = Claim::shared(&self.mark());
@@ -99,37 +101,39 @@ impl Archive {
         let tree = format!("100644 blob {manifest}\t{MANIFEST_FILE}\n100644 blob {record}\t{RECORD_FILE}\n");
         let tree = self.git.line(&["mktree"], tree.as_bytes())?;
         let message = format!("{} on {}\n\n{}\n", summary.experiment, summary.host, serde_json::to_string(summary)?);
-        // The time of the commit is that of the record: Git would take the system clock, and a time before 1970 is one that
-        // `git fsck` refuses in every later check.
+        // The commit has the time of the record: Git would use the system clock, and `git fsck` refuses a time before
+        // 1970 in every later check.
         let kept_unix_s = summary.kept_unix_ns / 1_000_000_000;
         let id = self.git.dated(&["commit-tree", &tree], message.as_bytes(), kept_unix_s)?;
-        // Zeros: it must not exist yet.
+        // Zeros mean that the reference must not exist yet.
         self.git.local(&["update-ref", &format!("{RECORDS}{id}"), &id, &"0".repeat(id.len())], &[])?;
         Ok(id)
     }
 
-    /// Packs what has become many small files, when Git thinks that it is time. What cannot be packed stays as it is.
+    /// Packs loose files when Git considers it due.
+    ///
+    /// Files that cannot be packed stay as they are.
     pub fn tidy(&self) {
         let _claim = self.cleared();
-        let _ = self.git.whole(&["gc", "--auto", "--quiet"]);
+        let _ = self.git.maintenance(&["gc", "--auto", "--quiet"]);
     }
 
-    /// All records, the oldest first; and what is no record and stands where they are.
+    /// Lists all records, the oldest first, and the other references among them.
     pub fn listing(&self) -> anyhow::Result<Listing> {
         listing::references(&self.git).and_then(|all| listing::listing(&self.git, &all)).with_context(|| {
             format!("{}: cannot list the archive; `contend history verify` reports the damage", self.place())
         })
     }
 
-    /// The bytes of a record, as they were printed.
+    /// Returns the bytes of a record, as they were printed.
     ///
     /// # Errors
-    /// Git cannot read it, or its hash is another.
+    /// Git cannot read it, or its hash differs.
     pub fn record(&self, id: &str) -> anyhow::Result<Vec<u8>> {
         self.part(id, RECORD_FILE, MOST_BYTES)
     }
 
-    /// What was noted beside a record.
+    /// Returns the manifest of a record.
     pub fn manifest(&self, id: &str) -> anyhow::Result<Manifest> {
         serde_json::from_slice(&self.part(id, MANIFEST_FILE, MOST_BESIDE)?)
             .with_context(|| format!("record {id}: cannot read its manifest"))
@@ -145,8 +149,10 @@ impl Archive {
         })
     }
 
-    /// Gives each of these records and its manifest to `take`, in the order of `ids`, or why it cannot be read; one is
-    /// held at a time. Their hashes are not checked: that takes [`Self::verify`].
+    /// Passes each of these records and its manifest to `take`, in the order of `ids`, or the reason why it cannot be
+    /// read; only one is in memory at a time.
+    ///
+    /// Their hashes are checked only by [`Self::verify`].
     pub fn each(
         &self,
         ids: &[&str],
@@ -155,10 +161,11 @@ impl Archive {
         records::each(&self.git, ids, take)
     }
 
-    /// Every hash: of every object by Git, of every reference against its name; and that each record can be read, by
-    /// `read` too.
+    /// Verifies every hash: Git checks each object, and each reference is compared with its name.
     ///
-    /// Returns how many records there are, and what is wrong.
+    /// Also verifies that each record can be read, by `read` too.
+    ///
+    /// Returns the number of records and the problems found.
     pub fn verify(
         &self,
         read: impl FnMut(&Entry, &[u8]) -> anyhow::Result<()>,
@@ -173,12 +180,12 @@ impl Archive {
         Ok((listing.entries.len(), wrong))
     }
 
-    /// What a person is told of a reference that is no record, and how it is removed.
+    /// Returns the message about a reference that is not a record, with the command that removes it.
     pub fn complaint(&self, skipped: &Skipped) -> String {
         format!("{}: {}; `{}` removes it", skipped.reference, skipped.reason, self.removal(&skipped.reference))
     }
 
-    /// The command that removes a reference, which is quoted.
+    /// Returns the command that removes a reference, with the name quoted.
     fn removal(&self, reference: &str) -> String {
         format!(
             "git --git-dir {} update-ref --no-deref -d {reference}",
@@ -186,7 +193,7 @@ impl Archive {
         )
     }
 
-    /// Sends the records that the other has not, and nothing that is none.
+    /// Sends the records that the remote lacks, and nothing else.
     pub fn push(&self, remote: &str) -> anyhow::Result<usize> {
         let all = listing::references(&self.git)?;
         let listing = self.listing()?;
@@ -208,32 +215,34 @@ impl Archive {
         Ok(named.len())
     }
 
-    /// Fetches the records that this one has not. What cannot be read as a record is left where it is.
+    /// Fetches the records that this archive lacks.
+    ///
+    /// Anything that cannot be read as a record is not admitted.
     pub fn pull(&self, remote: &str) -> anyhow::Result<Fetched> {
         let _claim = self.cleared();
         incoming::fetch(&self.git, remote)
     }
 
-    /// The names that were given to records.
+    /// Returns the names that were given to records.
     pub fn baselines(&self) -> Baselines<'_> {
         Baselines::of(&self.git, self.cleared())
     }
 
-    /// A record with all that its name is the hash of.
+    /// Returns a record with all objects that its name is the hash of.
     ///
     /// # Errors
-    /// It is not there, or no record.
-    pub fn whole(&self, id: &str) -> anyhow::Result<Whole> {
-        whole::read(&self.git, id)
+    /// It does not exist, or is not a record.
+    pub fn portable(&self, id: &str) -> anyhow::Result<PortableRecord> {
+        portable::read(&self.git, id)
     }
 
-    /// Takes records from elsewhere that this one has not, and that are what their names say and can be read.
-    pub fn admit(&self, wholes: Vec<Whole>) -> anyhow::Result<Fetched> {
+    /// Admits records from elsewhere that this archive lacks, if they match their names and can be read.
+    pub fn admit(&self, portables: Vec<PortableRecord>) -> anyhow::Result<Fetched> {
         let _claim = self.cleared();
-        incoming::admit(&self.git, wholes)
+        incoming::admit(&self.git, portables)
     }
 
-    /// The claim for what meets locks of others, when those that are nobody's are gone.
+    /// Removes stale locks, and returns the claim for an operation that would meet the locks of other processes.
     fn cleared(&self) -> Option<Claim> {
         claim::remove_stale(self.git.folder(), &self.mark());
         Claim::shared(&self.mark())
@@ -247,7 +256,7 @@ impl Archive {
         self.git.folder().join(MARK_FILE)
     }
 
-    /// The hash that Git gives to a file.
+    /// Returns the hash that Git gives to a file.
     pub fn hash_of(&self, path: &Path) -> Option<String> {
         self.git.line(&["hash-object", "--no-filters", "--", path.to_str()?], &[]).ok()
     }
@@ -257,8 +266,8 @@ fn parent(folder: &Path) -> &Path {
     folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Makes an archive beside its place and moves it there whole: of several that do so at once, one wins, and the others
-/// find it.
+/// Creates an archive next to its destination and then moves it there: of several processes that do so at the same time
+/// one succeeds, and the others find its archive.
 fn create(folder: &Path) -> anyhow::Result<()> {
     let refused = || format!("{}: cannot create the archive", folder.display());
     fs::create_dir_all(parent(folder)).with_context(refused)?;
@@ -266,7 +275,7 @@ fn create(folder: &Path) -> anyhow::Result<()> {
     git::create(draft.path(), HASHES).with_context(refused)?;
     let mark = draft.path().join(MARK_FILE);
     fs::write(&mark, format!("{LAYOUT}\n")).with_context(refused)?;
-    // Git makes the rest so that other users cannot write to it, also under a umask of 0.
+    // Git creates the rest so that other users cannot write to it, also under a umask of 0.
     for made in [draft.path(), &mark] {
         let mode = fs::metadata(made)?.permissions().mode() & !0o002;
         fs::set_permissions(made, fs::Permissions::from_mode(mode)).with_context(refused)?;

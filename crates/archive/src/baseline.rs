@@ -1,8 +1,8 @@
-//! Names for records that others are held against.
+//! Names for records that other records are compared with.
 //!
-//! A baseline is a commit without files under `refs/baselines/<name>`, and its parents are the records. So whoever
-//! fetches it has them too, in any repository; and a record that it names is never packed away. It is the one thing in
-//! an archive that is replaced: a name means what it was last given to.
+//! A baseline is a commit without files under `refs/baselines/<name>`, and its parents are the records. A repository
+//! that fetches the baseline therefore has its records too, and a record that it names is never pruned. A baseline is
+//! the only thing in an archive that is replaced: a name means the records that were last given to it.
 
 use crate::claim::Claim;
 use crate::git::Git;
@@ -14,26 +14,26 @@ use std::collections::HashMap;
 use std::path::Path;
 
 pub const BASELINES: &str = "refs/baselines/";
-/// Points to the one in use.
+/// The reference to the baseline in use.
 const USED: &str = "refs/baseline";
-/// Longer ones are in nobody's interest.
+/// The longest name of a baseline, in bytes.
 const LONGEST_NAME: usize = 100;
-/// A tree without files, by either kind of hash.
+/// A tree without files, in both hash algorithms.
 const NO_FILES: [&str; 2] =
     ["4b825dc642cb6eb9a060e54bf8d69288fbee4904", "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"];
 
-/// Records under one name.
+/// The records under one name.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Baseline {
     pub name: String,
-    /// Their names, as they were given.
+    /// The names of the records, in the order given.
     pub records: Vec<String>,
     pub saved_unix_s: u64,
-    /// Whether a comparison that names none means this one.
+    /// Whether a comparison that names no baseline uses this one.
     pub is_used: bool,
 }
 
-/// That a baseline may be called so: as files and branches may be, in any shell.
+/// Checks that a baseline may have this name, which must be valid for files and branches and in any shell.
 pub fn check_name(name: &str) -> anyhow::Result<()> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     let is_allowed = !name.is_empty()
@@ -62,7 +62,8 @@ impl<'a> Baselines<'a> {
         Self { git, _claim: claim }
     }
 
-    /// Those that can be read, by name, where the archive has these records; beside it, of each that cannot, why.
+    /// Returns the readable baselines by name, if the archive has their records, and the reason for each unreadable
+    /// one.
     pub fn all(&self, entries: &[Entry]) -> anyhow::Result<(Vec<Baseline>, Vec<String>)> {
         let used = self.used();
         let (mut good, mut bad) = (Vec::new(), Vec::new());
@@ -81,7 +82,7 @@ impl<'a> Baselines<'a> {
     /// Gives the name to these records, whatever it meant before.
     ///
     /// # Errors
-    /// A name that none may have, no records, or what Git says.
+    /// The name is not allowed, there are no records, or Git fails.
     pub fn save(&self, name: &str, records: &[&str]) -> anyhow::Result<()> {
         check_name(name)?;
         ensure!(!records.is_empty(), "baseline {name}: no records given; name at least one");
@@ -92,7 +93,7 @@ impl<'a> Baselines<'a> {
         self.git.local(&["update-ref", &reference(name), &commit], &[]).map(drop)
     }
 
-    /// Makes it the one that is meant where none is named.
+    /// Makes this baseline the default for comparisons that name none.
     pub fn set_used(&self, name: &str) -> anyhow::Result<()> {
         check_name(name)?;
         self.git.local(&["symbolic-ref", USED, &reference(name)], &[]).map(drop)
@@ -103,7 +104,7 @@ impl<'a> Baselines<'a> {
         reference.strip_prefix(BASELINES).map(str::to_owned)
     }
 
-    /// Takes the name away; the records stay.
+    /// Removes the name; the records stay.
     pub fn remove(&self, name: &str) -> anyhow::Result<()> {
         if self.used().as_deref() == Some(name) {
             self.git.local(&["symbolic-ref", "--delete", USED], &[])?;
@@ -111,12 +112,12 @@ impl<'a> Baselines<'a> {
         self.git.local(&["update-ref", "--no-deref", "-d", &reference(name)], &[]).map(drop)
     }
 
-    /// What a push of them all is called.
+    /// Returns the refspecs that push all baselines.
     pub(crate) fn pushed(&self, entries: &[Entry]) -> anyhow::Result<Vec<String>> {
         Ok(self.all(entries)?.0.iter().map(|baseline| refspec(&baseline.name)).collect())
     }
 
-    /// Writes one and its records into a file that a pull reads.
+    /// Writes a baseline and its records into a file that a pull reads.
     pub fn export(&self, baseline: &Baseline, file: &Path) -> anyhow::Result<()> {
         let Some(place) = file.to_str() else { bail!("{}: the path is not UTF-8", file.display()) };
         let records: String = baseline.records.iter().map(|record| format!("{RECORDS}{record}\n")).collect();
@@ -124,21 +125,21 @@ impl<'a> Baselines<'a> {
         self.git.local(&["bundle", "create", "--quiet", place, "--stdin"], references.as_bytes()).map(drop)
     }
 
-    /// Takes from `incoming` those that were saved later than those of the same name here, and whose records are all
-    /// here; their names.
+    /// Takes the baselines of `incoming` that were saved later than the local ones of the same name, and whose records
+    /// are all here; returns their names.
     pub(crate) fn take_newer(&self, incoming: &Git, entries: &[Entry]) -> anyhow::Result<Vec<String>> {
-        let here = commits(self.git)?.into_iter().filter_map(|(name, found)| Some((name, found.ok()?.1)));
-        let here: HashMap<String, u64> = here.collect();
+        let local = commits(self.git)?.into_iter().filter_map(|(name, found)| Some((name, found.ok()?.1)));
+        let local: HashMap<String, u64> = local.collect();
         let is_newer = |name: &String, (records, saved): &Commit| {
-            are_all_among(records, entries) && here.get(name).is_none_or(|mine| saved > mine)
+            are_all_among(records, entries) && local.get(name).is_none_or(|local_saved| saved > local_saved)
         };
-        let theirs = commits(incoming)?.into_iter().filter_map(|(name, found)| Some((name, found.ok()?)));
-        let taken: Vec<String> = theirs.filter(|(name, found)| is_newer(name, found)).map(|(name, _)| name).collect();
-        if !taken.is_empty() {
-            let references: Vec<String> = taken.iter().map(|name| refspec(name)).collect();
+        let remote = commits(incoming)?.into_iter().filter_map(|(name, found)| Some((name, found.ok()?)));
+        let newer: Vec<String> = remote.filter(|(name, found)| is_newer(name, found)).map(|(name, _)| name).collect();
+        if !newer.is_empty() {
+            let references: Vec<String> = newer.iter().map(|name| refspec(name)).collect();
             self.git.take(incoming, &(references.join("\n") + "\n"))?;
         }
-        Ok(taken)
+        Ok(newer)
     }
 }
 
@@ -146,7 +147,7 @@ fn reference(name: &str) -> String {
     format!("{BASELINES}{name}")
 }
 
-/// For a push or a fetch that replaces what is there.
+/// Returns the refspec of a push or fetch that replaces the existing baseline.
 fn refspec(name: &str) -> String {
     format!("+{BASELINES}{name}:{BASELINES}{name}")
 }
@@ -157,7 +158,7 @@ fn are_all_among(records: &[String], entries: &[Entry]) -> bool {
 
 type Commit = (Vec<String>, u64);
 
-/// Of each name that a baseline may have, its records and when they were given it; or why that cannot be read.
+/// Returns the records and the time of each baseline with a valid name, or the reason why it cannot be read.
 fn commits(git: &Git) -> anyhow::Result<Vec<(String, anyhow::Result<Commit>)>> {
     let named: Vec<(String, String)> = listing::below(git, BASELINES)?
         .into_iter()
@@ -191,7 +192,7 @@ fn name_of(reference: &Reference) -> Option<String> {
     check_name(name).ok().map(|()| name.to_owned())
 }
 
-/// `tree`, `parent` for each record, and when, in the line of the one who committed.
+/// Parses a commit: `tree`, a `parent` for each record, and the time in the line of the committer.
 fn parsed(commit: &str) -> anyhow::Result<Commit> {
     let head = commit.split("\n\n").next().unwrap_or_default();
     let of = |field: &'static str| head.lines().filter_map(move |line| line.strip_prefix(field)?.strip_prefix(' '));
@@ -207,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_one_that_files_and_branches_may_have() {
+    fn baseline_name_must_be_valid_for_files_and_branches() {
         for good in ["main", "v1.0", "release_2-rc1", "_x", "7"] {
             assert!(check_name(good).is_ok(), "{good}");
         }
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_with_files_or_without_records_is_no_baseline() {
+    fn commit_with_files_or_without_records_is_not_a_baseline() {
         let commit = |tree: &str, parents: &str| {
             format!("tree {tree}\n{parents}author a <b> 1 +0000\ncommitter a <b> 17 +0000\n\nbaseline x\n\nparent 9\n")
         };

@@ -1,4 +1,4 @@
-//! An archive with the list of what it has, read once: records found for other commands, by name, by content.
+//! An archive with the list of its records, read once, in which other commands find records by name or by content.
 
 use crate::archive::Archive;
 use crate::listing::Listing;
@@ -6,21 +6,21 @@ use crate::names::{Name, revision_here};
 use crate::summary::Entry;
 use serde_json::Value;
 
-/// An archive and what it has.
+/// An archive and its records.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     pub archive: Archive,
-    /// The oldest first.
+    /// The records, the oldest first.
     pub entries: Vec<Entry>,
-    /// Of each thing that stands where records are and is none, what a person is told.
+    /// A message for each reference among the records that is not a record.
     pub complaints: Vec<String>,
 }
 
-/// What a file is to an archive.
+/// The relation of a file to the archive.
 pub enum StoredAs {
-    /// This record, byte for byte.
+    /// The file is this record, byte for byte.
     Same(Entry),
-    /// The same run as this record, and not the same bytes.
+    /// The file is of the same run as this record, but has other bytes.
     Changed(Entry),
     Unknown,
 }
@@ -33,24 +33,26 @@ impl Catalogue {
         Ok(Self { archive, entries, complaints })
     }
 
-    /// The record that a name means.
+    /// Returns the record that a name means.
     ///
     /// # Errors
-    /// None is called so, or several are.
+    /// No record has this name, or several do.
     pub fn named(&self, name: &str) -> anyhow::Result<&Entry> {
         Name::of(name).among(&self.entries, revision_here)
     }
 
-    /// The same, and its content.
+    /// Returns the record that a name means, and its content.
     ///
     /// # Errors
-    /// None is called so, or several are, or it cannot be read.
+    /// No record has this name, several do, or it cannot be read.
     pub fn recalled(&self, name: &str) -> anyhow::Result<(Entry, Vec<u8>)> {
         let entry = self.named(name)?;
         Ok((entry.clone(), self.archive.record(&entry.id)?))
     }
 
-    /// What is known here of a record with this content. One that cannot be read is not the same.
+    /// Returns how a record with this content is stored.
+    ///
+    /// A record that cannot be read counts as different.
     pub fn kept_as(&self, content: &[u8]) -> StoredAs {
         let parsed: Value = serde_json::from_slice(content).unwrap_or_default();
         let environment = &parsed["environment"];

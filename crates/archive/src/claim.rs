@@ -1,13 +1,15 @@
-//! Who works on the archive: a lock on its mark that lives as long as any Git that was started under it.
+//! Exclusion between processes that work on the archive: a lock on its mark file that exists until the last Git process
+//! started under it ends.
 //!
-//! The kernel lets go of it when the last process that has it open ends, however it ends. Git inherits it, with all
-//! that Git starts; so a `contend` that is killed leaves it to its children, and nobody to nobody.
+//! The kernel releases the lock when the last process that has it open ends, however it ends. Git inherits it, with all
+//! processes that Git starts. If `contend` is killed, its children keep the lock; after the last of them it is free.
 //!
-//! A killed Git may leave locks and halves of files in the archive: a `refs/records/<hash>.lock` would end every further `pull` of that record, a
-//! `packed-refs.lock` every packing; half an object, or half a fetch, takes room for ever.
+//! A killed Git may leave lock files and partial files in the archive: a `refs/records/<hash>.lock` would make every
+//! later `pull` of that record fail, and a `packed-refs.lock` every packing; a partial object or a partial fetch would
+//! occupy space forever.
 //!
-//! Git does not note whose such a file is. It is nobody's once no Git that `contend` started lives, which a [`Claim`]
-//! tells, nor any other Git that is at work on this archive, which `/proc` tells.
+//! Git does not record the owner of such a file. The file is stale once no Git process that `contend` started exists,
+//! which a [`Claim`] shows, and no other Git process works on this archive, which `/proc` shows.
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -17,23 +19,24 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Held until it is dropped, and by the children that were started meanwhile until they end.
+/// A claim, held until it is dropped and until the children that were started in the meantime end.
 pub struct Claim {
     _mark: File,
 }
 
 impl Claim {
-    /// The claim of one among several that write. `None` where the file system has no locks: Git's own suffice for
-    /// writing.
+    /// Returns the claim of one writer among several.
+    ///
+    /// `None` where the file system has no locks: Git's own locks suffice for writing.
     pub fn shared(mark: &Path) -> Option<Self> {
         let mark = File::open(mark).ok()?;
         flock(&mark, FlockOperation::LockShared).ok()?;
-        // Across an exec.
+        // Keeps the descriptor open across an exec.
         fcntl_setfd(&mark, FdFlags::empty()).ok()?;
         Some(Self { _mark: mark })
     }
 
-    /// The claim of one who is alone; `None` if others are at work for longer than a record takes to be kept.
+    /// Returns the claim of a sole process, or `None` if other processes work for longer than storing a record takes.
     pub fn sole(mark: &Path) -> Option<Self> {
         const TRIES: usize = 20;
         let mark = File::open(mark).ok()?;
@@ -48,7 +51,7 @@ impl Claim {
     }
 }
 
-/// Where Git has locks in a bare repository.
+/// The directories in which Git has locks in a bare repository.
 const FOLDERS: &[&str] = &[
     "",
     "refs",
@@ -59,30 +62,33 @@ const FOLDERS: &[&str] = &[
     "objects/info/commit-graphs",
     "objects/pack",
 ];
-/// What excludes another Git and is not called a lock.
+/// Lock files of Git without the suffix of a lock.
 const OTHER_LOCKS: &[&str] = &["gc.pid", "packed-refs.new"];
 
-/// How such a repository is called, within the archive.
+/// The prefix of such a repository's name within the archive.
 pub const INCOMING: &str = "incoming-";
-/// How half-written files and folders begin, within the objects; and fetches, within the archive.
+/// The prefixes of partial files and directories within the objects, and of fetches within the archive.
 const HALVES: &[&str] = &["tmp_", ".tmp-", INCOMING];
 
-/// Removes what is nobody's. What cannot be removed stays, and Git names it when it is in the way.
+/// Removes stale files.
+///
+/// A file that cannot be removed stays, and Git names it when it is in the way.
 pub fn remove_stale(archive: &Path, mark: &Path) {
     if left(archive).is_empty() {
         return;
     }
     let Some(_claim) = Claim::sole(mark) else { return };
-    // Listed before the processes are: whoever made one of these and lives is among them.
+    // The files are listed before the processes are, so that a living process that made one of these files is among
+    // them.
     let stale = left(archive);
-    if !others_are_at_work(archive) {
+    if !has_other_git(archive) {
         stale.iter().for_each(|path| drop(fs::remove_file(path).or_else(|_| fs::remove_dir_all(path))));
     }
 }
 
 fn left(archive: &Path) -> Vec<PathBuf> {
     let folders = FOLDERS.iter().map(|folder| archive.join(folder));
-    // Objects lie in folders that are named by their first two digits.
+    // Objects are stored in directories that are named by their first two digits.
     let objects = fs::read_dir(archive.join("objects")).into_iter().flatten().flatten();
     let objects = objects.map(|entry| entry.path()).filter(|path| path.file_name().is_some_and(|name| name.len() == 2));
     let files = folders.chain(objects).filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
@@ -97,14 +103,17 @@ fn is_left(path: &Path) -> bool {
         || HALVES.iter().any(|start| name.as_bytes().starts_with(start.as_bytes()))
 }
 
-/// Whether a Git of somebody else's may be writing here. Where nobody can say, it may.
-fn others_are_at_work(archive: &Path) -> bool {
+/// Returns whether another Git process may be writing here.
+///
+/// Where that cannot be determined, it may.
+fn has_other_git(archive: &Path) -> bool {
     let (Ok(archive), Ok(processes)) = (archive.canonicalize(), fs::read_dir("/proc")) else { return true };
     let is_process = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes()[0].is_ascii_digit());
     processes.flatten().map(|entry| entry.path()).filter(is_process).any(|process| is_git_on(&archive, &process))
 }
 
-/// By its working directory, a path on its command line, or the one that another Git told it.
+/// Detects such a process by its working directory, a path on its command line, or the path that another Git passed to
+/// it.
 fn is_git_on(archive: &Path, process: &Path) -> bool {
     let content = |file: &str| fs::read(process.join(file)).unwrap_or_default();
     if !content("comm").starts_with(b"git") {
@@ -117,6 +126,6 @@ fn is_git_on(archive: &Path, process: &Path) -> bool {
         folder.join(OsStr::from_bytes(path)).canonicalize().is_ok_and(|path| path.starts_with(archive))
     };
     let (called, environment) = (content("cmdline"), content("environ"));
-    let mut told = environment.split(|byte| *byte == 0).filter(|variable| variable.starts_with(b"GIT_DIR="));
-    folder.starts_with(archive) || called.split(|byte| *byte == 0).any(is_here) || told.any(is_here)
+    let mut directories = environment.split(|byte| *byte == 0).filter(|variable| variable.starts_with(b"GIT_DIR="));
+    folder.starts_with(archive) || called.split(|byte| *byte == 0).any(is_here) || directories.any(is_here)
 }

@@ -1,5 +1,5 @@
-//! A folder in which an archive is made, beside its place: whoever makes it has locked it, and one that nobody has
-//! locked was left by somebody who was killed.
+//! A directory in which an archive is created, next to its destination. Its creator has locked it; an unlocked one was
+//! left by a process that was killed.
 
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
@@ -11,9 +11,9 @@ use std::path::Path;
 use tempfile::TempDir;
 
 const PREFIX: &str = ".contend-archive-";
-/// How many letters and digits come after it.
+/// The number of letters and digits after the prefix.
 const RANDOM: usize = 6;
-/// What may be in one: what Git makes, and the mark.
+/// The entries that a draft may have: those that Git creates, and the mark.
 const PARTS: &[&str] = &[
     "HEAD",
     "branches",
@@ -27,7 +27,7 @@ const PARTS: &[&str] = &[
     "refs",
 ];
 
-/// Removed when it is dropped, unless it was moved to its place.
+/// A draft, removed when it is dropped unless it was moved to its destination.
 pub struct Draft {
     folder: TempDir,
     _lock: Option<File>,
@@ -36,17 +36,17 @@ pub struct Draft {
 enum Lock {
     Ours(File),
     Others,
-    /// The file system has none.
+    /// The file system has no locks.
     None,
 }
 
 impl Draft {
-    /// A new one in this folder.
+    /// Creates a draft in this directory.
     ///
     /// # Errors
-    /// None can be made there.
+    /// A draft cannot be created there.
     pub fn inside(parent: &Path) -> anyhow::Result<Self> {
-        // Between the folder and its lock somebody may take it for left.
+        // Between creating the directory and locking it, another process may take it for abandoned.
         const TRIES: usize = 100;
         for _ in 0..TRIES {
             let folder = tempfile::Builder::new().prefix(PREFIX).rand_bytes(RANDOM).tempdir_in(parent)?;
@@ -63,28 +63,30 @@ impl Draft {
         self.folder.path()
     }
 
-    /// Moves it to its place.
+    /// Moves the draft to its destination.
     ///
     /// # Errors
-    /// What is there already, or what the system says.
+    /// The destination exists, or the system call fails.
     pub fn move_to(self, place: &Path) -> io::Result<()> {
         fs::rename(self.folder.path(), place)?;
-        // What was moved away need not be removed.
+        // A directory that was moved away need not be removed.
         let _ = self.folder.keep();
         Ok(())
     }
 }
 
-/// Removes those that nobody is making any more. What cannot be removed stays.
+/// Removes abandoned drafts.
+///
+/// A draft that cannot be removed stays.
 pub fn remove_left(parent: &Path) {
-    let me = rustix::process::geteuid().as_raw();
+    let user = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let random = name.to_str().and_then(|name| name.strip_prefix(PREFIX)).unwrap_or_default();
         let is_named = random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        // Not the folder that a link leads to.
-        let is_mine = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == me);
-        if !is_named || !is_mine {
+        // The directory itself, not the target of a link.
+        let is_owned = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == user);
+        if !is_named || !is_owned {
             continue;
         }
         if let Ok(Lock::Ours(_lock)) = lock(&entry.path())
@@ -95,13 +97,15 @@ pub fn remove_left(parent: &Path) {
     }
 }
 
-/// Whatever else has come by such a name stays.
+/// Returns whether the directory contains only parts of a draft; any other directory of such a name stays.
 fn is_draft(folder: &Path) -> bool {
     let Ok(entries) = fs::read_dir(folder) else { return false };
     entries.flatten().all(|entry| PARTS.iter().any(|part| entry.file_name() == *part))
 }
 
-/// Held by the children that are started meanwhile too, until they end.
+/// Locks the directory.
+///
+/// The children that are started in the meantime hold the lock too, until they end.
 fn lock(folder: &Path) -> anyhow::Result<Lock> {
     let lock = File::open(folder)?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {

@@ -1,5 +1,5 @@
-//! What a Git that works for the archive finds around it: of Git's own variables nothing but what is said here, and
-//! settings that keep it from running what it was not asked to run.
+//! The environment of a Git process that works for the archive: no variables of Git except those listed here, and
+//! settings that prevent it from running other programs.
 
 use std::env;
 use std::ffi::OsStr;
@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// How a user reaches other repositories, and what a user sees of it; it decides nothing about the archive.
+/// Variables that control access to other repositories and the messages of it; they do not affect the archive.
 const FOR_REMOTES: &[&str] = &[
     "GIT_ALLOW_PROTOCOL",
     "GIT_ASKPASS",
@@ -39,21 +39,23 @@ const FOR_REMOTES: &[&str] = &[
     "GIT_TERMINAL_PROMPT",
 ];
 
-/// Stronger than any file of settings.
+/// Settings that override every settings file.
 const SETTINGS: &[&str] = &["core.hooksPath=/dev/null", "core.fsmonitor=false"];
-/// What is fetched and too large for a record goes to the disk without being held in memory; one object that is not as
-/// Git makes them must not end it all, and is found where the archive takes it.
+/// A fetched object that is too large for a record is streamed to the disk.
+///
+/// One malformed object must not end the whole fetch; it is found where the archive takes it.
 const SETTINGS_FOR_REMOTES: &[&str] = &["core.bigFileThreshold=16m", "fetch.fsckObjects=false"];
 
-/// A `git` that stays on this machine and in this repository: no settings of the user's (a signature, a hook), and no
-/// object that is not there is asked of anybody.
+/// Returns a `git` that stays on this machine and in this repository.
+///
+/// It reads no settings of the user (a signature, a hook), and requests no missing object from a remote.
 pub fn local() -> Command {
     let mut command = alone(&[]);
     command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
     command
 }
 
-/// A `git` that asks the repository that the user stands in: whether that is to be trusted, the user's settings say.
+/// Returns a `git` for the repository of the working directory: the user's settings decide whether it is trusted.
 pub fn here() -> Command {
     alone(&["GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM"])
 }
@@ -64,21 +66,22 @@ fn alone(kept: &[&str]) -> Command {
     command
 }
 
-/// A `git` that talks to another repository: with the user's settings, keys and terminal.
+/// Returns a `git` that talks to another repository, with the user's settings, keys and terminal.
 pub fn remote() -> Command {
     let mut command = bare(FOR_REMOTES);
     SETTINGS_FOR_REMOTES.iter().for_each(|setting| _ = command.args(["-c", setting]));
     command
 }
 
-/// The elements of PATH that name a directory from wherever Git is started. Another user may be able to write to the
-/// directory in which a relative one leads to a program called git.
+/// Returns the absolute elements of PATH.
+///
+/// Another user may be able to write to the directory in which a relative one leads to a program called git.
 fn absolute_elements_of_path() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).filter(|folder| folder.is_absolute()).collect()
 }
 
-/// The file of Git, or one that is not there.
+/// Returns the file of Git, or a path that does not exist.
 fn found(folders: &[PathBuf]) -> PathBuf {
     let is_program =
         |file: &PathBuf| file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
@@ -89,7 +92,7 @@ fn found(folders: &[PathBuf]) -> PathBuf {
 fn bare(kept: &[&str]) -> Command {
     let folders = absolute_elements_of_path();
     let mut command = Command::new(found(&folders));
-    // Git looks there for the programs that it starts.
+    // Git searches this path for the programs that it starts.
     command.envs(env::join_paths(&folders).ok().map(|path| ("PATH", path)));
     let is_gits = |name: &OsStr| name.as_bytes().starts_with(b"GIT_");
     let is_kept = |name: &OsStr| kept.iter().any(|kept| name == *kept);
@@ -97,7 +100,7 @@ fn bare(kept: &[&str]) -> Command {
         command.env_remove(name);
     }
     SETTINGS.iter().for_each(|setting| _ = command.args(["-c", setting]));
-    // What a reference says is replaced by nothing.
+    // No replacement objects are used.
     command.env("LC_ALL", "C").env("GIT_NO_REPLACE_OBJECTS", "1");
     for role in ["AUTHOR", "COMMITTER"] {
         command.env(format!("GIT_{role}_NAME"), "contend").env(format!("GIT_{role}_EMAIL"), "contend@localhost");

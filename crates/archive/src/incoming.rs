@@ -1,34 +1,34 @@
-//! Records fetched from another repository: into a repository of their own, which knows what the archive has. What can
-//! be read there, the archive takes; all else goes with it.
+//! Records fetched from another repository: into a separate repository, which knows the objects of the archive. The
+//! archive takes the records that can be read there; the rest is deleted with the repository.
 
 use crate::baseline::{BASELINES, Baselines};
 use crate::claim::INCOMING;
 use crate::git::{self, FETCH, Git};
 use crate::listing::{self, RECORDS, Reference, Skipped};
+use crate::portable::{self, PortableRecord};
 use crate::process::Memory;
 use crate::records;
 use crate::summary::Entry;
-use crate::whole::{self, Whole};
 use anyhow::Context;
 use std::collections::HashSet;
 use std::fs;
 use tempfile::TempDir;
 
-/// What came of a fetch.
+/// The result of a fetch.
 #[derive(Clone, Debug, Default)]
 pub struct Fetched {
-    /// Records that the archive had not.
+    /// The number of records that the archive lacked.
     pub taken: usize,
-    /// The names of baselines that the archive had not, or that were saved later than its own.
+    /// The names of baselines that the archive lacked, or that were saved later than its own.
     pub baselines: Vec<String>,
-    /// What is no record, or none that can be read.
+    /// References that are not records, or records that cannot be read.
     pub refused: Vec<Skipped>,
 }
 
-/// Takes what `remote` has and the archive has not.
+/// Takes the records that `remote` has and the archive lacks.
 pub fn fetch(archive: &Git, remote: &str) -> anyhow::Result<Fetched> {
     let known = listing::references(archive)?;
-    let place = beside(archive)?;
+    let place = incoming_directory(archive)?;
     let incoming = repository(archive, &place, &known)?;
     let records = format!("+{RECORDS}*:{RECORDS}*");
     let baselines = format!("+{BASELINES}*:{BASELINES}*");
@@ -39,31 +39,31 @@ pub fn fetch(archive: &Git, remote: &str) -> anyhow::Result<Fetched> {
     Ok(fetched)
 }
 
-/// Takes those of these records that the archive has not, and that are what they say.
-pub fn admit(archive: &Git, mut wholes: Vec<Whole>) -> anyhow::Result<Fetched> {
+/// Takes those of these records that the archive lacks and that match their names.
+pub fn admit(archive: &Git, mut portables: Vec<PortableRecord>) -> anyhow::Result<Fetched> {
     let known = listing::references(archive)?;
     let named: HashSet<&str> = known.iter().map(|reference| reference.hash.as_str()).collect();
-    wholes.retain(|whole| !named.contains(whole.id.as_str()));
-    wholes.sort_by(|a, b| a.id.cmp(&b.id));
-    wholes.dedup_by(|a, b| a.id == b.id);
-    if wholes.is_empty() {
+    portables.retain(|portable| !named.contains(portable.id.as_str()));
+    portables.sort_by(|a, b| a.id.cmp(&b.id));
+    portables.dedup_by(|a, b| a.id == b.id);
+    if portables.is_empty() {
         return Ok(Fetched::default());
     }
-    let place = beside(archive)?;
+    let place = incoming_directory(archive)?;
     let incoming = repository(archive, &place, &known)?;
-    let refused = whole::write(&incoming, &wholes)?;
+    let refused = portable::write(&incoming, &portables)?;
     let mut fetched = take_new(archive, &incoming, known)?;
     fetched.refused.extend(refused.iter().map(|refused| Skipped::record(&refused.id, &refused.reason)));
     Ok(fetched)
 }
 
-/// A folder within the archive that is nobody's once whoever made it is gone.
-fn beside(archive: &Git) -> anyhow::Result<TempDir> {
+/// Creates a directory within the archive that is stale once its creator has ended.
+fn incoming_directory(archive: &Git) -> anyhow::Result<TempDir> {
     let place = tempfile::Builder::new().prefix(INCOMING).tempdir_in(archive.folder());
     place.with_context(|| format!("{}: cannot create a directory", archive.folder().display()))
 }
 
-/// Takes what is new in `incoming` and can be read.
+/// Takes the records in `incoming` that are new and can be read.
 fn take_new(archive: &Git, incoming: &Git, known: Vec<Reference>) -> anyhow::Result<Fetched> {
     let known: HashSet<Reference> = known.into_iter().collect();
     let mut new = listing::references(incoming)?;
@@ -80,14 +80,14 @@ fn take_new(archive: &Git, incoming: &Git, known: Vec<Reference>) -> anyhow::Res
     Ok(fetched)
 }
 
-/// An empty repository that has the objects of the archive, so that only what is new is sent, and nothing of its
+/// Creates an empty repository that has the objects of the archive, so that only new objects are sent, and none of its
 /// settings.
 fn repository(archive: &Git, place: &TempDir, known: &[Reference]) -> anyhow::Result<Git> {
     let hashes = archive.line(&["rev-parse", "--show-object-format"], &[])?;
     git::create(place.path(), &hashes)?;
     let information = place.path().join("objects/info");
     fs::create_dir_all(&information)?;
-    // Relative to the objects of the one that borrows.
+    // The path is relative to the objects of the borrowing repository.
     fs::write(information.join("alternates"), "../../objects\n")?;
     let mut packed = b"# pack-refs with: sorted \n".to_vec();
     for reference in known.iter().filter(|reference| reference.is_named_by_its_hash()) {
@@ -97,23 +97,23 @@ fn repository(archive: &Git, place: &TempDir, known: &[Reference]) -> anyhow::Re
     Ok(Git::on(place.path()))
 }
 
-/// All at once, as a rule; where Git finds an object that is not as it makes them, by halves until it is known whose.
+/// Takes all records at once, as a rule; where Git finds a malformed object, halves the set until its record is known.
 fn take_each(archive: &Git, incoming: &Git, sound: &[&Entry], fetched: &mut Fetched) -> anyhow::Result<()> {
     match (take(archive, incoming, sound), sound) {
         (Ok(()), _) => fetched.taken += sound.len(),
-        // A disk that is full is not the records' fault.
+        // A full disk is not an error of the records.
         (Err(error), _) if !format!("{error:#}").contains("fsck error") => return Err(error),
         (Err(error), [one]) => fetched.refused.push(Skipped::record(&one.id, &error)),
         (Err(_), _) => {
-            let (some, others) = sound.split_at(sound.len() / 2);
+            let (some, rest) = sound.split_at(sound.len() / 2);
             take_each(archive, incoming, some, fetched)?;
-            take_each(archive, incoming, others, fetched)?;
+            take_each(archive, incoming, rest, fetched)?;
         }
     }
     Ok(())
 }
 
-/// Fetched again, from beside.
+/// Fetches the records again, from the incoming repository.
 fn take(archive: &Git, incoming: &Git, sound: &[&Entry]) -> anyhow::Result<()> {
     if sound.is_empty() {
         return Ok(());

@@ -1,10 +1,11 @@
-//! Records kept, found and shared.
+//! Storage, search and exchange of records.
 //!
-//! The archive is a bare Git repository. A record is one commit under a reference of its own that is named by the
-//! commit's hash, `refs/records/<hash>`: its tree has the record as it was printed, and a manifest of what Git forgets
-//! about the machine and the program. Nothing is ever rewritten, and two writers never want the same reference: neither
-//! a concurrent run nor a killed one stands in the way of another, and sharing is the union of references. Beside them
-//! names are given to records that others are held against ([`Baseline`]); these may mean others later.
+//! The archive is a bare Git repository. A record is one commit under a separate reference that is named by the
+//! commit's hash, `refs/records/<hash>`. Its tree contains the record as it was printed, and a manifest of the
+//! properties of the machine and the program that Git does not store. Nothing is ever rewritten, and two writers never
+//! use the same reference. Therefore neither a concurrent run nor a killed one blocks another, and sharing is the union
+//! of references. In addition, names are given to records that other records are compared with ([`Baseline`]); the
+//! meaning of these names may change.
 
 mod archive;
 mod baseline;
@@ -19,13 +20,13 @@ mod location;
 mod manifest;
 mod names;
 mod objects;
+mod portable;
 mod process;
 mod records;
 mod shell;
 mod summary;
 mod trust;
 mod warning;
-mod whole;
 
 pub use archive::Archive;
 pub use baseline::{Baseline, Baselines};
@@ -35,8 +36,8 @@ pub use listing::{Listing, Skipped};
 pub use location::Location;
 pub use manifest::{Build, Manifest};
 pub use names::Name;
+pub use portable::PortableRecord;
 pub use process::is_disk_full;
 pub use shell::quoted;
 pub use summary::{Entry, Summary, short};
 pub use warning::NotKept;
-pub use whole::Whole;

@@ -1,4 +1,4 @@
-//! What references say: which are records, and which are not. One that is not stands in nobody's way.
+//! Classification of references into records and others. A reference that is not a record obstructs nothing.
 
 use crate::git::Git;
 use crate::objects::{self, Header, MOST_BESIDE, is_hash};
@@ -6,25 +6,25 @@ use crate::shell::quoted;
 use crate::summary::{Entry, Summary};
 use anyhow::{Context, anyhow, bail, ensure};
 
-/// Where the references are: one for each record, named by the hash that it points to.
+/// The prefix of the references: one for each record, named by the hash that it points to.
 pub const RECORDS: &str = "refs/records/";
 
-/// A reference as it is, whoever made it.
+/// A reference, whatever program made it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reference {
     pub hash: String,
     pub name: Vec<u8>,
 }
 
-/// A reference that is no record, or a record that cannot be read.
+/// A reference that is not a record, or a record that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Its name, as a shell takes it.
+    /// The name of the reference, quoted for a shell.
     pub reference: String,
     pub reason: String,
 }
 
-/// The records, the oldest first, and what else is where they are.
+/// The records, the oldest first, and the other references among them.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
     pub entries: Vec<Entry>,
@@ -32,7 +32,7 @@ pub struct Listing {
 }
 
 impl Reference {
-    /// Whose name is the hash, as a record's is.
+    /// Returns whether the name is the hash, as for a record.
     pub fn is_named_by_its_hash(&self) -> bool {
         is_hash(&self.hash) && self.name.strip_prefix(RECORDS.as_bytes()) == Some(self.hash.as_bytes())
     }
@@ -43,23 +43,23 @@ impl Reference {
 }
 
 impl Skipped {
-    /// The record of an entry.
+    /// Returns the skipped record of an entry.
     pub fn record(id: &str, reason: &anyhow::Error) -> Self {
         Self { reference: format!("{RECORDS}{id}"), reason: format!("{reason:#}") }
     }
 
-    /// Whether it is this one.
+    /// Returns whether this is the entry.
     pub fn is(&self, entry: &Entry) -> bool {
         self.reference.strip_prefix(RECORDS) == Some(&entry.id)
     }
 }
 
-/// All references where the records are.
+/// Returns all references below the prefix of records.
 pub fn references(git: &Git) -> anyhow::Result<Vec<Reference>> {
     below(git, RECORDS)
 }
 
-/// All references whose names begin so.
+/// Returns all references whose names begin with `start`.
 pub fn below(git: &Git, start: &str) -> anyhow::Result<Vec<Reference>> {
     let answer = git.local(&["for-each-ref", "--format=%(objectname) %(refname)", start], &[])?;
     let reference = |line: &[u8]| {
@@ -69,7 +69,9 @@ pub fn below(git: &Git, start: &str) -> anyhow::Result<Vec<Reference>> {
     Ok(answer.split(|byte| *byte == b'\n').filter_map(reference).collect())
 }
 
-/// What these references are, by what they and their commits say. No record is opened.
+/// Classifies these references by their names and their commits.
+///
+/// No record is opened.
 pub fn listing(git: &Git, references: &[Reference]) -> anyhow::Result<Listing> {
     let mut listing = Listing::default();
     let (named, strange): (Vec<&Reference>, Vec<&Reference>) =
@@ -105,7 +107,7 @@ fn commit(header: Option<Header>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The summary in a commit: the line of JSON after the first of its message.
+/// Returns the summary in a commit: the line of JSON after the first line of its message.
 fn summary(commit: &[u8]) -> anyhow::Result<Summary> {
     let text = String::from_utf8_lossy(commit);
     let body = text.split_once("\n\n").and_then(|(_, message)| message.split_once("\n\n"));

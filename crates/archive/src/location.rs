@@ -1,4 +1,4 @@
-//! Where the archive lies: what the flag says, what the environment says, the user's data directory.
+//! The location of the archive: from the flag, the environment variable, or the user's data directory.
 
 use crate::archive::Archive;
 use anyhow::bail;
@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 const VARIABLE: &str = "CONTEND_ARCHIVE";
 const BELOW_DATA: &str = "contend/archive.git";
 
-/// Where records are kept.
+/// The place where records are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// In this folder.
+    /// In this directory.
     Folder(PathBuf),
-    /// Nowhere, because the user said so.
+    /// Nowhere, because the user disabled the archive.
     Nowhere,
-    /// Nowhere, because there is no home to keep them in.
+    /// Nowhere, because there is no home directory.
     Unknown,
 }
 
 impl Location {
-    /// `--archive`, then the variable (empty: nowhere), then the data directory of the user.
+    /// Chooses `--archive`, then the variable (empty: nowhere), then the user's data directory.
     pub fn of(flag: Option<&Path>) -> Self {
         let set = |name: &str| std::env::var_os(name);
         match (flag, set(VARIABLE)) {
@@ -32,15 +32,15 @@ impl Location {
         }
     }
 
-    /// Whether the user named the place, and it is not the default.
+    /// Returns whether the user named the location, so that it is not the default.
     pub fn is_named(flag: Option<&Path>) -> bool {
         flag.is_some() || std::env::var_os(VARIABLE).is_some_and(|folder| !folder.is_empty())
     }
 
-    /// The directory, for a command that needs one.
+    /// Returns the directory, for a command that needs one.
     ///
     /// # Errors
-    /// There is none, and the reason.
+    /// There is no directory; the error says why.
     pub fn folder(self) -> anyhow::Result<PathBuf> {
         let why = match self {
             Self::Folder(folder) => return Ok(folder),
@@ -50,18 +50,18 @@ impl Location {
         bail!("no archive: {why}; name one with --archive")
     }
 
-    /// A file of this name beside the archive; `None` where nothing is kept.
-    pub fn beside(&self, name: &str) -> Option<PathBuf> {
+    /// Returns the path of a file of this name next to the archive; `None` where nothing is stored.
+    pub fn sibling_file(&self, name: &str) -> Option<PathBuf> {
         match self {
             Self::Folder(folder) => Some(folder.with_file_name(name)),
             Self::Nowhere | Self::Unknown => None,
         }
     }
 
-    /// The archive, if there is one.
+    /// Returns the archive, if there is one.
     ///
     /// # Errors
-    /// Something else is there, or nobody can say what.
+    /// Something else is there, or it cannot be examined.
     pub fn archive(&self) -> anyhow::Result<Option<Archive>> {
         let Self::Folder(folder) = self else { return Ok(None) };
         match folder.metadata() {
@@ -71,7 +71,7 @@ impl Location {
     }
 }
 
-/// As the XDG Base Directory Specification has it: a relative path does not count.
+/// Follows the XDG Base Directory Specification: a relative path is ignored.
 fn data_directory(set: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
     set("XDG_DATA_HOME").and_then(absolute).or_else(|| Some(set("HOME").and_then(absolute)?.join(".local/share")))
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_data_directory_is_the_specifications() {
+    fn data_directory_follows_the_xdg_specification() {
         let with = |pairs: &'static [(&str, &str)]| {
             data_directory(|name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
         };

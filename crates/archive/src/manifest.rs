@@ -1,9 +1,9 @@
-//! What Git forgets: the state of the machine and of the program that a record came from.
+//! State of the machine and of the program that a record came from, which Git does not store.
 //!
-//! Git keeps content, and of a file's nature only whether it may be executed. What a figure depends on beside the
-//! record itself is written down here: how the kernel was started and set, the control group, the packages, and of the
-//! program its hash, mode, owner, time and extended attributes (a capability is one, and decides what can be measured).
-//! Packages are those of the lists that Debian's and Alpine's tools keep.
+//! Git stores content, and of a file's mode only whether it is executable. The manifest has the other properties that a
+//! value depends on: the kernel's command line and settings, the control group, and the packages; and of the program
+//! its hash, mode, owner, time and extended attributes (a capability is one, and decides what can be measured).
+//! Packages come from the lists of the tools of Debian and Alpine.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,34 +12,38 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::{fs, io};
 
-/// The version of its layout.
+/// The version of the manifest's layout.
 const SCHEMA: &str = "contend-manifest/1";
 
-/// What was noted beside a record. What could not be read is absent.
+/// The state that was noted with a record.
+///
+/// A value that could not be read is absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     pub schema: String,
-    /// The machine's own name.
+    /// The host name.
     pub host: String,
-    /// Told apart from a run before a restart.
+    /// The boot ID, which distinguishes runs before and after a restart.
     pub boot_id: Option<String>,
-    /// As `uname -r` and `uname -v`.
+    /// The output of `uname -r` and `uname -v`.
     pub kernel: String,
-    /// What the kernel was started with.
+    /// The command line of the kernel.
     pub kernel_command_line: Option<String>,
-    /// Settings of the kernel and the CPUs that a figure may depend on, by path.
+    /// Settings of the kernel and the CPUs that a value may depend on, by path.
     pub settings: BTreeMap<String, String>,
     /// The control groups of the process, as `/proc/self/cgroup` has them, and their limits, by path.
     pub cgroups: Vec<String>,
     pub cgroup_limits: BTreeMap<String, String>,
-    /// Versions of what it was built with or runs on, by package.
+    /// Versions of the packages that the program was built with or runs on, by package.
     pub packages: BTreeMap<String, String>,
     pub build: Build,
     pub program: Option<FileState>,
 }
 
 impl Manifest {
-    /// Reads it all, for a program that was built like that. `hash_of` gives a file's hash.
+    /// Reads the whole manifest, for a program that was built with `build`.
+    ///
+    /// `hash_of` returns a file's hash.
     pub fn of_this_run(build: Build, hash_of: impl Fn(&Path) -> Option<String>) -> Self {
         let name = rustix::system::uname();
         let word = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
@@ -65,7 +69,7 @@ impl Manifest {
 pub struct Build {
     /// The revision of the sources, with a `+` if they had been changed; absent for sources without a repository.
     pub revision: Option<String>,
-    /// As `rustc --version`.
+    /// The output of `rustc --version`.
     pub compiler: Option<String>,
     /// `release` or `debug`.
     pub profile: Option<String>,
@@ -87,12 +91,13 @@ const LIMITS: &[&str] = &[
     "memory.high",
 ];
 
-/// The limits that are set in the groups of `lines`, which are as in `/proc/self/cgroup`, below `mounted`.
+/// Returns the limits that are set in the groups of `lines`, which have the format of `/proc/self/cgroup`, below
+/// `mounted`.
 fn limits(mounted: &Path, lines: &[String]) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for line in lines {
         let [_, controllers, path] = line.splitn(3, ':').collect::<Vec<_>>()[..] else { continue };
-        // Version 2 has no controllers in its line, and may be mounted beside version 1.
+        // Version 2 has no controllers in its line, and may be mounted next to version 1.
         let tops: &[&str] = if controllers.is_empty() { &["", "unified"] } else { &[controllers] };
         for top in tops {
             let folder = mounted.join(top).join(path.trim_start_matches('/'));
@@ -107,21 +112,21 @@ fn limits(mounted: &Path, lines: &[String]) -> BTreeMap<String, String> {
     found
 }
 
-/// A file as it was.
+/// The state of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FileState {
     pub path: String,
-    /// Git's hash of its content.
+    /// The hash that Git gives to its content.
     pub hash: Option<String>,
     pub bytes: u64,
-    /// In octal, with the type: `100755`.
+    /// The mode in octal, with the type: `100755`.
     pub mode: String,
     pub user_id: u32,
     pub group_id: u32,
-    /// When it was last written, in seconds and nanoseconds since 1970.
+    /// The time of the last write, in seconds and nanoseconds since 1970.
     pub modified_unix_s: i64,
     pub modified_ns: i64,
-    /// By name, the bytes in hexadecimal.
+    /// The extended attributes by name, their bytes in hexadecimal.
     pub extended_attributes: BTreeMap<String, String>,
 }
 
@@ -129,7 +134,7 @@ impl FileState {
     /// Reads the state of a file with this hash.
     ///
     /// # Errors
-    /// The file cannot be looked at.
+    /// The file cannot be examined.
     pub fn of(path: &Path, hash: Option<String>) -> io::Result<Self> {
         let found = fs::metadata(path)?;
         Ok(Self {
@@ -141,7 +146,7 @@ impl FileState {
             group_id: found.gid(),
             modified_unix_s: found.mtime(),
             modified_ns: found.mtime_nsec(),
-            // A file system without them has none.
+            // A file system without extended attributes reports an error.
             extended_attributes: extended_attributes(path).unwrap_or_default(),
         })
     }
@@ -165,7 +170,7 @@ fn extended_attributes(path: &Path) -> io::Result<BTreeMap<String, String>> {
     Ok(found)
 }
 
-/// Compilers, runtimes and libraries whose code is measured or measures; a name may go on with a version (`gcc-12`).
+/// Compilers, runtimes and libraries whose code is measured or measures; a name may continue with a version (`gcc-12`).
 const PACKAGES: &[&str] = &[
     "binutils",
     "cargo",
@@ -191,14 +196,14 @@ const PACKAGES: &[&str] = &[
     "rustc",
 ];
 
-/// Those that are installed below `root`; none where no such list can be read.
+/// Returns the packages that are installed below `root`; none where no such list can be read.
 fn packages(root: &Path) -> BTreeMap<String, String> {
     let list = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let debian = versions(&list("var/lib/dpkg/status"), "Package: ", "Version: ");
     debian.into_iter().chain(versions(&list("lib/apk/db/installed"), "P:", "V:")).collect()
 }
 
-/// A list of paragraphs with a line of the name and, after it, one of the version.
+/// Parses a list of paragraphs, each with a line of the name and, after it, a line of the version.
 fn versions(list: &str, name_mark: &str, version_mark: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for paragraph in list.split("\n\n") {
@@ -216,7 +221,9 @@ fn is_wanted(name: &str) -> bool {
     PACKAGES.contains(&name) || PACKAGES.contains(&stem)
 }
 
-/// Paths without a leading slash. A `*` stands for any CPU; its values are put together where they differ.
+/// Paths without a leading slash.
+///
+/// A `*` matches any CPU; its values are joined where they differ.
 const PATHS: &[&str] = &[
     "proc/sys/kernel/numa_balancing",
     "proc/sys/kernel/nmi_watchdog",
@@ -256,7 +263,7 @@ const PATHS: &[&str] = &[
     "sys/kernel/mm/transparent_hugepage/enabled",
 ];
 
-/// Those that exist below `root`.
+/// Returns the settings that exist below `root`.
 fn settings(root: &Path) -> BTreeMap<String, String> {
     let known = |path: &&str| Some((format!("/{path}"), setting(root, path)?));
     PATHS.iter().filter_map(known).collect()
@@ -279,7 +286,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn both_versions_are_found_where_they_are_mounted() {
+    fn limits_of_both_cgroup_versions_are_found() {
         let root = tempfile::tempdir().unwrap();
         for (folder, file, value) in [("user/me", "cpu.max", "max 100000"), ("cpu,cpuacct/jobs", "cpu.shares", "1024")]
         {
@@ -307,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn wanted_packages_are_found_with_their_versions() {
+    fn listed_packages_are_found_with_their_versions() {
         let list = "Package: gcc-12\nStatus: install ok installed\nVersion: 12.2.0-14\n\nPackage: vim\nVersion: 9\n\n\
                     Package: libc6\nVersion: 2.36-9\nDescription: x\n Version: not this\n";
         let found = versions(list, "Package: ", "Version: ");
@@ -316,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_cpus_are_put_together() {
+    fn different_values_of_cpus_are_joined() {
         let root = tempfile::tempdir().unwrap();
         for (cpu, governor) in [("cpu0", "performance"), ("cpu1", "powersave"), ("cpu2", "performance")] {
             let folder = root.path().join("sys/devices/system/cpu").join(cpu).join("cpufreq");

@@ -1,15 +1,15 @@
-//! What a record is called on the command line: an abbreviated hash, `last`, `last~3`, a revision of the sources.
+//! Names of records on the command line: an abbreviated hash, `last`, `last~3`, a revision of the sources.
 
 use crate::git;
 use crate::summary::Entry;
 use anyhow::{bail, ensure};
 
-/// A name, before it is looked up.
+/// A name that has not been looked up yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Name {
-    /// So many before the last.
+    /// The number of records after it.
     Last(usize),
-    /// Digits of a hash, or something that Git may know.
+    /// Digits of a hash, or a revision that Git may know.
     Other(String),
 }
 
@@ -23,10 +23,12 @@ impl Name {
         back.map_or_else(|| Self::Other(text.to_owned()), Self::Last)
     }
 
-    /// The record among `entries`, the oldest of which comes first. `revision_of` tells the full hash of a revision.
+    /// Finds the record among `entries`, the oldest of which comes first.
+    ///
+    /// `revision_of` returns the full hash of a revision.
     ///
     /// # Errors
-    /// None is called so, or several are.
+    /// No record has this name, or several do.
     pub fn among<'a>(
         &self,
         entries: &'a [Entry],
@@ -67,7 +69,7 @@ impl Name {
     }
 }
 
-/// The full hash of a revision of the repository that the user stands in.
+/// Returns the full hash of a revision of the repository of the working directory.
 pub fn revision_here(text: &str) -> Option<String> {
     git::here(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{text}^{{commit}}")])
 }
@@ -98,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_looked_up_by_place_digits_and_revision() {
+    fn records_are_found_by_position_digits_and_revision() {
         let entries = [entry("abcd11", Some("f00d+")), entry("abcd22", Some("f00d")), entry("beef33", None)];
         let found = |name: &str| {
             let revision_of = |text: &str| (text == "main").then(|| "f00d".to_owned());

@@ -1,17 +1,17 @@
-//! Objects of the store, asked for in one go and read one after another: what they are first, and only what is not too
-//! large then. Whoever made them may have made them to be too large.
+//! Objects of the store, requested together and read one after another: first their headers, then only those that are
+//! not too large. Their author may have made them too large on purpose.
 //!
-//! [`checked_file`] reads a file of a record with every hash on the way to it checked: Git checks them when it fetches or
-//! verifies, not when it reads, and an archive is a folder that anybody may have had their hands in.
+//! [`checked_file`] reads a file of a record and checks every hash on the path to it. Git checks the hashes when it
+//! fetches or verifies, not when it reads, and the files of an archive may have been modified by any program.
 
 use crate::git::Git;
 use anyhow::{Context, ensure};
 use std::io::{BufRead, BufReader, Read};
 
-/// The most that is read of a commit, a tree or a manifest.
+/// The maximum size that is read of a commit, a tree or a manifest.
 pub const MOST_BESIDE: u64 = 1 << 20;
 
-/// What is known of an object before it is read.
+/// The properties of an object that are known before it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     pub hash: String,
@@ -19,12 +19,12 @@ pub struct Header {
     pub bytes: u64,
 }
 
-/// Whether these are the digits of a whole hash: then they are nothing else to Git, no option and no expression.
+/// Returns whether these are the digits of a whole hash, which Git takes neither for an option nor for an expression.
 pub fn is_hash(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// What the objects of these names are; `None` for one that is not there.
+/// Returns the headers of the objects with these names; `None` for a missing one.
 pub fn headers(git: &Git, names: &[String]) -> anyhow::Result<Vec<Option<Header>>> {
     let answer = git.local(&["cat-file", "--batch-check"], lines(names).as_bytes())?;
     let found: Vec<Option<Header>> = String::from_utf8_lossy(&answer).lines().map(header).collect();
@@ -32,10 +32,11 @@ pub fn headers(git: &Git, names: &[String]) -> anyhow::Result<Vec<Option<Header>
     Ok(found)
 }
 
-/// Gives the content of each of these objects to `take`, in their order, one at a time; or why it cannot be read.
+/// Passes the content of each of these objects to `take`, in their order, one at a time; or the reason why it cannot be
+/// read.
 pub fn contents(git: &Git, names: &[String], mut take: impl FnMut(usize, anyhow::Result<Vec<u8>>)) {
     let mut place = 0;
-    // Git gives up at an object that is damaged; what comes after it is asked anew.
+    // Git stops at a damaged object; the objects after it are requested again.
     while place < names.len() {
         let outcome = git.streamed(&["cat-file", "--batch"], lines(&names[place..]).as_bytes(), |stdout| {
             let mut answer = BufReader::new(stdout);
@@ -54,7 +55,7 @@ pub fn contents(git: &Git, names: &[String], mut take: impl FnMut(usize, anyhow:
     }
 }
 
-/// `<hash> <kind> <bytes>`, a line's end, the bytes, a line's end.
+/// Reads `<hash> <kind> <bytes>`, a line end, the bytes, a line end.
 fn next(answer: &mut impl BufRead) -> anyhow::Result<Vec<u8>> {
     let mut line = String::new();
     answer.take(MOST_BESIDE).read_line(&mut line)?;
@@ -75,10 +76,10 @@ fn lines(names: &[String]) -> String {
     names.iter().map(|name| format!("{name}\n")).collect()
 }
 
-/// The file's bytes, `most` at most, from the commit that is named by its hash.
+/// Returns the file's bytes, at most `most`, from the commit that is named by its hash.
 ///
 /// # Errors
-/// Git cannot read it, it is larger, or something on the way is not what its hash says.
+/// Git cannot read it, it is larger, or an object on the path does not match its hash.
 pub fn checked_file(git: &Git, commit: &str, file: &str, most: u64) -> anyhow::Result<Vec<u8>> {
     ensure!(is_hash(commit), "its name is not a hash");
     let way = [
@@ -97,7 +98,7 @@ pub fn checked_file(git: &Git, commit: &str, file: &str, most: u64) -> anyhow::R
     });
     let contents = contents.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
     let [text, _, content]: [Vec<u8>; 3] = contents.try_into().ok().context("Git returned only a part of it")?;
-    // Git found the tree by the same commit; that this is the commit's is known only now that its hash is.
+    // Git found the tree through the same commit, whose content is known to be right only now that its hash is checked.
     ensure!(
         text.starts_with(format!("tree {}\n", hashes[1]).as_bytes()),
         "its tree is not the one that its commit names"

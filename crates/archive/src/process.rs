@@ -1,4 +1,4 @@
-//! A child that is given something and answers something, neither more than there is room for.
+//! A child process with limited input and output.
 
 use anyhow::{Context, bail};
 use rustix::fs::Mode;
@@ -8,33 +8,34 @@ use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// The most that an answer may be that is held whole: a list of all records, or one of them.
+/// The maximum size of an answer that is held in memory: a list of all records, or one of them.
 const MOST: u64 = 64 << 20;
-/// The most that is kept of what it says on stderr.
-const MOST_SAID: u64 = 16 << 10;
-/// What a child may allocate: what others made may unfold without end.
+/// The maximum size that is kept of the child's stderr.
+const MOST_STDERR: u64 = 16 << 10;
+/// The memory that a child may allocate: content from other users may expand without end.
 const MEMORY: u64 = 256 << 20;
 
-/// Whether the child may take as much memory as it likes.
+/// Whether the child's memory is limited.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
     Limited,
     Free,
 }
 
-/// Whether an error of the archive, or of a Git that worked for it, is that the disk is full.
+/// Returns whether an error of the archive, or of a Git that worked for it, is a full disk.
 pub fn is_disk_full(error: &anyhow::Error) -> bool {
     let is_full = |cause: &io::Error| matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
     // Git runs in the locale C.
-    let said = format!("{error:#}");
-    let is_said = ["No space left on device", "Disk quota exceeded"].into_iter().any(|words| said.contains(words));
-    is_said || error.chain().filter_map(|cause| cause.downcast_ref()).any(is_full)
+    let message = format!("{error:#}");
+    let is_reported =
+        ["No space left on device", "Disk quota exceeded"].into_iter().any(|words| message.contains(words));
+    is_reported || error.chain().filter_map(|cause| cause.downcast_ref()).any(is_full)
 }
 
-/// What the command answers, whole.
+/// Returns the whole output of the command.
 ///
 /// # Errors
-/// It cannot be run, it fails, or it answers too much.
+/// It cannot be run, it fails, or its output is too large.
 pub fn answer(command: Command, name: &str, memory: Memory, input: &[u8]) -> anyhow::Result<Vec<u8>> {
     read(command, name, memory, input, |stdout| {
         let mut answer = Vec::new();
@@ -46,7 +47,7 @@ pub fn answer(command: Command, name: &str, memory: Memory, input: &[u8]) -> any
     })
 }
 
-/// What `read` makes of what the command answers, while it answers.
+/// Runs the command, and passes its output to `read` while the command produces it.
 pub fn read<T>(
     mut command: Command,
     name: &str,
@@ -56,30 +57,30 @@ pub fn read<T>(
 ) -> anyhow::Result<T> {
     let mut child = started(&mut command, memory)?;
     let (mut stdin, mut stdout, mut stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    // Writes and reads at once: a pipe holds little, and either side may fill it first.
-    let (found, said, status) = std::thread::scope(|scope| {
-        // Whoever does not read all of it says why when it ends.
+    // Writes and reads concurrently: a pipe has a small capacity, and either side may fill it first.
+    let (found, message, status) = std::thread::scope(|scope| {
+        // A child that does not read all of it gives the reason when it ends.
         scope.spawn(move || stdin.take().map(|mut pipe| pipe.write_all(input)));
-        let said = scope.spawn(move || stderr.as_mut().map(beginning).unwrap_or_default());
+        let message = scope.spawn(move || stderr.as_mut().map(beginning).unwrap_or_default());
         let found = stdout.as_mut().context("git has no standard output").and_then(read);
-        // If not all of it was read, it ends of that.
+        // If its output was not read to the end, the child ends with a broken pipe.
         drop(stdout.take());
         let status = child.wait();
-        (found, said.join().unwrap_or_default(), status)
+        (found, message.join().unwrap_or_default(), status)
     });
     let status = status.context("cannot wait for git")?;
     match found {
         Ok(found) if status.success() => Ok(found),
-        Err(error) if status.success() || said.is_empty() => Err(error),
-        _ => bail!("git {name}: {} ({status})", words(&said)),
+        Err(error) if status.success() || message.is_empty() => Err(error),
+        _ => bail!("git {name}: {} ({status})", words(&message)),
     }
 }
 
 fn started(command: &mut Command, memory: Memory) -> anyhow::Result<Child> {
-    // Under a umask of 0, as some containers have it, Git would make files that every user may change.
+    // Under a umask of 0, as some containers have it, Git would create files that every user may change.
     let write_for_us = || {
-        let own = umask(Mode::empty());
-        umask(own | Mode::WOTH);
+        let inherited = umask(Mode::empty());
+        umask(inherited | Mode::WOTH);
         Ok(())
     };
     // SAFETY: between fork and exec the closure makes two system calls, allocates nothing and takes no lock.
@@ -91,23 +92,23 @@ fn started(command: &mut Command, memory: Memory) -> anyhow::Result<Child> {
     })?;
     if memory == Memory::Limited {
         let limit = Rlimit { current: Some(MEMORY), maximum: Some(MEMORY) };
-        // Where it may not be set, less is safe and all else works.
+        // Where the limit cannot be set, a smaller part is protected and everything else works.
         let _ = prlimit(Some(Pid::from_child(&child)), Resource::Data, limit);
     }
     Ok(child)
 }
 
 fn beginning(stderr: &mut impl Read) -> Vec<u8> {
-    let mut said = Vec::new();
-    let _ = stderr.take(MOST_SAID).read_to_end(&mut said);
+    let mut message = Vec::new();
+    let _ = stderr.take(MOST_STDERR).read_to_end(&mut message);
     let _ = io::copy(stderr, &mut io::sink());
-    said
+    message
 }
 
-fn words(said: &[u8]) -> String {
-    let said = String::from_utf8_lossy(said).into_owned();
-    let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    if said.is_empty() { "failed without a message".into() } else { said.join("; ") }
+fn words(message: &[u8]) -> String {
+    let message = String::from_utf8_lossy(message).into_owned();
+    let message: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    if message.is_empty() { "failed without a message".into() } else { message.join("; ") }
 }
 
 #[cfg(test)]
@@ -115,10 +116,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_known_by_its_error_and_by_the_words_of_git() {
-        let own = anyhow::Error::new(io::Error::from(io::ErrorKind::StorageFull)).context("nothing can be put there");
+    fn full_disk_is_recognised_by_error_code_and_message_of_git() {
+        let direct =
+            anyhow::Error::new(io::Error::from(io::ErrorKind::StorageFull)).context("nothing can be put there");
         let of_git = anyhow::anyhow!("git fetch: fatal: write error: No space left on device (exit status: 128)");
-        assert!(is_disk_full(&own) && is_disk_full(&of_git));
+        assert!(is_disk_full(&direct) && is_disk_full(&of_git));
         assert!(!is_disk_full(&anyhow::Error::new(io::Error::from(io::ErrorKind::PermissionDenied))));
     }
 }

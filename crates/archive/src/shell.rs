@@ -1,6 +1,6 @@
-//! A word as a shell takes it: for commands that a message tells the user to give.
+//! Shell quoting, for commands that a message tells the user to run.
 
-/// The word, quoted so that it is itself whatever it holds, in printable ASCII.
+/// Returns the word quoted for a shell, in printable ASCII, whatever it contains.
 pub fn quoted(word: &[u8]) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+:=@%,".contains(byte);
     if !word.is_empty() && word.iter().all(is_plain) {
@@ -26,13 +26,13 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn a_shell_takes_it_as_it_is() {
+    fn shell_reads_a_quoted_word_unchanged() {
         for word in
             [&b"refs/records/abc"[..], b"a b", b"it's", b"$(touch x)", b"-x;y", "\u{202e}é".as_bytes(), b"\xff%s'\\"]
         {
             let script = format!("printf %s {}", quoted(word));
-            let said = Command::new("sh").args(["-c", &script]).output().unwrap().stdout;
-            assert_eq!(said, word, "{script}");
+            let output = Command::new("sh").args(["-c", &script]).output().unwrap().stdout;
+            assert_eq!(output, word, "{script}");
             assert!(script.bytes().all(|byte| matches!(byte, b' '..=b'~')), "{script}");
         }
     }

@@ -1,4 +1,4 @@
-//! What a list says of a record: a line of JSON in the commit's message, so that listing opens no record.
+//! The summary of a record in a list: a line of JSON in the commit's message, so that listing opens no record.
 
 use crate::manifest::Manifest;
 use record::Record;
@@ -13,13 +13,13 @@ pub struct Entry {
     pub summary: Summary,
 }
 
-/// What is known of a record without opening it.
+/// The properties of a record that are known without opening it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     pub experiment: String,
     pub host: String,
     pub started_unix_s: u64,
-    /// In nanoseconds: the order of records.
+    /// The time in nanoseconds, which orders the records.
     pub kept_unix_ns: u64,
     /// The revision of the sources that the binary was built from, with a `+` if they had been changed.
     pub revision: Option<String>,
@@ -49,13 +49,13 @@ impl Summary {
 }
 
 impl Entry {
-    /// The first digits of the name.
+    /// Returns the first digits of the name.
     pub fn short_id(&self) -> &str {
         short(&self.id)
     }
 }
 
-/// Enough digits for ten thousand records.
+/// Returns enough digits to distinguish ten thousand records.
 pub fn short(id: &str) -> &str {
     id.get(..10).unwrap_or(id)
 }

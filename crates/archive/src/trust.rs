@@ -1,6 +1,6 @@
-//! Whether an archive may be opened at all. Git does what the repository that it works on tells it to: it runs hooks
-//! and other programs that are named there, as the user who only reads. So an archive is its owner's to read, and has
-//! no settings but such as name no program.
+//! The decision whether an archive may be opened at all. Git follows the instructions of the repository that it works
+//! on: it runs hooks and other programs that are named there, as the user who only reads. So only its owner may read an
+//! archive, and its settings must not name a program.
 
 use crate::git;
 use crate::shell::quoted;
@@ -11,10 +11,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Sections whose settings name no program, and those of their settings that do.
+/// Sections whose settings name no program, with the exceptions below.
 const HARMLESS_SECTIONS: &[&str] = &["gc.", "pack.", "repack.", "user."];
 const HARMFUL: &[&str] = &["gc.recentobjectshook"];
-/// Beside them, what Git itself and `contend` write.
+/// Further settings, which Git itself and `contend` write.
 const HARMLESS: &[&str] = &[
     "core.bare",
     "core.compression",
@@ -34,33 +34,33 @@ const HARMLESS: &[&str] = &[
     "receive.fsckobjects",
     "transfer.fsckobjects",
 ];
-/// Of a remote with a name, where it is.
+/// The settings of a named remote that give its location.
 const HARMLESS_OF_REMOTES: &[&str] = &[".url", ".pushurl", ".fetch"];
 
-/// That it is this user's, with all that lies in it.
+/// Checks that the archive and all its files belong to this user.
 ///
 /// # Errors
-/// It is not, and what to do about that.
+/// They do not; the error says what to do.
 pub fn check_owner(folder: &Path) -> anyhow::Result<()> {
-    let (place, me) = (folder.display(), rustix::process::geteuid().as_raw());
+    let (place, user) = (folder.display(), rustix::process::geteuid().as_raw());
     let owner = fs::metadata(folder).with_context(|| format!("{place}: cannot read the archive"))?.uid();
     let quoted = quoted(folder.as_os_str().as_bytes());
     ensure!(
-        owner == me,
-        "{place}: the archive belongs to user {owner}, and you are user {me}; reading it could run programs of user \
+        owner == user,
+        "{place}: the archive belongs to user {owner}, and you are user {user}; reading it could run programs of user \
          {owner} with your rights, and files that you write there could not be replaced later; name another \
          archive with --archive, or have user {owner} export the records with `git --git-dir {quoted} bundle create \
          FILE --all`, and import them with `contend history pull FILE`"
     );
     check_mode(folder, &fs::metadata(folder)?)?;
-    check_entries(folder, me)?;
-    // Here Git looks for objects and references, and one more level has them all: a directory for each first byte of a
-    // hash, one for each kind of reference.
-    ["objects", "refs"].into_iter().try_for_each(|name| check_entries(&folder.join(name), me))
+    check_entries(folder, user)?;
+    // Git searches these two for objects and references, and one more level covers them all: a directory for each first
+    // byte of a hash, one for each kind of reference.
+    ["objects", "refs"].into_iter().try_for_each(|name| check_entries(&folder.join(name), user))
 }
 
-/// That every entry of this directory of the archive is its user's, and only this user may change it.
-fn check_entries(folder: &Path, me: u32) -> anyhow::Result<()> {
+/// Checks that every entry of this directory of the archive belongs to its user and is writable only by this user.
+fn check_entries(folder: &Path, user: u32) -> anyhow::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries.with_context(|| format!("{}: cannot read the archive", folder.display()))?,
@@ -72,11 +72,11 @@ fn check_entries(folder: &Path, me: u32) -> anyhow::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             found => found?,
         };
-        // Who may do everything has done no harm by doing something here.
+        // A file of root adds no risk, since root may change everything anyway.
         let (owner, file) = (found.uid(), entry.path());
         ensure!(
-            owner == me || owner == 0,
-            "{}: belongs to user {owner}, but the archive belongs to user {me}; check the file, then remove it",
+            owner == user || owner == 0,
+            "{}: belongs to user {owner}, but the archive belongs to user {user}; check the file, then remove it",
             file.display()
         );
         ensure!(
@@ -89,7 +89,8 @@ fn check_entries(folder: &Path, me: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// That not every user of the machine may write there: records could be replaced, and programs named that Git runs.
+/// Checks that not every user of the machine may write there, who could replace records and name programs that Git
+/// runs.
 fn check_mode(file: &Path, found: &fs::Metadata) -> anyhow::Result<()> {
     const OTHERS_WRITE: u32 = 0o002;
     let mode = found.mode() & 0o7777;
@@ -103,10 +104,10 @@ fn check_mode(file: &Path, found: &fs::Metadata) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// That what a listing needs can be read: Git takes for empty what it may not look into.
+/// Checks that everything a listing needs can be read: Git takes an unreadable directory for an empty one.
 ///
 /// # Errors
-/// What cannot be read, and why.
+/// A file cannot be read; the error says why.
 pub fn check_readable(folder: &Path) -> anyhow::Result<()> {
     let files = ["HEAD", "config", "packed-refs"].map(|name| (name, fs::File::open(folder.join(name)).map(drop)));
     let folders = ["objects", "objects/pack", "refs", "refs/records"]
@@ -120,10 +121,10 @@ pub fn check_readable(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// That its settings name no program.
+/// Checks that its settings name no program.
 ///
 /// # Errors
-/// One that may, and how it is removed; or no Git.
+/// A setting may name one, and the error says how to remove it; or Git is missing.
 pub fn check_settings(folder: &Path) -> anyhow::Result<()> {
     let file = folder.join("config");
     let place = file.display();

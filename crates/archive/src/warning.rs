@@ -1,4 +1,4 @@
-//! What a reader of a record that is in no archive must know.
+//! The warning about a record that is not in any archive.
 
 use instruments::warning::WarningKind;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 /// The record was not put into the archive.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NotKept {
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 

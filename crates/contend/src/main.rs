@@ -3,11 +3,14 @@
 use rustix::process::{Resource, getrlimit};
 use std::process::ExitCode;
 
-/// Bytes of stack that are enough for all commands. The parser of the command line alone takes a tenth of it.
+/// The stack size in bytes, enough for all commands.
+///
+/// The parser of the command line alone uses a tenth of it.
 const STACK: usize = 2 << 20;
 
 fn main() -> ExitCode {
-    // Where the user has limited stacks (`ulimit -s`), so is that of the first thread; others have what they ask for.
+    // Where the user has limited stacks (`ulimit -s`), so is that of the first thread; other threads have the requested
+    // size.
     if getrlimit(Resource::Stack).current.is_some_and(|bytes| bytes < STACK as u64)
         && let Ok(thread) = std::thread::Builder::new().stack_size(STACK).spawn(contend::run)
     {

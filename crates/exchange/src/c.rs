@@ -1,4 +1,4 @@
-//! What is used of the C library and of the kernel, declared here, so that the library needs no crate.
+//! Declarations of the C library and of the kernel, so that the library needs no crate.
 
 #![allow(non_camel_case_types, non_upper_case_globals, missing_docs)]
 
@@ -60,7 +60,7 @@ pub const PR_SET_TSC: c_int = 26;
 pub const PR_TSC_ENABLE: c_int = 1;
 pub const PR_TSC_SIGSEGV: c_int = 2;
 
-/// What undoes a thread's doing if it is cancelled: the C library links these on the thread's stack.
+/// An action that is undone if the thread is cancelled: the C library links these on the thread's stack.
 #[repr(C)]
 pub struct Cleanup {
     routine: Option<unsafe extern "C" fn(*mut c_void)>,
@@ -75,7 +75,7 @@ impl Cleanup {
     }
 }
 
-/// What the loader tells of an object.
+/// The loader's description of an object.
 #[repr(C)]
 pub struct ProgramHeaders {
     pub base: usize,
@@ -86,7 +86,7 @@ pub struct ProgramHeaders {
 
 unsafe extern "C" {
     pub fn dl_iterate_phdr(
-        told: unsafe extern "C" fn(*const ProgramHeaders, usize, *mut c_void) -> c_int,
+        visit: unsafe extern "C" fn(*const ProgramHeaders, usize, *mut c_void) -> c_int,
         data: *mut c_void,
     ) -> c_int;
     pub fn getenv(name: *const c_char) -> *const c_char;
@@ -120,41 +120,41 @@ unsafe extern "C" {
     pub fn pthread_condattr_setclock(attributes: *mut c_uint, clock: c_int) -> c_int;
 }
 
-/// Whether the time comes from the kernel, since a thread has forbidden itself the CPU's counter.
+/// Whether the time comes from the kernel, since a thread has disabled the CPU's counter for itself.
 #[cfg(target_arch = "x86_64")]
 static IS_COUNTER_FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
-/// From now on [`now`] does without the CPU's counter.
+/// Lets [`now`] work without the CPU's counter from now on.
 #[cfg(target_arch = "x86_64")]
 pub fn forbid_counter() {
     IS_COUNTER_FORBIDDEN.store(true, Relaxed);
 }
 
-/// The time on this clock.
+/// Returns the time of this clock.
 pub fn now(clock: c_int) -> Timespec {
     let mut time = Timespec { tv_sec: 0, tv_nsec: 0 };
-    // The C library's function reads the CPU's counter, which a program can forbid.
+    // The C library's function reads the CPU's counter, which a program can disable.
     #[cfg(target_arch = "x86_64")]
     if IS_COUNTER_FORBIDDEN.load(Relaxed) {
-        // SAFETY: the kernel writes a time to where the pointer leads.
+        // SAFETY: the kernel writes a time to `time`, which outlives the call.
         unsafe { syscall(SYS_clock_gettime, clock, &raw mut time) };
         return time;
     }
-    // SAFETY: the function writes a time to where the pointer leads.
+    // SAFETY: the function writes a time to `time`, which outlives the call.
     unsafe { clock_gettime(clock, &raw mut time) };
     time
 }
 
-/// The system call, which gives the error as a negative number and leaves `errno` alone.
+/// Calls the kernel; returns an error as a negative number and does not change `errno`.
 ///
 /// # Safety
-/// As the kernel asks of the operation in the second argument.
+/// The kernel's requirements for the operation in the second argument.
 #[inline(always)]
 pub unsafe fn futex(arguments: [usize; 6]) -> isize {
     let [a, b, c, d, e, f] = arguments;
     let result;
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the kernel changes these registers only, and what the caller allowed.
+    // SAFETY: the kernel changes only these registers, and the memory that the caller allowed.
     unsafe {
         core::arch::asm!(
             "syscall",
@@ -165,7 +165,7 @@ pub unsafe fn futex(arguments: [usize; 6]) -> isize {
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above.
+    // SAFETY: the kernel changes only `x0`, and the memory that the caller allowed.
     unsafe {
         core::arch::asm!(
             "svc 0",
@@ -178,20 +178,20 @@ pub unsafe fn futex(arguments: [usize; 6]) -> isize {
     result
 }
 
-/// Says it on stderr.
-pub fn say(text: &str) {
-    // SAFETY: the bytes are as many as is said.
+/// Prints the text on stderr.
+pub fn print(text: &str) {
+    // SAFETY: the length is that of the text.
     keeping_errno(|| unsafe { write(2, text.as_ptr().cast(), text.len()) });
 }
 
-/// Says why and ends the program.
+/// Prints the reason and ends the program.
 pub fn die(why: &str) -> ! {
-    say(why);
-    // SAFETY: it takes nothing and does not return.
+    print(why);
+    // SAFETY: the function takes no argument and does not return.
     unsafe { abort() }
 }
 
-/// What one file of the locks asks for where there is no cheap counter.
+/// The items that one file of the locks requires where there is no cheap counter.
 #[cfg(not(target_arch = "x86_64"))]
 pub mod time {
     pub enum ClockId {

@@ -1,7 +1,7 @@
-//! Sleeping and waking for the locks, and for condition variables: the one door to the kernel.
+//! Blocking and waking for the locks, and for condition variables: the only interface to the kernel.
 //!
-//! It is the locks' own door with two differences: no call sets `errno`, which the C library's mutexes leave as it was,
-//! and a deadline has its clock, so that one of the calendar's clock moves with it when that is set.
+//! It corresponds to the locks' own interface, with two differences. No call sets `errno`, which the C library's
+//! mutexes do not change. A deadline has its clock, so that one of the calendar's clock moves with it when that is set.
 
 use crate::c::{self, CLOCK_MONOTONIC, CLOCK_REALTIME, Timespec};
 use core::ffi::c_int;
@@ -9,9 +9,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// Who uses a lock.
+/// The users of a lock.
 pub trait Scope: Debug + Copy + Send + Sync + 'static {
-    /// Whether only the threads of one process do.
+    /// Whether only the threads of one process use it.
     const PRIVATE: bool;
 }
 
@@ -23,7 +23,7 @@ impl Scope for Private {
     const PRIVATE: bool = true;
 }
 
-/// Used by whoever has the memory, threads of other processes too.
+/// Used by all threads that have the memory, also those of other processes.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared;
 
@@ -34,18 +34,22 @@ impl Scope for Shared {
 /// Every class of waiters.
 pub(crate) const ALL: u32 = u32::MAX;
 
-/// Why a wait ended. All but `TimedOut` mean: look again.
+/// The reason why a wait ended.
+///
+/// All but `TimedOut` mean: check again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// A waker has counted this sleeper.
+    /// A waker has counted this waiter.
     Woken,
-    /// A signal handler ran. No waker has counted this sleeper.
+    /// A signal handler ran.
+    ///
+    /// No waker has counted this waiter.
     Interrupted,
     Changed,
     TimedOut,
 }
 
-/// When a wait gives up, and by which clock.
+/// The end of a wait, and its clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
     clock: c_int,
@@ -53,8 +57,8 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// What a program gave: `None` where the clock is none to wait by, or the nanoseconds are none.
-    pub(crate) fn given(clock: c_int, at: Timespec) -> Option<Self> {
+    /// Returns the deadline of a program: `None` where the clock cannot be waited for, or the nanoseconds are invalid.
+    pub(crate) fn from_program(clock: c_int, at: Timespec) -> Option<Self> {
         let is_clock = clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
         (is_clock && (0..1_000_000_000).contains(&at.tv_nsec)).then_some(Self { clock, at })
     }
@@ -75,14 +79,14 @@ impl Deadline {
         if other.left() < self.left() { other } else { self }
     }
 
-    /// Nanoseconds until then.
+    /// Returns the nanoseconds until then.
     fn left(&self) -> i128 {
         let nanoseconds = |time: Timespec| i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
         nanoseconds(self.at) - nanoseconds(c::now(self.clock))
     }
 }
 
-/// The deadline, or the end of a nap of this length, whichever comes first; `None` is never.
+/// Returns the deadline, or the end of a nap of this length, whichever comes first; `None` is never.
 pub(crate) fn sooner(deadline: Option<Deadline>, nap: Option<Duration>) -> Option<Deadline> {
     match (deadline, nap.and_then(Deadline::after)) {
         (Some(deadline), Some(nap)) => Some(deadline.earlier(nap)),
@@ -90,36 +94,38 @@ pub(crate) fn sooner(deadline: Option<Deadline>, nap: Option<Duration>) -> Optio
     }
 }
 
-/// How long to sleep where nobody promises a wake.
+/// The length of a sleep without a guaranteed wake-up.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Sleeps a moment where nobody promises a wake. Says whether the deadline has passed.
+/// Sleeps a moment without a guaranteed wake-up.
+///
+/// Returns whether the deadline has passed.
 #[cold]
 pub(crate) fn nap(deadline: Option<Deadline>) -> bool {
     nap_for(deadline, NAP);
     deadline.is_some_and(|deadline| deadline.passed())
 }
 
-/// Sleeps for so long, or until then.
+/// Sleeps for this length, or until the deadline.
 #[cold]
 pub(crate) fn nap_for(deadline: Option<Deadline>, length: Duration) {
-    let nobody = AtomicU32::new(0);
-    wait::<Private>(&nobody, 0, ALL, sooner(deadline, Some(length)));
+    let unused = AtomicU32::new(0);
+    wait::<Private>(&unused, 0, ALL, sooner(deadline, Some(length)));
 }
 
-/// After so many rounds a wait that spins has lasted longer than any that spinning is for.
+/// The number of iterations after which a spinning wait has exceeded any useful spinning.
 const MOST_ROUNDS: u32 = 100_000;
 
-/// Lets others have the CPU in this round of a wait that spins: for the moment, and in the end for longer.
+/// Yields the CPU in this iteration of a spinning wait: briefly at first, and finally for longer.
 pub(crate) fn give_way(round: u32) {
     if round < MOST_ROUNDS { std::thread::yield_now() } else { nap_for(None, NAP) }
 }
 
-/// Sleeps while `word` holds `expected`, until woken in this class, until the deadline.
+/// Blocks while `word` holds `expected`, until woken in this class or until the deadline.
 #[cold]
 pub(crate) fn wait<S: Scope>(word: &AtomicU32, expected: u32, class: u32, deadline: Option<Deadline>) -> Wait {
     const WAIT_BITSET: usize = 9;
-    // The kernel knows no time before its clocks' beginning.
+    // The kernel has no time before the beginning of its clocks.
     if deadline.is_some_and(|deadline| deadline.at.tv_sec < 0) {
         return Wait::TimedOut;
     }
@@ -134,30 +140,33 @@ pub(crate) fn wait<S: Scope>(word: &AtomicU32, expected: u32, class: u32, deadli
         c::MINUS_EINTR => Wait::Interrupted,
         c::MINUS_EAGAIN => Wait::Changed,
         c::MINUS_ETIMEDOUT => Wait::TimedOut,
-        // The memory is gone from under the lock, or there are no futexes. Neither can go on.
+        // The memory of the lock was unmapped, or there are no futexes. Neither can continue.
         _ => c::die("libulocks_pthread: the memory of a lock was unmapped while a thread waited for it\n"),
     }
 }
 
-/// Wakes up to `count` sleepers of this class, those that sleep longest first; says how many.
+/// Wakes up to `count` waiters of this class, those that have slept longest first; returns their number.
 #[cold]
 pub(crate) fn wake<S: Scope>(word: &AtomicU32, count: u32, class: u32) -> usize {
     const WAKE_BITSET: usize = 10;
     let count = count.min(i32::MAX as u32) as usize;
-    // SAFETY: the kernel gets the word's address, and does not read it.
+    // SAFETY: the kernel receives the word's address, and does not read it.
     let woken =
         unsafe { c::futex([word.as_ptr() as usize, WAKE_BITSET | private::<S>(), count, 0, 0, class as usize]) };
     usize::try_from(woken).unwrap_or(0)
 }
 
-/// Adds 1 to `word` and wakes up to `count` of its sleepers of any class, as one step: a thread that reads the new value
-/// cannot fall asleep before the wake, and so cannot be woken in place of one that slept already. (Among those the kernel
-/// prefers a real-time priority to an earlier arrival.)
+/// Adds 1 to `word` and wakes up to `count` of its waiters of any class, as one step.
+///
+/// A thread that reads the new value cannot block before the wake, and so cannot be woken in place of an earlier
+/// waiter.
+///
+/// (Among those the kernel prefers a real-time priority to an earlier arrival.)
 #[cold]
 pub(crate) fn add_and_wake<S: Scope>(word: &AtomicU32, count: u32) {
     const WAKE_OP: usize = 5;
-    /// Add 1 (`FUTEX_OP_ADD`), and wake no sleeper of a second word unless the first was -1 (`FUTEX_OP_CMP_EQ`): then one
-    /// more is woken, once in 2^32 times.
+    /// Add 1 (`FUTEX_OP_ADD`), and wake no waiter of a second word unless the first was -1 (`FUTEX_OP_CMP_EQ`): then
+    /// one more is woken, once in 2^32 times.
     const ADD_ONE: usize = 1 << 28 | 1 << 12 | 0xfff;
     let (address, count) = (word.as_ptr() as usize, count.min(i32::MAX as u32));
     // SAFETY: the kernel adds to the word, which is an atomic that lives as long as the call.

@@ -1,19 +1,19 @@
-//! Another lock in the mutexes of programs that know nothing of it.
+//! Lock substitution in the mutexes of unmodified programs.
 //!
-//! It is two things made of the same files. Whoever depends on this crate has the bytes of `libulocks_pthread.so`
-//! ([`LIBRARY`]), the names of the locks that it can put there ([`LOCKS`]), and the memory in which it counts what it
-//! leaves to the C library ([`Counts`]). The build script compiles the same sources a second time, with
-//! `--cfg preload`, into that library: only there do the functions of `preload` replace those of the C library.
+//! The crate is two things made of the same files. A crate that depends on it gets the bytes of `libulocks_pthread.so`
+//! ([`LIBRARY`]), and the names of the locks that it can substitute ([`LOCKS`]). It also gets the memory in which it
+//! counts the objects that stay the C library's ([`Counts`]). The build script compiles the same sources a second time,
+//! with `--cfg preload`, into that library: only there do the functions of `preload` replace those of the C library.
 //!
 //! ```
 //! assert!(exchange::LIBRARY.starts_with(b"\x7fELF"));
 //! assert!(exchange::LOCKS.iter().any(|lock| lock.name == "adaptive"));
 //! ```
 //!
-//! The locks are those of `ulocks`, compiled from its own files. Those ask of their crate a door to the kernel
-//! (`futex`), and what makes a lock a `lock_api` lock (`raw`); here both are this crate's. The door sets no `errno`,
-//! since the C library's functions do not, and knows deadlines on two clocks. Of `lock_api` nothing is left but the
-//! functions of a lock.
+//! The locks are those of `ulocks`, compiled from its own files. Those files require two modules from their crate: an
+//! interface to the kernel (`futex`), and the code that makes a lock a `lock_api` lock (`raw`). Here both are this
+//! crate's. The interface does not set `errno`, since the C library's functions do not, and supports deadlines on two
+//! clocks. Only the functions of a lock remain of `lock_api`.
 
 #![warn(missing_docs)]
 

@@ -1,33 +1,39 @@
-//! What the library and who starts the program agree on: the variables of the environment, the names of the locks that
-//! can stand in a mutex, and the memory in which is counted what stays the C library's.
+//! The agreement between the library and the process that starts the program.
+//!
+//! It consists of the environment variables, the names of the locks that fit into a mutex, and the memory for the
+//! counts of objects that stay the C library's.
 
 use core::sync::atomic::AtomicU64;
 
 /// The variable that names the lock to the library; without it, the first of [`LOCKS`].
 pub const CHOICE: &str = "ULOCKS_PTHREAD";
 
-/// The variable that says which locks are to be ours, by addresses in the program's file: `1040-1068,c2000-2028`, in
-/// hexadecimal; those with a `c` are of code that initialises mutexes, or takes them first. Without it, all.
+/// The variable that selects the locks to substitute, by addresses in the program's file: `1040-1068,c2000-2028`, in
+/// hexadecimal; those with a `c` are of code that initialises mutexes, or is the first to acquire them.
+///
+/// Without it, all are substituted.
 pub const ONLY: &str = "ULOCKS_PTHREAD_ONLY";
 
-/// Asks for the library alone: every call is passed on.
+/// The value that loads only the library: every call is passed on.
 pub const PASS: &str = "pass";
 
-/// A lock that can be asked for.
+/// A lock that can be selected.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Named {
     /// Its name.
     pub name: &'static str,
-    /// What it is.
+    /// The description of the lock.
     pub about: &'static str,
-    /// Whether a thread that waits for it sleeps in the end, and so leaves its CPU to others.
+    /// Whether a waiter finally blocks, and so releases its CPU to other threads.
     pub sleeps: bool,
 }
 
-/// All of them. Each fits into 16 bytes, is free when they are 0, has deadlines or can be tried, and is not touched by
-/// an unlock once another thread can have taken it: POSIX lets that one destroy the mutex.
+/// All selectable locks.
 ///
-/// `pi` and `robust` are not here: the C library has their like itself, and a program that wants one asks for it, and
+/// Each fits into 16 bytes, is free when they are 0, and has deadlines or can be tried. An unlock does not access it
+/// once another thread can have acquired it: POSIX lets that one destroy the mutex.
+///
+/// `pi` and `robust` are not here: the C library has equivalents itself, and a program that needs one requests it, and
 /// keeps it.
 pub const LOCKS: &[Named] = &[
     Named { name: "adaptive", about: "spins while that pays, then sleeps; starvation-free", sleeps: true },
@@ -40,25 +46,27 @@ pub const LOCKS: &[Named] = &[
     Named { name: "mcs", about: "FIFO spin lock; each waiter spins on its own word", sleeps: false },
 ];
 
-/// The variable that names the memory's file to the library. Without it nothing is counted.
+/// The variable that names the memory's file to the library.
+///
+/// Without it nothing is counted.
 pub const COUNTS: &str = "ULOCKS_PTHREAD_COUNTS";
 
-/// How many objects were initialised that stay the C library's, by why they do.
+/// The numbers of initialised objects that stay the C library's, by reason.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Left {
-    /// Processes that loaded the library.
+    /// The number of processes that loaded the library.
     pub processes: AtomicU64,
-    /// Mutexes that tell the next owner that the last one died.
+    /// The number of mutexes that report the death of their owner to the next one.
     pub robust: AtomicU64,
-    /// Mutexes with priority inheritance or a ceiling.
+    /// The number of mutexes with priority inheritance or a ceiling.
     pub priority: AtomicU64,
-    /// Mutexes and condition variables that processes may share.
+    /// The number of mutexes and condition variables that processes may share.
     pub shared: AtomicU64,
-    /// Locks for readers and writers that processes may share.
+    /// The number of reader-writer locks that processes may share.
     pub rwlocks: AtomicU64,
-    /// Spin locks that processes may share.
+    /// The number of spin locks that processes may share.
     pub spins: AtomicU64,
-    /// Mutexes that were exchanged since the code that is meant initialised them, or took them first.
+    /// The number of mutexes that were substituted because the selected code initialised them, or acquired them first.
     pub chosen: AtomicU64,
 }

@@ -1,39 +1,40 @@
-//! What the locks' files ask for to be `lock_api` locks, without `lock_api`: a lock is its own functions here.
+//! The items that the locks' files require to be `lock_api` locks, without `lock_api`: a lock is only its functions
+//! here.
 
-/// What a lock that can stand in a mutex does.
+/// The functions of a lock that fits into a mutex.
 pub trait RawMutex {
-    /// What `lock_api` gives to who has the lock: nothing.
+    /// The marker of `lock_api` for a guard: nothing.
     type Guard;
 
-    /// Takes it.
+    /// Acquires it.
     fn lock(&self);
-    /// Takes it if it is free, or nearly always then.
+    /// Acquires it if it is free, with rare failures.
     fn try_lock(&self) -> bool;
-    /// Frees it.
+    /// Releases it.
     ///
     /// # Safety
     /// It is held, and the caller gives up the right to it.
     unsafe fn unlock(&self);
-    /// Whether somebody has it.
+    /// Returns whether it is held.
     fn is_locked(&self) -> bool;
 }
 
-/// For those that can be handed over; nobody asks for it here.
+/// Locks that can be handed off; not used here.
 ///
 /// # Safety
-/// It frees the lock.
+/// It releases the lock.
 pub unsafe trait RawMutexFair: RawMutex {
-    /// Hands it over.
+    /// Hands it off.
     ///
     /// # Safety
     /// As for `unlock`.
     unsafe fn unlock_fair(&self, _: Self::Guard);
 }
 
-/// Of the locks that are here, none minds which thread frees it.
+/// The marker of a lock that any thread may release, as all locks here.
 pub struct GuardSend;
 
-/// A `const fn`.
+/// Defines a `const fn`.
 macro_rules! const_unless_loom {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty)?) -> Self $body:block) => {
         $(#[$meta])*
@@ -73,7 +74,7 @@ macro_rules! raw_mutex {
 macro_rules! raw_mutex_timed {
     ([$($generics:tt)*] $lock:ty, $guard:ty) => {
         impl<$($generics)*> $lock {
-            /// Takes the lock if it becomes free before `deadline`; says whether it did.
+            /// Acquires the lock if it becomes free before `deadline`; returns whether it did.
             pub(crate) fn lock_until(&self, deadline: crate::futex::Deadline) -> bool {
                 self.lock_by(Some(deadline))
             }
@@ -85,7 +86,7 @@ macro_rules! raw_mutex_fair {
     ([$($generics:tt)*] $lock:ty) => {};
 }
 
-/// What a lock for readers and writers does is its own functions.
+/// Implements nothing: a reader-writer lock is only its functions.
 macro_rules! raw_rwlock {
     ([$($generics:tt)*] $lock:ty) => {};
 }
@@ -93,12 +94,12 @@ macro_rules! raw_rwlock {
 macro_rules! raw_rwlock_timed {
     ([$($generics:tt)*] $lock:ty) => {
         impl<$($generics)*> $lock {
-            /// Takes the lock for reading if it can before `deadline`; says whether it did.
+            /// Acquires the lock for reading if possible before `deadline`; returns whether it did.
             pub(crate) fn lock_shared_until(&self, deadline: Option<crate::futex::Deadline>) -> bool {
                 self.try_lock_shared() || self.lock_shared_by(deadline)
             }
 
-            /// Takes the lock for writing if it can before `deadline`; says whether it did.
+            /// Acquires the lock for writing if possible before `deadline`; returns whether it did.
             pub(crate) fn lock_exclusive_until(&self, deadline: Option<crate::futex::Deadline>) -> bool {
                 self.try_lock_exclusive() || self.lock_exclusive_by(deadline)
             }
@@ -109,7 +110,8 @@ macro_rules! raw_rwlock_timed {
 macro_rules! raw_rwlock_recursive {
     ([$($generics:tt)*] $lock:ty) => {
         impl<$($generics)*> $lock {
-            /// Takes the lock for reading, past writers that wait, if it can before `deadline`; says whether it did.
+            /// Acquires the lock for reading, past waiting writers, if possible before `deadline`; returns whether it
+            /// did.
             pub(crate) fn lock_shared_recursive_until(&self, deadline: Option<crate::futex::Deadline>) -> bool {
                 self.try_lock_shared_recursive() || self.lock_shared_recursive_by(deadline)
             }

@@ -1,12 +1,13 @@
-//! The rules of POSIX and the C library's manual for mutexes and condition variables, asserted by C programs,
-//! with the C library's locks and with each of ours: the same results, line by line.
+//! The rules of POSIX and the C library's manual for mutexes and condition variables, asserted by C programs.
+//!
+//! They run with the C library's locks and with each substituted one, and have the same results, line by line.
 
 use exchange::{CHOICE, COUNTS, Counts, LOCKS, PASS, library};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A program of `tests/programs`, compiled; `None`, and it is said, where there is no compiler.
+/// Compiles a program of `tests/programs`; prints a message and returns `None` without a compiler.
 fn compiled(folder: &tempfile::TempDir, name: &str) -> Option<PathBuf> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let program = folder.path().join(name);
@@ -35,8 +36,8 @@ fn lines(output: &Output) -> Vec<String> {
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
 
-/// Runs the program plainly and with each lock, at the same time, since most of what they do is to wait; how many lines
-/// it had to say.
+/// Runs the program plainly and with each lock, at the same time, since they mostly wait; returns the number of its
+/// lines.
 fn same_with_each(name: &str, of: impl Fn(&str) -> Vec<&'static str>) -> Option<usize> {
     let folder = tempfile::tempdir().unwrap();
     let program = compiled(&folder, name)?;
@@ -64,45 +65,45 @@ fn same_with_each(name: &str, of: impl Fn(&str) -> Vec<&'static str>) -> Option<
 }
 
 #[test]
-fn mutexes_of_every_kind_do_what_the_c_librarys_do() {
+fn mutexes_of_every_kind_behave_like_the_c_librarys() {
     let lines = same_with_each("mutexes", |_| vec![]);
     assert!(lines.is_none_or(|lines| lines > 250), "{lines:?}");
 }
 
 #[test]
-fn condition_variables_do_what_the_c_librarys_do_with_every_kind_of_mutex() {
+fn condition_variables_behave_like_the_c_librarys() {
     let lines = same_with_each("conditions", |_| vec![]);
     assert!(lines.is_none_or(|lines| lines > 140), "{lines:?}");
 }
 
 #[test]
-fn locks_for_readers_and_writers_do_what_the_c_librarys_do() {
+fn reader_writer_locks_behave_like_the_c_librarys() {
     let lines = same_with_each("rwlocks", |_| vec![]);
     assert!(lines.is_none_or(|lines| lines > 400), "{lines:?}");
 }
 
 #[test]
-fn so_do_spin_locks() {
+fn spin_locks_behave_like_the_c_librarys() {
     let lines = same_with_each("spins", |_| vec![]);
     assert!(lines.is_none_or(|lines| lines > 50), "{lines:?}");
 }
 
 #[test]
-fn so_do_c11s() {
+fn c11_objects_behave_like_the_c_librarys() {
     let lines = same_with_each("c11", |_| vec![]);
     assert!(lines.is_none_or(|lines| lines > 40), "{lines:?}");
 }
 
 #[test]
-fn children_that_are_forked_while_locks_are_held_and_waited_for_go_on() {
+fn forked_children_continue_with_held_and_awaited_locks() {
     same_with_each("forks", |_| vec![]);
 }
 
-/// How many tokens go through each queue, in the long form: with a million, millions of waits.
+/// The variable with the number of tokens through each queue, in the long form: with a million, millions of waits.
 const TOKENS: &str = "CONTEND_TOKENS";
 
 #[test]
-fn no_wake_is_lost_among_waits_signals_broadcasts_deadlines_and_cancellations() {
+fn no_wake_up_is_lost_under_mixed_operations() {
     let sleeps = |name: &str| LOCKS.iter().all(|lock| lock.name != name || lock.sleeps);
     let asked: Option<&'static str> = std::env::var(TOKENS).ok().map(|tokens| &*tokens.leak());
     let tokens = |lock: &str| asked.unwrap_or(if sleeps(lock) { "5000" } else { "1000" });
@@ -117,24 +118,24 @@ fn signal_is_not_lost_to_a_real_time_thread_that_waits_later() {
 }
 
 #[test]
-fn interrupted_wait_takes_a_lock_that_is_free_after_its_deadline() {
+fn interrupted_wait_acquires_a_free_lock_after_its_deadline() {
     let lines = same_with_each("interrupted", |_| vec![]);
     assert!(lines.is_none_or(|lines| lines == 3), "{lines:?}");
 }
 
 #[test]
-fn programs_may_forbid_themselves_the_cpus_counter() {
+fn program_can_disable_the_cpu_counter() {
     let lines = same_with_each("counter", |_| vec![]);
     assert!(lines.is_none_or(|lines| lines == 1), "{lines:?}");
 }
 
 #[test]
-fn an_allocator_that_uses_locks_is_not_called_from_within_itself() {
+fn allocator_with_locks_is_not_called_recursively() {
     same_with_each("allocator", |_| vec![]);
 }
 
 #[test]
-fn what_stays_the_c_librarys_is_counted() {
+fn objects_left_to_the_c_library_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled(&folder, "mutexes") else { return };
     let (_file, path) = library().unwrap();
@@ -148,7 +149,7 @@ fn what_stays_the_c_librarys_is_counted() {
 }
 
 #[test]
-fn a_lock_that_there_is_not_is_said_and_the_c_librarys_stay() {
+fn unknown_lock_is_reported_and_the_c_librarys_stay() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled(&folder, "c11") else { return };
     let (_file, path) = library().unwrap();

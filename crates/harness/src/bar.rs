@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// The length of the bar, where the message leaves room for it, and its least length.
 const WIDTH: usize = 32;
 const LEAST: usize = 8;
-/// Between two drawings.
+/// The pause between two drawings.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A line that shows how far a measurement is; without a terminal it is never drawn.
@@ -22,7 +22,7 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// A bar for a user at a terminal that can move its cursor; an invisible one otherwise.
+    /// Creates a bar for a user at a terminal that can move its cursor; an invisible one otherwise.
     pub fn new(is_visible: bool) -> Self {
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let is_visible = is_visible && !is_dumb && io::stderr().is_terminal();
@@ -58,21 +58,22 @@ impl Bar {
         }
     }
 
-    /// Removes the line for good.
+    /// Removes the line permanently.
     pub fn finish(&mut self) {
         self.clear();
         (self.is_visible, self.is_stale) = (false, false);
     }
 }
 
-/// A terminal that has gone has no user.
+/// Writes to the terminal; errors are ignored, since a closed terminal has no user.
 fn write(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
-/// The line in at most this many columns: a line that wraps could not be replaced by the next. The bar gives way to the
-/// message.
+/// Returns the line in at most this many columns: a line that wraps could not be replaced by the next.
+///
+/// A long message shortens the bar.
 fn line(done: f64, left: &str, message: &str, columns: usize) -> String {
     let text = format!(" {:>3} %  {left:>5} left  {message}", (done * 100.0) as u32);
     let width = columns.saturating_sub(text.chars().count()).clamp(LEAST, WIDTH);
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn bar_gives_way_to_a_long_message_and_the_line_never_wraps() {
+    fn long_message_shortens_the_bar_and_no_line_wraps() {
         let message = "noise: competitor and rescheduler, CPU 1";
         let fitting = line(0.5, "4 s", message, 79);
         assert!(fitting.ends_with(message) && fitting.chars().count() == 79, "{fitting}");

@@ -8,22 +8,23 @@ use instruments::warning::{ClockFallback, Warning};
 use std::io;
 use std::time::Duration;
 
-/// A clock, what is known of it, and a grind.
+/// A clock, its calibration, and a calibrated busy loop (a *grind*).
 pub struct Calibrated {
     pub calibration: Calibration,
     pub quality: Quality,
     pub grind: Grind,
-    /// The CPU that they were calibrated on.
+    /// The CPU of the calibration.
     pub cpu: usize,
 }
 
 const CLOCK_SPAN: Duration = Duration::from_millis(200);
 
 impl Calibrated {
-    /// Calibrates on the first of the session's CPUs, for a third of a second. On a thread of its own, so that the
-    /// caller's affinity stays as it is.
+    /// Calibrates on the first of the session's CPUs, for a third of a second.
     ///
-    /// `None` once a signal has come: what it would give was cut short.
+    /// It does so on a separate thread, so that the caller's affinity stays as it is.
+    ///
+    /// `None` after a signal, which cuts the calibration short.
     ///
     /// # Errors
     /// The CPU may not be used after all.
@@ -44,7 +45,7 @@ impl Calibrated {
         self.calibration.clock
     }
 
-    /// What a reader must know of the clock.
+    /// Returns the warnings about the clock.
     pub fn warnings(&self) -> Vec<Warning> {
         let fallback = self.calibration.fallback.clone();
         fallback.map(|reason| Warning::from(ClockFallback { reason })).into_iter().collect()

@@ -1,11 +1,13 @@
-//! What every part of a record can do, so that records have a schema.
+//! The trait of every part of a record, so that records have a schema.
 
-/// Data whose JSON schema can be made from its type. That is compiled in for tests alone: a user's program has the
-/// schema that they hold to the types, since making it is code for every type of every record.
+/// Data whose JSON schema can be made from its type.
+///
+/// It is compiled for tests only, since it generates code for every type of every record. A user's program contains the
+/// schema, which the tests compare with the types.
 #[cfg(feature = "schema")]
 pub use schemars::JsonSchema as Described;
 
-/// Any data: nobody asks here what it looks like.
+/// Any data: no schema is generated here.
 #[cfg(not(feature = "schema"))]
 pub trait Described {}
 

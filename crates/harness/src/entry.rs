@@ -1,4 +1,4 @@
-//! An experiment in the registry, without its types, so that the other crates need to know none of them.
+//! An experiment in the registry without its types, so that the other crates do not depend on them.
 
 use crate::experiment::{Example, Experiment, SurveyPart};
 use crate::finished::{AnyFinished, AnyRecord};
@@ -14,25 +14,25 @@ use serde::Deserialize;
 use serde_json::Value;
 use terminal::Page;
 
-/// A row with its place among all results.
+/// A row with its index among all results.
 type Placed<'a> = (usize, &'a Value);
 
 /// The rows of a record, read once: every view of them, without their types.
 pub trait Rows {
-    /// The record that they are of, on a terminal.
+    /// Shows the record of these rows on a terminal.
     ///
     /// # Errors
-    /// Parameters that are not as the experiment writes them.
+    /// The parameters are not in the experiment's format.
     fn show(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String>;
-    /// The same as a part of something longer.
+    /// Shows the record as a part of a longer text.
     ///
     /// # Errors
     /// As [`Self::show`].
     fn show_part(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String>;
-    /// The record in one of the experiment's own layouts.
+    /// Writes the record in one of the experiment's additional layouts.
     ///
     /// # Errors
-    /// As [`Self::show`]; it has no layout of that name.
+    /// As [`Self::show`]; the layout does not exist.
     fn layout(&self, record: &AnyRecord, name: &str) -> anyhow::Result<String>;
     fn section(&self) -> Section;
     fn metrics(&self) -> Vec<Metric>;
@@ -42,7 +42,7 @@ pub trait Rows {
     fn then_and_now(&self) -> Vec<ThenAndNow>;
 }
 
-/// The rows of an experiment, with their places among all results.
+/// The rows of an experiment, with their indices among all results.
 struct Typed<E: Experiment> {
     places: Vec<usize>,
     rows: Vec<E::Row>,
@@ -58,7 +58,7 @@ impl<E: Experiment> Typed<E> {
         self.places.iter().copied().zip(&self.rows).collect()
     }
 
-    /// What a view of a whole record reads.
+    /// Passes the input of a view of a whole record to `view`.
     fn of_record<T>(
         &self,
         record: &AnyRecord,
@@ -114,19 +114,19 @@ impl<E: Experiment> Rows for Typed<E> {
 pub struct Entry {
     /// Its name in records and on the command line.
     pub name: &'static str,
-    /// Its method's page, in Markdown.
+    /// The page of its method, in Markdown.
     pub method: &'static str,
     pub survey: Option<SurveyPart>,
     pub examples: &'static [Example],
-    /// Shared flags that it does not take.
+    /// The shared flags that it does not accept.
     pub unused: &'static [&'static str],
-    /// The parameters that another run with the same flags has other values of.
+    /// The parameters whose values differ in another run with the same flags.
     outcomes: &'static [&'static str],
-    /// What a call without flags lacks.
+    /// The part that a call without flags lacks.
     pub needs: Option<&'static str>,
     /// Whether it can measure for longer than an hour.
     pub all_night: bool,
-    /// The flag that asks for it, if it is a mode of another entry's command.
+    /// The flag that selects it, if it is a mode of another entry's command.
     flag: Option<&'static str>,
     modes: &'static [Entry],
     has_row: fn(&Value) -> bool,
@@ -139,7 +139,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The line of an experiment in the registry.
+    /// Returns the line of an experiment in the registry.
     pub const fn of<E: Experiment>() -> Self {
         assert!(
             E::FLAG.is_some() || !(E::METHOD.is_empty() || E::EXAMPLES.is_empty()),
@@ -166,23 +166,23 @@ impl Entry {
         }
     }
 
-    /// The same with modes: experiments that flags of its command ask for.
+    /// Adds modes: experiments that flags of its command select.
     pub const fn with(self, modes: &'static [Self]) -> Self {
         Self { modes, ..self }
     }
 
-    /// The words of its name: itself, or a group and a question.
+    /// Returns the words of its name: its own name, or a group and a question.
     pub fn words(&self) -> (&'static str, Option<&'static str>) {
         self.name.split_once(' ').map_or((self.name, None), |(group, question)| (group, Some(question)))
     }
 
-    /// Its command, by the last word of its name.
+    /// Returns its command, by the last word of its name.
     pub fn command(&self) -> Command {
         let command = (self.augment)(Command::new(self.name.rsplit(' ').next().unwrap_or(self.name)));
         let (about, long_about) = (command.get_about().cloned(), command.get_long_about().cloned());
         let with_mode = |command, mode: &Self| (mode.augment)(command).next_help_heading(None::<&str>);
         let command = self.modes.iter().fold(command, with_mode);
-        // The documentation of the modes' flags is none of the command.
+        // The documentation of the modes' flags does not replace that of the command.
         let command = command.about(about.unwrap_or_default());
         match long_about {
             Some(text) => command.long_about(text),
@@ -190,21 +190,21 @@ impl Entry {
         }
     }
 
-    /// The mode that the flags ask for; the experiment itself if they ask for none.
-    fn asked(&self, matches: &ArgMatches) -> &Self {
+    /// Returns the mode that the flags select; the experiment itself if they select none.
+    fn selected(&self, matches: &ArgMatches) -> &Self {
         let is_given = |flag: &str| matches.value_source(flag) == Some(ValueSource::CommandLine);
         self.modes.iter().find(|mode| mode.flag.is_some_and(is_given)).unwrap_or(self)
     }
 
-    /// Whether another run with the same flags has another value of this parameter.
+    /// Returns whether another run with the same flags has another value of this parameter.
     pub fn is_outcome(&self, parameter: &str) -> bool {
         std::iter::once(self).chain(self.modes).any(|one| one.outcomes.contains(&parameter))
     }
 
-    /// What the flags ask for instead of a measurement.
+    /// Returns the answer that the flags request instead of a measurement.
     ///
     /// # Errors
-    /// Flags that make no sense.
+    /// The flags are invalid.
     pub fn answer(&self, matches: &ArgMatches, shared: &SharedFlags) -> anyhow::Result<Option<String>> {
         for one in self.modes.iter().chain([self]) {
             if let Some(answer) = (one.answer)(matches, shared)? {
@@ -214,34 +214,34 @@ impl Entry {
         Ok(None)
     }
 
-    /// Whether it has a use for a shared flag, by its name.
+    /// Returns whether it accepts a shared flag, by its name.
     pub fn takes(&self, flag: &str) -> bool {
         !self.unused.contains(&flag) && (flag != "until_signal" || self.all_night)
     }
 
-    /// Measures what the flags describe.
+    /// Measures the configurations that the flags describe.
     ///
     /// # Errors
-    /// As the experiment says.
+    /// Those of the experiment.
     pub fn run(&self, matches: &ArgMatches, run: &mut Run<'_>) -> anyhow::Result<AnyFinished> {
-        (self.asked(matches).run)(matches, run)
+        (self.selected(matches).run)(matches, run)
     }
 
-    /// The same with the flags of its part of the survey.
+    /// Measures with the flags of its part of the survey.
     ///
     /// # Errors
-    /// As the experiment says.
+    /// Those of the experiment.
     pub fn run_part(&self, part: SurveyPart, run: &mut Run<'_>) -> anyhow::Result<AnyFinished> {
         let command = self.command().no_binary_name(true);
         (self.run)(&command.try_get_matches_from(part.flags.split_whitespace())?, run)
     }
 
-    /// Reads rows, which come with their places among all results.
+    /// Reads rows, which are given with their indices among all results.
     ///
     /// # Errors
-    /// A row that is not as this experiment writes it.
+    /// A row is not in the format of this experiment.
     pub fn read(&self, rows: &[Placed<'_>]) -> anyhow::Result<Box<dyn Rows>> {
-        // A record has rows of one mode.
+        // All rows of a record are of one mode.
         let first = rows.first();
         let mode = first.and_then(|(_, row)| self.modes.iter().find(|mode| (mode.has_row)(row)));
         (mode.unwrap_or(self).read)(rows)
@@ -258,7 +258,7 @@ impl Entry {
 
 #[cfg(feature = "schema")]
 impl Entry {
-    /// What its parameters and its rows look like.
+    /// Returns the schemas of its parameters and of its rows.
     pub fn schema(&self, generator: &mut SchemaGenerator) -> [Schema; 2] {
         let [own_parameters, own_row] = (self.schema)(generator);
         if self.modes.is_empty() {

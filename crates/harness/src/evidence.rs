@@ -1,10 +1,10 @@
-//! The kernel's record in experiments: whether it is read, and its causes in words.
+//! The kernel trace in experiments: the choice whether it is read, and its causes in words.
 
 use clap::ValueEnum;
 use instruments::evidence::{Cause, Kind};
 use serde::{Deserialize, Serialize};
 
-/// Whether the kernel's record is read.
+/// The choice whether the kernel trace is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -15,7 +15,7 @@ pub enum EvidenceChoice {
     None,
 }
 
-/// A cause in words: `task cron`, `interrupt local_timer`, `hypervisor`.
+/// Returns a cause in words: `task cron`, `interrupt local_timer`, `hypervisor`.
 pub fn label(cause: &Cause) -> String {
     let kind = match cause.kind {
         Kind::Task => "task",

@@ -1,8 +1,8 @@
-//! How a command ends, and what its user got wrong.
+//! The outcome of a command, and errors in its usage.
 
 use std::fmt;
 
-/// Flags that make no sense on this machine or together: exit status 2.
+/// Flags that are invalid on this machine or in combination: exit status 2.
 #[derive(Debug)]
 pub struct UsageError(pub String);
 
@@ -14,7 +14,7 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// What cannot be measured in this run, which is no failure of the rest.
+/// A part that cannot be measured in this run, although the rest can.
 #[derive(Debug)]
 pub struct LeftOut {
     pub what: String,
@@ -29,7 +29,7 @@ impl fmt::Display for LeftOut {
 
 impl std::error::Error for LeftOut {}
 
-/// A signal came before anything was measured.
+/// The error of a run that a signal ended before anything was measured.
 #[derive(Debug)]
 pub struct Interrupted;
 
@@ -41,15 +41,15 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// How what did not fail ended.
+/// The outcome of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Done,
-    /// A comparison, or a measurement, found what was not to be.
+    /// A comparison or a measurement exceeded a limit.
     Exceeded,
-    /// A comparison that was to give a verdict could give none.
+    /// A comparison that should give a verdict could not give one.
     NotJudged,
     Interrupted,
-    /// The program that was run failed, with this exit status.
+    /// The measured program failed, with this exit status.
     ProgramFailed(u8),
 }

@@ -1,4 +1,4 @@
-//! What an experiment leaves, and the record that comes of it.
+//! The output of an experiment, and the record made from it.
 
 use crate::output::OutputFile;
 use crate::session::Session;
@@ -13,46 +13,46 @@ use std::time::Duration;
 /// A record of any experiment.
 pub type AnyRecord = Record<Value, Value>;
 
-/// What an experiment of any kind leaves.
+/// The output of any experiment.
 pub type AnyFinished = Finished<Value, Value>;
 
-/// What an experiment leaves: parameters and rows, and what goes beside them.
+/// The output of an experiment: parameters and rows, and the data that accompany them.
 pub struct Finished<P, R> {
     pub parameters: P,
     pub rows: Vec<R>,
-    /// What the measurement itself has to say.
+    /// The warnings of the measurement itself.
     pub warnings: Vec<Warning>,
     conditions: Conditions,
-    /// Whether the rows were printed as they came.
+    /// Whether the rows were already printed during the measurement.
     pub is_printed: bool,
-    /// Files beside the record, and what goes into them.
+    /// Files in addition to the record, and their content.
     pub files: Vec<(OutputFile, anyhow::Result<Vec<u8>>)>,
-    /// Why the command fails although the record is good.
+    /// The reasons why the command fails although the record is good.
     pub failures: Vec<String>,
-    /// What was found that was not to be, and ended it or fails the command.
+    /// The limits that were exceeded, which ended the measurement or make the command fail.
     pub exceeded: Vec<String>,
-    /// The exit status of the program that was run, which becomes the command's.
+    /// The exit status of the measured program, which becomes that of the command.
     pub program_status: Option<u8>,
 }
 
-/// What the machine could do to the figures.
+/// The influence that the machine may have had on the values.
 enum Conditions {
     Measured {
         cpus: CpuSet,
-        /// How long it should have taken; `None` for what has no planned end.
+        /// The planned duration; `None` without a planned end.
         planned: Option<Duration>,
-        /// Codes of warnings of the machine that are no reason to warn here.
+        /// The codes of warnings of the machine that do not apply here.
         moot: Vec<&'static str>,
-        /// What was found of which CPUs share a core, if that was tried.
+        /// The CPUs that were found to share a core, if that was tried.
         probed: Option<ProbedPairs>,
     },
     Computed,
-    /// Of a record that another program wrote, which has warnings of its own.
+    /// The environment in a record that another program wrote, which has its own warnings.
     Elsewhere(Box<RunEnvironment>),
 }
 
 impl<P, R> Finished<P, R> {
-    /// What was measured on these CPUs.
+    /// Creates the output of a measurement on these CPUs.
     pub fn measured(
         parameters: P,
         rows: Vec<R>,
@@ -63,12 +63,12 @@ impl<P, R> Finished<P, R> {
         Self::of(parameters, rows, warnings, Conditions::Measured { cpus, planned, moot: Vec::new(), probed: None })
     }
 
-    /// What was computed: what the machine did meanwhile is no reason for a warning.
+    /// Creates the output of a computation, for which the state of the machine is not a reason for a warning.
     pub fn computed(parameters: P, rows: Vec<R>, warnings: Vec<Warning>) -> Self {
         Self::of(parameters, rows, warnings, Conditions::Computed)
     }
 
-    /// What another program measured, and where: its record as it is.
+    /// Creates the output of another program's measurement: its record unchanged, with its environment.
     pub fn elsewhere(parameters: P, rows: Vec<R>, warnings: Vec<Warning>, environment: RunEnvironment) -> Self {
         Self::of(parameters, rows, warnings, Conditions::Elsewhere(Box::new(environment)))
     }
@@ -88,13 +88,13 @@ impl<P, R> Finished<P, R> {
         }
     }
 
-    /// What was found that was not to be.
+    /// Adds limits that were exceeded.
     pub fn exceeded_by(mut self, found: impl IntoIterator<Item = String>) -> Self {
         self.exceeded.extend(found);
         self
     }
 
-    /// The same as a part of something wider.
+    /// Converts the parameters and the rows into those of a larger record.
     pub fn map<Q, S>(self, parameters: impl FnOnce(P) -> Q, row: impl FnMut(R) -> S) -> Finished<Q, S> {
         let Self { parameters: own, rows, warnings, conditions, is_printed, files, failures, exceeded, program_status } =
             self;
@@ -102,7 +102,7 @@ impl<P, R> Finished<P, R> {
         Finished { parameters, rows, warnings, conditions, is_printed, files, failures, exceeded, program_status }
     }
 
-    /// With what it found of which CPUs share a core: the environment of its record has it.
+    /// Adds the CPUs that were found to share a core to the environment of the record.
     pub fn with_probed(mut self, found: Option<ProbedPairs>) -> Self {
         if let Conditions::Measured { probed, .. } = &mut self.conditions {
             *probed = found;
@@ -110,7 +110,7 @@ impl<P, R> Finished<P, R> {
         self
     }
 
-    /// Leaves out warnings of the machine that are no reason to warn here, by their codes.
+    /// Omits warnings of the machine that do not apply here, by their codes.
     pub fn without(mut self, codes: impl IntoIterator<Item = &'static str>) -> Self {
         if let Conditions::Measured { moot, .. } = &mut self.conditions {
             moot.extend(codes);
@@ -120,8 +120,10 @@ impl<P, R> Finished<P, R> {
 }
 
 impl AnyFinished {
-    /// Takes the record out. To the measurement's own warnings it adds those that the environment gives and those of
-    /// what else happened on the CPUs meanwhile.
+    /// Takes the record.
+    ///
+    /// To the measurement's own warnings it adds those of the environment and those of other activity on the CPUs
+    /// during the run.
     pub fn take_record(&mut self, experiment: &str, session: &Session) -> AnyRecord {
         let seen = std::mem::take(&mut self.warnings);
         let warnings = self.conditions.warnings(session).into_iter().chain(seen).collect();
@@ -139,7 +141,7 @@ impl AnyFinished {
 }
 
 impl<P: Serialize, R: Serialize> Finished<P, R> {
-    /// The same without its types.
+    /// Removes the types.
     pub fn erased(self) -> serde_json::Result<AnyFinished> {
         let Self { parameters, rows, warnings, conditions, is_printed, files, failures, exceeded, program_status } =
             self;
@@ -167,7 +169,7 @@ impl Conditions {
         let mut warnings = warning::standing(&session.environment, cpus);
         warnings.extend(session.disturbances(cpus));
         warnings.extend(session.cpus_taken(cpus).map(Warning::from));
-        // What has no planned end cannot fall short of it.
+        // A run without a planned end cannot fall short of it.
         let planned = planned.filter(|_| session.is_cut_short());
         warnings.extend(planned.map(|planned| {
             Warning::from(Interrupted {
@@ -183,7 +185,7 @@ impl Conditions {
 fn environment(session: &Session) -> RunEnvironment {
     RunEnvironment {
         contend: env!("CARGO_PKG_VERSION").to_owned(),
-        // Who looked on is nobody's who repeats it.
+        // The number of the live view's pipe has no meaning when the command is repeated.
         command_line: std::env::args().skip(1).filter(|word| !word.starts_with("--live-to=")).collect(),
         seed: session.seed,
         started_unix_s: session.started_unix_s(),

@@ -6,7 +6,7 @@ use clap::builder::styling::Style;
 use clap::{Arg, Command};
 use terminal::{Page, wrapped};
 
-/// Columns of a help on a wider terminal, or in a file.
+/// The columns of a help on a wider terminal, or in a file.
 pub const WIDEST: usize = 100;
 
 /// Columns of the list of an option's values: they fit next to the longest option.
@@ -15,18 +15,18 @@ const VALUES: usize = 62;
 /// The description, the usage, the options, the examples.
 const LAYOUT: &str = "{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
 
-/// The style of a heading, as clap has it.
+/// Returns the style of a heading in clap.
 pub fn heading(command: &Command) -> Style {
     *command.get_styles().get_header()
 }
 
-/// The command with its examples at the end of its help.
+/// Adds examples to the end of the command's help.
 pub fn with_examples(command: Command, examples: &[Example]) -> Command {
     let lines = examples.iter().map(|(call, purpose)| format!("  {call}\n          {purpose}"));
     with_section(command, "Examples", &lines.collect::<Vec<String>>().join("\n"))
 }
 
-/// The command with a table of its exit codes at the end of its help.
+/// Adds a table of exit codes to the end of the command's help.
 pub fn with_exit_status(command: Command, codes: &[(&str, &str)]) -> Command {
     let lines = codes.iter().map(|(code, meaning)| format!("  {code:<4} {meaning}"));
     with_section(command, "Exit status", &lines.collect::<Vec<String>>().join("\n"))
@@ -38,14 +38,16 @@ fn with_section(command: Command, title: &str, lines: &str) -> Command {
     command.after_help(format!("{before}{heading}{title}:{heading:#}\n{lines}"))
 }
 
-/// The command with a help in this layout. Without a long form of anything, `-h` and `--help` print the same.
+/// Gives the help this layout.
+///
+/// Without a long form of any text, `-h` and `--help` print the same.
 pub fn laid_out(command: Command) -> Command {
     let description = command.get_long_about().or_else(|| command.get_about()).cloned().unwrap_or_default();
     let command = command.before_help(description).long_about(None::<&str>).mut_args(with_values);
     command.max_term_width(WIDEST).help_template(LAYOUT)
 }
 
-/// An option with its default before its range, and a line for each of its values that has a description.
+/// Returns an option with its default before its range, and a line for each of its values that has a description.
 fn with_values(flag: Arg) -> Arg {
     const RANGE: &str = " [range: ";
     let values = flag.get_possible_values();
@@ -101,8 +103,8 @@ mod tests {
     #[test]
     fn both_forms_of_help_are_the_same() {
         let command = || laid_out(Command::new("x").about("Do it").long_about("Do it\n\nAt length."));
-        let asked = |form: &str| command().try_get_matches_from(["x", form]).unwrap_err().to_string();
-        assert_eq!(asked("-h"), asked("--help"));
-        assert!(asked("-h").starts_with("Do it\n\nAt length.\n\nUsage:"), "{}", asked("-h"));
+        let help_of = |form: &str| command().try_get_matches_from(["x", form]).unwrap_err().to_string();
+        assert_eq!(help_of("-h"), help_of("--help"));
+        assert!(help_of("-h").starts_with("Do it\n\nAt length.\n\nUsage:"), "{}", help_of("-h"));
     }
 }

@@ -1,7 +1,7 @@
-//! Ctrl-C, SIGTERM and the loss of CPUs: a flag that measurements look at between their slices.
+//! Ctrl-C, SIGTERM and the loss of CPUs: a flag that measurements read between their windows.
 //!
-//! Nothing is torn down in the handler. A slice lasts a fraction of a second, so the measurement ends by itself, every
-//! destructor runs, and what was measured is still shown.
+//! The handler releases no resources. A window lasts a fraction of a second, so the measurement ends by itself, every
+//! destructor runs, and the results so far are still shown.
 
 use instruments::warning::CpusTakenAway;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -13,10 +13,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How often someone who waits looks whether to stop.
+/// The interval at which a waiting thread checks for an interruption.
 pub const LOOK: Duration = Duration::from_millis(50);
 
-/// Whether the end was requested: by a signal, or because CPUs were taken away.
+/// The request to end a run: by a signal, or because CPUs were taken away.
 #[derive(Clone, Debug, Default)]
 pub struct Interruption {
     requested: Arc<AtomicBool>,
@@ -28,20 +28,20 @@ impl Interruption {
     /// Catches the signals that ask a command to end.
     pub fn catch() -> io::Result<Self> {
         let requested = Self { is_sigint_ignored: is_ignored(SIGINT), ..Self::default() };
-        // `nohup` has SIGHUP ignored, and means it. A shell without job control has SIGINT ignored in whatever it starts in
-        // the background, also where a script sends that signal later.
+        // `nohup` ignores SIGHUP on purpose. A shell without job control ignores SIGINT in every command that it starts
+        // in the background, although a script may send that signal later.
         for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal)) {
             signal_hook::flag::register(signal, Arc::clone(&requested.requested))?;
         }
         Ok(requested)
     }
 
-    /// Whether a signal has come, or CPUs have gone.
+    /// Returns whether a signal has arrived, or CPUs are gone.
     pub fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)
     }
 
-    /// Whether SIGINT was ignored when contend started: a program that contend starts ignores it then, too.
+    /// Returns whether SIGINT was ignored when contend started: a program that contend starts then ignores it, too.
     pub fn is_sigint_ignored(&self) -> bool {
         self.is_sigint_ignored
     }
@@ -52,29 +52,31 @@ impl Interruption {
         self.requested.store(true, Ordering::Relaxed);
     }
 
-    /// The CPUs whose loss was the reason, if that was the reason.
+    /// Returns the CPUs whose loss was the reason, if that was the reason.
     pub fn cpus_taken(&self) -> Option<&CpusTakenAway> {
         self.cpus_taken.get()
     }
 
-    /// The flag itself, for who measures without knowing of signals.
+    /// Returns the flag itself, for code that has no knowledge of signals.
     pub fn flag(&self) -> &AtomicBool {
         &self.requested
     }
 
-    /// Whether to go on.
+    /// Returns whether to continue.
     pub fn flow(&self) -> ControlFlow<()> {
         if self.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// What work that cannot look at the flag itself gives, on a thread of its own; `None` once a signal has come. Then
-    /// the thread is left to itself, and ends with the process.
+    /// Runs work that cannot check the flag on a separate thread, and returns its result; `None` once a signal has
+    /// arrived.
+    ///
+    /// The thread then ends with the process.
     ///
     /// # Errors
-    /// The system refuses a thread.
+    /// The system cannot create a thread.
     ///
     /// # Panics
-    /// As the work does.
+    /// If the work panics.
     pub fn unless_requested<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -83,7 +85,7 @@ impl Interruption {
             return Ok(None);
         }
         let (done, result) = mpsc::channel();
-        // Nobody may listen any more.
+        // The receiver may be gone.
         let worker = std::thread::Builder::new().spawn(move || drop(done.send(work())))?;
         loop {
             match result.recv_timeout(LOOK) {
@@ -98,7 +100,7 @@ impl Interruption {
         }
     }
 
-    /// Waits until then, or until a signal comes.
+    /// Waits until this time, or until a signal arrives.
     pub fn wait(&self, until: Instant) -> ControlFlow<()> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -110,11 +112,11 @@ impl Interruption {
     }
 }
 
-/// Whether a signal was ignored when contend started.
+/// Returns whether a signal was ignored when contend started.
 fn is_ignored(signal: i32) -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: without a new action the call only writes the present one to the pointer, which is to memory of the right
-    // size; all zeros is a valid value, should the call fail.
+    // size; all zeros is a valid value if the call fails.
     let action = unsafe {
         libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
         action.assume_init()

@@ -1,7 +1,7 @@
 //! The environment of every experiment, and the trait that it implements.
 //!
-//! An experiment implements [`Experiment`]; its [`Entry`] is its line in the registry, and all that the command, the
-//! survey, the report, the comparison and the archive know of it. Nothing here knows an experiment.
+//! An experiment implements [`Experiment`]; its [`Entry`] is its line in the registry, through which the command, the
+//! survey, the report, the comparison and the archive access it. Nothing here depends on an experiment.
 
 mod bar;
 mod calibrated;

@@ -1,8 +1,8 @@
-//! What a measurement shows while it goes on, for a program that draws it: `--live-to=FD`, a line of JSON a piece.
+//! Interim results of a measurement, for a program that draws them: `--live-to=FD`, a line of JSON for each piece.
 //!
-//! Lines go to a pipe that the other program made. They are written between two pieces of a measurement, never within
-//! one, and never waited for: a line that the pipe has no room for is lost, and the next one says more. None is longer
-//! than what the system writes whole.
+//! Lines are written to a pipe that the other program made. They are written between two pieces of a measurement, never
+//! within one, and writing never blocks. A line that does not fit into the pipe is lost, and the next one has newer
+//! values. No line is longer than the size that the system writes atomically.
 
 use crate::exit::UsageError;
 use instruments::tally::Tally;
@@ -18,36 +18,37 @@ use std::time::Instant;
 /// A line of the stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LiveLine {
-    /// Since the stream was opened.
+    /// The time since the stream was opened.
     pub at_s: f64,
-    /// The experiment, where it is a part of something longer.
+    /// The experiment, where it is a part of a longer run.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
-    /// Where it stands in a table: the lock, say, …
+    /// The row in a table: the lock, for example, …
     pub row: String,
-    /// … and how many threads want it.
+    /// … and the column: the number of threads.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub column: String,
     #[serde(flatten)]
     pub shown: Shown,
 }
 
-/// What is known so far.
+/// The present value of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shown {
-    /// It is being measured now.
+    /// The cell is being measured now.
     Begun(()),
-    /// Latencies so far: where a bin is, in ns, and its hits.
+    /// Latencies so far: the position of each bin, in ns, and its hits.
     Histogram { median_ns: f64, step_ns: f64, bins: Vec<(f64, u64)> },
-    /// A share of 0 to 1, of the piece that has just ended: what was lost, or loaded.
+    /// A share from 0 to 1 of the piece that has just ended: of lost time, or of load.
     Level(f64),
-    /// A figure, as it is known so far.
+    /// A value, as it is known so far.
     Figure { value: f64, unit: Unit, more_is_better: bool },
 }
 
 impl Shown {
-    /// Values in ticks, with what was added to each, as a histogram of few bins: each is where its values are.
+    /// Returns a histogram of few bins from values in ticks, to each of which `offset` was added: each bin is at the
+    /// mean of its values.
     pub fn histogram(tally: &Tally, ns_per_tick: f64, offset: u64, step_ns: f64) -> Self {
         let mut bins: BTreeMap<i32, (f64, u64)> = BTreeMap::new();
         for (ticks, count) in tally.iter() {
@@ -63,12 +64,12 @@ impl Shown {
 
 const BINS_AN_OCTAVE: f64 = 3.0;
 
-/// More digits than are drawn would make a line too long.
+/// Rounds to as many digits as are drawn: more would make a line too long.
 fn rounded(ns: f64) -> f64 {
     (ns * 10.0).round() / 10.0
 }
 
-/// The stream; without one, what is told goes nowhere and costs nothing.
+/// The stream; without one, reporting has no effect and no cost.
 #[derive(Clone, Debug, Default)]
 pub struct Live(Option<Arc<Stream>>);
 
@@ -78,21 +79,21 @@ struct Stream {
     began: Instant,
 }
 
-/// `PIPE_BUF` of Linux: so much is written whole or not at all.
+/// `PIPE_BUF` of Linux: this many bytes are written atomically.
 const LONGEST: usize = 4_096;
 
 impl Live {
-    /// The stream that `--live-to` names.
+    /// Opens the stream that `--live-to` names.
     ///
     /// # Errors
-    /// It is no pipe of this process.
+    /// It is not a pipe of this process.
     pub fn open(descriptor: RawFd) -> Result<Self, UsageError> {
         let refuse = |why: &str| UsageError(format!("--live-to={descriptor}: {why}"));
         if descriptor < 3 {
             return Err(refuse("the descriptor must be 3 or above"));
         }
-        // SAFETY: the number is only asked about, and used from here on if it is an open pipe. Whoever started this
-        // process left it open for this, and nothing here closes a descriptor that it did not open.
+        // SAFETY: the descriptor is only queried, and used from here on if it is an open pipe. The parent process left
+        // it open for this purpose, and nothing here closes a descriptor that it did not open.
         let pipe = unsafe { BorrowedFd::borrow_raw(descriptor) };
         let found = fstat(pipe).map_err(|error| refuse(&error.to_string()))?;
         if FileType::from_raw_mode(found.st_mode) != FileType::Fifo {
@@ -100,24 +101,24 @@ impl Live {
         }
         let flags = fcntl_getfl(pipe).map_err(|error| refuse(&error.to_string()))?;
         fcntl_setfl(pipe, flags | OFlags::NONBLOCK).map_err(|error| refuse(&error.to_string()))?;
-        // Programs that are started from here have nothing to say there.
+        // Child processes must not write there.
         fcntl_setfd(pipe, FdFlags::CLOEXEC).map_err(|error| refuse(&error.to_string()))?;
         Ok(Self(Some(Arc::new(Stream { pipe, began: Instant::now() }))))
     }
 
-    /// Whether anybody is told.
+    /// Returns whether there is a receiver.
     pub fn is_open(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Tells what is known of a place by now.
+    /// Reports the present value of a cell.
     pub fn tell(&self, part: &str, (row, column): (String, String), shown: Shown) {
         let Some(stream) = &self.0 else { return };
         let at_s = stream.began.elapsed().as_secs_f64();
         let line = LiveLine { at_s, part: part.to_owned(), row, column, shown };
         let Ok(text) = serde_json::to_string(&line) else { return };
         if text.len() < LONGEST {
-            // A full pipe, or a reader that has gone, is no matter of the measurement's.
+            // A full pipe or a closed reader must not affect the measurement.
             let _ = rustix::io::write(stream.pipe, (text + "\n").as_bytes());
         }
     }
@@ -128,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_histogram_has_few_bins_that_lie_where_their_values_are() {
+    fn histogram_has_few_bins_at_the_mean_of_their_values() {
         let tally = Tally::from_counts([(1_100, 3), (1_101, 1), (5_000_000, 2)]);
         let Shown::Histogram { bins, median_ns, .. } = Shown::histogram(&tally, 0.5, 1_000, 10.0) else {
             panic!("it is one")
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_histogram_there_is_fits_a_line() {
+    fn widest_possible_histogram_fits_a_line() {
         let all: Vec<(u64, u64)> =
             (0..48).flat_map(|power| (0..8).map(move |eighth| ((8 + eighth) << power, 7_654_321))).collect();
         let shown = Shown::histogram(&Tally::from_counts(all), 0.345, 0, 12.3);
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pipe_is_refused() {
+    fn descriptor_that_is_not_a_pipe_is_refused() {
         assert!(Live::open(1).unwrap_err().0.contains("3 or above"));
         assert!(Live::open(987).unwrap_err().0.contains("--live-to=987"));
     }

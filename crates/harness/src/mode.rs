@@ -1,4 +1,4 @@
-//! Flags of a mode: an experiment that a flag of another one's command asks for, as `contend trace --swap` does.
+//! The flags of a mode: an experiment that a flag of another one's command selects, as `contend trace --swap` does.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
@@ -20,7 +20,7 @@ impl<Own: FromArgMatches, Shared: FromArgMatches> FromArgMatches for ModeFlags<O
     }
 }
 
-/// Only the mode's own flags are added: the command has the others already.
+/// Only the mode's own flags are added: the command already has the others.
 impl<Own: Args, Shared: FromArgMatches> Args for ModeFlags<Own, Shared> {
     fn augment_args(command: Command) -> Command {
         Own::augment_args(command)

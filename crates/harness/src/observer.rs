@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use terminal::escaped;
 
-/// Sees a measurement while it runs, piece by piece, and may end it.
+/// Receives a measurement piece by piece while it runs, and may end it.
 pub trait Observer<Piece: ?Sized> {
     /// Names the part that is being measured now.
     fn note(&self, what: &str);
@@ -17,11 +17,11 @@ pub trait Observer<Piece: ?Sized> {
     /// Receives a piece that has been measured.
     fn piece(&mut self, piece: &Piece) -> ControlFlow<()>;
 
-    /// Waits until then, or until the user ends the measurement.
+    /// Waits until this time, or until the user ends the measurement.
     fn wait(&mut self, until: Instant) -> ControlFlow<()>;
 }
 
-/// How far a measurement is, on stderr and only for a user at a terminal.
+/// The progress of a measurement, on stderr and only for a user at a terminal.
 #[derive(Clone)]
 pub struct Progress {
     bar: Arc<Mutex<Bar>>,
@@ -39,20 +39,20 @@ pub struct Progress {
 pub const MINUTE: Duration = Duration::from_secs(60);
 
 impl Progress {
-    /// A bar that fills in `budget`; an invisible one without a user.
+    /// Creates a bar that fills in `budget`; an invisible one without a user.
     pub fn over(budget: Duration, interruption: &Interruption, is_visible: bool) -> Self {
         let bar = Arc::new(Mutex::new(Bar::new(is_visible)));
         let (began, interruption) = (Instant::now(), interruption.clone());
         Self { bar, began, budget, part: String::new(), interruption, next_line: None, live: Live::default() }
     }
 
-    /// A copy that also prints a line a minute.
+    /// Returns a copy that also prints a line a minute.
     pub fn with_minutes(mut self) -> Self {
         self.next_line = Some(Arc::new(Mutex::new(self.began + MINUTE)));
         self
     }
 
-    /// A copy that also reports to a program that draws it.
+    /// Returns a copy that also reports to a program that draws it.
     pub fn with_live(mut self, live: &Live) -> Self {
         self.live = live.clone();
         self
@@ -75,7 +75,7 @@ impl Progress {
             return;
         }
         *next += MINUTE;
-        // A turn may have lasted longer.
+        // A repetition may have lasted longer.
         *next = (*next).max(Instant::now());
         let minutes = self.began.elapsed().as_secs() / 60;
         let line = format!("{:>3}:{:02} h  {}{}", minutes / 60, minutes % 60, self.part, words());
@@ -85,12 +85,12 @@ impl Progress {
         bar.tick();
     }
 
-    /// An invisible one.
+    /// Creates an invisible bar.
     pub fn hidden() -> Self {
         Self::over(Duration::ZERO, &Interruption::default(), false)
     }
 
-    /// A copy for a part, which is named before each note.
+    /// Returns a copy for a part, which is named before each note.
     pub fn of_part(&self, name: &str) -> Self {
         let mut part = self.clone();
         part.part = format!("{name}: ");
@@ -112,7 +112,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        // A part shares the view of the whole.
+        // A part shares the view of the whole run.
         if self.part.is_empty() {
             self.bar().finish();
         }

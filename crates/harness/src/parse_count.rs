@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 const PREFIXES: [(char, f64); 4] = [('k', 1e3), ('m', 1e6), ('g', 1e9), ('t', 1e12)];
 
-/// A whole number from 0 on, with or without a prefix.
+/// Parses a whole number from 0 on, with or without a prefix.
 pub fn count(text: &str) -> Result<u64, String> {
     let wrong = || "not a count; write it like 1000, 1_000, 10k, 1M or 1e9".to_owned();
     let text = text.trim();
@@ -13,7 +13,7 @@ pub fn count(text: &str) -> Result<u64, String> {
     });
     let digits = if prefix.is_some() { &text[..text.len() - 1] } else { text };
     let digits = ungrouped(digits.trim()).ok_or_else(wrong)?;
-    // Every digit of a plain number counts, that of a seed say; a float has but 53 bits.
+    // Every digit of a plain number counts, as in a seed; a float has only 53 bits.
     if let (None, Ok(number)) = (prefix, digits.parse::<u64>()) {
         return Ok(number);
     }
@@ -27,7 +27,7 @@ pub fn count(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The same between two ends, for clap's `value_parser`.
+/// Returns a parser of a number between two ends, for clap's `value_parser`.
 pub fn within<T>(ends: RangeInclusive<u64>) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
 where
     T: TryFrom<u64>,
@@ -39,7 +39,7 @@ where
     }
 }
 
-/// Without the underscores between its digits; `None` where one stands elsewhere.
+/// Removes the underscores between digits; `None` where one is elsewhere.
 pub fn ungrouped(digits: &str) -> Option<String> {
     let is_digit = |piece: &str, at_end: bool| {
         let letter = if at_end { piece.chars().last() } else { piece.chars().next() };
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_read_as_people_write_them() {
+    fn counts_with_prefixes_and_underscores_are_parsed() {
         for (text, number) in
             [("1000", 1_000), ("1_000", 1_000), ("10k", 10_000), ("1.5M", 1_500_000), ("1e9", 1_000_000_000), ("0", 0)]
         {
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn invalid_count_is_reported() {
         for (text, word) in [
             ("", "count"),
             ("k", "count"),

@@ -6,12 +6,12 @@ use std::time::Duration;
 const UNITS: &[(&str, f64)] =
     &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("μs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 6e10), ("h", 3.6e12)];
 
-/// A span with its unit, such as `6.1us`, `250ns` or `0`; at most an hour.
+/// Parses a span with its unit, such as `6.1us`, `250ns` or `0`; at most an hour.
 pub fn span(text: &str) -> Result<Duration, String> {
     bounded(with_unit(text)?, (0.0, HOUR_NS), "an hour")
 }
 
-/// In nanoseconds.
+/// Parses a number with a unit into nanoseconds.
 fn with_unit(text: &str) -> Result<f64, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_alphabetic());
     let unit = text[digits.len()..].trim();
@@ -25,7 +25,9 @@ fn with_unit(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A time budget in seconds, with or without a unit: `2`, `0.5`, `90s`, `2min`, `8h`. More than 0, at most a week.
+/// Parses a time budget in seconds, with or without a unit: `2`, `0.5`, `90s`, `2min`, `8h`.
+///
+/// More than 0, at most a week.
 pub fn budget(text: &str) -> Result<Duration, String> {
     let ns = match number(text) {
         Some(seconds) => seconds * 1e9,
@@ -34,14 +36,15 @@ pub fn budget(text: &str) -> Result<Duration, String> {
     if ns == 0.0 { Err("must be greater than 0".into()) } else { bounded(ns, (1e6, 168.0 * HOUR_NS), "a week") }
 }
 
-/// A hold time: at most 10 ms, so that a slice has room for several rounds.
+/// Parses a hold time: at most 10 ms, so that a window has room for several iterations.
 pub fn hold(text: &str) -> Result<Duration, String> {
     let hold = span(text)?;
     if hold > Duration::from_millis(10) { Err("must be at most 10ms".into()) } else { Ok(hold) }
 }
 
-/// The length of the first event that ends a measurement: of less than this is nothing that anybody could have done
-/// something about.
+/// Parses the length of the first event that ends a measurement.
+///
+/// A shorter one than the minimum has no cause that a user could remove.
 pub fn stop_above(text: &str) -> Result<Duration, String> {
     match span(text)? {
         limit if limit < Duration::from_micros(1) => {
@@ -51,7 +54,7 @@ pub fn stop_above(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A share strictly between 0 and 1.
+/// Parses a share strictly between 0 and 1.
 pub fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
@@ -59,7 +62,7 @@ pub fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// With underscores between its digits, if there are any.
+/// Parses a number, with underscores between its digits if there are any.
 fn number(text: &str) -> Option<f64> {
     ungrouped(text.trim())?.parse().ok()
 }
@@ -85,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_have_units() {
+    fn spans_are_parsed_with_their_units() {
         assert_eq!(span("6.1us"), Ok(Duration::from_nanos(6_100)));
         assert_eq!(span("6.1µs"), Ok(Duration::from_nanos(6_100)));
         assert_eq!(span("250 ns"), Ok(Duration::from_nanos(250)));
@@ -96,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn budgets_are_seconds() {
+    fn budget_without_a_unit_is_in_seconds() {
         assert_eq!(budget("2"), Ok(Duration::from_secs(2)));
         assert_eq!(budget("0.25"), Ok(Duration::from_millis(250)));
         assert_eq!(budget("2min"), Ok(Duration::from_secs(120)));
@@ -104,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn invalid_duration_is_reported() {
         for (text, word) in [
             ("-1us", "negative"),
             ("-1", "unit"),

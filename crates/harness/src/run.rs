@@ -1,4 +1,4 @@
-//! One run of an experiment: alone, or as a part of something longer.
+//! One run of an experiment: alone, or as a part of a longer run.
 
 use crate::calibrated::Calibrated;
 use crate::exit::Interrupted;
@@ -9,46 +9,46 @@ use instruments::clock::Clock;
 use std::cell::OnceCell;
 use std::time::Duration;
 
-/// What a run is given.
+/// The environment of a run.
 pub struct Run<'a> {
     pub session: &'a Session,
     /// The flags that mean the same everywhere.
     pub shared: &'a SharedFlags,
     instruments: &'a OnceCell<Calibrated>,
-    /// Of the whole that this is a part of.
-    whole: Option<Whole<'a>>,
+    /// The state of the whole run that this is a part of.
+    parent: Option<ParentRun<'a>>,
 }
 
-/// What a part shares with the others.
-struct Whole<'a> {
+/// The state that a part shares with the others.
+struct ParentRun<'a> {
     progress: Progress,
     passed: &'a mut Passed,
 }
 
-/// What one experiment leaves for another that comes later in the same survey.
+/// Results of one experiment for a later one in the same survey.
 #[derive(Default)]
 pub struct Passed {
     /// The interruptions of the quiet machine.
     pub gaps: Option<WatchedGaps>,
 }
 
-/// When a thread did not run.
+/// The times at which a thread did not run.
 pub struct WatchedGaps {
-    /// Start and duration of each gap, in ns, the oldest first.
+    /// The start and the duration of each gap, in ns, the oldest first.
     pub gaps: Vec<(f64, f64)>,
-    /// For how long it was watched, in ns.
+    /// The time for which it was sampled, in ns.
     pub span_ns: f64,
 }
 
 const CLOCK_SPAN: Duration = Duration::from_millis(200);
 
 impl<'a> Run<'a> {
-    /// One that is all there is.
+    /// Creates a run that is not a part of another.
     pub fn alone(session: &'a Session, shared: &'a SharedFlags, instruments: &'a OnceCell<Calibrated>) -> Self {
-        Self { session, shared, instruments, whole: None }
+        Self { session, shared, instruments, parent: None }
     }
 
-    /// One of several, which share instruments and progress.
+    /// Creates one of several runs, which share instruments and progress.
     pub fn part(
         session: &'a Session,
         shared: &'a SharedFlags,
@@ -56,23 +56,23 @@ impl<'a> Run<'a> {
         progress: Progress,
         passed: &'a mut Passed,
     ) -> Self {
-        Self { session, shared, instruments, whole: Some(Whole { progress, passed }) }
+        Self { session, shared, instruments, parent: Some(ParentRun { progress, passed }) }
     }
 
-    /// Whether it is a part: then nothing but the progress is shown while it measures.
+    /// Returns whether it is a part, which shows only the progress while it measures.
     pub fn is_part(&self) -> bool {
-        self.whole.is_some()
+        self.parent.is_some()
     }
 
-    /// What parts before it left, and where it leaves its own; `None` alone.
+    /// Returns the results of earlier parts, where this run adds its own; `None` for a run that is not a part.
     pub fn passed(&mut self) -> Option<&mut Passed> {
-        self.whole.as_mut().map(|whole| &mut *whole.passed)
+        self.parent.as_mut().map(|parent| &mut *parent.passed)
     }
 
-    /// Tells a person at a terminal how far it is in what was planned; a part is within its whole.
+    /// Returns the progress in the planned time, for a user at a terminal; a part is within its whole run.
     pub fn progress(&self, planned: Duration) -> Progress {
-        match &self.whole {
-            Some(whole) => whole.progress.clone(),
+        match &self.parent {
+            Some(parent) => parent.progress.clone(),
             None => {
                 let progress = Progress::over(planned, &self.session.interruption, self.session.shows_progress());
                 let progress = progress.with_live(&self.session.live);
@@ -81,10 +81,10 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The instruments, calibrated at the first call.
+    /// Returns the instruments, calibrated at the first call.
     ///
     /// # Errors
-    /// The CPU may not be used after all; the calibration was cut short by a signal, and what it gave is worth nothing.
+    /// The CPU may not be used after all; or a signal cut the calibration short, so that its result is invalid.
     pub fn calibrated(&self) -> anyhow::Result<&'a Calibrated> {
         if let Some(instruments) = self.instruments.get() {
             return Ok(instruments);
@@ -93,7 +93,7 @@ impl<'a> Run<'a> {
         Ok(self.instruments.get_or_init(|| calibrated))
     }
 
-    /// The clock alone, for who needs no grind.
+    /// Returns the clock alone, for an experiment that needs no busy loop.
     pub fn clock(&self) -> Calibration {
         self.instruments
             .get()

@@ -1,4 +1,4 @@
-//! What every experiment is given: the flags that mean the same everywhere, the CPUs, and the signal flag.
+//! The environment of every experiment: the flags that mean the same everywhere, the CPUs, and the signal flag.
 
 use crate::exit::UsageError;
 use crate::interruption::Interruption;
@@ -74,12 +74,12 @@ pub struct SharedFlags {
 }
 
 impl SharedFlags {
-    /// Whether the record is asked for, not only a view of it.
+    /// Returns whether the record is requested, not only a view of it.
     pub fn wants_record(&self) -> bool {
         self.format != Format::Text || self.output.is_some()
     }
 
-    /// Whether the record goes to a file, and leaves stdout to others.
+    /// Returns whether the record is written to a file, so that stdout is free for other output.
     pub fn writes_a_file(&self) -> bool {
         self.output.as_ref().is_some_and(|path| path.as_os_str() != "-")
     }
@@ -102,7 +102,7 @@ pub enum Format {
     Csv,
     /// Tables for a pull request.
     Markdown,
-    /// A layout of the experiment's own, by its name.
+    /// A layout of the experiment, by its name.
     Own(String),
 }
 
@@ -113,7 +113,7 @@ const FORMATS: [(&str, &str); 4] = [
     ("markdown", "tables for a pull request"),
 ];
 
-/// The flag `--format` of an experiment that has additional layouts. Its help lists them, among its own flags.
+/// Returns the flag `--format` of an experiment that has additional layouts. Its help lists them, among its own flags.
 pub fn format_argument(own: &[(&'static str, &'static str)]) -> Arg {
     let shared =
         SharedFlags::augment_args(Command::new("")).get_arguments().find(|one| one.get_id() == "format").cloned();
@@ -138,7 +138,7 @@ fn format_parser(own: &[(&'static str, &'static str)]) -> impl TypedValueParser<
 /// The value of `--cpus`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CpuChoice {
-    /// All that may be used.
+    /// All CPUs that may be used.
     All,
     List(CpuSet),
 }
@@ -151,9 +151,9 @@ impl FromStr for CpuChoice {
     }
 }
 
-/// A run that is longer says a line a minute.
+/// The length from which on a run prints a line a minute.
 const LONG: Duration = Duration::from_secs(600);
-/// A year: as good as without an end.
+/// A year: equivalent to no end.
 const ENDLESS: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A run of one experiment.
@@ -166,15 +166,15 @@ pub struct Session {
     pub interruption: Interruption,
     pub environment: Environment,
     pub neighbour: Neighbour,
-    /// Who draws what is measured, if anybody does.
+    /// The stream to a program that draws the measurement, if there is one.
     pub live: Live,
-    /// Whether a signal is what it waits for.
+    /// Whether the run waits for a signal.
     until_signal: bool,
     says_minutes: bool,
     started: SystemTime,
-    /// The thread that opened it, which is never pinned.
+    /// The thread that opened the session, which is never pinned.
     thread: i32,
-    /// What the CPUs had done by then.
+    /// The activity of the CPUs until the session was opened.
     activity: Option<Activity>,
     show_progress: bool,
 }
@@ -183,7 +183,7 @@ impl Session {
     /// Checks the flags against the machine.
     ///
     /// # Errors
-    /// CPUs that do not exist or are not allowed; a system that does not say which are.
+    /// The CPUs do not exist or are not allowed, or the system does not report which are.
     pub fn open(flags: &SharedFlags) -> anyhow::Result<Self> {
         let allowed = cpus::allowed()?;
         let cpus = match &flags.cpus {
@@ -217,33 +217,35 @@ impl Session {
         })
     }
 
-    /// The same run with a budget of its own, for an experiment that is a part of it.
+    /// Returns the same run with a separate budget, for an experiment that is a part of it.
     pub fn within(&self, budget: Duration) -> Self {
         Self { seconds: Some(budget), until_signal: false, says_minutes: false, ..self.clone() }
     }
 
-    /// Whether it goes on for so long that a line a minute is said of it, and that turns are short beside it.
+    /// Returns whether the run is so long that it prints a line a minute, and that a repetition is short in comparison.
     pub fn is_long(&self) -> bool {
         self.seconds.is_some_and(|seconds| seconds >= LONG)
     }
 
-    /// Whether there is to be a line a minute.
+    /// Returns whether the run prints a line a minute.
     pub fn says_minutes(&self) -> bool {
         self.says_minutes
     }
 
-    /// How long it should take; `None` for what a signal ends.
+    /// Returns the planned duration; `None` for a run that a signal ends.
     pub fn planned(&self, budget: Duration) -> Option<Duration> {
         (!self.until_signal).then_some(budget)
     }
 
-    /// Whether it ended before its time: by a signal, unless that is what it waits for, or without its CPUs.
+    /// Returns whether it ended early: by a signal, unless it waits for one, or by the loss of CPUs.
     pub fn is_cut_short(&self) -> bool {
         self.interruption.cpus_taken().is_some() || (self.interruption.is_requested() && !self.until_signal)
     }
 
-    /// Compares the CPUs that this process may use now with those of the run, and ends the run as a signal does if one of
-    /// them is gone: container managers change the cpuset of a process that runs.
+    /// Compares the CPUs that this process may use now with those of the run, and ends the run as a signal does if one
+    /// of them is gone.
+    ///
+    /// Container managers change the cpuset of a running process.
     pub fn check_cpus(&self) -> ControlFlow<()> {
         if let Some(taken) = self.cpus_taken(&self.cpus) {
             self.interruption.end_without_cpus(taken);
@@ -251,8 +253,8 @@ impl Session {
         self.interruption.flow()
     }
 
-    /// The CPUs of `used` that were taken away, if any: when the run ended for it, or now. The thread that opened the
-    /// session shows it; the calling one may be pinned.
+    /// Returns the CPUs of `used` that were taken away, if any: when the run ended because of it, or now. The affinity
+    /// of the thread that opened the session shows it; the calling one may be pinned.
     pub fn cpus_taken(&self, used: &CpuSet) -> Option<CpusTakenAway> {
         if let Some(taken) = self.interruption.cpus_taken() {
             return Some(taken.clone());
@@ -262,22 +264,22 @@ impl Session {
         (!lost.is_empty()).then(|| CpusTakenAway { lost: lost.to_string(), left: left.to_string() })
     }
 
-    /// Whether a person at a terminal looks.
+    /// Returns whether a user at a terminal sees the progress.
     pub fn shows_progress(&self) -> bool {
         self.show_progress
     }
 
-    /// Since it was opened.
+    /// Returns the time since the session was opened.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed().unwrap_or_default()
     }
 
-    /// When it was opened, in seconds since 1970.
+    /// Returns the time at which it was opened, in seconds since 1970.
     pub fn started_unix_s(&self) -> u64 {
         self.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
     }
 
-    /// What else happened on these CPUs since it was opened.
+    /// Returns warnings about other activity on these CPUs since it was opened.
     pub fn disturbances(&self, used: &CpuSet) -> Vec<Warning> {
         let now = Activity::now().ok();
         let meanwhile = self.activity.as_ref().zip(now).and_then(|(before, now)| now.since(before, used));

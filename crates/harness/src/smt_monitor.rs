@@ -1,4 +1,4 @@
-//! Who else is on the cores that an experiment measures on.
+//! SMT interference on the cores that an experiment measures on.
 
 use crate::session::{Neighbour, Session};
 use instruments::clock::Clock;
@@ -12,61 +12,61 @@ pub struct SmtMonitor {
     /// `None` where the user did not request it, or it is not possible.
     pub probe: Option<Probe>,
     core_width: CoreWidth,
-    /// How often a wider core was seen than was known until then.
+    /// The number of times that a core was wider than known until then.
     widenings: u32,
 }
 
 impl SmtMonitor {
-    /// On the first of the session's CPUs, for a few milliseconds.
+    /// Calibrates the probe on the first of the session's CPUs, for a few milliseconds.
     pub fn open(session: &Session, clock: Clock) -> Self {
         let wanted = session.cpus.first().filter(|_| session.neighbour == Neighbour::Both);
-        // A CPU that may not be used after all is a matter of who measures there.
+        // If the CPU may not be used after all, the measurement there reports it.
         let probe = wanted.and_then(|cpu| on_cpu(cpu, || Probe::calibrate(clock)).ok().flatten());
         Self { probe, core_width: CoreWidth::default(), widenings: 0 }
     }
 
-    /// Takes note of probes.
+    /// Learns from probes.
     pub fn learn<'a>(&mut self, probes: impl IntoIterator<Item = &'a Probed>) {
         for probed in probes {
             self.widenings += u32::from(self.core_width.learn(probed));
         }
     }
 
-    /// Takes note of many readings on one CPU.
+    /// Learns from many readings on one CPU.
     pub fn learn_widths(&mut self, cpu: usize, widths: &Widths) {
         self.core_width.learn_widths(cpu as u16, widths);
     }
 
-    /// The part of a CPU's core that an SMT sibling used; `None` where probes were too few to know its width.
+    /// Returns the part of a CPU's core that an SMT sibling used; `None` where too few probes know its width.
     pub fn taken(&self, cpu: usize, seen: &WidthsOverTime) -> Option<Taken> {
         let knows_little =
             |(of, doubt): (u16, Uncertainty)| usize::from(of) == cpu && matches!(doubt, Uncertainty::FewProbes(_));
         self.core_width.taken(cpu as u16, seen).filter(|_| !self.core_width.doubts().any(knows_little))
     }
 
-    /// Whether earlier stretches must be classified again: a wider core was seen since `told_at`, which is
-    /// brought up to date.
-    pub fn is_wider_since(&self, told_at: &mut u32) -> bool {
-        std::mem::replace(told_at, self.widenings) != self.widenings
+    /// Returns whether earlier windows must be classified again: a wider core was seen since `reported_at`, which is
+    /// updated.
+    pub fn is_wider_since(&self, reported_at: &mut u32) -> bool {
+        std::mem::replace(reported_at, self.widenings) != self.widenings
     }
 
-    /// Whether the cores of a stretch were its own.
+    /// Returns whether the cores of a window were exclusive.
     pub fn sharing(&self, probes: &[Probed]) -> Sharing {
         self.core_width.sharing(probes)
     }
 
-    /// Values for the core alone and for the shared one.
+    /// Returns the values with the core exclusive and with it shared.
     pub fn split<'a>(&self, values: impl IntoIterator<Item = (f64, &'a [Probed])>) -> Split {
         Split::of(values.into_iter().map(|(value, probes)| (value, self.sharing(probes))))
     }
 
-    /// The same of turns, each with values that depend on each other.
+    /// Returns the same split for repetitions, each with values that depend on each other.
     pub fn split_turns(&self, turns: &[Vec<(f64, Probed)>]) -> Split {
-        let told = |(value, probed): &(f64, Probed)| (*value, self.sharing(&[*probed]));
-        Split::of_turns(turns.iter().map(|turn| turn.iter().map(told)))
+        let classified = |(value, probed): &(f64, Probed)| (*value, self.sharing(&[*probed]));
+        Split::of_turns(turns.iter().map(|turn| turn.iter().map(classified)))
     }
 
-    /// CPUs that may never have been alone on their cores.
+    /// Returns warnings about CPUs that may never have been exclusive.
     pub fn warnings(&self) -> impl Iterator<Item = Warning> + '_ {
         let doubts = self.core_width.doubts().filter(|(_, doubt)| !matches!(doubt, Uncertainty::FewProbes(_)));
         doubts.map(|(cpu, doubt)| NeverAlone { cpu, reason: doubt.to_string() }.into())
@@ -79,7 +79,7 @@ mod tests {
     use instruments::neighbour::Reading;
 
     #[test]
-    fn whoever_told_apart_by_a_narrower_core_learns_of_a_wider_one_once() {
+    fn wider_core_is_reported_once_to_each_earlier_classification() {
         let at = |cycles| Probed::at(Reading { cpu: 0, cycles, cycles_per_ns: 3.0 });
         let (mut monitor, mut one, mut other) = (SmtMonitor::default(), 0, 0);
         (0..50).for_each(|_| monitor.learn([&at(5.0)]));

@@ -1,27 +1,29 @@
-//! The story of one event: who had the CPU, from a little before it began until it ended; in a record, and in letters.
+//! The timeline of one event: the threads that had the CPU, from a little before it began until it ended; in a record,
+//! and as text.
 
 use crate::evidence::label;
 use instruments::evidence::{Cause, Ran, Timeline, ran};
 use serde::{Deserialize, Serialize};
 use terminal::{Page, nanoseconds};
 
-/// Somebody who had the CPU for a while.
+/// A thread or an interrupt that had the CPU for a while.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoryPart {
-    /// Since the event began; before it, negative.
+    /// The time since the event began; negative before it.
     pub from_us: f64,
     pub length_us: f64,
     #[serde(flatten)]
     pub who: Cause,
 }
 
-/// So much before the event, in nanoseconds: who had the CPU when it began.
+/// The time before the event that its timeline includes, in nanoseconds, to show which thread had the CPU when it
+/// began.
 const BEFORE_NS: f64 = 20_000.0;
-/// Of a longer story the shortest parts are left out.
+/// The maximum number of parts; the shortest parts of a longer timeline are omitted.
 const MOST: usize = 16;
 
-/// What the kernel recorded of this CPU around an event, in ticks; nothing where nothing was recorded.
+/// Returns the kernel events of this CPU around an event, in ticks; nothing where nothing was recorded.
 pub fn story(timeline: &Timeline, cpu: usize, (start, end): (u64, u64)) -> Vec<StoryPart> {
     let clock = timeline.clock;
     let mut parts = ran(timeline, cpu, start.saturating_sub(clock.to_ticks(BEFORE_NS)), end);
@@ -44,7 +46,7 @@ pub fn story(timeline: &Timeline, cpu: usize, (start, end): (u64, u64)) -> Vec<S
     parts.into_iter().map(part).collect()
 }
 
-/// A line for each that had the CPU; times are since the event began.
+/// Draws a line for each part; times are since the event began.
 pub fn story_text(story: &[StoryPart], page: &Page) -> String {
     if story.is_empty() {
         return "  The kernel trace has no events of that time.\n".into();

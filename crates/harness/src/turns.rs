@@ -1,17 +1,17 @@
-//! Cells that are compared take turns: round after round in random order, until they are known well enough or the time
-//! is up.
+//! Interleaving of cells that are compared: round after round in random order, until they are known precisely enough or
+//! the time is up.
 //!
-//! One loop for all experiments, so that narrow enough, out of time and interrupted mean the same everywhere:
+//! All experiments use this loop, so that precise enough, out of time and interrupted mean the same everywhere:
 //!
-//! - the first round is whole, whatever the time; a further one begins only if one as long as the last still fits the
-//!   budget;
-//! - a cell ends when each of its figures is as narrow as wanted, or when it has had all its turns;
-//! - who takes longer has fewer turns: nobody has a second one before the others have had as much time;
-//! - a cell that has brought nothing when the time is up has a few turns more: on a busy CPU a short turn can pass in
-//!   vain;
-//! - a signal ends it all between two turns; a turn that can be long looks for itself;
-//! - a turn during which CPUs of the run were taken away is the last, and an error of that turn does not fail the run:
-//!   the turns before are as good as they were.
+//! - the first round is complete, whatever the time; a further one begins only if one as long as the last still fits
+//!   the budget;
+//! - a cell ends when each of its values is as precise as wanted, or when it has had all its repetitions;
+//! - a cell with longer repetitions has fewer of them: no cell has a second one before the others have had as much
+//!   time;
+//! - a cell without a result when the time is up has a few repetitions more: on a busy CPU a short repetition can fail;
+//! - a signal ends the loop between two repetitions; a repetition that can be long checks for signals itself;
+//! - a repetition during which CPUs of the run were taken away is the last, and an error of that repetition does not
+//!   fail the run. The repetitions before it remain valid.
 
 use crate::live::Shown;
 use crate::observer::Progress;
@@ -22,89 +22,89 @@ use instruments::warning::{NotConverged, Warning};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// What takes turns with others of its kind.
+/// A configuration whose repetitions are interleaved with those of others.
 pub trait Cell {
-    /// What it is, for people.
+    /// Returns its title, for people.
     fn title(&self) -> String;
 
-    /// What is known of it so far, for a line of a long run.
+    /// Returns its present result, for a line of a long run.
     fn so_far(&self) -> String {
         terminal::counted(self.turns() as usize, "turn")
     }
 
-    /// Its place in a table of all cells: a row, and a column if there are several.
+    /// Returns its place in a table of all cells: a row, and a column if there are several.
     fn place(&self) -> (String, String) {
         (self.title(), String::new())
     }
 
-    /// What is known of it so far, for a program that draws it.
+    /// Returns its present result, for a program that draws it.
     fn shown(&self) -> Option<Shown> {
         None
     }
 
-    /// How many turns it has had.
+    /// Returns the number of its repetitions so far.
     fn turns(&self) -> u64;
 
-    /// The figures that decide whether it is known well enough; without any, it never is.
+    /// Returns the values that decide whether it is known precisely enough; without any, it never is.
     fn figures(&self) -> Vec<Estimate> {
         Vec::new()
     }
 
-    /// Whether it has brought anything yet.
+    /// Returns whether it has a result yet.
     fn has_result(&self) -> bool {
         self.turns() > 0
     }
 
-    /// Time that its turns took; left at nothing where all take as long.
+    /// Returns the time that its repetitions took; zero where all take the same time.
     fn spent(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// Whether a turn is of use now.
+    /// Returns whether a repetition is useful now.
     fn is_due(&self) -> bool {
         true
     }
 
-    /// Whether it ended of itself: it failed, say.
+    /// Returns whether it has ended by itself, for example because it failed.
     fn is_over(&self) -> bool {
         false
     }
 
-    /// It has had its last turn.
+    /// Ends the cell after its last repetition.
     fn retire(&mut self) {}
 }
 
-/// When it is enough.
+/// The rules that end the loop.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// When the time for it began, and how long it is; `None` is without end.
+    /// The begin of the time for the loop, and its length; `None` is without end.
     pub began: Instant,
     pub budget: Option<Duration>,
-    /// The width of an interval, as a share of its figure, that is narrow enough; `None` if that ends nothing.
+    /// The width of an interval, as a share of its value, that is precise enough; `None` if precision ends nothing.
     pub precision: Option<f64>,
-    /// No cell is known well enough before so many turns, and none has more than so many.
+    /// The minimum number of repetitions before a cell is known precisely enough, and the maximum of a cell.
     pub at_least: u64,
     pub at_most: u64,
 }
 
-/// How it went.
+/// The course of the loop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turns {
-    /// Why each cell ended.
+    /// The reason for the end of each cell.
     pub ended: Vec<EndedBy>,
-    /// The order in which the cells, by number, had their turns, round by round; of a long run the first thousand.
+    /// The order of the repetitions, by cell number, round by round; the first thousand rounds of a long run.
     pub order: Vec<Vec<usize>>,
 }
 
-/// Of a longer run the record keeps the order of so many rounds.
+/// The maximum number of rounds whose order the record keeps.
 const ROUNDS: usize = 1_000;
-/// Further rounds for cells without a result when the time is up.
+/// The maximum number of further rounds for cells without a result when the time is up.
 const MOST_EXTRA_ROUNDS: u32 = 10;
 
-/// Lets the cells take turns; `visit` is a turn, and may end it all.
+/// Interleaves the repetitions of the cells; `visit` runs one, and may end the loop.
 ///
 /// # Errors
-/// Those of a turn: they end it.
+/// Those of a repetition, which ends the loop.
 pub fn take_turns<C: Cell>(
     cells: &mut [C],
     rules: &Rules,
@@ -160,7 +160,7 @@ impl<C: Cell, V: FnMut(&mut C) -> anyhow::Result<ControlFlow<()>>> Loop<'_, C, V
         Ok(Turns { ended: self.ended, order: self.order })
     }
 
-    /// Whether a round that takes as long as the last would end too late.
+    /// Returns whether a round that takes as long as the last would end too late.
     fn is_spent_after(&self, last_round: Duration) -> bool {
         self.rules.budget.is_some_and(|budget| self.rules.began.elapsed() + last_round > budget)
     }
@@ -183,7 +183,7 @@ impl<C: Cell, V: FnMut(&mut C) -> anyhow::Result<ControlFlow<()>>> Loop<'_, C, V
             self.progress.note(&cell.title());
             self.progress.show(cell.place(), || Some(Shown::Begun(())));
             let visited = (self.visit)(cell);
-            // The loss of a CPU is looked for first, since it explains an error; it also ends the loop above.
+            // The loss of a CPU is checked first, since it explains an error; it also ends the loop above.
             let _ = self.session.check_cpus();
             let flow = match visited {
                 Err(_) if self.session.interruption.cpus_taken().is_some() => ControlFlow::Break(()),
@@ -217,20 +217,20 @@ impl<C: Cell, V: FnMut(&mut C) -> anyhow::Result<ControlFlow<()>>> Loop<'_, C, V
 }
 
 impl Rules {
-    /// Whether all figures of a cell are known well enough.
+    /// Returns whether all values of a cell are known precisely enough.
     fn is_known(&self, cell: &impl Cell) -> bool {
         let Some(precision) = self.precision.filter(|_| cell.turns() >= self.at_least) else { return false };
         let figures = cell.figures();
         !figures.is_empty() && figures.iter().all(|figure| figure.relative_width() <= precision)
     }
 
-    /// One warning for all cells whose time was up first: it names the widest.
+    /// Returns one warning for all cells whose time was up first: it names the widest.
     pub fn not_converged<C: Cell>(&self, cells: &[C], turns: &Turns, what: &str) -> Option<Warning> {
         let open = cells
             .iter()
             .zip(&turns.ended)
             .filter(|(cell, ended_by)| **ended_by == EndedBy::Budget && !cell.figures().is_empty() && !cell.is_over());
-        // Too few turns for an interval are as good as one of the figure's own width.
+        // Too few repetitions for an interval count as an interval of the value's own width.
         let width = |cell: &C| {
             let widths = cell.figures().into_iter().map(|figure| figure.relative_width());
             widths.map(|width| if width.is_finite() { width } else { 1.0 }).fold(0.0, f64::max)

@@ -1,4 +1,4 @@
-//! The loop that interleaves repetitions.
+//! Tests of the loop that interleaves repetitions.
 
 use clap::{Args, Command, FromArgMatches};
 use harness::turns::{Cell, Rules, Turns, take_turns};
@@ -63,7 +63,7 @@ fn run(cells: &mut [Dummy], rules: &Rules, mut visit: impl FnMut(&mut Dummy) -> 
 }
 
 #[test]
-fn a_narrow_cell_ends_at_the_least_and_a_wide_one_at_the_most() {
+fn narrow_cell_ends_at_the_minimum_and_wide_at_the_maximum() {
     let mut cells = [Dummy { width: 5.0, ..Dummy::default() }, Dummy { width: 6.0, ..Dummy::default() }];
     let turns = run(&mut cells, &rules(None), |_| ControlFlow::Continue(()));
     assert_eq!((cells[0].turns, cells[1].turns), (3, 7));
@@ -74,7 +74,7 @@ fn a_narrow_cell_ends_at_the_least_and_a_wide_one_at_the_most() {
 }
 
 #[test]
-fn without_time_there_is_one_round_and_more_for_who_has_nothing() {
+fn without_time_only_cells_without_results_get_more_rounds() {
     let mut cells = [Dummy { barren: true, width: 9.0, ..Dummy::default() }, Dummy { width: 9.0, ..Dummy::default() }];
     let turns = run(&mut cells, &rules(Some(Duration::ZERO)), |_| ControlFlow::Continue(()));
     assert_eq!((cells[0].turns, cells[1].turns), (7, 1));
@@ -82,18 +82,18 @@ fn without_time_there_is_one_round_and_more_for_who_has_nothing() {
 }
 
 #[test]
-fn who_takes_longer_has_fewer_turns() {
+fn slower_cell_has_fewer_repetitions() {
     let mut cells = [Dummy { width: 9.0, ..Dummy::default() }, Dummy { width: 8.0, ..Dummy::default() }];
     run(&mut cells, &rules(None), |cell| {
         cell.spent += Duration::from_secs(if cell.width == 9.0 { 4 } else { 1 });
         ControlFlow::Continue(())
     });
-    // The first has its second turn when the other has had as much time.
+    // The first has its second repetition when the other has had as much time.
     assert_eq!((cells[0].turns, cells[1].turns), (7, 7));
 }
 
 #[test]
-fn a_turn_can_end_it_all_and_a_failure_ends_its_cell() {
+fn repetition_can_end_the_loop_and_failure_ends_its_cell() {
     let mut cells = [Dummy { width: 9.0, failed: true, ..Dummy::default() }, Dummy { width: 9.0, ..Dummy::default() }];
     let turns =
         run(
@@ -107,7 +107,8 @@ fn a_turn_can_end_it_all_and_a_failure_ends_its_cell() {
     assert_eq!(turns.ended, [EndedBy::Budget, EndedBy::Interrupted]);
 }
 
-/// A cpuset that shrinks in mid-run takes the CPU from the thread that conducts the turns, as it does here to itself.
+/// Runs a loop that loses a CPU: a cpuset that shrinks during a run takes the CPU from the thread that conducts it, as
+/// this thread does to itself here.
 fn run_that_loses_a_cpu(error: Option<&str>) -> Option<(anyhow::Result<Turns>, Session, CpuSet)> {
     let before = cpus::allowed().unwrap();
     if before.len() < 2 {
@@ -129,7 +130,7 @@ fn run_that_loses_a_cpu(error: Option<&str>) -> Option<(anyhow::Result<Turns>, S
 }
 
 #[test]
-fn loss_of_a_cpu_ends_the_run_and_keeps_its_turns() {
+fn loss_of_a_cpu_ends_the_run_and_keeps_its_repetitions() {
     for error in [None, Some("a thread could not be pinned to CPU 1")] {
         let Some((turns, session, before)) = run_that_loses_a_cpu(error) else { return };
         assert_eq!(turns.unwrap().ended, [EndedBy::Interrupted]);
@@ -140,7 +141,7 @@ fn loss_of_a_cpu_ends_the_run_and_keeps_its_turns() {
     }
 }
 
-/// Some experiments conduct their turns from a thread that is pinned: it has lost nothing.
+/// Some experiments conduct their repetitions from a pinned thread: it has lost nothing.
 #[test]
 fn a_pinned_conductor_has_all_cpus_of_its_run() {
     let session = session();
@@ -158,7 +159,7 @@ fn a_pinned_conductor_has_all_cpus_of_its_run() {
     assert!(session.interruption.cpus_taken().is_none());
 }
 
-/// A run whose cells do not alternate goes on as long as it can, and its record says so.
+/// A run whose cells do not alternate continues as long as it can, and its record reports the loss.
 #[test]
 fn record_of_a_run_that_lost_a_cpu_has_a_warning() {
     let before = cpus::allowed().unwrap();

@@ -1,38 +1,38 @@
-//! Two machines' clocks, laid on each other by exchanged timestamps.
+//! Alignment of two machines' clocks by exchanged timestamps.
 //!
-//! Cristian, "Probabilistic clock synchronization" (1989): whoever asks for the time and has the answer after a round
-//! trip knows that the other clock was read in between. The middle is off by half the round trip at most, however
-//! unequal the two ways were; so the shortest round trip of many tells most, and its half is the error that is stated.
-//! Two such meetings, one before and one after what is measured, give the line between: clocks drift against each other
-//! by some millionths, and over minutes the rate hardly changes.
+//! Cristian, "Probabilistic clock synchronization" (1989): a process that requests the time and receives the answer
+//! after a round trip knows that the other clock was read in between. The middle is off by at most half the round trip,
+//! however unequal the two ways were. So the shortest of many round trips is the most precise, and its half is the
+//! stated error. Two such meetings, one before and one after the measurement, give the line between: clocks drift by
+//! some millionths, and over minutes the rate hardly changes.
 
 use serde::{Deserialize, Serialize};
 
-/// A question and its answer: when it was asked and answered by the reference's clock, and what the other clock said
-/// meanwhile, in nanoseconds.
+/// A request and its answer: the times of both by the reference's clock, and the reading of the other clock in between,
+/// in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exchange {
-    /// When it was asked, by the reference.
+    /// The time of the request, by the reference's clock.
     pub asked_ns: f64,
-    /// The other's clock.
+    /// The reading of the other clock.
     pub there_ns: f64,
-    /// When the answer was there, by the reference.
+    /// The time at which the answer arrived, by the reference's clock.
     pub answered_ns: f64,
 }
 
-/// What many exchanges at about the same time tell.
+/// The result of many exchanges at about the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meeting {
-    /// When it was, by the other's clock.
+    /// The time of the meeting, by the other clock.
     pub there_ns: f64,
-    /// What is to be added to the other's clock for the reference's.
+    /// The offset to add to the other clock for the reference's time.
     pub offset_ns: f64,
-    /// By how much that may be off.
+    /// The maximum error of the offset.
     pub error_ns: f64,
 }
 
 impl Meeting {
-    /// From the exchange with the shortest round trip; `None` without any.
+    /// Uses the exchange with the shortest round trip; `None` without any.
     pub fn of(exchanges: &[Exchange]) -> Option<Self> {
         let trip = |exchange: &Exchange| exchange.answered_ns - exchange.asked_ns;
         let best = exchanges.iter().min_by(|a, b| trip(a).total_cmp(&trip(b)))?;
@@ -43,13 +43,13 @@ impl Meeting {
         })
     }
 
-    /// Of the reference with itself.
+    /// Returns the meeting of the reference with itself.
     pub fn own(now_ns: f64) -> Self {
         Self { there_ns: now_ns, offset_ns: 0.0, error_ns: 0.0 }
     }
 }
 
-/// A clock on the reference's, between two meetings.
+/// The relation of a clock to the reference's, between two meetings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alignment {
     before: Meeting,
@@ -57,23 +57,23 @@ pub struct Alignment {
 }
 
 impl Alignment {
-    /// The line through two meetings, the earlier one first.
+    /// Returns the line through two meetings, the earlier one first.
     pub fn through(before: Meeting, after: Meeting) -> Self {
         Self { before, after }
     }
 
-    /// The reference's clock when the other said so.
+    /// Converts a time of the other clock to the reference's.
     pub fn reference_ns(&self, there_ns: f64) -> f64 {
         there_ns + self.before.offset_ns + self.drift() * (there_ns - self.before.there_ns)
     }
 
-    /// How fast the reference gains on the other clock: nanoseconds a nanosecond.
+    /// Returns the rate at which the reference gains on the other clock: nanoseconds per nanosecond.
     pub fn drift(&self) -> f64 {
         let span_ns = self.after.there_ns - self.before.there_ns;
         if span_ns > 0.0 { (self.after.offset_ns - self.before.offset_ns) / span_ns } else { 0.0 }
     }
 
-    /// By how much a moment between the two meetings may be off: a line through two points lies between its ends as
+    /// Returns the maximum error of a moment between the two meetings: a line through two points is between its ends as
     /// near to the truth as the worse of them.
     pub fn error_ns(&self) -> f64 {
         self.before.error_ns.max(self.after.error_ns)

@@ -1,4 +1,4 @@
-//! What took the time of a rank's gaps.
+//! Causes of a rank's gaps.
 
 use crate::record::CauseRow;
 use crate::watched::Seen;
@@ -7,7 +7,7 @@ use instruments::evidence::{Attribution, Cause, EntryExitOverhead, Kind, Stretch
 use instruments::gaps::Gap;
 use std::collections::BTreeMap;
 
-/// The name of interruptions of the rank's own.
+/// The name of injected interruptions.
 pub const INJECTED: &str = "injected";
 
 /// Times and numbers, by cause.
@@ -18,7 +18,8 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// Adds the gaps of a turn, with the kernel's record of it where there is one; the cause that took most of each.
+    /// Adds the gaps of a repetition, with the kernel events where they were recorded; each gap counts for the cause
+    /// that took most of it.
     pub fn add(
         &mut self,
         clock: Clock,
@@ -40,18 +41,18 @@ impl Causes {
         attribute(&stretch, &self.overhead)
     }
 
-    /// The cause of one gap; `number` counts those that were not injected.
+    /// Returns the cause of one gap; `number` counts those that were not injected.
     fn one(&mut self, clock: Clock, seen: &Seen, attribution: Option<&Attribution>, number: &mut usize) -> Cause {
-        let whole = |cause: Cause| vec![(cause, seen.length)];
+        let entire = |cause: Cause| vec![(cause, seen.length)];
         let parts: Vec<(Cause, u64)> = if seen.injected {
-            whole(Cause { kind: Kind::Own, name: Some(INJECTED.to_owned()), pid: None })
+            entire(Cause { kind: Kind::Own, name: Some(INJECTED.to_owned()), pid: None })
         } else {
             *number += 1;
             match attribution {
                 Some(found) => {
                     found.of_gap(*number - 1).into_iter().map(|(cause, ticks)| (cause.clone(), ticks)).collect()
                 }
-                None => whole(Cause::unnamed(Kind::Unexplained)),
+                None => entire(Cause::unnamed(Kind::Unexplained)),
             }
         };
         for (cause, ticks) in &parts {
@@ -61,7 +62,7 @@ impl Causes {
         parts.into_iter().next().map_or(Cause::unnamed(Kind::Unexplained), |(cause, _)| cause)
     }
 
-    /// The share of the time that has an explanation; `None` if nothing was lost.
+    /// Returns the share of the lost time that has an explanation; `None` if nothing was lost.
     pub fn explained_share(&self) -> Option<f64> {
         let of = |wanted: fn(Kind) -> bool| {
             self.parts.iter().filter(|(cause, _)| wanted(cause.kind)).map(|(_, part)| part.1).sum::<f64>()
@@ -70,7 +71,7 @@ impl Causes {
         (all > 0.0).then(|| 1.0 - of(|kind| kind == Kind::Unexplained) / all)
     }
 
-    /// A row for each, the one that took most first.
+    /// Returns a row for each cause, the one that took most first.
     pub fn rows(&self) -> Vec<CauseRow> {
         let all_ns: f64 = self.parts.values().map(|part| part.1).sum();
         let row = |(cause, &(count, ns)): (&Cause, &(u64, f64))| CauseRow {

@@ -1,4 +1,4 @@
-//! What the user may set; the same for all ranks.
+//! The flags of the program; the same for all ranks.
 
 use crate::injection::Injection;
 use crate::record::Collective;
@@ -61,23 +61,23 @@ const LONGEST_STEP: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(600);
 
 impl Flags {
-    /// The program's command line, and its help.
+    /// Returns the program's command line, with its help.
     pub fn definition() -> Command {
         help::laid_out(help::with_examples(Self::command(), EXAMPLES))
     }
 
-    /// The flags that this process was started with.
+    /// Returns the flags of this process.
     ///
     /// # Errors
-    /// A wrong flag, or a request for the help or the version.
+    /// A flag is wrong, or the help or the version was requested.
     pub fn of_process() -> Result<Self, clap::Error> {
         Self::definition().try_get_matches().and_then(|matches| Self::from_arg_matches(&matches))
     }
 
-    /// That they make sense together.
+    /// Checks that the flags are valid together.
     ///
     /// # Errors
-    /// Which does not, and what would.
+    /// A flag is invalid; the error says what is allowed.
     pub fn check(&self) -> Result<(), UsageError> {
         let wrong = |text: String| Err(UsageError(text));
         if !(SHORTEST_STEP..=LONGEST_STEP).contains(&self.step) {
@@ -92,7 +92,7 @@ impl Flags {
         Ok(())
     }
 
-    /// In words that are the same for all who were called alike.
+    /// Returns the flags as text, which is the same for all ranks with the same flags.
     pub fn words(&self) -> String {
         let injected = self.inject.map_or_else(|| "none".to_owned(), |injection| injection.to_string());
         let seed = self.seed.map_or_else(|| "from the time".to_owned(), |seed| seed.to_string());

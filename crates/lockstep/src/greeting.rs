@@ -1,23 +1,25 @@
-//! Whether all ranks of a job are the same program, called in the same way.
+//! Check that all ranks of a job are the same program with the same flags.
 
 use serde::{Deserialize, Serialize};
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Read};
 
-/// What a rank says of itself before anything else. It is exchanged as text, so that whoever differs is understood.
+/// The description that a rank exchanges before anything else.
+///
+/// It is text, so that a different program can be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Greeting {
     /// The program's version.
     pub version: String,
     /// A number that two different programs hardly share.
     pub build: u64,
-    /// What it was called with.
+    /// The flags of the call.
     pub flags: String,
-    /// Why it cannot go on.
+    /// The reason why the rank cannot continue.
     pub problem: Option<String>,
 }
 
-/// A number that tells this program from others: made of its own file.
+/// Returns a number that distinguishes this program from others: the hash of its file.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -32,7 +34,7 @@ pub fn build() -> io::Result<u64> {
     }
 }
 
-/// What keeps these ranks, in their order, from working together; the text is as each sent it.
+/// Returns the reason why these ranks, in their order, cannot work together; each text is as the rank sent it.
 pub fn obstacle(texts: &[String]) -> Option<String> {
     let read: Vec<Option<Greeting>> = texts.iter().map(|text| serde_json::from_str(text).ok()).collect();
     let mut ranks = Vec::with_capacity(read.len());
@@ -45,7 +47,7 @@ pub fn obstacle(texts: &[String]) -> Option<String> {
     let first = ranks.first()?;
     let refused = ranks.iter().enumerate().find_map(|(rank, one)| Some((rank, one.problem.as_deref()?)));
     if let Some((rank, problem)) = refused {
-        // All ranks are mostly called alike: then it is nobody's in particular.
+        // All ranks usually have the same flags: then the problem is not specific to one of them.
         let all = ranks.iter().all(|one| one.problem.as_deref() == Some(problem));
         return Some(if all { problem.to_owned() } else { format!("rank {rank}: {problem}") });
     }

@@ -1,26 +1,26 @@
-//! Interruptions of known form: the CPU is taken for so long, every so often, from a random phase on.
+//! Interruptions of known form: the CPU is taken for a fixed time at a fixed period, from a random phase on.
 //!
-//! They hold the rank itself, which looks at the clock and does no work meanwhile. So they cost what they say, on any
-//! machine, and what is measured can be held against what must come out.
+//! They hold the rank itself, which polls the clock and does no work in that time. So they cost the same on any machine,
+//! and the measurement can be compared with the expected result.
 
 use harness::parse_duration;
 use instruments::clock::Clock;
 use std::fmt;
 use std::str::FromStr;
 
-/// How long, and how often.
+/// The length and the period of interruptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Injection {
-    /// Of each interruption.
+    /// The length of each interruption.
     pub length_ns: u64,
-    /// From the beginning of one to that of the next.
+    /// The time from the beginning of one to that of the next.
     pub every_ns: u64,
 }
 
 impl FromStr for Injection {
     type Err = String;
 
-    /// `200us:10ms`.
+    /// Parses `200us:10ms`.
     fn from_str(text: &str) -> Result<Self, String> {
         let (length, every) = text.split_once(':').ok_or("needs two times, as in 200us:10ms")?;
         let [length_ns, every_ns] =
@@ -42,7 +42,7 @@ impl fmt::Display for Injection {
 }
 
 impl Injection {
-    /// A rank's own phase: when its first interruption begins.
+    /// Returns the phase of a rank: the begin of its first interruption.
     pub fn phase_ns(&self, seed: u64, rank: u64) -> u64 {
         let mut rng = fastrand::Rng::with_seed(seed ^ rank.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         rng.u64(..self.every_ns)
@@ -58,18 +58,20 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// From a moment on, the first after `phase_ns`.
+    /// Creates a schedule from a moment on, with the first interruption after `phase_ns`.
     pub fn new(injection: Injection, clock: Clock, from: u64, phase_ns: u64) -> Self {
         let ticks = |ns: u64| clock.to_ticks(ns as f64).max(1);
         Self::of_ticks(from + clock.to_ticks(phase_ns as f64), ticks(injection.length_ns), ticks(injection.every_ns))
     }
 
-    /// So many ticks long, so many ticks from one to the next.
+    /// Creates a schedule with this length and this period, in ticks.
     pub fn of_ticks(next: u64, length: u64, every: u64) -> Self {
         Self { next, length, every }
     }
 
-    /// When the interruption ends that there is at this moment; `None` if there is none. Moments only move on.
+    /// Returns the end of the interruption at this moment; `None` if there is none.
+    ///
+    /// Moments must not decrease.
     #[inline]
     pub fn until(&mut self, now: u64) -> Option<u64> {
         if now < self.next {

@@ -1,17 +1,18 @@
-//! A job in lock-step, measured: what every rank computes, watches and tells; and what follows from their noise.
+//! A measured bulk-synchronous job: the work, the sampling and the reports of its ranks, and predictions from their
+//! noise.
 //!
-//! Each rank computes for a fixed time and meets the others. Nothing here speaks MPI: the program `lockstep` does,
-//! which needs one installed. What it is made of can be used, and is tested, without.
+//! Each rank computes for a fixed time and then synchronises with the others. Only the program `lockstep` uses MPI, and
+//! needs an installed one. Its parts can be used, and are tested, without MPI.
 //!
 //! | to | use |
 //! |---|---|
-//! | know that all ranks were started alike | [`greeting`] |
-//! | lay the clocks of two machines on each other | [`alignment`] |
-//! | compute, and know when one was kept from it | [`watched`] |
+//! | check that all ranks were started with the same flags | [`greeting`] |
+//! | align the clocks of two machines | [`alignment`] |
+//! | compute, and detect interruptions | [`watched`] |
 //! | give each rank a CPU | [`placement`] |
-//! | be kept from it at known times | [`injection`] |
-//! | predict steps from what the ranks saw | [`traces`], [`prediction`], [`scatter`] |
-//! | write and read what came out | [`record`] |
+//! | inject interruptions at known times | [`injection`] |
+//! | predict steps from the traces of the ranks | [`traces`], [`prediction`], [`scatter`] |
+//! | write and read the record | [`record`] |
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! The lock-step job on MPI: started by a launcher, a process for each rank; rank 0 writes the record.
+//! The bulk-synchronous job on MPI: started by a launcher, a process for each rank; rank 0 writes the record.
 
 mod program;
 

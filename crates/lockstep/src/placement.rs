@@ -1,16 +1,18 @@
-//! Which rank computes on which CPU.
+//! The CPU of each rank.
 
-/// What a rank may use.
+/// The CPUs that a rank may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allowed {
-    /// Its machine.
+    /// The machine of the rank.
     pub host: String,
-    /// CPUs that its launcher lets it run on.
+    /// The CPUs that its launcher allows.
     pub cpus: Vec<usize>,
 }
 
-/// A CPU for each rank, in their order: of those that it may use, the one that the fewest ranks before it have on that
-/// machine. So a rank that was bound stays where it is, and ranks that were not are spread evenly.
+/// Returns a CPU for each rank, in their order: among those that it may use, the one that the fewest ranks before it
+/// have on that machine.
+///
+/// So a rank that was bound stays where it is, and ranks that were not are spread evenly.
 pub fn assigned(ranks: &[Allowed]) -> Vec<Option<usize>> {
     let mut taken: Vec<(&str, usize)> = Vec::with_capacity(ranks.len());
     let mut chosen = Vec::with_capacity(ranks.len());

@@ -1,34 +1,37 @@
-//! What follows from the ranks' traces: steps as they were recorded, the same noise apart, and many more nodes.
+//! Predictions from the ranks' traces: steps as they were recorded, with the noise of each rank apart, and for many
+//! more nodes.
 
 use crate::scatter::{T_OF_TENTHS, TENTHS, half_of_mean};
 use chance::{Delay, Ranks};
 use instruments::statistics::Interval;
 
-/// The traces, and what a step has beside its work.
+/// The traces, and the time of a step outside its work.
 pub struct Job<'a> {
     /// The ranks at work.
     pub ranks: &'a Ranks,
-    /// From the last one's arrival until all go on.
+    /// The time from the last arrival until all continue.
     pub barrier_ns: u64,
 }
 
 /// A slowdown with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Predicted {
-    /// The mean step over the same step without noise.
+    /// The ratio of the mean step to the same step without noise.
     pub slowdown: f64,
-    /// From the parts of the recording; `None` where they are too few.
+    /// The interval from the parts of the recording; `None` where they are too few.
     pub interval: Option<Interval>,
 }
 
 impl Predicted {
-    /// Noise makes no step shorter.
+    /// Clamps the interval at 1, since noise makes no step shorter.
     fn around(slowdown: f64, half: Option<f64>) -> Self {
         Self { slowdown, interval: half.map(|half| Interval::new((slowdown - half).max(1.0), slowdown + half)) }
     }
 
-    /// What steps that are made for so long take on average, 95 % of the time. They meet noise of the same kind for
-    /// another while, which scatters as much as the recorded one does, and more the shorter it is.
+    /// Returns the interval that contains the mean of a measurement of this length in 95 % of cases.
+    ///
+    /// The steps meet noise of the same kind in another period, which scatters as much as the recorded one does, and
+    /// more the shorter it is.
     #[must_use]
     pub fn of_steps(self, made_ns: f64, recorded_ns: f64) -> Self {
         let half = self.interval.map(|interval| interval.high - self.slowdown);
@@ -37,20 +40,21 @@ impl Predicted {
     }
 }
 
-/// Passes through the recording, each from a random moment on.
+/// The number of passes through the recording, each from a random moment on.
 const PASSES: usize = 10;
-/// Shifts of the recordings against each other.
+/// The number of shifts of the recordings against each other.
 const SHIFTS: usize = 10;
-/// The most nodes that anything is said of.
+/// The maximum number of nodes of a prediction.
 pub const MOST_NODES: u64 = 10_000_000;
 
 impl Job<'_> {
-    /// A step of the first `workers` without noise.
+    /// Returns the length of a step of the first `workers` without noise.
     pub fn quiet_ns(&self, workers: usize) -> f64 {
         (self.ranks.work_ns(workers) + self.barrier_ns) as f64
     }
 
-    /// Steps one after another with the noise as it was recorded, what hits several at once kept together.
+    /// Simulates consecutive steps with the noise as it was recorded; interruptions of several ranks at once stay
+    /// together.
     pub fn as_recorded(&self, workers: usize, seed: u64) -> Predicted {
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut parts = vec![(0.0, 0.0); TENTHS];
@@ -63,7 +67,8 @@ impl Job<'_> {
         Predicted::around(sum / steps / quiet_ns, half_of_mean(&means).map(|half_ns| half_ns / quiet_ns))
     }
 
-    /// The same with each rank's recording shifted by a random amount: what a model without common causes predicts.
+    /// Simulates the steps with each rank's recording shifted by a random amount: the prediction of a model without
+    /// common causes.
     pub fn apart(&self, workers: usize, seed: u64) -> f64 {
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut parts = vec![(0.0, 0.0); TENTHS];
@@ -87,43 +92,46 @@ impl Job<'_> {
         }
     }
 
-    /// Many more nodes: groups of the first `workers`, each group interrupted as these were, and apart from the others.
+    /// Returns the model for many more nodes: groups of the first `workers`, each group interrupted as these were, and
+    /// independently of the others.
     pub fn groups(&self, workers: usize) -> Groups {
         let edge = |part: usize| (u128::from(self.ranks.span_ns()) * part as u128 / TENTHS as u128) as u64;
         let without = (0..TENTHS).filter_map(|part| self.ranks.without(edge(part), edge(part + 1)));
         Groups {
             workers: workers as u64,
             barrier_ns: self.barrier_ns as f64,
-            whole: self.ranks.delay(workers),
+            full: self.ranks.delay(workers),
             without: without.map(|ranks| ranks.delay(workers)).collect(),
         }
     }
 }
 
-/// Groups of nodes that are interrupted as the recorded ranks were, each group by itself.
+/// Groups of nodes that are interrupted as the recorded ranks were, each group independently.
 pub struct Groups {
     workers: u64,
     barrier_ns: f64,
-    whole: Delay,
-    /// Of the recording without one of its parts.
+    full: Delay,
+    /// The distributions of the recording without one of its parts.
     without: Vec<Delay>,
 }
 
 impl Groups {
-    /// How many groups these nodes are.
+    /// Returns the number of groups that these nodes form.
     pub fn of(&self, nodes: u64) -> u64 {
         nodes.div_ceil(self.workers)
     }
 
-    /// The mean slowdown of so many nodes; steps begin at random moments. The interval is the jackknife's over the
-    /// parts of the recording: what hangs on a single gap has a wide one.
+    /// Returns the mean slowdown of this many nodes; steps begin at random moments.
+    ///
+    /// The interval is the jackknife's over the parts of the recording: a result that depends on a single gap has a
+    /// wide one.
     pub fn slowdown(&self, nodes: u64) -> Predicted {
         let groups = self.of(nodes);
         let of = |delay: &Delay| {
             let work_ns = delay.work_ns() as f64;
             1.0 + delay.slowest_mean_ns(groups) / (work_ns + self.barrier_ns)
         };
-        let slowdown = of(&self.whole);
+        let slowdown = of(&self.full);
         let left: Vec<f64> = self.without.iter().map(of).collect();
         let half = (left.len() == TENTHS).then(|| {
             let mean = left.iter().sum::<f64>() / TENTHS as f64;
@@ -133,18 +141,18 @@ impl Groups {
         Predicted::around(slowdown, half)
     }
 
-    /// What all of them would lose if all groups were interrupted at once: more nodes then cost nothing more.
+    /// Returns the loss of all groups if they were interrupted at once: more nodes then cost nothing more.
     pub fn together(&self) -> f64 {
         self.slowdown(self.workers).slowdown
     }
 
-    /// The most nodes whose median step the recording is long enough to tell.
+    /// Returns the maximum number of nodes whose median step the length of the recording supports.
     pub fn supported_nodes(&self) -> u64 {
-        self.whole.supported_workers(0.5).saturating_mul(self.workers).min(MOST_NODES)
+        self.full.supported_workers(0.5).saturating_mul(self.workers).min(MOST_NODES)
     }
 
-    /// The distribution behind it, of one group.
+    /// Returns the distribution of the delay of one group.
     pub fn delay(&self) -> &Delay {
-        &self.whole
+        &self.full
     }
 }

@@ -1,8 +1,8 @@
-//! What the ranks of a job lost, and when: in a record as one line of text. With a line break for each semicolon it is
-//! what `contend model step --trace` reads.
+//! The losses of a job's ranks over time: in a record as one line of text. With a line break for each semicolon it is
+//! the input of `contend model step --trace`.
 //!
-//! All ranks of a record have one axis of time, that of rank 0's clock; its zero is where all of them were first
-//! watched. So a moment means the same in each.
+//! All ranks of a record have one time axis, that of rank 0's clock; its zero is the begin of the time in which all of
+//! them were sampled. So a moment means the same in each.
 
 use chance::{Gap, Ranks};
 use serde_json::Value;
@@ -11,13 +11,13 @@ use std::fmt::Write;
 /// The traces of all ranks, on one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traces {
-    /// Of each rank, in their order.
+    /// The gaps of each rank, in their order.
     pub gaps: Vec<Vec<Gap>>,
-    /// How long all of them were watched.
+    /// The time for which all of them were sampled.
     pub span_ns: u64,
 }
 
-/// A trace as text: its length, then the gaps, `start_ns duration_ns` each, with semicolons between.
+/// Writes a trace as text: its length, then the gaps, `start_ns duration_ns` each, separated by semicolons.
 pub fn written(gaps: &[Gap], span_ns: u64) -> String {
     gaps.iter().fold(format!("# span_ns {span_ns}"), |mut text, gap| {
         write!(text, ";{} {}", gap.start_ns, gap.duration_ns).expect("a text takes what is written to it");
@@ -25,10 +25,10 @@ pub fn written(gaps: &[Gap], span_ns: u64) -> String {
     })
 }
 
-/// The gaps and the length that such a text has.
+/// Returns the gaps and the length in such a text.
 ///
 /// # Errors
-/// The line that makes no sense; a text without its length.
+/// A line is invalid, or the length is missing.
 pub fn read(text: &str) -> Result<(Vec<Gap>, u64), String> {
     let (mut gaps, mut span_ns) = (Vec::new(), None);
     for (number, part) in text.split(';').enumerate() {
@@ -46,10 +46,10 @@ pub fn read(text: &str) -> Result<(Vec<Gap>, u64), String> {
 }
 
 impl Traces {
-    /// Those in the rows of a record.
+    /// Returns the traces in the rows of a record.
     ///
     /// # Errors
-    /// There is none; a rank is missing or twice there; traces that make no sense, or are not of the same length.
+    /// There is none; a rank is missing or duplicated; traces are invalid, or not of the same length.
     pub fn of_rows(rows: &[Value]) -> Result<Self, String> {
         let mut all: Vec<(u64, Vec<Gap>, u64)> = Vec::new();
         for row in rows.iter().filter(|row| row["figure"] == "rank") {
@@ -71,23 +71,23 @@ impl Traces {
         Ok(Self { gaps: all.into_iter().map(|one| one.1).collect(), span_ns })
     }
 
-    /// The ranks at work: so much each.
+    /// Returns the ranks at work, with this much work each.
     ///
     /// # Errors
-    /// A rank whose gaps make no recording, or work that has no length.
+    /// The gaps of a rank make no recording, or the work has no length.
     pub fn ranks(&self, work_ns: impl Fn(usize) -> u64) -> Result<Ranks, chance::RanksError> {
         let workers = self.gaps.iter().enumerate().map(|(rank, gaps)| (gaps.clone(), work_ns(rank)));
         Ranks::new(workers, self.span_ns)
     }
 }
 
-/// From which length on gaps are kept, so that there is room for them; 0 keeps all.
+/// Returns the length from which on gaps are kept, so that they fit; 0 keeps all.
 pub fn shortest_kept_ns(gaps: &[Gap], room: usize) -> u64 {
     if gaps.len() <= room {
         return 0;
     }
     let mut lengths: Vec<u64> = gaps.iter().map(|gap| gap.duration_ns).collect();
     lengths.sort_unstable_by(|a, b| b.cmp(a));
-    // What is as long as the first without room has none either.
+    // Gaps as long as the first one that does not fit are dropped too.
     lengths[room] + 1
 }

@@ -1,14 +1,14 @@
-//! What a reader of a job's record must know.
+//! The warnings of a job's record.
 
 use instruments::warning::WarningKind;
 use serde::Serialize;
 
-/// Ranks shared CPUs.
+/// The warning that ranks shared CPUs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Oversubscribed {
-    /// Of the job.
+    /// The number of ranks of the job.
     pub ranks: u64,
-    /// CPUs that they were pinned to.
+    /// The number of CPUs that they were pinned to.
     pub cpus: u64,
 }
 
@@ -28,12 +28,12 @@ impl WarningKind for Oversubscribed {
     }
 }
 
-/// Gaps that were too many for a record.
+/// The warning that gaps were too many for a record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShortGapsLeftOut {
     /// Gaps shorter than this are in no trace, in µs.
     pub below_us: f64,
-    /// The share of the lost time that they took, of the rank that lost most.
+    /// The share of the lost time that they took, on the rank that lost most.
     pub lost_share: f64,
 }
 

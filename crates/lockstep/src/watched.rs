@@ -1,34 +1,34 @@
-//! Work that knows when it was kept from being done.
+//! Work that detects its interruptions.
 //!
-//! A step's work is a number of small grinds, each between two readings of the clock. One that takes much longer than
-//! they usually do was interrupted, and what it took beyond the usual is the gap. So the time of the work, less its
-//! gaps, is that of the work alone, and the gaps lie where they were met.
+//! The work of a step is a number of short busy loops, each between two readings of the clock. One that takes much
+//! longer than usual was interrupted, and the time beyond the usual is the gap. So the time of the work, less its gaps,
+//! is that of the work alone, and each gap is located where it occurred.
 
 use crate::injection::Schedule;
 use instruments::clock::Clock;
 use instruments::grind::{Grind, Work};
 use std::time::Duration;
 
-/// Time in which the rank was kept from its work, in ticks.
+/// The time of an interruption, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// When it began.
+    /// The begin of the interruption.
     pub start: u64,
-    /// How long it lasted.
+    /// The length of the interruption.
     pub length: u64,
-    /// It was one of the [`Schedule`]'s.
+    /// Whether it was one of the [`Schedule`]'s.
     pub injected: bool,
 }
 
-/// The length of one grind: short enough that gaps are found where they are, and long beside a reading of the clock.
+/// The length of one busy loop: short enough to locate gaps, and long compared with a reading of the clock.
 pub const GRIND: Duration = Duration::from_micros(1);
-/// Grinds that the usual one is found from.
+/// The number of busy loops from which the usual time is determined.
 const SAMPLES: usize = 301;
-/// What stands so much above the usual grind is a gap: in nanoseconds, …
+/// The time above the usual busy loop that counts as a gap: in nanoseconds, …
 const MARGIN_NS: f64 = 150.0;
-/// … and as a share of it, beyond what a neighbour on the core does to it.
+/// … and as a share of it, beyond the effect of an SMT sibling.
 const MARGIN_SHARE: f64 = 0.25;
-/// Gaps that there is room for at first, touched before anything is measured.
+/// The number of gaps for which memory is reserved and touched before the measurement.
 const ROOM: usize = 1 << 14;
 
 /// A rank at work.
@@ -43,7 +43,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Work in small grinds; pin the thread first.
+    /// Creates work in short busy loops; the thread must already be pinned.
     pub fn new(clock: Clock, grind: &Grind, schedule: Option<Schedule>) -> Self {
         let grind = grind.work(GRIND.as_nanos() as f64);
         let mut watched = Self { clock, grind, usual: 0, threshold: 0, schedule, seen: Vec::new() };
@@ -51,7 +51,7 @@ impl Watched {
         watched
     }
 
-    /// Finds out anew what is usual: a CPU's frequency changes.
+    /// Determines the usual time again, since a CPU's frequency changes.
     pub fn learn(&mut self) {
         let mut last = self.clock.stamp();
         let mut took: Vec<u64> = (0..SAMPLES)
@@ -68,22 +68,22 @@ impl Watched {
         self.seen.clear();
     }
 
-    /// What a grind usually takes here, with the reading of the clock, in nanoseconds.
+    /// Returns the usual time of a busy loop here, with the reading of the clock, in nanoseconds.
     pub fn usual_ns(&self) -> f64 {
         self.clock.to_ns(self.usual)
     }
 
-    /// What counts as a gap, in nanoseconds beyond the usual grind.
+    /// Returns the time beyond the usual busy loop that counts as a gap, in nanoseconds.
     pub fn margin_ns(&self) -> f64 {
         self.clock.to_ns(self.threshold - self.usual)
     }
 
-    /// So many grinds from this moment on, which is where the last thing that the rank did ended; when they are done.
+    /// Runs this many busy loops from this moment on, which is the end of the rank's previous action; returns the end.
     pub fn work(&mut self, from: u64, grinds: u64) -> u64 {
         (0..grinds).fold(from, |last, _| self.one(last))
     }
 
-    /// Grinds until that moment; how many, and when the last was done.
+    /// Runs busy loops until this moment; returns their number, and the end of the last.
     pub fn work_until(&mut self, from: u64, until: u64) -> (u64, u64) {
         let (mut last, mut grinds) = (from, 0);
         while last < until {
@@ -93,14 +93,14 @@ impl Watched {
         (grinds, last)
     }
 
-    /// The gaps since the last call, in order.
+    /// Returns the gaps since the last call, in order.
     pub fn take_seen(&mut self) -> Vec<Seen> {
         let seen = self.seen.clone();
         self.seen.clear();
         seen
     }
 
-    /// How many gaps there were since they were last taken.
+    /// Returns the number of gaps since they were last taken.
     pub fn seen(&self) -> usize {
         self.seen.len()
     }
@@ -120,7 +120,7 @@ impl Watched {
         now
     }
 
-    /// Does nothing until the interruption is over.
+    /// Polls the clock until the interruption is over.
     #[inline(never)]
     fn hold(&mut self, from: u64, until: u64) -> u64 {
         let mut now = from;

@@ -1,11 +1,12 @@
-//! A lock and an unlock of every free lock, by five loops that take turns in one process, to hold a ranking, and the
-//! means of single operations, against:
+//! A lock and an unlock of every uncontended lock, by five loops that are interleaved in one process.
+//!
+//! It is a reference for a ranking and for the means of single operations:
 //!
 //! - `pair`: one after the other, by a loop that shares nothing with contend's own;
 //! - `contend`: the same by contend's own;
 //! - `stored`: the same, with a store before each lock, which an atomic waits for until it is in the cache;
 //! - `apart`: fences keep each operation from the next, as in `contend latency`, less the same without a lock;
-//! - `apart_stored`: the same, with a store before the first fence that nobody waited for.
+//! - `apart_stored`: the same, with a store before the first fence that no operation waited for.
 //!
 //! `cargo run --release -p contend-loops --example pairs_apart`
 
@@ -21,7 +22,7 @@ const PAIRS: u32 = 100_000;
 const TURNS: usize = 15;
 const LOOPS: [&str; 5] = ["pair", "contend", "stored", "apart", "apart_stored"];
 
-/// Nanoseconds that a pass of a loop takes.
+/// Returns the nanoseconds of one pass of a loop.
 fn timed(mut pass: impl FnMut()) -> f64 {
     let began = Instant::now();
     (0..PAIRS).for_each(|_| pass());
@@ -38,10 +39,10 @@ impl Builder for Pairs {
         let Self(clock) = self;
         let mut lock = Box::new(L::create()?);
         lock.settle()?;
-        // Told to the compiler once: told in the loop, it would be stored there.
+        // Hidden from the compiler once: in the loop, the pointer would be stored there.
         let lock = black_box(&*lock);
         let word = AtomicU32::new(0);
-        // Else the compiler knows that nobody reads it, and stores nothing.
+        // Otherwise the compiler knows that the word is never read, and omits the store.
         let word = black_box(&word);
         let apart = || {
             clock.stamp();
@@ -76,7 +77,7 @@ fn median(times: &mut [f64]) -> f64 {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     pin_current_thread(allowed()?.first().ok_or("no CPU")?)?;
     let clock = Clock::calibrate(Duration::from_millis(200)).clock;
-    // The C library's mutexes take no atomic as long as there is one thread.
+    // The C library's mutexes use no atomic operation as long as there is only one thread.
     std::thread::spawn(std::thread::park);
     let names: Vec<&str> = locks::ENTRIES.iter().map(|entry| entry.name).collect();
     let mut times = vec![[const { Vec::new() }; LOOPS.len()]; names.len()];
@@ -90,7 +91,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let medians: Vec<[f64; LOOPS.len()]> =
-        times.iter_mut().map(|of_lock| of_lock.each_mut().map(|times| median(times))).collect();
+        times.iter_mut().map(|lock_times| lock_times.each_mut().map(|times| median(times))).collect();
     let none = medians[names.iter().position(|name| *name == locks::NONE).ok_or("no lock without a lock")?];
     println!("lock,{}", LOOPS.map(|name| format!("{name}_ns")).join(","));
     for (name, [pair, own, stored, apart, apart_stored]) in names.iter().zip(&medians) {

@@ -1,11 +1,12 @@
-//! A slice of work between two timestamps.
+//! A window of work between two timestamps.
 
 use instruments::clock::Clock;
 use instruments::grind::Work;
 use std::ops::ControlFlow;
 
-/// How long the work takes in so many pieces, in ticks, the cost of the clock included. Between two pieces `between`
-/// says whether to go on; what it does meanwhile is no part of the work.
+/// Returns the time of the work in this many pieces, in ticks, the cost of the clock included.
+///
+/// Between two pieces `between` decides whether to continue; its own time is not part of the work.
 pub fn slice(
     clock: Clock,
     work: Work,

@@ -1,4 +1,4 @@
-//! Work at a lock that may be a shared object's: a stranger's code, which may crash, or never come back.
+//! Work with a lock that may be user-supplied (loaded from a shared object): its code may crash, or never return.
 
 use instruments::clock::Clock;
 use instruments::team::{Member, TeamError, work_or_leave, work_together, work_together_or_leave};
@@ -7,12 +7,13 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// What a shared object did to the threads that were in its code. They are left where they are, so nothing more can be
-/// measured that is to be undisturbed.
+/// The failure of a shared object with threads in its code.
+///
+/// The threads are abandoned, so no further undisturbed measurement is possible.
 #[derive(Clone, Debug)]
 pub struct Lost {
     pub lock: String,
-    /// In words that follow its name.
+    /// The failure in words that follow the object's name.
     pub what: String,
 }
 
@@ -25,17 +26,18 @@ impl fmt::Display for Lost {
 impl std::error::Error for Lost {}
 
 impl Lost {
-    /// What a record says of it.
+    /// Returns the warning in the record.
     pub fn warning(&self) -> Warning {
         LeftOut { what: "the rest of the run".into(), reason: self.to_string() }.into()
     }
 }
 
-/// Lets a team work; if the lock is a shared object's, it is not waited for for ever. The last rounds of all may take
-/// so long, with nothing wrong.
+/// Lets a team work; if the lock is a shared object's, the wait is limited.
+///
+/// `last_rounds` is the time that the last iterations may take with nothing wrong.
 ///
 /// # Errors
-/// Those of the team; within, that members were lost.
+/// Those of the team; the inner one means that members were lost.
 pub fn work_at(
     lock: &str,
     clock: Clock,
@@ -46,10 +48,10 @@ pub fn work_at(
     if !locks::is_object(lock) {
         return work_together(clock, length, members).map(Ok);
     }
-    told(lock, work_together_or_leave(clock, length, last_rounds, members, locks::has_crashed))
+    classified(lock, work_together_or_leave(clock, length, last_rounds, members, locks::has_crashed))
 }
 
-/// What `work` gives, which makes such a lock, or ends it.
+/// Returns the result of `work`, which makes such a lock, or ends it.
 pub fn call<T: Send + 'static>(
     lock: &str,
     clock: Clock,
@@ -58,14 +60,14 @@ pub fn call<T: Send + 'static>(
     if !locks::is_object(lock) {
         return Ok(Ok(work()));
     }
-    told(lock, work_or_leave(clock, work, locks::has_crashed))
+    classified(lock, work_or_leave(clock, work, locks::has_crashed))
 }
 
-/// What comes of a turn in which a shared object may have been lost: that ends it all, and is kept in `lost`, which
-/// keeps the first.
+/// Returns the result of a repetition in which a shared object may have been lost: that ends the run, and is stored in
+/// `lost`, which keeps the first.
 ///
 /// # Errors
-/// Those that are something else.
+/// Any other error.
 pub fn or_lost(turn: anyhow::Result<()>, lost: &mut Option<Lost>) -> anyhow::Result<ControlFlow<()>> {
     match turn {
         Ok(()) => Ok(ControlFlow::Continue(())),
@@ -76,7 +78,7 @@ pub fn or_lost(turn: anyhow::Result<()>, lost: &mut Option<Lost>) -> anyhow::Res
     }
 }
 
-fn told<T>(lock: &str, worked: Result<T, TeamError>) -> Result<Result<T, Lost>, TeamError> {
+fn classified<T>(lock: &str, worked: Result<T, TeamError>) -> Result<Result<T, Lost>, TeamError> {
     match worked {
         Err(TeamError::LeftBehind { .. }) => Ok(Err(Lost { lock: lock.to_owned(), what: locks::what_became() })),
         worked => worked.map(Ok),

@@ -1,19 +1,19 @@
-//! The fonts that text is drawn with: the system's, since a font of our own would be in the program for ever.
+//! The fonts of text: those of the system, since a built-in font would have to stay in the program forever.
 
 use anyhow::Context;
 use resvg::usvg::fontdb::{Database, Family};
 use resvg::usvg::{Node, Options, Text, Tree};
 
-/// A family that lacks one of these would leave holes in our own words.
+/// The letters that a font family must have: without one of them the pictures' own words would have holes.
 const LETTERS: &str = "aZ09.,():µ×–…";
 
-/// What is asked for first after the system's own choice: quiet families with figures of one width.
+/// The families that are tried after the system's own choice: plain ones with digits of equal width.
 const KNOWN: [&str; 6] = ["DejaVu Sans", "Noto Sans", "Liberation Sans", "Roboto", "Ubuntu", "Arial"];
 
-/// Sees to it that every text has a font, whichever it asks for.
+/// Sets the fonts, so that every text has one, whichever it requests.
 ///
 /// # Errors
-/// No font of this machine has letters: a picture without them would say nothing.
+/// No font of this machine has letters: a picture without them would be useless.
 pub fn set(options: &mut Options<'_>) -> anyhow::Result<()> {
     options.fontdb_mut().load_system_fonts();
     let candidates = candidates(&options.fontdb);
@@ -21,25 +21,25 @@ pub fn set(options: &mut Options<'_>) -> anyhow::Result<()> {
         "no installed font can render the text of the picture; install a font package, such as \
          fonts-dejavu-core on Debian, or put a font file into ~/.fonts",
     )?;
-    // The generic families are what is taken where none of those that a text asks for is there.
+    // The generic families are used if none of the families of a text exists.
     let fonts = options.fontdb_mut();
     fonts.set_sans_serif_family(family.clone());
     fonts.set_serif_family(family);
     Ok(())
 }
 
-/// The system's own sans-serif, those that are known, and then every other: what is not of one width first.
+/// Returns the system's sans-serif family, the known ones, and then every other: proportional ones first.
 fn candidates(fonts: &Database) -> Vec<String> {
-    let own = fonts.family_name(&Family::SansSerif).to_owned();
-    let mut others: Vec<(bool, String)> =
+    let sans_serif = fonts.family_name(&Family::SansSerif).to_owned();
+    let mut rest: Vec<(bool, String)> =
         fonts.faces().flat_map(|face| face.families.iter().map(|(name, _)| (face.monospaced, name.clone()))).collect();
-    others.sort();
-    others.dedup();
+    rest.sort();
+    rest.dedup();
     let known = KNOWN.iter().map(|name| (*name).to_owned());
-    std::iter::once(own).chain(known).chain(others.into_iter().map(|(_, name)| name)).collect()
+    std::iter::once(sans_serif).chain(known).chain(rest.into_iter().map(|(_, name)| name)).collect()
 }
 
-/// Whether the family itself is there and has them; no other may stand in.
+/// Returns whether the family itself exists and has the letters; no other may replace it.
 fn has_letters(family: &str, options: &Options<'_>) -> bool {
     if !options.fontdb.faces().any(|face| face.families.iter().any(|(name, _)| name == family)) {
         return false;
@@ -56,7 +56,7 @@ fn has_letters(family: &str, options: &Options<'_>) -> bool {
     })
 }
 
-/// Every text of the picture.
+/// Returns every text of the picture.
 pub fn texts(nodes: &[Node]) -> Vec<&Text> {
     let mut found = Vec::new();
     for node in nodes {
@@ -69,7 +69,7 @@ pub fn texts(nodes: &[Node]) -> Vec<&Text> {
     found
 }
 
-/// The letters that no font has: what is drawn for them is the font's box.
+/// Returns the letters that no font has: the font's box is drawn for them.
 pub fn without_glyph(text: &Text) -> Vec<char> {
     let glyphs = text.layouted().iter().flat_map(|span| &span.positioned_glyphs);
     glyphs.filter(|glyph| glyph.id.0 == 0).flat_map(|glyph| glyph.text.chars()).collect()

@@ -1,7 +1,7 @@
-//! `contend-png`: the SVG on stdin becomes a PNG on stdout.
+//! `contend-png`: converts the SVG on stdin to a PNG on stdout.
 //!
-//! What draws is a library of its own with some thirty others behind it, so that it is a program that contend runs
-//! where it is there, and nobody who only measures builds it.
+//! The library that draws has some thirty dependencies. It is therefore in a separate program that contend runs if it
+//! is installed, and a build for measuring does not include it.
 
 mod fonts;
 mod picture;
@@ -16,7 +16,7 @@ const USAGE: &str = "Usage: contend-png < PICTURE.svg > PICTURE.png
 Convert a chart of contend from SVG to PNG, in light colours, at twice its width and height.
 `contend ladder --output ladder.png` runs this program.";
 
-/// A picture's SVG has some hundred kilobytes; what is longer is none.
+/// The maximum size: a picture's SVG has some hundred kilobytes.
 const MOST_BYTES: u64 = 64 << 20;
 
 const WRONG_CALL: u8 = 2;

@@ -1,4 +1,4 @@
-//! `contend-png` through its binary: the picture is that of the SVG, and its text is written in letters.
+//! Tests of `contend-png` through its binary: the picture is that of the SVG, and its text is drawn.
 
 use resvg::tiny_skia::Pixmap;
 use std::fs;
@@ -14,12 +14,12 @@ fn png_of(svg: &str, variables: &[(&str, &Path)]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_contend-png"));
     command.envs(variables.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // A program that refuses it may have ended before all is read.
+    // A program that refuses the input may have ended before it has read everything.
     let _ = child.stdin.take().unwrap().write_all(svg.as_bytes());
     child.wait_with_output().unwrap()
 }
 
-/// A picture that was drawn, and what was said of it.
+/// Returns a picture that was drawn, and the messages about it.
 fn drawn(svg: &str) -> (Pixmap, String) {
     let output = png_of(svg, &[]);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -33,7 +33,7 @@ fn refusal(output: &Output) -> String {
     stderr
 }
 
-/// Whether this machine can draw text at all; without it there is nothing to test but that it says so.
+/// Returns whether this machine can draw text at all; otherwise only the error can be tested.
 fn has_fonts() -> bool {
     let output = png_of("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\"/>", &[]);
     let found = output.status.success();
@@ -44,18 +44,18 @@ fn has_fonts() -> bool {
     found
 }
 
-/// A real picture: the ladder that README shows.
+/// Returns a real picture: the ladder that README shows.
 fn ladder() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures/ladder.svg")).unwrap()
 }
 
-/// The value after `name="` in this piece of markup.
+/// Returns the value after `name="` in this piece of markup.
 fn number(markup: &str, name: &str) -> f64 {
     let (_, rest) = markup.split_once(&format!(" {name}=\"")).unwrap_or_else(|| panic!("{name} in {markup}"));
     rest.split('"').next().unwrap().parse().unwrap()
 }
 
-/// Pixels within these lines of the SVG that are nearer to black than to white.
+/// Returns the number of pixels within these lines of the SVG that are nearer to black than to white.
 fn ink(picture: &Pixmap, [left, right]: [f64; 2], [top, bottom]: [f64; 2]) -> usize {
     let at = |length: f64, most: u32| ((length * f64::from(SCALE)).max(0.0) as u32).min(most);
     let columns = at(left, picture.width())..at(right, picture.width());
@@ -65,7 +65,7 @@ fn ink(picture: &Pixmap, [left, right]: [f64; 2], [top, bottom]: [f64; 2]) -> us
 }
 
 #[test]
-fn it_has_the_size_of_the_svg_and_its_paper() {
+fn png_has_the_size_and_the_background_of_the_svg() {
     if !has_fonts() {
         return;
     }
@@ -82,7 +82,7 @@ fn it_has_the_size_of_the_svg_and_its_paper() {
     assert_eq!(stderr, "", "our own words need no letter that is missing");
 }
 
-/// Each line of the ladder begins with its words, at the left; what is drawn there without text is nothing.
+/// Each line of the ladder begins with its words, at the left; nothing else is drawn there.
 #[test]
 fn every_text_is_written() {
     if !has_fonts() {
@@ -113,11 +113,11 @@ fn without_a_font_nothing_is_drawn() {
 }
 
 #[test]
-fn a_letter_that_no_font_has_is_told() {
+fn letter_missing_in_all_fonts_is_reported() {
     if !has_fonts() {
         return;
     }
-    // The last of the private letters: no font is expected to draw it.
+    // The last of the private-use characters: no font is expected to draw it.
     let svg =
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 99 20\"><text y=\"15\">ab\u{10fffd}</text></svg>";
     let (_, stderr) = drawn(svg);
@@ -125,24 +125,24 @@ fn a_letter_that_no_font_has_is_told() {
 }
 
 #[test]
-fn what_is_no_picture_is_refused() {
+fn input_that_is_not_a_picture_is_refused() {
     if !has_fonts() {
         return;
     }
-    for (svg, said) in
+    for (svg, message) in
         [("", "not a valid SVG"), ("{\"schema\":\"contend/1\"}", "not a valid SVG"), ("<svg", "not a valid SVG")]
     {
         let stderr = refusal(&png_of(svg, &[]));
-        assert!(stderr.contains(said), "{svg}: {stderr}");
+        assert!(stderr.contains(message), "{svg}: {stderr}");
     }
     let large = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1000 900000\"/>";
     let stderr = refusal(&png_of(large, &[]));
     assert!(stderr.contains("2000 x 1800000 pixels"), "{stderr}");
 }
 
-/// A record's words must not have a file of this machine drawn.
+/// Text of a record must not cause a file of this machine to be drawn.
 #[test]
-fn a_picture_within_the_picture_is_not_opened() {
+fn embedded_picture_is_not_opened() {
     if !has_fonts() {
         return;
     }
@@ -161,13 +161,13 @@ fn a_picture_within_the_picture_is_not_opened() {
     assert!(picture.pixels().iter().all(|pixel| pixel.alpha() == 255));
 }
 
-/// The path of contend next to this program, if the workspace was built.
+/// Returns the path of contend next to this program, if the workspace was built.
 fn contend() -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_BIN_EXE_contend-png")).with_file_name("contend");
     path.exists().then_some(path)
 }
 
-/// One list of figures for letters and pictures is `contend`'s own test; here it is that the PNG is of that SVG.
+/// A test of `contend` compares the values in text and pictures; this one compares the PNG with its SVG.
 #[test]
 fn contend_writes_the_png_of_its_svg() {
     let (Some(contend), true) = (contend(), has_fonts()) else {

@@ -13,7 +13,9 @@ type Text<R> = fn(&R) -> Option<String>;
 /// The heading of a column and the text of a row in it.
 type Shown<R> = (&'static str, Text<R>);
 
-/// A heading, and the text below it for each row. The formats that lack the column have no heading for it.
+/// A heading, and the text below it for each row.
+///
+/// The formats that lack the column have no heading for it.
 pub struct Column<R> {
     terminal: Option<(&'static str, Text<R>)>,
     page: Option<(&'static str, Text<R>)>,
@@ -22,22 +24,22 @@ pub struct Column<R> {
 }
 
 impl<R> Column<R> {
-    /// A column that the terminal and the page share.
+    /// Creates a column that the terminal and the page share.
     pub const fn new(heading: &'static str, text: Text<R>) -> Self {
         Self { terminal: Some((heading, text)), page: Some((heading, text)), ..Self::hidden() }
     }
 
-    /// A column of the terminal only.
+    /// Creates a column of the terminal only.
     pub const fn terminal(heading: &'static str, text: Text<R>) -> Self {
         Self { terminal: Some((heading, text)), ..Self::hidden() }
     }
 
-    /// A column of the page only.
+    /// Creates a column of the page only.
     pub const fn page(heading: &'static str, text: Text<R>) -> Self {
         Self { page: Some((heading, text)), ..Self::hidden() }
     }
 
-    /// The same value on the page, where there is room for more of it, such as its interval.
+    /// Sets another text for the page, which has room for more, such as the interval.
     pub const fn with_page(self, heading: &'static str, text: Text<R>) -> Self {
         Self { page: Some((heading, text)), ..self }
     }
@@ -57,7 +59,7 @@ impl<R> Column<R> {
     }
 }
 
-/// The table in letters; a cell without a value is blank.
+/// Draws the table as text; a cell without a value is blank.
 pub fn in_letters<'r, R: 'r>(columns: &[Column<R>], rows: impl IntoIterator<Item = &'r R>, page: &Page) -> String {
     let rows: Vec<&R> = rows.into_iter().collect();
     let fits = |column: &&Column<R>| page.width >= WIDE || !column.is_wide;
@@ -67,7 +69,7 @@ pub fn in_letters<'r, R: 'r>(columns: &[Column<R>], rows: impl IntoIterator<Item
     terminal::table(&header, rows.iter().map(line))
 }
 
-/// The table on a page; a cell without a value has a dash.
+/// Returns the table for a page; a cell without a value has a dash.
 pub fn on_page<'r, R: 'r>(
     caption: impl Into<String>,
     columns: &[Column<R>],
@@ -83,7 +85,7 @@ pub fn on_page<'r, R: 'r>(
     }
 }
 
-/// The headings and texts of those columns that the format has.
+/// Returns the headings and texts of those columns that the format has.
 fn shown<'c, R: 'c>(
     columns: impl Iterator<Item = &'c Column<R>>,
     rows: &[&R],

@@ -1,4 +1,4 @@
-//! What waiting costs: times of single operations that can stand on one ladder, from a clock read to a lost time slice.
+//! Costs of waiting: times of single operations on one ladder, from a clock read to a lost time slice.
 
 use crate::unit::Unit;
 use instruments::statistics::Interval;
@@ -6,26 +6,26 @@ use instruments::statistics::comparison::Estimate;
 use serde::Serialize;
 use terminal::{Page, Rung};
 
-/// A time, by itself on a line: its words need no legend.
+/// A time whose words need no legend.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cost {
-    /// In a few words: `a free std lock`.
+    /// The operation in a few words: `a free std lock`.
     pub what: String,
     pub ns: f64,
-    /// 95 %; `null` where there is none.
+    /// The 95 % CI; `null` where there is none.
     pub ns_ci: Option<Interval>,
-    /// What the old documents gave for the same.
+    /// The corresponding values of the old documents.
     pub then: Vec<CostThen>,
-    /// What exactly was taken: the cell, and which of its figures.
+    /// The source of the value: the cell, and which of its values.
     pub figure: String,
-    /// The lock that it is of, if it is of one.
+    /// The lock that the value is of, if it is of one.
     pub lock: Option<String>,
 }
 
-/// The same in an old document, on its machine.
+/// The same operation in an old document, on its machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CostThen {
-    /// Of the document.
+    /// The year of the document.
     pub year: u16,
     pub ns: f64,
 }
@@ -36,18 +36,18 @@ impl Cost {
         Self { what: what.into(), ns, ns_ci, then: Vec::new(), figure: figure.into(), lock: None }
     }
 
-    /// Beside what the document of that year gave, if it did.
-    pub fn beside(mut self, year: u16, ns: Option<f64>) -> Self {
+    /// Adds the value of that year's document, if it gave one.
+    pub fn with_old_value(mut self, year: u16, ns: Option<f64>) -> Self {
         self.then.extend(ns.map(|ns| CostThen { year, ns }));
         self
     }
 
-    /// Of this lock.
-    pub fn of_lock(self, lock: &str) -> Self {
+    /// Sets the lock.
+    pub fn by_lock(self, lock: &str) -> Self {
         Self { lock: Some(lock.to_owned()), ..self }
     }
 
-    /// Whether it has a place on a logarithmic axis: a record may say anything.
+    /// Returns whether the value fits on a logarithmic axis: a record may contain any number.
     fn can_stand(&self) -> bool {
         is_time(self.ns)
     }
@@ -57,15 +57,15 @@ fn is_time(ns: f64) -> bool {
     ns.is_finite() && ns > 0.0
 }
 
-/// Costs in order: the one source of every picture of them.
+/// Costs in order: the only source of every picture of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ladder {
-    /// The least first.
+    /// The costs, the least first.
     pub costs: Vec<Cost>,
 }
 
 impl Ladder {
-    /// Of all that can stand on it; `None` where nothing can.
+    /// Builds the ladder from all costs that fit on it; `None` where none does.
     pub fn of(costs: impl IntoIterator<Item = Cost>) -> Option<Self> {
         let mut costs: Vec<Cost> = costs.into_iter().filter(Cost::can_stand).collect();
         for cost in &mut costs {
@@ -76,7 +76,7 @@ impl Ladder {
         (!costs.is_empty()).then_some(Self { costs })
     }
 
-    /// The axis and a line a cost, on a terminal.
+    /// Draws the axis and a line for each cost, on a terminal.
     pub fn letters(&self, page: &Page) -> String {
         let rung = |cost: &Cost| Rung {
             words: cost.what.clone(),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_comes_first_and_what_is_no_time_is_left_out() {
+    fn costs_are_sorted_and_invalid_times_are_omitted() {
         let costs = [f64::NAN, 30.0, -1.0, 0.0, 2.0, f64::INFINITY].map(|ns| cost(&ns.to_string(), ns));
         let ladder = Ladder::of(costs).unwrap();
         let order: Vec<&str> = ladder.costs.iter().map(|cost| cost.what.as_str()).collect();
@@ -107,8 +107,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_then_stands_beside_it_if_it_is_a_time() {
-        let known = cost("", 5.0).beside(1998, Some(7.0)).beside(1999, None).beside(2002, Some(f64::NAN));
+    fn older_value_is_added_if_it_is_a_time() {
+        let known = cost("", 5.0)
+            .with_old_value(1998, Some(7.0))
+            .with_old_value(1999, None)
+            .with_old_value(2002, Some(f64::NAN));
         let ladder = Ladder::of([known]).unwrap();
         assert_eq!(ladder.costs[0].then, [CostThen { year: 1998, ns: 7.0 }]);
     }

@@ -1,13 +1,13 @@
-//! What differs between records beside their figures: the machine, how it was set, what was asked for.
+//! Differences between records in addition to their values: the machine, its settings, the parameters.
 
 use crate::source::{Source, flattened};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What differs between two runs on the same machine as well.
+/// Fields that differ between two runs on the same machine as well.
 const FLEETING: [&str; 4] = ["command_line", "seed", "started_unix_s", "interrupted"];
 
-/// Parameters that only say in which random order the cells had their turns.
+/// Parameters that only describe the random order of the cells.
 const ORDER: [&str; 2] = ["order", "cells"];
 
 /// A value that is not the same in all records.
@@ -15,25 +15,25 @@ const ORDER: [&str; 2] = ["order", "cells"];
 pub struct Difference {
     /// The path of its names.
     pub name: String,
-    /// By record; `–` where it is unknown.
+    /// The value in each record; `–` where it is unknown.
     pub values: Vec<String>,
 }
 
-/// What differs in the environments of the records.
+/// Returns the differences between the environments of the records.
 pub fn environments(sources: &[&Source]) -> Vec<Difference> {
     let all: Vec<Lines> = sources.iter().map(|source| flattened(&source.environment)).collect();
-    // What was tried of which CPUs share a core is known sooner or later, and is no other machine.
+    // Probing which CPUs share a core may happen at any time, and does not make another machine.
     let differs = |path: &str| !path.starts_with("load.") && !path.starts_with("cpu.probed");
     among(&all, |path| !FLEETING.contains(&path) && differs(path))
 }
 
-/// The parameters that differ, of those that count by the path of their names.
+/// Returns the parameters that differ, among those that `counts` accepts by the path of their names.
 pub fn parameters(sources: &[&Source], counts: impl Fn(&str) -> bool) -> Vec<Difference> {
     let all: Vec<Lines> = sources.iter().map(|source| flattened(&source.parameters)).collect();
     among(&all, |path| !ORDER.contains(&path.rsplit('.').next().unwrap_or(path)) && counts(path))
 }
 
-/// What differs in objects of any kind.
+/// Returns the differences between objects of any kind.
 pub fn between(objects: &[Map<String, Value>]) -> Vec<Difference> {
     among(&objects.iter().map(flattened).collect::<Vec<Lines>>(), |_| true)
 }

@@ -1,7 +1,7 @@
 //! A value as it was measured: over all windows, and over those in which the core was exclusive or shared.
 //!
 //! Values are compared only with values of the same windows: a lock that was measured while an SMT sibling was active
-//! is slower than itself. [`Basis::common`] chooses the windows for all values that are compared.
+//! is slower than the same lock alone. [`Basis::common`] chooses the windows for all values that are compared.
 
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
@@ -27,7 +27,7 @@ pub struct Estimates {
 type Field = (Option<f64>, Option<Interval>);
 
 impl Basis {
-    /// The windows that all measured values have: those with the core exclusive, if each value has them.
+    /// Returns the windows that all measured values have: those with the core exclusive, if each value has them.
     pub fn common(values: impl IntoIterator<Item = Estimates>) -> Self {
         let mut measured = values.into_iter().filter(|value| value.all.is_some()).peekable();
         let is_measured = measured.peek().is_some();
@@ -41,7 +41,7 @@ impl Estimates {
         Self { all: estimate(all), exclusive: estimate(exclusive), shared: estimate(shared) }
     }
 
-    /// The value that is compared with others of the same basis.
+    /// Returns the value that is compared with others of the same basis.
     pub fn on(&self, basis: Basis) -> Option<Estimate> {
         match basis {
             Basis::All => self.all,
@@ -49,7 +49,9 @@ impl Estimates {
         }
     }
 
-    /// The value of a row by itself: with the core exclusive, where that is known. It is not comparable with others.
+    /// Returns the value of a row by itself: with the core exclusive, where that is known.
+    ///
+    /// It is not comparable with others.
     pub fn single(&self) -> Option<Estimate> {
         self.exclusive.or(self.all)
     }

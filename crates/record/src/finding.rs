@@ -1,4 +1,4 @@
-//! What a person would say of the rows. A figure that was not measured is in no finding.
+//! Statements about the rows in sentences. A value that was not measured is in no finding.
 
 use crate::unit::Unit;
 use instruments::statistics::Interval;
@@ -9,21 +9,21 @@ use std::fmt;
 /// Names that older records use, with today's.
 const RENAMED: [(&str, &str); 2] = [("stolen", "cpu_time_lost"), ("busy_neighbour", "competitor_p999")];
 
-/// One sentence, its figure, and where that comes from.
+/// One sentence, its value, and the origin of the value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// The figure's name, for programs.
+    /// The value's name, for programs.
     #[serde(deserialize_with = "code")]
     pub what: String,
-    /// The sentence, with the figure and its interval.
+    /// The sentence, with the value and its interval.
     pub words: String,
     pub value: f64,
     pub unit: Unit,
-    /// 95 %; `null` where there is none.
+    /// The 95 % CI; `null` where there is none.
     pub value_ci: Option<Interval>,
     pub source: Origin,
-    /// Whether it is one of the few that a person would repeat.
+    /// Whether it is one of the few that summaries repeat.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
 }
@@ -34,33 +34,33 @@ fn code<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
     Ok(renamed.map_or(name, |(_, new)| new.to_owned()))
 }
 
-/// The row of the same record that a finding's figure stands in.
+/// The row of the same record that has a finding's value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Origin {
     pub experiment: String,
-    /// Its place among the results, from 0.
+    /// The index of the row among the results, from 0.
     pub row: usize,
-    /// What it is the row of.
+    /// The cell of the row.
     pub cell: String,
-    /// The figure's field; its name has the unit that it is in there.
+    /// The value's field; the name ends in the unit that the value has there.
     pub field: String,
 }
 
 impl Origin {
-    /// The row at this place, its field.
+    /// Returns the origin in the row with this index and in this field.
     pub fn of(experiment: &str, row: usize, cell: impl Into<String>, field: &str) -> Self {
         Self { experiment: experiment.to_owned(), row, cell: cell.into(), field: field.to_owned() }
     }
 
-    /// For people: `[latency: std, 1 thread]`.
+    /// Returns the origin as text: `[latency: std, 1 thread]`.
     pub fn words(&self) -> String {
         format!("[{}: {}]", self.experiment, self.cell)
     }
 }
 
 impl Finding {
-    /// A finding of this figure.
+    /// Creates a finding of this value.
     pub fn new(what: &str, words: String, unit: Unit, figure: Estimate, source: Origin) -> Self {
         let Estimate { value, interval: value_ci, .. } = figure;
         Self { what: what.to_owned(), words, value, unit, value_ci, source, repeated: false }
@@ -68,7 +68,7 @@ impl Finding {
 }
 
 impl Finding {
-    /// One that a person would repeat: each experiment has one at most.
+    /// Marks the finding as one that summaries repeat; each experiment has at most one.
     pub fn repeated(self) -> Self {
         Self { repeated: true, ..self }
     }

@@ -1,4 +1,5 @@
-//! The one check of a record's layout, for all who read records: JSON, an object, of a version that this program reads.
+//! The only check of a record's layout, for all code that reads records: JSON, an object, of a version that this
+//! program reads.
 
 use crate::envelope::SCHEMA;
 use crate::limits::check_size;
@@ -6,18 +7,18 @@ use crate::parsed::parsed;
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Map, Value};
 
-/// How a record comes about, for whoever has none.
+/// The hint for a user who has no record.
 const HOW: &str = "`contend … --format json --output FILE` writes a record";
 
-/// The fields of the record that these bytes are.
+/// Parses the fields of a record from these bytes.
 ///
 /// # Errors
-/// They are no record, or one of another layout.
+/// They are not a record, or have another layout.
 pub fn fields(name: &str, bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
     checked(bytes).with_context(|| unreadable(name))
 }
 
-/// Of the record of this name.
+/// Returns the message about the unreadable record of this name.
 pub fn unreadable(name: &str) -> String {
     format!("{name}: not a contend record")
 }

@@ -1,8 +1,8 @@
-//! The vocabulary of records: what every run leaves, how it is read back, and what can be said, compared and drawn of
-//! it.
+//! The vocabulary of records: their content, how they are read back, and the statements, comparisons and pictures made
+//! from them.
 //!
-//! An experiment fills these types; the programs that show, compare or keep records read them. Nothing here knows an
-//! experiment.
+//! An experiment fills these types; the programs that show, compare or store records read them. Nothing here depends on
+//! an experiment.
 
 pub mod column;
 mod cost;

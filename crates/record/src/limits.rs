@@ -1,21 +1,21 @@
-//! How large a record may be that is read: it may be anybody's, and what it unfolds to has to fit into memory. The
-//! largest that contend itself has written has a hundredth of this.
+//! Limits of the size of a record that is read: it may come from any source, and its values must fit into memory. The
+//! largest record that contend itself has written has a hundredth of this.
 
 use anyhow::ensure;
 
-/// The most bytes of a record.
+/// The maximum number of bytes of a record.
 pub const MOST_BYTES: u64 = 16 << 20;
-/// The most values in it, counted with all that they are made of: a byte or two of text take a hundred in memory.
+/// The maximum number of values in it, including nested ones: a byte or two of text need a hundred bytes in memory.
 const MOST_VALUES: usize = 250_000;
 
-/// That a record of these bytes is not too large to be read.
+/// Checks that a record of these bytes is not too large to be read.
 pub fn check_size(bytes: &[u8]) -> anyhow::Result<()> {
     ensure!(bytes.len() as u64 <= MOST_BYTES, "larger than {} MiB, the limit for a record", MOST_BYTES >> 20);
     ensure!(values(bytes) <= MOST_VALUES, "more than {MOST_VALUES} values, the limit for a record");
     Ok(())
 }
 
-/// How many values JSON has at most: each but the first comes after one of these.
+/// Returns an upper bound of the number of values in JSON: each but the first comes after one of these characters.
 pub fn values(json: &[u8]) -> usize {
     let (mut is_text, mut is_escaped, mut found) = (false, false, 1);
     for byte in json {
@@ -35,14 +35,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_counted_and_text_is_one() {
+    fn values_are_counted_and_a_text_counts_once() {
         for (json, least) in [("1", 1), ("[1,2,3]", 3), (r#"{"a":[],"b":{"c":"[,{\",,"}}"#, 4)] {
             assert!((least..=least + 2).contains(&values(json.as_bytes())), "{json}");
         }
     }
 
     #[test]
-    fn what_is_small_and_unfolds_is_refused() {
+    fn small_record_with_too_many_values_is_refused() {
         assert!(check_size(b"{}").is_ok());
         assert!(check_size("[".repeat(MOST_VALUES + 1).as_bytes()).is_err());
         assert!(check_size(&vec![b' '; MOST_BYTES as usize + 1]).is_err());

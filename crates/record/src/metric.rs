@@ -1,105 +1,108 @@
-//! What of a record can be held against other records: figures, each of a cell.
+//! The values of a record that can be compared with other records, each of a cell.
 //!
-//! A cell is what the rows themselves say was measured: which lock, how many threads, where. How the work was set (the
-//! hold time) is part of its name only where it varies: a run with `--hold 1us` and one with `--hold 2us` have the same
-//! cells, and a run with `--hold 1us,2us` has twice as many. Cells are the same when their names are.
+//! The rows themselves say which cell was measured: which lock, how many threads, where. The settings of the work (the
+//! hold time) are part of the cell's name only where they vary. A run with `--hold 1us` and one with `--hold 2us` have
+//! the same cells. A run with `--hold 1us,2us` has twice as many. Cells with the same name are the same.
 
 use crate::unit::Unit;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 
-/// A share that is nearly all of it.
+/// The least share that counts as nearly all.
 pub const MOSTLY: f64 = 0.8;
 
-/// A figure of a cell.
+/// A value of a cell.
 #[derive(Clone, Debug)]
 pub struct Metric {
-    /// By the name that rows of a survey have, too.
+    /// The name of the experiment, as in the rows of a survey.
     pub experiment: String,
     pub cell: Cell,
     pub figure: &'static str,
     pub value: f64,
     pub interval: Option<Interval>,
-    /// The step of the clock that it was read from; 0 where that is far below it.
+    /// The step of the clock that the value was read from; 0 where that is far below the value.
     pub resolution: f64,
     pub unit: Unit,
     pub better: Better,
     pub variation: VariationSource,
-    /// The same for the time alone on the core, where that is known.
+    /// The value with the core exclusive, where that is known.
     pub alone: Option<Estimate>,
-    /// Whether this is that.
+    /// Whether this is the value with the core exclusive.
     pub is_alone: bool,
 }
 
-/// What was measured.
+/// The configuration that was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     identity: Vec<String>,
-    /// By field.
+    /// The settings of the work, by field.
     work: Vec<(&'static str, String)>,
 }
 
-/// Which of two values is better.
+/// Whether less or more of a value is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     Less,
     More,
-    /// They are only different.
+    /// Neither value is better.
     Neither,
 }
 
-/// What a figure's differences from run to run come from.
+/// The source of a value's variation from run to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariationSource {
-    /// None: it is computed.
+    /// No variation: the value is computed.
     Computed,
-    /// The CPU's frequency: it is the median of something that consists of calibrated work.
+    /// The CPU's frequency: the value is a median of calibrated work.
     Work,
-    /// The same, while nobody else has the CPU: a rate of calibrated work.
+    /// The CPU's frequency while no other thread has the CPU: the value is a rate of calibrated work.
     WorkRate,
-    /// What is left of the CPU's frequency where the work is corrected for it before each slice.
+    /// The rest of the CPU's frequency where the work is corrected for it before each window.
     CorrectedWork,
-    /// Where code and data lie, and who shares the core: it is the mean of a short operation, many times in a row.
+    /// The addresses of code and data, and SMT interference: the value is the mean of a short operation, repeated many
+    /// times.
     Operation,
-    /// The same, each time by itself: its median is that of the mood that the machine was in for most of the run.
+    /// The causes of [`Self::Operation`], for single operations: their median is that of the phase that the machine was
+    /// in for most of the run.
     SingleOperation,
-    /// Whoever else ran: time passed in it while others had the CPU, as in every rate.
+    /// Other threads that ran: the clock continued while they had the CPU, as in every rate.
     Elapsed,
-    /// What the machine allows at that moment: how fast a cache line or a wake-up crosses between two CPUs. Two runs
-    /// may meet levels that lie far apart.
+    /// The state of the machine at that moment: how fast a cache line or a wake-up crosses between two CPUs.
+    ///
+    /// Two runs may meet levels that are far apart.
     Limit,
-    /// That it is rare: the far end of a distribution.
+    /// The rarity of the value: it is the far end of a distribution.
     Rare,
-    /// What the others did is what it measures.
+    /// The activity of other threads, which is the measured quantity.
     Others,
 }
 
 impl Cell {
-    /// What the rows themselves say was measured; empty words are left out.
+    /// Creates the cell that the rows describe; empty words are skipped.
     pub fn of(identity: impl IntoIterator<Item = String>) -> Self {
         Self { identity: identity.into_iter().filter(|word| !word.is_empty()).collect(), work: Vec::new() }
     }
 
-    /// The same, where only the time alone on the core counts.
+    /// Restricts the cell to the time with the core exclusive.
     pub fn alone(mut self) -> Self {
         self.identity.push("core exclusive".into());
         self
     }
 
-    /// With a setting of the work, in words.
+    /// Adds a setting of the work, in words.
     pub fn with(mut self, field: &'static str, words: String) -> Self {
         self.work.push((field, words));
         self
     }
 
-    /// Its settings of the work, by field.
+    /// Returns its settings of the work, by field.
     pub fn work(&self) -> &[(&'static str, String)] {
         &self.work
     }
 }
 
 impl Metric {
-    /// Of time, where less is better; the clock's step is far below it.
+    /// Creates a metric of time, of which less is better; the clock's step is far below it.
     pub fn time(cell: &Cell, figure: &'static str, ns: f64, interval: Option<Interval>) -> Self {
         Self {
             experiment: String::new(),
@@ -116,7 +119,7 @@ impl Metric {
         }
     }
 
-    /// For the time alone on the core, where that is known.
+    /// Returns the metric with the core exclusive, where that is known.
     pub fn alone(&self) -> Option<Self> {
         self.alone.map(|Estimate { value, interval, .. }| Self { value, interval, is_alone: true, ..self.clone() })
     }
@@ -126,19 +129,19 @@ impl Metric {
     }
 }
 
-/// Which settings of the work are part of the cells' names, by experiment and field.
+/// The settings of the work that are part of the cells' names, by experiment and field.
 #[derive(Debug, Default)]
 pub struct Naming(Vec<(String, &'static str)>);
 
 impl Naming {
-    /// Those that vary within a record.
+    /// Collects the settings that vary within a record.
     pub fn within(records: &[Vec<Metric>]) -> Self {
         let mut naming = Self::default();
         records.iter().for_each(|record| naming.learn(record));
         naming
     }
 
-    /// Those that vary at all.
+    /// Collects the settings that vary at all.
     pub fn across<'a>(metrics: impl IntoIterator<Item = &'a Metric>) -> Self {
         let mut naming = Self::default();
         naming.learn(metrics);
@@ -162,12 +165,12 @@ impl Naming {
         }
     }
 
-    /// Whether a setting of the work is part of the name.
+    /// Returns whether a setting of the work is part of the name.
     pub fn has(&self, metric: &Metric, field: &str) -> bool {
         self.0.iter().any(|(experiment, name)| *experiment == metric.experiment && *name == field)
     }
 
-    /// The name of the metric's cell.
+    /// Returns the name of the metric's cell.
     pub fn name(&self, metric: &Metric) -> String {
         let work = metric.cell.work.iter().filter(|(field, _)| self.has(metric, field)).map(|(_, words)| words);
         metric.cell.identity.iter().chain(work).cloned().collect::<Vec<String>>().join(", ")

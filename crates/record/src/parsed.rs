@@ -1,11 +1,11 @@
-//! JSON in which every name of an object is there once. Of two values of one name, programs in other languages take the
-//! first or the last: a record would say one thing here, and another elsewhere.
+//! JSON in which each name of an object is unique. Programs in other languages use the first or the last of two values
+//! of one name, so that a record would have one meaning here and another elsewhere.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// The JSON that these bytes are.
+/// Parses JSON from these bytes.
 ///
 /// # Errors
 /// They are not JSON, or a name is in an object twice.
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_twice_in_an_object_is_refused_and_twice_in_a_record_is_not() {
+    fn duplicate_name_is_refused_only_within_one_object() {
         let twice = parsed(br#"{"a":[{"seed":1,"x":{},"seed":2}]}"#).unwrap_err().to_string();
         assert!(twice.contains("duplicate field \"seed\""), "{twice}");
         assert!(parsed(br#"{"a":{"a":1},"b":[{"a":1},{"a":2}]}"#).is_ok());

@@ -1,8 +1,8 @@
-//! Ranks of what was measured side by side in one run, and which one is shown to be the best or the worst.
+//! Ranks of the results that were measured side by side in one run, and which one is shown to be the best or the worst.
 //!
 //! A rank is 1 plus the number of contenders that are shown to be better. One is shown to be better than another where
-//! the 95 % interval of their ratio excludes 1. That interval includes those of the two values, and how much the
-//! same thing differs from cell to cell of one run, by where its code and data lie. A contender without a value, or
+//! the 95 % interval of their ratio excludes 1. That interval includes those of the two values, and the variation of
+//! the same thing between the cells of one run, by the addresses of its code and data. A contender without a value, or
 //! without an interval of it, cannot be compared, so it has no rank: it is neither first nor tied with anything.
 
 use crate::unit::Unit;
@@ -17,20 +17,22 @@ pub struct Rank {
     /// 1 plus the number of contenders that are shown to be better; `null` without a value or without its interval.
     pub rank: Option<usize>,
     pub lock: String,
-    /// The conditions of the measurement, `2 threads, spread`. Ranks compare rows with the same words and figure.
+    /// The conditions of the measurement, `2 threads, spread`.
+    ///
+    /// Ranks compare rows with the same words and value.
     pub among: String,
-    /// What decides: `lock and unlock`, `lock, 99 %`, `loops`.
+    /// The deciding value: `lock and unlock`, `lock, 99 %`, `loops`.
     pub figure: String,
     pub unit: Unit,
     /// Whether more of it is better.
     #[serde(default)]
     pub more_is_better: bool,
-    /// `null` where it is below what can be measured, or was not measured.
+    /// The value; `null` where it is below what can be measured, or was not measured.
     pub value: Option<f64>,
-    /// The value is below this, which is the least that can be measured; `null` where the value is known.
+    /// An upper bound of the value, which is the least that can be measured; `null` where the value is known.
     #[serde(default)]
     pub value_below: Option<f64>,
-    /// How many times worse than the best of those with a rank; `null` without a rank.
+    /// The ratio to the best of those with a rank, as times worse; `null` without a rank.
     pub ratio: Option<f64>,
     /// Its 95 % interval; `null` for the best itself, and without a rank.
     pub ratio_ci: Option<Interval>,
@@ -44,26 +46,26 @@ pub struct Contest {
     pub unit: Unit,
     /// Whether more of it is better.
     pub more_is_better: bool,
-    /// By how much the same thing differs between two cells of a run, as a standard deviation of its logarithm.
+    /// The variation of the same thing between two cells of a run, as a standard deviation of its logarithm.
     pub scatter: f64,
 }
 
-/// One of those that are ranked.
+/// One of the things that are ranked.
 #[derive(Clone, Debug)]
 pub struct Contender {
     pub lock: String,
-    /// `None` where it is below what can be measured.
+    /// The value; `None` where it is below what can be measured.
     pub value: Option<f64>,
     pub interval: Option<Interval>,
     /// The step of the instrument; a value of `None` is below it.
     pub resolution: f64,
 }
 
-/// How well the scatter between cells is known.
+/// The degrees of freedom of the scatter between cells.
 const DEGREES: f64 = 20.0;
 
 impl Contest {
-    /// The ranks of all contenders, the best value first.
+    /// Returns the ranks of all contenders, the best value first.
     pub fn ranked(&self, mut contenders: Vec<Contender>) -> Vec<Rank> {
         // A value below the resolution comes before every known value, an unknown one after all of them.
         let order = |one: &Contender| match one.value {
@@ -100,11 +102,11 @@ impl Contest {
         if self.more_is_better { best / one } else { one / best }
     }
 
-    /// Whether the second is shown to be worse than the first.
+    /// Returns whether the second is shown to be worse than the first.
     fn is_worse(&self, better: &Contender, one: &Contender) -> bool {
         match better.value {
             Some(_) => self.times_worse(better, one).is_some_and(|ends| ends.low > 1.0),
-            // Nothing more is known of the first than that it is below its resolution.
+            // The only known property of the first is that it is below its resolution.
             None => {
                 let is_below = |ends: Interval| better.resolution > 0.0 && ends.low > better.resolution;
                 !self.more_is_better && one.interval.is_some_and(is_below)
@@ -112,7 +114,8 @@ impl Contest {
         }
     }
 
-    /// The interval of how many times worse the second is than the first; `None` where either cannot be compared.
+    /// Returns the interval of how many times worse the second is than the first; `None` where either cannot be
+    /// compared.
     pub fn times_worse(&self, better: &Contender, one: &Contender) -> Option<Interval> {
         let (better, one) = (better.estimate()?, one.estimate()?);
         let (under, over) = if self.more_is_better { (one, better) } else { (better, one) };
@@ -120,19 +123,19 @@ impl Contest {
     }
 }
 
-/// Whether the first value is shown to be above the second, where the same thing does not differ between them.
+/// Returns whether the first value is shown to be above the second, where the same thing does not vary between them.
 pub fn is_above(one: &Estimate, other: &Estimate) -> bool {
     let are_known = [one, other].iter().all(|of| of.value > 0.0 && of.interval.is_some());
     are_known && ratio(other, one, 0.0).is_some_and(|ends| ends.low > 1.0)
 }
 
-/// The interval of the ratio of the second value to the first.
+/// Returns the interval of the ratio of the second value to the first.
 fn ratio(under: &Estimate, over: &Estimate, scatter: f64) -> Option<Interval> {
     Some(compare(under, over, RunToRun { deviation: scatter, degrees: DEGREES })?.interval)
 }
 
 impl Contender {
-    /// The value with its interval; `None` where either is missing, or the value is not above 0.
+    /// Returns the value with its interval; `None` where either is missing, or the value is not above 0.
     fn estimate(&self) -> Option<Estimate> {
         let value = self.value.filter(|value| *value > 0.0 && self.interval.is_some())?;
         Some(Estimate { value, interval: self.interval, resolution: self.resolution })
@@ -140,7 +143,7 @@ impl Contender {
 }
 
 impl Rank {
-    /// How many times the best one's value this is, in words; a dash without a rank.
+    /// Returns the ratio to the best value, in words; a dash without a rank.
     pub fn times(&self) -> String {
         let Some(ratio) = self.ratio else { return "–".to_owned() };
         let (ratio, ends) = if self.more_is_better {
@@ -152,12 +155,12 @@ impl Rank {
         terminal::ratio(ratio) + &ends.unwrap_or_default()
     }
 
-    /// The rank in words; a dash where there is none.
+    /// Returns the rank in words; a dash where there is none.
     pub fn place(&self) -> String {
         self.rank.map_or_else(|| "–".to_owned(), |rank| rank.to_string())
     }
 
-    /// The value in words; where it is below what can be measured, that bound.
+    /// Returns the value in words; where it is below what can be measured, that bound.
     pub fn value_words(&self) -> String {
         match (self.value, self.value_below) {
             (Some(value), _) => self.unit.rounded(value),
@@ -166,42 +169,42 @@ impl Rank {
         }
     }
 
-    /// Whether the best one of its contest is shown to be better.
+    /// Returns whether the best one of its contest is shown to be better.
     fn is_behind_best(&self) -> bool {
         self.ratio_ci.is_some_and(|ends| ends.low > 1.0)
     }
 }
 
-/// The contests of a ranking, in their order.
+/// Returns the contests of a ranking, in their order.
 pub fn contests(ranking: &[Rank]) -> impl Iterator<Item = &[Rank]> {
     ranking.chunk_by(|one, other| (&one.among, &one.figure) == (&other.among, &other.figure))
 }
 
-/// The one contender of a contest that is shown to be better than each of the others; `None` where there is none, or
-/// where a contender has no rank.
+/// Returns the one contender of a contest that is shown to be better than each of the others; `None` where there is
+/// none, or where a contender has no rank.
 pub fn best(contest: &[Rank]) -> Option<&Rank> {
     let (first, others) = contest.split_first()?;
     (first.rank.is_some() && !others.is_empty() && others.iter().all(Rank::is_behind_best)).then_some(first)
 }
 
-/// The one contender of a contest that is shown to be worse than each of the others; `None` as for [`best`].
+/// Returns the one contender of a contest that is shown to be worse than each of the others; `None` as for [`best`].
 pub fn worst(contest: &[Rank]) -> Option<&Rank> {
     let all_ranked = contest.len() > 1 && contest.iter().all(|rank| rank.rank.is_some());
     contest.last().filter(|last| all_ranked && last.rank == Some(contest.len()))
 }
 
-/// Why some rows of a contest share a rank, and others have none.
+/// The legend of ranks: why some rows of a contest share a rank, and others have none.
 pub const LEGEND: &str = "Rank: 1 plus the number of those shown to be better (95 %).";
-/// The same for a contest in which a row has no rank.
+/// The legend of a contest in which a row has no rank.
 pub const LEGEND_UNRANKED: &str = "–: no rank; the value has no confidence interval or is below the resolution.";
 
-/// The words below these ranks.
+/// Returns the words below these ranks.
 pub fn legend(ranks: &[Rank]) -> String {
     let unranked = ranks.iter().any(|rank| rank.rank.is_none());
     if unranked { format!("{LEGEND}\n{LEGEND_UNRANKED}") } else { LEGEND.to_owned() }
 }
 
-/// One line each: rank and name, the deciding value, how many times the best, and the columns of `more`.
+/// Draws one line each: rank and name, the deciding value, the ratio to the best, and the columns of `more`.
 pub fn table(ranks: &[Rank], more: (&[&str], impl Fn(&Rank) -> Vec<String>)) -> String {
     let figure = ranks.first().map_or("", |rank| rank.figure.as_str());
     let header: Vec<&str> = ["", figure, "times the best (95 %)"].into_iter().chain(more.0.iter().copied()).collect();
@@ -244,12 +247,12 @@ mod tests {
     #[test]
     fn a_rank_counts_only_those_that_are_shown_to_be_better() {
         let chain = vec![contender("a", 10.0, 0.4), contender("b", 10.6, 0.4), contender("c", 11.2, 0.4)];
-        // Neighbours do not differ, the ends do: the last has one better, not two.
+        // Adjacent ones do not differ, the ends do: for the last, one is better, not two.
         assert_eq!(places(&contest(false).ranked(chain)), [(Some(1), "a"), (Some(1), "b"), (Some(2), "c")]);
     }
 
     #[test]
-    fn where_more_is_better_the_most_comes_first() {
+    fn greatest_value_is_first_where_more_is_better() {
         let ranks = contest(true).ranked(vec![contender("a", 10.0, 0.1), contender("b", 20.0, 0.1)]);
         assert_eq!(places(&ranks), [(Some(1), "b"), (Some(2), "a")]);
         assert_eq!(ranks[1].ratio, Some(2.0));
@@ -258,9 +261,10 @@ mod tests {
         assert_eq!(names, ["b", "a"]);
     }
 
-    /// The best of the survey's free locks had no interval once, and so a semaphore of 188 times its cost shared rank 1.
+    /// The best of the survey's uncontended locks once had no interval, and so a semaphore of 188 times its cost shared
+    /// rank 1.
     #[test]
-    fn no_interval_is_not_a_tie() {
+    fn value_without_an_interval_is_not_a_tie() {
         let lone = Contender { interval: None, ..contender("benaphore", 4.0, 0.0) };
         let ranks = contest(false).ranked(vec![contender("sysv", 800.0, 5.0), contender("std", 4.4, 0.1), lone]);
         assert_eq!(places(&ranks), [(None, "benaphore"), (Some(1), "std"), (Some(2), "sysv")]);

@@ -4,14 +4,14 @@ use crate::column::{Column, on_page};
 use crate::ranking::{Rank, contests, legend};
 use crate::section::{Bar, Bars, Figure, Picture, Table};
 
-/// A figure for every contest of these names in which two or more have a rank.
+/// Returns a figure for every contest of these names in which two or more have a rank.
 pub fn figures(ranking: &[Rank], deciding: &[&str]) -> Vec<Figure> {
     let is_ranked = |ranks: &[Rank]| ranks.iter().filter(|rank| rank.rank.is_some()).count() > 1;
     let wanted = |ranks: &&[Rank]| is_ranked(ranks) && deciding.contains(&ranks[0].figure.as_str());
     contests(ranking).filter(wanted).map(figure).collect()
 }
 
-/// The ranks of one contest, on a page or as Markdown.
+/// Returns the ranks of one contest, on a page or as Markdown.
 pub fn table(ranks: &[Rank]) -> Table {
     const COLUMNS: [Column<Rank>; 4] = [
         Column::page("lock", |rank| Some(rank.lock.clone())),

@@ -1,4 +1,4 @@
-//! The bytes of a file that may be anything: a record, a pipe from another program, a device without end.
+//! Reading of a file that may be anything: a record, a pipe from another program, an endless device.
 
 use crate::limits::MOST_BYTES;
 use anyhow::{Context, bail, ensure};
@@ -9,14 +9,14 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-/// Whether a name means a file, and no record of the archive.
+/// Returns whether a name means a file rather than a record of the archive.
 pub fn is_file(name: &str) -> bool {
-    // What may not be looked at is there.
+    // A file without read permission exists.
     let may_not = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
     name == "-" || Path::new(name).try_exists().unwrap_or_else(may_not)
 }
 
-/// The file's name for people, and what is in it; `-` is standard input.
+/// Returns the file's name for people, and its content; `-` is standard input.
 pub fn content(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
     if path == Path::new("-") {
         let name = "standard input".to_owned();
@@ -35,9 +35,9 @@ fn limited(file: impl Read) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The file, if it is one, or a pipe that somebody writes to.
+/// Opens the file, if it is a regular file or a pipe with a writer.
 fn opened(path: &Path) -> anyhow::Result<impl Read> {
-    // To open a pipe must not wait for a writer that never comes, nor a terminal become ours.
+    // Opening a pipe must not wait for a writer that never comes, and a terminal must not become the controlling one.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut file = File::options().read(true).custom_flags(flags.bits() as i32).open(path)?;
     let kind = file.metadata()?.file_type();
@@ -48,7 +48,9 @@ fn opened(path: &Path) -> anyhow::Result<impl Read> {
     Ok(io::Cursor::new(first).chain(file))
 }
 
-/// What a pipe has already, once it has a writer. One who has not come yet looks like one who has gone.
+/// Returns the bytes that a pipe already has, once it has a writer.
+///
+/// A writer that has not come yet looks like one that has gone.
 fn first_of(pipe: &mut File) -> anyhow::Result<Vec<u8>> {
     const TRIES: usize = 100;
     let mut first = vec![0; 4_096];

@@ -1,4 +1,4 @@
-//! What a page shows: findings, pictures, and the tables with their numbers. Texts are plain here; they are escaped
+//! The content of a page: findings, pictures, and the tables with their numbers. Texts are plain here; they are escaped
 //! where they become markup.
 
 use crate::cost::Ladder;
@@ -12,16 +12,16 @@ pub struct Section {
     pub title: String,
     pub findings: Vec<Statement>,
     pub figures: Vec<Figure>,
-    /// What can be laid over the same cell of another record.
+    /// The histograms that can be laid over the same cell of another record.
     pub histograms: Vec<Histogram>,
 }
 
-/// What a person would say.
+/// A finding as a sentence.
 pub struct Statement {
     pub words: String,
-    /// The experiment that it is about, if it is not the section's own.
+    /// The experiment that it is about, if that is another one than the section's.
     pub about: Option<String>,
-    /// Whether it is one of the few that a person would repeat.
+    /// Whether it is one of the few that summaries repeat.
     pub is_repeated: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct Figure {
     pub title: String,
     pub picture: Picture,
     pub tables: Vec<Table>,
-    /// Folded away at first.
+    /// Whether it is folded at first.
     pub secondary: bool,
 }
 
@@ -63,13 +63,13 @@ pub enum Picture {
     Causes(Plot),
     Spikes(Spikes),
     Bars(Bars),
-    /// Causes as shares of the same whole, one whole under the other.
+    /// Causes as shares of the same total, one total under the other.
     Stacks(Vec<Stack>),
     Ladder(Ladder),
     Flame(Flame),
     Timeline(Timeline),
     Map(HeatMap),
-    /// For numbers that no picture makes clearer.
+    /// No picture, for numbers that no picture makes clearer.
     None,
 }
 
@@ -84,23 +84,23 @@ pub struct Plot {
 pub struct Spikes {
     pub plot: Plot,
     pub lock: String,
-    /// Of each series what is said in the picture: letter, share, cause.
+    /// The words in the picture for each series: letter, share, cause.
     pub words: Vec<String>,
 }
 
-/// What a whole is made of, the largest part first.
+/// The parts of a total, the largest part first.
 pub struct Stack {
     pub name: String,
     pub parts: Vec<StackPart>,
 }
 
-/// The name of a series that several causes are together.
+/// The name of a series that combines several causes.
 pub const OTHERS: &str = "others";
 
 /// The share of one cause.
 pub struct StackPart {
     pub words: String,
-    /// The label of the cause, by which it has its colour: further words tell parts of one cause apart.
+    /// The label of the cause, which determines its colour: further words distinguish parts of one cause.
     pub cause: String,
     pub share: f64,
 }
@@ -125,12 +125,12 @@ pub enum Mark {
     Line,
     /// The points alone.
     Points,
-    /// As columns, but only the line above them, which hides no other.
+    /// Columns of which only the upper line is drawn, so that they hide no other.
     Outline,
 }
 
 impl Mark {
-    /// By this name the page's script draws it.
+    /// Returns the name by which the page's script draws it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Columns => "columns",
@@ -159,7 +159,7 @@ impl Point {
     }
 }
 
-/// What a whole is made of, and that in turn: each part as wide as its share, on top of what it is a part of.
+/// The parts of a total and their parts: each as wide as its share, on top of the part that contains it.
 pub struct Flame {
     pub unit: Unit,
     pub parts: Vec<FlamePart>,
@@ -171,7 +171,7 @@ pub struct FlamePart {
     pub parts: Vec<FlamePart>,
 }
 
-/// Spans of time, a line for each that had some.
+/// Spans of time, a line for each thing that had some.
 pub struct Timeline {
     pub lanes: Vec<Lane>,
 }
@@ -185,11 +185,11 @@ pub struct Span {
     pub name: String,
     pub from_ns: f64,
     pub to_ns: f64,
-    /// Spans of one group have one colour.
+    /// The group of the span; spans of one group have one colour.
     pub group: usize,
 }
 
-/// Named values beside each other.
+/// Named values side by side.
 pub struct Bars {
     pub unit: Unit,
     pub logarithmic: bool,
@@ -200,36 +200,36 @@ pub struct Bar {
     pub name: String,
     pub value: f64,
     pub interval: Option<Interval>,
-    /// What the value is held against, and its name.
+    /// The limit that the values are compared with, and its name.
     pub limit: Option<(f64, String)>,
 }
 
-/// Shares by row and column: the more, the darker.
+/// Shares by row and column: the larger, the darker.
 pub struct HeatMap {
-    /// What the columns are.
+    /// The meaning of the columns.
     pub across: &'static str,
     pub rows: Vec<HeatRow>,
 }
 
 pub struct HeatRow {
     pub name: String,
-    /// From 0 to 1, from left to right.
+    /// The shares from 0 to 1, from left to right.
     pub shares: Vec<f64>,
 }
 
 pub struct Table {
     pub caption: String,
-    /// The first column is the row's name; the others hold numbers.
+    /// The headings; the first column is the row's name, and the others have numbers.
     pub header: Vec<&'static str>,
     pub rows: Vec<Vec<String>>,
 }
 
-/// A cell of a table for what may not have been measured.
+/// Returns a table cell for a value that may not have been measured.
 pub fn optional(value: Option<f64>, unit: Unit) -> String {
     value.map_or_else(|| "–".to_owned(), |value| unit.words(value))
 }
 
-/// The different values, in order of appearance.
+/// Returns the different values, in order of appearance.
 pub fn distinct<R, K: PartialEq>(rows: &[R], key: impl Fn(&R) -> K) -> Vec<K> {
     let mut found = Vec::new();
     for row in rows {

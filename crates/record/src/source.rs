@@ -1,4 +1,4 @@
-//! Records as they come from files: somebody else's, perhaps broken, perhaps of another version.
+//! Records as they are read from files: from other users, perhaps damaged, perhaps of another version.
 
 use crate::layout;
 use anyhow::{Context, anyhow, bail};
@@ -16,11 +16,11 @@ pub struct Source {
     pub environment: Map<String, Value>,
     pub parameters: Map<String, Value>,
     pub warnings: Vec<Value>,
-    /// Its rows by experiment: a survey has those of several.
+    /// The rows by experiment: a survey has those of several.
     pub parts: Vec<(String, Vec<Value>)>,
 }
 
-/// From this share of the CPUs on, what others took disturbs every rate.
+/// The share of the CPUs from which on the time of other programs disturbs every rate.
 const DISTURBING_SHARE: f64 = 0.15;
 
 impl Source {
@@ -28,7 +28,7 @@ impl Source {
         self.taken_by_others() >= DISTURBING_SHARE
     }
 
-    /// The share of its CPUs that others took meanwhile, as far as it says.
+    /// Returns the share of its CPUs that other programs used during the run, where the record has it.
     pub fn taken_by_others(&self) -> f64 {
         let share = |warning: &Value| {
             let is_taken = matches!(warning["code"].as_str(), Some("other_load" | "steal"));
@@ -37,17 +37,17 @@ impl Source {
         self.warnings.iter().filter_map(share).sum()
     }
 
-    /// The frequency in GHz at which the core ran what had it for itself, the median of the rows that say so.
+    /// Returns the frequency in GHz of the core while exclusive, as the median of the rows that have it.
     pub fn core_ghz(&self) -> Option<f64> {
         let rows = self.parts.iter().flat_map(|(_, rows)| rows);
         median(&rows.filter_map(|row| row["core_ghz_alone"].as_f64()).collect::<Vec<_>>())
     }
 }
 
-/// The record that these bytes are.
+/// Parses a record from these bytes.
 ///
 /// # Errors
-/// They are no record that this program understands.
+/// They are not a record that this program understands.
 pub fn understand(name: &str, bytes: &[u8]) -> anyhow::Result<Source> {
     understood(name, layout::fields(name, bytes)?).with_context(|| layout::unreadable(name))
 }
@@ -71,21 +71,23 @@ fn understood(name: &str, mut record: Map<String, Value>) -> anyhow::Result<Sour
     Ok(Source { name: name.to_owned(), experiment, environment, parameters, warnings, parts })
 }
 
-/// A survey's rows say themselves which experiment they are of.
+/// Splits the rows by experiment: a survey's rows name theirs.
 fn parts(experiment: &str, results: Vec<Value>) -> anyhow::Result<Vec<(String, Vec<Value>)>> {
     if experiment != "survey" {
         return Ok(vec![(experiment.to_owned(), results)]);
     }
     let mut parts: Vec<(String, Vec<Value>)> = Vec::new();
     for (place, mut row) in results.into_iter().enumerate() {
-        let whose = row.as_object_mut().and_then(|row| row.remove("experiment"));
-        let Some(Value::String(whose)) = whose else { bail!("row {} does not name its experiment", place + 1) };
-        match parts.iter_mut().find(|(experiment, _)| *experiment == whose) {
+        let experiment_name = row.as_object_mut().and_then(|row| row.remove("experiment"));
+        let Some(Value::String(experiment_name)) = experiment_name else {
+            bail!("row {} does not name its experiment", place + 1)
+        };
+        match parts.iter_mut().find(|(experiment, _)| *experiment == experiment_name) {
             Some((_, rows)) => rows.push(row),
-            None => parts.push((whose, vec![row])),
+            None => parts.push((experiment_name, vec![row])),
         }
     }
-    // What the survey found comes before what each experiment did.
+    // The findings of the survey come before the rows of each experiment.
     parts.sort_by_key(|(experiment, _)| match experiment.as_str() {
         "findings" => 0,
         "then_and_now" => 1,
@@ -94,10 +96,10 @@ fn parts(experiment: &str, results: Vec<Value>) -> anyhow::Result<Vec<(String, V
     Ok(parts)
 }
 
-/// The rows of one experiment as it writes them.
+/// Returns the rows of one experiment in its type.
 ///
 /// # Errors
-/// A row that is not.
+/// A row does not have this type.
 pub fn typed<'a, R: DeserializeOwned>(rows: impl IntoIterator<Item = &'a Value>) -> anyhow::Result<Vec<R>> {
     let read = |(place, row): (usize, &Value)| {
         R::deserialize(row).map_err(|error| anyhow!("row {} is invalid: {error}", place + 1))
@@ -105,12 +107,12 @@ pub fn typed<'a, R: DeserializeOwned>(rows: impl IntoIterator<Item = &'a Value>)
     rows.into_iter().enumerate().map(read).collect()
 }
 
-/// A warning as it is said, of another version too; `None` for what is none at all.
+/// Returns a warning, of another version too; `None` for a value that is not a warning.
 pub fn warning(value: &Value) -> Option<Warning> {
     Warning::deserialize(value).ok()
 }
 
-/// Every value of an environment, or of parameters, with the path of its names, as text.
+/// Returns every value of an environment, or of parameters, with the path of its names, as text.
 pub fn flattened(fields: &Map<String, Value>) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     for (name, value) in fields {

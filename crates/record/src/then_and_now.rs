@@ -1,35 +1,35 @@
-//! The figures of the old documents beside today's.
+//! The values of the old documents next to today's.
 
 use crate::unit::Unit;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use serde::{Deserialize, Serialize};
 
-/// A figure that one of the old documents gives, and today's.
+/// A value that one of the old documents gives, and today's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThenAndNow {
-    /// Of the document.
+    /// The year of the document.
     #[serde(default = "first_year")]
     pub year: u16,
-    /// What it is.
+    /// The name of the value.
     pub figure: String,
     pub unit: Unit,
-    /// 1998: on a Pentium II at 350 MHz (locks) or a Pentium Pro at 200 MHz (clock) under BeOS; 2002: on two Pentium
-    /// III at 550 MHz; 2008: on an Athlon 64 X2 at 3 GHz.
+    /// The value of the document. 1998: on a Pentium II at 350 MHz (locks) or a Pentium Pro at 200 MHz (clock) under
+    /// BeOS; 2002: on two Pentium III at 550 MHz; 2008: on an Athlon 64 X2 at 3 GHz.
     pub then: f64,
-    /// `null` when today's measurement has nothing that corresponds.
+    /// Today's value; `null` when today's measurement has nothing that corresponds.
     pub today: Option<f64>,
-    /// 95 %.
+    /// The 95 % CI of today's value.
     pub today_ci: Option<Interval>,
-    /// `then` over `today`.
+    /// The quotient of `then` and `today`.
     pub ratio: Option<f64>,
-    /// What the interval of today's figure makes of it.
+    /// The interval of the ratio that follows from the interval of today's value.
     pub ratio_ci: Option<Interval>,
-    /// A detail that the closing screen leaves out.
+    /// Whether it is a detail that the closing screen omits.
     #[serde(default)]
     pub detail: bool,
-    /// Why there is no figure of today.
+    /// The reason why there is no value of today.
     pub note: Option<String>,
 }
 
@@ -38,7 +38,7 @@ fn first_year() -> u16 {
 }
 
 impl ThenAndNow {
-    /// A figure of that year beside today's.
+    /// Creates the pair of a value of that year and today's.
     pub fn new(year: u16, figure: &str, unit: Unit, then: f64, today: Option<Estimate>) -> Self {
         let known = today.filter(|today| today.value > 0.0);
         let ends = known.and_then(|today| today.interval).filter(|ends| ends.low > 0.0);
@@ -56,12 +56,12 @@ impl ThenAndNow {
         }
     }
 
-    /// One that the closing screen leaves out.
+    /// Marks a detail that the closing screen omits.
     pub fn detail(self) -> Self {
         Self { detail: true, ..self }
     }
 
-    /// Says why there is no figure of today, if there is none.
+    /// Gives the reason why there is no value of today, if there is none.
     pub fn or(self, why: &str) -> Self {
         let note = self.note.map(|_| why.to_owned());
         Self { note, ..self }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ratio_is_then_over_today_and_so_are_its_ends() {
+    fn ratio_and_its_ends_are_then_over_today() {
         let today = Estimate::new(14.0, Some(Interval::new(10.0, 20.0)));
         let compared = ThenAndNow::new(1998, "", Unit::Ns, 280.0, Some(today));
         assert_eq!((compared.ratio, compared.ratio_ci), (Some(20.0), Some(Interval::new(14.0, 28.0))));

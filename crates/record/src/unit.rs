@@ -1,35 +1,35 @@
-//! What a figure counts, and how it is written.
+//! Units of values, and how values are written.
 
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use serde::{Deserialize, Serialize};
 use terminal::{count, megahertz, nanoseconds, percent, ratio};
 
-/// What a number counts, and so how it is written.
+/// The unit of a number, which decides how it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Nanoseconds.
     Ns,
-    /// 0 to 1.
+    /// A share from 0 to 1.
     Share,
     /// A ratio.
     Times,
     /// Megahertz.
     Mhz,
-    /// Of the CPU.
+    /// Cycles of the CPU.
     Cycles,
     /// A rate.
     PerS,
-    /// Of things.
+    /// A number of things.
     Number,
-    /// 0 to 1, perhaps far below what a share is written with.
+    /// A probability from 0 to 1, perhaps far below the least share that is written.
     Probability,
 }
 
 impl Unit {
-    /// For people, to three digits.
+    /// Writes the value with three digits.
     pub fn words(self, value: f64) -> String {
         match self {
             Self::Ns => nanoseconds(value),
@@ -45,7 +45,7 @@ impl Unit {
         }
     }
 
-    /// In which unit the value is, as names of record fields end.
+    /// Returns the unit as names of record fields end.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Ns => "ns",
@@ -59,13 +59,13 @@ impl Unit {
         }
     }
 
-    /// `value (low–high)`.
+    /// Writes `value (low–high)`.
     pub fn words_with(self, value: f64, interval: Option<Interval>) -> String {
         let ends = interval.map(|ends| format!(" ({})", span(self.words(ends.low), self.words(ends.high))));
         self.words(value) + &ends.unwrap_or_default()
     }
 
-    /// For people in a sentence: what is counted comes in whole things.
+    /// Writes the value in a sentence: a number of things is a whole number.
     pub fn rounded(self, value: f64) -> String {
         match self {
             Self::PerS => format!("{}/s", count(value.round() as u64)),
@@ -75,13 +75,13 @@ impl Unit {
         }
     }
 
-    /// `value (low–high)`, rounded.
+    /// Writes `value (low–high)`, rounded.
     pub fn rounded_with(self, figure: Estimate) -> String {
         let ends = figure.interval.map(|ends| format!(" ({})", span(self.rounded(ends.low), self.rounded(ends.high))));
         self.rounded(figure.value) + &ends.unwrap_or_default()
     }
 
-    /// For a sentence: `value (95 % CI low–high)`, rounded; a value without an interval says so.
+    /// Writes the value in a sentence: `value (95 % CI low–high)`, rounded; a value without an interval is marked so.
     pub fn estimate(self, figure: Estimate) -> String {
         let ends = match figure.interval {
             Some(ends) => format!("95 % CI {}", span(self.rounded(ends.low), self.rounded(ends.high))),
@@ -90,7 +90,7 @@ impl Unit {
         format!("{} ({ends})", self.rounded(figure.value))
     }
 
-    /// By this name the page's script finds its own way to write it.
+    /// Returns the name by which the page's script chooses how to write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ns => "time",
@@ -105,7 +105,7 @@ impl Unit {
     }
 }
 
-/// `9.0–11.0 µs`: a unit that both ends share is written once.
+/// Writes `9.0–11.0 µs`: a unit that both ends share is written once.
 fn span(low: String, high: String) -> String {
     let unit = |words: &str| words.find(|c: char| !c.is_ascii_digit() && !",.-".contains(c)).unwrap_or(words.len());
     let (end, other) = (unit(&low), unit(&high));
@@ -114,12 +114,12 @@ fn span(low: String, high: String) -> String {
     if is_shared { format!("{}–{high}", &low[..end]) } else { format!("{low}–{high}") }
 }
 
-fn grouped(whole: f64) -> String {
-    let sign = if whole < 0.0 { "-" } else { "" };
-    format!("{sign}{}", count(whole.abs() as u64))
+fn grouped(value: f64) -> String {
+    let sign = if value < 0.0 { "-" } else { "" };
+    format!("{sign}{}", count(value.abs() as u64))
 }
 
-/// Three digits and a prefix.
+/// Writes three digits and a prefix.
 fn large(value: f64) -> String {
     match value.abs() {
         size if size >= 1e15 => format!("{value:.2e}"),

@@ -1,4 +1,4 @@
-//! What a server shows of itself: a certificate that it was given, or one that it made when there was none.
+//! The certificate of a server: a given one, or one that the server created because there was none.
 
 use crate::dates;
 use crate::fingerprint::Fingerprint;
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// A chain of certificates and the first one's key.
+/// A chain of certificates and the private key of the first.
 pub struct Identity {
     pub chain: Vec<CertificateDer<'static>>,
     pub key: PrivateKeyDer<'static>,
@@ -23,19 +23,19 @@ impl Identity {
         Fingerprint::of(&self.chain[0])
     }
 
-    /// From files that the user names.
+    /// Reads it from files that the user names.
     ///
     /// # Errors
-    /// They cannot be read, are none, or the certificate is too old.
+    /// They cannot be read, are not a certificate and a key, or the certificate has expired.
     pub fn read(certificate: &Path, key: &Path) -> anyhow::Result<Self> {
         let pem = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
         parsed(&pem(certificate)?, &pem(key)?, &certificate.display().to_string())
     }
 
-    /// From a file of both, which is made where there is none.
+    /// Reads both from one file, which is created if it does not exist.
     ///
     /// # Errors
-    /// As [`Self::read`]; others may read it; it cannot be made.
+    /// As [`Self::read`]; other users may read it; it cannot be created.
     pub fn read_or_make(file: &Path, names: &[String]) -> anyhow::Result<Self> {
         let place = file.display();
         match fs::metadata(file) {
@@ -64,7 +64,8 @@ fn parsed(certificate: &[u8], key: &[u8], place: &str) -> anyhow::Result<Identit
     Ok(Identity { chain, key })
 }
 
-/// How long one lasts that is made here: whoever fetches knows it by its fingerprint, and has to be told of a new one.
+/// The validity of a certificate that is created here: clients identify it by its fingerprint, and a new one has to be
+/// announced to them.
 const YEARS: i32 = 10;
 
 fn make(file: &Path, names: &[String]) -> anyhow::Result<()> {
@@ -78,12 +79,12 @@ fn make(file: &Path, names: &[String]) -> anyhow::Result<()> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
     }
-    // Private from the first moment, and there only when it is whole.
+    // The file is private from the first moment, and visible only when it is complete.
     let mut draft = draft_beside(file, 0o600)?;
     draft.write_all((key.serialize_pem() + &certificate.pem()).as_bytes())?;
     draft.as_file().sync_all()?;
     match draft.persist_noclobber(file) {
-        // Another server made one at the same moment: that is the one.
+        // Another server created one at the same moment, which is used.
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => Ok(made.map(drop)?),
     }

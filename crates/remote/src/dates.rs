@@ -1,4 +1,5 @@
-//! Whether a certificate is valid today. Of whoever is known by a fingerprint nothing else is asked.
+//! The validity period of a certificate. A certificate that is identified by its fingerprint is checked for nothing
+//! else.
 
 use rustls::CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
 use rustls::crypto::ring::default_provider;
@@ -6,10 +7,10 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{Error, RootCertStore, client};
 
-/// That it is neither too old nor too new.
+/// Checks that it is neither expired nor not valid yet.
 ///
 /// # Errors
-/// It is, or it is no certificate at all.
+/// It is, or it is not a certificate.
 pub fn check(certificate: &CertificateDer<'_>) -> Result<(), Error> {
     let parsed = ParsedCertificate::try_from(certificate)?;
     let mut itself = RootCertStore::empty();
@@ -19,7 +20,7 @@ pub fn check(certificate: &CertificateDer<'_>) -> Result<(), Error> {
         Err(Error::InvalidCertificate(
             reason @ (Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. }),
         )) => Err(Error::InvalidCertificate(reason)),
-        // Who signed it is not asked.
+        // The issuer is not checked.
         _ => Ok(()),
     }
 }

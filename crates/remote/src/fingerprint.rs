@@ -1,4 +1,4 @@
-//! The SHA-256 of a certificate: short enough to be read out, and enough to know the certificate by.
+//! The SHA-256 of a certificate: short enough to be read aloud, and sufficient to identify it.
 
 use ring::digest::{SHA256, digest};
 use rustls::pki_types::CertificateDer;
@@ -25,7 +25,7 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// With or without the name of the hash, with colons or none, as other programs write it.
+/// Accepts it with or without the name of the hash, with colons or without, as other programs write it.
 impl FromStr for Fingerprint {
     type Err = String;
 
@@ -46,9 +46,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_read_as_it_is_written() {
+    fn fingerprint_is_parsed_as_written() {
         let one = Fingerprint::of(&CertificateDer::from(vec![1, 2, 3]));
-        // As `printf '\1\2\3' | sha256sum` has it.
+        // The output of `printf '\1\2\3' | sha256sum`.
         let digits = "039058c6f2c0cb492c533b0a4d14ef77cc0f78abccced5287d84a1a2011cfb81";
         assert_eq!(one.to_string(), format!("SHA256:{digits}"));
         assert_eq!(one.to_string().parse(), Ok(one.clone()));

@@ -1,8 +1,9 @@
-//! Records and live figures between machines, over HTTP/1.1: `contend serve` gives them, `contend fetch` asks for them.
+//! Exchange of records and live values between machines, over HTTP/1.1: `contend serve` serves them, and `contend
+//! fetch` requests them.
 //!
-//! What is sent is what the archive has, byte for byte, and a record's name is the hash of all that; so neither side
-//! has to trust the other, or the way, to know that a record is the one that was kept. Both are programs of their own,
-//! which `contend serve` and `contend fetch` become: nobody who only measures builds a server.
+//! The archive's content is sent byte for byte, and a record's name is the hash of all of it. So neither side has to
+//! trust the other, or the network, to know that a record is unchanged. Both are separate programs, which `contend
+//! serve` and `contend fetch` execute: a build for measuring does not include a server.
 
 mod certificate;
 mod dates;
@@ -17,12 +18,12 @@ mod trust;
 
 use std::process::ExitCode;
 
-/// The program behind `contend serve`.
+/// Runs the program behind `contend serve`.
 pub fn serve() -> ExitCode {
     program::run(&serve::EXAMPLES, serve::run)
 }
 
-/// The program behind `contend fetch`.
+/// Runs the program behind `contend fetch`.
 pub fn fetch() -> ExitCode {
     program::run(&fetch::EXAMPLES, fetch::run)
 }

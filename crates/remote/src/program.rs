@@ -1,4 +1,4 @@
-//! A program behind a word of contend's: its flags, its help, and what its outcome means to the shell.
+//! A program behind a subcommand of contend: its flags, its help, and its exit status.
 
 use clap::error::ErrorKind;
 use clap::{Args, Command, FromArgMatches};
@@ -6,12 +6,12 @@ use harness::{Outcome, UsageError, help, output};
 use std::process::ExitCode;
 use terminal::escaped_text;
 
-/// The words of a program about itself.
+/// The help texts of a program.
 pub struct Words {
-    /// Behind `contend`.
+    /// The name after `contend`.
     pub name: &'static str,
     pub binary: &'static str,
-    /// Calls to begin with, each with what it does.
+    /// Example calls, each with its effect.
     pub calls: &'static [(&'static str, &'static str)],
 }
 
@@ -48,8 +48,8 @@ fn command<F: Args>(words: &Words) -> Command {
     help::laid_out(help::with_exit_status(help::with_examples(command, words.calls), EXIT_STATUS))
 }
 
-/// Says what clap has to say, be it the help, and exits; without its colours where the arguments, which it repeats,
-/// have what a terminal obeys.
+/// Prints clap's message, which may be the help, and exits; without its colours where the arguments, which it repeats,
+/// have characters that a terminal obeys.
 fn refuse(misuse: &clap::Error) -> ! {
     let text = misuse.render().to_string();
     if !misuse.use_stderr() || escaped_text(&text) == text {

@@ -1,18 +1,18 @@
-//! contend itself, for what it alone can do: found beside this program, then on the path.
+//! The program contend, for tasks that only it can do: searched next to this program, then on the path.
 
 use anyhow::Context;
 use std::env;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// The program `contend`.
+/// Returns the path of the program `contend`.
 ///
 /// # Errors
 /// It is in neither place.
 pub fn contend() -> anyhow::Result<PathBuf> {
-    let beside = env::current_exe().ok().and_then(|own| Some(own.parent()?.to_owned()));
+    let directory = env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
     let path = env::var_os("PATH").unwrap_or_default();
-    let folders = beside.into_iter().chain(env::split_paths(&path).filter(|folder| folder.is_absolute()));
+    let folders = directory.into_iter().chain(env::split_paths(&path).filter(|folder| folder.is_absolute()));
     let is_program =
         |file: &PathBuf| file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
     folders

@@ -1,4 +1,4 @@
-//! What whoever asks must know: a line in a file that nobody else may read.
+//! The token of clients: a line in a file that no other user may read.
 
 use anyhow::{Context, ensure};
 use ring::digest::{SHA256, digest};
@@ -11,10 +11,10 @@ use std::path::Path;
 const SHORTEST: usize = 16;
 const LONGEST: usize = 4_096;
 
-/// The token in a file.
+/// Reads the token from a file.
 ///
 /// # Errors
-/// It cannot be read, others may read it, or it is no token.
+/// It cannot be read, other users may read it, or it is not a token.
 pub fn read(path: &Path) -> anyhow::Result<String> {
     let place = path.display();
     let found = fs::metadata(path).with_context(|| format!("{place}: cannot read the token"))?;
@@ -34,13 +34,15 @@ pub fn read(path: &Path) -> anyhow::Result<String> {
     Ok(token.to_owned())
 }
 
-/// The same; a file that is not there is made, with a token from the kernel's random numbers. Whether it was.
+/// Reads the token; a missing file is created, with a token from the kernel's random numbers.
+///
+/// Also returns whether it was created.
 ///
 /// # Errors
-/// As [`read`], or it cannot be made.
+/// As [`read`], or it cannot be created.
 pub fn read_or_make(path: &Path) -> anyhow::Result<(String, bool)> {
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let is_new = match made {
+    let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let is_new = match created {
         Ok(mut file) => {
             writeln!(file, "{}", random()?).with_context(|| format!("{}: cannot write the token", path.display()))?;
             true
@@ -57,7 +59,7 @@ fn random() -> anyhow::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// A token as a server has it: to compare its hash takes as long however much of a guess is right.
+/// The hash of a token: comparing hashes takes the same time however much of a guess is right.
 #[derive(Clone)]
 pub struct Expected([u8; 32]);
 
@@ -66,13 +68,13 @@ impl Expected {
         Self(hash(token.as_bytes()))
     }
 
-    /// Whether a header `authorization` has it.
+    /// Returns whether a header `authorization` has the token.
     pub fn is_in(&self, header: Option<&[u8]>) -> bool {
-        let given = header.and_then(|value| {
+        let presented = header.and_then(|value| {
             let (scheme, token) = value.split_at_checked(b"Bearer ".len())?;
             scheme.eq_ignore_ascii_case(b"Bearer ").then_some(token)
         });
-        given.is_some_and(|token| hash(token) == self.0)
+        presented.is_some_and(|token| hash(token) == self.0)
     }
 }
 

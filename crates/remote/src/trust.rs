@@ -1,5 +1,4 @@
-//! Whom a client believes: a server whose fingerprint the user was told, or one that an authority of the user's vouches
-//! for.
+//! The servers that a client trusts: those whose fingerprint the user gave, or that an authority of the user signed.
 
 use crate::certificate::Identity;
 use crate::dates;
@@ -15,10 +14,10 @@ use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, Signatur
 use std::path::Path;
 use std::sync::Arc;
 
-/// A client's side of every encrypted connection.
+/// Returns the client's configuration of every encrypted connection.
 ///
 /// # Errors
-/// A file that has no certificate; one of the client's own that does not fit its key.
+/// A file has no certificate, or the client's own does not match its key.
 pub fn client(
     fingerprints: &[Fingerprint],
     authorities: Option<&Path>,
@@ -37,7 +36,7 @@ pub fn client(
     }
 }
 
-/// The certificates of a file, as those that others are signed by.
+/// Reads the certificates of a file as authorities.
 ///
 /// # Errors
 /// It has none.

@@ -1,11 +1,11 @@
-//! One colour a lock and one a cause, in every picture of a page.
+//! The colours of locks and causes, the same in every picture of a page.
 
 use record::{OTHERS, Picture, Plot, Section, Stack};
 
-/// So many colours the style sheet has for locks; further ones begin again.
+/// The number of colours that the style sheet has for locks; further locks reuse them.
 const COLOURS: usize = 8;
 
-/// The grey one, for what has no other colour.
+/// The grey colour, for series without a colour.
 pub const GREY: usize = COLOURS - 1;
 
 /// The locks and the causes of a page, in the order in which they got their colours.
@@ -16,8 +16,9 @@ pub struct Hues {
 }
 
 impl Hues {
-    /// Gives colours to all locks and causes that are drawn in these sections, and to further locks. The causes that take
-    /// most are first, since there are fewer colours than causes.
+    /// Gives colours to all locks and causes that are drawn in these sections, and to further locks.
+    ///
+    /// The largest causes come first, since there are fewer colours than causes.
     pub fn of<'a>(sections: impl Iterator<Item = &'a Section>, further: impl Iterator<Item = &'a str>) -> Self {
         let mut hues = Self::default();
         further.for_each(|lock| learn(&mut hues.locks, lock));
@@ -39,17 +40,17 @@ impl Hues {
         hues
     }
 
-    /// The number of a cause's colour: grey for what several causes are together, and where all colours are taken.
+    /// Returns the number of a cause's colour: grey for several causes together, and where all colours are used.
     pub fn of_cause(&self, cause: &str) -> usize {
         self.causes.iter().position(|known| known == cause).map_or(GREY, |place| place.min(GREY))
     }
 
-    /// The number of a lock's colour; the first one for what is no lock.
+    /// Returns the number of a lock's colour; the first one for anything else.
     pub fn number(&self, lock: &str) -> usize {
         self.locks.iter().position(|known| known == lock).unwrap_or(0) % COLOURS
     }
 
-    /// The same of a lock in a ranking: `3. std`.
+    /// Returns the number of the colour of a lock in a ranking: `3. std`.
     pub fn number_of_ranked(&self, name: &str) -> usize {
         self.number(name.split_once(". ").map_or(name, |(_, lock)| lock))
     }
@@ -61,7 +62,7 @@ fn learn(known: &mut Vec<String>, name: &str) {
     }
 }
 
-/// The style sheet's class for a colour.
+/// Returns the style sheet's class for a colour.
 pub fn class(number: usize) -> String {
     format!("c{}", number % COLOURS)
 }
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_keeps_its_colour_and_two_have_two() {
+    fn lock_keeps_its_colour_and_two_locks_differ() {
         let hues = Hues::of(std::iter::empty(), ["std", "sysv", "std", "mcs"].into_iter());
         assert_eq!(["std", "sysv", "mcs"].map(|lock| hues.number(lock)), [0, 1, 2]);
         assert_eq!((hues.number_of_ranked("12. mcs"), hues.number("no lock")), (2, 0));

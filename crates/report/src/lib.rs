@@ -1,4 +1,4 @@
-//! Records on one HTML page that needs nothing else: it reads sections and never measures.
+//! An HTML page of records that needs no other file: it reads sections and never measures.
 
 mod draw;
 mod hues;

@@ -1,4 +1,4 @@
-//! The page of records, as its reader sees it.
+//! Tests of the page of records, as its reader sees it.
 
 mod sample;
 
@@ -17,7 +17,7 @@ fn page(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure]) -> S
     report::page(&Content { sources, sections, ladders: &ladders, compared, method: &method })
 }
 
-/// Two records side by side.
+/// Returns the page of two records side by side.
 fn pair(text: &str) -> String {
     let sources = [source("latency", text), source("load", "other")];
     let sections = [vec![section("latency", text)], vec![section("load", "other")]];
@@ -28,12 +28,12 @@ fn single(figures: Vec<Figure>) -> String {
     page(&[source("latency", PLAIN)], &[vec![Section { figures, ..section("latency", PLAIN) }]], &[])
 }
 
-/// The figures of a page, each to its end.
+/// Returns the figures of a page, each to its end.
 fn figures(page: &str) -> Vec<&str> {
     page.split("<section class=\"figure\">").skip(1).filter_map(|rest| rest.split("</section>").next()).collect()
 }
 
-/// The tags with the names of their attributes.
+/// Returns the tags with the names of their attributes.
 fn markup(page: &str) -> Vec<String> {
     let tags = page.split('<').skip(1).filter_map(|rest| rest.split('>').next());
     tags.map(|tag| tag.split('"').step_by(2).collect()).collect()
@@ -44,7 +44,7 @@ fn attributes<'a>(page: &'a str, opening: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn no_text_is_markup() {
+fn text_is_never_markup() {
     let (evil, plain) = (pair(EVIL), pair(PLAIN));
     let (evil, plain) = (markup(&evil), markup(&plain));
     assert_eq!(evil.iter().zip(&plain).find(|(one, other)| one != other), None);
@@ -52,7 +52,7 @@ fn no_text_is_markup() {
 }
 
 #[test]
-fn no_control_character_and_no_reversed_text_passes() {
+fn control_characters_and_reversed_text_are_escaped() {
     let page = pair(EVIL);
     let is_hazard = |letter: &char| {
         (letter.is_control() && !matches!(letter, '\n' | '\t')) || matches!(letter, '\u{202a}'..='\u{202e}')
@@ -62,7 +62,7 @@ fn no_control_character_and_no_reversed_text_passes() {
 }
 
 #[test]
-fn no_two_places_have_the_same_name() {
+fn anchors_are_unique() {
     let page = pair(EVIL);
     let ids = attributes(&page, " id=\"");
     let unique: HashSet<&&str> = ids.iter().collect();
@@ -70,7 +70,7 @@ fn no_two_places_have_the_same_name() {
 }
 
 #[test]
-fn every_link_leads_to_a_place_on_the_page() {
+fn every_link_leads_to_an_anchor_on_the_page() {
     let page = pair(EVIL);
     let ids = attributes(&page, " id=\"");
     let lost: Vec<&str> = attributes(&page, " href=\"#").into_iter().filter(|link| !ids.contains(link)).collect();
@@ -96,7 +96,7 @@ fn each_figure_has_a_heading_a_picture_and_a_table() {
     }
 }
 
-/// The colours of the series of each plot, by their names.
+/// Returns the colours of the series of each plot, by their names.
 fn colours_of_plots(page: &str) -> Vec<Vec<(String, u64)>> {
     let scripts = plot_scripts(page);
     let colours = |data: Value| {
@@ -173,7 +173,7 @@ fn a_finding_leads_to_the_section_that_it_is_about() {
     assert!(page.contains("<li>it is slow <a href=\"#detail\">detail</a></li>"), "{page}");
 }
 
-/// What changes one figure, what changes all, that the run was short, and advice.
+/// Returns a record with four warnings: about one figure, about all figures, about a short run, and advice.
 fn warned() -> Source {
     let warning = |code: &str, what: &str, severity: &str| json!({"code": code, "what": what, "message": format!("{code}!"), "remedy": "", "severity": severity});
     let record = json!({
@@ -190,7 +190,7 @@ fn warned() -> Source {
 }
 
 #[test]
-fn a_warning_stands_at_the_figure_that_it_changes_and_once() {
+fn warning_is_shown_once_at_the_figure_that_it_changes() {
     let titled = |title: &str| Figure { title: title.into(), ..figure(plot(Mark::Line, PLAIN), 1, PLAIN) };
     let figures = ["sysv, 1 thread: locking", "std, 1 thread: locking", "std, 2 threads: locking"].map(titled).into();
     let page = page(&[warned()], &[vec![Section { figures, ..section("latency", PLAIN) }]], &[]);
@@ -200,7 +200,7 @@ fn a_warning_stands_at_the_figure_that_it_changes_and_once() {
     assert!(
         overview.contains("the run was too short for 1 group of values") && overview.contains("1 note with advice")
     );
-    // A limit is read without opening a fold.
+    // A limit is visible without opening a fold.
     let limit = "<p class=\"limit\">Warning: short_turns! [short_turns]. Remedy: ";
     let before = overview.split_once(limit).unwrap().0;
     assert_eq!(before.matches("<details").count(), before.matches("</details>").count(), "{overview}");

@@ -26,7 +26,7 @@ impl Machine {
         Ok(Self { online: cpus::online().unwrap_or_else(|_| allowed.clone()), allowed, own })
     }
 
-    /// Why a CPU cannot be measured from here.
+    /// Returns the reason why a CPU cannot be measured from here.
     pub fn refusal(&self, cpu: usize) -> Option<String> {
         if !self.allowed.contains(cpu) {
             return Some("the cpuset or affinity mask (`taskset`) of this process excludes this CPU".into());
@@ -36,12 +36,12 @@ impl Machine {
         })
     }
 
-    /// The CPUs that can be measured from here.
+    /// Returns the CPUs that can be measured from here.
     pub fn free(&self) -> CpuSet {
         self.allowed.iter().filter(|cpu| self.refusal(*cpu).is_none()).collect()
     }
 
-    /// Whether this command measures, and so reports while it runs.
+    /// Returns whether this command measures, and so reports while it runs.
     pub fn measures(words: &[String]) -> bool {
         let Some(first) = words.first() else { return true };
         first == "survey" || ALL.iter().any(|entry| entry.words().0 == first)
@@ -73,10 +73,10 @@ pub const TIMES: [Time; 9] = [
 /// The numbers of threads in the menu.
 pub const THREADS: [u16; 6] = [1, 2, 4, 8, 16, 32];
 
-/// The chosen values.
+/// The values chosen by the user.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// In the order of the registry; empty for the default of each experiment.
+    /// The locks in the order of the registry; empty for the default of each experiment.
     pub locks: Vec<&'static str>,
     pub threads: Vec<u16>,
     pub cpus: CpuSet,
@@ -112,7 +112,7 @@ impl Choice {
         }
     }
 
-    /// The command line of an experiment.
+    /// Returns the command line of an experiment.
     pub fn command(&self, entry: &Entry) -> Vec<String> {
         let mut words: Vec<String> = entry.name.split(' ').map(str::to_owned).collect();
         if has(entry, "lock") {
@@ -124,13 +124,13 @@ impl Choice {
         words
     }
 
-    /// The command line of the survey.
+    /// Returns the command line of the survey.
     pub fn survey(&self) -> Vec<String> {
         let shared = self.shared(|name| name != "until_signal");
         std::iter::once("survey".to_owned()).chain(shared).collect()
     }
 
-    /// The flags that have the same meaning for all experiments.
+    /// Returns the flags that have the same meaning for all experiments.
     pub fn shared(&self, takes: impl Fn(&str) -> bool) -> Vec<String> {
         let mut words = Vec::new();
         match self.time {
@@ -145,7 +145,7 @@ impl Choice {
         words
     }
 
-    /// The flag for the archive, for any command.
+    /// Returns the flag for the archive, for any command.
     pub fn archived(&self) -> Vec<String> {
         let folder = self.archive.iter().map(|folder| folder.display().to_string());
         folder.flat_map(|folder| ["--archive".to_owned(), folder]).collect()
@@ -165,12 +165,12 @@ impl Time {
     }
 }
 
-/// Whether an experiment has this flag of its own.
+/// Returns whether an experiment has this flag.
 pub fn has(entry: &Entry, flag: &str) -> bool {
     entry.command().get_arguments().any(|argument| argument.get_id() == flag)
 }
 
-/// A flag with several values; empty without values.
+/// Returns a flag with several values; empty without values.
 pub fn flag<T: ToString>(name: &str, values: &[T]) -> Vec<String> {
     if values.is_empty() {
         return Vec::new();

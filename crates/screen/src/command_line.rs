@@ -2,7 +2,7 @@
 
 use terminal::full_screen::Key;
 
-/// `contend` and these words, quoted as for a shell.
+/// Returns `contend` and these words, quoted as for a shell.
 pub fn shown(words: &[String]) -> String {
     let quoted = words.iter().map(|word| quoted(word));
     ["contend".to_owned()].into_iter().chain(quoted).collect::<Vec<String>>().join(" ")
@@ -17,7 +17,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The words after `contend` of a line that was typed; an error says why it cannot be run.
+/// Returns the words after `contend` of a line that was typed; an error says why it cannot be run.
 pub fn words(line: &str) -> Result<Vec<String>, String> {
     let mut words: Vec<String> = Vec::new();
     let (mut word, mut open): (Option<String>, Option<char>) = (None, None);
@@ -65,7 +65,7 @@ impl Editor {
         self.letters.iter().collect()
     }
 
-    /// The part of the line that fits, and the column of the cursor.
+    /// Returns the part of the line that fits, and the column of the cursor.
     pub fn visible(&self, width: usize) -> (String, usize) {
         let from = self.at.saturating_sub(width.saturating_sub(1));
         (self.letters.iter().skip(from).take(width).collect(), self.at - from)

@@ -1,7 +1,7 @@
 //! The event loop: wait for keys, signals and children; change the state; draw it.
 //!
 //! Signals arrive as bytes in a pipe, so that one call of `poll` waits for all of them. A change by a key is drawn at
-//! once, reports of a child a few times a second: no user sees more, and drawing takes CPU time that other programs may
+//! once, reports of a child a few times a second. No user sees more, and drawing takes CPU time that other programs may
 //! want.
 
 use crate::app::App;
@@ -64,9 +64,9 @@ impl EventLoop<'_> {
     fn wait(&self, app: &App, signals: &Signals) -> io::Result<(bool, bool)> {
         let stdin = io::stdin();
         let children = app.run.iter().flat_map(|run| run.child.pipes());
-        let others: Vec<_> = children.collect();
+        let child_pipes: Vec<_> = children.collect();
         let mut fds = vec![PollFd::new(&stdin, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
-        fds.extend(others.iter().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        fds.extend(child_pipes.iter().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         let timeout = match () {
             () if self.input.is_begun() => Some(ESCAPE_TIMEOUT),
             // A report that was not drawn yet is drawn even if no other follows.
@@ -118,8 +118,10 @@ impl EventLoop<'_> {
         Ok(requests.pause || requests.resume)
     }
 
-    /// Releases the terminal for as long as another program has it. A key stops the whole process group, as it would
-    /// without a screen; a signal has stopped the processes that it was sent to.
+    /// Releases the terminal for as long as another program has it.
+    ///
+    /// A key stops the whole process group, as it would without a screen; a signal has stopped the processes that it
+    /// was sent to.
     fn pause(&mut self, app: &App, is_key: bool) -> anyhow::Result<()> {
         self.tty.pause();
         if let (true, Some(run)) = (is_key, &app.run) {

@@ -1,19 +1,19 @@
-//! What a child has told so far, place by place.
+//! The reports of a child so far, by cell.
 
 use harness::{LiveLine, Shown};
 use record::Unit;
 use std::collections::VecDeque;
 use terminal::escaped;
 
-/// All that was told.
+/// All reports of a child.
 #[derive(Clone, Debug, Default)]
 pub struct Feed {
     places: Vec<Place>,
-    /// What is being measured now.
+    /// The index of the cell that is being measured now.
     begun: Option<usize>,
 }
 
-/// A place in the table of what is measured.
+/// A cell in the table of the measurement.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub row: String,
@@ -21,11 +21,11 @@ pub struct Place {
     pub seen: Seen,
 }
 
-/// What is known of a place.
+/// The present result of a cell.
 #[derive(Clone, Debug)]
 pub enum Seen {
     Nothing,
-    /// In ns, the bins and their hits.
+    /// The bins in ns and their hits.
     Histogram {
         median_ns: f64,
         step_ns: f64,
@@ -33,7 +33,7 @@ pub enum Seen {
     },
     /// Shares of 0 to 1, each with the second in which its piece ended; the oldest first.
     Levels(VecDeque<(f64, f64)>),
-    /// A figure as it became known, with the seconds.
+    /// The values as they were reported, with the seconds.
     Figures {
         points: VecDeque<(f64, f64)>,
         unit: Unit,
@@ -41,7 +41,7 @@ pub enum Seen {
     },
 }
 
-/// A figure, and which way it is good.
+/// A value, and whether more of it is better.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
     pub value: f64,
@@ -49,9 +49,9 @@ pub struct Figure {
     pub more_is_better: bool,
 }
 
-/// More places are no table that anybody reads.
+/// The maximum number of cells: a longer table is not readable.
 const MOST_PLACES: usize = 2_000;
-/// As far back as the bars of 1998 go: 2 to the 15th seconds.
+/// The maximum number of points: the bars of 1998 go back 2 to the 15th seconds.
 const MOST_POINTS: usize = 33_000;
 
 impl Feed {
@@ -71,30 +71,29 @@ impl Feed {
         self.places[place].seen.add(at_s, shown);
     }
 
-    /// Those of which something is known.
+    /// Returns the cells that have a result.
     pub fn places(&self) -> impl Iterator<Item = &Place> {
         self.places.iter().filter(|place| !matches!(place.seen, Seen::Nothing))
     }
 
-    /// What is being measured now.
+    /// Returns the cell that is being measured now.
     pub fn begun(&self) -> Option<&Place> {
         self.places.get(self.begun?)
     }
 
-    /// How good a place's figure is among those of its column that count the same: 0 is the best, and how many there
-    /// are.
+    /// Returns the rank of a cell's value among the comparable ones of its column, 0 for the best, and their number.
     pub fn rank(&self, place: &Place) -> Option<(usize, usize)> {
-        let own = place.seen.figure()?;
+        let current = place.seen.figure()?;
         let peers = self.places().filter(|other| other.column == place.column);
         let others: Vec<f64> = peers
             .filter_map(|other| other.seen.figure())
-            .filter(|other| other.unit == own.unit)
+            .filter(|other| other.unit == current.unit)
             .map(|other| other.value)
             .collect();
-        Some((rank(own, &others), others.len()))
+        Some((rank(current, &others), others.len()))
     }
 
-    /// One figure for all: the mean of levels, else the best of the figures, and the row that has it.
+    /// Returns one value for all: the mean of levels, otherwise the best of the values, and the row that has it.
     pub fn best(&self) -> Option<(Figure, String)> {
         let levels: Vec<f64> = self
             .places()
@@ -110,9 +109,9 @@ impl Feed {
     }
 }
 
-/// How many of the others are better.
-pub fn rank(own: Figure, others: &[f64]) -> usize {
-    others.iter().filter(|&&other| is_better(Figure { value: other, ..own }, own.value)).count()
+/// Returns how many of the others are better.
+pub fn rank(current: Figure, others: &[f64]) -> usize {
+    others.iter().filter(|&&other| is_better(Figure { value: other, ..current }, current.value)).count()
 }
 
 fn is_better(figure: Figure, than: f64) -> bool {
@@ -143,7 +142,7 @@ impl Seen {
         }
     }
 
-    /// In one number: the median of a histogram, the mean of levels, the last of figures.
+    /// Returns the result as one value: the median of a histogram, the mean of levels, the last of several values.
     pub fn figure(&self) -> Option<Figure> {
         match self {
             Self::Nothing => None,
@@ -165,7 +164,7 @@ impl Seen {
     }
 }
 
-/// The oldest goes when there is no room.
+/// Appends a point, and removes the oldest if the list is full.
 fn push(points: &mut VecDeque<(f64, f64)>, point: (f64, f64)) {
     if point.0.is_finite() && point.1.is_finite() {
         points.push_back(point);
@@ -200,14 +199,14 @@ mod tests {
     }
 
     #[test]
-    fn what_others_named_obeys_no_terminal() {
+    fn foreign_names_have_no_control_characters() {
         let mut feed = Feed::default();
         feed.add(line("\x1b[2Jx", "", Shown::Level(0.5)));
         assert!(feed.places().all(|place| !place.row.contains('\x1b')));
     }
 
     #[test]
-    fn a_long_run_takes_no_more_room() {
+    fn long_run_uses_no_more_memory() {
         let mut feed = Feed::default();
         (0..40_000).for_each(|_| feed.add(line("a", "", Shown::Level(0.5))));
         (0..3_000).for_each(|place| feed.add(line(&place.to_string(), "", Shown::Level(0.5))));

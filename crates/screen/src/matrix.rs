@@ -1,4 +1,4 @@
-//! Tables whose cells are measured: locks by threads in one command, experiments by CPUs in one each.
+//! Tables whose cells are measured: locks by threads in one command, or experiments by CPUs in one command each.
 
 use crate::choice::{Choice, Machine, THREADS, flag, has};
 use crate::feed::{Feed, Figure, Seen};
@@ -8,9 +8,9 @@ use instruments::cpus::CpuSet;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A command line, and the cell that it measures if it measures only one.
-pub type Wanted = (Option<(usize, usize)>, Vec<String>);
+pub type CellCommand = (Option<(usize, usize)>, Vec<String>);
 
-/// Which table.
+/// The kind of table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Latency,
@@ -65,7 +65,7 @@ impl Kind {
 const MIX: [&str; 4] = ["--nonhold", "7us", "--hold", "3us"];
 
 impl Matrix {
-    /// The table, with the rows of its registry.
+    /// Creates the table, with the rows of its registry.
     pub fn new(kind: Kind, machine: &Machine) -> Self {
         let (rows, columns): (Vec<&str>, Vec<usize>) = match kind {
             Kind::Cpus => (of_one_cpu().map(|entry| entry.name).collect(), machine.online.iter().collect()),
@@ -74,7 +74,7 @@ impl Matrix {
         Self { kind, rows, columns, at: (0, 0), marked: BTreeSet::new(), known: BTreeMap::new(), measured: None }
     }
 
-    /// A column's heading.
+    /// Returns a column's heading.
     pub fn heading(&self, column: usize) -> String {
         let number = self.columns[column];
         match self.kind {
@@ -85,7 +85,7 @@ impl Matrix {
         }
     }
 
-    /// Why a cell cannot be measured here.
+    /// Returns the reason why a cell cannot be measured here.
     pub fn refusal(&self, (_, column): (usize, usize), machine: &Machine) -> Option<String> {
         (self.kind == Kind::Cpus).then(|| machine.refusal(self.columns[column])).flatten()
     }
@@ -97,14 +97,14 @@ impl Matrix {
         }
     }
 
-    /// The marked cells that can be measured, or else the chosen one.
+    /// Returns the marked cells that can be measured, or else the chosen one.
     fn wanted(&self, machine: &Machine) -> Vec<(usize, usize)> {
         let all = if self.marked.is_empty() { BTreeSet::from([self.at]) } else { self.marked.clone() };
         all.into_iter().filter(|cell| self.refusal(*cell, machine).is_none()).collect()
     }
 
-    /// The command lines that measure the marked cells.
-    pub fn commands(&self, choice: &Choice, machine: &Machine) -> Vec<Wanted> {
+    /// Returns the command lines that measure the marked cells.
+    pub fn commands(&self, choice: &Choice, machine: &Machine) -> Vec<CellCommand> {
         let wanted = self.wanted(machine);
         if self.kind == Kind::Cpus {
             return wanted.into_iter().map(|cell| (Some(cell), self.on_one_cpu(cell, choice))).collect();
@@ -139,9 +139,9 @@ impl Matrix {
         if has(entry, "scenario") {
             words.extend(["--scenario", "quiet"].map(str::to_owned));
         }
-        let mut here = choice.clone();
-        here.cpus = CpuSet::single(self.columns[column]);
-        words.extend(here.shared(|flag| entry.takes(flag)));
+        let mut on_cpu = choice.clone();
+        on_cpu.cpus = CpuSet::single(self.columns[column]);
+        words.extend(on_cpu.shared(|flag| entry.takes(flag)));
         words
     }
 
@@ -166,7 +166,7 @@ impl Matrix {
         }
     }
 
-    /// The rank of a cell among the locks of its column or the CPUs of its row, and the number of those.
+    /// Returns the rank of a cell among the locks of its column or the CPUs of its row, and the number of those.
     pub fn rank(&self, (row, column): (usize, usize)) -> Option<(usize, usize)> {
         let own = self.known.get(&(row, column))?.figure;
         let is_peer = |cell: &(usize, usize)| if self.kind == Kind::Cpus { cell.0 == row } else { cell.1 == column };

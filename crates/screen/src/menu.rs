@@ -1,12 +1,12 @@
 //! Menus: a row of titles, and below each a column of lines.
 //!
 //! A menu is data. [`ROW`] lists the titles from left to right, each with the function that makes its lines; two more
-//! menus open from a line. The lines are made when a menu opens and whenever something has changed, of what there is
-//! at that moment: the registries of experiments and locks, the tables of times and numbers of threads, the CPUs of
-//! this machine, the archive. An experiment or a lock that is added to its registry is therefore in the menus.
+//! menus open from a line. The lines are made when a menu opens and whenever something has changed. Their sources are
+//! the present registries of experiments and locks, tables of times and numbers of threads, CPUs of this machine, and
+//! records of the archive. An experiment or a lock that is added to its registry is therefore in the menus.
 //!
-//! A line ([`Item`]) has a name, a description, and an [`Action`] for when it is selected. To add a line, add an
-//! `Item` to its function; to add a menu, add a variant of [`Menu`] and a line of [`ROW`].
+//! A line ([`Item`]) has a name, a description, and an [`Action`] for when it is selected. To add a line, add an `Item`
+//! to its function; to add a menu, add a variant of [`Menu`] and a line of [`ROW`].
 
 use crate::choice::{Choice, Machine, THREADS, TIMES, Time};
 use crate::command_line;
@@ -51,7 +51,9 @@ static ROW: [(Menu, &str, Lines); 9] = [
 ];
 
 impl Menu {
-    /// The menus of the row. `Run` is one of them only once a command has been started.
+    /// Returns the menus of the row.
+    ///
+    /// `Run` is one of them only once a command has been started.
     pub fn row(has_run: bool) -> Vec<Self> {
         ROW.iter().map(|(menu, ..)| menu.clone()).filter(|menu| has_run || *menu != Self::Run).collect()
     }
@@ -64,7 +66,7 @@ impl Menu {
         }
     }
 
-    /// The lines, of what there is now.
+    /// Returns the lines for the present state.
     pub fn items(&self, context: &MenuContext<'_>) -> Vec<Item> {
         match self {
             Self::Examples(name) => examples(name),
@@ -74,7 +76,7 @@ impl Menu {
     }
 }
 
-/// The state of the application that lines are made of.
+/// The state of the application from which lines are made.
 pub struct MenuContext<'a> {
     pub machine: &'a Machine,
     pub choice: &'a Choice,
@@ -106,7 +108,7 @@ pub enum Action {
     Edit(Vec<String>),
     /// Writes a record's HTML report with this command line, and opens it.
     Page(Vec<String>),
-    /// Opens another menu beside this one.
+    /// Opens another menu next to this one.
     Open(Menu),
     ToggleLock(&'static str),
     ToggleThreads(u16),
@@ -125,7 +127,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// The equivalent command line, if there is one.
+    /// Returns the equivalent command line, if there is one.
     pub fn command(&self) -> Option<&[String]> {
         match self {
             Self::Start(words) | Self::Edit(words) | Self::Page(words) => Some(words),
@@ -133,7 +135,7 @@ impl Action {
         }
     }
 
-    /// Whether the menus stay open: the action only marks a line or opens a further menu.
+    /// Returns whether the menus stay open: the action only marks a line or opens a further menu.
     pub fn keeps_menus(&self) -> bool {
         use Action::{Nothing, Open, SetTime, ToggleCpu, ToggleLock, ToggleRecord, ToggleThreads};
         matches!(
@@ -148,29 +150,29 @@ impl Item {
         Self { name: name.into(), about: about.into(), mark: None, refusal: None, action }
     }
 
-    /// A line that can be marked.
+    /// Makes the line one that can be marked.
     fn marked(self, mark: bool) -> Self {
         Self { mark: Some(mark), ..self }
     }
 
-    /// A line that is grey if there is a reason.
+    /// Makes the line grey if there is a reason.
     fn refused(self, refusal: Option<String>) -> Self {
         Self { refusal, ..self }
     }
 
-    /// A grey line that only shows a reason.
+    /// Creates a grey line that only shows a reason.
     fn unavailable(name: &str, why: &str) -> Self {
         Self::new(name, "", Action::Nothing).refused(Some(why.to_owned()))
     }
 }
 
 impl MenuContext<'_> {
-    /// A command line with the archive that was chosen.
+    /// Returns a command line with the archive that was chosen.
     fn command(&self, words: &[&str]) -> Vec<String> {
         words.iter().map(|word| (*word).to_owned()).chain(self.choice.archived()).collect()
     }
 
-    /// Two measurements at once would distort each other.
+    /// Returns the reason not to start a measurement: two at once would distort each other.
     fn busy(&self) -> Option<String> {
         self.is_running.then(|| "another command is running and would distort the results; stop it first".to_owned())
     }
@@ -181,7 +183,7 @@ impl MenuContext<'_> {
     }
 }
 
-/// The survey, each experiment of the registry, and the examples of each.
+/// Returns the survey, each experiment of the registry, and the examples of each.
 fn measure(context: &MenuContext<'_>) -> Vec<Item> {
     let about = "Run every experiment briefly; print findings as sentences";
     let survey = Item::new("survey", about, Action::Start(context.choice.survey()))
@@ -207,7 +209,7 @@ fn examples(name: &str) -> Vec<Item> {
     entry.examples.iter().map(call).collect()
 }
 
-/// The tables whose cells are measured.
+/// Returns the tables whose cells are measured.
 fn matrix(_: &MenuContext<'_>) -> Vec<Item> {
     Kind::ALL.into_iter().map(|kind| Item::new(kind.title(), kind.about(), Action::Matrix(kind))).collect()
 }
@@ -252,7 +254,7 @@ fn time(context: &MenuContext<'_>) -> Vec<Item> {
     TIMES.into_iter().map(item).collect()
 }
 
-/// The archive's records, the newest first, below the commands for several of them.
+/// Returns the archive's records, the newest first, below the commands for several of them.
 fn archive(context: &MenuContext<'_>) -> Vec<Item> {
     let records = match context.records.found() {
         Ok(records) => records,
@@ -276,7 +278,7 @@ fn archive(context: &MenuContext<'_>) -> Vec<Item> {
     [compare, list, ladder].into_iter().chain(records.iter().map(record)).collect()
 }
 
-/// The commands for one record.
+/// Returns the commands for one record.
 fn record(id: &str, context: &MenuContext<'_>) -> Vec<Item> {
     let command = |name, about, words: &[&str]| Item::new(name, about, Action::Start(context.command(words)));
     let page = match context.records.page_of(id) {
@@ -301,7 +303,7 @@ fn record(id: &str, context: &MenuContext<'_>) -> Vec<Item> {
     ]
 }
 
-/// The commands for the run that is running, or was the last one.
+/// Returns the commands for the run that is running, or was the last one.
 fn run(context: &MenuContext<'_>) -> Vec<Item> {
     let stop = Item::new("stop", "Stop the command and save its results", Action::Stop);
     let live = Item::new("live chart", "Show the results while they are measured", Action::ShowLive);
@@ -311,7 +313,7 @@ fn run(context: &MenuContext<'_>) -> Vec<Item> {
     context.is_running.then_some(stop).into_iter().chain([live, text]).collect()
 }
 
-/// The keys, and the method of each experiment.
+/// Returns the keys, and the method of each experiment.
 fn help(_: &MenuContext<'_>) -> Vec<Item> {
     let method = |entry: &Entry| {
         let words = entry.name.split(' ').chain(["--explain"]).map(str::to_owned).collect();

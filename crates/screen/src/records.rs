@@ -15,7 +15,7 @@ pub struct Records {
 const MOST: usize = 500;
 
 impl Records {
-    /// The archive is not read before [`Self::look`].
+    /// Creates the list, which is empty until the first [`Self::look`].
     pub fn new(location: Location) -> Self {
         Self { location, found: Err("the archive was not read yet".to_owned()), marked: Vec::new() }
     }
@@ -50,12 +50,12 @@ impl Records {
         Ok(entries)
     }
 
-    /// The records, the newest first, or why there are none.
+    /// Returns the records, the newest first, or why there are none.
     pub fn found(&self) -> Result<&[Entry], &str> {
         self.found.as_deref().map_err(String::as_str)
     }
 
-    /// The IDs of the marked records, the oldest first.
+    /// Returns the IDs of the marked records, the oldest first.
     pub fn marked(&self) -> Vec<String> {
         let in_order = self.found.iter().flatten().rev().map(|entry| entry.short_id().to_owned());
         in_order.filter(|id| self.marked.contains(id)).collect()
@@ -69,7 +69,7 @@ impl Records {
         toggle(&mut self.marked, id.to_owned());
     }
 
-    /// The previous record of the same experiment.
+    /// Returns the previous record of the same experiment.
     pub fn before(&self, id: &str) -> Option<String> {
         let all = self.found.as_ref().ok()?;
         let place = all.iter().position(|entry| entry.short_id() == id)?;
@@ -78,8 +78,8 @@ impl Records {
         Some(older.short_id().to_owned())
     }
 
-    /// The path of its HTML report: beside the archive, as that of a survey.
+    /// Returns the path of its HTML report: next to the archive, like that of a survey.
     pub fn page_of(&self, id: &str) -> Option<PathBuf> {
-        self.location.beside(&format!("{id}.html"))
+        self.location.sibling_file(&format!("{id}.html"))
     }
 }

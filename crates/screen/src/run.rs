@@ -1,5 +1,6 @@
-//! A command that was started here, while it runs and after it has ended: a [`Run`] keeps its reports and its state, a
-//! [`Child`] is its process and reads its output.
+//! A command that was started here, while it runs and after it has ended.
+//!
+//! A [`Run`] keeps its reports and its state, a [`Child`] is its process and reads its output.
 //!
 //! The child ends with this process, however that ends. It runs on all CPUs that this process was given, although the
 //! interface itself stays on one of them. The browser that opens an HTML report is started here as well.
@@ -30,7 +31,7 @@ pub struct Run {
     /// The HTML report that it writes, to be opened.
     pub page: Option<PathBuf>,
     began: Instant,
-    /// How often it was asked to stop.
+    /// The number of requests to stop.
     stops: u32,
 }
 
@@ -52,7 +53,7 @@ impl Run {
         is_new
     }
 
-    /// Asks the child to end and to save its results; the third call kills it.
+    /// Requests the child to end and to save its results; the third call kills it.
     pub fn stop(&mut self) {
         self.stops += 1;
         if self.stops > 2 { self.child.kill() } else { self.child.stop() }
@@ -62,7 +63,7 @@ impl Run {
         self.ended.is_none()
     }
 
-    /// The state, as text.
+    /// Returns the state, as text.
     pub fn state(&self) -> String {
         let seconds = self.began.elapsed().as_secs();
         match self.ended {
@@ -84,7 +85,7 @@ impl Run {
         terminal::escaped(line).into_owned()
     }
 
-    /// Standard output, and below it standard error.
+    /// Returns the standard output, and below it the standard error.
     pub fn text(&self) -> String {
         let (text, errors) = (self.child.text(), self.child.errors());
         let line = command_line::shown(&self.words);
@@ -94,15 +95,15 @@ impl Run {
     }
 }
 
-/// How a child ended.
+/// The way in which a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     Done,
     /// It was stopped and saved the results so far.
     Stopped,
-    /// With this exit status.
+    /// It failed with this exit status.
     Failed(i32),
-    /// By this signal, without results.
+    /// It was killed by this signal, without results.
     Killed(i32),
 }
 
@@ -129,13 +130,13 @@ const GRACE: Duration = Duration::from_secs(3);
 impl Child {
     /// Starts `program` with these words.
     pub fn start(program: &Path, words: &[String], machine: &Machine) -> io::Result<Self> {
-        let (live, tell) = io::pipe()?;
+        let (live, report_end) = io::pipe()?;
         let mut command = Command::new(program);
         if Machine::measures(words) {
-            command.arg(format!("--live-to={}", tell.as_raw_fd()));
+            command.arg(format!("--live-to={}", report_end.as_raw_fd()));
         }
         command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let (parent, pipe, all) = (process::id(), tell.as_raw_fd(), machine.allowed.clone());
+        let (parent, pipe, all) = (process::id(), report_end.as_raw_fd(), machine.allowed.clone());
         // SAFETY: this process has one thread, so that the copy of its memory is consistent. The calls are system
         // calls, on descriptors that both processes have.
         unsafe {
@@ -158,15 +159,15 @@ impl Child {
         })
     }
 
-    /// The reports since the last call.
+    /// Returns the reports since the last call.
     fn lines(&mut self) -> Vec<LiveLine> {
         self.live.read();
-        let whole = self.live.bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let lines: Vec<u8> = self.live.bytes.drain(..whole).collect();
+        let complete = self.live.bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let lines: Vec<u8> = self.live.bytes.drain(..complete).collect();
         lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
     }
 
-    /// How it ended, if it has.
+    /// Returns how it ended, if it has.
     fn ended(&mut self) -> Option<Ended> {
         if self.ended.is_none() {
             // Its last output is read before it counts as ended.
@@ -178,17 +179,17 @@ impl Child {
         self.ended
     }
 
-    /// Standard output so far.
+    /// Returns the standard output so far.
     fn text(&self) -> String {
         String::from_utf8_lossy(&self.text.bytes).into_owned()
     }
 
-    /// Standard error so far.
+    /// Returns the standard error so far.
     fn errors(&self) -> String {
         String::from_utf8_lossy(&self.errors.bytes).into_owned()
     }
 
-    /// Asks it to end and to save its results.
+    /// Requests it to end and to save its results.
     fn stop(&self) {
         self.signal(Signal::INT);
     }
@@ -215,7 +216,7 @@ impl Child {
         }
     }
 
-    /// The pipes that the event loop waits for.
+    /// Returns the pipes that the event loop waits for.
     pub fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         // Processes that the child started may outlive it and hold them open.
         let all = [&self.live, &self.text, &self.errors].into_iter().filter(|_| self.ended.is_none());
@@ -271,8 +272,9 @@ fn of_status(status: ExitStatus) -> Ended {
     }
 }
 
-/// Opens an HTML report in the user's browser, on all CPUs of this process; `None` where no browser is known. A browser
-/// for the terminal is not looked for: the interface has the terminal.
+/// Opens an HTML report in the user's browser, on all CPUs of this process; `None` where no browser is known.
+///
+/// Text browsers are not tried: the interface uses the terminal.
 pub fn open_page(path: &Path, all: &CpuSet) -> io::Result<Option<process::Child>> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(|name| set(name).is_some());
@@ -280,8 +282,8 @@ pub fn open_page(path: &Path, all: &CpuSet) -> io::Result<Option<process::Child>
     let mut command = Command::new(program);
     command.arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let all = all.clone();
-    // SAFETY: this process has one thread, so that the copy of its memory is consistent.
+    // SAFETY: this process has one thread, so no lock is held in the copy of its memory, and allocating in it is safe.
     unsafe { command.pre_exec(move || cpus::restrict_current_thread(&all)) };
-    // In a process group of its own, so that it is neither ended nor suspended with the interface.
+    // A separate process group, so that the browser is neither ended nor suspended with the interface.
     command.process_group(0).spawn().map(Some)
 }

@@ -6,12 +6,12 @@
 
 use std::borrow::Cow;
 
-/// A word, a name, a cell: nothing in it ends a line.
+/// Escapes a word, a name or a cell: nothing in it ends a line.
 pub fn escaped(word: &str) -> Cow<'_, str> {
     without_hazards(word, &[], number)
 }
 
-/// A whole text: its lines and tabs stay, and letters in our own colours.
+/// Escapes a whole text: its lines and tabs stay, and letters in contend's own colours.
 pub fn escaped_text(text: &str) -> Cow<'_, str> {
     let is_harmless = |letter: char| !is_hazard(letter) || matches!(letter, '\n' | '\t');
     if text.chars().all(is_harmless) {
@@ -39,13 +39,15 @@ pub fn escaped_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// A whole text that no terminal shows first, such as an HTML page: its lines and tabs stay, and nothing else passes.
+/// Escapes a whole text that a terminal does not show first, such as an HTML page: only its lines and tabs stay.
 pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     without_hazards(text, &['\n', '\t'], number)
 }
 
-/// A cell of a table that a spreadsheet may open: as [`escaped`], and text that it would evaluate as a formula begins
-/// with an apostrophe, as OWASP recommends. A number stays as it is, the negative ones too.
+/// Escapes a cell of a table that a spreadsheet may open: as [`escaped`], and text that it would evaluate as a formula
+/// begins with an apostrophe, as OWASP recommends.
+///
+/// A number stays as it is, the negative ones too.
 pub fn escaped_cell(cell: &str) -> Cow<'_, str> {
     let text = escaped(cell);
     let is_formula = text.starts_with(['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}']);
@@ -56,7 +58,8 @@ pub fn escaped_cell(cell: &str) -> Cow<'_, str> {
     if is_formula && !is_number() { Cow::Owned(format!("'{text}")) } else { text }
 }
 
-/// JSON whose strings have nothing that a terminal obeys or a browser hides: a parser reads the same values.
+/// Escapes JSON, so that its strings have nothing that a terminal obeys or a browser hides: a parser reads the same
+/// values.
 pub fn escaped_json(json: &str) -> Cow<'_, str> {
     let units = |letter: char| letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
     without_hazards(json, &['\n', '\t', '\r'], units)
@@ -72,7 +75,7 @@ fn without_hazards<'a>(text: &'a str, kept: &[char], replacement: impl Fn(char) 
     Cow::Owned(text.chars().map(replaced).collect())
 }
 
-/// One letter in a colour of ours, back to none at once: a foreign text in this form leaves nothing behind.
+/// Colours one letter, and resets the colour at once: a foreign text in this form has no effect on the text after it.
 pub fn coloured(letter: char, code: u32) -> String {
     format!("\x1b[{code}m{letter}{PLAIN}")
 }
@@ -81,7 +84,7 @@ const PLAIN: &str = "\x1b[0m";
 /// Red to cyan, and grey.
 const CODES: [&str; 7] = ["31", "32", "33", "34", "35", "36", "90"];
 
-/// The length of what [`coloured`] wrote, if the text begins with it.
+/// Returns the length of a letter that [`coloured`] wrote, if the text begins with one.
 fn coloured_letter(text: &str) -> Option<usize> {
     let (code, after) = text.strip_prefix("\x1b[")?.split_once('m')?;
     let letter = after.chars().next().filter(|letter| CODES.contains(&code) && !is_hazard(*letter))?;
@@ -93,7 +96,8 @@ fn number(letter: char) -> String {
     letter.escape_unicode().to_string()
 }
 
-/// Whether it is a control character (C0, DEL, C1), is drawn as nothing, or changes the direction of the text.
+/// Returns whether the letter is a control character (C0, DEL, C1), is drawn as nothing, or changes the direction of
+/// the text.
 fn is_hazard(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
@@ -127,7 +131,7 @@ mod tests {
     use std::io;
 
     #[test]
-    fn what_a_terminal_obeys_is_written_as_its_number() {
+    fn control_characters_are_written_as_numbers() {
         assert_eq!(escaped("a\x1b]0;t\x07\nb"), "a\\u{1b}]0;t\\u{7}\\u{a}b");
         assert_eq!(escaped_text("a\r\tb\n\u{9b}2J\u{202e}"), "a\\u{d}\tb\n\\u{9b}2J\\u{202e}");
         assert_eq!(escaped_json("{\"a\":\"\u{9b}\u{e0001}µ\"}\n"), "{\"a\":\"\\u009b\\udb40\\udc01µ\"}\n");
@@ -135,12 +139,12 @@ mod tests {
     }
 
     #[test]
-    fn lines_have_no_letter_in_colours_either() {
+    fn escaped_lines_have_no_coloured_letters() {
         assert_eq!(escaped_lines("a\tb\n\x1b[31mA\x1b[0m\u{202e}"), "a\tb\n\\u{1b}[31mA\\u{1b}[0m\\u{202e}");
     }
 
     #[test]
-    fn a_cell_is_not_a_formula_and_a_number_stays_a_number() {
+    fn formula_is_escaped_and_number_stays_in_a_cell() {
         for formula in ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "-2e3-1", "--1", "-", "+inf", "\u{ff1d}1+1"] {
             assert_eq!(escaped_cell(formula), format!("'{formula}"));
         }
@@ -152,9 +156,9 @@ mod tests {
     }
 
     #[test]
-    fn only_a_letter_in_our_colours_passes() {
-        let ours = format!("{}{}", coloured('A', 31), coloured('#', 90));
-        assert_eq!(escaped_text(&ours), ours);
+    fn only_a_letter_in_known_colours_is_kept() {
+        let known_colours = format!("{}{}", coloured('A', 31), coloured('#', 90));
+        assert_eq!(escaped_text(&known_colours), known_colours);
         for foreign in ["\x1b[8mA\x1b[0m", "\x1b[31mAB\x1b[0m", "\x1b[31m\x1b\x1b[0m", "\x1b[31", "\x1b[2J", "\x1b[m"] {
             assert!(!escaped_text(foreign).starts_with('\x1b'), "{foreign:?}");
         }

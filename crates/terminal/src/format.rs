@@ -3,13 +3,13 @@
 
 use jiff::Timestamp;
 
-/// A time in nanoseconds: `8.9 ns`, `6.10 µs`, `4.03 ms`.
+/// Writes a time in nanoseconds: `8.9 ns`, `6.10 µs`, `4.03 ms`.
 pub fn nanoseconds(ns: f64) -> String {
     let (value, unit) = scaled(ns);
     format!("{} {unit}", three_digits(value))
 }
 
-/// A time in nanoseconds, in the unit that leaves at most three digits before the point.
+/// Converts a time in nanoseconds to the unit that leaves at most three digits before the point.
 pub fn scaled(ns: f64) -> (f64, &'static str) {
     match ns.abs() {
         below if below < 999.5 => (ns, "ns"),
@@ -19,7 +19,7 @@ pub fn scaled(ns: f64) -> (f64, &'static str) {
     }
 }
 
-/// A share of 0 to 1 in per cent.
+/// Writes a share from 0 to 1 in per cent.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if (99.9..99.995).contains(&percent) {
@@ -32,7 +32,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A ratio: `12.0×`.
+/// Writes a ratio: `12.0×`.
 pub fn ratio(value: f64) -> String {
     format!("{}×", three_digits(value))
 }
@@ -42,17 +42,17 @@ pub fn ppm(value: f64) -> String {
     format!("{} ppm", three_digits(value))
 }
 
-/// What a ratio lies between: `11.9–12.8`.
+/// Writes the ends of an interval: `11.9–12.8`.
 pub fn range(low: f64, high: f64) -> String {
     format!("{}–{}", three_digits(low), three_digits(high))
 }
 
-/// A frequency.
+/// Writes a frequency.
 pub fn megahertz(mhz: f64) -> String {
     if mhz.abs() < 1e15 { format!("{mhz:.1} MHz") } else { format!("{mhz:.2e} MHz") }
 }
 
-/// A number of things, in groups of three digits.
+/// Writes a number of things, in groups of three digits.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
@@ -65,7 +65,7 @@ pub fn count(number: u64) -> String {
     grouped
 }
 
-/// `1 thread`, `2 threads`.
+/// Writes `1 thread`, `2 threads`.
 pub fn counted(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
@@ -73,7 +73,7 @@ pub fn counted(number: usize, noun: &str) -> String {
 
 fn three_digits(value: f64) -> String {
     match value.abs() {
-        // A foreign record's: hundreds of digits are no help.
+        // A value from a foreign record: hundreds of digits would not be useful.
         size if size >= 1e15 => format!("{value:.2e}"),
         size if size >= 99.95 => format!("{value:.0}"),
         size if size >= 9.995 => format!("{value:.1}"),
@@ -83,7 +83,7 @@ fn three_digits(value: f64) -> String {
     }
 }
 
-/// A moment, in seconds since 1970, as `2026-11-21 10:09`.
+/// Writes a moment, in seconds since 1970, as `2026-11-21 10:09`.
 pub fn moment(unix_s: u64) -> String {
     match i64::try_from(unix_s).ok().and_then(|second| Timestamp::from_second(second).ok()) {
         Some(moment) => moment.strftime("%Y-%m-%d %H:%M").to_string(),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_keep_their_small_ones() {
+    fn small_shares_keep_their_digits() {
         assert_eq!(percent(0.85677), "85.7 %");
         assert_eq!(percent(0.00137), "0.14 %");
         assert_eq!(percent(0.0), "0.0 %");

@@ -1,8 +1,8 @@
-//! A histogram in letters, as in 1998: latency to the right, hits upwards, both exponential.
+//! A histogram as text, as in 1998: latency to the right, hits upwards, both exponential.
 //!
 //! The horizontal axis starts linear, in steps of the clock's resolution, and turns exponential where a column becomes
-//! wider than such a step: an exponential axis alone would draw gaps that only the clock put there. Empty stretches are
-//! elided. The number of columns an octave is the largest that fits the page.
+//! wider than such a step. An exponential axis alone would draw gaps that only the clock causes. Empty stretches are
+//! elided. The number of columns per octave is the largest that fits the page.
 
 use crate::escape::coloured;
 use crate::format::{self, scaled};
@@ -13,7 +13,7 @@ use std::fmt::Write;
 /// A bin of the histogram and the letter it is drawn with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar {
-    /// The bin's middle, in nanoseconds.
+    /// The middle of the bin, in nanoseconds.
     pub at_ns: f64,
     /// Hits.
     pub count: u64,
@@ -21,7 +21,7 @@ pub struct Bar {
     pub letter: char,
 }
 
-/// What is drawn.
+/// A histogram to draw.
 pub struct Histogram<'a> {
     /// The line above the picture.
     pub title: &'a str,
@@ -38,11 +38,11 @@ const COLUMNS_AN_OCTAVE: [u32; 8] = [16, 12, 8, 6, 4, 3, 2, 1];
 const LONGEST_GAP: usize = 5;
 const ELISION: &str = " ··· ";
 
-/// What stands in one column.
+/// The hits in one column.
 #[derive(Clone, Default)]
 struct Column {
     count: u64,
-    /// Hits by letter, to draw the one that has most.
+    /// The hits by letter, of which the most frequent is drawn.
     letters: BTreeMap<char, u64>,
 }
 
@@ -59,7 +59,7 @@ enum Cell {
 }
 
 impl Histogram<'_> {
-    /// The picture; a line that says so where there is nothing to draw.
+    /// Draws the picture; a line that says so where there is nothing to draw.
     pub fn draw(&self, page: &Page) -> String {
         let room = page.width.saturating_sub(LABEL_WIDTH + 2);
         let fitting =
@@ -82,7 +82,7 @@ impl Histogram<'_> {
         let axis =
             Axis { step_ns: self.resolution_ns.clamp(0.1, 1e12), columns_an_octave: f64::from(columns_an_octave) };
         let mut columns: BTreeMap<usize, Column> = BTreeMap::new();
-        // A record may say anything, also what is no number.
+        // A record may contain any value, also one that is not a number.
         for bar in self.bars.iter().filter(|bar| bar.count > 0 && bar.at_ns.is_finite()) {
             let column = columns.entry(axis.column(bar.at_ns)).or_default();
             column.count = column.count.saturating_add(bar.count);
@@ -94,7 +94,8 @@ impl Histogram<'_> {
     }
 }
 
-/// The page's columns from left to right: a little space around what is there, elisions between.
+/// Returns the page's columns from left to right: the filled ones with a little space around them, and elisions
+/// between.
 fn cells(filled: impl Iterator<Item = usize>) -> Vec<Cell> {
     let mut cells = Vec::new();
     let mut last: Option<usize> = None;
@@ -115,12 +116,12 @@ fn cells(filled: impl Iterator<Item = usize>) -> Vec<Cell> {
     cells
 }
 
-/// Two rows for a doubling, as in 1998, as far as the picture has rows.
+/// Returns two rows for each doubling, as in 1998, as far as the picture has rows.
 fn rows_for(most: u64) -> usize {
     ((2.0 * (most as f64).log2()).ceil() as usize + 1).clamp(2, ROWS)
 }
 
-/// The row that a count reaches, from 0; the most reaches the topmost.
+/// Returns the row that a count reaches, from 0; the greatest count reaches the topmost.
 fn height(count: u64, rows: usize, most: u64) -> usize {
     if most <= 1 {
         return rows - 1;
@@ -149,7 +150,7 @@ fn line(row: usize, rows: usize, most: u64, columns: &BTreeMap<usize, Column>, c
     format!("{label:>LABEL_WIDTH$}|{}\n", drawn.trim_end())
 }
 
-/// One colour a letter, in turn; grey for what belongs to no spike.
+/// Appends a letter in its colour; grey for hits outside all spikes.
 fn push_letter(line: &mut String, letter: char, colour: bool) {
     if !colour || letter == ' ' {
         return line.push(letter);
@@ -166,7 +167,7 @@ fn heading(title: &str, width: usize) -> String {
     format!("{} {title} {}\n", "-".repeat(dashes / 2), "-".repeat(dashes - dashes / 2))
 }
 
-/// The axis: a `!` under each labelled column, the labels below.
+/// Returns the axis: a `!` under each labelled column, the labels below.
 fn foot(axis: Axis, cells: &[Cell]) -> String {
     let mut marks = String::new();
     let mut labels = String::new();
@@ -179,10 +180,10 @@ fn foot(axis: Axis, cells: &[Cell]) -> String {
             continue;
         };
         let round = round_value_in(axis, *column);
-        // After an elision the reader needs to know where the axis goes on.
+        // After an elision the reader needs to know where the axis continues.
         let value = round.or(elided.then(|| axis.ns(*column)));
         let label = value.map(axis_label);
-        // A label at the right edge is moved left, or it would stand outside.
+        // A label at the right edge is moved left, or it would be outside.
         let fits = |label: &String| place.min(cells.len().saturating_sub(label.chars().count()));
         match label.filter(|label| fits(label) >= written) {
             Some(label) => {
@@ -206,7 +207,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// Where the exponential part begins: a column there is as wide as a step.
+    /// Returns the latency at which the exponential part begins: a column there is as wide as a step.
     fn bend(self) -> f64 {
         self.step_ns / ((1.0 / self.columns_an_octave).exp2() - 1.0)
     }
@@ -228,7 +229,7 @@ impl Axis {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, if one falls into the column.
+/// Returns 1, 2 or 5 times a power of ten, if one falls into the column.
 fn round_value_in(axis: Axis, column: usize) -> Option<f64> {
     if column == 0 {
         return Some(0.0);
@@ -281,20 +282,20 @@ mod tests {
     }
 
     #[test]
-    fn neighbouring_clock_steps_are_neighbouring_columns() {
+    fn adjacent_clock_steps_are_adjacent_columns() {
         let bars = [bar(10.0, 83, 'A'), bar(20.0, 17, 'A')];
         let picture = Histogram { title: "fast", bars: &bars, resolution_ns: 10.0 }.draw(&Page::plain());
         assert!(picture.lines().rev().nth(2).unwrap().ends_with("AA"), "{picture}");
     }
 
     #[test]
-    fn nothing_is_drawn_as_nothing() {
+    fn empty_histogram_is_drawn_as_a_message() {
         let picture = Histogram { title: "empty", bars: &[], resolution_ns: 10.0 }.draw(&Page::plain());
         assert!(picture.contains("no values"));
     }
 
     #[test]
-    fn colours_come_only_when_asked() {
+    fn letters_are_coloured_only_on_request() {
         let bars = [bar(100.0, 5, 'A')];
         let draw =
             |colour| Histogram { title: "t", bars: &bars, resolution_ns: 10.0 }.draw(&Page { width: 80, colour });
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_axis_goes_there_and_back() {
+    fn axis_maps_columns_back_to_latencies() {
         for columns_an_octave in [1.0, 4.0, 16.0] {
             let axis = Axis { step_ns: 10.0, columns_an_octave };
             for column in 0..60 {

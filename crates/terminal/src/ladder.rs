@@ -1,7 +1,7 @@
-//! Times on one logarithmic axis from 1 ns to 10 s, a line each, in letters.
+//! Times on one logarithmic axis from 1 ns to 10 s, a line each, as text.
 //!
-//! Every line says what it is: its words, its figure, its place `●` with the ends of its interval, and hollow marks `○`
-//! with the years of older figures.
+//! Every line has its words, its value, its mark `●` with the ends of its interval, and hollow marks `○` with the years
+//! of older values.
 
 use crate::escape::escaped;
 use crate::page::Page;
@@ -9,33 +9,33 @@ use crate::page::Page;
 /// A line of the ladder.
 pub struct Rung {
     pub words: String,
-    /// The figure as it is written.
+    /// The value as it is written.
     pub figure: String,
     pub ns: f64,
     /// The ends of its interval.
     pub ends: Option<(f64, f64)>,
-    /// Older figures, and the years that they are of.
+    /// Older values, and their years.
     pub then: Vec<(u16, f64)>,
 }
 
-/// The axis has so many powers of ten, the first being a nanosecond.
+/// The number of powers of ten on the axis, the first of which is a nanosecond.
 pub const DECADES: u32 = 10;
 
-/// Where a time stands, as a share of the axis; what is outside of it stands at its end.
+/// Returns the position of a time as a share of the axis; a time outside is at the end.
 pub fn share_of_axis(ns: f64) -> f64 {
     (ns.max(1.0).log10() / f64::from(DECADES)).clamp(0.0, 1.0)
 }
 
-/// What stands at a power of ten: `1ns`, `10µs`.
+/// Returns the label of a power of ten: `1ns`, `10µs`.
 pub fn decade_words(power: u32) -> String {
     let unit = ["ns", "µs", "ms", "s"][(power / 3).min(3) as usize];
     format!("{}{unit}", 10_u32.pow(power % 3))
 }
 
-/// A label may not take more of an 80-column page than leaves the axis this.
+/// The columns of the axis that a label must leave on an 80-column page.
 const LEAST_AXIS: usize = 24;
 
-/// The axis, and a line for each rung, all of them within the page.
+/// Draws the axis, and a line for each rung, all of them within the page.
 pub fn ladder(rungs: &[Rung], page: &Page) -> String {
     let layout = Layout::of(rungs, page);
     let mut lines = vec![layout.axis()];
@@ -43,7 +43,7 @@ pub fn ladder(rungs: &[Rung], page: &Page) -> String {
     lines.into_iter().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// Where the parts of a line lie.
+/// The positions of the parts of a line.
 struct Layout {
     words: usize,
     figure: usize,
@@ -71,7 +71,7 @@ impl Layout {
         }
         let mut letters = vec![' '; self.axis];
         let mut free = 0;
-        // Where there is no room for all powers of ten, each unit has one.
+        // If not all powers of ten fit, each unit has one.
         let every = if self.axis >= 70 { 1 } else { 3 };
         for power in (0..=DECADES).step_by(every) {
             let label = decade_words(power);
@@ -107,7 +107,7 @@ impl Layout {
         letters.into_iter().collect()
     }
 
-    /// Marks the older figures, and names their years in the order of the marks.
+    /// Marks the older values, and names their years in the order of the marks.
     fn years(&self, rung: &Rung, letters: &mut [char]) -> String {
         let mut then = rung.then.clone();
         then.sort_by(|one, other| one.1.total_cmp(&other.1));
@@ -116,8 +116,9 @@ impl Layout {
     }
 }
 
-/// Behind the last mark if there is room, else before the first; a figure that is where an older one is hides its mark,
-/// and the year says so.
+/// Writes the years behind the last mark if they fit there, otherwise before the first.
+///
+/// A value in the place of an older one hides its mark, and the year shows it.
 fn put_years(letters: &mut [char], years: &str) {
     let is_mark = |letter: &char| !matches!(letter, ' ' | '·');
     let (Some(first), Some(last)) = (letters.iter().position(is_mark), letters.iter().rposition(is_mark)) else {
@@ -134,7 +135,7 @@ fn put_years(letters: &mut [char], years: &str) {
     }
 }
 
-/// Writes a text over what is there, and says where it ends.
+/// Writes a text over the existing letters, and returns where it ends.
 fn put(letters: &mut [char], start: usize, text: &str) -> usize {
     text.chars().zip(&mut letters[start..]).for_each(|(letter, place)| *place = letter);
     start + text.chars().count()
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_what_it_is_how_much_how_sure_and_what_it_was() {
+    fn rung_has_words_value_interval_and_older_values() {
         let picture = drawn(&[rung("a free lock", 1e3)], 120);
         let line = picture.lines().nth(1).unwrap();
         for part in ["a free lock", "1.00 µs", "├", "●", "┤", "○ 1998"] {
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn more_is_further_right_and_a_mark_stands_under_its_power_of_ten() {
+    fn larger_is_further_right_and_marks_match_powers_of_ten() {
         let picture = drawn(&[rung("a", 10.0), rung("b", 1e3), rung("c", 1e9)], 120);
         let column = |line: &str, mark: &str| line[..line.find(mark).unwrap()].chars().count();
         let lines: Vec<&str> = picture.lines().collect();
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn years_stand_before_the_marks_where_there_is_no_room_behind() {
+    fn years_precede_the_marks_if_they_do_not_fit_behind() {
         let late = Rung { then: vec![(2002, 9e9)], ends: None, ..rung("late", 8e9) };
         let picture = drawn(&[late], 80);
         assert!(picture.contains("2002 ●"), "{picture}");

@@ -2,9 +2,9 @@
 
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A character for each share of 0 to 1; a dot for one that is not known.
+/// Returns a character for each share from 0 to 1; a dot for an unknown one.
 ///
-/// Only nothing at all is blank, and only all of it is a full block.
+/// Only exactly 0 is blank, and only exactly 1 is a full block.
 pub fn levels(shares: impl IntoIterator<Item = Option<f64>>) -> String {
     let level = |share: f64| match share {
         nothing if nothing <= 0.0 => 0,
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_nothing_is_blank_and_only_all_is_full() {
+    fn only_zero_is_blank_and_only_one_is_full() {
         assert_eq!(levels([Some(0.0), Some(0.001), Some(0.5), Some(0.999), Some(1.0), None]), " ▁▄▇█·");
     }
 }

@@ -18,17 +18,17 @@ const PLAIN_WIDTH: usize = 80;
 const WIDEST: usize = 160;
 
 impl Page {
-    /// 80 columns without colour: a file, a pipe, a test.
+    /// Returns a page of 80 columns without colour: a file, a pipe, a test.
     pub const fn plain() -> Self {
         Self { width: PLAIN_WIDTH, colour: false }
     }
 
-    /// The terminal that stdout is; a plain page if it is none.
+    /// Returns the page of the terminal on stdout; a plain page if it is not a terminal.
     pub fn of_stdout() -> Self {
         Self::of(std::io::stdout())
     }
 
-    /// The terminal that stderr is; a plain page if it is none.
+    /// Returns the page of the terminal on stderr; a plain page if it is not a terminal.
     pub fn of_stderr() -> Self {
         Self::of(std::io::stderr())
     }
@@ -42,30 +42,32 @@ impl Page {
         Self { width, colour: takes_colours() }
     }
 
-    /// A line that fits: a longer one is cut and ends with `…`.
+    /// Cuts a line that is too long; it then ends with `…`.
     pub fn cut(&self, line: &str) -> String {
         let fits = line.chars().count() <= self.width;
         if fits { line.to_owned() } else { line.chars().take(self.width - 1).chain(['…']).collect() }
     }
 
-    /// A text whose lines all fit.
+    /// Cuts every line of a text that is too long.
     pub fn cut_lines(&self, text: &str) -> String {
         text.lines().map(|line| self.cut(line) + "\n").collect()
     }
 }
 
-/// Whether the terminal that there is takes colours and moves its cursor: <https://no-color.org>, and `TERM=dumb`.
+/// Returns whether the terminal shows colours and can move its cursor: <https://no-color.org>, and `TERM=dumb`.
 fn takes_colours() -> bool {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     variable("NO_COLOR").is_none() && variable("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// `  - ` and the words, further lines set in. A word with spaces in it stays in one piece.
+/// Returns `  - ` and the words, with further lines indented.
+///
+/// A word with spaces is not broken.
 pub fn item<'a>(words: impl IntoIterator<Item = &'a str>, page: &Page) -> String {
     folded_after("  -", "   ", words, page)
 }
 
-/// A text broken between its words, the first line after `first` and the further ones after `rest`.
+/// Breaks a text between its words, the first line after `first` and the further ones after `rest`.
 pub fn wrapped(first: &str, rest: &str, text: &str, page: &Page) -> String {
     folded_after(first, rest, text.split(' ').filter(|word| !word.is_empty()), page)
 }
@@ -87,7 +89,7 @@ fn folded_after<'a>(first: &str, rest: &str, words: impl IntoIterator<Item = &'a
     folded + &line + "\n"
 }
 
-/// Sentences that stand on lines of their own become paragraphs that fit the page; code, tables and headings stay.
+/// Joins sentences on separate lines to paragraphs that fit the page; code, tables and headings stay.
 pub fn folded(markdown: &str, page: &Page) -> String {
     let mut folded = String::with_capacity(markdown.len());
     let mut paragraph = Paragraph::default();
@@ -110,12 +112,12 @@ pub fn folded(markdown: &str, page: &Page) -> String {
     folded
 }
 
-/// Whether a line is no part of a paragraph.
+/// Returns whether a line is outside any paragraph.
 fn is_fixed(line: &str) -> bool {
     line.is_empty() || ["#", "|", "    "].iter().any(|mark| line.starts_with(mark))
 }
 
-/// Lines that belong together.
+/// Lines of one paragraph.
 #[derive(Default)]
 struct Paragraph {
     text: String,

@@ -6,16 +6,16 @@ use crate::page::Page;
 /// A point and the character it is drawn with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Along the horizontal axis, in nanoseconds (or a count, for [`Scatter::draw_over_counts`], or a place, for
-    /// [`Scatter::draw_in_order`]); more than 0.
+    /// The position on the horizontal axis, in nanoseconds (or a count, for [`Scatter::draw_over_counts`], or an index,
+    /// for [`Scatter::draw_in_order`]); more than 0.
     pub x_ns: f64,
-    /// Along the linear axis.
+    /// The position on the linear axis.
     pub y: f64,
-    /// Drawn here; a later point covers an earlier one.
+    /// The character that is drawn here; a later point covers an earlier one.
     pub mark: char,
 }
 
-/// What is drawn.
+/// A scatter plot to draw.
 pub struct Scatter<'a> {
     /// The line above the picture.
     pub title: &'a str,
@@ -36,11 +36,11 @@ struct Scale {
 }
 
 impl Scale {
-    /// Of values that [`can_stand`].
+    /// Creates a scale over values that [`can_stand`].
     fn over(values: impl Iterator<Item = f64> + Clone, cells: usize) -> Self {
         let low = values.clone().fold(f64::INFINITY, f64::min);
         let high = values.fold(f64::NEG_INFINITY, f64::max);
-        // Nothing is added to a large number by 1.
+        // Adding 1 to a large number does not change it.
         Self { low, high: if high > low { high } else { low + low.abs().max(1.0) }, cells }
     }
 
@@ -54,12 +54,12 @@ impl Scale {
 }
 
 impl Scatter<'_> {
-    /// The picture; a line that says so where there is nothing to draw.
+    /// Draws the picture; a line that says so where there is nothing to draw.
     pub fn draw(&self, page: &Page) -> String {
         self.picture(page, |ns| format::nanoseconds(ns).replace(".00", "").replace(".0", "").replace(' ', ""))
     }
 
-    /// The same over an axis of numbers.
+    /// Draws the picture over an axis of numbers.
     pub fn draw_over_counts(&self, page: &Page) -> String {
         self.picture(
             page,
@@ -67,7 +67,7 @@ impl Scatter<'_> {
         )
     }
 
-    /// The same over places in an order, evenly spaced.
+    /// Draws the picture over indices in an order, evenly spaced.
     pub fn draw_in_order(&self, page: &Page) -> String {
         self.over(page, |place| place, |across| format!("{:>LABEL_WIDTH$}+{}\n", "", "-".repeat(across.cells)))
     }
@@ -77,7 +77,8 @@ impl Scatter<'_> {
     }
 
     fn over(&self, page: &Page, along: impl Fn(f64) -> f64, foot: impl FnOnce(Scale) -> String) -> String {
-        // A record may say anything: what has no place on an axis (no logarithm, no number) is left out, and counted.
+        // A record may contain any value: one without a position on an axis (no logarithm, not a number) is omitted,
+        // and counted.
         let placed = |point: &Point| Placed { across: along(point.x_ns), upwards: point.y, mark: point.mark };
         let points: Vec<Placed> = self.points.iter().map(placed).filter(Placed::can_stand).collect();
         let outside = match self.points.len() - points.len() {
@@ -94,7 +95,7 @@ impl Scatter<'_> {
     }
 }
 
-/// A point by its places along both axes.
+/// A point by its positions on both axes.
 struct Placed {
     across: f64,
     upwards: f64,
@@ -107,7 +108,7 @@ impl Placed {
     }
 }
 
-/// Far enough from the largest numbers that differences are numbers too.
+/// Returns whether the value is far enough from the largest numbers that differences are finite too.
 fn can_stand(value: f64) -> bool {
     value.abs() <= 1e300
 }
@@ -117,7 +118,7 @@ fn rows(points: &[Placed], across: Scale, upwards: Scale) -> String {
     for point in points {
         grid[upwards.cell(point.upwards)][across.cell(point.across)] = point.mark;
     }
-    // Enough decimals to tell the labels apart.
+    // Enough decimals to distinguish the labels.
     let decimals = (-(upwards.value(LABEL_EVERY) - upwards.low).log10()).ceil().clamp(1.0, 5.0) as usize;
     let label = |row: usize| match upwards.value(row) {
         _ if !row.is_multiple_of(LABEL_EVERY) => String::new(),
@@ -133,7 +134,7 @@ fn rows(points: &[Placed], across: Scale, upwards: Scale) -> String {
     picture
 }
 
-/// A mark and a label at each power of ten.
+/// Draws a mark and a label at each power of ten.
 fn foot(across: Scale, label_of: impl Fn(f64) -> String) -> String {
     let mut marks = vec!['-'; across.cells];
     let mut labels = String::new();
@@ -157,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_lie_where_they_belong() {
+    fn points_are_drawn_at_their_positions() {
         let points = [(10_000.0, 200.0), (1e6, 199.0), (1e9, 195.0)].map(|(x_ns, y)| Point { x_ns, y, mark: '#' });
         let picture = Scatter { title: "MHz", points: &points }.draw(&Page::plain());
         let lines: Vec<&str> = picture.lines().collect();
@@ -168,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_labelled_as_such_and_close_values_apart() {
+    fn counts_are_labelled_and_close_values_distinguished() {
         let points = [(1.0, 1.0), (1e7, 1.02)].map(|(x_ns, y)| Point { x_ns, y, mark: '#' });
         let picture = Scatter { title: "nodes", points: &points }.draw_over_counts(&Page::plain());
         assert!(picture.contains("1,000,000") && picture.contains("1.004|"), "{picture}");
     }
 
     #[test]
-    fn what_has_no_place_is_counted() {
+    fn points_without_a_position_are_counted() {
         for x_ns in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let points = [(x_ns, 1.0), (10.0, f64::NAN), (100.0, 2.0)].map(|(x_ns, y)| Point { x_ns, y, mark: '#' });
             for draw in [Scatter::draw, Scatter::draw_over_counts] {
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn one_point_is_drawn_and_none_is_said() {
+    fn one_point_is_drawn_and_none_is_reported() {
         let one = [Point { x_ns: 100.0, y: 5.0, mark: 'x' }];
         assert!(Scatter { title: "one", points: &one }.draw(&Page::plain()).contains('x'));
         assert!(Scatter { title: "none", points: &[] }.draw(&Page::plain()).contains("no points"));

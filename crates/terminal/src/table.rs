@@ -1,14 +1,14 @@
-//! Tables: the library draws them, this sets how. A cell is one line, whatever is in it.
+//! Tables: a library draws them, and this module configures it. A cell is one line, whatever it contains.
 
 use crate::escape::escaped;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-/// A table without frames: the first column left, all others right.
+/// Draws a table without frames: the first column left, all others right.
 pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     aligned(header, rows, |column| column == 0)
 }
 
-/// A table of words: all columns left.
+/// Draws a table of words: all columns left.
 pub fn table_of_words(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     aligned(header, rows, |_| true)
 }
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_cell_ends_its_line_or_moves_a_column() {
+    fn cell_never_ends_its_line_or_moves_a_column() {
         let row = |name: &str| vec![name.to_owned(), "1".to_owned()];
         let drawn = table(&["name", "n"], [row("a\x1b[2J\nb"), row("c")]);
         let ends: Vec<usize> = drawn.lines().map(|line| line.chars().count()).collect();

@@ -1,4 +1,4 @@
-//! The help of contend's commands: the common options are described once, and named where they are taken.
+//! The help of contend's commands: the common options are described once, and named by the commands that accept them.
 
 use super::shared;
 use crate::commands::manual::EXIT_STATUS;
@@ -7,7 +7,9 @@ use harness::help::{self, WIDEST, heading};
 use std::io::{self, IsTerminal};
 use terminal::{Page, wrapped};
 
-/// Commands of the whole command line by their purpose. A command that is in none of them measures this machine.
+/// The commands of the command line by their purpose.
+///
+/// A command that is in none of these sections measures this machine.
 const SECTIONS: [(&str, &[&str]); 4] = [
     ("model", &["model", "lockstep"]),
     ("your program", &["trace", "ab"]),
@@ -20,7 +22,7 @@ const MEASURE: &str = "measure this machine";
 const HELP: &str = "help";
 const HELP_ABOUT: &str = "Print this message, the help of a command, or the common options (help flags)";
 
-/// The command of `contend CALL`, whose help names the common options that it takes.
+/// Returns the command of `contend CALL`, whose help names the common options that it accepts.
 pub fn of_command(command: Command, call: &str) -> Command {
     let heading = heading(&command);
     let is_common = |flag: &Arg| flag.get_help_heading() == Some(shared::HEADING);
@@ -39,7 +41,7 @@ pub fn of_command(command: Command, call: &str) -> Command {
     help::laid_out(command.mut_args(|flag| if is_common(&flag) { flag.hide(true) } else { flag })).after_help(after)
 }
 
-/// The command with its usage as it is while the common options are not hidden yet: they are options, too.
+/// Sets the usage while the common options are not hidden yet, since they are options, too.
 fn with_usage(command: Command, call: &str) -> Command {
     let is_own = |flag: &Arg| !flag.is_hide_set() && flag.get_help_heading() != Some(shared::HEADING);
     if command.get_overridden_usage().is_some() || command.get_opts().any(is_own) {
@@ -49,14 +51,14 @@ fn with_usage(command: Command, call: &str) -> Command {
     command.override_usage(usage.trim_start_matches("Usage: ").to_owned())
 }
 
-/// The common options by themselves.
+/// Returns the help of the common options.
 pub fn of_topic(topic: Command) -> Command {
     let heading = heading(&topic);
     let layout = format!("{{before-help}}{heading}Common options:{heading:#}\n{{options}}{{after-help}}");
     help::laid_out(topic).help_template(layout)
 }
 
-/// The whole command line: its commands by their purpose, the common options, the exit status.
+/// Returns the command line: its commands by their purpose, the common options, the exit status.
 pub fn of_root(root: Command) -> Command {
     let heading = heading(&root);
     let commands = sections(&root);
@@ -67,7 +69,7 @@ pub fn of_root(root: Command) -> Command {
     help::laid_out(help::with_exit_status(root, EXIT_STATUS)).help_template(layout)
 }
 
-/// The commands, each with its line, by their purpose.
+/// Returns the commands, each with its line, by their purpose.
 fn sections(root: &Command) -> String {
     let heading = heading(root);
     let known = |name: &str| SECTIONS.iter().any(|(_, names)| names.contains(&name));

@@ -1,4 +1,5 @@
-//! The command line: made from the registry of experiments; what is asked for, and what its outcome means to the shell.
+//! The command line: made from the registry of experiments. It parses the request, and converts the outcome to an exit
+//! status.
 
 mod layout;
 mod others;
@@ -33,7 +34,7 @@ const EXAMPLES: &[Example] = &[
     ("contend trace -- ./server", "Find the locks that a program waits for"),
 ];
 
-/// The word behind `contend help` for the common options.
+/// The word after `contend help` for the common options.
 const TOPIC: &str = "flags";
 
 const TOPIC_ABOUT: &str = "List the common options: the flags that mean the same for every command";
@@ -52,7 +53,7 @@ const EXCEEDED: u8 = 3;
 const NOT_JUDGED: u8 = 4;
 const INTERRUPTED: u8 = 130;
 
-/// The whole command line.
+/// Returns the whole command line.
 fn command(purpose: Purpose) -> Command {
     let root = Command::new("contend").version(env!("CARGO_PKG_VERSION")).about(ABOUT).long_about(LONG_ABOUT);
     let root = with_examples(shared::with_all(root, purpose), EXAMPLES);
@@ -64,7 +65,7 @@ fn command(purpose: Purpose) -> Command {
     if purpose == Purpose::Parsing { layout::of_root(root) } else { root }
 }
 
-/// The command of `contend CALL`, with the shared flags that it takes and with its examples.
+/// Returns the command of `contend CALL`, with the shared flags that it accepts and with its examples.
 fn complete(
     command: Command,
     call: &str,
@@ -76,7 +77,9 @@ fn complete(
     if purpose == Purpose::Parsing { layout::of_command(command, call) } else { command }
 }
 
-/// The text of `contend help flags`, as a command. It is hidden, since there is nothing to run.
+/// Returns the text of `contend help flags`, as a command.
+///
+/// It is hidden, since there is nothing to run.
 fn topic(purpose: Purpose) -> Command {
     let topic = Command::new(TOPIC).about(TOPIC_ABOUT).long_about(TOPIC_LONG_ABOUT).hide(true);
     let topic = with_examples(shared::with_flags(topic, purpose, |_| true), TOPIC_EXAMPLES);
@@ -100,7 +103,9 @@ fn of_experiment(entry: &Entry, purpose: Purpose) -> Command {
     complete(entry.command(), entry.name, purpose, |flag| entry.takes(flag), entry.examples)
 }
 
-/// Adds the command of an experiment. Experiments of a group are commands below the group's.
+/// Adds the command of an experiment.
+///
+/// Experiments of a group are commands below the group's.
 fn with_experiment(root: Command, entry: &Entry, purpose: Purpose) -> Command {
     let (group, question) = entry.words();
     if question.is_none() {
@@ -118,7 +123,7 @@ fn with_experiment(root: Command, entry: &Entry, purpose: Purpose) -> Command {
     )
 }
 
-/// Runs the command and says how it went.
+/// Runs the command and returns its exit status.
 pub fn run() -> ExitCode {
     if let Err(error) = become_another() {
         output::eprint_line(&format!("error: {error:#}"));
@@ -142,8 +147,9 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Becomes the program that the first word names, if it names one. Nothing of its arguments is read here: whatever they
-/// are, they are its own.
+/// Executes the program that the first word names, if it names one.
+///
+/// Its arguments are passed on unread.
 fn become_another() -> anyhow::Result<()> {
     let arguments: Vec<OsString> = env::args_os().skip(1).collect();
     let Some((program, rest)) = arguments.split_first().and_then(|(word, rest)| Some((external::named(word)?, rest)))
@@ -153,7 +159,7 @@ fn become_another() -> anyhow::Result<()> {
     program.run(rest).map(drop)
 }
 
-/// The command whose flags these are, so that its usage is shown and no other's.
+/// Returns the command of these flags, so that its usage is shown and no other's.
 fn asked_for(matches: &ArgMatches) -> Command {
     let (mut command, mut matches) = (command(Purpose::Parsing), matches);
     command.build();
@@ -164,8 +170,10 @@ fn asked_for(matches: &ArgMatches) -> Command {
     command
 }
 
-/// Says what clap has to say, be it the help, and exits. Its colours are lost where the arguments, which it repeats,
-/// have what a terminal obeys: a shell puts in the names of others' files.
+/// Prints clap's message, which may be the help, and exits.
+///
+/// The message loses its colours where the arguments, which it repeats, have control characters: a shell expands names
+/// of other users' files.
 fn refuse(misuse: &clap::Error) -> ! {
     let text = misuse.render().to_string();
     if !misuse.use_stderr() && !io::stdout().is_terminal() {
@@ -178,7 +186,7 @@ fn refuse(misuse: &clap::Error) -> ! {
     std::process::exit(misuse.exit_code())
 }
 
-/// The help, where it goes into a file or a program: clap would not say that it could not be written.
+/// Prints the help to a file or a program, where clap would ignore a failed write.
 fn printed(text: &str, exit_code: i32) -> i32 {
     let Err(error) = output::print(text) else { return exit_code };
     output::eprint_line(&format!("error: {error}"));
@@ -210,7 +218,7 @@ fn perform(matches: &ArgMatches) -> anyhow::Result<Outcome> {
     measure::run(entry, matches, &flags)
 }
 
-/// That nothing was asked of a command, or of the one below it, that it would ignore.
+/// Checks that no flag was given which the command, or the one below it, would ignore.
 fn check(other: &Other, matches: &ArgMatches) -> Result<(), UsageError> {
     let below = matches.subcommand().and_then(|(name, matches)| {
         let known = other.below.iter().find(|below| below.name == name)?;
@@ -239,16 +247,16 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_the_survey_is_a_command_that_its_experiment_understands() {
+    fn every_survey_part_is_parsed_by_its_experiment() {
         for (entry, part) in ALL.iter().filter_map(|entry| Some((entry, entry.survey?))) {
             let words = ["contend"].into_iter().chain(entry.name.split(' ')).chain(part.flags.split_whitespace());
             assert!(command(Purpose::Parsing).try_get_matches_from(words).is_ok(), "{}", entry.name);
         }
     }
 
-    /// Every line, as the help prints it, is a call that is understood, of a command that takes all of its flags.
+    /// Every line, as the help prints it, is a call that is parsed, of a command that accepts all of its flags.
     #[test]
-    fn every_example_can_be_typed() {
+    fn every_example_is_parsed() {
         let mut open = vec![command(Purpose::Parsing)];
         while let Some(one) = open.pop() {
             let help = one.clone().render_long_help().to_string();

@@ -1,19 +1,19 @@
-//! The commands that are no experiments: what each takes, and what it does.
+//! The commands that are not experiments: the flags of each, and its function.
 
 use crate::commands::{baseline, compare, history, ladder, manual, report, schema, screen, survey};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use harness::{Example, Outcome, SharedFlags};
 
-/// A command that is no experiment.
+/// A command that is not an experiment.
 pub struct Other {
     pub name: &'static str,
     pub flags: fn(Command) -> Command,
-    /// Those of the shared flags that it takes, by their names.
+    /// The shared flags that it accepts, by their names.
     pub takes: &'static [&'static str],
     pub examples: &'static [Example],
     /// The commands below it.
     pub below: &'static [Below],
-    /// The last is the whole command line, for who writes about it.
+    /// The function; its last argument is the whole command line, for commands that describe it.
     pub run: fn(&ArgMatches, &SharedFlags, Command) -> anyhow::Result<Outcome>,
 }
 
@@ -26,12 +26,12 @@ pub struct Below {
 
 const EVERYTHING: &[&str] =
     &["seconds", "seed", "cpus", "format", "output", "archive", "no_keep", "quiet", "explain", "live_to"];
-/// Of what shows records.
+/// The shared flags of a command that shows records.
 const VIEW: &[&str] = &["format", "output", "archive", "quiet"];
-/// Of what is done with the archive and has no view.
+/// The shared flags of a command that uses the archive and has no view.
 const ARCHIVE: &[&str] = &["archive", "quiet"];
 
-/// Above the experiments in the help.
+/// The command above the experiments in the help.
 pub const SURVEY: Other = Other {
     name: "survey",
     flags: survey::Flags::augment_args,
@@ -44,7 +44,7 @@ pub const SURVEY: Other = Other {
     run: |matches, shared, _| survey::run(&survey::Flags::from_arg_matches(matches)?, shared),
 };
 
-/// Below them.
+/// The commands below the experiments.
 pub const OTHERS: &[Other] = &[
     Other {
         name: "compare",

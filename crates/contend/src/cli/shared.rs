@@ -1,14 +1,16 @@
-//! The common options: the flags that mean the same for every command. A command takes those that it uses, before or
+//! The common options: the flags that mean the same for every command. A command accepts those that it uses, before or
 //! after its name.
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command};
 use harness::{SharedFlags, UsageError};
 
-/// The heading of these flags in a command. A command's own form of one has none.
+/// The heading of these flags in a command.
+///
+/// A command's own form of one has no heading.
 pub use harness::COMMON_OPTIONS as HEADING;
 
-/// All of them.
+/// Returns all common options.
 pub fn all() -> Vec<Arg> {
     SharedFlags::augment_args(Command::new("")).get_arguments().cloned().collect()
 }
@@ -16,18 +18,18 @@ pub fn all() -> Vec<Arg> {
 /// The purpose that a command line is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To be parsed: a flag that a command does not take is there and hidden, so that contend itself refuses it.
+    /// To be parsed: a flag that a command does not accept exists and is hidden, so that contend itself refuses it.
     Parsing,
-    /// To be described in completions and man pages: such a flag is not there.
+    /// To be described in completions and man pages: such a flag does not exist.
     Describing,
 }
 
-/// The whole command with all of them, also for the commands below it.
+/// Adds all of them to the whole command, also for the commands below it.
 pub fn with_all(root: Command, purpose: Purpose) -> Command {
     all().into_iter().fold(root, |root, flag| root.arg(flag.global(purpose == Purpose::Parsing)))
 }
 
-/// The command with the shared flags that it takes.
+/// Adds the shared flags that the command accepts.
 pub fn with_flags(command: Command, purpose: Purpose, takes: impl Fn(&str) -> bool) -> Command {
     all().into_iter().fold(command, |command, flag| {
         let (id, is_taken) = (flag.get_id().clone(), takes(flag.get_id().as_str()));

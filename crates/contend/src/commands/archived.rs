@@ -1,33 +1,33 @@
-//! The archive, opened and listed once for a command; what stands in it and is no record is said on stderr.
+//! The archive, opened and listed once for a command; references that are not records are reported on stderr.
 
 use archive::{Archive, Catalogue, Location};
 use harness::output;
 use std::path::Path;
 
-/// Complaints that there is room for.
+/// The maximum number of complaints in a message.
 const SAID: usize = 3;
 
-/// What is in the archive in this folder.
+/// Opens and lists the archive in this directory.
 ///
 /// # Errors
-/// None can be opened there, or it cannot be listed.
+/// It cannot be opened or listed.
 pub fn open(folder: &Path) -> anyhow::Result<Catalogue> {
     listed(Archive::open(folder)?)
 }
 
-/// What is in the archive of this place, if there is one.
+/// Opens and lists the archive of this location, if there is one.
 pub fn at(location: &Location) -> anyhow::Result<Option<Catalogue>> {
     location.archive()?.map(listed).transpose()
 }
 
-/// What is in an archive.
+/// Lists an archive.
 pub fn listed(archive: Archive) -> anyhow::Result<Catalogue> {
     let catalogue = Catalogue::of(archive)?;
     complain("was skipped", &catalogue.complaints);
     Ok(catalogue)
 }
 
-/// Says what was done with what is no record, and how it is removed.
+/// Prints what was done with references that are not records, and how they are removed.
 pub fn complain(done: &str, complaints: &[String]) {
     for complaint in complaints.iter().take(SAID) {
         output::eprint_line(&format!("warning: an unreadable record {done}: {complaint}"));
@@ -37,7 +37,7 @@ pub fn complain(done: &str, complaints: &[String]) {
     }
 }
 
-/// Why a name that is no file's means nothing.
+/// Returns the reason why a name that is not a file's means nothing.
 pub fn none_for(name: &str) -> String {
     format!("{name}: not a file, and there is no archive that could contain a record of this name")
 }

@@ -1,4 +1,4 @@
-//! Which CPUs share a core, as the last record tells that tried it: `contend core`, since this machine was started.
+//! CPUs that share a core, from the last record that probed them: `contend core`, since this machine was started.
 
 use archive::{Archive, Location};
 use harness::{Session, SharedFlags};
@@ -7,10 +7,12 @@ use serde_json::Value;
 use std::fs;
 
 const EXPERIMENT: &str = "core";
-/// Records that are looked into: those of other machines, and of before the last start, know nothing of this one.
+/// The maximum number of records that are read: those of other machines, and from before the last start, do not apply.
 const MOST: usize = 8;
 
-/// Tells a session what is known of its machine's shape. A machine that was started anew, or moved, may have another.
+/// Passes the known topology of the machine to a session.
+///
+/// A machine that was restarted, or moved, may have another.
 pub fn recall(session: &mut Session, shared: &SharedFlags) {
     let is_there_more_than_one = session.environment.cpu.online.as_ref().is_none_or(|online| online.len() > 1);
     if is_there_more_than_one {
@@ -18,7 +20,7 @@ pub fn recall(session: &mut Session, shared: &SharedFlags) {
     }
 }
 
-/// What cannot be read is not known: no measurement fails for it.
+/// Returns the known pairs; an unreadable record is ignored, so that no measurement fails because of it.
 fn known(shared: &SharedFlags) -> Option<ProbedPairs> {
     let archive = Location::of(shared.archive.as_deref()).archive().ok()??;
     let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;

@@ -1,8 +1,8 @@
-//! Commands that are programs of their own, so that what they need is not built with the rest: `contend NAME …` becomes
-//! `contend-NAME …`, found beside contend and then on the path.
+//! Commands that are separate programs, so that their dependencies are not built with the rest: `contend NAME …`
+//! executes `contend-NAME …`, searched next to contend and then on the path.
 //!
-//! It becomes it, and does not start it: signals, the terminal and the exit status are the program's own. What only
-//! draws for a command is found in the same way, and started.
+//! It replaces the process, and does not start a child: signals, the terminal and the exit status are the program's
+//! own. A program that only draws for a command is found in the same way, and started.
 
 use anyhow::{Context, bail};
 use clap::{Arg, Command};
@@ -15,24 +15,24 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
-/// A program that is built and installed apart.
+/// A program that is built and installed separately.
 pub struct ExternalProgram {
     pub binary: &'static str,
-    /// The package that has it, and its folder in the sources.
+    /// The package that has it, and its directory in the sources.
     pub package: &'static str,
     pub folder: &'static str,
 }
 
-/// A command that is a program of its own.
+/// A command that is a separate program.
 pub struct Program {
-    /// The word behind `contend`.
+    /// The word after `contend`.
     pub name: &'static str,
     pub about: &'static str,
     pub program: ExternalProgram,
     pub examples: &'static [Example],
 }
 
-/// All of them, in the order of the help.
+/// All such programs, in the order of the help.
 pub const PROGRAMS: &[Program] = &[
     Program {
         name: "serve",
@@ -58,13 +58,13 @@ const fn remote(binary: &'static str) -> ExternalProgram {
     ExternalProgram { binary, package: "contend-remote", folder: "crates/remote" }
 }
 
-/// The program behind this word.
+/// Returns the program for this word.
 pub fn named(word: &OsStr) -> Option<&'static Program> {
     PROGRAMS.iter().find(|program| program.name == word)
 }
 
 impl Program {
-    /// Its command: a name, and arguments that are its own to understand.
+    /// Returns its command: a name, and arguments that only the program parses.
     pub fn command(&self) -> Command {
         let ExternalProgram { binary, package, .. } = self.program;
         let long = format!(
@@ -80,10 +80,10 @@ impl Program {
         Command::new(self.name).about(self.about).long_about(long).arg(arguments.help(help))
     }
 
-    /// Becomes the program; `None` if it is not there and only its help was asked for, which is in [`Self::command`].
+    /// Executes the program; `None` if it is missing and only its help was requested, which is in [`Self::command`].
     ///
     /// # Errors
-    /// It is not there, or the kernel refuses it.
+    /// It is missing, or the kernel refuses it.
     pub fn run(&self, arguments: &[OsString]) -> anyhow::Result<Option<Infallible>> {
         let Some(path) = self.program.find() else {
             if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
@@ -97,20 +97,21 @@ impl Program {
 }
 
 impl ExternalProgram {
-    /// The file that is run. Of the path, a relative element is left out: who may write where the user happens to stand
-    /// is anybody.
+    /// Returns the file to execute.
+    ///
+    /// Relative elements of the path are skipped: any user may be able to write to the working directory.
     pub fn find(&self) -> Option<PathBuf> {
         let own = env::current_exe().ok();
-        let beside = own.as_deref().and_then(Path::parent).map(Path::to_owned);
+        let own_directory = own.as_deref().and_then(Path::parent).map(Path::to_owned);
         let path = env::var_os("PATH").unwrap_or_default();
-        let folders = beside.into_iter().chain(env::split_paths(&path).filter(|folder| folder.is_absolute()));
+        let folders = own_directory.into_iter().chain(env::split_paths(&path).filter(|folder| folder.is_absolute()));
         let is_program = |file: &PathBuf| {
             file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
         };
         folders.map(|folder| folder.join(self.binary)).find(is_program)
     }
 
-    /// That it is not there, and how it is got.
+    /// Returns the message that it is missing, and how it is installed.
     pub fn missing(&self) -> String {
         format!("the program {} was not found next to contend or in PATH; {}", self.binary, self.remedy())
     }

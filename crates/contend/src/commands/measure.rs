@@ -1,4 +1,4 @@
-//! One experiment measures; its record is kept, written, and its warnings are said.
+//! The measurement of one experiment: its record is archived and written, and its warnings are printed.
 
 use super::cores;
 use crate::output::{Destination, View};
@@ -11,14 +11,14 @@ use std::cell::OnceCell;
 use std::time::Duration;
 use terminal::Page;
 
-/// For most experiments.
+/// The maximum length of a run of most experiments.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// Runs an experiment and delivers what it leaves.
+/// Runs an experiment and delivers its output.
 ///
 /// # Errors
-/// Flags that make no sense; what the system refuses; a file that cannot be written; what the experiment calls a
-/// failure, after its record was delivered.
+/// Flags are invalid; a system call fails; a file cannot be written; or the experiment reports a failure, after its
+/// record was delivered.
 pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     if shared.explain {
         output::print(&terminal::folded(entry.method, &Page::of_stdout()))?;
@@ -38,7 +38,7 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
             output::eprint_line(&error.to_string());
             return Ok(Outcome::Interrupted);
         }
-        // An error that only the loss of a CPU explains is not said as if it were the experiment's.
+        // An error that only the loss of a CPU explains is not reported as the experiment's.
         Err(error) => match session.cpus_taken(&session.cpus) {
             Some(taken) => return Err(error.context(Warning::from(taken).message().to_owned())),
             None => return Err(error),
@@ -52,7 +52,7 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
         true => destination.conclude(&record),
         false => destination.deliver(record, &Of(&*rows)),
     };
-    // No file costs the others.
+    // A failed file does not prevent the others.
     let written: Vec<anyhow::Result<()>> =
         finished.files.into_iter().map(|(file, content)| file.write(&content?)).collect();
     written.into_iter().collect::<anyhow::Result<()>>()?;
@@ -66,7 +66,7 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
     })
 }
 
-/// What keeps every value has no room for a night of them.
+/// Checks the length: an experiment that stores every value has no room for a whole night.
 fn check_length(entry: &Entry, shared: &SharedFlags) -> Result<(), UsageError> {
     match shared.seconds {
         Some(seconds) if seconds > LONGEST && !entry.all_night => {

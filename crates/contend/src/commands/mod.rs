@@ -1,4 +1,4 @@
-//! What can be asked for: a measurement, or something of records that were kept.
+//! The commands: a measurement, or a view of archived records.
 
 mod archived;
 pub mod baseline;

@@ -1,35 +1,37 @@
-//! Which parameters of two records differ, and whether the two are runs of the same.
+//! The parameters that differ between two records, and whether the two are runs of the same.
 //!
 //! Parameters are of three kinds. Most are settings, which runs of the same have in common. Some are outcomes, which an
 //! experiment names in its `OUTCOMES`: a measured cost, the time that a program ran. Two runs never agree on these, so
-//! they are neither compared nor listed. The third kind is the content of what was measured, the hash of a shared object
-//! or a program: a comparison lists it where it changed, since its user wants to judge that change.
+//! they are neither compared nor listed. The third kind is the content of what was measured, the hash of a shared
+//! object or a program. A comparison lists it where it changed, since its user wants to judge that change.
 
 use record::{Difference, Source};
 
-/// Parameters that are hashes of what was measured.
+/// The parameters that are hashes of measured files.
 const CONTENTS: [&str; 2] = ["object_sha256", "program_sha256"];
 
-/// The parameters that differ, without outcomes.
+/// Returns the parameters that differ, without outcomes.
 pub fn differences(sources: [&Source; 2]) -> Vec<Difference> {
     record::parameters(&sources, |path| !is_outcome(sources[0], path))
 }
 
-/// Whether two records have the same settings, perhaps of another build of the object or program.
+/// Returns whether two records have the same settings, perhaps with another build of the object or program.
 pub fn are_same(one: &Source, other: &Source) -> bool {
     one.experiment == other.experiment && differences([one, other]).iter().all(|found| is_content(&found.name))
 }
 
-/// The hashes of what was measured, with their names; nothing where a record has none.
+/// Returns the hashes of measured files, with their names; nothing where a record has none.
 pub fn contents(source: &Source) -> Vec<(String, String)> {
     record::flattened(&source.parameters).into_iter().filter(|(path, _)| is_content(path)).collect()
 }
 
-/// Whether a path of names is that of a hash.
+/// Returns whether a path of names is that of a hash.
 pub fn is_content(path: &str) -> bool {
     path.split('.').any(|name| CONTENTS.contains(&name))
 }
 
+/// Returns whether the parameter is an outcome.
+///
 /// In a survey, the first name of a path is that of the experiment.
 fn is_outcome(source: &Source, path: &str) -> bool {
     let (first, rest) = path.split_once('.').unwrap_or((path, ""));

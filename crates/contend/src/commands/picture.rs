@@ -1,5 +1,4 @@
-//! A picture of its own, for a slide or a README: as SVG, or as the PNG that the program `contend-png` draws of the
-//! same.
+//! A single picture, for a slide or a README: as SVG, or as the PNG that the program `contend-png` draws from it.
 
 use crate::commands::external::ExternalProgram;
 use crate::output::print_or_write;
@@ -10,11 +9,11 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// What draws a PNG.
+/// The program that draws a PNG.
 const PNG: ExternalProgram =
     ExternalProgram { binary: "contend-png", package: "contend-picture", folder: "crates/picture" };
 
-/// Pictures that somebody may want, and that are not written.
+/// Other kinds of pictures, which are refused with a message.
 const OTHERS: [&str; 5] = ["jpg", "jpeg", "gif", "webp", "pdf"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,10 +23,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The picture that `--output` names, if it names one.
+    /// Returns the kind of picture that `--output` names, if it names one.
     ///
     /// # Errors
-    /// One of a kind that is not written; one that is to have another format.
+    /// The kind is not supported, or contradicts `--format`.
     pub fn of(shared: &SharedFlags) -> Result<Option<Self>, UsageError> {
         let Some(path) = shared.output.as_deref().filter(|_| shared.writes_a_file()) else { return Ok(None) };
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
@@ -50,7 +49,7 @@ impl Kind {
     /// Writes the picture to the file that `--output` names.
     ///
     /// # Errors
-    /// It cannot be written, or not be drawn.
+    /// It cannot be written or drawn.
     pub fn write(self, svg: &str, shared: &SharedFlags) -> anyhow::Result<()> {
         match (self, shared.output.as_deref()) {
             (Self::Png, Some(path)) => write_png(svg, path),
@@ -62,26 +61,30 @@ impl Kind {
 fn write_png(svg: &str, path: &Path) -> anyhow::Result<()> {
     let how = || format!("cannot write {}", path.display());
     let program = PNG.find().with_context(|| PNG.missing()).with_context(how)?;
-    // The file is opened first, so that a path that cannot be written costs no drawing.
+    // The file is opened first, so that an unwritable path is reported before drawing.
     let file = OutputFile::open("--output", path)?;
     let drawn = drawn(&program, svg).with_context(how)?;
     file.write(&drawn)
 }
 
-/// What the program makes of it.
+/// Returns the output of the program.
 fn drawn(program: &Path, svg: &str) -> anyhow::Result<Vec<u8>> {
     let mut command = Command::new(program);
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = child.with_context(|| format!("cannot run {}", program.display()))?;
-    // It reads all before it says anything; one that ended instead has said why.
+    // The program reads everything before it writes; one that ended early has printed the reason.
     let written = child.stdin.take().map_or(Ok(()), |mut pipe| pipe.write_all(svg.as_bytes()));
     let Output { status, stdout, stderr } = child.wait_with_output()?;
-    let said = String::from_utf8_lossy(&stderr);
+    let message = String::from_utf8_lossy(&stderr);
     if !status.success() {
-        bail!("{}: {}", PNG.binary, if said.is_empty() { status.to_string() } else { said.trim_end().to_owned() });
+        bail!(
+            "{}: {}",
+            PNG.binary,
+            if message.is_empty() { status.to_string() } else { message.trim_end().to_owned() }
+        );
     }
     written.with_context(|| format!("{} did not read the SVG", PNG.binary))?;
     ensure!(stdout.starts_with(b"\x89PNG\r\n\x1a\n"), "{} did not produce a PNG", PNG.binary);
-    said.lines().for_each(eprint_line);
+    message.lines().for_each(eprint_line);
     Ok(stdout)
 }

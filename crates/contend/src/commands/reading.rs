@@ -1,4 +1,4 @@
-//! A record whose rows are read: each experiment's once, and every view is made of what was read.
+//! The rows of a record, each experiment's read once for all views.
 
 use super::survey::{FINDINGS, THEN_AND_NOW};
 use anyhow::Context;
@@ -7,17 +7,17 @@ use record::{Cost, Finding, Ladder, Metric, Source, typed};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The rows of one experiment, with their places among all results.
+/// The rows of one experiment, with their indices among all results.
 type Part<'a> = (&'a str, Vec<(usize, &'a Value)>);
 
-/// The rows of a record by experiment; those of one that this version does not know are left out.
+/// The rows of a record by experiment; unknown experiments are skipped.
 pub struct Reading(BTreeMap<&'static str, Box<dyn Rows>>);
 
 impl Reading {
     /// Reads the rows of each experiment.
     ///
     /// # Errors
-    /// A row that is not as its experiment writes it.
+    /// A row is not in the format of its experiment.
     pub fn of_parts<'a>(parts: impl IntoIterator<Item = Part<'a>>) -> anyhow::Result<Self> {
         let mut read = BTreeMap::new();
         for (experiment, rows) in parts {
@@ -29,27 +29,28 @@ impl Reading {
         Ok(Self(read))
     }
 
-    /// Reads those of a record from a file.
+    /// Reads the rows of a record from a file.
     pub fn of(source: &Source) -> anyhow::Result<Self> {
         let parts = source.parts.iter();
         Self::of_parts(parts.map(|(experiment, rows)| (experiment.as_str(), rows.iter().enumerate().collect())))
             .with_context(|| format!("{}: an invalid record", source.name))
     }
 
-    /// The rows of one experiment, if it has any.
+    /// Returns the rows of one experiment, if it has any.
     pub fn rows(&self, experiment: &str) -> Option<&dyn Rows> {
         self.0.get(experiment).map(|rows| &**rows)
     }
 
-    /// What waiting costs; `None` where nothing of it can stand on a ladder.
+    /// Returns the ladder; `None` where no cost fits on it.
     pub fn ladder(&self) -> Option<Ladder> {
-        // In the order of the registry: equal costs stay in it.
+        // The order of the registry remains for equal costs.
         let read = experiments::ALL.iter().filter_map(|entry| self.rows(entry.name));
         Ladder::of(read.flat_map(|rows| rows.costs()).collect::<Vec<Cost>>())
     }
 
-    /// The findings of a survey, worded as this version words them: an older record has the same values in older words.
-    /// A value that this version computes otherwise keeps the words that were recorded with it.
+    /// Returns the findings of a survey in this version's words: an older record has the same values in older words.
+    ///
+    /// A value that this version computes differently keeps its recorded words.
     ///
     /// # Errors
     /// A row is not a finding.
@@ -66,10 +67,10 @@ impl Reading {
         Ok(found)
     }
 
-    /// What of the record can be held against other records.
+    /// Returns the values of the record that can be compared with other records.
     ///
     /// # Errors
-    /// An experiment that this program does not know.
+    /// This program does not know the experiment.
     pub fn metrics(&self, source: &Source) -> anyhow::Result<Vec<Metric>> {
         let mut all = Vec::new();
         for (experiment, _) in &source.parts {
@@ -86,15 +87,15 @@ impl Reading {
     }
 }
 
-/// Why nothing can be said of an experiment.
+/// Returns the message about an unknown experiment.
 pub fn unknown(experiment: &str) -> String {
     format!("the experiment {experiment:?} is unknown to this version of contend")
 }
 
-/// What of a record can be held against other records.
+/// Returns the values of the record that can be compared with other records.
 ///
 /// # Errors
-/// A row that is not as its experiment writes it; an experiment that this program does not know.
+/// A row is not in the format of its experiment, or this program does not know the experiment.
 pub fn metrics(source: &Source) -> anyhow::Result<Vec<Metric>> {
     Reading::of(source)?.metrics(source)
 }

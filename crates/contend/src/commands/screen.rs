@@ -15,7 +15,7 @@ pub struct Flags {}
 /// Takes the terminal, until the user leaves.
 ///
 /// # Errors
-/// There is no terminal, or it has gone.
+/// There is no terminal, or it was closed.
 pub fn run(shared: &SharedFlags) -> anyhow::Result<Outcome> {
     screen::run(shared.archive.clone())
 }

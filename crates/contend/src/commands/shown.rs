@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use terminal::Page;
 
-/// Whether every experiment that the record names is one of this contend's.
+/// Returns whether this contend knows every experiment that the record names.
 pub fn is_known(fields: &Map<String, Value>) -> bool {
     match (fields.get("experiment").and_then(Value::as_str), fields.get("results").and_then(Value::as_array)) {
         (Some(survey::NAME), Some(rows)) => survey::unknown_experiment(rows).is_none(),
@@ -17,19 +17,19 @@ pub fn is_known(fields: &Map<String, Value>) -> bool {
     }
 }
 
-/// How much of a record is shown.
+/// The part of a record that is shown.
 #[derive(Clone, Copy)]
 pub enum Extent<'a> {
     /// All tables and pictures, and every warning.
     Whole,
-    /// What its measurement printed; this is how to read the rest.
+    /// The output of its measurement; the text is the command that shows the rest.
     AsMeasured(&'a str),
 }
 
-/// The record of this name and with these fields, on a page, with its warnings.
+/// Shows the record of this name and with these fields on a page, with its warnings.
 ///
 /// # Errors
-/// An experiment that this version does not know, or a record that it cannot read.
+/// This version does not know the experiment, or cannot read the record.
 pub fn shown(name: &str, fields: &Map<String, Value>, extent: Extent<'_>, page: &Page) -> anyhow::Result<String> {
     let unreadable = || format!("{name}: cannot read the record; an older record may lack fields");
     let unknown = |experiment: &str| {
@@ -47,7 +47,7 @@ pub fn shown(name: &str, fields: &Map<String, Value>, extent: Extent<'_>, page: 
     };
     let warnings = warnings::text(&record.warnings, advice, page);
     let parts = match (record.experiment.as_str(), extent) {
-        // A survey closes with a screen that its warnings must not push away.
+        // A survey ends with a screen that its warnings must not scroll away.
         (survey::NAME, Extent::AsMeasured(whole)) => {
             [warnings, survey::closing(&record, whole, page).with_context(unreadable)?]
         }

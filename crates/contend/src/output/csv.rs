@@ -4,11 +4,13 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use terminal::escaped_cell;
 
-/// A header and a line for each result; the columns are those that any of the results has, in order of appearance. No
-/// cell has more than one line, a character that a terminal obeys, or a formula.
+/// Returns a header and a line for each result; the columns are those that any of the results has, in order of
+/// appearance.
+///
+/// No cell has more than one line, a control character, or a formula.
 ///
 /// # Errors
-/// A result that does not serialise.
+/// A result does not serialise.
 pub fn rows<R: Serialize>(results: &[R]) -> anyhow::Result<String> {
     let flat: Vec<Map<String, Value>> = results.iter().map(flatten).collect::<Result<_, _>>()?;
     let mut columns: Vec<&String> = Vec::new();
@@ -40,7 +42,7 @@ fn put(flat: &mut Map<String, Value>, name: &str, value: Value) {
                 flat.insert(format!("{name}_{end}"), value);
             }
         }
-        // An interval that is not known has its two columns too.
+        // An unknown interval has its two columns too.
         Value::Null if name.contains("_ci") => {
             ["low", "high"].into_iter().for_each(|end| _ = flat.insert(format!("{name}_{end}"), Value::Null));
         }
@@ -87,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_begins_like_a_formula_is_text_and_numbers_are_numbers() {
+    fn formula_is_escaped_and_number_is_kept() {
         let results = [json!({"lock": "=HYPERLINK(\"http://evil\")", "-x": -2.5, "text": "-2.5", "@": "+1+1"})];
         assert_eq!(rows(&results).unwrap(), "lock,'-x,text,'@\n\"'=HYPERLINK(\"\"http://evil\"\")\",-2.5,-2.5,'+1+1\n");
     }

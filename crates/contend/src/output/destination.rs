@@ -1,4 +1,4 @@
-//! The place that `--output` names, checked before the measurement, written after it.
+//! The destination that `--output` names, checked before the measurement, written after it.
 
 use super::csv;
 use super::markdown;
@@ -16,18 +16,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 use terminal::{Page, escaped_text};
 
-/// What can be shown of a record.
+/// The views of a record.
 pub trait View {
-    /// Tables and pictures that fit the page.
+    /// Returns tables and pictures that fit the page.
     fn show(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String>;
 
-    /// One screen to close with, where there is much to show: stdout gets it instead of everything. `whole` is how to
-    /// read the rest.
+    /// Returns one closing screen, where the full text is long: stdout gets it instead.
+    ///
+    /// `whole` is the command that shows the rest.
     fn closing(&self, _: &AnyRecord, _whole: &str, _: &Page) -> anyhow::Result<Option<String>> {
         Ok(None)
     }
 
-    /// One of the layouts of the experiment's own.
+    /// Returns one of the experiment's additional layouts.
     ///
     /// # Errors
     /// It has none of that name.
@@ -36,7 +37,7 @@ pub trait View {
     }
 }
 
-/// Where a record is delivered.
+/// The destination of a record.
 pub struct Destination {
     format: Format,
     quiet: bool,
@@ -52,12 +53,12 @@ enum Place {
 }
 
 impl Destination {
-    /// Opens the place, so that one that cannot be written costs no measurement.
+    /// Opens the destination before the measurement, so that an unwritable one costs no measurement.
     pub fn open(flags: &SharedFlags) -> anyhow::Result<Self> {
         Self::with(flags, Store::of(flags))
     }
 
-    /// The same for a view of what was kept: it is not kept itself.
+    /// Opens the destination of a view of an archived record, which is not archived itself.
     pub fn of_view(flags: &SharedFlags) -> anyhow::Result<Self> {
         Self::with(flags, Store::nowhere())
     }
@@ -71,10 +72,12 @@ impl Destination {
         Ok(Self { format: flags.format.clone(), quiet: flags.quiet, place, store, archive: flags.archive.clone() })
     }
 
-    /// Keeps the record, writes it, and says its warnings on stderr. One that cannot be kept has a warning more.
+    /// Archives the record, writes it, and prints its warnings on stderr.
+    ///
+    /// A record that cannot be archived gets an additional warning.
     ///
     /// # Errors
-    /// A record without results, or a file that cannot be written after all: the record is then printed, so that the
+    /// The record has no results, or a file cannot be written after all: the record is then printed, so that the
     /// measurement is not lost.
     pub fn deliver(self, mut record: AnyRecord, view: &dyn View) -> anyhow::Result<Outcome> {
         let outcome = outcome(&record)?;
@@ -87,7 +90,7 @@ impl Destination {
             && matches!(self.place, Place::Stdout)
             && let Some(closing) = view.closing(&record, &whole, &self.page())?
         {
-            // The warnings first, so that they do not push the closing screen away.
+            // The warnings come first, so that they do not scroll the closing screen away.
             conclusion(&record.warnings, stored, quiet, refusal.is_some(), &whole);
             return self.write(&closing).and(refusal.map_or(Ok(outcome), Err));
         }
@@ -106,10 +109,10 @@ impl Destination {
         })
     }
 
-    /// Keeps a record whose results were printed as they came, and says its warnings.
+    /// Archives a record whose results were already printed, and prints its warnings.
     ///
     /// # Errors
-    /// A record without results.
+    /// The record has no results.
     pub fn conclude(self, record: &AnyRecord) -> anyhow::Result<Outcome> {
         let outcome = outcome(record)?;
         if !record.results.is_empty() {
@@ -122,7 +125,7 @@ impl Destination {
         Ok(outcome)
     }
 
-    /// How to read all of a record that was kept, or was not.
+    /// Returns the command that shows all of a record, whether it was archived or not.
     fn whole(&self, stored: Option<&Stored>) -> String {
         match stored {
             Some(stored) => whole_record(&stored.id, self.archive.as_deref()),
@@ -130,23 +133,23 @@ impl Destination {
         }
     }
 
-    /// The record's place in the archive; or, where the command fails without one, the error.
+    /// Archives the record; returns its place in the archive, or, if the command fails without one, the error.
     fn keep(&self, record: &mut AnyRecord) -> (Option<Stored>, Option<anyhow::Error>) {
         match self.store.keep(record) {
             Ok(stored) => (stored, None),
             Err(Refused { warning, is_failure }) => {
-                let said = || anyhow!("{} [{}]\nhelp: {}", warning.message(), warning.code(), warning.remedy());
-                let refusal = is_failure.then(said);
+                let message = || anyhow!("{} [{}]\nhelp: {}", warning.message(), warning.code(), warning.remedy());
+                let refusal = is_failure.then(message);
                 record.warnings.push(*warning);
                 (None, refusal)
             }
         }
     }
 
-    /// Writes what a view found: as text, as the JSON of `answer`, or as `rows`.
+    /// Writes the result of a view: as text, as the JSON of `answer`, or as `rows`.
     ///
     /// # Errors
-    /// A format that views have not, or a file that cannot be written.
+    /// Views do not have the format, or a file cannot be written.
     pub fn present<A: Serialize, R: Serialize>(
         self,
         answer: &A,
@@ -163,18 +166,18 @@ impl Destination {
         self.write(&content)
     }
 
-    /// Writes what a view has made of it already.
+    /// Writes the text of a view.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file cannot be written.
     pub fn present_text(self, content: &str) -> anyhow::Result<()> {
         self.write(content)
     }
 
-    /// Writes a record that was kept, and has these fields: as text, or as the JSON that it is.
+    /// Writes an archived record with these fields: as text, or as its JSON.
     ///
     /// # Errors
-    /// As [`Self::present`], and a record that cannot be shown.
+    /// As [`Self::present`], and the record cannot be shown.
     pub fn present_record(
         self,
         content: &[u8],
@@ -199,7 +202,7 @@ impl Destination {
     }
 
     fn write(self, content: &str) -> anyhow::Result<()> {
-        // JSON is for programs, byte for byte; all else may be read at a terminal one day.
+        // JSON is for programs, byte for byte; all other formats may be read at a terminal later.
         let (print, content) = match self.format {
             Format::Json => (print_json as fn(&str) -> io::Result<()>, Cow::Borrowed(content)),
             _ => (print as _, escaped_text(content)),
@@ -214,8 +217,10 @@ impl Destination {
     }
 }
 
-/// Prints the warnings of a record, and the ID that it was saved under. Advice is left to the command that shows the
-/// record; a refusal to save it is printed as the error that ends the command.
+/// Prints the warnings of a record, and the ID that it was saved under.
+///
+/// Advice is left to the command that shows the record; a refusal to save it is printed as the error that ends the
+/// command.
 fn conclusion<'a>(
     warnings: impl IntoIterator<Item = &'a Warning>,
     stored: Option<Stored>,
@@ -235,7 +240,7 @@ fn conclusion<'a>(
     }
 }
 
-/// The command that shows all of a record; `archive` is named as on the command line.
+/// Returns the command that shows all of a record; `archive` is named as on the command line.
 pub fn whole_record(id: &str, archive: Option<&Path>) -> String {
     let named = archive.map_or_else(String::new, |archive| format!(" --archive {}", archive.display()));
     format!("contend history show {} --all{named}", archive::short(id))
@@ -253,7 +258,7 @@ pub fn print_or_write(text: &str, flags: &SharedFlags) -> anyhow::Result<()> {
     }
 }
 
-/// How a measurement with this record ended.
+/// Returns the outcome of a measurement with this record.
 fn outcome(record: &AnyRecord) -> anyhow::Result<Outcome> {
     match (record.results.is_empty(), record.environment.interrupted) {
         (true, false) => bail!("nothing was measured; use a longer --seconds"),

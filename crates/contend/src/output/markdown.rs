@@ -1,26 +1,26 @@
-//! A record as Markdown, for a pull request: its ranking as tables, and what has none as the text that it is.
+//! A record as Markdown, for a pull request: its ranking as tables; without one, its text.
 
 use harness::AnyRecord;
 use record::ranking::{Rank, contests};
 use record::ranking_figure;
 use terminal::escaped;
 
-/// The tables of the ranking, the machine, and the warnings; without a ranking, `text` in a block of code.
+/// Returns the tables of the ranking, the machine, and the warnings; without a ranking, `text` in a block of code.
 pub fn of_record(record: &AnyRecord, text: &str) -> String {
     let tables: Vec<String> = contests(&record.ranking).map(contest).collect();
     let body = if tables.is_empty() { block(text) } else { tables.join("\n") };
     body + "\n" + &below(record)
 }
 
-/// Text whose columns stay where they are.
+/// Returns a block that keeps the columns of the text.
 pub fn block(text: &str) -> String {
-    // A fence is longer than any within.
+    // A fence is longer than any within the text.
     let ticks = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0).max(2) + 1;
     let fence = "`".repeat(ticks);
     format!("{fence}text\n{}\n{fence}\n", text.trim_end())
 }
 
-/// A table; all columns but the first hold numbers.
+/// Returns a table; all columns but the first have numbers.
 pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let rule = header.iter().enumerate().map(|(place, _)| if place == 0 { "---" } else { "--:" }.to_owned()).collect();
@@ -28,7 +28,7 @@ pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> St
     rows.into_iter().fold(head, |text, row| text + &line(row.iter().map(|one| cell(one)).collect()))
 }
 
-/// What would end a cell, or be markup, is written as itself.
+/// Escapes characters that would end a cell, or be markup.
 fn cell(text: &str) -> String {
     escaped(text)
         .chars()
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_cell_ends_its_row_and_no_text_its_block() {
+    fn cell_cannot_end_its_row_nor_text_its_block() {
         let text = table(&["a", "b"], [vec!["x|y\n*".to_owned(), "1".to_owned()]]);
         assert_eq!(text, "| a | b |\n| --- | --: |\n| x\\|y\\\\u{a}\\* | 1 |\n");
         assert!(block("one ```` two").starts_with("`````text\n"));

@@ -1,4 +1,4 @@
-//! Where a record goes, and in which form.
+//! The output of a record: its destination and its form.
 
 mod csv;
 mod destination;

@@ -1,4 +1,4 @@
-//! How this program was built, as its build noted it.
+//! The build of this program, as the build script noted it.
 
 use archive::Build;
 

@@ -1,4 +1,4 @@
-//! A run's record on its way into the archive.
+//! The archiving of a run's record.
 
 use super::home::missing_above;
 use super::provenance;
@@ -9,22 +9,22 @@ use instruments::warning::Warning;
 use std::time::{SystemTime, UNIX_EPOCH};
 use terminal::without_error_numbers;
 
-/// Whether and where this run is kept.
+/// Whether and where this run is archived.
 pub struct Store {
     place: Location,
     /// Whether the user named it, by the flag or by the variable.
     is_named: bool,
 }
 
-/// A record that was kept.
+/// A record that was archived.
 pub struct Stored {
     archive: Archive,
-    /// Its name.
+    /// The ID of the record.
     pub id: String,
 }
 
 impl Stored {
-    /// Packs the archive where that is due; when the record has been printed, since it may take a second.
+    /// Packs the archive if that is due; called after the record has been printed, since it may take a second.
     pub fn tidy(&self) {
         self.archive.tidy();
     }
@@ -36,15 +36,15 @@ impl Store {
         Self { place, is_named: Location::is_named(flags.archive.as_deref()) }
     }
 
-    /// For what is not a run.
+    /// Returns a store that archives nothing, for commands that do not measure.
     pub fn nowhere() -> Self {
         Self { place: Location::Nowhere, is_named: false }
     }
 
-    /// Keeps a record; `None` where that is not wanted.
+    /// Archives a record; `None` where that is disabled.
     ///
     /// # Errors
-    /// The reason why it was not kept. A measurement is worth printing all the same.
+    /// The reason why it was not archived. The measurement is printed anyway.
     pub fn keep(&self, record: &AnyRecord) -> Result<Option<Stored>, Refused> {
         let folder = match &self.place {
             Location::Nowhere => return Ok(None),
@@ -63,11 +63,13 @@ impl Store {
     }
 }
 
-/// A record that was not kept.
+/// A record that was not archived.
 pub struct Refused {
     pub warning: Box<Warning>,
-    /// Whether the command fails for it: there is an archive, or one was named, and commands that read it next would
-    /// find an older record under the name `last`. On a machine without a home or without Git nothing is expected.
+    /// Whether the command fails because of it: there is an archive, or one was named, and a later command would find
+    /// an older record under the name `last`.
+    ///
+    /// On a machine without a home directory or without Git no archive is expected.
     pub is_failure: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The warnings of a record as text, the most serious first. One that changes a figure or limits a conclusion is always
-//! printed, with its remedy; advice is counted, with the command that prints it.
+//! The warnings of a record as text, the most serious first. A warning that changes a value or limits a conclusion is
+//! always printed, with its remedy; advice is counted, with the command that prints it.
 
 use instruments::warning::{Severity, Warning};
 use terminal::{Page, counted, escaped, without_error_numbers};
@@ -8,11 +8,13 @@ use terminal::{Page, counted, escaped, without_error_numbers};
 #[derive(Clone, Copy)]
 pub enum Advice<'a> {
     Printed,
-    /// Counted only: this is how to read it.
+    /// Advice is only counted; the text is the command that prints it.
     Counted(&'a str),
 }
 
-/// The lines, folded to the page. Warnings of one kind with the same remedy have it once.
+/// Returns the lines, folded to the page.
+///
+/// Warnings of one kind with the same remedy have it once.
 pub fn text<'a>(warnings: impl IntoIterator<Item = &'a Warning>, advice: Advice<'_>, page: &Page) -> String {
     let (minor, mut printed): (Vec<&Warning>, Vec<&Warning>) = warnings
         .into_iter()
@@ -34,7 +36,7 @@ pub fn text<'a>(warnings: impl IntoIterator<Item = &'a Warning>, advice: Advice<
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
-/// Those of one kind with one remedy together, each group where its first is.
+/// Groups the warnings of one kind with one remedy, each group in the place of its first.
 fn groups<'a>(warnings: &[&'a Warning]) -> Vec<Vec<&'a Warning>> {
     let mut groups: Vec<Vec<&Warning>> = Vec::new();
     for &warning in warnings {
@@ -70,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn each_that_limits_a_conclusion_is_printed_with_its_remedy() {
+    fn limiting_warnings_are_printed_with_their_remedies() {
         let many = many();
         let text = text(&many, Advice::Counted("contend history show 6b94835332 --all"), &Page::plain());
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -87,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn all_includes_advice() {
+    fn advice_is_printed_with_all() {
         let (many, page) = (many(), Page::plain());
         let text = text(&many, Advice::Printed, &page);
         assert!(text.contains("[autogroup]") && text.contains("kernel.sched_autogroup_enabled=0"), "{text}");
@@ -95,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_alone_is_counted() {
+    fn advice_without_warnings_is_counted() {
         let text = text(&[Autogroup.into()], Advice::Counted("--format json prints them"), &Page::plain());
         assert_eq!(text.trim(), "1 note: --format json prints them");
         assert!(super::text([], Advice::Counted(""), &Page::plain()).is_empty());

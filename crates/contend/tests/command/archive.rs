@@ -1,4 +1,4 @@
-//! An archive whose records a test writes itself.
+//! An archive whose records are written by a test.
 
 use serde_json::{Value, json};
 use std::io::Write;
@@ -12,7 +12,7 @@ const RUN: &[&str] = &["model", "frames", "--frame", "1ms", "--quantum", "1ms", 
 pub struct Archive {
     folder: TempDir,
     pub path: PathBuf,
-    /// The machine that what is inserted comes from; this one, if it is empty.
+    /// The machine that inserted records come from; this one, if it is empty.
     pub host: String,
     written: u64,
 }
@@ -26,7 +26,7 @@ pub fn has_git() -> bool {
 }
 
 impl Archive {
-    /// With one record of `contend model frames`.
+    /// Creates an archive with one record of `contend model frames`.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let archive = Self { path: folder.path().join("archive.git"), folder, host: String::new(), written: 0 };
@@ -34,7 +34,7 @@ impl Archive {
         archive
     }
 
-    /// Makes a record.
+    /// Runs the command, which archives a record.
     pub fn keep(&self) {
         assert!(self.contend(RUN).status.success());
     }
@@ -45,7 +45,7 @@ impl Archive {
         command.args(arguments).env("CONTEND_ARCHIVE", &self.path).output().expect("the binary starts")
     }
 
-    /// A file next to the archive.
+    /// Writes a file next to the archive.
     pub fn file(&self, name: &str, content: &str) -> String {
         let path = self.folder.path().join(name);
         std::fs::write(&path, content).unwrap();
@@ -65,13 +65,13 @@ impl Archive {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// The first record's hash.
+    /// Returns the first record's hash.
     pub fn first(&self) -> String {
         let all = self.git(&["for-each-ref", "--format=%(objectname)", "refs/records"], "");
         all.lines().next().unwrap().to_owned()
     }
 
-    /// Keeps a record as a run of it would have been kept, an hour after the last one.
+    /// Archives a record as a run would have done, an hour after the last one.
     pub fn insert(&mut self, record: &Value) -> String {
         let mut record = record.clone();
         record["environment"]["seed"] = json!(self.written + 1);
@@ -79,7 +79,7 @@ impl Archive {
         self.insert_bytes(&(record.to_string() + "\n"))
     }
 
-    /// Keeps a record byte for byte, after whatever was kept before.
+    /// Archives a record byte for byte, as the newest.
     pub fn insert_bytes(&mut self, content: &str) -> String {
         self.written += 1;
         let first = self.first();

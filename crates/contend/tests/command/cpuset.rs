@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct Cpuset(PathBuf);
 
 impl Cpuset {
-    /// A new one with all CPUs; `None`, and why, where none can be made or there is one CPU alone.
+    /// Creates one with all CPUs; `None`, with a message, where none can be created or there is only one CPU.
     pub fn new() -> Option<Self> {
         let found = Self::found();
         if found.is_none() {
@@ -36,12 +36,12 @@ impl Cpuset {
         cpus.trim().starts_with("0-").then_some(own)
     }
 
-    /// Takes a process in.
+    /// Moves a process into it.
     pub fn adopt(&self, process: u32) {
         fs::write(self.0.join("cgroup.procs"), process.to_string()).unwrap();
     }
 
-    /// Leaves CPU 0 alone to it.
+    /// Reduces it to CPU 0.
     pub fn shrink(&self) {
         fs::write(self.0.join("cpuset.cpus"), "0").unwrap();
     }
@@ -49,7 +49,7 @@ impl Cpuset {
 
 impl Drop for Cpuset {
     fn drop(&mut self) {
-        // Its last process may not be gone yet.
+        // Its last process may still exist.
         for _ in 0..100 {
             if fs::remove_dir(&self.0).is_ok() {
                 return;

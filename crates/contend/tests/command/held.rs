@@ -1,8 +1,8 @@
 //! The tracepoints of interrupts, held open while a test program runs.
 //!
 //! The last process that closes a tracepoint waits for a grace period of the kernel. There are some twenty, closed one
-//! after the other and by one process at a time: most of a second for each measurement of the tests, however many run
-//! side by side. So another program has each of them open, turned off, and no measurement is the last.
+//! after the other and by one process at a time. That takes most of a second for each measurement of the tests, however
+//! many run side by side. So another program has each of them open, disabled, and no measurement is the last.
 
 use instruments::evidence::TracepointFormat;
 use perf_event::{Builder, Counter, events::Tracepoint};
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::Once;
 
 const INTERRUPTS: [&str; 2] = ["irq/irq_handler", "irq/softirq"];
-/// Those of x86; a kernel has some of them.
+/// The tracepoints of x86; a kernel has some of them.
 const VECTORS: [&str; 11] = [
     "call_function",
     "call_function_single",
@@ -27,7 +27,9 @@ const VECTORS: [&str; 11] = [
     "x86_platform_ipi",
 ];
 
-/// From now on, every measurement closes its tracepoints at once. Where they cannot be opened, nothing changes.
+/// Opens the tracepoints, so that every measurement closes its own at once.
+///
+/// If they cannot be opened, nothing changes.
 pub fn reports() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -52,8 +54,7 @@ fn hold(counters: &[Counter]) {
     let mut holder = Command::new("cat");
     holder.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let inherited = move || {
-        // The child keeps no pipe and no lock of this program open.
-        // SAFETY: the call takes numbers only.
+        // SAFETY: the call takes only numbers. With it the child keeps no pipe and no lock of this program open.
         unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
         for &descriptor in &descriptors {
             // SAFETY: the call takes a descriptor, which is the child's copy of one that is open, and no pointer.
@@ -61,7 +62,7 @@ fn hold(counters: &[Counter]) {
         }
         Ok(())
     };
-    // SAFETY: between fork and exec it only makes system calls, and reads memory that was there before.
+    // SAFETY: between fork and exec the closure only makes system calls, and reads memory that existed before.
     unsafe { holder.pre_exec(inherited) };
     if let Ok(mut holder) = holder.spawn() {
         std::mem::forget(holder.stdin.take());

@@ -1,28 +1,29 @@
-//! The things that no reader may do with any input.
+//! Invariants of every reader, for any input.
 
 use std::io::Read;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The most memory that it may allocate.
+/// The memory that a reader may allocate.
 const MEMORY: u64 = 500 << 20;
-/// Nothing that a test gives takes a hundredth of this.
+/// The time limit of a reader, a hundred times what any test needs.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// With this variable set, a test tries the mutants of these numbers (`0..10000`); else some, for some seconds.
+/// The variable with the numbers of the mutants that a test tries (`0..10000`); without it, it tries some, for some
+/// seconds.
 const MORE: &str = "CONTEND_TEST_MUTANTS";
 const BUDGET: Duration = Duration::from_secs(3);
 
-/// How many are tried.
+/// The mutants that are tried.
 pub struct Tries {
     began: Instant,
     end: Option<usize>,
     /// The number of the next one.
     pub next: usize,
-    /// What went wrong, and with which one.
+    /// The failures, each with its mutant.
     wrong: Vec<String>,
 }
 
-/// One that goes wrong is looked at before more are.
+/// The maximum number of failures after which the test ends.
 const MOST_WRONG: usize = 40;
 
 impl Tries {
@@ -39,7 +40,7 @@ impl Tries {
         }
     }
 
-    /// Runs a command on a mutant, and notes what went wrong.
+    /// Runs a command on a mutant, and notes a failure.
     pub fn run(&mut self, mutant: usize, command: &mut Command) -> Output {
         let (output, wrong) = ran(command);
         let arguments: Vec<_> = command.get_args().collect();
@@ -47,13 +48,13 @@ impl Tries {
         output
     }
 
-    /// That nothing went wrong.
+    /// Asserts that nothing failed.
     pub fn conclude(&self, what: &str) {
         println!("mutants of {what} up to {}: {} went wrong", self.next, self.wrong.len());
         assert!(self.wrong.is_empty(), "{}", self.wrong.join("\n"));
     }
 
-    /// Whether there is to be another batch.
+    /// Returns whether another batch is to be tried.
     pub fn go_on(&self) -> bool {
         if self.wrong.len() >= MOST_WRONG {
             return false;
@@ -62,8 +63,8 @@ impl Tries {
     }
 }
 
-/// Runs it, and what went wrong that never may: a panic, a signal, more time or memory than there is, a character on
-/// stdout or stderr that a terminal obeys.
+/// Runs the command; returns its output and the failure, if any: a panic, a signal, too much time or memory, or a
+/// control character on stdout or stderr.
 fn ran(command: &mut Command) -> (Output, Option<String>) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
     let limit = rustix::process::Rlimit { current: Some(MEMORY), maximum: Some(MEMORY) };
@@ -99,16 +100,18 @@ fn wrong(output: &Output) -> Option<String> {
     if !matches!(output.status.code(), Some(0..=3)) || stderr.contains("panicked") {
         return Some(format!("{}: {stderr}", output.status));
     }
-    let obeyed = [&output.stdout, &output.stderr].into_iter().find_map(|said| {
-        let said = String::from_utf8_lossy(said);
-        let (place, character) = said.char_indices().find(|(_, character)| is_obeyed(*character))?;
-        let before: String = said[..place].chars().rev().take(60).collect::<Vec<char>>().into_iter().rev().collect();
+    let obeyed = [&output.stdout, &output.stderr].into_iter().find_map(|output_text| {
+        let output_text = String::from_utf8_lossy(output_text);
+        let (place, character) = output_text.char_indices().find(|(_, character)| is_obeyed(*character))?;
+        let before: String =
+            output_text[..place].chars().rev().take(60).collect::<Vec<char>>().into_iter().rev().collect();
         Some(format!("{character:?} after {before:?}"))
     });
     obeyed.map(|what| format!("a terminal obeys {what}"))
 }
 
-/// Control characters but the end of a line and the tabulator, and what turns the direction of text.
+/// Returns whether a terminal obeys the character: control characters except line end and tabulator, and characters
+/// that change the direction of text.
 fn is_obeyed(character: char) -> bool {
     let is_control = character.is_control() && !matches!(character, '\n' | '\t');
     let turns =

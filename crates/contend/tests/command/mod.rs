@@ -1,4 +1,4 @@
-//! Runs the real binary.
+//! Runs of the real binary.
 
 // Each test program uses its own part of this.
 #![allow(dead_code)]
@@ -25,10 +25,12 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// A run of this length has a result on any machine.
 const LONG_ENOUGH_S: f64 = 60.0;
 
-/// `contend` with these arguments, waited for. A record that it prints is checked with the schema.
+/// Runs `contend` with these arguments to its end.
 ///
-/// The tests measure for parts of a second. Where other programs take the CPUs, a run may be too short for any result;
-/// `contend` then says so, and what to do, which is done here.
+/// A record that it prints is checked with the schema.
+///
+/// The tests measure for parts of a second. If other programs use the CPUs, a run may be too short for any result;
+/// `contend` then reports that with the remedy, which is applied here.
 pub fn contend(arguments: &[&str]) -> Output {
     held::reports();
     let mut arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
@@ -52,7 +54,7 @@ pub fn contend(arguments: &[&str]) -> Output {
     output
 }
 
-/// The record that a measurement with `--format json` prints; it must end well.
+/// Returns the record that a measurement with `--format json` prints; it must succeed.
 pub fn record(arguments: &[&str]) -> Value {
     let output = contend(&[arguments, &["--format", "json"]].concat());
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -60,7 +62,9 @@ pub fn record(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("stdout is one JSON object")
 }
 
-/// The record of a measurement that several tests of a program read. The first of them runs it; the others wait for it.
+/// Returns the record of a measurement that several tests of a program read.
+///
+/// The first of them runs it; the others wait for it.
 pub fn shared(arguments: &[&str]) -> &'static Value {
     static RECORDS: Mutex<BTreeMap<String, &OnceLock<Value>>> = Mutex::new(BTreeMap::new());
     let mut records = RECORDS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,15 +73,17 @@ pub fn shared(arguments: &[&str]) -> &'static Value {
     cell.get_or_init(|| record(arguments))
 }
 
-/// The record in these bytes, checked with the schema. Every record that a test reads itself is read here.
+/// Parses the record in these bytes, and checks it with the schema.
+///
+/// Every record that a test reads itself is read here.
 pub fn read(bytes: &[u8]) -> Value {
-    let said = || format!("no record: {}", String::from_utf8_lossy(bytes));
-    let record = serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("{error}: {}", said()));
+    let description = || format!("no record: {}", String::from_utf8_lossy(bytes));
+    let record = serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("{error}: {}", description()));
     schema::assert_valid(&record);
     record
 }
 
-/// The rows of a record.
+/// Returns the rows of a record.
 pub fn results(record: &Value) -> &[Value] {
     record["results"].as_array().expect("results are an array")
 }

@@ -17,7 +17,7 @@ const HOSTILE: &[&str] = &[
     "../../etc/passwd",
 ];
 
-/// A changed copy.
+/// Returns a changed copy.
 pub fn mutated(value: &Value, rng: &mut Rng) -> Value {
     let mut mutant = value.clone();
     for _ in 0..rng.usize(1..=4) {
@@ -30,7 +30,7 @@ pub fn mutated(value: &Value, rng: &mut Rng) -> Value {
     mutant
 }
 
-/// The text of a changed copy, or a copy whose text was changed.
+/// Returns the text of a changed copy, or a copy whose text was changed.
 pub fn mutated_text(value: &Value, rng: &mut Rng) -> Vec<u8> {
     let mut bytes = mutated(value, rng).to_string().into_bytes();
     match rng.u8(..16) {
@@ -49,7 +49,7 @@ pub fn mutated_text(value: &Value, rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// Where its values are, as JSON pointers.
+/// Returns the places of its values, as JSON pointers.
 fn places(value: &Value) -> Vec<String> {
     let mut found = vec![String::new()];
     let mut add = |name: &str, inner: &Value| {

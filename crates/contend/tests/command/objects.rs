@@ -5,7 +5,7 @@ use std::process::Command;
 
 const INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../locks/include");
 
-/// Whether there is a compiler; says so if not.
+/// Returns whether there is a compiler; prints a message if not.
 pub fn can_compile() -> bool {
     let found = Command::new("cc").arg("--version").output().is_ok();
     if !found {
@@ -14,7 +14,7 @@ pub fn can_compile() -> bool {
     found
 }
 
-/// `libNAME.so` in that directory.
+/// Compiles `libNAME.so` in that directory.
 pub fn compile(folder: &Path, name: &str, source: &str) -> PathBuf {
     let (file, object) = (folder.join(format!("{name}.c")), folder.join(format!("lib{name}.so")));
     std::fs::write(&file, source).unwrap();

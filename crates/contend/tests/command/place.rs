@@ -1,4 +1,4 @@
-//! A place for an archive that `contend` itself makes, and what it says there.
+//! A directory for an archive that `contend` itself creates, and the output of commands there.
 
 use serde_json::Value;
 use std::io::Write;
@@ -13,7 +13,7 @@ pub const RUN: &[&str] = &["model", "frames", "--frame", "1ms", "--quantum", "1m
 pub struct Place {
     folder: TempDir,
     pub archive: PathBuf,
-    /// The names of the records that were kept when it was made.
+    /// The names of the records that were archived when it was created.
     pub first: String,
     pub second: String,
 }
@@ -25,7 +25,7 @@ impl Place {
         Self { archive, folder, first: String::new(), second: String::new() }
     }
 
-    /// With an archive of two records.
+    /// Creates an archive of two records.
     pub fn with_two() -> Self {
         let mut place = Self::new();
         place.first = place.keep();
@@ -33,7 +33,7 @@ impl Place {
         place
     }
 
-    /// A path next to the archive.
+    /// Returns a path next to the archive.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -49,14 +49,14 @@ impl Place {
         self.command(arguments).output().expect("the binary starts")
     }
 
-    /// The output of a run that must succeed.
-    pub fn said(&self, arguments: &[&str]) -> String {
+    /// Returns the output of a run that must succeed.
+    pub fn stdout(&self, arguments: &[&str]) -> String {
         let output = self.contend(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What stderr says; the exit status must be this, and stdout empty.
+    /// Returns the text on stderr; the exit status must be this, and stdout empty.
     pub fn refused(&self, arguments: &[&str], status: i32) -> String {
         let output = self.contend(arguments);
         let stderr = String::from_utf8(output.stderr).unwrap();
@@ -65,17 +65,17 @@ impl Place {
         stderr
     }
 
-    /// Makes a record and gives its name.
+    /// Archives a record and returns its name.
     pub fn keep(&self) -> String {
         kept(&self.contend(RUN)).expect("it is kept")
     }
 
     pub fn ids(&self) -> Vec<String> {
-        let list: Value = serde_json::from_str(&self.said(&["history", "--format", "json"])).unwrap();
+        let list: Value = serde_json::from_str(&self.stdout(&["history", "--format", "json"])).unwrap();
         list.as_array().unwrap().iter().map(|entry| entry["id"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// What Git prints, as a line; it must end well.
+    /// Returns Git's output, as a line; it must succeed.
     pub fn line(&self, arguments: &[&str], input: &[u8]) -> String {
         let output = self.git(arguments, input);
         assert!(output.status.success(), "git {arguments:?}");
@@ -94,7 +94,7 @@ impl Place {
     }
 }
 
-/// Runs it to its end, however it ends, and gives the most memory that it or a child of its held at any moment, in KiB.
+/// Runs the command to its end, and returns the peak memory of it and its children, in KiB.
 pub fn limited(command: &mut Command) -> u64 {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut most = 0;
@@ -105,7 +105,7 @@ pub fn limited(command: &mut Command) -> u64 {
     most
 }
 
-/// The private memory of a process and of all that it started.
+/// Returns the private memory of a process and of all its descendants.
 fn held_kib(pid: u32) -> u64 {
     let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
     let status = read("status");
@@ -115,7 +115,7 @@ fn held_kib(pid: u32) -> u64 {
     anonymous.unwrap_or(0) + children.split_whitespace().map(|child| held_kib(child.parse().unwrap())).sum::<u64>()
 }
 
-/// The name that a run reported.
+/// Returns the name that a run reported.
 pub fn kept(output: &Output) -> Option<String> {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     stderr.lines().find_map(|line| Some(line.strip_prefix("archived as ")?.to_owned()))

@@ -1,10 +1,10 @@
-//! The records of before, in `tests/records`.
+//! The records of older versions, in `tests/records`.
 
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A figure in the rows of each experiment.
+/// A value in the rows of each experiment.
 const FIGURES: &[&str] = &[
     "median",
     "hold_p50_ns",
@@ -22,7 +22,7 @@ const FIGURES: &[&str] = &[
 ];
 
 pub struct Old {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
     pub content: String,
     pub record: Value,
@@ -41,7 +41,7 @@ impl Old {
         super::results(&self.record)
     }
 
-    /// Another run of the same, whose figures are half as much again.
+    /// Returns another run of the same, whose values are half as large again.
     pub fn again(&self) -> String {
         let mut again = self.record.clone();
         again["environment"]["seed"] = json!(1);
@@ -61,7 +61,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records")
 }
 
-/// Every record of the directory.
+/// Returns every record of the directory.
 pub fn all() -> Vec<Old> {
     let files = fs::read_dir(folder()).unwrap().map(|file| file.unwrap().path());
     let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect();

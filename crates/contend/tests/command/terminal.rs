@@ -1,5 +1,4 @@
-//! A full-screen run under its own terminal: what is on the screen, what is typed, and what the terminal is after
-//! it.
+//! A full-screen run on a separate terminal: the screen, the keyboard, and the state of the terminal afterwards.
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OutputModes, Winsize, tcgetattr, tcsetwinsize};
@@ -15,7 +14,7 @@ use vt100::Parser;
 pub struct Terminal {
     child: Child,
     keyboard: File,
-    /// The program's end, which says how the terminal is set.
+    /// The program's end, from which the terminal's modes are read.
     own: File,
     shown: Arc<Mutex<Parser>>,
     reader: Option<JoinHandle<()>>,
@@ -26,7 +25,7 @@ pub struct Terminal {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Terminal {
-    /// `contend screen` with an archive, or none, on a terminal of this size.
+    /// Starts `contend screen` with an archive, or none, on a terminal of this size.
     pub fn screen(columns: u16, lines: u16, archive: &str) -> Self {
         super::held::reports();
         let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
@@ -34,7 +33,7 @@ impl Terminal {
         Self::start(command, columns, lines)
     }
 
-    /// A program as the leader of a session with its own terminal.
+    /// Starts a program as the leader of a session with its own terminal.
     pub fn start(mut command: Command, columns: u16, lines: u16) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
@@ -48,7 +47,7 @@ impl Terminal {
         ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "NO_COLOR"].into_iter().for_each(|name| _ = command.env_remove(name));
         let end = || own.try_clone().unwrap();
         command.stdin(end()).stdout(end()).stderr(end());
-        // SAFETY: the calls are the system's, and take no memory.
+        // SAFETY: the calls are system calls, and access no memory.
         unsafe {
             command.pre_exec(|| {
                 rustix::process::setsid()?;
@@ -70,7 +69,7 @@ impl Terminal {
         self.child.id()
     }
 
-    /// Everything that is on the screen.
+    /// Returns the whole text on the screen.
     pub fn text(&self) -> String {
         self.shown.lock().unwrap().screen().contents()
     }
@@ -80,7 +79,7 @@ impl Terminal {
         let _ = self.keyboard.write_all(keys);
     }
 
-    /// Types, and waits until something is on the screen.
+    /// Types, and waits until the text is on the screen.
     pub fn does(&mut self, keys: &str, shown: &str) -> String {
         self.types(keys.as_bytes());
         self.until(shown)
@@ -113,14 +112,14 @@ impl Terminal {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).expect("it still runs");
     }
 
-    /// Whether the terminal is in the hands of a full-screen program.
+    /// Returns whether a full-screen program has the terminal.
     pub fn is_taken(&self) -> bool {
         let shown = self.shown.lock().unwrap();
         let (screen, modes) = (shown.screen(), modes(&self.own));
         screen.alternate_screen() && screen.hide_cursor() && modes != self.before
     }
 
-    /// Whether it is as it was: its modes, its screen, its cursor, its mouse.
+    /// Returns whether it is restored: its modes, its screen, its cursor, its mouse.
     pub fn is_as_before(&self) -> bool {
         let shown = self.shown.lock().unwrap();
         let screen = shown.screen();
@@ -132,7 +131,9 @@ impl Terminal {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits for the end: the terminal is as it was, and no child is left. Returns the last screen, and the status.
+    /// Waits for the end: the terminal is restored, and no child is left.
+    ///
+    /// Returns the status, and the last screen.
     pub fn end(mut self) -> (ExitStatus, String) {
         let until = Instant::now() + PATIENCE;
         while !self.has_ended() {
@@ -153,7 +154,7 @@ impl Terminal {
         (status, self.text())
     }
 
-    /// The descendants of the process.
+    /// Returns the descendants of the process.
     pub fn processes(&self) -> Vec<u32> {
         let mark = format!("CONTEND_TEST_MARK={}", self.mark);
         let all =
@@ -170,7 +171,7 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // Only the last end closes the terminal, and so ends the reader: it is left to itself.
+        // Only the last end closes the terminal, and so ends the reader, which is not waited for.
         drop(self.reader.take());
     }
 }
@@ -184,7 +185,7 @@ fn modes(terminal: &File) -> (LocalModes, OutputModes) {
     (termios.local_modes, termios.output_modes)
 }
 
-/// A terminal that the last writer has left gives an error.
+/// Reads the terminal; one that the last writer has left returns an error.
 fn listen(terminal: &mut File, shown: &Mutex<Parser>) {
     let mut bytes = [0; 4_096];
     while let Ok(length @ 1..) = terminal.read(&mut bytes) {

@@ -1,11 +1,11 @@
-//! A run at a terminal: all three standard streams are one, as for a person who types the command.
+//! A run at a terminal: all three standard streams are one, as for a user who types the command.
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::process::{Command, ExitStatus};
 
-/// What a terminal was sent by `contend` with these arguments and variables, and how it ended.
+/// Returns the output of `contend` on a terminal, with these arguments and variables, and how it ended.
 pub fn typed(arguments: &[&str], variables: &[(&str, &str)]) -> (ExitStatus, String) {
     super::held::reports();
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -23,7 +23,7 @@ pub fn typed(arguments: &[&str], variables: &[(&str, &str)]) -> (ExitStatus, Str
     let reader = std::thread::spawn(move || {
         let (mut sent, mut bytes) = (Vec::new(), [0; 4_096]);
         let mut terminal = File::from(master);
-        // A terminal that the last writer has left gives an error.
+        // A terminal that the last writer has left returns an error.
         while let Ok(length @ 1..) = terminal.read(&mut bytes) {
             sent.extend_from_slice(&bytes[..length]);
         }

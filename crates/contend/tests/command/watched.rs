@@ -1,4 +1,4 @@
-//! A run that is watched: its stderr is a terminal, where the progress says what it is at.
+//! An observed run: its stderr is a terminal, on which the progress names the current step.
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::fs::{File, OpenOptions};
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 pub struct Watched {
     child: Running,
-    said: Arc<Mutex<String>>,
+    terminal_text: Arc<Mutex<String>>,
     reader: JoinHandle<()>,
 }
 
-/// A test that fails leaves nothing running.
+/// A child that is killed when its test fails.
 struct Running(Option<Child>);
 
 impl Drop for Running {
@@ -26,12 +26,12 @@ impl Drop for Running {
     }
 }
 
-/// What a run left.
+/// The result of a run.
 pub struct Ended {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,
     pub stderr: String,
-    /// From the signal, or the call, to its end.
+    /// The time from the signal, or the call, to its end.
     pub took: Duration,
 }
 
@@ -51,27 +51,27 @@ impl Watched {
             .stderr(slave)
             .spawn()
             .expect("the binary starts");
-        let said = Arc::new(Mutex::new(String::new()));
+        let terminal_text = Arc::new(Mutex::new(String::new()));
         let reader = std::thread::spawn({
-            let said = Arc::clone(&said);
-            move || listen(&mut File::from(master), &said)
+            let terminal_text = Arc::clone(&terminal_text);
+            move || listen(&mut File::from(master), &terminal_text)
         });
-        Self { child: Running(Some(child)), said, reader }
+        Self { child: Running(Some(child)), terminal_text, reader }
     }
 
     pub fn id(&self) -> u32 {
         self.child.0.as_ref().expect("it was not waited for").id()
     }
 
-    /// Waits until the progress has said this.
+    /// Waits until the progress has printed this.
     pub fn until(&self, word: &str) {
         for _ in 0..600 {
-            if self.said.lock().unwrap().contains(word) {
+            if self.terminal_text.lock().unwrap().contains(word) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        panic!("never said {word:?}, but {}", self.said.lock().unwrap());
+        panic!("never said {word:?}, but {}", self.terminal_text.lock().unwrap());
     }
 
     /// Sends the signal and waits for the end.
@@ -88,15 +88,15 @@ impl Watched {
         let output = child.wait_with_output().expect("it ends");
         let took = began.elapsed();
         self.reader.join().unwrap();
-        let stderr = self.said.lock().unwrap().clone();
+        let stderr = self.terminal_text.lock().unwrap().clone();
         Ended { status: output.status, stdout: output.stdout, stderr, took }
     }
 }
 
-/// A terminal that the last writer has left gives an error.
-fn listen(terminal: &mut File, said: &Mutex<String>) {
+/// Reads the terminal; one that the last writer has left returns an error.
+fn listen(terminal: &mut File, terminal_text: &Mutex<String>) {
     let mut bytes = [0; 4_096];
     while let Ok(length @ 1..) = terminal.read(&mut bytes) {
-        said.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..length]));
+        terminal_text.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..length]));
     }
 }

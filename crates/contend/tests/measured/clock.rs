@@ -8,7 +8,7 @@ fn rows<'a>(record: &'a Value, measurement: &'a str) -> impl Iterator<Item = &'a
 }
 
 #[test]
-fn the_clock_keeps_time_and_does_not_go_back() {
+fn clock_keeps_time_and_is_monotonic() {
     let record = record(&["clock", "--seconds", "2"]);
     let clock = rows(&record, "clock").next().unwrap();
     assert_eq!(clock["backward_steps"], 0);
@@ -24,11 +24,11 @@ fn the_clock_keeps_time_and_does_not_go_back() {
 }
 
 #[test]
-fn the_curve_starts_at_ten_us_and_ends_at_the_longest_slice_that_there_was_time_for() {
+fn curve_spans_ten_us_to_the_longest_measured_window() {
     let record = record(&["clock", "--seconds", "1.5", "--longest", "20ms"]);
     let lengths: Vec<f64> = rows(&record, "slice").map(|row| row["slice_us"].as_f64().unwrap()).collect();
     assert!((lengths[0] - 10.0).abs() < 1e-6, "{lengths:?}");
-    // Slices below 3 ms are measured however little time there is.
+    // Windows below 3 ms are measured however little time there is.
     assert!((2_500.0..20_001.0).contains(lengths.last().unwrap()), "{lengths:?}");
     assert!(lengths.windows(2).all(|pair| pair[0] < pair[1]), "{lengths:?}");
     for slice in rows(&record, "slice") {
@@ -40,7 +40,7 @@ fn the_curve_starts_at_ten_us_and_ends_at_the_longest_slice_that_there_was_time_
 }
 
 #[test]
-fn it_is_readable_in_eighty_columns() {
+fn clock_text_fits_eighty_columns() {
     let output = contend(&["clock", "--seconds", "1", "--quiet"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(

@@ -5,15 +5,15 @@ use crate::command::stored::all;
 use crate::command::{contend, record, results, shared};
 use serde_json::{Value, json};
 
-/// Every CPU and every pair of CPUs, for as short a time as gives each of them a row.
+/// Every CPU and every pair of CPUs, for the shortest time that gives each of them a row.
 const EVERY_CPU: &[&str] = &["core", "--seconds", "1"];
 
-/// A share that was measured.
+/// Returns whether the value is a measured share.
 fn is_share(value: &Value) -> bool {
     value.as_f64().is_some_and(|share| (0.0..=1.0).contains(&share))
 }
 
-/// Whether a figure is there or honestly is not.
+/// Returns whether the value is a number or an explicit null.
 fn is_figure_or_null(value: &Value) -> bool {
     value.is_null() || value.as_f64().is_some_and(|figure| figure > 0.0)
 }
@@ -49,7 +49,7 @@ fn every_cpu_has_its_shares_stretches_and_costs() {
 }
 
 #[test]
-fn pairs_are_named_by_both_cpus_alike() {
+fn both_cpus_of_a_pair_report_the_same_relation() {
     let record = shared(EVERY_CPU);
     let rows = results(record);
     for row in rows {
@@ -75,7 +75,7 @@ fn pairs_are_named_by_both_cpus_alike() {
 
 /// Later runs know the result of the probe until the machine is rebooted.
 #[test]
-fn the_shape_that_was_probed_is_in_the_environment_of_later_records() {
+fn later_records_have_the_probed_topology() {
     let cpus = instruments::cpus::allowed().unwrap();
     if !has_git() || cpus.len() < 2 {
         return println!("skipped: needs git and two CPUs");
@@ -104,7 +104,7 @@ fn the_shape_that_was_probed_is_in_the_environment_of_later_records() {
     assert!(is_shared || String::from_utf8_lossy(&output.stderr).contains("contend core"), "{output:?}");
 }
 
-/// A record of one CPU that began then, with these hours; one without is from before hours were kept.
+/// Returns a record of one CPU that began then, with these hours; a record without hours is from an older version.
 fn night(measured: &Value, hours: Value, started: u64) -> String {
     let mut record = measured.clone();
     record["environment"]["started_unix_s"] = json!(started);
@@ -119,7 +119,7 @@ fn night(measured: &Value, hours: Value, started: u64) -> String {
 }
 
 #[test]
-fn hours_of_several_records_are_one_day() {
+fn hours_of_several_records_are_combined() {
     if !has_git() {
         return println!("skipped: needs git");
     }
@@ -137,14 +137,14 @@ fn hours_of_several_records_are_one_day() {
         0,
     );
     night(json!([{"hour": 22, "steps": 300, "seconds": 300.0, "shared_share": 0.25}]), 1_000_000_000);
-    // One of two hours from before hours were kept, begun at five past ten.
+    // A record of two hours from an older version without hours, begun at five past ten.
     night(Value::Null, 86_400 * 20_000 + 10 * 3_600 + 300);
     let found = archive.contend(&["history", "hours", "--format", "json"]).stdout;
     let found: Value = serde_json::from_slice(&found).unwrap();
-    let said: Vec<_> =
+    let text: Vec<_> =
         found.as_array().unwrap().iter().map(|of| (&of["cpu"], &of["hour"], &of["shared_share"])).collect();
     assert_eq!(
-        said,
+        text,
         [
             (cpu, &json!(3), &json!(0.0)),
             (cpu, &json!(10), &json!(1.0)),
@@ -157,7 +157,7 @@ fn hours_of_several_records_are_one_day() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
-/// Runs before and after the shape of a core was found out are runs of the same machine.
+/// Runs before and after the topology of a core was probed are runs of the same machine.
 #[test]
 fn records_before_and_after_a_probe_are_of_one_machine() {
     if !has_git() {
@@ -171,13 +171,13 @@ fn records_before_and_after_a_probe_are_of_one_machine() {
         json!({"probed_unix_s": 1_700_000_000, "pairs": [{"cpus": [0, 1], "share_a_core": false}]});
     after["environment"]["kernel"]["release"] = json!("another");
     let [before, after] = [before, after].map(|record| archive.insert_bytes(&(record.to_string() + "\n")));
-    let said = archive.contend(&["compare", &before, &after, "--format", "json"]).stdout;
-    let said = String::from_utf8(said).unwrap();
-    assert!(said.contains("another") && !said.contains("probed"), "{said}");
+    let text = archive.contend(&["compare", &before, &after, "--format", "json"]).stdout;
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("another") && !text.contains("probed"), "{text}");
 }
 
 #[test]
-fn one_cpu_and_no_pairs_are_measured_as_far_as_that_goes() {
+fn one_cpu_without_pairs_is_measured() {
     let cpu = instruments::cpus::allowed().unwrap().first().unwrap().to_string();
     let record = record(&["core", "--seconds", "0.3", "--cpus", &cpu, "--no-pairs"]);
     assert_eq!(results(&record).len(), 1);
@@ -185,7 +185,7 @@ fn one_cpu_and_no_pairs_are_measured_as_far_as_that_goes() {
 }
 
 #[test]
-fn the_text_has_a_line_for_a_cpu_and_its_bottleneck() {
+fn text_has_a_line_for_each_cpu_and_bottleneck() {
     let output = contend(&["core", "--seconds", "0.5", "--quiet"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("SMT") && text.contains("bottleneck"), "{text}");
@@ -216,8 +216,9 @@ fn experiments_record_the_shared_share_of_their_cores() {
         // A busy machine may leave a short run without one probe.
         let has_share = |seconds: &&str| {
             let record = record(&[words, &["--seconds", seconds]].concat());
-            let told = |row: &Value| row["core_shared_share"].is_null() || is_share(&row["core_shared_share"]);
-            assert!(results(&record).iter().all(told), "{record}");
+            let has_share_or_null =
+                |row: &Value| row["core_shared_share"].is_null() || is_share(&row["core_shared_share"]);
+            assert!(results(&record).iter().all(has_share_or_null), "{record}");
             results(&record).iter().any(|row| is_share(&row["core_shared_share"]))
         };
         assert!(["0.8", "3", "12"].iter().any(has_share), "{words:?} had no probe in three runs");
@@ -226,7 +227,7 @@ fn experiments_record_the_shared_share_of_their_cores() {
 
 /// The thread that samples is read once a second, and fewer than four readings have no interval.
 #[test]
-fn the_shared_share_has_an_interval_unless_it_is_none_or_all() {
+fn shared_share_has_an_interval_unless_zero_or_one() {
     let noise = record(&["noise", "--scenario", "quiet", "--seconds", "6"]);
     for row in results(&noise) {
         let Some(share) = row["core_shared_share"].as_f64() else { continue };

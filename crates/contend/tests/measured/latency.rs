@@ -45,7 +45,7 @@ const LOCKS: &[&str] =
 /// No lock, in an empty loop.
 const NONE: &[&str] = &["latency", "--lock", "none", "--seconds", "0.5"];
 
-/// The row of an operation on an uncontended lock.
+/// Returns the row of an operation on an uncontended lock.
 fn row<'a>(record: &'a Value, lock: &str, operation: &str) -> &'a Value {
     let is_meant = |row: &&Value| row["lock"] == lock && row["operation"] == operation && row["threads"] == 1;
     results(record).iter().find(is_meant).unwrap_or_else(|| panic!("no {operation} of {lock}"))
@@ -124,17 +124,18 @@ fn values_and_intervals_respect_the_resolution_of_the_clock() {
     }
 }
 
-/// However fast the core is in this run, and whatever the calibration made of it: a core whose frequency rises between
-/// the two holds it shorter, by as much as its frequencies differ.
+/// The hold time is correct however fast the core is in this run, and whatever the calibration was.
+///
+/// A core whose frequency rises between the two holds it for a shorter time, by the ratio of its frequencies.
 #[test]
 fn a_lock_is_held_for_the_requested_time() {
-    // Others may take the CPU for most of a run; not of the middle one of three.
+    // Other programs may take the CPU for most of a run, but not of the median of three.
     let mut shares: Vec<f64> = (0..3).map(|_| share_held()).collect();
     shares.sort_by(f64::total_cmp);
     assert!((0.7..1.4).contains(&shares[1]), "{shares:?}");
 }
 
-/// The measured hold time as a share of the requested one.
+/// Returns the measured hold time as a share of the requested one.
 fn share_held() -> f64 {
     let record = record(&["latency", "--lock", "std", "--hold", "50us", "--seconds", "0.6"]);
     let trip = row(&record, "std", "round_trip");
@@ -143,14 +144,14 @@ fn share_held() -> f64 {
 }
 
 #[test]
-fn the_spikes_hold_nearly_all_rounds() {
+fn spikes_contain_nearly_all_iterations() {
     for row in results(shared(LOCKS)).iter().filter(|row| row["operation"] != "round_trip") {
         let shares: f64 = row["spikes"].as_array().unwrap().iter().map(|spike| number(spike, "share")).sum();
         assert!((0.99..=1.000_001).contains(&shares), "{shares} in {}", row["operation"]);
     }
 }
 
-/// A system call against an atomic addition: a factor of ten and more.
+/// A system call takes ten times as long as an atomic addition, or more.
 #[test]
 fn a_benaphore_is_faster_than_the_semaphore_under_it() {
     let record = shared(LOCKS);
@@ -161,7 +162,8 @@ fn a_benaphore_is_faster_than_the_semaphore_under_it() {
     assert!((0.6..1.7).contains(&(fenced / pair("sysv"))), "{fenced}");
 }
 
-/// Sixteen multiplications, which wait for each other, against as many in a chain that is as long as its measurement.
+/// Sixteen multiplications, which wait for each other, are compared with the same number in a chain that is as long as
+/// its measurement.
 #[test]
 fn a_known_time_is_read_within_the_stated_accuracy() {
     let lock = row(shared(NONE), "none", "lock");
@@ -171,18 +173,18 @@ fn a_known_time_is_read_within_the_stated_accuracy() {
     assert!((read - known).abs() <= 1.000_001 * number(lock, "accuracy_ns"), "{lock}");
 }
 
-/// No lock takes no time, so what is left of it is what the subtraction of the recording's cost leaves.
+/// No lock takes no time, so its result is the error of subtracting the cost of recording.
 #[test]
-fn no_lock_costs_nothing_that_the_clock_can_show() {
+fn no_lock_reads_as_zero_within_the_resolution() {
     let lock = row(shared(NONE), "none", "lock");
-    // Half a clock read: far more than the subtraction leaves, far less than what it took off.
+    // Half a clock read: far more than the error of the subtraction, far less than the subtracted cost.
     let left = 2.0 * number(lock, "resolution_ns") + 0.5 * number(lock, "clock_cost_ns");
     assert!(lock["p50_ns"].as_f64().is_none_or(|median| median <= left), "{lock}");
     assert!(number(lock, "residue_ns").abs() <= left, "{lock}");
 }
 
 #[test]
-fn the_seed_decides_the_order_of_the_cells() {
+fn seed_determines_the_order_of_the_cells() {
     let order = |seed| {
         let arguments = [
             "latency",
@@ -197,7 +199,7 @@ fn the_seed_decides_the_order_of_the_cells() {
             "--seed",
             seed,
         ];
-        // Later rounds depend on which cells are still open; the first is the seed's alone.
+        // Later rounds depend on which cells are still open; the first depends only on the seed.
         record(&arguments)["parameters"]["order"][0].clone()
     };
     assert_eq!(order("3"), order("3"));
@@ -216,7 +218,7 @@ fn the_list_names_every_lock_with_a_line() {
 }
 
 #[test]
-fn all_measures_every_lock() {
+fn lock_all_measures_every_lock() {
     let names = ["sysv", "posix", "benaphore", "benaphore-posix", "pthread", "pthread-adaptive", "std", "parking_lot"];
     // On a busy machine a short run has no iteration of some locks.
     let missing = |seconds| {
@@ -233,7 +235,7 @@ fn all_measures_every_lock() {
 }
 
 #[test]
-fn the_picture_fits_eighty_columns_and_names_its_spikes() {
+fn chart_fits_eighty_columns_and_names_its_spikes() {
     let output = contend(&["latency", "--lock", "sysv", "--threads", "2", "--seconds", "0.5", "--quiet"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.stderr.is_empty(), "--quiet leaves stderr empty");
@@ -253,7 +255,7 @@ fn csv_has_a_line_for_each_result() {
 }
 
 #[test]
-fn a_list_of_cpus_deals_them_in_turn() {
+fn list_of_cpus_assigns_them_in_order() {
     let cpus: Vec<usize> = instruments::cpus::allowed().unwrap().iter().take(2).collect();
     let list = cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
     let record = record(&["latency", "--lock", "std", "--threads", "3", "--placement", &list, "--seconds", "0.4"]);
@@ -263,10 +265,10 @@ fn a_list_of_cpus_deals_them_in_turn() {
     }
 }
 
-/// One thread has its lock for itself: most rounds are the fast path, and it is known to be that.
+/// A single thread has its lock for itself: most iterations are on the fast path, and are attributed to it.
 #[test]
-fn the_fast_path_of_a_lone_thread_is_uncontended() {
-    // Where other programs take the CPUs, a run may have no slice with evidence.
+fn fast_path_of_a_single_thread_is_uncontended() {
+    // If other programs take the CPUs, a run may have no window with kernel events.
     let longer = ["4", "16"].map(|seconds| ["latency", "--lock", "std", "--threads", "1", "--seconds", seconds]);
     let records = std::iter::once(LOCKS).chain(longer.iter().map(|call| &call[..])).map(shared);
     let rows: Vec<&Value> = records.map(|record| row(record, "std", "lock")).collect();
@@ -283,8 +285,8 @@ fn the_fast_path_of_a_lone_thread_is_uncontended() {
 
 /// Two threads on one CPU: the thread that does not get the lock blocks.
 #[test]
-fn ping_pong_is_waiting_for_the_holder() {
-    // Where other programs take the CPU, a short run may have no slice in which both threads run.
+fn ping_pong_spike_is_attributed_to_the_holder() {
+    // If other programs take the CPU, a short run may have no window in which both threads run.
     let is_named = |seconds: &&str| {
         let record = record(&["latency", "--lock", "sysv", "--threads", "2", "--seconds", seconds]);
         let locking =

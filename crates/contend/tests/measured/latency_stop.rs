@@ -5,10 +5,10 @@ use crate::command::{contend, read, results};
 use serde_json::Value;
 use std::process::{Child, Command};
 
-/// A process of that name that wants one CPU, and ends with the test.
+/// A process with a known name that uses one CPU, and ends with the test.
 struct Culprit(Child);
 
-/// Bounded: it ends by itself a minute or two after a test that was killed.
+/// The loop is bounded: it ends a minute or two after a test that was killed.
 const WANTS_THE_CPU: &str = "printf culprit > /proc/$$/comm; i=0; while [ $i -lt 100000000 ]; do i=$((i + 1)); done";
 
 impl Culprit {
@@ -24,7 +24,7 @@ impl Drop for Culprit {
     }
 }
 
-/// The CPUs that the test may use.
+/// Returns the CPUs that the test may use.
 fn cpus() -> Vec<String> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
@@ -35,24 +35,25 @@ fn cpus() -> Vec<String> {
     list.split(',').flat_map(of_range).map(|cpu| cpu.to_string()).collect()
 }
 
-/// The record of a run that a wait of more than 2 ms ended; `None` if no counted wait was that long.
+/// Returns the record of a run that a wait of more than 2 ms ended; `None` if no counted wait was that long.
 fn stopped(arguments: &[&str]) -> Option<Value> {
     let call = ["latency", "--lock", "std", "--stop-above", "2ms", "--seconds", "60", "--format", "json"];
     let output = contend(&[&call[..], arguments].concat());
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     if output.status.success() {
         return None;
     }
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("longer than --stop-above"), "{said}");
+    assert_eq!(output.status.code(), Some(3), "{message}");
+    assert!(message.contains("longer than --stop-above"), "{message}");
     let record = read(&output.stdout);
     assert!(record["parameters"]["stopped"]["wait_us"].as_f64().unwrap() > 2_000.0, "{record}");
     Some(record)
 }
 
-/// Whether the output names the culprit, where the kernel's events can; it may name others too. A thread
-/// that blocked until it got the lock, and had no CPU then, waited for the holder by its own events: then it is the
-/// story of the CPUs that names the culprit.
+/// Returns whether the output names the culprit, where the kernel's events can; it may name other threads too.
+///
+/// A thread that blocked until it got the lock, and had no CPU then, waited for the holder by its own events. Then the
+/// timeline of the CPUs names the culprit.
 fn names_the_culprit(arguments: &[&str], causes: &[&str]) -> bool {
     let Some(record) = stopped(arguments) else { return false };
     let wait = &record["parameters"]["stopped"];
@@ -60,9 +61,9 @@ fn names_the_culprit(arguments: &[&str], causes: &[&str]) -> bool {
         || causes.iter().any(|cause| wait["cause"] == *cause) && wait["stories"].to_string().contains("\"culprit\"")
 }
 
-/// Other programs may have the CPU at the first long wait of a run, but not of each of many.
+/// Other programs may have the CPU at the first long wait of one run, but not at that of each of several.
 #[test]
-fn the_first_wait_beyond_the_limit_ends_it_and_the_culprit_is_named() {
+fn first_wait_beyond_the_limit_ends_the_run_with_culprit() {
     let cpus = cpus();
     let _culprit = Culprit::on(&cpus[0]);
     let alone = ["--hold", "0", "--placement", &cpus[0]];
@@ -74,8 +75,9 @@ fn the_first_wait_beyond_the_limit_ends_it_and_the_culprit_is_named() {
     assert!((0..20).any(|_| names_the_culprit(&two, &causes)), "of two, one of which has the lock");
 }
 
-/// A user-supplied lock that takes 100 ms after it was not used for 300 µs: so it does at the beginning of a
-/// slice, before any round counts, and when it has it the slice is over.
+/// A user-supplied lock that takes 100 ms after it was not used for 300 µs.
+///
+/// It does so at the beginning of a window, before any iteration counts, and when it is acquired the window is over.
 const LATE: &str = r"
 #include <sched.h>
 #include <stddef.h>
@@ -101,7 +103,7 @@ void contend_lock_destroy(void *lock) { (void)lock; }
 ";
 
 #[test]
-fn a_wait_that_comes_before_any_round_counts_is_kept_and_told() {
+fn early_wait_beyond_the_limit_is_recorded() {
     if !can_compile() {
         return;
     }
@@ -112,11 +114,11 @@ fn a_wait_that_comes_before_any_round_counts_is_kept_and_told() {
         contend(&[&["latency", "--lock", object.to_str().unwrap()], &limits[..], more].concat())
     };
     let output = call(&["--format", "json"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{message}");
     let record = read(&output.stdout);
     assert!(record["parameters"]["stopped"]["wait_us"].as_f64().unwrap() > 50_000.0, "{record}");
-    // It is what there is to count.
+    // It is the only wait that can be counted.
     let locked = results(&record).iter().find(|row| row["operation"] == "lock").unwrap();
     assert!(locked["max_ns"].as_f64().unwrap() > 50e6, "{locked}");
     let text = call(&[]);
@@ -125,7 +127,7 @@ fn a_wait_that_comes_before_any_round_counts_is_kept_and_told() {
 }
 
 #[test]
-fn the_story_is_at_the_end_of_the_page() {
+fn event_timeline_is_at_the_end_of_the_text() {
     let cpus = cpus();
     let _culprit = Culprit::on(&cpus[0]);
     let call = ["latency", "--lock", "std", "--stop-above", "2ms", "--seconds", "60", "--threads", "2", "--quiet"];
@@ -144,7 +146,7 @@ fn a_limit_that_everything_exceeds_is_refused() {
 }
 
 #[test]
-fn throughput_says_why_it_cannot_and_what_can() {
+fn throughput_refuses_stop_above_with_an_alternative() {
     let output = contend(&["throughput", "--stop-above", "1ms"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("`contend latency --stop-above`"));

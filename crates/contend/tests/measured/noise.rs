@@ -34,7 +34,7 @@ fn scenario<'a>(record: &'a Value, name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no {name} in {record}"))
 }
 
-/// Whether the kernel's record of whole CPUs may be read here.
+/// Returns whether the kernel events of whole CPUs may be read here.
 fn sees_the_cpus(row: &Value) -> bool {
     let sees = row["evidence"] == "cpu_record";
     if !sees {
@@ -44,7 +44,7 @@ fn sees_the_cpus(row: &Value) -> bool {
 }
 
 #[test]
-fn the_record_has_every_field_and_1999_beside() {
+fn record_has_every_field_and_the_values_of_1999() {
     let record = record(&["noise", "--seconds", "2", "--seed", "3"]);
     assert_eq!(record["experiment"], "noise");
     for row in results(&record) {
@@ -57,12 +57,12 @@ fn the_record_has_every_field_and_1999_beside() {
         let turns = row["turns"].as_array().unwrap();
         let gaps: f64 = turns.iter().map(|turn| number(turn, "gaps")).sum();
         assert_eq!(gaps, number(row, "gaps"));
-        // All of the gaps' time is divided.
+        // The causes add up to the time of all gaps.
         let shares: f64 = row["causes"].as_array().unwrap().iter().map(|cause| number(cause, "share")).sum();
         assert!(row["causes"].as_array().unwrap().is_empty() || (shares - 1.0).abs() < 1e-6, "{shares}");
     }
     assert_eq!(scenario(&record, "quiet")["then"]["bare_over_256us"], 35);
-    // A competitor of other weights, where the machine does not grant those of 1999, has no figures of its test.
+    // A competitor with other weights, where the machine does not grant those of 1999, has no values of its test.
     let ratio = number(&record["parameters"], "weight_ratio");
     let then = &scenario(&record, "competitor")["then"];
     assert_eq!(then["normal_longest_us"].as_f64(), (ratio > 900.0).then_some(6127.0));
@@ -71,9 +71,9 @@ fn the_record_has_every_field_and_1999_beside() {
     assert!(scenario(&other, "competitor")["then"].is_null());
 }
 
-/// At 68:1 a time slice comes every 0.28 s; one turn of a second has several.
+/// At 68:1 a time slice comes every 0.28 s; one repetition of a second has several.
 #[test]
-fn a_turn_that_is_too_short_for_the_competitor_is_warned_of() {
+fn repetition_too_short_for_the_competitor_is_a_warning() {
     let short = record(&["noise", "--scenario", "competitor", "--weight-ratio", "1024", "--seconds", "1"]);
     let long = record(&["noise", "--scenario", "competitor", "--weight-ratio", "1", "--seconds", "2"]);
     let is_warned =
@@ -106,9 +106,9 @@ fn the_longest_gaps_have_their_times_and_causes() {
     }
 }
 
-/// What a competitor says it used is what it is named for.
+/// The time that a competitor reports itself is attributed to it.
 #[test]
-fn a_competitor_is_named_as_who_took_the_cpu() {
+fn gaps_are_attributed_to_the_competitor() {
     let record = record(&["noise", "--scenario", "quiet,competitor", "--nice", "0,0", "--seconds", "2"]);
     let row = scenario(&record, "competitor");
     assert!(number(row, "competitors_cpu_share") > 0.0, "{row}");
@@ -122,7 +122,7 @@ fn a_competitor_is_named_as_who_took_the_cpu() {
 }
 
 #[test]
-fn what_the_kernel_recorded_falls_in_gaps() {
+fn kernel_events_fall_into_gaps() {
     let record = record(&["noise", "--scenario", "quiet", "--seconds", "1"]);
     let row = scenario(&record, "quiet");
     if sees_the_cpus(row) && row["ledger"]["lost_events"] == 0 {
@@ -132,7 +132,7 @@ fn what_the_kernel_recorded_falls_in_gaps() {
 }
 
 #[test]
-fn without_evidence_nothing_is_claimed() {
+fn causes_without_evidence_are_unexplained() {
     let record = record(&["noise", "--scenario", "quiet", "--evidence", "none", "--samples", "1M"]);
     let row = scenario(&record, "quiet");
     assert_eq!(row["evidence"], "none");
@@ -144,7 +144,7 @@ fn without_evidence_nothing_is_claimed() {
 
 /// Real-time priority and low nice values need privileges, the reading does not.
 #[test]
-fn without_privileges_the_rest_is_measured_and_the_remedy_said() {
+fn unprivileged_run_measures_the_rest_and_names_the_remedy() {
     const NOBODY: u32 = 65_534;
     if !rustix::process::geteuid().is_root() {
         println!("skipped: needs root, to give it up");
@@ -200,7 +200,7 @@ fn remedies_are_compared_under_one_load() {
 }
 
 #[test]
-fn the_page_fits_eighty_columns_and_prints_the_ledger() {
+fn noise_text_fits_eighty_columns_and_has_the_coverage() {
     let text = String::from_utf8(contend(&["noise", "--seconds", "2", "--quiet"]).stdout).unwrap();
     assert!(text.contains("and in 1999") && text.contains("Causes of lost CPU time: quiet"), "{text}");
     assert!(text.contains("coverage:"), "{text}");
@@ -237,7 +237,7 @@ fn a_trace_may_be_a_histogram_log() {
 }
 
 #[test]
-fn a_trace_that_cannot_be_written_costs_nobody_the_record() {
+fn unwritable_trace_does_not_lose_the_record() {
     let output = contend(&["noise", "--seconds", "0.3", "--trace", "/dev/full", "--format", "json", "--quiet"]);
     assert_eq!(output.status.code(), Some(1));
     let record = read(&output.stdout);
@@ -246,7 +246,7 @@ fn a_trace_that_cannot_be_written_costs_nobody_the_record() {
 }
 
 #[test]
-fn lines_come_while_it_measures() {
+fn lines_are_printed_while_measuring() {
     let output = contend(&["noise", "--interval", "100ms", "--seconds", "0.5", "--view", "json", "--quiet"]);
     assert!(output.status.success());
     let lines: Vec<Value> =
@@ -272,7 +272,7 @@ fn lines_that_cannot_be_printed_are_an_error() {
 
 /// The reader of the lines goes away, and the run ends.
 #[test]
-fn it_ends_when_nobody_reads_its_lines() {
+fn closed_reader_of_the_lines_ends_the_run() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_contend"))
         .env("CONTEND_ARCHIVE", "")
         .args(["noise", "--interval", "50ms", "--quiet"])

@@ -1,4 +1,4 @@
-//! `contend noise --wake`: how late a thread wakes; and `--stop-above`, of gaps and of wake-ups.
+//! `contend noise --wake`: the wake-up latency of a thread; and `--stop-above`, for gaps and for wake-ups.
 
 use crate::command::{contend, read, record, results};
 use serde_json::Value;
@@ -9,7 +9,7 @@ fn number(row: &Value, field: &str) -> f64 {
     row[field].as_f64().unwrap_or_else(|| panic!("{field} is no number in {row}"))
 }
 
-/// That a row is whole, and consistent in itself.
+/// Asserts that a row is complete and consistent.
 fn check(row: &Value) {
     assert_eq!(row["scenario"], "wake");
     let late =
@@ -29,7 +29,7 @@ fn check(row: &Value) {
 }
 
 #[test]
-fn every_interval_has_a_row_with_its_lateness_spikes_and_causes() {
+fn every_interval_has_a_row_with_latency_spikes_and_causes() {
     let record = record(&["noise", "--wake", "2ms,500us", "--seconds", "2"]);
     let rows = results(&record);
     let intervals: Vec<f64> = rows.iter().map(|row| number(row, "interval_us")).collect();
@@ -40,7 +40,7 @@ fn every_interval_has_a_row_with_its_lateness_spikes_and_causes() {
 }
 
 #[test]
-fn every_timer_and_every_cpu_that_is_named_has_a_row() {
+fn every_timer_and_every_named_cpu_has_a_row() {
     let cpus: Vec<usize> = instruments::cpus::allowed().unwrap().iter().collect();
     let list = cpus.iter().take(2).map(usize::to_string).collect::<Vec<_>>().join(",");
     for timer in ["timerfd", "futex"] {
@@ -53,7 +53,7 @@ fn every_timer_and_every_cpu_that_is_named_has_a_row() {
 }
 
 #[test]
-fn a_policy_is_had_or_refused_with_what_is_missing() {
+fn policy_is_granted_or_refused_with_the_requirement() {
     for policy in ["fifo:80", "deadline"] {
         let call = ["noise", "--wake", "1ms", "--policy", policy, "--seconds", "1", "--format", "json"];
         let output = contend(&call);
@@ -72,7 +72,7 @@ fn a_policy_is_had_or_refused_with_what_is_missing() {
 }
 
 #[test]
-fn who_may_not_have_a_policy_is_told_what_is_missing() {
+fn unprivileged_policy_is_refused_with_the_requirement() {
     if Command::new("setpriv").arg("--version").output().is_err() {
         println!("skipped: needs setpriv");
         return;
@@ -92,9 +92,9 @@ fn who_may_not_have_a_policy_is_told_what_is_missing() {
     assert!(stderr.contains("--policy fifo:80") && stderr.contains("nothing was measured"), "{stderr}");
 }
 
-/// No machine wakes a thread, or keeps a CPU, for long without a microsecond of delay.
+/// No machine runs for long without a gap or a wake-up latency of a microsecond.
 #[test]
-fn it_stops_at_the_first_event_beyond_the_limit_and_tells_its_story() {
+fn first_event_beyond_the_limit_ends_the_run_with_timeline() {
     let wake = &["noise", "--wake", "1ms", "--stop-above", "1us", "--seconds", "30"][..];
     let gaps = &["noise", "--stop-above", "1us", "--seconds", "30"][..];
     for (call, length) in [(wake, "late_us"), (gaps, "length_us")] {
@@ -114,7 +114,7 @@ fn it_stops_at_the_first_event_beyond_the_limit_and_tells_its_story() {
 }
 
 #[test]
-fn a_signal_is_the_end_that_was_planned() {
+fn signal_is_the_planned_end_of_an_endless_run() {
     crate::command::heard::interrupts();
     let mut child = Command::new(env!("CARGO_BIN_EXE_contend"))
         .env("CONTEND_ARCHIVE", "")

@@ -38,7 +38,7 @@ impl Objects {
         self.0.path().join(format!("lib{name}.so"))
     }
 
-    /// The error for an object that is not a usable lock.
+    /// Returns the error for an object that is not a usable lock.
     fn refused(&self, command: &str, name: &str) -> String {
         refused(command, &self.path(name))
     }
@@ -52,11 +52,11 @@ fn refused(command: &str, path: &Path) -> String {
     stderr
 }
 
-/// What acquires and releases a good lock: a word that is exchanged.
+/// The code that acquires a good lock: a word that is exchanged.
 const TAKE: &str = "while (__atomic_exchange_n((int *)lock, 1, __ATOMIC_ACQUIRE)) sched_yield();";
 const FREE: &str = "__atomic_store_n((int *)lock, 0, __ATOMIC_RELEASE);";
 
-/// Name, version, size, and the bodies of init, acquire, release and destroy; without a body there is no function.
+/// Name, version, size, and the bodies of init, acquire, release and destroy; without a body the function is missing.
 type Bad = (&'static str, &'static str, &'static str, [Option<&'static str>; 4]);
 const BAD: &[Bad] = &[
     ("lacks", "1", "4", [Some(""), Some(TAKE), None, None]),
@@ -86,11 +86,11 @@ fn source(version: &str, size: &str, bodies: &[Option<&str>; 4]) -> String {
 }
 
 #[test]
-fn a_lock_of_ones_own_is_measured_beside_those_that_are_built_in() {
+fn user_supplied_lock_is_measured_with_built_in_locks() {
     let Some(objects) = Objects::get() else { return };
     let own = objects.path("own");
     let locks = format!("{},pthread", own.display());
-    // A row for each thread and operation, in a run that is long enough for that on a busy machine.
+    // There is a row for each thread and operation, in a run that is long enough for that on a busy machine.
     let is_whole = |record: &Value| {
         let rows =
             |threads| results(record).iter().filter(move |row| row["lock"] == "libown.so" && row["threads"] == threads);
@@ -107,7 +107,7 @@ fn a_lock_of_ones_own_is_measured_beside_those_that_are_built_in() {
     assert_eq!(throughput["parameters"]["object_sha256"], latency["parameters"]["object_sha256"]);
 }
 
-/// A lock that keeps its own address, as one with a list in it does: it is called where it was made, or ends the
+/// A lock that stores its own address, as one with a list in it does: it is used where it was made, or ends the
 /// process.
 const KEEPS_ITS_ADDRESS: [Option<&str>; 4] = [
     Some("*(void **)lock = lock;"),
@@ -137,13 +137,13 @@ fn a_lock_is_never_moved_once_it_is_made() {
 }
 
 #[test]
-fn without_an_object_nothing_is_said_of_calls() {
+fn record_without_an_object_has_no_cost_of_calls() {
     let record = record(&["latency", "--lock", "std", "--seconds", "0.1"]);
     assert!(record["parameters"].get("object_calls_ns").is_none());
 }
 
 #[test]
-fn a_shared_object_that_is_no_lock_says_what_it_lacks() {
+fn incomplete_object_is_refused_with_the_missing_symbol() {
     let Some(objects) = Objects::get() else { return };
     let cases: &[(&str, &[&str])] = &[
         ("lacks", &["missing symbols: contend_lock_release, contend_lock_destroy", "contend_lock.h"]),
@@ -158,31 +158,31 @@ fn a_shared_object_that_is_no_lock_says_what_it_lacks() {
         ("shares", &["no mutual exclusion", "were lost"]),
     ];
     for (name, words) in cases {
-        let said = objects.refused("latency", name);
-        words.iter().for_each(|word| assert!(said.contains(word), "{name}: {word:?} is not in\n{said}"));
+        let message = objects.refused("latency", name);
+        words.iter().for_each(|word| assert!(message.contains(word), "{name}: {word:?} is not in\n{message}"));
     }
     assert!(objects.refused("throughput", "shares").contains("no mutual exclusion"));
 }
 
 #[test]
-fn a_lock_that_blocks_is_ended_and_named() {
+fn blocking_lock_is_ended_and_named() {
     let Some(objects) = Objects::get() else { return };
-    let said = objects.refused("latency", "keeps");
-    assert!(said.contains("blocks") && said.contains("contend_lock_acquire of an uncontended lock"), "{said}");
+    let message = objects.refused("latency", "keeps");
+    assert!(message.contains("blocks") && message.contains("contend_lock_acquire of an uncontended lock"), "{message}");
 }
 
 #[test]
-fn a_file_that_is_no_object_says_why() {
+fn file_that_is_not_an_object_is_refused_with_the_reason() {
     let missing = refused("latency", Path::new("/nonexistent/libmine.so"));
     assert!(missing.contains("No such file"), "{missing}");
     let text = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
     std::fs::write(text.path(), "a lock").unwrap();
-    let said = refused("latency", text.path());
-    assert!(said.contains("file too short") || said.contains("invalid ELF"), "{said}");
+    let message = refused("latency", text.path());
+    assert!(message.contains("file too short") || message.contains("invalid ELF"), "{message}");
 }
 
 #[test]
-fn processes_do_not_share_it_and_readers_it_has_none() {
+fn processes_and_readers_are_refused_for_an_object() {
     let Some(objects) = Objects::get() else { return };
     let own = objects.path("own");
     let refused = |flags: &[&str]| {
@@ -195,7 +195,7 @@ fn processes_do_not_share_it_and_readers_it_has_none() {
 }
 
 #[test]
-fn two_objects_of_one_name_are_not_mixed_up() {
+fn objects_of_the_same_name_are_distinguished() {
     let Some(objects) = Objects::get() else { return };
     let other = objects.0.path().join("other");
     std::fs::create_dir(&other).unwrap();

@@ -6,8 +6,8 @@ use serde_json::Value;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// A good lock that does `WHAT` in `WHERE` the `LATER_AT`th time, but not in its trial: there it is set to
-/// die with its parent.
+/// A good lock that does `WHAT` in `WHERE` the `LATER_AT`th time, but not in its trial: a trial's process has a
+/// parent-death signal.
 const SOURCE: &str = r#"
 #include <sched.h>
 #include <stdint.h>
@@ -66,21 +66,21 @@ impl Later {
         can_compile().then(|| compile(later.0.path(), "later", SOURCE)).map(|_| later)
     }
 
-    /// `contend` with it and these arguments, which is killed if it hangs.
+    /// Runs `contend` with it and these arguments; a run that hangs is killed.
     fn run(&self, (what, place, at): (&str, &str, &str), before: &str, arguments: &[&str]) -> (Output, String) {
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", "120", env!("CARGO_BIN_EXE_contend"), before, "--lock"]);
         command.arg(format!("{},std", self.0.path().join("liblater.so").display())).args(arguments);
         command.env("CONTEND_ARCHIVE", "").env("WHAT", what).env("WHERE", place).env("LATER_AT", at);
         let output = command.output().unwrap();
-        let said = String::from_utf8(output.stderr.clone()).unwrap();
-        assert!(matches!(output.status.code(), Some(0 | 1)), "{what} in {place}: {said}");
-        (output, said)
+        let message = String::from_utf8(output.stderr.clone()).unwrap();
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{what} in {place}: {message}");
+        (output, message)
     }
 }
 
-fn assert_says(said: &str, words: &[&str]) {
-    words.iter().for_each(|word| assert!(said.contains(word), "{word:?} is not in\n{said}"));
+fn assert_has_words(message: &str, words: &[&str]) {
+    words.iter().for_each(|word| assert!(message.contains(word), "{word:?} is not in\n{message}"));
 }
 
 fn rows_of<'a>(record: &'a Value, lock: &'a str) -> impl Iterator<Item = &'a Value> {
@@ -94,20 +94,20 @@ const AFTER_A_WHILE: &str = "100000";
 const LONG: &str = "100";
 
 #[test]
-fn a_lock_that_blocks_in_the_run_is_named_with_its_function() {
+fn lock_that_blocks_in_the_run_is_named_with_its_function() {
     let Some(later) = Later::make() else { return };
-    let (output, said) = later.run(("sleeps", "acquire", "1000"), "latency", &["--seconds", LONG]);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert_says(&said, &["liblater.so blocks", "a thread did not return from contend_lock_acquire"]);
+    let (output, message) = later.run(("sleeps", "acquire", "1000"), "latency", &["--seconds", LONG]);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert_has_words(&message, &["liblater.so blocks", "a thread did not return from contend_lock_acquire"]);
 }
 
 #[test]
 fn results_before_a_lock_spins_forever_are_kept() {
     let Some(later) = Later::make() else { return };
     let flags = ["--seconds", LONG, "--threads", "2", "--format", "json"];
-    let (output, said) = later.run(("spins", "release", AFTER_A_WHILE), "latency", &flags);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert_says(&said, &["liblater.so blocks", "a thread did not return from contend_lock_release"]);
+    let (output, message) = later.run(("spins", "release", AFTER_A_WHILE), "latency", &flags);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert_has_words(&message, &["liblater.so blocks", "a thread did not return from contend_lock_release"]);
     let record = read(&output.stdout);
     assert!(rows_of(&record, "std").count() > 0 && rows_of(&record, "liblater.so").count() > 0);
     let warnings = record["warnings"].as_array().unwrap();
@@ -116,28 +116,28 @@ fn results_before_a_lock_spins_forever_are_kept() {
 }
 
 #[test]
-fn a_lock_that_crashes_in_the_run_is_named_and_results_are_kept() {
+fn lock_that_crashes_in_the_run_is_named_with_results_kept() {
     let Some(later) = Later::make() else { return };
     let flags = ["--seconds", LONG, "--format", "json"];
-    let (output, said) = later.run(("crashes", "release", AFTER_A_WHILE), "latency", &flags);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert_says(&said, &["liblater.so crashes: contend_lock_release ended with SIGSEGV"]);
+    let (output, message) = later.run(("crashes", "release", AFTER_A_WHILE), "latency", &flags);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert_has_words(&message, &["liblater.so crashes: contend_lock_release ended with SIGSEGV"]);
     assert!(rows_of(&read(&output.stdout), "std").count() > 0);
 }
 
 #[test]
 fn throughput_names_a_lost_lock_and_keeps_the_results() {
     let Some(later) = Later::make() else { return };
-    // Runs so long that the fault comes, and so short that `std` had one before, on machines of any load.
+    // Run lengths so long that the fault occurs, and so short that `std` had one before, on machines of any load.
     let lengths = ["20ms", "60ms", "200ms", "600ms", "2s"];
     for (what, words) in [("aborts", "crashes: contend_lock_acquire ended with SIGABRT"), ("sleeps", "blocks")] {
         let is_kept = |length: &&str| {
             let flags = ["--children", "2", "--run", length, "--hold", "1us", "--format", "json"];
-            let (output, said) = later.run((what, "acquire", AFTER_A_WHILE), "throughput", &flags);
+            let (output, message) = later.run((what, "acquire", AFTER_A_WHILE), "throughput", &flags);
             if output.status.success() {
                 return false;
             }
-            assert_says(&said, &["liblater.so", words, "contend_lock_acquire"]);
+            assert_has_words(&message, &["liblater.so", words, "contend_lock_acquire"]);
             !output.stdout.is_empty() && rows_of(&read(&output.stdout), "std").count() > 0
         };
         assert!(lengths.iter().any(is_kept), "no run of {lengths:?} lost the lock and kept std");

@@ -1,4 +1,4 @@
-//! The ranking comes first: a line a lock, on one screen, in the record, and in Markdown.
+//! The ranking comes first: a line for each lock, on one screen, in the record, and in Markdown.
 
 use crate::command::{contend, record, results};
 use serde_json::Value;
@@ -11,21 +11,21 @@ fn text(arguments: &[&str]) -> String {
 
 #[test]
 fn all_locks_fit_one_screen_and_each_has_a_line() {
-    let said = text(&["latency", "--lock", "all", "--threads", "1", "--seconds", "2"]);
-    assert!(said.lines().count() <= 50, "{said}");
-    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
-    assert!(said.starts_with("1 thread: lock and unlock, uncontended"), "{said}");
+    let output = text(&["latency", "--lock", "all", "--threads", "1", "--seconds", "2"]);
+    assert!(output.lines().count() <= 50, "{output}");
+    assert!(output.lines().all(|line| line.chars().count() <= 80), "{output}");
+    assert!(output.starts_with("1 thread: lock and unlock, uncontended"), "{output}");
     let listed = text(&["latency", "--lock", "list"]);
     let locks: Vec<&str> = listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
     assert!(locks.len() > 20);
     for lock in locks.iter().filter(|lock| **lock != "none") {
-        let ranked = said.lines().filter(|line| line.split_whitespace().nth(1) == Some(lock));
-        assert_eq!(ranked.count(), 1, "{lock}:\n{said}");
+        let ranked = output.lines().filter(|line| line.split_whitespace().nth(1) == Some(lock));
+        assert_eq!(ranked.count(), 1, "{lock}:\n{output}");
     }
 }
 
 #[test]
-fn histograms_are_drawn_for_few_cells_or_on_request_and_are_always_in_the_record() {
+fn histograms_are_drawn_for_few_cells_or_on_request() {
     let few = text(&["latency", "--lock", "std,usema", "--threads", "1", "--seconds", "0.3"]);
     assert!(few.contains("std, 1 thread, locking"), "{few}");
     let five = ["latency", "--lock", "std,usema,ticket,pthread,calock", "--threads", "1", "--seconds", "0.3"];
@@ -36,7 +36,7 @@ fn histograms_are_drawn_for_few_cells_or_on_request_and_are_always_in_the_record
     assert!(results(&record).iter().all(|row| !row["histogram"].as_array().unwrap().is_empty()));
 }
 
-/// Ranks follow from the values, a row without a value has no rank, and a ratio is within its interval.
+/// Asserts that ranks follow from the values, a row without a value has no rank, and a ratio is within its interval.
 fn assert_is_ranking(ranking: &[Value], more_is_better: bool) {
     for contest in ranking.chunk_by(|one, other| (&one["among"], &one["figure"]) == (&other["among"], &other["figure"]))
     {
@@ -56,14 +56,14 @@ fn assert_is_ranking(ranking: &[Value], more_is_better: bool) {
 }
 
 #[test]
-fn the_record_has_the_ranking_beside_its_results() {
+fn record_has_the_ranking_and_its_results() {
     let latency = record(&["latency", "--lock", "sysv,std,usema", "--threads", "1,2", "--seconds", "1"]);
     let ranking = latency["ranking"].as_array().unwrap();
     // Uncontended: the lock/unlock pair. Contended by two threads: three quantiles of the wait.
     assert_eq!(ranking.len(), 3 + 3 * 3);
     assert_is_ranking(ranking, false);
     let free: Vec<_> = ranking.iter().filter(|rank| rank["figure"] == "lock and unlock").collect();
-    // A system call an operation is slower than an atomic by far.
+    // A system call is slower than an atomic operation by far.
     assert_eq!(free.last().unwrap()["lock"], "sysv");
     let throughput = record(&["throughput", "--lock", "std,usema", "--children", "1,2", "--run", "5ms"]);
     assert_eq!(throughput["ranking"].as_array().unwrap().len(), results(&throughput).len());
@@ -72,12 +72,12 @@ fn the_record_has_the_ranking_beside_its_results() {
 }
 
 #[test]
-fn markdown_has_a_table_a_contest_and_what_has_no_ranking_is_a_block() {
-    let said = text(&["latency", "--lock", "sysv,std", "--threads", "1", "--seconds", "0.3", "--format", "markdown"]);
-    let rows: Vec<&str> = said.lines().filter(|line| line.starts_with('|')).collect();
-    assert_eq!(rows.len(), 4, "{said}");
-    assert!(rows.iter().all(|row| row.matches('|').count() == rows[0].matches('|').count()), "{said}");
-    assert!(said.starts_with("**1 thread**") && rows[3].contains("sysv"), "{said}");
+fn markdown_has_a_table_per_contest_or_a_text_block() {
+    let output = text(&["latency", "--lock", "sysv,std", "--threads", "1", "--seconds", "0.3", "--format", "markdown"]);
+    let rows: Vec<&str> = output.lines().filter(|line| line.starts_with('|')).collect();
+    assert_eq!(rows.len(), 4, "{output}");
+    assert!(rows.iter().all(|row| row.matches('|').count() == rows[0].matches('|').count()), "{output}");
+    assert!(output.starts_with("**1 thread**") && rows[3].contains("sysv"), "{output}");
     let block = text(&["model", "frames", "--format", "markdown"]);
     assert!(block.starts_with("```text\n") && block.contains("\n```\n"), "{block}");
 }
@@ -95,12 +95,15 @@ fn a_comparison_has_both_sides_within_80_columns() {
                 .success()
         );
     }
-    let said = text(&["compare", &files[0], &files[1]]);
-    let wide: Vec<&str> = said.lines().filter(|line| line.chars().count() > 80).collect();
+    let output = text(&["compare", &files[0], &files[1]]);
+    let wide: Vec<&str> = output.lines().filter(|line| line.chars().count() > 80).collect();
     assert!(wide.is_empty(), "{wide:#?}");
-    // No line of figures was cut: each ends with the ratio of both sides.
-    assert!(!said.lines().any(|line| line.starts_with("   ") && line.contains(" (") && line.ends_with('…')), "{said}");
-    assert!(said.lines().filter(|line| line.contains("× (")).count() > 4, "{said}");
+    // No line of values was cut: each ends with the ratio of both sides.
+    assert!(
+        !output.lines().any(|line| line.starts_with("   ") && line.contains(" (") && line.ends_with('…')),
+        "{output}"
+    );
+    assert!(output.lines().filter(|line| line.contains("× (")).count() > 4, "{output}");
     let markdown = text(&["compare", &files[0], &files[1], "--format", "markdown"]);
     assert!(markdown.contains("| metric | verdict | A | B | B/A (95 % CI) |"), "{markdown}");
 }

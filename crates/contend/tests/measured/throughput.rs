@@ -33,7 +33,7 @@ fn number(row: &Value, field: &str) -> f64 {
 }
 
 #[test]
-fn the_record_has_every_field_and_2002_beside() {
+fn record_has_every_field_and_the_values_of_2002() {
     let record = record(&["throughput", "--lock", "sysv,calock,std", "--children", "2", "--run", "5ms"]);
     assert_eq!(record["experiment"], "throughput");
     // Three locks and the four mixes of 2002.
@@ -52,8 +52,8 @@ fn the_record_has_every_field_and_2002_beside() {
     assert_eq!(then("std", 3.0), None);
 }
 
-/// Two children under one lock cannot do more loops than fit their hold time, as it was seen in the same visits,
-/// however fast the lock is; the margin is for a machine that changes its speed within a visit.
+/// Two children under one lock cannot do more iterations than fit their hold time, as measured in the same repetitions,
+/// however fast the lock is; the margin is for a machine that changes its speed within a repetition.
 #[test]
 fn a_lock_that_is_always_held_limits_the_throughput() {
     let record = record(&[
@@ -76,7 +76,7 @@ fn a_lock_that_is_always_held_limits_the_throughput() {
     }
 }
 
-/// The children of one lock are counted by the lock itself: a child alone never meets another.
+/// The lock itself counts contention: a single child never meets another.
 #[test]
 fn a_child_alone_is_never_contended() {
     let record = record(&["throughput", "--lock", "usema,calock,rwlock", "--children", "1", "--run", "5ms"]);
@@ -87,7 +87,7 @@ fn a_child_alone_is_never_contended() {
 }
 
 #[test]
-fn processes_share_locks_and_none_is_left() {
+fn processes_share_locks_and_leave_no_process() {
     let cells = ["throughput", "--processes", "--children", "3,20", "--nonhold", "1us", "--hold", "1us"];
     let record = record(&[&cells[..], &["--run", "10ms", "--seconds", "2"]].concat());
     assert!(results(&record).iter().all(|row| row["processes"] == true && number(row, "throughput_per_s") > 0.0));
@@ -96,7 +96,7 @@ fn processes_share_locks_and_none_is_left() {
 }
 
 #[test]
-fn readers_share_and_writers_do_not() {
+fn readers_share_the_lock_and_writers_do_not() {
     let record = record(&[
         "throughput",
         "--share",
@@ -117,7 +117,7 @@ fn readers_share_and_writers_do_not() {
 }
 
 #[test]
-fn every_lock_is_measured_and_what_collapses_is_named() {
+fn every_lock_is_measured_and_collapse_is_reported() {
     let record = record(&[
         "throughput",
         "--lock",
@@ -221,7 +221,7 @@ fn tables_fit_eighty_columns() {
     let output = contend(&["throughput", "--children", "2", "--run", "1ms", "--quiet"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success());
-    // On a busy machine runs of 1 ms may leave some works without a table.
+    // On a busy machine runs of 1 ms may leave some mixes without a table.
     assert!(text.contains("2 threads, 1 lock, ") && text.contains(" µs; ideal ") && text.contains("2002"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }

@@ -1,17 +1,17 @@
-//! Flags that are wrong, and systems that refuse: one clear message each, and the right exit status.
+//! Wrong flags, and refusals of the system: one clear message each, and the right exit status.
 
 use crate::command::{contend, read};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
-/// The exit status and what stderr says; stdout must stay empty.
+/// Returns the exit status and the text on stderr; stdout must stay empty.
 fn refused(arguments: &[&str]) -> (i32, String) {
     let output = contend(arguments);
     assert!(output.stdout.is_empty(), "{arguments:?} printed something");
     (output.status.code().expect("it ends by itself"), String::from_utf8(output.stderr).unwrap())
 }
 
-/// A call, and what is said of it: the flag, the value, and what is allowed.
+/// A call, and the words of its message: the flag, the value, and what is allowed.
 type Wrong = (&'static [&'static str], &'static [&'static str]);
 
 const WRONG: &[Wrong] = &[
@@ -137,7 +137,7 @@ fn more_threads_than_the_system_allows_fail_with_1() {
     assert!(stderr.contains("threads") && stderr.contains("ulimit -u"), "{stderr}");
 }
 
-/// Root has no limit on threads, so an unprivileged user tries the limit.
+/// Runs as an unprivileged user with a limit of threads, since root has none.
 fn as_nobody_with_40_threads(arguments: &[&str]) -> Option<Output> {
     const NOBODY: u32 = 65_534;
     let limit = || {
@@ -153,7 +153,7 @@ fn as_nobody_with_40_threads(arguments: &[&str]) -> Option<Output> {
 }
 
 #[test]
-fn an_output_that_cannot_be_written_is_told_before_measuring() {
+fn unwritable_output_is_reported_before_measuring() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("no/such/folder/record.json");
     for place in [missing.to_str().unwrap(), folder.path().to_str().unwrap()] {
@@ -165,9 +165,9 @@ fn an_output_that_cannot_be_written_is_told_before_measuring() {
     }
 }
 
-/// A full disk: the record is printed instead, and nothing is left of it.
+/// A full disk: the record is printed instead, and no file is left.
 #[test]
-fn a_full_disk_loses_nothing() {
+fn full_disk_loses_no_record() {
     let output = contend(&[
         "latency",
         "--lock",
@@ -186,7 +186,7 @@ fn a_full_disk_loses_nothing() {
     read(&output.stdout);
 }
 
-/// What could not be written is named, also where it has no name.
+/// The destination that could not be written is named, also where it has no name.
 #[test]
 fn a_full_disk_behind_standard_output_is_named() {
     for argument in ["schema", "--help", "--version"] {
@@ -199,7 +199,7 @@ fn a_full_disk_behind_standard_output_is_named() {
 }
 
 #[test]
-fn a_file_is_replaced_whole_and_no_draft_is_left() {
+fn file_is_replaced_atomically_and_no_draft_is_left() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("record.json");
     std::fs::write(&file, "old").unwrap();
@@ -243,7 +243,7 @@ fn an_output_that_is_a_link_stays_one() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn closed_reader_is_not_an_error() {
     let script = format!("{} latency --lock list 2>&1 | true; exit ${{PIPESTATUS[0]}}", env!("CARGO_BIN_EXE_contend"));
     let output = Command::new("bash").args(["-c", &script]).output().unwrap();
     assert!(output.status.success(), "{:?}", output.status);
@@ -251,7 +251,7 @@ fn a_reader_that_goes_away_is_no_error() {
 
 /// An error found after parsing reads like one of the parser: with the usage of the command.
 #[test]
-fn the_usage_is_that_of_the_command_that_was_asked() {
+fn usage_is_that_of_the_requested_command() {
     for (words, usage) in [
         (&["clock", "--cpus", "4000"][..], "Usage: contend clock"),
         (&["model", "frames", "--priorities", "3"], "Usage: contend model frames"),
@@ -268,7 +268,7 @@ fn the_usage_is_that_of_the_command_that_was_asked() {
 
 /// The message names the user's file and the problem of its directory, and not contend's temporary file.
 #[test]
-fn a_place_that_cannot_be_written_is_named_as_the_user_named_it() {
+fn unwritable_path_is_reported_as_the_user_wrote_it() {
     let folder = tempfile::tempdir().unwrap();
     let (missing, file) = (folder.path().join("missing"), folder.path().join("file"));
     std::fs::write(&file, "").unwrap();
@@ -281,9 +281,9 @@ fn a_place_that_cannot_be_written_is_named_as_the_user_named_it() {
     }
 }
 
-/// Units and counts as people write them.
+/// Units and counts have several forms.
 #[test]
-fn times_and_counts_have_many_forms() {
+fn times_and_counts_are_accepted_in_several_forms() {
     for words in [
         &["model", "frames", "--frame", "0.001h", "--quantum", "1_000us,1e3\u{b5}s", "--seed", "1e9"][..],
         &["model", "frames", "--frame", "1min", "--quantum", "5s", "--seed", "18446744073709551615"],

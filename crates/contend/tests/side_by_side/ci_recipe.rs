@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// The quickest of records, which is computed; a longer frame is spoilt more often.
+/// The quickest command, which computes; a longer frame is interrupted more often.
 const QUICK: &str = "model frames --frame 1ms --quantum 1ms";
 const SLOW: &str = "model frames --frame 2ms --quantum 1ms";
 
@@ -40,7 +40,7 @@ impl Forge {
         assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// The recipe in a clone, with these variables.
+    /// Runs the recipe in a clone, with these variables.
     fn recipe(&self, clone: &str, mode: &str, variables: &[(&str, &str)]) -> Output {
         let mut recipe = Command::new(recipes().join("contend-ci"));
         recipe.arg(mode).current_dir(self.path(clone)).env("CONTEND", env!("CARGO_BIN_EXE_contend"));
@@ -61,7 +61,7 @@ fn assert_ends(output: &Output, status: i32) {
 }
 
 #[test]
-fn a_baseline_in_a_branch_lets_the_same_pass_and_the_slower_fail() {
+fn ci_with_a_branch_baseline_passes_same_and_fails_slower() {
     if !has_git() {
         return;
     }
@@ -87,12 +87,12 @@ fn a_baseline_in_a_branch_lets_the_same_pass_and_the_slower_fail() {
     assert_ends(&slower, 3);
     let summary = std::fs::read_to_string(forge.path("change/contend-summary.md")).unwrap();
     assert!(summary.contains("**a limit is exceeded**") && summary.contains("| differs |"), "{summary}");
-    // The request is for another frame, and the output says so.
+    // The request has another frame, and the output shows it.
     assert!(summary.contains("frame") && summary.contains("differences of machine"), "{summary}");
 }
 
 #[test]
-fn a_baseline_in_a_file_is_what_a_ci_keeps_as_an_artifact() {
+fn ci_with_a_file_baseline_works_as_an_artifact() {
     if !has_git() {
         return;
     }
@@ -107,7 +107,7 @@ fn a_baseline_in_a_file_is_what_a_ci_keeps_as_an_artifact() {
     assert!(all_of(&forge.recipe("main", "check", &variables)).contains("no baseline yet"));
     assert_ends(&forge.recipe("main", "save", &variables), 0);
     assert_ends(&forge.recipe("main", "check", &variables), 0);
-    // A limit that no figure can be judged by passes nothing, and the summary says so.
+    // A limit by which no value can be judged passes nothing, and the summary says so.
     let slower = [variables[0], variables[1], variables[2], ("CONTEND_CI_LIMIT", "slower:5%")];
     assert_ends(&forge.recipe("main", "check", &slower), 4);
     let summary = std::fs::read_to_string(forge.path("main/contend-summary.md")).unwrap();
@@ -119,7 +119,7 @@ fn a_baseline_in_a_file_is_what_a_ci_keeps_as_an_artifact() {
     assert!(!forge.recipe("main", "check", &variables[..2]).status.success());
 }
 
-/// What the action runs: the text below `run: |`, as far as it is indented.
+/// Returns the script of the action: the text below `run: |`, as far as it is indented.
 fn script_of_the_action() -> String {
     let action = std::fs::read_to_string(recipes().join("github/action.yml")).unwrap();
     let lines: Vec<&str> = action.lines().skip_while(|line| line.trim() != "run: |").skip(1).collect();
@@ -127,16 +127,16 @@ fn script_of_the_action() -> String {
     lines.iter().map(|line| format!("{}\n", &line[8..])).collect()
 }
 
-/// Every variable that the step has, with each input's default, as the runner would put them in.
+/// Returns every variable of the step, with each input's default, as the runner would set them.
 #[test]
-fn the_action_shows_its_summary_in_the_run_and_as_a_comment() {
+fn action_shows_its_summary_in_the_run_and_as_a_comment() {
     use std::os::unix::fs::PermissionsExt;
 
     if !has_git() {
         return;
     }
     let forge = Forge::new();
-    let said = forge.path("gh.txt");
+    let log = forge.path("gh.txt");
     let gh = forge.path("gh");
     std::fs::write(&gh, "#!/bin/sh\nfor word; do last=$word; done\necho \"$@\" >$SAID\ncat \"$last\" >>$SAID\n")
         .unwrap();
@@ -145,22 +145,22 @@ fn the_action_shows_its_summary_in_the_run_and_as_a_comment() {
     let step = |mode: &str, measure: &str| {
         let mut bash = Command::new("bash");
         bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script_of_the_action()]);
-        bash.current_dir(forge.path("main")).env("PATH", &path).env("SAID", &said);
+        bash.current_dir(forge.path("main")).env("PATH", &path).env("SAID", &log);
         bash.env("GITHUB_ACTION_PATH", recipes().join("github")).env("GITHUB_STEP_SUMMARY", forge.path("step.md"));
         bash.env("CONTEND_CI_SUMMARY", forge.path("summary.md")).env("CONTEND_CI_RUNS", "2").env("COMMENT", "true");
         bash.env("CONTEND", env!("CARGO_BIN_EXE_contend")).env("CONTEND_CI_LIMIT", "differs:5%");
         bash.env("MODE", mode).env("CONTEND_CI_MEASURE", measure).env("PULL_REQUEST", "7").output().unwrap()
     };
     assert_ends(&step("save", QUICK), 0);
-    assert!(!said.exists());
+    assert!(!log.exists());
     assert_ends(&step("check", SLOW), 3);
     let (shown, commented) =
-        (std::fs::read_to_string(forge.path("step.md")).unwrap(), std::fs::read_to_string(&said).unwrap());
+        (std::fs::read_to_string(forge.path("step.md")).unwrap(), std::fs::read_to_string(&log).unwrap());
     assert!(shown.contains("a limit is exceeded") && commented.starts_with("pr comment 7 "), "{shown}{commented}");
     assert!(commented.ends_with(&shown), "{commented}");
 }
 
-/// What the script reads from its environment is what the step gives it, and every input has a use.
+/// The step sets exactly the variables that the script reads, and every input is used.
 #[test]
 fn every_input_of_the_action_reaches_the_script() {
     let action = std::fs::read_to_string(recipes().join("github/action.yml")).unwrap();

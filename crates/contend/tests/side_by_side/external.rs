@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// Prints its name, its process and its arguments, and ends with its own status.
+/// A script that prints its name, its process and its arguments, and ends with its own status.
 const SCRIPT: &str = "#!/bin/sh\necho \"NAME $$\"\nfor word in \"$@\"; do printf '<%s>' \"$word\"; done\nexit 42\n";
 
 /// A directory with contend and without the other programs of the build.
@@ -27,10 +27,10 @@ impl Installed {
         self.0.path().join(name)
     }
 
-    /// A program in this directory that prints this name.
-    fn with(self, folder: &str, said: &str) -> Self {
+    /// Adds a program to this directory that prints this name.
+    fn with(self, folder: &str, name: &str) -> Self {
         let file = self.path(folder).join("contend-serve");
-        fs::write(&file, SCRIPT.replace("NAME", said)).unwrap();
+        fs::write(&file, SCRIPT.replace("NAME", name)).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
         self
     }
@@ -52,16 +52,16 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn the_program_beside_contend_comes_before_one_on_the_path() {
+fn program_next_to_contend_precedes_one_on_the_path() {
     let both = Installed::new().with("bin", "beside").with("path", "on the path");
     assert!(text(&both.contend(&["serve"]).stdout).starts_with("beside "));
     let one = Installed::new().with("path", "on the path");
     assert!(text(&one.contend(&["serve"]).stdout).starts_with("on the path "));
 }
 
-/// Its flags may be called as contend's are, and its words may be no text.
+/// Its flags may have the names of contend's, and its words may be other than text.
 #[test]
-fn contend_becomes_it_with_arguments_as_they_stand() {
+fn contend_executes_the_program_with_unchanged_arguments() {
     let installed = Installed::new().with("bin", "is");
     let mut command = installed.command(OsStr::new("/usr/bin:/bin"));
     command.args(["serve", "--quiet", "--archive", "a b", "--help", ""]).arg(OsStr::from_bytes(b"\xff"));
@@ -69,12 +69,12 @@ fn contend_becomes_it_with_arguments_as_they_stand() {
     let id = child.id();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(42));
-    let said = [format!("is {id}\n").as_bytes(), b"<--quiet><--archive><a b><--help><><\xff>"].concat();
-    assert_eq!(text(&output.stdout), text(&said));
+    let name = [format!("is {id}\n").as_bytes(), b"<--quiet><--archive><a b><--help><><\xff>"].concat();
+    assert_eq!(text(&output.stdout), text(&name));
 }
 
 #[test]
-fn a_program_that_is_not_there_is_named_with_how_it_is_built() {
+fn missing_program_is_named_with_its_build_command() {
     let output = Installed::new().contend(&["serve", "--listen", "127.0.0.1:0"]);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
@@ -85,7 +85,7 @@ fn a_program_that_is_not_there_is_named_with_how_it_is_built() {
 }
 
 #[test]
-fn its_help_is_there_without_it() {
+fn help_of_a_missing_program_is_printed() {
     let output = Installed::new().contend(&["serve", "--help"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let help: Vec<String> = text(&output.stdout).split_whitespace().map(str::to_owned).collect();
@@ -93,7 +93,7 @@ fn its_help_is_there_without_it() {
 }
 
 #[test]
-fn flags_before_its_name_are_refused() {
+fn flags_before_the_program_name_are_refused() {
     let output = Installed::new().with("bin", "is").contend(&["--quiet", "serve"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("after its name") && output.stdout.is_empty());

@@ -1,4 +1,4 @@
-//! Archives that another user made or changed, and surroundings that lead elsewhere: nothing of theirs runs.
+//! Archives that another user made or changed, and environments that lead elsewhere: no foreign program runs.
 
 use crate::command::archive::has_git;
 use crate::command::place::{Place, RUN};
@@ -23,7 +23,7 @@ const READERS: &[&[&str]] = &[
     &["report", "last"],
 ];
 
-/// A program that says that it ran.
+/// Returns a program that leaves a mark when it runs, and the mark.
 fn trap(place: &Place) -> (PathBuf, PathBuf) {
     let (program, trace) = (place.beside("trap"), place.beside("trace"));
     fs::write(&program, format!("#!/bin/sh\necho ran >> {}\nexit 1\n", trace.display())).unwrap();
@@ -31,7 +31,7 @@ fn trap(place: &Place) -> (PathBuf, PathBuf) {
     (program, trace)
 }
 
-/// A directory and everything in it.
+/// Changes the owner of a directory and everything in it.
 fn give_away(path: &Path) {
     chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
@@ -43,7 +43,7 @@ fn give_away(path: &Path) {
     }
 }
 
-/// A partial clone, whose missing objects come from a program.
+/// Makes the archive a partial clone, whose missing objects come from a program.
 fn set_trap(place: &Place) -> PathBuf {
     let (program, trace) = trap(place);
     let url = place.archive.to_str().unwrap();
@@ -67,21 +67,21 @@ fn set_trap(place: &Place) -> PathBuf {
 }
 
 #[test]
-fn nothing_that_an_archive_names_is_run() {
+fn no_program_named_by_an_archive_is_run() {
     if !has_git() {
         return;
     }
     let place = Place::with_two();
     let trace = set_trap(&place);
     for reader in READERS {
-        let said = place.refused(reader, 1);
-        assert!(said.contains("may run programs") && said.contains("--unset-all"), "{reader:?}: {said}");
+        let message = place.refused(reader, 1);
+        assert!(message.contains("may run programs") && message.contains("--unset-all"), "{reader:?}: {message}");
     }
-    // As the message says.
+    // The remedy is that of the message.
     for name in ["extensions.partialClone", "remote.origin.promisor", "remote.origin.uploadpack"] {
         place.git(&["config", "--unset-all", name], &[]);
     }
-    place.said(&["history"]);
+    place.stdout(&["history"]);
     let hub = Place::new();
     place.contend(&["history", "push", hub.archive.to_str().unwrap()]);
     place.contend(RUN);
@@ -90,7 +90,7 @@ fn nothing_that_an_archive_names_is_run() {
 }
 
 #[test]
-fn another_users_archive_is_read_by_nobody_else() {
+fn archive_is_read_only_by_its_owner() {
     if !has_git() {
         return;
     }
@@ -101,23 +101,26 @@ fn another_users_archive_is_read_by_nobody_else() {
     }
     give_away(&place.archive);
     for reader in READERS {
-        let said = place.refused(reader, 1);
-        assert!(said.contains("archive belongs to user 65534") && said.contains("bundle create"), "{reader:?}: {said}");
+        let message = place.refused(reader, 1);
+        assert!(
+            message.contains("archive belongs to user 65534") && message.contains("bundle create"),
+            "{reader:?}: {message}"
+        );
     }
     assert!(!trace.exists());
 }
 
-/// The other way round: an archive of root, read by another user; and the remedy in the message works.
+/// The reverse case: an archive of root, read by another user; and the remedy in the message works.
 #[test]
-fn records_of_another_user_are_taken_from_a_file() {
+fn records_of_another_user_are_read_from_a_file() {
     if !has_git() {
         return;
     }
-    let (place, mine) = (Place::with_two(), Place::new());
+    let (place, own) = (Place::with_two(), Place::new());
     let bundle = place.beside("bundle");
     assert!(place.git(&["bundle", "create", "--quiet", bundle.to_str().unwrap(), "--all"], &[]).status.success());
-    assert!(mine.said(&["history", "pull", bundle.to_str().unwrap()]).contains("2 records fetched; 2 in all"));
-    mine.said(&["history", "verify"]);
+    assert!(own.stdout(&["history", "pull", bundle.to_str().unwrap()]).contains("2 records fetched; 2 in all"));
+    own.stdout(&["history", "verify"]);
     if !rustix::process::geteuid().is_root() {
         return println!("skipped: needs root, to be somebody else");
     }
@@ -127,8 +130,8 @@ fn records_of_another_user_are_taken_from_a_file() {
     let output = place.command(&["history"]).uid(NOBODY).gid(NOBODY).output();
     match output {
         Ok(output) if output.status.code() != Some(127) => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.code() == Some(1) && said.contains("you are user 65534"), "{said}");
+            let message = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.code() == Some(1) && message.contains("you are user 65534"), "{message}");
         }
         _ => println!("skipped: needs a binary that others may run"),
     }
@@ -158,15 +161,15 @@ fn an_archive_without_permission_is_an_error_with_its_reason() {
             command.uid(NOBODY).gid(NOBODY);
         }
         let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(1) && said.contains("Permission denied"), "{closed:?}: {said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && message.contains("Permission denied"), "{closed:?}: {message}");
         fs::set_permissions(closed, before).unwrap();
     }
 }
 
-/// A hook of another repository calls `contend`, say.
+/// A hook of another repository may call `contend`, for example.
 #[test]
-fn variables_of_git_lead_nowhere() {
+fn git_variables_are_ignored() {
     if !has_git() {
         return;
     }
@@ -199,9 +202,12 @@ fn variables_of_git_lead_nowhere() {
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     };
-    let (_, said) = mislead(RUN);
-    let id =
-        said.lines().find_map(|line| line.strip_prefix("archived as ")).unwrap_or_else(|| panic!("{said}")).to_owned();
+    let (_, message) = mislead(RUN);
+    let id = message
+        .lines()
+        .find_map(|line| line.strip_prefix("archived as "))
+        .unwrap_or_else(|| panic!("{message}"))
+        .to_owned();
     assert_eq!(id.len(), 40);
     assert!(mislead(&["history"]).0.contains(&id[..10]));
     assert!(mislead(&["history", "verify"]).0.contains("1 record,"));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::process::{Command, Stdio};
 
-/// The data that may be among the records, by the name of its test.
+/// Plants foreign data among the records, by the name of its test.
 fn poison(place: &Place) -> Vec<String> {
     let commit = |tree: &str, message: &str| place.line(&["commit-tree", tree], message.as_bytes());
     let tree = place.line(&["rev-parse", &format!("{}^{{tree}}", place.first)], &[]);
@@ -50,7 +50,7 @@ fn poison(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn what_is_no_record_disables_nothing_and_is_named_with_its_remedy() {
+fn invalid_reference_is_named_and_disables_nothing() {
     if !has_git() {
         return;
     }
@@ -62,11 +62,11 @@ fn what_is_no_record_disables_nothing_and_is_named_with_its_remedy() {
     assert!(warned.contains("more; `contend history verify` lists all"), "{warned}");
     assert!(String::from_utf8_lossy(&list.stdout).contains(&place.first[..10]));
     for reader in [&["history", "show", &place.first][..], &["history", "trend"], &["report", &place.first]] {
-        assert!(!place.said(reader).is_empty());
+        assert!(!place.stdout(reader).is_empty());
     }
     let file = place.beside("file.json");
-    place.said(&["history", "export", &place.first, file.to_str().unwrap()]);
-    place.said(&["compare", file.to_str().unwrap(), &place.second]);
+    place.stdout(&["history", "export", &place.first, file.to_str().unwrap()]);
+    place.stdout(&["compare", file.to_str().unwrap(), &place.second]);
     let wrong = place.refused(&["history", "verify"], 1);
     let remedies: Vec<&str> = wrong.split('`').filter(|part| part.starts_with("git --git-dir")).collect();
     assert_eq!(remedies.len(), 15, "{wrong}");
@@ -74,33 +74,36 @@ fn what_is_no_record_disables_nothing_and_is_named_with_its_remedy() {
         let done = Command::new("sh").args(["-c", remedy]).current_dir(place.archive.parent().unwrap()).output();
         assert!(done.as_ref().unwrap().status.success(), "{remedy}: {done:?}");
     }
-    assert!(place.said(&["history", "verify"]).contains("2 records, all hashes are valid"));
+    assert!(place.stdout(&["history", "verify"]).contains("2 records, all hashes are valid"));
     assert!(!place.beside("evil").exists());
 }
 
 #[test]
-fn what_is_no_record_is_not_pulled_and_not_pushed_on() {
+fn invalid_reference_is_neither_pulled_nor_pushed() {
     if !has_git() {
         return;
     }
-    let (place, mine, hub) = (Place::with_two(), Place::new(), Place::new());
+    let (place, own, hub) = (Place::with_two(), Place::new(), Place::new());
     let bad = poison(&place);
-    let output = mine.contend(&["history", "pull", place.archive.to_str().unwrap()]);
-    let (said, warned) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && said.contains("2 records fetched; 2 in all"), "{said}{warned}");
+    let output = own.contend(&["history", "pull", place.archive.to_str().unwrap()]);
+    let (message, warned) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && message.contains("2 records fetched; 2 in all"), "{message}{warned}");
     assert!(warned.contains("was not imported") && warned.contains("git push"), "{warned}");
-    assert!(mine.said(&["history", "verify"]).contains("2 records, all hashes are valid"));
-    let entries = fs::read_dir(&mine.archive).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(own.stdout(&["history", "verify"]).contains("2 records, all hashes are valid"));
+    let entries = fs::read_dir(&own.archive).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(!entries.into_iter().any(|name| name.to_str().unwrap().starts_with("incoming-")));
     assert!(Command::new("git").args(["init", "--quiet", "--bare"]).arg(&hub.archive).status().unwrap().success());
     let pushed = place.contend(&["history", "push", hub.archive.to_str().unwrap()]);
     assert!(pushed.status.success(), "{}", String::from_utf8_lossy(&pushed.stderr));
-    let there = String::from_utf8(hub.git(&["for-each-ref"], &[]).stdout).unwrap();
-    assert!(!bad[9..].iter().any(|name| there.contains(name)) && there.contains(&place.first), "{there}");
+    let references = String::from_utf8(hub.git(&["for-each-ref"], &[]).stdout).unwrap();
+    assert!(
+        !bad[9..].iter().any(|name| references.contains(name)) && references.contains(&place.first),
+        "{references}"
+    );
 }
 
 #[test]
-fn a_remote_is_no_option() {
+fn remote_is_never_parsed_as_an_option() {
     if !has_git() {
         return;
     }
@@ -111,8 +114,8 @@ fn a_remote_is_no_option() {
     for arguments in
         [["history", "pull", "--", &evil], ["history", "push", "--", &receive], ["history", "pull", "--", ""]]
     {
-        let said = place.refused(&arguments, 2);
-        assert!(said.contains("not a repository"), "{said}");
+        let message = place.refused(&arguments, 2);
+        assert!(message.contains("not a repository"), "{message}");
     }
     for name in ["--help", "-c", "--upload-pack=x", "last~18446744073709551615", "last~18446744073709551614"] {
         place.refused(&["history", "show", "--", name], 1);
@@ -122,7 +125,7 @@ fn a_remote_is_no_option() {
 
 /// Memory is bounded where the address space is.
 #[test]
-fn what_is_too_large_or_no_file_is_refused() {
+fn oversized_or_special_file_is_refused() {
     let place = Place::new();
     let file = |name: &str, content: &[u8]| {
         fs::write(place.beside(name), content).unwrap();
@@ -143,8 +146,8 @@ fn what_is_too_large_or_no_file_is_refused() {
         (folder.to_str().unwrap(), "folder"),
     ] {
         for arguments in [&["report", name][..], &["compare", name, &many]] {
-            let said = place.refused(arguments, 1);
-            assert!(said.contains(why), "{arguments:?}: {said}");
+            let message = place.refused(arguments, 1);
+            assert!(message.contains(why), "{arguments:?}: {message}");
         }
     }
     let mut endless = place.command(&["report", "-"]);
@@ -154,11 +157,11 @@ fn what_is_too_large_or_no_file_is_refused() {
 
 /// Half a GB that is zeros, a few hundred kB when it is sent.
 #[test]
-fn what_is_huge_at_a_remote_costs_little_memory() {
+fn huge_object_at_a_remote_costs_little_memory() {
     if !has_git() {
         return;
     }
-    let (place, mine) = (Place::with_two(), Place::new());
+    let (place, own) = (Place::with_two(), Place::new());
     let file = place.beside("huge");
     fs::File::create(&file).unwrap().set_len(400 << 20).unwrap();
     let huge = place.line(&["-c", "core.bigFileThreshold=1m", "hash-object", "-w", file.to_str().unwrap()], &[]);
@@ -170,10 +173,10 @@ fn what_is_huge_at_a_remote_costs_little_memory() {
     let remote = place.archive.to_str().unwrap();
     let calls: [&[&str]; 4] =
         [&["history", "pull", remote], &["history", "show", "last"], &["history", "trend"], &["history", "verify"]];
-    for (arguments, of) in calls.into_iter().zip([&mine, &place, &place, &place]) {
+    for (arguments, of) in calls.into_iter().zip([&own, &place, &place, &place]) {
         let most_kib = limited(&mut of.command(arguments));
         println!("{arguments:?}: {most_kib} KiB");
         assert!(most_kib < 500 << 10, "{arguments:?}: {most_kib} KiB");
     }
-    assert!(mine.said(&["history", "verify"]).contains("2 records"));
+    assert!(own.stdout(&["history", "verify"]).contains("2 records"));
 }

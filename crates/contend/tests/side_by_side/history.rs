@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::time::Instant;
 
 #[test]
-fn a_run_is_kept_as_it_was_printed_and_found_by_its_names() {
+fn run_is_archived_as_printed_and_found_by_its_names() {
     if !has_git() {
         return;
     }
@@ -19,24 +19,24 @@ fn a_run_is_kept_as_it_was_printed_and_found_by_its_names() {
     let second = place.keep();
     assert_eq!(place.ids(), [first.clone(), second.clone()]);
     for name in [&first[..8], "last~1"] {
-        assert_eq!(place.said(&["history", "export", name, "-"]).as_bytes(), run.stdout);
+        assert_eq!(place.stdout(&["history", "export", name, "-"]).as_bytes(), run.stdout);
     }
-    assert!(place.said(&["history", "show", "last"]).contains(&second));
-    let list = place.said(&["history", "list", "--experiment", "model frames", "--since", "1h"]);
+    assert!(place.stdout(&["history", "show", "last"]).contains(&second));
+    let list = place.stdout(&["history", "list", "--experiment", "model frames", "--since", "1h"]);
     assert!(list.contains(&first[..10]) && list.lines().all(|line| line.chars().count() <= 80), "{list}");
-    let none = place.said(&["history", "--experiment", "frames"]);
+    let none = place.stdout(&["history", "--experiment", "frames"]);
     assert!(none.contains("no matching records") && none.contains("experiments in it: model frames\n"), "{none}");
-    assert!(place.said(&["history", "verify"]).contains("2 records, all hashes are valid"));
+    assert!(place.stdout(&["history", "verify"]).contains("2 records, all hashes are valid"));
 }
 
 #[test]
-fn the_manifest_has_what_git_forgets() {
+fn manifest_has_properties_that_git_does_not_store() {
     if !has_git() {
         return;
     }
     let place = Place::new();
     place.keep();
-    let manifest: Value = serde_json::from_str(&place.said(&["history", "show", "last", "--manifest"])).unwrap();
+    let manifest: Value = serde_json::from_str(&place.stdout(&["history", "show", "last", "--manifest"])).unwrap();
     let program = &manifest["program"];
     let binary = env!("CARGO_BIN_EXE_contend");
     let hash = place.git(&["hash-object", binary], &[]);
@@ -49,7 +49,7 @@ fn the_manifest_has_what_git_forgets() {
 }
 
 #[test]
-fn nothing_is_kept_where_that_is_not_wanted() {
+fn nothing_is_archived_if_disabled() {
     let place = Place::new();
     let output = place.contend(&[RUN, &["--no-keep"]].concat());
     assert!(output.status.success() && kept(&output).is_none() && !place.archive.exists());
@@ -57,8 +57,9 @@ fn nothing_is_kept_where_that_is_not_wanted() {
     assert!(output.status.success() && kept(&output).is_none() && output.stderr.is_empty());
 }
 
-/// The figures are printed. Stderr and the record say why they were not archived where the user wanted them, and so
-/// does the exit status, on which a script relies that reads `last` next.
+/// Asserts that the values are printed, and that stderr and the record give the reason why they were not archived.
+///
+/// The exit status does so too, since a script that reads `last` next relies on it.
 pub fn assert_not_archived(output: &Output, why: &str) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let words = stderr.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -71,7 +72,7 @@ pub fn assert_not_archived(output: &Output, why: &str) {
 }
 
 #[test]
-fn a_folder_or_file_of_others_is_left_alone() {
+fn unrelated_directory_or_file_is_not_changed() {
     let place = Place::new();
     fs::create_dir(&place.archive).unwrap();
     fs::write(place.archive.join("diary"), "mine").unwrap();
@@ -86,7 +87,7 @@ fn a_folder_or_file_of_others_is_left_alone() {
 }
 
 #[test]
-fn without_git_the_run_is_printed() {
+fn run_without_git_is_printed() {
     let place = Place::new();
     assert_not_archived(
         &place.command(RUN).env("PATH", "/nonexistent").output().unwrap(),
@@ -96,7 +97,7 @@ fn without_git_the_run_is_printed() {
 }
 
 #[test]
-fn a_newer_archive_and_another_users_are_not_written() {
+fn newer_or_foreign_archive_is_not_written() {
     if !has_git() {
         return;
     }
@@ -114,7 +115,7 @@ fn a_newer_archive_and_another_users_are_not_written() {
 
 /// The file system is full, or read-only, in a private mount namespace, which ends with the command.
 #[test]
-fn a_full_or_read_only_disk_costs_the_archive_alone() {
+fn full_or_read_only_disk_affects_only_the_archive() {
     if !has_git() {
         return;
     }
@@ -133,7 +134,7 @@ fn a_full_or_read_only_disk_costs_the_archive_alone() {
         "mount -t tmpfs -o size=400k none \"$0\" && {run} --quiet >/dev/null && head -c 1M /dev/zero 2>/dev/null > \"$0/other\"; {run}"
     );
     assert_not_archived(&inside(&full).unwrap(), "No space left");
-    // Quiet, and into a file: the error is all that a CI sees.
+    // Quiet, and into a file: the error is the only output that a CI shows.
     let quiet = inside(&format!("{full} --quiet --output /dev/null")).unwrap();
     assert_eq!(quiet.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&quiet.stderr).contains("No space left"), "{quiet:?}");
@@ -143,7 +144,7 @@ fn a_full_or_read_only_disk_costs_the_archive_alone() {
 }
 
 #[test]
-fn damage_is_found() {
+fn damaged_archive_is_detected() {
     if !has_git() {
         return;
     }
@@ -154,7 +155,7 @@ fn damage_is_found() {
     place.git(&["update-ref", &moved, &second], &[]);
     assert!(place.refused(&["history", "verify"], 1).contains("which does not match its name"));
     place.git(&["update-ref", &moved, &first], &[]);
-    place.said(&["history", "verify"]);
+    place.stdout(&["history", "verify"]);
     // An object that was cut short.
     let blob = place.git(&["rev-parse", &format!("{second}:record.json")], &[]);
     let blob = String::from_utf8(blob.stdout).unwrap();
@@ -167,7 +168,7 @@ fn damage_is_found() {
 }
 
 #[test]
-fn a_file_is_compared_with_what_was_kept_and_none_is_overwritten() {
+fn file_is_verified_against_the_archive_and_not_overwritten() {
     if !has_git() {
         return;
     }
@@ -175,8 +176,8 @@ fn a_file_is_compared_with_what_was_kept_and_none_is_overwritten() {
     place.keep();
     let file = place.archive.with_file_name("record.json");
     let path = file.to_str().unwrap();
-    place.said(&["history", "export", "last", path]);
-    assert!(place.said(&["history", "verify", path]).contains("is record"));
+    place.stdout(&["history", "export", "last", path]);
+    assert!(place.stdout(&["history", "verify", path]).contains("is record"));
     assert!(place.refused(&["history", "export", "last", path], 1).contains("does not overwrite files"));
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replacen("\"results\":", "\"results\": ", 1)).unwrap();
@@ -190,7 +191,7 @@ fn wrong_names_are_refused() {
     }
     let place = Place::new();
     assert!(place.refused(&["history", "show", "last"], 1).contains("no archive"));
-    assert!(place.said(&["history"]).contains("no archive yet in"));
+    assert!(place.stdout(&["history"]).contains("no archive yet in"));
     let named = place.refused(&["history", "--archive", "/proc/no-such-archive"], 1);
     assert!(named.contains("/proc/no-such-archive: no archive"), "{named}");
     place.keep();
@@ -203,30 +204,32 @@ fn wrong_names_are_refused() {
 }
 
 #[test]
-fn two_archives_that_share_have_the_union_byte_for_byte() {
+fn two_archives_exchange_all_records_byte_for_byte() {
     if !has_git() {
         return;
     }
-    let (here, there, hub) = (Place::new(), Place::new(), tempfile::tempdir().unwrap());
-    let mine = here.keep();
-    let theirs = [there.keep(), there.keep()];
+    let (local, remote, hub) = (Place::new(), Place::new(), tempfile::tempdir().unwrap());
+    let local_record = local.keep();
+    let remote_records = [remote.keep(), remote.keep()];
     let hub = hub.path().to_str().unwrap();
     assert!(Command::new("git").args(["init", "--quiet", "--bare", hub]).status().unwrap().success());
-    here.said(&["history", "push", hub]);
-    assert!(there.said(&["history", "pull", hub]).contains("1 record fetched; 3 in all"));
-    there.said(&["history", "push", hub]);
-    assert!(here.said(&["history", "pull", hub]).contains("2 records fetched; 3 in all"));
-    assert_eq!(here.ids(), there.ids());
-    for id in theirs.iter().chain([&mine]) {
+    local.stdout(&["history", "push", hub]);
+    assert!(remote.stdout(&["history", "pull", hub]).contains("1 record fetched; 3 in all"));
+    remote.stdout(&["history", "push", hub]);
+    assert!(local.stdout(&["history", "pull", hub]).contains("2 records fetched; 3 in all"));
+    assert_eq!(local.ids(), remote.ids());
+    for id in remote_records.iter().chain([&local_record]) {
         let export = ["history", "export", id, "-"];
-        assert_eq!(here.said(&export), there.said(&export));
+        assert_eq!(local.stdout(&export), remote.stdout(&export));
     }
-    here.said(&["history", "verify"]);
+    local.stdout(&["history", "verify"]);
 }
 
-/// Ten thousand records, written by Git itself. How long it takes is printed.
+/// Ten thousand records, written by Git itself.
+///
+/// The time of listing them is printed.
 #[test]
-fn a_long_history_is_listed_whole() {
+fn long_history_is_listed_completely() {
     if !has_git() {
         return;
     }
@@ -257,7 +260,7 @@ fn a_long_history_is_listed_whole() {
     let references: String = hashes.map(|hash| format!("create refs/records/{hash} {hash}\n")).collect();
     assert!(place.git(&["update-ref", "--stdin"], references.as_bytes()).status.success());
     let start = Instant::now();
-    let list = place.said(&["history"]);
+    let list = place.stdout(&["history"]);
     println!("listed in {:?}", start.elapsed());
     assert_eq!(list.lines().count(), 10_002, "a heading, ten thousand, and the first");
 }

@@ -1,4 +1,4 @@
-//! Those that write to an archive at the same time, and what is left of one that is killed.
+//! Concurrent writers of an archive, and the remains of one that is killed.
 
 use crate::command::archive::has_git;
 use crate::command::place::{Place, RUN, kept, kill, waited_for};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Writers that are killed at any moment, Git with them, and writers that are not.
 #[test]
-fn nothing_that_was_reported_as_kept_is_lost() {
+fn no_record_reported_as_archived_is_lost() {
     if !has_git() {
         return;
     }
@@ -29,10 +29,10 @@ fn nothing_that_was_reported_as_kept_is_lost() {
     assert!(!reported.is_empty());
     let found = place.ids();
     reported.iter().for_each(|id| assert!(found.contains(id), "{id} was reported as kept and is lost"));
-    place.said(&["history", "verify"]);
+    place.stdout(&["history", "verify"]);
     let next = place.keep();
     assert!(place.ids().contains(&next), "the next run is not blocked");
-    // A Git whose contend was killed may live on for a moment.
+    // A Git whose contend was killed may run for another moment.
     waited_for(|| {
         place.keep();
         left(&place).is_empty().then_some(())
@@ -40,7 +40,7 @@ fn nothing_that_was_reported_as_kept_is_lost() {
     println!("{} runs, {} reported as kept, {} found", WRITERS * rounds, reported.len(), found.len());
 }
 
-/// What Git or `contend` leaves when it is killed: locks, halves of objects, of fetches and of archives.
+/// Returns the remains of a killed Git or `contend`: locks, partial objects, fetches and archives.
 fn left(place: &Place) -> Vec<String> {
     let names = ["*.lock", "tmp_*", "incoming-*", ".contend-archive-*"];
     let wanted = names.map(|name| ["-name", name]).join(&"-o");
@@ -48,7 +48,7 @@ fn left(place: &Place) -> Vec<String> {
     String::from_utf8(found.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// A run that makes the archive, and whose Git does nothing until it is killed.
+/// Starts a run that creates the archive, and whose Git does nothing until it is killed.
 fn run_that_waits(place: &Place) -> (Child, i32) {
     let (programs, started) = (place.beside("programs"), place.beside("started"));
     let _ = fs::remove_file(&started);
@@ -61,7 +61,7 @@ fn run_that_waits(place: &Place) -> (Child, i32) {
 }
 
 #[test]
-fn what_a_killed_creator_left_is_removed_and_what_a_living_one_makes_is_not() {
+fn only_drafts_of_killed_creators_are_removed() {
     if !has_git() {
         return;
     }
@@ -85,7 +85,7 @@ fn what_a_killed_creator_left_is_removed_and_what_a_living_one_makes_is_not() {
 }
 
 #[test]
-fn what_a_killed_pull_left_is_removed() {
+fn files_of_a_killed_pull_are_removed() {
     if !has_git() {
         return;
     }
@@ -97,10 +97,11 @@ fn what_a_killed_pull_left_is_removed() {
     fs::write(place.archive.join("objects/ab/tmp_obj_x"), "half").unwrap();
     place.keep();
     assert_eq!(left(&place), [""; 0]);
-    place.said(&["history", "verify"]);
+    place.stdout(&["history", "verify"]);
 }
 
-/// Every third run is killed at some moment of what a run took before, with every Git that it started.
+/// Runs a writer; every third one is killed at some moment within the time of the run before, with every Git that it
+/// started.
 fn write_or_die(place: &Place, run: usize, usual: &mut Duration) -> Option<String> {
     let began = Instant::now();
     let mut child = place.command(RUN).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -118,7 +119,7 @@ fn write_or_die(place: &Place, run: usize, usual: &mut Duration) -> Option<Strin
     kept(&output)
 }
 
-/// A Git that has locked the reference to a record in an archive, and waits for a word to go on.
+/// Starts a Git that has locked the reference to a record in an archive, and waits for a signal file to continue.
 fn git_that_holds(place: &Place, id: &str) -> (Child, PathBuf) {
     let some = place.ids().pop().unwrap();
     let mut git = Command::new("git");
@@ -134,24 +135,24 @@ fn git_that_holds(place: &Place, id: &str) -> (Child, PathBuf) {
 }
 
 #[test]
-fn the_lock_of_a_killed_git_blocks_no_pull() {
+fn lock_of_a_killed_git_blocks_no_pull() {
     if !has_git() {
         return;
     }
-    let (here, there) = (Place::new(), Place::new());
-    here.keep();
-    let theirs = there.keep();
-    let (mut git, lock) = git_that_holds(&here, &theirs);
+    let (local, remote) = (Place::new(), Place::new());
+    local.keep();
+    let remote_record = remote.keep();
+    let (mut git, lock) = git_that_holds(&local, &remote_record);
     git.kill().unwrap();
     git.wait().unwrap();
     assert!(lock.exists());
-    let remote = there.archive.to_str().unwrap();
-    assert!(here.said(&["history", "pull", remote]).contains("1 record fetched; 2 in all"));
-    assert!(!lock.exists() && here.ids().contains(&theirs));
+    let remote = remote.archive.to_str().unwrap();
+    assert!(local.stdout(&["history", "pull", remote]).contains("1 record fetched; 2 in all"));
+    assert!(!lock.exists() && local.ids().contains(&remote_record));
 }
 
 #[test]
-fn the_lock_of_a_living_git_is_left_to_it() {
+fn lock_of_a_running_git_is_not_removed() {
     if !has_git() {
         return;
     }
@@ -196,25 +197,26 @@ fn stale_locks_block_no_command_and_no_packing() {
     let remote = hub.archive.to_str().unwrap();
     for arguments in [&["history", "verify"][..], &["history", "push", remote], &["history", "pull", remote]] {
         plant();
-        place.said(arguments);
+        place.stdout(arguments);
     }
     plant();
     place.keep();
     let left: Vec<&&str> = locks.iter().filter(|lock| place.archive.join(lock).exists()).collect();
     assert!(left.is_empty(), "{left:?}");
     assert!(fs::read_to_string(place.archive.join("packed-refs")).unwrap().contains("refs/records/"));
-    place.said(&["history", "verify"]);
+    place.stdout(&["history", "verify"]);
 }
 
 /// A Git that outlives the `contend` that started it still has its claim.
 #[test]
-fn the_lock_of_an_orphan_is_left_to_it() {
+fn lock_of_an_orphaned_git_is_not_removed() {
     if !has_git() {
         return;
     }
     let place = Place::new();
     place.keep();
-    // Not called git, so that only the claim can tell: a script in place of ssh, which waits while it can read.
+    // The script is not called git, so that only the claim shows it: a script in place of ssh, which waits while it can
+    // read.
     let mut pull = place.command(&["history", "pull", "somebody@nowhere.invalid:archive.git"]);
     let script = place.archive.with_file_name("ssh");
     let (started, lock) = (place.archive.with_file_name("started"), place.archive.join("packed-refs.lock"));
@@ -237,7 +239,7 @@ fn the_lock_of_an_orphan_is_left_to_it() {
 }
 
 #[test]
-fn an_archive_is_made_by_one_of_many_at_once() {
+fn archive_is_created_by_one_of_many_concurrent_runs() {
     if !has_git() {
         return;
     }

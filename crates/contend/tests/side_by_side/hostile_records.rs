@@ -1,4 +1,4 @@
-//! Records that no run wrote: every reader answers soon, and nothing in them controls the terminal.
+//! Records that no run wrote: every reader ends soon, and nothing in them controls the terminal.
 
 use crate::command::archive::{Archive, has_git};
 use crate::command::stored::{Old, all};
@@ -8,10 +8,10 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Far above what any reader takes; a loop without end takes longer.
+/// The time limit: far above the time of any reader; an endless loop exceeds it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The output on stdout and stderr; the run must end by itself, with success or with a message.
+/// Returns the output on stdout and stderr; the run must end by itself, with success or with a message.
 fn read_by(archive: &Archive, arguments: &[&str]) -> String {
     let mut child = Command::new(env!("CARGO_BIN_EXE_contend"))
         .args(arguments)
@@ -22,8 +22,8 @@ fn read_by(archive: &Archive, arguments: &[&str]) -> String {
         .expect("the binary starts");
     let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let listener = std::thread::spawn(move || {
-        let mut said = String::new();
-        stdout.read_to_string(&mut said).and_then(|_| stderr.read_to_string(&mut said)).map(|_| said)
+        let mut output = String::new();
+        stdout.read_to_string(&mut output).and_then(|_| stderr.read_to_string(&mut output)).map(|_| output)
     });
     let began = Instant::now();
     let status = loop {
@@ -37,13 +37,13 @@ fn read_by(archive: &Archive, arguments: &[&str]) -> String {
             None => std::thread::sleep(Duration::from_millis(10)),
         }
     };
-    let said = listener.join().unwrap().unwrap();
-    assert!(matches!(status.code(), Some(0..=3)), "{arguments:?}: {status}\n{said}");
-    assert!(!said.contains("panicked"), "{arguments:?}: {said}");
-    said
+    let output = listener.join().unwrap().unwrap();
+    assert!(matches!(status.code(), Some(0..=3)), "{arguments:?}: {status}\n{output}");
+    assert!(!output.contains("panicked"), "{arguments:?}: {output}");
+    output
 }
 
-/// Every number below here, changed.
+/// Changes every number below this value.
 fn change(value: &mut Value, number: &dyn Fn(&Value) -> Value) {
     match value {
         Value::Number(_) => *value = number(value),
@@ -60,13 +60,13 @@ fn with_numbers(old: &Old, number: &dyn Fn(&Value) -> Value) -> Value {
     record
 }
 
-/// A number of its kind: a count stays one.
+/// Returns a number of the same kind: a count stays one.
 fn fraction(of: f64) -> impl Fn(&Value) -> Value {
     move |old| if old.is_f64() { json!(of) } else { old.clone() }
 }
 
 #[test]
-fn a_zero_where_a_logarithm_is_drawn_does_not_hang() {
+fn zero_on_a_logarithmic_axis_does_not_hang() {
     if !has_git() {
         return;
     }
@@ -85,7 +85,7 @@ fn a_zero_where_a_logarithm_is_drawn_does_not_hang() {
 }
 
 #[test]
-fn no_number_hangs_or_breaks_a_reader() {
+fn hostile_numbers_do_not_hang_or_break_readers() {
     if !has_git() {
         return;
     }
@@ -105,10 +105,10 @@ fn no_number_hangs_or_breaks_a_reader() {
     }
 }
 
-/// A title for the terminal, a C1 control that empties it, a turn to the left, an invisible mark, and a line.
+/// A title for the terminal, a C1 control that clears it, a change to right-to-left, an invisible mark, and a line.
 const EVIL: &str = "\u{1b}]0;evil\u{7}\u{9b}2J\u{202e}\u{200b}\narchived as 0123456789";
 
-/// Every text below here ends in evil, if its field is wanted.
+/// Appends the hostile text to every string below this value, if its field is selected.
 fn spoil(value: &mut Value, field: &str, is_free: &dyn Fn(&str) -> bool) {
     match value {
         Value::String(text) if is_free(field) => text.push_str(EVIL),
@@ -118,10 +118,10 @@ fn spoil(value: &mut Value, field: &str, is_free: &dyn Fn(&str) -> bool) {
     }
 }
 
-/// Fields of an environment that may say anything; others would not be read at all.
+/// The fields of an environment that may have any text; other changes would make the record unreadable.
 const FREE: [&str; 7] = ["command_line", "model", "microcode", "release", "version", "clock_source", "retbleed"];
 
-/// Free text of the machine, of warnings, and names in rows.
+/// Returns a record with hostile text in the free text of the machine, of warnings, and in names in rows.
 fn spoiled(old: &Old) -> Value {
     let mut record = old.record.clone();
     let names = ["name", "lock", "contestant", "words", "file", "cell", "fallback"];
@@ -131,16 +131,16 @@ fn spoiled(old: &Old) -> Value {
     record
 }
 
-fn assert_harmless(said: &str, of: &[&str]) {
-    let raw = said.chars().find(|letter| {
+fn assert_harmless(output: &str, of: &[&str]) {
+    let raw = output.chars().find(|letter| {
         let is_control = letter.is_control() && !matches!(letter, '\n' | '\t');
         is_control || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{200b}'..='\u{200f}')
     });
-    assert_eq!(raw, None, "{of:?} lets it through: {said:?}");
+    assert_eq!(raw, None, "{of:?} lets it through: {output:?}");
 }
 
 #[test]
-fn no_text_of_a_record_reaches_a_terminal_as_it_is() {
+fn text_of_a_record_is_escaped_on_a_terminal() {
     if !has_git() {
         return;
     }
@@ -162,10 +162,10 @@ fn no_text_of_a_record_reaches_a_terminal_as_it_is() {
             &["history", "verify", &one],
         ];
         for view in views {
-            let said = read_by(&archive, view);
-            assert!(!said.contains("cannot read the record;"), "{view:?}: {said}");
-            assert_harmless(&said, view);
-            shown.push_str(&said);
+            let output = read_by(&archive, view);
+            assert!(!output.contains("cannot read the record;"), "{view:?}: {output}");
+            assert_harmless(&output, view);
+            shown.push_str(&output);
         }
     }
     for view in [&["history"][..], &["history", "trend"], &["history", "trend", EVIL], &["latency", "--lock", EVIL]] {
@@ -174,7 +174,7 @@ fn no_text_of_a_record_reaches_a_terminal_as_it_is() {
     assert!(shown.contains("evil\\u{7}\\u{9b}2J\\u{202e}"), "it is shown, and does nothing");
 }
 
-/// Programs get what was kept, byte for byte; a person at a terminal the same values.
+/// Programs receive the stored bytes; a user at a terminal sees the same values.
 #[test]
 fn json_is_exact_in_a_pipe() {
     if !has_git() {
@@ -196,7 +196,7 @@ fn json_is_exact_in_a_pipe() {
 const FORMULA: &str = "=HYPERLINK(\"http://evil\",\"x\")";
 
 #[test]
-fn no_cell_of_a_csv_is_a_formula_and_numbers_stay_numbers() {
+fn csv_cells_are_never_formulas_and_numbers_stay_numbers() {
     if !has_git() {
         return;
     }
@@ -212,16 +212,16 @@ fn no_cell_of_a_csv_is_a_formula_and_numbers_stay_numbers() {
     again["environment"]["seed"] = json!(77);
     let (one, other) = (archive.file("=1.json", &record.to_string()), archive.file("b.json", &again.to_string()));
     for view in [&["history", "show", &id][..], &["compare", &one, &other]] {
-        let said = read_by(&archive, &[view, &["--format", "csv"]].concat());
-        let cells: Vec<String> = csv_cells(&said);
+        let output = read_by(&archive, &[view, &["--format", "csv"]].concat());
+        let cells: Vec<String> = csv_cells(&output);
         let is_formula = |cell: &&String| cell.starts_with(['=', '+', '@']) || cell.starts_with("-H");
         assert_eq!(cells.iter().find(is_formula), None, "{view:?}");
-        assert!(cells.iter().any(|cell| cell.starts_with("'=HYPERLINK")), "{view:?}: {said}");
+        assert!(cells.iter().any(|cell| cell.starts_with("'=HYPERLINK")), "{view:?}: {output}");
     }
     assert!(read_by(&archive, &["history", "show", &id, "--format", "csv"]).contains(",-1.5,"));
 }
 
-/// Cells as RFC 4180 has them: quotes around a cell, doubled within.
+/// Parses cells of RFC 4180: quotes around a cell, doubled within.
 fn csv_cells(text: &str) -> Vec<String> {
     let (mut cells, mut cell, mut is_quoted) = (Vec::new(), String::new(), false);
     let mut letters = text.chars().peekable();
@@ -238,7 +238,7 @@ fn csv_cells(text: &str) -> Vec<String> {
 
 /// A page and the JSON of an answer are read by browsers and by programs that print it.
 #[test]
-fn no_page_and_no_json_has_text_that_is_reversed() {
+fn pages_and_json_have_no_reversed_text() {
     if !has_git() {
         return;
     }
@@ -249,8 +249,8 @@ fn no_page_and_no_json_has_text_that_is_reversed() {
     again["environment"]["seed"] = json!(77);
     let (one, other) = (archive.file("a.json", &record.to_string()), archive.file("b.json", &again.to_string()));
     for view in [&["report", &one][..], &["report", &one, &other], &["compare", &one, &other, "--format", "json"]] {
-        let said = read_by(&archive, view);
-        assert_harmless(&said, view);
-        assert!(said.contains("202e"), "{view:?}: the text is there, and visible");
+        let output = read_by(&archive, view);
+        assert_harmless(&output, view);
+        assert!(output.contains("202e"), "{view:?}: the text is there, and visible");
     }
 }

@@ -28,7 +28,7 @@ fn until(mut done: impl FnMut() -> bool, what: &str) {
     panic!("never: {what}");
 }
 
-/// Interrupted as soon as it says that it is at this; what it printed, if anything.
+/// Interrupts a run as soon as it reports this step; returns its output, if any.
 fn interrupted(arguments: &[&str], at: &str, signal: Signal) -> Option<Value> {
     crate::command::heard::interrupts();
     let child = Watched::start(arguments);
@@ -46,13 +46,15 @@ fn interrupted(arguments: &[&str], at: &str, signal: Signal) -> Option<Value> {
     Some(record)
 }
 
-/// The system's semaphore sets, a line each.
+/// Returns the system's semaphore sets, a line each.
 fn semaphores() -> Vec<String> {
     let table = std::fs::read_to_string("/proc/sysvipc/sem").unwrap_or_default();
     table.lines().skip(1).map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// Sets that were not there before. Those of other programs that still run go away within seconds.
+/// Returns the sets that are new.
+///
+/// Those of other programs that still run disappear within seconds.
 fn left_behind(before: &[String]) -> Vec<String> {
     let left = || semaphores().into_iter().filter(|set| !before.contains(set)).collect::<Vec<_>>();
     for _ in 0..100 {
@@ -65,7 +67,7 @@ fn left_behind(before: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn what_was_measured_is_printed_and_nothing_is_left_behind() {
+fn interrupted_run_prints_its_results_and_leaves_nothing() {
     let before = semaphores();
     let call = ["latency", "--lock", "sysv,benaphore", "--threads", "2", "--seconds", "60", "--format", "json"];
     interrupted(&call, "calibrating", Signal::INT);
@@ -73,29 +75,29 @@ fn what_was_measured_is_printed_and_nothing_is_left_behind() {
     assert_eq!(left_behind(&before), Vec::<String>::new());
 }
 
-/// Turns that last as long as a minute are cut short.
+/// Repetitions that last as long as a minute are cut short.
 #[test]
-fn a_long_turn_is_cut_short() {
+fn long_repetition_is_cut_short() {
     let run = ["--run", "60s", "--children", "2", "--lock", "std", "--seconds", "600", "--format", "json"];
     interrupted(&[&["throughput"], &run[..]].concat(), "std, 2 threads", Signal::INT);
     let shared = ["--run", "60s", "--children", "2", "--lock", "calock", "--seconds", "600", "--format", "json"];
     interrupted(&[&["throughput", "--processes"], &shared[..]].concat(), "calock, 2 processes", Signal::INT);
-    // With this seed a slice of ten seconds comes first.
+    // With this seed a window of ten seconds comes first.
     let clock = ["clock", "--longest", "30s", "--seconds", "300", "--seed", "11", "--format", "json"];
     assert!(interrupted(&clock, "running busy loops of 9.53 s", Signal::INT).is_some());
     assert!(interrupted(&clock, "searching for periodic losses", Signal::INT).is_some());
 }
 
-/// The hops of a ring in this process look at no flag, and these would take an hour.
+/// The hops of a ring in this process check no flag, and these would take an hour.
 #[test]
-fn a_ring_with_many_hops_is_left_behind() {
+fn ring_with_many_hops_is_abandoned() {
     crate::command::heard::interrupts();
     for (contestant, hops) in [("rust-futex", "500M"), ("rust-optimum", "4e9"), ("rust-pipe", "500M")] {
         let ring = ["ring", "--hops", hops, "--contestant", contestant];
         let arguments = [&ring[..], &["--timeout", "1h", "--no-memory", "--large", "0"]].concat();
         let mut child = start(&arguments);
         let pid = child.id();
-        // Its threads are there, and so is its handler.
+        // Its threads exist, and so does its handler.
         until(|| caught(pid), "it catches signals");
         std::thread::sleep(Duration::from_millis(700));
         rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::INT).unwrap();
@@ -113,7 +115,7 @@ fn a_ring_with_many_hops_is_left_behind() {
     }
 }
 
-/// Whether SIGINT has a handler.
+/// Returns whether SIGINT has a handler.
 fn caught(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
@@ -139,7 +141,7 @@ fn a_killed_parent_leaves_no_child() {
     until(|| group.iter().all(|&pid| !lives(pid)), "its children have ended");
 }
 
-/// From every process's own word about its parent: the list of children is an option of the kernel.
+/// Returns the children, from every process's own parent ID: the list of children is an option of the kernel.
 fn children_of(parent: u32) -> Vec<u32> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -151,6 +153,8 @@ fn children_of(parent: u32) -> Vec<u32> {
     .collect()
 }
 
+/// Returns whether the process runs.
+///
 /// A zombie does not count: its new parent will wait for it.
 fn lives(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -158,14 +162,14 @@ fn lives(pid: u32) -> bool {
 }
 
 #[test]
-fn processes_are_interrupted_too() {
+fn child_processes_are_interrupted_too() {
     let call = ["throughput", "--processes", "--children", "4", "--seconds", "60", "--format", "json"];
     interrupted(&call, "4 processes", Signal::TERM);
 }
 
-/// The experiment at hand ends, the next do not begin, and the rest of the survey is as ever.
+/// The current experiment ends, the next ones do not begin, and the rest of the survey is as usual.
 #[test]
-fn a_survey_that_is_interrupted_keeps_what_it_has() {
+fn interrupted_survey_keeps_its_results() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let page = page.to_str().unwrap();
@@ -177,15 +181,14 @@ fn a_survey_that_is_interrupted_keeps_what_it_has() {
 }
 
 #[test]
-fn noise_is_interrupted_in_the_middle_of_a_turn() {
+fn noise_is_interrupted_within_a_repetition() {
     let call = ["noise", "--scenario", "competitor", "--samples", "100G", "--format", "json"];
     interrupted(&call, "competitor", Signal::INT);
 }
 
-/// Its threads, the real-time one included, are the process's own, and so is all that it opened to see the kernel's
-/// record.
+/// Its threads, the real-time one included, belong to the process, and so do all its descriptors of kernel events.
 #[test]
-fn noise_that_is_killed_leaves_nothing() {
+fn killed_noise_leaves_nothing() {
     let tracing = || std::fs::read_to_string("/proc/mounts").unwrap().matches("tracefs").count();
     let before = tracing();
     for at in ["calibrating", "quiet", "competitor and rescheduler"] {
@@ -199,7 +202,7 @@ fn noise_that_is_killed_leaves_nothing() {
     assert_eq!(tracing(), before);
 }
 
-/// Container managers take a CPU from a process that runs whenever they place another container.
+/// Container managers take a CPU from a running process whenever they place another container.
 #[test]
 fn a_cpu_taken_away_ends_the_run_and_keeps_its_results() {
     for (call, at) in [
@@ -215,7 +218,7 @@ fn a_cpu_taken_away_ends_the_run_and_keeps_its_results() {
         let child = Watched::start(&[call, &["--format", "json"]].concat());
         cpuset.adopt(child.id());
         child.until(at);
-        // A turn has come to its end by then.
+        // A repetition has ended by then.
         std::thread::sleep(Duration::from_millis(500));
         cpuset.shrink();
         let ended = child.ended();

@@ -1,4 +1,4 @@
-//! `contend ladder` through its binary: one source of figures for letters, SVG, the page and programs.
+//! `contend ladder` through its binary: one source of values for text, SVG, the page and programs.
 
 use crate::command::archive::{Archive, has_git};
 use crate::command::contend;
@@ -10,7 +10,7 @@ fn survey() -> Old {
     all().into_iter().find(|old| old.experiment() == "survey").expect("there is one in tests/records")
 }
 
-fn said(arguments: &[&str]) -> String {
+fn stdout_of(arguments: &[&str]) -> String {
     let output = contend(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
@@ -22,23 +22,23 @@ fn refused(arguments: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
 }
 
-/// The costs of the stored survey, as a program has them.
+/// Returns the costs of the stored survey, as a program receives them.
 fn costs(record: &str) -> Vec<Value> {
-    let answer: Value = serde_json::from_str(&said(&["ladder", record, "--format", "json"])).unwrap();
+    let answer: Value = serde_json::from_str(&stdout_of(&["ladder", record, "--format", "json"])).unwrap();
     answer["costs"].as_array().unwrap().clone()
 }
 
-/// The value after these words on the terminal's line.
+/// Returns the value after these words on the terminal's line.
 fn figure(picture: &str, words: &str) -> String {
     let line = picture.lines().find(|line| line.starts_with(&format!("{words} "))).unwrap_or_else(|| panic!("{words}"));
     line[words.len()..].split_whitespace().take(2).collect::<Vec<&str>>().join(" ")
 }
 
 #[test]
-fn every_line_fits_and_says_what_it_is_the_least_first() {
+fn ladder_lines_fit_have_words_and_are_sorted() {
     let old = survey();
     let path = old.path.to_str().unwrap();
-    let (picture, costs) = (said(&["ladder", path]), costs(path));
+    let (picture, costs) = (stdout_of(&["ladder", path]), costs(path));
     assert!(costs.len() > 12, "{picture}");
     assert!(picture.lines().all(|line| line.chars().count() <= 80), "{picture}");
     assert!(picture.lines().count() <= 24, "{picture}");
@@ -55,19 +55,20 @@ fn every_line_fits_and_says_what_it_is_the_least_first() {
     for year in [1998, 2002, 2008] {
         assert!(picture.contains(&format!("{year}")), "{year}: {picture}");
     }
-    // Its turns are too short for a competitor's time slice, and for as many readings as in 1999.
+    // Its repetitions are too short for a competitor's time slice, and for as many readings as in 1999.
     let gaps: Vec<&str> = picture.lines().filter(|line| line.contains("longest gap")).collect();
     assert!(gaps.len() == 1 && gaps[0].contains("s, quiet"), "{picture}");
     assert!(!picture.contains("1999"), "{picture}");
 }
 
 #[test]
-fn letters_picture_page_and_json_have_the_same_figures() {
+fn text_picture_page_and_json_have_the_same_values() {
     let (old, folder) = (survey(), tempfile::tempdir().unwrap());
     let path = old.path.to_str().unwrap();
     let file = folder.path().join("ladder.svg");
-    said(&["ladder", path, "--output", file.to_str().unwrap()]);
-    let (letters, svg, page) = (said(&["ladder", path]), fs::read_to_string(&file).unwrap(), said(&["report", path]));
+    stdout_of(&["ladder", path, "--output", file.to_str().unwrap()]);
+    let (letters, svg, page) =
+        (stdout_of(&["ladder", path]), fs::read_to_string(&file).unwrap(), stdout_of(&["report", path]));
     let begin = page.find("<figure class=\"ladder\">").expect("the page has it");
     assert!(page[..begin].matches("<svg").count() == 0, "it is the first picture");
     let table = &page[begin..begin + page[begin..].find("</table>").unwrap()];
@@ -90,7 +91,7 @@ fn letters_picture_page_and_json_have_the_same_figures() {
 }
 
 #[test]
-fn without_a_name_it_is_the_last_survey_and_says_so_if_there_is_none() {
+fn ladder_without_a_name_uses_the_last_survey() {
     if !has_git() {
         return;
     }
@@ -114,14 +115,14 @@ fn without_a_name_it_is_the_last_survey_and_says_so_if_there_is_none() {
 }
 
 #[test]
-fn a_record_without_a_cost_is_told() {
+fn record_without_a_cost_is_refused() {
     let load = all().into_iter().find(|old| old.experiment() == "load").unwrap();
     let (status, stderr) = refused(&["ladder", load.path.to_str().unwrap()]);
     assert!(status == 1 && stderr.contains("no costs to draw") && stderr.contains("latency"), "{stderr}");
 }
 
 #[test]
-fn somebody_elses_words_and_figures_do_no_harm() {
+fn hostile_words_and_values_are_harmless() {
     let (mut record, folder) = (survey().record, tempfile::tempdir().unwrap());
     for row in record["results"].as_array_mut().unwrap() {
         if row["experiment"] == "latency" {
@@ -137,10 +138,10 @@ fn somebody_elses_words_and_figures_do_no_harm() {
     }
     let (file, svg) = (folder.path().join("record.json"), folder.path().join("ladder.svg"));
     fs::write(&file, record.to_string()).unwrap();
-    let picture = said(&["ladder", file.to_str().unwrap()]);
+    let picture = stdout_of(&["ladder", file.to_str().unwrap()]);
     assert!(picture.contains("an uncontended \\u{1b}[2J</svg>"), "{picture}");
     assert!(!picture.contains('\u{1b}') && picture.lines().all(|line| line.chars().count() <= 80), "{picture}");
-    said(&["ladder", file.to_str().unwrap(), "--output", svg.to_str().unwrap()]);
+    stdout_of(&["ladder", file.to_str().unwrap(), "--output", svg.to_str().unwrap()]);
     let svg = fs::read_to_string(svg).unwrap();
     assert!(svg.contains("an uncontended \\u{1b}[2J&lt;/svg&gt;"), "{svg}");
     assert!(
@@ -150,7 +151,7 @@ fn somebody_elses_words_and_figures_do_no_harm() {
 }
 
 #[test]
-fn a_picture_that_cannot_be_written_is_told() {
+fn unwritable_picture_is_reported() {
     let (old, folder) = (survey(), tempfile::tempdir().unwrap());
     let path = old.path.to_str().unwrap();
     let jpg = folder.path().join("ladder.jpg");

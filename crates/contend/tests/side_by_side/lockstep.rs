@@ -1,4 +1,4 @@
-//! Records of a job on MPI through the binary: shown, kept as they are, and as traces for the model.
+//! Records of a job on MPI through the binary: shown, archived unchanged, and used as traces for the model.
 
 use crate::command::archive::{Archive, has_git};
 use crate::command::contend;
@@ -6,12 +6,12 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A job of two ranks on two CPUs, with injected interruptions.
+/// Returns a job of two ranks on two CPUs, with injected interruptions.
 fn job() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records/lockstep.json")
 }
 
-fn said(arguments: &[&str]) -> String {
+fn stdout_of(arguments: &[&str]) -> String {
     let output = contend(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
@@ -21,15 +21,16 @@ fn model(more: &[&str]) -> Vec<Value> {
     let job = job();
     let arguments =
         [&["model", "step", "--ranks", job.to_str().unwrap(), "--format", "json", "--no-keep", "--quiet"], more];
-    let record: Value = serde_json::from_str(&said(&arguments.concat())).unwrap();
+    let record: Value = serde_json::from_str(&stdout_of(&arguments.concat())).unwrap();
     record["results"].as_array().unwrap().clone()
 }
 
 #[test]
-fn the_record_of_a_job_stays_what_and_where_it_was_measured() {
+fn record_of_a_job_keeps_its_content_and_origin() {
     let job = job();
     let again: Value =
-        serde_json::from_str(&said(&["lockstep", job.to_str().unwrap(), "--format", "json", "--no-keep"])).unwrap();
+        serde_json::from_str(&stdout_of(&["lockstep", job.to_str().unwrap(), "--format", "json", "--no-keep"]))
+            .unwrap();
     let written: Value = serde_json::from_str(&fs::read_to_string(job).unwrap()).unwrap();
     for field in ["environment", "parameters", "results", "warnings"] {
         assert_eq!(again[field], written[field], "{field}");
@@ -37,7 +38,7 @@ fn the_record_of_a_job_stays_what_and_where_it_was_measured() {
 }
 
 #[test]
-fn it_is_kept_as_any_other() {
+fn record_of_a_job_is_archived_like_any_other() {
     if !has_git() {
         return;
     }
@@ -48,7 +49,7 @@ fn it_is_kept_as_any_other() {
 }
 
 #[test]
-fn what_is_no_record_of_a_job_is_refused_with_the_reason() {
+fn invalid_record_of_a_job_is_refused_with_the_reason() {
     let noise = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records/noise.json");
     let noise = noise.to_str().unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -72,7 +73,7 @@ fn what_is_no_record_of_a_job_is_refused_with_the_reason() {
 }
 
 #[test]
-fn the_model_goes_from_one_rank_to_ten_million_nodes() {
+fn model_covers_one_rank_to_ten_million_nodes() {
     let rows = model(&["--step", "1ms", "--nodes", "1,2,4,1k,10M", "--extrapolate"]);
     let slowdowns: Vec<f64> = rows.iter().map(|row| row["slowdown"].as_f64().unwrap()).collect();
     assert!(rows.iter().all(|row| row["method"] == "ranks"));
@@ -80,12 +81,12 @@ fn the_model_goes_from_one_rank_to_ten_million_nodes() {
     let last = &rows[rows.len() - 1];
     let ends = [&last["slowdown_ci"][0], &last["slowdown_ci"][1]].map(|end| end.as_f64().unwrap());
     assert!(ends[0] <= slowdowns[4] && slowdowns[4] <= ends[1], "{last}");
-    // More than the traces can tell, and said so.
+    // More nodes than the traces support, which is reported.
     assert!(last["supported_nodes"].as_u64().unwrap() < 10_000_000, "{last}");
 }
 
 #[test]
-fn what_the_traces_are_too_short_for_is_refused_without_being_asked_for() {
+fn unsupported_results_are_refused_unless_requested() {
     let job = job();
     let output = contend(&["model", "step", "--ranks", job.to_str().unwrap(), "--nodes", "10M", "--no-keep"]);
     let stderr = String::from_utf8(output.stderr).unwrap();

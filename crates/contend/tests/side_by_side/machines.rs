@@ -1,13 +1,14 @@
-//! Records of several machines: grouped by machine, the outlier named by all who compare.
+//! Records of several machines: grouped by machine, and the outlier is named by all comparing commands.
 
 use crate::command::archive::{Archive, has_git};
 use crate::command::record;
 use serde_json::{Value, json};
 
-/// Scatter of one per cent, another for each record.
+/// A scatter of one per cent, different for each record.
 const SCATTER: [f64; 12] = [0.3, -0.8, 1.1, -0.2, 0.6, -1.2, 0.1, 0.9, -0.5, -0.9, 0.4, -0.3];
 
-/// An archive with two records of each of these machines, and their names; the times of one are these times as long.
+/// Returns an archive with two records of each of these machines, and their names; the times of `odd` are multiplied by
+/// `times`.
 fn archive(hosts: &[&str], odd: &str, times: f64) -> (Archive, Vec<String>) {
     let measured =
         record(&["latency", "--lock", "std", "--threads", "1", "--hold", "1us", "--seconds", "0.2", "--seed", "1"]);
@@ -31,13 +32,13 @@ fn archive(hosts: &[&str], odd: &str, times: f64) -> (Archive, Vec<String>) {
 
 const HOSTS: [&str; 6] = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"];
 
-fn said(archive: &Archive, arguments: &[&str]) -> String {
+fn stdout_of(archive: &Archive, arguments: &[&str]) -> String {
     let output = archive.contend(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The machines that are called odd, each once.
+/// Returns the outliers, each once.
 fn odd(machines: &Value) -> Vec<String> {
     let all = machines["odd"].as_array().unwrap_or_else(|| panic!("{machines}"));
     let mut hosts: Vec<String> = all.iter().map(|odd| odd["host"].as_str().unwrap().to_owned()).collect();
@@ -46,14 +47,14 @@ fn odd(machines: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_odd_one_out_is_named_by_all_who_compare() {
+fn outlier_is_named_by_every_comparing_command() {
     if !has_git() {
         return;
     }
     let (archive, ids) = archive(&HOSTS, "gamma", 1.4);
     let (alpha, gamma) = (ids[0].as_str(), ids[2].as_str());
     let compared: Value =
-        serde_json::from_str(&said(&archive, &["compare", alpha, gamma, "--format", "json"])).unwrap();
+        serde_json::from_str(&stdout_of(&archive, &["compare", alpha, gamma, "--format", "json"])).unwrap();
     let machines = &compared["machines"];
     assert_eq!(odd(machines), ["gamma"], "{machines}");
     let grouped = machines["machines"].as_array().unwrap();
@@ -61,50 +62,51 @@ fn the_odd_one_out_is_named_by_all_who_compare() {
     let found = &machines["odd"][0];
     let ratio = found["value"].as_f64().unwrap() / found["others"].as_f64().unwrap();
     assert!((1.35..1.45).contains(&ratio) && found["machines"] == 5, "{found}");
-    let texts = [said(&archive, &["compare", alpha, gamma]), said(&archive, &["history", "trend"])];
+    let texts = [stdout_of(&archive, &["compare", alpha, gamma]), stdout_of(&archive, &["history", "trend"])];
     for text in texts {
         assert_eq!(text.matches("outlier:").count(), 1, "{text}");
         let words = text.split_whitespace().collect::<Vec<&str>>().join(" ");
         assert!(words.contains("outlier: gamma") && words.contains("at most 5.0 %"), "{text}");
     }
     let cell = "latency: std, 1 thread, on alpha: round trip, median";
-    let trend = said(&archive, &["history", "trend", cell]);
+    let trend = stdout_of(&archive, &["history", "trend", cell]);
     assert!(trend.contains("outlier: gamma"), "{trend}");
     let all: Vec<&str> = ["report"].into_iter().chain(ids.iter().map(String::as_str)).collect();
-    let page = said(&archive, &all);
+    let page = stdout_of(&archive, &all);
     let begin = page.find("Outlying metrics").expect("the page has it");
     assert!(page[begin..].contains("gamma: latency"), "the page names it");
 }
 
 #[test]
-fn same_machines_are_grouped_and_none_is_odd() {
+fn equal_machines_are_grouped_without_outliers() {
     if !has_git() {
         return;
     }
     let (archive, ids) = archive(&HOSTS, "", 1.0);
     let compared: Value =
-        serde_json::from_str(&said(&archive, &["compare", &ids[0], &ids[1], "--format", "json"])).unwrap();
+        serde_json::from_str(&stdout_of(&archive, &["compare", &ids[0], &ids[1], "--format", "json"])).unwrap();
     assert!(
         odd(&compared["machines"]).is_empty() && compared["machines"]["judged"].as_u64().unwrap() > 0,
         "{compared}"
     );
-    let text = said(&archive, &["history", "trend"]);
+    let text = stdout_of(&archive, &["history", "trend"]);
     assert!(text.contains("No machine is an outlier"), "{text}");
-    let list = said(&archive, &["history", "list"]);
+    let list = stdout_of(&archive, &["history", "list"]);
     let line = list.lines().rev().find(|line| line.starts_with("epsilon")).expect("a line a machine");
     assert_eq!(line.split_whitespace().nth(1), Some("2"), "{list}");
     assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");
-    // Two runs of one machine show no difference of machines.
-    let one: Value = serde_json::from_str(&said(&archive, &["compare", &ids[0], &ids[6], "--format", "json"])).unwrap();
+    // Two runs of one machine show no difference between machines.
+    let one: Value =
+        serde_json::from_str(&stdout_of(&archive, &["compare", &ids[0], &ids[6], "--format", "json"])).unwrap();
     assert!(one.get("machines").is_none(), "{one}");
 }
 
 #[test]
-fn of_two_machines_none_can_be_odd() {
+fn two_machines_have_no_outlier() {
     if !has_git() {
         return;
     }
     let (archive, ids) = archive(&HOSTS[..2], "beta", 3.0);
-    let text = said(&archive, &["compare", &ids[0], &ids[1]]);
+    let text = stdout_of(&archive, &["compare", &ids[0], &ids[1]]);
     assert!(text.contains("needs a metric that 3 machines have in common") && !text.contains("outlier"), "{text}");
 }

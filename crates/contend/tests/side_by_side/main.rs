@@ -1,5 +1,5 @@
-//! The command through its binary: what it says, keeps, refuses and leaves behind. No test asserts on a measured value;
-//! those that do are in the programs `measured` and `traced`.
+//! The command through its binary: its messages, its archive, its refusals and its remains. No test asserts on a
+//! measured value; those that do are in the programs `measured` and `traced`.
 
 #[path = "../command/mod.rs"]
 mod command;

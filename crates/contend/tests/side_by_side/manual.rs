@@ -1,4 +1,4 @@
-//! What the command writes about itself: completions and man pages, complete and accepted by those who read them.
+//! The command's descriptions of itself: completions and man pages, complete and accepted by their readers.
 
 use crate::command::contend;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 
-fn said(arguments: &[&str]) -> String {
+fn stdout_of(arguments: &[&str]) -> String {
     let output = contend(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
@@ -22,13 +22,13 @@ fn refused(arguments: &[&str], status: i32) -> String {
     stderr
 }
 
-/// Every command as its `--help` names it, with the words that lead to it.
+/// Returns every command as its `--help` names it, with the words that lead to it.
 fn commands() -> BTreeSet<Vec<String>> {
     let mut all = BTreeSet::new();
     let mut open = vec![Vec::new()];
     while let Some(path) = open.pop() {
         let arguments: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
-        let help = said(&arguments);
+        let help = stdout_of(&arguments);
         // There may be several lists, each below a heading and ended by an empty line.
         let lists = help.split("\n\n").filter(|part| part.starts_with("Commands"));
         let listed = lists.flat_map(|list| list.lines().skip(1));
@@ -43,7 +43,7 @@ fn commands() -> BTreeSet<Vec<String>> {
     all
 }
 
-/// What a tool says of a text; `None` if it is not here.
+/// Returns a tool's output about a text; `None` if the tool is missing.
 fn checked(tool: &str, arguments: &[&str], text: &str) -> Option<Output> {
     let mut command = Command::new(tool);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -56,7 +56,7 @@ fn checked(tool: &str, arguments: &[&str], text: &str) -> Option<Output> {
 fn every_shells_script_has_every_command() {
     let commands = commands();
     for shell in SHELLS {
-        let script = said(&["completions", shell]);
+        let script = stdout_of(&["completions", shell]);
         for name in commands.iter().filter_map(|path| path.last()) {
             assert!(script.contains(name), "{shell} does not know {name}");
         }
@@ -66,15 +66,15 @@ fn every_shells_script_has_every_command() {
 #[test]
 fn the_names_of_locks_are_completed() {
     for shell in ["bash", "fish", "zsh"] {
-        assert!(said(&["completions", shell]).contains("parking_lot-fair"), "{shell}");
+        assert!(stdout_of(&["completions", shell]).contains("parking_lot-fair"), "{shell}");
     }
 }
 
-/// A flag that a command does not take is in no help, no page and no shell's script.
+/// A flag that a command does not accept is in no help, no page and no shell's script.
 #[test]
 fn help_has_only_the_flags_that_a_command_takes() {
     let place = tempfile::tempdir().unwrap();
-    said(&["man", place.path().to_str().unwrap()]);
+    stdout_of(&["man", place.path().to_str().unwrap()]);
     for (command, flag, taken) in [
         ("man", "--seconds", false),
         ("completions", "--quiet", false),
@@ -88,11 +88,11 @@ fn help_has_only_the_flags_that_a_command_takes() {
         ("latency", "--seconds", true),
     ] {
         let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
-        assert_eq!(said(&words).contains(flag), taken, "contend {command} --help: {flag}");
+        assert_eq!(stdout_of(&words).contains(flag), taken, "contend {command} --help: {flag}");
         let page = place.path().join(format!("contend-{}.1", command.replace(' ', "-")));
         let page = fs::read_to_string(page).unwrap().replace("\\-", "-");
         assert_eq!(page.contains(flag), taken, "the page of contend {command}: {flag}");
-        let script = said(&["completions", "bash"]);
+        let script = stdout_of(&["completions", "bash"]);
         let label = format!("contend__subcmd__{})", command.replace(' ', "__subcmd__"));
         let offered = script.split(&label).nth(1).and_then(|rest| rest.lines().nth(1)).unwrap_or_default();
         assert_eq!(offered.contains(flag), taken, "bash, contend {command}: {flag}: {offered}");
@@ -101,10 +101,10 @@ fn help_has_only_the_flags_that_a_command_takes() {
 
 /// The examples of experiments are run as printed, and would measure; with --explain they print the method.
 #[test]
-fn examples_in_help_are_understood() {
+fn examples_in_help_are_parsed() {
     let mut calls = Vec::new();
     for path in commands() {
-        let help = said(&path.iter().map(String::as_str).chain(["--help"]).collect::<Vec<_>>());
+        let help = stdout_of(&path.iter().map(String::as_str).chain(["--help"]).collect::<Vec<_>>());
         let (_, examples) = help.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{path:?} has none"));
         let found: Vec<String> =
             examples.lines().filter_map(|line| line.strip_prefix("  contend ")).map(str::to_owned).collect();
@@ -120,14 +120,14 @@ fn examples_in_help_are_understood() {
     assert!(measuring.len() > 20, "{calls:?}");
     for call in measuring {
         let words: Vec<&str> = call.split(' ').chain(["--explain"]).collect();
-        assert!(said(&words).contains("# "), "contend {call}");
+        assert!(stdout_of(&words).contains("# "), "contend {call}");
     }
 }
 
 #[test]
 fn shells_accept_their_scripts() {
     for shell in ["bash", "zsh", "fish"] {
-        match checked(shell, &["-n"], &said(&["completions", shell])) {
+        match checked(shell, &["-n"], &stdout_of(&["completions", shell])) {
             Some(output) => {
                 let stderr = String::from_utf8_lossy(&output.stderr);
                 assert!(output.status.success() && stderr.is_empty(), "{shell}: {stderr}");
@@ -137,10 +137,10 @@ fn shells_accept_their_scripts() {
     }
 }
 
-/// As a user meets it: what bash offers after `contend hi`.
+/// The user's view: what bash offers after `contend hi`.
 #[test]
 fn bash_completes_a_command_and_a_lock() {
-    let script = said(&["completions", "bash"]);
+    let script = stdout_of(&["completions", "bash"]);
     let offered = |words: &str, last: usize| {
         let ask = format!(
             "{script}\nCOMP_WORDS=({words}); COMP_CWORD={last}; \
@@ -154,7 +154,7 @@ fn bash_completes_a_command_and_a_lock() {
     assert_eq!(offered("contend latency --lock bena", 3).unwrap().trim(), "benaphore benaphore-posix");
 }
 
-/// The pages in a directory by name, each with its text.
+/// Returns the pages in a directory by name, each with its text.
 fn pages_in(folder: &Path) -> Vec<(String, String)> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries
@@ -166,7 +166,7 @@ fn pages_in(folder: &Path) -> Vec<(String, String)> {
 fn every_command_has_a_page() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("share/man/man1");
-    said(&["man", folder.to_str().unwrap()]);
+    stdout_of(&["man", folder.to_str().unwrap()]);
     let pages = pages_in(&folder);
     let names: BTreeSet<String> = pages.iter().map(|(name, _)| name.clone()).collect();
     let wanted = commands().into_iter().map(|path| ["contend".to_owned()].into_iter().chain(path).collect::<Vec<_>>());
@@ -185,13 +185,13 @@ fn every_command_has_a_page() {
             assert!(text.contains(part), "{name} lacks {part}");
         }
     }
-    assert!(said(&["man"]) == pages.iter().find(|(name, _)| name == "contend.1").unwrap().1);
+    assert!(stdout_of(&["man"]) == pages.iter().find(|(name, _)| name == "contend.1").unwrap().1);
 }
 
 #[test]
-fn groff_has_nothing_to_say_of_the_pages() {
+fn groff_reports_no_error_in_the_pages() {
     let place = tempfile::tempdir().unwrap();
-    said(&["man", place.path().to_str().unwrap()]);
+    stdout_of(&["man", place.path().to_str().unwrap()]);
     for (name, text) in pages_in(place.path()) {
         let Some(output) = checked("groff", &["-k", "-man", "-Tutf8", "-ww", "-z"], &text) else {
             return println!("skipped: needs groff");
@@ -202,11 +202,11 @@ fn groff_has_nothing_to_say_of_the_pages() {
 }
 
 #[test]
-fn pages_of_ours_are_replaced_and_those_of_others_are_not() {
+fn only_pages_of_contend_are_replaced() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().to_str().unwrap();
-    said(&["man", folder]);
-    said(&["man", folder]);
+    stdout_of(&["man", folder]);
+    stdout_of(&["man", folder]);
     let count = fs::read_dir(place.path()).unwrap().count();
     fs::write(place.path().join("contend-ring.1"), "mine").unwrap();
     fs::remove_file(place.path().join("contend.1")).unwrap();
@@ -216,7 +216,7 @@ fn pages_of_ours_are_replaced_and_those_of_others_are_not() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_named() {
+fn unwritable_directory_is_named() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let below = file.path().join("man1");
     assert!(refused(&["man", below.to_str().unwrap()], 1).contains(below.to_str().unwrap()));
@@ -224,7 +224,7 @@ fn a_place_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn flags_that_make_no_sense_are_refused() {
+fn invalid_manual_flags_are_refused() {
     assert!(refused(&["completions", "tcsh"], 2).contains("fish"));
     assert!(refused(&["completions", "bash", "--format", "json"], 2).contains("does not take this option"));
     assert!(refused(&["man", "--format", "csv"], 2).contains("does not take this option"));

@@ -1,5 +1,5 @@
-//! Records and references that were changed to do harm, through every command that reads them. Each test has a seed of
-//! its own and a few seconds; `CONTEND_TEST_MUTANTS=0..10000` sets the range that it tries.
+//! Records and references that were changed to do harm, through every command that reads them. Each test has its own
+//! seed and a few seconds; `CONTEND_TEST_MUTANTS=0..10000` sets the range that it tries.
 
 use crate::command::archive::has_git;
 use crate::command::hostile::Tries;
@@ -12,7 +12,7 @@ use std::fs;
 
 /// The number of mutants in one archive.
 const BATCH: usize = 24;
-/// One of this number is shown from there by itself.
+/// One of this number is shown separately.
 const SHOWN: usize = 5;
 
 /// The parts of a record in an archive that no run of contend wrote.
@@ -25,7 +25,7 @@ struct Planted {
     name: Option<String>,
 }
 
-/// Plants them, and gives their hashes.
+/// Plants them, and returns their hashes.
 fn plant(place: &Place, planted: &[Planted]) -> Vec<String> {
     let mut stream = Vec::new();
     let data = |bytes: &[u8]| [format!("data {}\n", bytes.len()).as_bytes(), bytes, b"\n"].concat();
@@ -57,7 +57,7 @@ fn plant(place: &Place, planted: &[Planted]) -> Vec<String> {
     hashes
 }
 
-/// The summary and the manifest of the first record that is kept in a place.
+/// Returns the summary and the manifest of the first record in a place.
 fn first(place: &Place) -> (Value, Value) {
     let commit = place.line(&["cat-file", "commit", &place.first], &[]);
     let manifest = place.line(&["cat-file", "blob", &format!("{}:manifest.json", place.first)], &[]);
@@ -65,7 +65,7 @@ fn first(place: &Place) -> (Value, Value) {
     (serde_json::from_str(summary).unwrap(), serde_json::from_str(&manifest).unwrap())
 }
 
-/// What the summary of a record says that is kept with it.
+/// Returns the summary of a record.
 fn summary_of(old: &Old, summary: &Value, number: usize) -> Value {
     let mut summary = summary.clone();
     summary["experiment"] = old.record["experiment"].clone();
@@ -77,7 +77,7 @@ fn summary_of(old: &Old, summary: &Value, number: usize) -> Value {
 }
 
 #[test]
-fn no_record_makes_a_reader_panic_hang_or_write_to_the_terminal() {
+fn mutated_records_neither_panic_nor_hang_any_reader() {
     if !has_git() {
         return;
     }
@@ -102,7 +102,7 @@ fn no_record_makes_a_reader_panic_hang_or_write_to_the_terminal() {
             for call in [&page[..], &["compare", file, other]] {
                 tries.run(*number, place.command(call).env("CONTEND_ARCHIVE", ""));
             }
-            // To verify is to draw each of them too, on no page.
+            // Verifying draws each of them too, on no page.
             if number % SHOWN == 0 {
                 tries.run(*number, &mut place.command(&["history", "show", id]));
                 tries.run(*number, &mut place.command(&["compare", other, id]));
@@ -127,7 +127,7 @@ impl Planted {
     }
 }
 
-/// A reference that is wrong somewhere: in its name, its commit's message, its summary, its manifest.
+/// Returns a reference that is wrong somewhere: in its name, its commit's message, its summary, its manifest.
 fn reference(old: &Old, summary: &Value, manifest: &Value, number: usize) -> Planted {
     let mut rng = Rng::with_seed(number as u64);
     let summary = summary_of(old, summary, number);
@@ -170,16 +170,16 @@ fn no_reference_disables_an_archive() {
             let output = tries.run(tries.next, &mut place.command(call));
             assert!(output.status.success(), "{call:?}: {}", String::from_utf8_lossy(&output.stderr));
         }
-        assert!(place.said(&["history"]).contains(&place.first[..10]));
+        assert!(place.stdout(&["history"]).contains(&place.first[..10]));
         tries.run(tries.next, &mut place.command(&["history", "verify"]));
         for id in ids.iter().step_by(12) {
             tries.run(tries.next, &mut place.command(&["history", "show", id]));
             tries.run(tries.next, &mut place.command(&["history", "show", "--manifest", id]));
         }
-        let mine = Place::new();
-        let output = tries.run(tries.next, &mut mine.command(&["history", "pull", place.archive.to_str().unwrap()]));
+        let own = Place::new();
+        let output = tries.run(tries.next, &mut own.command(&["history", "pull", place.archive.to_str().unwrap()]));
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        mine.said(&["history", "verify"]);
+        own.stdout(&["history", "verify"]);
         tries.next += REFERENCES;
     }
     tries.conclude("references");

@@ -1,5 +1,5 @@
-//! The page of a survey as a browser has it: no violation of accessibility by axe-core, nothing that is wider than the
-//! screen, no error, no request.
+//! The page of a survey in a browser: no violation of accessibility by axe-core, nothing wider than the screen, no
+//! error, no request.
 //!
 //! `npm install -g axe-core`, or its `axe.min.js` named by `CONTEND_AXE`, is needed in addition to chromium.
 
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The library, if it is here.
+/// Returns the library, if it is installed.
 fn axe() -> Option<String> {
     let named = std::env::var_os("CONTEND_AXE").map(PathBuf::from);
     let global = || {
@@ -24,7 +24,7 @@ fn has_chromium() -> bool {
     Command::new("chromium").arg("--version").output().is_ok()
 }
 
-/// The page of the stored survey.
+/// Returns the page of the stored survey.
 fn page() -> String {
     let old = all().into_iter().find(|old| old.experiment() == "survey").expect("there is one in tests/records");
     let output = contend(&["report", old.path.to_str().unwrap()]);
@@ -32,7 +32,8 @@ fn page() -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Opens all folds, asks the library if it is there, and keeps for the page around it what it and the browser say.
+/// A script that opens all folds, runs the library if it is installed, and stores its results and the browser's errors
+/// for the page around it.
 const QUESTION: &str = r#"<script>
 document.querySelectorAll("details").forEach(details => { details.open = true; });
 const asked = () => window.axe ? axe.run(document, { resultTypes: ["violations"] }) : Promise.resolve({ violations: [] });
@@ -46,7 +47,9 @@ setTimeout(() => asked().then(found => {
 }), 1500);
 </script></body>"#;
 
-/// A desk, a tablet and a phone. A browser's window has a least width; a frame in it has none.
+/// A desktop, a tablet and a phone.
+///
+/// A browser's window has a least width; a frame in it has none.
 const SCREENS: &str = r#"<!DOCTYPE html><html lang="en" style="color-scheme:light dark"><title>Screens</title><body><script>
 const screens = [1400, 768, 390].map(width => {
   const screen = document.createElement("iframe");
@@ -64,7 +67,7 @@ const look = () => {
 look();
 </script></body></html>"#;
 
-/// The result for a page, in light or in dark.
+/// Returns the result for a page, in light or in dark.
 fn seen(page: &str, is_dark: bool) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
@@ -79,14 +82,14 @@ fn seen(page: &str, is_dark: bool) -> Value {
         .arg(format!("file://{}", file.display()))
         .output()
         .unwrap();
-    let (dom, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(!said.contains("CONSOLE"), "{said}");
+    let (dom, message) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(!message.contains("CONSOLE"), "{message}");
     let seen = dom.rsplit_once("SEEN").and_then(|(_, rest)| rest.split_once("NEES")).map(|(seen, _)| seen);
-    let seen = seen.unwrap_or_else(|| panic!("nothing was seen: {said}")).replace("&lt;", "<").replace("&gt;", ">");
+    let seen = seen.unwrap_or_else(|| panic!("nothing was seen: {message}")).replace("&lt;", "<").replace("&gt;", ">");
     serde_json::from_str(&seen.replace("&amp;", "&")).unwrap()
 }
 
-/// On a desk, a tablet and a phone nothing is too wide, requested, or a violation.
+/// Asserts that on a desktop, a tablet and a phone nothing is too wide, requested, or a violation.
 fn is_good(page: &str, more: &str, is_dark: bool) {
     let page = page.replace("</body>", &format!("{more}{QUESTION}"));
     let page = SCREENS.replace("PAGE", &serde_json::to_string(&page).unwrap().replace("</", "<\\/"));
@@ -106,7 +109,7 @@ fn nothing_is_wider_than_a_phone() {
 }
 
 #[test]
-fn nobody_is_kept_out_on_a_desk_a_tablet_and_a_phone_in_light_and_in_dark() {
+fn page_is_accessible_on_every_screen_in_light_and_dark() {
     let Some(axe) = axe().filter(|_| has_chromium()) else {
         return eprintln!("skipped: needs chromium and axe-core (npm install -g axe-core)");
     };

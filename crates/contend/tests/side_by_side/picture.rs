@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// Gives back what it reads, behind what a PNG begins with.
+/// A program that writes the signature of a PNG and then its input.
 const ECHO: &str = "#!/bin/sh\nprintf '\\211PNG\\r\\n\\032\\n'\ncat\n";
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
@@ -33,7 +33,7 @@ impl Installed {
         self.0.path().join(name)
     }
 
-    /// Runs contend with the picture going to this place, which is outside the directory if it begins with a slash.
+    /// Runs contend with the picture written to this path, which is outside the directory if it begins with a slash.
     fn written(&self, arguments: &[&str], place: &str) -> Output {
         let mut command = Command::new(self.path("contend"));
         command.env("PATH", "/usr/bin:/bin").env("CONTEND_ARCHIVE", "");
@@ -45,7 +45,7 @@ fn old(experiment: &str) -> Old {
     all().into_iter().find(|old| old.experiment() == experiment).expect("there is one in tests/records")
 }
 
-/// Why it was not written, with status 1 and nothing printed.
+/// Returns the reason why it was not written, with status 1 and nothing printed.
 fn refusal(output: &Output) -> String {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(1) && output.stdout.is_empty(), "{:?}: {stderr}", output.status);
@@ -53,7 +53,7 @@ fn refusal(output: &Output) -> String {
 }
 
 #[test]
-fn a_png_is_drawn_of_the_svg_that_is_written() {
+fn png_is_drawn_from_the_written_svg() {
     let installed = Installed::with(ECHO);
     let (survey, latency) = (old("survey"), old("latency"));
     let title = ": locking";
@@ -77,7 +77,7 @@ fn a_png_is_drawn_of_the_svg_that_is_written() {
 }
 
 #[test]
-fn without_the_program_it_is_said_how_to_get_it() {
+fn missing_png_program_is_reported_with_its_installation() {
     let installed = Installed::new();
     let stderr = refusal(&installed.written(&["ladder", old("survey").path.to_str().unwrap()], "one.png"));
     for word in ["one.png", "contend-png", "cargo build --release -p contend-picture"] {
@@ -87,7 +87,7 @@ fn without_the_program_it_is_said_how_to_get_it() {
 }
 
 #[test]
-fn a_png_that_cannot_be_written_is_told() {
+fn unwritable_png_is_reported() {
     let installed = Installed::with(ECHO);
     let survey = old("survey");
     let call = ["ladder", survey.path.to_str().unwrap()];
@@ -98,20 +98,20 @@ fn a_png_that_cannot_be_written_is_told() {
     assert!(stderr.contains("/dev/full: cannot write the file"), "{stderr}");
 }
 
-/// Whatever becomes of the program, the picture that was there stays.
+/// However the program fails, the old picture stays.
 #[test]
-fn a_program_that_draws_nothing_is_told_and_the_old_picture_stays() {
+fn failing_png_program_is_reported_and_old_picture_stays() {
     let survey = old("survey");
     let ends = [
         ("#!/bin/sh\necho 'error: no letters' >&2\nexit 1\n", "no letters"),
         ("#!/bin/sh\nkill -9 $$\n", "signal: 9"),
         ("#!/bin/sh\ncat >/dev/null\necho text\n", "did not produce a PNG"),
     ];
-    for (script, said) in ends {
+    for (script, message) in ends {
         let installed = Installed::with(script);
         fs::write(installed.path("one.png"), "old").unwrap();
         let stderr = refusal(&installed.written(&["ladder", survey.path.to_str().unwrap()], "one.png"));
-        assert!(stderr.contains("contend-png") && stderr.contains(said), "{said}: {stderr}");
+        assert!(stderr.contains("contend-png") && stderr.contains(message), "{message}: {stderr}");
         assert_eq!(fs::read(installed.path("one.png")).unwrap(), b"old");
         assert_eq!(fs::read_dir(installed.0.path()).unwrap().count(), 3, "a draft is left");
     }

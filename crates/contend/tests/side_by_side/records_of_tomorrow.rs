@@ -1,5 +1,4 @@
-//! Records of a newer contend: what this one does not know is kept and shown as what it is; what it cannot read, it
-//! names.
+//! Records of a newer contend: unknown parts are kept and shown unchanged; unreadable parts are named.
 
 use crate::command::archive::{Archive, has_git};
 use crate::command::stored::{Old, all};
@@ -9,7 +8,7 @@ use std::process::Output;
 const FIELD: &str = "field_of_tomorrow";
 const VALUE: &str = "value of tomorrow";
 
-/// A record as a newer contend would write it, with more fields and with warnings of another kind.
+/// Returns a record as a newer contend would write it, with more fields and with warnings of another kind.
 fn of_tomorrow(mut record: Value) -> Value {
     for place in ["", "/environment", "/environment/cpu", "/parameters"] {
         record.pointer_mut(place).unwrap()[FIELD] = json!(VALUE);
@@ -33,14 +32,14 @@ impl<'a> Kept<'a> {
         Self { id: archive.insert_bytes(&content), archive, content }
     }
 
-    /// What a reader prints of it; it must end well.
-    fn said(&self, arguments: &[&str]) -> String {
+    /// Returns a reader's output about it; the reader must succeed.
+    fn stdout_of(&self, arguments: &[&str]) -> String {
         let output = self.archive.contend(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// That every reader of a record refuses it with these words; what it copies, it need not understand.
+    /// Asserts that every reader of a record refuses it with these words; a command that only copies it succeeds.
     fn assert_refused(&self, words: &[&str]) {
         let other = all().into_iter().find(|old| old.name() == "latency").unwrap().path;
         let other = other.to_str().unwrap();
@@ -62,22 +61,23 @@ impl<'a> Kept<'a> {
                 "{call:?}: {stderr}"
             );
         }
-        assert!(self.said(&["history", "export", &self.id, "-"]) == self.content);
+        assert!(self.stdout_of(&["history", "export", &self.id, "-"]) == self.content);
     }
 
-    /// That the list has it, and that a trend counts it among those that it cannot read.
+    /// Asserts that the list has it, and that a trend counts it among the unreadable ones.
     fn assert_listed_and_left_out(&self) {
-        assert!(self.said(&["history"]).contains(&self.id[..10]));
-        assert!(self.said(&["history", "verify"]).contains("all hashes are valid"));
+        assert!(self.stdout_of(&["history"]).contains(&self.id[..10]));
+        assert!(self.stdout_of(&["history", "verify"]).contains("all hashes are valid"));
         assert!(
-            self.said(&["history", "trend"]).contains("1 record is excluded: this version of contend cannot read it.")
+            self.stdout_of(&["history", "trend"])
+                .contains("1 record is excluded: this version of contend cannot read it.")
         );
-        let trend = self.said(&["history", "trend", "quantum 1.00 ms, more than"]);
+        let trend = self.stdout_of(&["history", "trend", "quantum 1.00 ms, more than"]);
         assert!(trend.contains("1 record is excluded: this version of contend cannot read it."), "{trend}");
     }
 }
 
-/// Every stored record, as a newer contend would have written it, one after the other in one archive.
+/// Checks every stored record as a newer contend would have written it, one after the other in one archive.
 fn each(check: impl Fn(&Kept, &Old)) {
     if has_git() {
         let mut archive = Archive::new();
@@ -86,9 +86,9 @@ fn each(check: impl Fn(&Kept, &Old)) {
 }
 
 #[test]
-fn unknown_fields_change_no_text_and_unknown_warnings_are_printed() {
+fn unknown_fields_are_ignored_and_unknown_warnings_printed() {
     each(|kept, old| {
-        let shown = kept.said(&["history", "show", &kept.id, "--all"]);
+        let shown = kept.stdout_of(&["history", "show", &kept.id, "--all"]);
         let text = shown.split_once("\n\n").expect("a heading").1;
         let known = std::fs::read_to_string(old.path.with_extension("txt")).unwrap();
         let (mut left, mut further) = (known.lines().peekable(), Vec::new());
@@ -110,10 +110,10 @@ fn unknown_fields_change_no_text_and_unknown_warnings_are_printed() {
 }
 
 #[test]
-fn what_is_unknown_survives_byte_for_byte() {
+fn unknown_content_survives_byte_for_byte() {
     each(|kept, old| {
         for call in [&["history", "show", &kept.id, "--format", "json"], &["history", "export", &kept.id, "-"][..]] {
-            assert!(kept.said(call) == kept.content, "{}", old.name());
+            assert!(kept.stdout_of(call) == kept.content, "{}", old.name());
         }
     });
 }
@@ -121,7 +121,7 @@ fn what_is_unknown_survives_byte_for_byte() {
 #[test]
 fn an_unknown_field_of_a_row_is_a_column() {
     each(|kept, old| {
-        let rows = kept.said(&["history", "show", &kept.id, "--format", "csv"]);
+        let rows = kept.stdout_of(&["history", "show", &kept.id, "--format", "csv"]);
         assert!(rows.lines().next().unwrap().contains("field_of_tomorrow_inner"), "{}", old.name());
         assert_eq!(rows.matches(VALUE).count(), old.rows().len(), "{}", old.name());
     });
@@ -130,7 +130,7 @@ fn an_unknown_field_of_a_row_is_a_column() {
 #[test]
 fn a_page_has_unknown_fields_of_the_environment() {
     each(|kept, old| {
-        let page = kept.said(&["report", &kept.id]);
+        let page = kept.stdout_of(&["report", &kept.id]);
         for name in [FIELD, "cpu.field_of_tomorrow"] {
             assert!(page.contains(name), "{}: {name}", old.name());
         }
@@ -139,26 +139,26 @@ fn a_page_has_unknown_fields_of_the_environment() {
 }
 
 #[test]
-fn a_page_has_an_unknown_warning_as_what_it_is() {
+fn page_shows_an_unknown_warning_unchanged() {
     each(|kept, old| {
-        let page = kept.said(&["report", &kept.id]);
+        let page = kept.stdout_of(&["report", &kept.id]);
         assert!(page.contains("Warning: it smokes [smoke]. Remedy: open a window"), "{}", old.name());
         assert!(page.contains("Warning: warning `silent` of another version [silent]."), "{}", old.name());
     });
 }
 
 #[test]
-fn what_is_unknown_is_a_difference_of_a_comparison() {
+fn unknown_field_is_a_difference_of_a_comparison() {
     each(|kept, old| {
         let again = kept.archive.file("again.json", &old.again());
-        let text = kept.said(&["compare", &kept.id, &again]);
+        let text = kept.stdout_of(&["compare", &kept.id, &again]);
         assert!(
             text.contains(FIELD) && text.lines().any(|line| line.starts_with("warnings ")),
             "{}: {text}",
             old.name()
         );
         let answer: Value =
-            serde_json::from_str(&kept.said(&["compare", &kept.id, &again, "--format", "json"])).unwrap();
+            serde_json::from_str(&kept.stdout_of(&["compare", &kept.id, &again, "--format", "json"])).unwrap();
         for part in ["environment", "parameters"] {
             let differences = answer[part].as_array().unwrap();
             assert!(differences.contains(&json!({"name": FIELD, "values": [VALUE, "–"]})), "{}: {answer}", old.name());
@@ -177,14 +177,14 @@ fn records_with_unknown_fields_are_in_a_trend() {
     let mut archive = Archive::new();
     let mut ids = Vec::new();
     all().iter().for_each(|old| ids.push(Kept::of(&of_tomorrow(old.record.clone()), &mut archive).id));
-    let said = |arguments: &[&str]| String::from_utf8(archive.contend(arguments).stdout).unwrap();
-    let trends: Value = serde_json::from_str(&said(&["history", "trend", "--format", "json"])).unwrap();
+    let stdout_of = |arguments: &[&str]| String::from_utf8(archive.contend(arguments).stdout).unwrap();
+    let trends: Value = serde_json::from_str(&stdout_of(&["history", "trend", "--format", "json"])).unwrap();
     let points = trends.as_array().unwrap().iter().flat_map(|series| series["points"].as_array().unwrap());
     let found: Vec<&Value> = points.map(|point| &point["record"]).collect();
     for (id, old) in ids.iter().zip(all()) {
         assert!(found.iter().any(|record| **record == id.as_str()), "{}", old.name());
     }
-    assert!(!said(&["history", "trend"]).contains("left out"));
+    assert!(!stdout_of(&["history", "trend"]).contains("left out"));
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_record_of_an_unknown_experiment_is_refused_by_its_name() {
     let kept = Kept::of(&record, &mut archive);
     kept.assert_refused(&["cooking"]);
     kept.assert_listed_and_left_out();
-    assert!(kept.said(&["history", "list", "--experiment", "cooking"]).contains(&kept.id[..10]));
+    assert!(kept.stdout_of(&["history", "list", "--experiment", "cooking"]).contains(&kept.id[..10]));
 }
 
 #[test]

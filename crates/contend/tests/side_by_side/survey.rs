@@ -1,4 +1,4 @@
-//! The main job through its binary, shortened.
+//! The main command through its binary, shortened.
 
 use crate::command::{contend, read, record, results};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The quickest of surveys: computed, not measured.
+/// The quickest survey: computed, not measured.
 const MODEL: &[&str] = &["survey", "--only", "model"];
 
 fn of<'a>(record: &'a Value, experiment: &str) -> Vec<&'a Value> {
@@ -18,16 +18,16 @@ fn text(output: &Output) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// With this variable set.
+/// Runs contend with this variable set.
 fn with(variable: &str, value: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
     command.env("CONTEND_ARCHIVE", "").env(variable, value).args(arguments);
     command.output().expect("the binary starts")
 }
 
-/// The one whole survey of the tests, with every experiment as short as it can be.
+/// The only complete survey of the tests, with every experiment as short as possible.
 #[test]
-fn every_experiment_is_in_the_record_and_on_a_page_that_can_be_sent() {
+fn every_experiment_is_in_the_record_and_on_the_page() {
     let folder = tempfile::tempdir().unwrap();
     let (archive, page) = (folder.path().join("archive.git"), folder.path().join("survey.html"));
     let output = with("CONTEND_ARCHIVE", &archive, &["--seconds", "1", "--format", "json"]);
@@ -73,7 +73,7 @@ fn every_experiment_is_in_the_record_and_on_a_page_that_can_be_sent() {
     let (_, rest) = words.split_once("the comparison with 1998 to 2008, and all tables: contend ").expect("a command");
     let command: Vec<&str> = rest.split(' ').take(4).collect();
     assert_eq!(text(&with("CONTEND_ARCHIVE", &archive, &command)).0, shown, "{command:?}");
-    // All that limits a conclusion is printed, with its remedy; advice only with --all.
+    // Every warning that limits a conclusion is printed, with its remedy; advice only with --all.
     let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (closing, shown) = (joined(&closing), joined(&shown));
     for warning in record["warnings"].as_array().unwrap() {
@@ -98,7 +98,7 @@ fn history_shows_what_the_survey_printed() {
 }
 
 #[test]
-fn it_closes_with_findings_that_name_their_source_and_with_then_and_now() {
+fn survey_ends_with_findings_and_old_values() {
     let output = contend(&["survey", "--only", "load,model", "--seconds", "0.5", "--quiet"]);
     let (stdout, _) = text(&output);
     let (found, table) = stdout.split_once("then and now").expect("the closing table");
@@ -111,7 +111,7 @@ fn it_closes_with_findings_that_name_their_source_and_with_then_and_now() {
 }
 
 #[test]
-fn a_finding_has_the_figure_of_the_row_that_it_points_to() {
+fn finding_has_the_value_of_its_row() {
     let record = record(&["survey", "--only", "load", "--seconds", "0.5"]);
     let findings = of(&record, "findings");
     assert_eq!(findings.len(), 1);
@@ -125,7 +125,7 @@ fn a_finding_has_the_figure_of_the_row_that_it_points_to() {
 }
 
 #[test]
-fn what_is_skipped_does_not_run() {
+fn skipped_experiment_does_not_run() {
     let record = record(&["survey", "--skip", "clock,latency,throughput,noise,load,ring"]);
     let experiments: Vec<&Value> = results(&record).iter().map(|row| &row["experiment"]).collect();
     assert!(experiments.iter().all(|name| *name == "model frames" || *name == "then_and_now"), "{experiments:?}");
@@ -135,7 +135,7 @@ fn what_is_skipped_does_not_run() {
 
 /// The ring finds no place to build contestants in.
 #[test]
-fn an_experiment_that_fails_does_not_cost_the_others() {
+fn failing_experiment_does_not_affect_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = &folder.path().join("missing");
     let (stdout, stderr) = text(&with("TMPDIR", nowhere, &["survey", "--only", "ring,model", "--seconds", "1"]));
@@ -148,7 +148,7 @@ fn an_experiment_that_fails_does_not_cost_the_others() {
 }
 
 #[test]
-fn the_page_is_the_last_line_and_replaces_only_its_like() {
+fn path_of_the_page_is_last_and_only_pages_are_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let line = format!("report: {}", page.display());
@@ -173,7 +173,7 @@ fn the_page_is_the_last_line_and_replaces_only_its_like() {
 }
 
 #[test]
-fn the_usual_page_lies_beside_the_archive_and_costs_no_record() {
+fn default_page_is_next_to_the_archive() {
     let folder = tempfile::tempdir().unwrap();
     let (archive, page) = (folder.path().join("archive.git"), folder.path().join("survey.html"));
     let run = |more: &[&str]| text(&with("CONTEND_ARCHIVE", &archive, &[MODEL, more].concat()));
@@ -184,14 +184,14 @@ fn the_usual_page_lies_beside_the_archive_and_costs_no_record() {
     let (stdout, stderr) = run(&[]);
     assert!(stderr.contains("warning: no HTML report: ") && stderr.contains("not a report of contend"), "{stderr}");
     assert!(stdout.contains("then and now") && fs::read_to_string(&page).unwrap() == "somebody's", "{stdout}");
-    // Three of the four runs were kept.
+    // Three of the four runs were archived.
     let list = with("CONTEND_ARCHIVE", &archive, &["history", "--format", "json"]);
     assert_eq!(serde_json::from_str::<Value>(&text(&list).0).unwrap().as_array().unwrap().len(), 3);
 }
 
-/// A service's home that is not there has its reasons, also where this process might make it.
+/// A service's missing home directory is intended, also where this process might create it.
 #[test]
-fn a_home_that_is_not_there_is_not_made() {
+fn missing_home_directory_is_not_created() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().join("missing");
     let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
@@ -204,8 +204,8 @@ fn a_home_that_is_not_there_is_not_made() {
 }
 
 #[test]
-fn it_takes_a_minute_by_default_and_as_long_as_it_did_when_thorough() {
-    // Nothing is measured, and the plan is in the record all the same.
+fn default_survey_takes_a_minute_and_a_thorough_one_longer() {
+    // Nothing is measured, and the record has the plan anyway.
     let budget = |flags: &[&str]| record(&[MODEL, flags].concat())["parameters"]["budget_s"].as_f64().unwrap();
     assert!(budget(&[]) < 60.0);
     assert_eq!(budget(&["--thorough"]), 100.0);

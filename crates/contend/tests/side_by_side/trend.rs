@@ -24,23 +24,23 @@ fn latency(median_ns: f64, kernel: &str) -> Value {
 
 const CELL: &str = "latency: std, 1 thread: round trip, median";
 
-/// Scatter of one per cent, the same in every test.
+/// Returns a value with a scatter of one per cent, the same in every test.
 fn scattered(ns: f64, place: usize) -> f64 {
     ns * (1.0 + 0.01 * [0.3, -0.8, 1.1, -0.2, 0.6, -1.2, 0.1, 0.9, -0.5, -0.9][place % 10])
 }
 
-fn said(archive: &Archive, arguments: &[&str]) -> String {
+fn stdout_of(archive: &Archive, arguments: &[&str]) -> String {
     let output = archive.contend(&[&["history", "trend"], arguments].concat());
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 fn answer(archive: &Archive, arguments: &[&str]) -> Value {
-    serde_json::from_str(&said(archive, &[arguments, &["--format", "json"]].concat())).unwrap()
+    serde_json::from_str(&stdout_of(archive, &[arguments, &["--format", "json"]].concat())).unwrap()
 }
 
 #[test]
-fn a_step_is_found_with_what_changed_at_the_same_time() {
+fn step_is_found_with_simultaneous_changes() {
     if !has_git() {
         return;
     }
@@ -58,20 +58,20 @@ fn a_step_is_found_with_what_changed_at_the_same_time() {
     let ends = levels[1]["ratio_ci"].as_array().unwrap();
     assert!(ends[0].as_f64().unwrap() < 1.2 && ends[1].as_f64().unwrap() > 1.2, "{found}");
     assert_eq!(levels[1]["changed"], json!([{"name": "kernel.release", "values": ["6.1", "6.2"]}]));
-    let text = said(&archive, &[CELL]);
+    let text = stdout_of(&archive, &[CELL]);
     for word in ["changed at the same time", "6.1 → 6.2", "(A) from", "(B) from", "1.20×"] {
         assert!(text.contains(word), "{word} in {text}");
     }
     let drawn = |letter: char| text.lines().any(|line| line.contains('|') && line.contains(letter));
     assert!(drawn('A') && drawn('B'), "{text}");
-    assert_eq!(said(&archive, &[CELL, "--format", "csv"]).lines().count(), 17);
-    // Only what is wanted.
+    assert_eq!(stdout_of(&archive, &[CELL, "--format", "csv"]).lines().count(), 17);
+    // Only the selected records.
     let late = answer(&archive, &[CELL, "--since", "2023-11-15"]);
     assert!(late["points"].as_array().unwrap().len() < 16, "{late}");
 }
 
 #[test]
-fn scatter_is_no_step() {
+fn scatter_is_not_a_step() {
     if !has_git() {
         return;
     }
@@ -79,20 +79,20 @@ fn scatter_is_no_step() {
     for place in 0..12 {
         archive.insert(&latency(scattered(1_000.0, place), "6.1"));
     }
-    assert!(said(&archive, &[CELL]).contains("No step was detected."));
+    assert!(stdout_of(&archive, &[CELL]).contains("No step was detected."));
 }
 
 #[test]
-fn names_are_listed_and_parts_of_names_are_enough_where_they_are_one() {
+fn unique_part_of_a_name_selects_a_series() {
     if !has_git() {
         return;
     }
     let mut archive = Archive::new();
     archive.insert(&latency(1_000.0, "6.1"));
-    let list = said(&archive, &[]);
+    let list = stdout_of(&archive, &[]);
     assert!(list.contains(CELL) && list.contains("model frames: "), "{list}");
-    assert!(!said(&archive, &["--experiment", "latency"]).contains("model frames"));
-    assert!(said(&archive, &["ROUND TRIP"]).contains(CELL));
+    assert!(!stdout_of(&archive, &["--experiment", "latency"]).contains("model frames"));
+    assert!(stdout_of(&archive, &["ROUND TRIP"]).contains(CELL));
     let ambiguous = archive.contend(&["history", "trend", "std"]);
     let stderr = String::from_utf8_lossy(&ambiguous.stderr);
     assert!(ambiguous.status.code() == Some(2) && stderr.contains(CELL), "{stderr}");
@@ -102,7 +102,7 @@ fn names_are_listed_and_parts_of_names_are_enough_where_they_are_one() {
 }
 
 #[test]
-fn work_that_differs_is_another_series_and_what_cannot_be_read_is_counted() {
+fn different_work_is_a_separate_series() {
     if !has_git() {
         return;
     }
@@ -120,15 +120,16 @@ fn work_that_differs_is_another_series_and_what_cannot_be_read_is_counted() {
 }
 
 #[test]
-fn without_an_archive_it_says_so() {
+fn trend_without_an_archive_is_refused() {
     let output = crate::command::contend(&["history", "trend"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(1) && stderr.contains("--archive"), "{stderr}");
 }
 
-/// What a comparison prints is a name here, also where the archive has more to tell apart, and with `us` for `µs`.
+/// The trend accepts the names that a comparison prints, also where the archive distinguishes more, and with `us` for
+/// `µs`.
 #[test]
-fn the_names_of_a_comparison_are_names_here() {
+fn trend_accepts_the_names_of_a_comparison() {
     if !has_git() {
         return;
     }
@@ -143,7 +144,7 @@ fn the_names_of_a_comparison_are_names_here() {
     let compared = String::from_utf8(compared.stdout).unwrap();
     let name = compared.lines().find(|line| line.ends_with("round trip, median")).expect(&compared);
     let refused = archive.contend(&["history", "trend", name]);
-    // Two lengths of holding are two series: the answer names both, each with what tells it apart.
+    // Two hold times are two series: the answer names both, each with its difference.
     let refused = String::from_utf8(refused.stderr).unwrap();
     let named: Vec<&str> = refused.lines().filter_map(|line| line.strip_prefix("  latency: ")).collect();
     assert_eq!(named.len(), 2, "{name}: {refused}");

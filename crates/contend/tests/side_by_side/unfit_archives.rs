@@ -1,4 +1,4 @@
-//! Archives that are not fit for use, and machines that are not fit for archives.
+//! Archives that are not usable, and machines that cannot have archives.
 
 use super::history::assert_not_archived;
 use crate::command::archive::{Archive, has_git};
@@ -8,20 +8,20 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// Each reason has its own words, since each has another remedy.
+/// Each reason has its own message, since each has another remedy.
 #[test]
-fn without_a_place_the_reason_is_said() {
+fn reason_without_an_archive_location_is_reported() {
     let place = Place::new();
-    let said = |command: &mut Command| {
+    let message = |command: &mut Command| {
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(1));
         String::from_utf8(output.stderr).unwrap()
     };
-    let empty = said(place.command(&["history"]).env("CONTEND_ARCHIVE", ""));
+    let empty = message(place.command(&["history"]).env("CONTEND_ARCHIVE", ""));
     assert!(empty.contains("CONTEND_ARCHIVE is empty") && !empty.contains("HOME"), "{empty}");
     let mut homeless = place.command(&["history"]);
     homeless.env_remove("CONTEND_ARCHIVE").env_remove("HOME").env_remove("XDG_DATA_HOME");
-    let homeless = said(&mut homeless);
+    let homeless = message(&mut homeless);
     assert!(homeless.contains("neither XDG_DATA_HOME nor HOME") && !homeless.contains("CONTEND_"), "{homeless}");
 }
 
@@ -39,9 +39,9 @@ fn closed_standard_output_is_an_error() {
     }
 }
 
-/// Under this clock Git would make commits that `git fsck` refuses in every later check.
+/// With this clock Git would make commits that `git fsck` refuses in every later check.
 #[test]
-fn a_clock_before_1970_leaves_a_sound_archive() {
+fn clock_before_1970_leaves_a_valid_archive() {
     if !has_git() {
         return;
     }
@@ -62,11 +62,11 @@ fn a_clock_before_1970_leaves_a_sound_archive() {
     }
     let output = place.command(RUN).env("LD_PRELOAD", &object).output().unwrap();
     assert_not_archived(&output, "before 1970");
-    assert!(place.said(&["history", "verify"]).contains("1 record, all hashes are valid"));
+    assert!(place.stdout(&["history", "verify"]).contains("1 record, all hashes are valid"));
 }
 
 #[test]
-fn git_is_not_looked_for_in_a_relative_element_of_the_path() {
+fn git_is_not_searched_in_relative_path_elements() {
     if !has_git() {
         return;
     }
@@ -91,7 +91,7 @@ fn an_archive_that_every_user_may_change_is_refused() {
         return;
     }
     let place = Place::new();
-    // Also under a umask of 0 it is made so that it can be opened again.
+    // Also under a umask of 0 it is created so that it can be opened again.
     let script = format!("umask 0; \"$0\" {} && \"$0\" {}", RUN.join(" "), RUN.join(" "));
     let mut twice = Command::new("sh");
     twice.args(["-c", &script, env!("CARGO_BIN_EXE_contend")]).env("CONTEND_ARCHIVE", &place.archive);
@@ -101,8 +101,11 @@ fn an_archive_that_every_user_may_change_is_refused() {
         let part = place.archive.join(part);
         let mode = part.metadata().unwrap().permissions().mode();
         fs::set_permissions(&part, fs::Permissions::from_mode(mode | 0o002)).unwrap();
-        let said = place.refused(&["history"], 1);
-        assert!(said.contains(part.to_str().unwrap().trim_end_matches('/')) && said.contains("chmod -R o-w"), "{said}");
+        let message = place.refused(&["history"], 1);
+        assert!(
+            message.contains(part.to_str().unwrap().trim_end_matches('/')) && message.contains("chmod -R o-w"),
+            "{message}"
+        );
         fs::set_permissions(&part, fs::Permissions::from_mode(mode)).unwrap();
     }
     if !rustix::process::geteuid().is_root() {
@@ -113,9 +116,9 @@ fn an_archive_that_every_user_may_change_is_refused() {
     assert!(place.refused(&["history"], 1).contains("belongs to user 65534"));
 }
 
-/// This program and others would read different values of a name that is there twice.
+/// Programs in other languages would read another value of a duplicate name.
 #[test]
-fn a_record_with_a_name_twice_is_refused() {
+fn record_with_a_duplicate_name_is_refused() {
     if !has_git() {
         return;
     }

@@ -5,17 +5,17 @@ use crate::command::stored::{Old, all};
 use serde_json::Value;
 use std::fs;
 
-/// With this variable set, the texts are rewritten.
+/// The variable with which the texts are rewritten.
 const RENEW: &str = "CONTEND_RENEW";
 
-/// What a reader prints; it must end well.
-fn said(archive: &Archive, arguments: &[&str]) -> String {
+/// Returns a reader's output; the reader must succeed.
+fn stdout_of(archive: &Archive, arguments: &[&str]) -> String {
     let output = archive.contend(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Gives every record to `check`, with its name in a new archive.
+/// Passes every record to `check`, with its name in a new archive.
 fn each(check: impl Fn(&mut Archive, &str, &Old)) {
     if !has_git() {
         return;
@@ -28,7 +28,7 @@ fn each(check: impl Fn(&mut Archive, &str, &Old)) {
 }
 
 #[test]
-fn there_is_an_old_record_of_every_experiment_and_of_a_survey() {
+fn every_experiment_and_the_survey_have_an_old_record() {
     let old = all();
     let experiments: Vec<&str> = old.iter().map(Old::experiment).collect();
     for entry in experiments::ALL {
@@ -38,9 +38,9 @@ fn there_is_an_old_record_of_every_experiment_and_of_a_survey() {
 }
 
 #[test]
-fn an_old_record_is_shown_as_it_always_was() {
+fn old_record_is_shown_unchanged() {
     each(|archive, id, old| {
-        let shown = said(archive, &["history", "show", id, "--all"]);
+        let shown = stdout_of(archive, &["history", "show", id, "--all"]);
         let (heading, text) = shown.split_once("\n\n").expect("a heading");
         assert!(heading.contains(id), "{heading}");
         let place = old.path.with_extension("txt");
@@ -59,16 +59,16 @@ fn an_old_record_is_shown_as_it_always_was() {
 }
 
 #[test]
-fn an_old_record_as_json_is_itself_byte_for_byte() {
+fn old_record_as_json_is_unchanged_byte_for_byte() {
     each(|archive, id, old| {
-        assert!(said(archive, &["history", "show", id, "--format", "json"]) == old.content, "{}", old.name());
+        assert!(stdout_of(archive, &["history", "show", id, "--format", "json"]) == old.content, "{}", old.name());
     });
 }
 
 #[test]
 fn an_old_record_as_csv_has_a_line_for_each_result() {
     each(|archive, id, old| {
-        let lines = said(archive, &["history", "show", id, "--format", "csv"]).lines().count();
+        let lines = stdout_of(archive, &["history", "show", id, "--format", "csv"]).lines().count();
         assert_eq!(lines, old.rows().len() + 1, "{}", old.name());
     });
 }
@@ -76,30 +76,30 @@ fn an_old_record_as_csv_has_a_line_for_each_result() {
 #[test]
 fn an_old_record_is_exported_byte_for_byte() {
     each(|archive, id, old| {
-        assert!(said(archive, &["history", "export", id, "-"]) == old.content, "{}", old.name());
+        assert!(stdout_of(archive, &["history", "export", id, "-"]) == old.content, "{}", old.name());
     });
 }
 
 #[test]
-fn an_old_record_has_a_page_with_its_environment_and_its_warnings() {
+fn old_record_has_a_page_with_environment_and_warnings() {
     each(|archive, id, old| {
-        let page = said(archive, &["report", id]);
+        let page = stdout_of(archive, &["report", id]);
         let release = old.record["environment"]["kernel"]["release"].as_str().unwrap();
         assert!(page.starts_with("<!DOCTYPE html>") && page.contains(release), "{}", old.name());
         for warning in old.record["warnings"].as_array().unwrap() {
             let code = warning["code"].as_str().unwrap();
             assert!(page.contains(&format!("[{code}]")), "{}: {code} is missing", old.name());
         }
-        let file = said(archive, &["report", old.path.to_str().unwrap()]);
+        let file = stdout_of(archive, &["report", old.path.to_str().unwrap()]);
         assert_eq!(file.matches("<table>").count(), page.matches("<table>").count(), "{}", old.name());
     });
 }
 
 #[test]
-fn two_old_records_stand_side_by_side_on_a_page() {
+fn two_old_records_are_shown_side_by_side_on_a_page() {
     each(|archive, id, old| {
         let again = archive.insert_bytes(&old.again());
-        let page = said(archive, &["report", id, &again]);
+        let page = stdout_of(archive, &["report", id, &again]);
         let compared = page.split("id=\"side-by-side\"").nth(1).expect("a comparison");
         let of = if old.experiment() == "survey" { "latency" } else { old.experiment() };
         assert!(compared.contains(&format!("contend {of}: ratio of the last record to the first")), "{}", old.name());
@@ -110,8 +110,9 @@ fn two_old_records_stand_side_by_side_on_a_page() {
 fn two_old_records_are_compared() {
     each(|archive, id, old| {
         let again = archive.file("again.json", &old.again());
-        assert!(!said(archive, &["compare", id, &again]).is_empty());
-        let answer: Value = serde_json::from_str(&said(archive, &["compare", id, &again, "--format", "json"])).unwrap();
+        assert!(!stdout_of(archive, &["compare", id, &again]).is_empty());
+        let answer: Value =
+            serde_json::from_str(&stdout_of(archive, &["compare", id, &again, "--format", "json"])).unwrap();
         let cells = answer["cells"].as_array().unwrap();
         let is_half_more = |line: &&Value| line["ratio"].as_f64().is_some_and(|ratio| (ratio - 1.5).abs() < 1e-9);
         assert!(cells.iter().any(|line| is_half_more(&line)), "{}: {answer}", old.name());
@@ -129,7 +130,7 @@ fn figures_of_old_records_have_a_trend() {
         archive.insert_bytes(&old.again());
         let trend = |more: &[&str]| -> Value {
             let asked = ["history", "trend", "--format", "json", "--since", "2000-01-01"];
-            serde_json::from_str(&said(archive, &[&asked, more].concat())).unwrap()
+            serde_json::from_str(&stdout_of(archive, &[&asked, more].concat())).unwrap()
         };
         let all = trend(&[]);
         let of_it = |series: &&Value| old.experiment() == "survey" || series["experiment"] == old.experiment();

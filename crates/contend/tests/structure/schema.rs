@@ -1,4 +1,4 @@
-//! `contend schema` through its binary: it describes what is written, and nothing else.
+//! `contend schema` through its binary: it describes exactly the written records.
 
 use crate::command::contend;
 use crate::command::schema::{errors, printed};
@@ -16,7 +16,7 @@ fn old(name: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// What the refusal says.
+/// Returns the message of the refusal.
 fn refused(arguments: &[&str]) -> String {
     let output = contend(arguments);
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -25,7 +25,7 @@ fn refused(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn there_is_one_for_every_experiment_of_the_registry_and_for_the_survey() {
+fn every_experiment_and_the_survey_have_a_schema() {
     let all = printed(&[]);
     for name in names() {
         let chosen = |part: &&Value| part["if"]["properties"]["experiment"]["const"] == name;
@@ -36,7 +36,7 @@ fn there_is_one_for_every_experiment_of_the_registry_and_for_the_survey() {
 }
 
 #[test]
-fn all_of_them_are_schemas_of_draft_2020_12() {
+fn every_schema_is_valid_in_draft_2020_12() {
     for schema in names().iter().map(|name| printed(&[name])).chain([printed(&[])]) {
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
         if let Err(error) = jsonschema::draft202012::meta::validate(&schema) {
@@ -46,7 +46,7 @@ fn all_of_them_are_schemas_of_draft_2020_12() {
 }
 
 #[test]
-fn whatever_is_referred_to_is_defined_and_whatever_is_defined_is_referred_to() {
+fn definitions_and_references_match() {
     for schema in names().iter().map(|name| printed(&[name])).chain([printed(&[])]) {
         let text = schema.to_string();
         let parts = text.split("\"#/$defs/").skip(1).map(|rest| rest.split('"').next().unwrap());
@@ -64,28 +64,28 @@ fn the_schema_of_one_experiment_refuses_records_of_others() {
 }
 
 #[test]
-fn an_experiment_that_is_not_known_is_no_record() {
+fn record_of_an_unknown_experiment_is_invalid() {
     let mut record = old("latency.json");
     record["experiment"] = json!("cooking");
     assert!(!errors(&record).is_empty());
 }
 
 #[test]
-fn another_version_of_the_layout_is_no_record() {
+fn record_of_another_layout_version_is_invalid() {
     let mut record = old("latency.json");
     record["schema"] = json!("contend/2");
     assert!(!errors(&record).is_empty());
 }
 
 #[test]
-fn a_record_of_one_experiment_with_rows_of_another_is_none() {
+fn record_with_rows_of_another_experiment_is_invalid() {
     let mut record = old("latency.json");
     record["results"] = old("ring.json")["results"].clone();
     assert!(!errors(&record).is_empty());
 }
 
 #[test]
-fn a_row_of_a_survey_is_one_of_the_experiment_that_it_names() {
+fn survey_row_matches_the_experiment_that_it_names() {
     let survey = old("survey.json");
     assert_eq!(errors(&survey), Vec::<String>::new());
     for experiment in ["latency", "model frames", "findings", "then_and_now"] {
@@ -101,14 +101,14 @@ fn a_row_of_a_survey_is_one_of_the_experiment_that_it_names() {
 }
 
 #[test]
-fn a_surveys_parameters_are_those_of_its_experiments() {
+fn survey_parameters_are_those_of_its_experiments() {
     let mut survey = old("survey.json");
     survey["parameters"]["latency"]["locks"] = json!(7);
     assert!(!errors(&survey).is_empty());
 }
 
 #[test]
-fn a_figure_that_is_no_number_is_named_with_its_place() {
+fn value_that_is_not_a_number_is_named_with_its_path() {
     let mut record = old("latency.json");
     record["results"][1]["p50_ns"] = json!("fast");
     let wrong = errors(&record);
@@ -116,7 +116,7 @@ fn a_figure_that_is_no_number_is_named_with_its_place() {
 }
 
 #[test]
-fn more_fields_than_it_says_are_a_newer_contends() {
+fn additional_fields_of_a_newer_contend_are_valid() {
     let mut record = old("survey.json");
     for place in ["", "/environment", "/environment/cpu", "/parameters", "/results/0", "/warnings/0"] {
         record.pointer_mut(place).unwrap()["of_tomorrow"] = json!({"value": 1});
@@ -125,12 +125,12 @@ fn more_fields_than_it_says_are_a_newer_contends() {
 }
 
 #[test]
-fn a_name_of_two_words_is_given_as_two_or_as_one() {
+fn name_of_two_words_is_accepted_as_two_or_as_one() {
     assert_eq!(printed(&["model", "frames"]), printed(&["model frames"]));
 }
 
 #[test]
-fn a_name_that_is_not_known_is_refused_with_those_that_are() {
+fn unknown_name_is_refused_with_the_known_names() {
     for unknown in [&["schema", "cooking"][..], &["schema", "model"], &["schema", "latency", "std"]] {
         let stderr = refused(unknown);
         assert!(names().iter().all(|name| stderr.contains(name)), "{stderr}");
@@ -138,14 +138,14 @@ fn a_name_that_is_not_known_is_refused_with_those_that_are() {
 }
 
 #[test]
-fn it_has_one_format() {
+fn schema_has_only_one_format() {
     for format in ["json", "csv"] {
         assert!(refused(&["schema", "--format", format]).contains("`contend schema` does not take this option"));
     }
 }
 
 #[test]
-fn it_is_written_where_output_says() {
+fn schema_is_written_to_the_output() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("schema.json");
     let output = contend(&["schema", "--output", file.to_str().unwrap()]);
@@ -158,7 +158,7 @@ fn stored() -> PathBuf {
 }
 
 #[test]
-fn the_stored_schema_is_what_is_printed() {
+fn printed_schema_is_the_stored_one() {
     let printed = contend(&["schema"]).stdout;
     let is_same = fs::read(stored()).is_ok_and(|stored| stored == printed);
     assert!(is_same, "docs/schema.json is not what this contend prints");

@@ -1,4 +1,5 @@
-//! A manifest that says `test = false` or `doctest = false` saves a program that would be empty. Here it is one.
+//! Manifests with `test = false` or `doctest = false`, which avoid building an empty test program: it must really be
+//! empty.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(within).filter(|path| path.extension().is_some_and(|kind| kind == "rs")).collect()
 }
 
-/// Whether the documentation in a file has a block of Rust that rustdoc would run.
+/// Returns whether the documentation in a file has a block of Rust that rustdoc would run.
 fn has_doctest(text: &str) -> bool {
     let documentation = text.lines().filter_map(|line| {
         let line = line.trim_start();
@@ -26,7 +27,7 @@ fn has_doctest(text: &str) -> bool {
     opened.any(|info| info.is_empty() || ["rust", "no_run", "should_panic"].iter().any(|kind| info.starts_with(kind)))
 }
 
-/// The programs of a manifest for which it switches tests off, each with the directory of its sources.
+/// Returns the programs of a manifest for which it disables tests, each with the directory of its sources.
 fn switched_off(manifest: &Table, kind: &str) -> Vec<String> {
     let one = manifest.get("lib").filter(|_| manifest.contains_key("lib")).into_iter().map(|lib| (lib, "src"));
     let programs = manifest.get("bin").and_then(Value::as_array).into_iter().flatten();

@@ -1,4 +1,4 @@
-//! C11's `mtx_*` and `cnd_*`: the same objects under other names, with numbers of their own.
+//! C11's `mtx_*` and `cnd_*`: the same objects under other names, with different numbers.
 
 use super::cond::{
     pthread_cond_broadcast, pthread_cond_destroy, pthread_cond_signal, pthread_cond_timedwait, pthread_cond_wait,
@@ -9,8 +9,8 @@ use super::mutex::{
 use crate::c::{EBUSY, ETIMEDOUT, Timespec};
 use core::ffi::{c_int, c_void};
 
-/// What C11 calls an error's number.
-fn told(code: c_int) -> c_int {
+/// Converts an error's number to C11's.
+fn c11_code(code: c_int) -> c_int {
     const SUCCESS: c_int = 0;
     const BUSY: c_int = 1;
     const ERROR: c_int = 2;
@@ -23,12 +23,12 @@ fn told(code: c_int) -> c_int {
     }
 }
 
-/// `of!(C11's name, POSIX's name, arguments)`.
+/// Defines a C11 function: `of!(C11's name, POSIX's name, arguments)`.
 macro_rules! of {
     ($name:ident, $posix:ident $(, $letter:ident: $argument:ty)*) => {
         #[cfg_attr(preload, unsafe(no_mangle))]
         extern "C" fn $name(object: *mut c_void $(, $letter: $argument)*) -> c_int {
-            told($posix(object $(, $letter)*))
+            c11_code($posix(object $(, $letter)*))
         }
     };
 }

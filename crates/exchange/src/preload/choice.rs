@@ -1,11 +1,11 @@
-//! Which lock was asked for. It is asked once, by the first call of a process, which may come before any constructor.
+//! The chosen lock. The choice is read once, by the first call of a process, which may come before any constructor.
 //!
-//! And which locks are to be ours: all, or those that lie in some variables of the program, and mutexes that some of its
-//! functions initialise or are the first to take.
+//! Also the selection of the locks to substitute. These are all, or those in some variables of the program, and mutexes
+//! that some of its functions initialise or acquire first.
 //!
-//! The variable names addresses as they stand in the program's file, `1040-1068,c2000-2028` in hexadecimal, where `c`
-//! is code. Where the file lies in memory is known before the first call; so a lock is one kind from its first use to
-//! its last: what decides of a mutex by code is noted in it.
+//! The variable names addresses in the program's file, `1040-1068,c2000-2028` in hexadecimal, where `c` marks code. The
+//! load address of the file is known before the first call; so a lock is of one kind from its first use to its last: a
+//! decision about a mutex by code is noted in it.
 
 use crate::c::{self, ProgramHeaders};
 use crate::names::{CHOICE, COUNTS, LOCKS, Left, ONLY, PASS};
@@ -14,7 +14,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize};
 
-/// The place of a lock in [`LOCKS`], plus one.
+/// The index of a lock in [`LOCKS`], plus one.
 pub const ADAPTIVE: u8 = 1;
 pub const CALOCK: u8 = 2;
 pub const CALOCK_SPIN: u8 = 3;
@@ -23,7 +23,7 @@ pub const USEMA_SPIN: u8 = 5;
 pub const BENAPHORE: u8 = 6;
 pub const TICKET: u8 = 7;
 pub const MCS: u8 = 8;
-/// None: everything is passed on.
+/// No lock: everything is passed on.
 const PASSED_ON: u8 = u8::MAX;
 const UNKNOWN: u8 = 0;
 
@@ -32,7 +32,7 @@ const _: () = assert!(LOCKS.len() == MCS as usize);
 static CHOSEN: AtomicU8 = AtomicU8::new(UNKNOWN);
 static LEFT: AtomicPtr<Left> = AtomicPtr::new(null_mut());
 
-/// The lock; anything that is no lock's number means to pass on.
+/// Returns the lock's number; any other number means to pass on.
 #[inline(always)]
 pub fn choice() -> u8 {
     match CHOSEN.load(Acquire) {
@@ -41,10 +41,10 @@ pub fn choice() -> u8 {
     }
 }
 
-/// Counts one that stays the C library's, if somebody wants to know.
+/// Counts an object that stays the C library's, if counts are enabled.
 pub fn count(why: impl FnOnce(&'static Left) -> &'static AtomicU64) {
     choice();
-    // SAFETY: it is null or mapped for good.
+    // SAFETY: the pointer is null or permanently mapped.
     if let Some(left) = unsafe { LEFT.load(Acquire).as_ref() } {
         why(left).fetch_add(1, Relaxed);
     }
@@ -58,7 +58,7 @@ fn find() -> u8 {
         Some(name) => match LOCKS.iter().position(|lock| lock.name.as_bytes() == name) {
             Some(place) => place as u8 + 1,
             None => {
-                c::say("libulocks_pthread: ULOCKS_PTHREAD: unknown lock; the mutexes of the C library are kept\n");
+                c::print("libulocks_pthread: ULOCKS_PTHREAD: unknown lock; the mutexes of the C library are kept\n");
                 PASSED_ON
             }
         },
@@ -66,7 +66,7 @@ fn find() -> u8 {
     if let Some(list) = variable(ONLY) {
         read(list);
     }
-    // Who is first maps the counts; the others find the same lock.
+    // The first thread maps the counts; the others find the same lock.
     if CHOSEN.compare_exchange(UNKNOWN, choice, Release, Relaxed).is_ok() {
         map();
     }
@@ -91,28 +91,28 @@ fn map() {
     }
 }
 
-/// The value of a variable, if it has one that is not empty.
+/// Returns the value of a variable, if it has one that is not empty.
 fn variable(name: &str) -> Option<&'static [u8]> {
     const MOST: usize = 32;
     let mut bytes = [0; MOST];
     bytes.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
     // SAFETY: the name is shorter than the array, so a NUL follows it.
     let value: *const c_char = unsafe { c::getenv(bytes.as_ptr().cast()) };
-    // SAFETY: a value that is there ends with a NUL and stays, as long as nobody sets it anew meanwhile.
+    // SAFETY: an existing value ends with a NUL and stays, unless the program changes it at this moment.
     let value = (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }.to_bytes())?;
     (!value.is_empty()).then_some(value)
 }
 
-/// As many as there is room for.
+/// The maximum number of ranges.
 pub const MOST: usize = 64;
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static STARTS: [AtomicUsize; MOST] = [const { AtomicUsize::new(0) }; MOST];
 static ENDS: [AtomicUsize; MOST] = [const { AtomicUsize::new(0) }; MOST];
-/// Which of them are code, a bit for each.
+/// A bit for each range that is code.
 static CODE: AtomicU64 = AtomicU64::new(0);
 
-/// Whether what lies there keeps the C library's lock.
+/// Returns whether an object at this address keeps the C library's lock.
 #[inline(always)]
 pub fn leaves(address: usize) -> bool {
     match COUNT.load(Relaxed) {
@@ -134,19 +134,21 @@ fn is_code(place: usize) -> bool {
     CODE.load(Relaxed) >> place & 1 != 0
 }
 
-/// Whether code decides of any mutex.
+/// Returns whether code decides about any mutex.
 pub fn names_code() -> bool {
     CODE.load(Relaxed) != 0
 }
 
-/// Whether a call that returns there is one of those that are meant.
+/// Returns whether a call that returns there is a selected one.
 pub fn is_meant(site: usize) -> bool {
     let count = COUNT.load(Relaxed).min(MOST);
-    // What a function does last returns behind it.
+    // The last call of a function returns behind the function.
     (0..count).any(|place| is_code(place) && contains(place, site.wrapping_sub(1)))
 }
 
-/// Reads the list. One that is not understood leaves every mutex as it is: then nothing is claimed that is not so.
+/// Reads the list.
+///
+/// An invalid one leaves every mutex as it is, so that nothing wrong is reported.
 pub fn read(list: &[u8]) {
     let base = program_base();
     let mut count = 0;
@@ -171,15 +173,15 @@ fn hexadecimal(digits: &[u8]) -> Option<usize> {
     usize::from_str_radix(core::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// What is added to the addresses of the program's file: the loader tells of the program first.
+/// Returns the offset of the addresses of the program's file: the loader reports the program first.
 fn program_base() -> usize {
     unsafe extern "C" fn first(object: *const ProgramHeaders, _: usize, base: *mut c_void) -> c_int {
-        // SAFETY: the loader gives what it knows of an object, and the pointer is that below.
+        // SAFETY: the loader passes a valid description of an object, and the pointer is the one below.
         unsafe { base.cast::<usize>().write((*object).base) };
         1
     }
     let mut base = 0_usize;
-    // SAFETY: the function takes what the loader gives it, and a pointer to a number.
+    // SAFETY: the function matches the loader's signature, and receives a pointer to a number that outlives the call.
     unsafe { c::dl_iterate_phdr(first, (&raw mut base).cast()) };
     base
 }

@@ -1,31 +1,33 @@
-//! Condition variables, for mutexes with a lock of ours in them and for those that stay the C library's; and `pthread_cond_*`.
+//! Condition variables, for mutexes with a substituted lock and for those that stay the C library's; and
+//! `pthread_cond_*`.
 //!
 //! | word | meaning |
 //! |---|---|
-//! | `notes` | how often somebody has notified |
-//! | `inside` | how many threads are in a wait; `CLOSING`: somebody destroys it and waits for them to leave |
-//! | `generation` | in which process it was last used |
+//! | `notes` | the number of notifications |
+//! | `inside` | the number of threads in a wait; `CLOSING`: a thread destroys it and waits for them to leave |
+//! | `generation` | the process in which it was last used |
 //!
 //! The C library's initialisers leave these 0 and note the clock behind them.
 //!
-//! Those that processes may share stay the C library's. Their bytes say so: where, it shows on one that it is asked to
-//! initialise ([`ask`]).
+//! Those that processes may share stay the C library's. Their bytes say so; where, is found by initialising one
+//! ([`ask`]).
 //!
 //! # Ordering
 //! A waiter counts itself in and reads `notes` while it still has the mutex. A notifier that made the condition true
-//! did so under the mutex, later, and so finds the waiter counted, and changes the `notes` that the waiter compares as
-//! it falls asleep. The mutex orders them.
+//! did so under the mutex, later. So it finds the waiter counted, and changes the `notes` that the waiter compares as
+//! it blocks. The mutex orders them.
 //!
-//! # Who is woken
-//! A thread that was blocked when the notification was made: the kernel changes `notes` and wakes as one step, so a thread
-//! that comes later cannot sleep before the wake, whatever its priority. Of those that were blocked, the one with the
-//! highest real-time priority, and among equals the one that has slept longest. One that times out or is cancelled at that moment was
-//! either woken, which the kernel then says, or leaves the wake to another. A thread that is cancelled notifies once
-//! more on its way out: it may have been the one that a signal was for.
+//! # Wake-up order
+//! A notification wakes a thread that was blocked when it was made. The kernel changes `notes` and wakes as one step,
+//! so a later thread cannot block before the wake, whatever its priority. Among the blocked threads it wakes the one
+//! with the highest real-time priority, and among equals the one that has slept longest. A thread that times out or is
+//! cancelled at that moment was either woken, which the kernel then reports, or leaves the wake to another. A thread
+//! that is cancelled notifies once more on its way out: the signal may have been for it.
 //!
 //! # Destroying
-//! POSIX allows that as soon as nobody is blocked: who was woken may still be on its way out of its wait. So the
-//! destroyer waits until `inside` is 0; who makes it 0 gives the kernel its address, and does not read it any more.
+//! POSIX allows that as soon as no thread is blocked: a woken thread may still be on its way out of its wait. So the
+//! destroyer waits until `inside` is 0; the thread that makes it 0 passes its address to the kernel, and does not read
+//! it any more.
 
 use super::cancel::cancellably;
 use super::choice::count;
@@ -45,16 +47,16 @@ const CLOSING: u32 = 1 << 31;
 #[repr(transparent)]
 struct Cond([AtomicU32; WORDS]);
 
-/// The condition variable that a program points to.
+/// Returns the condition variable that a program points to.
 ///
 /// # Safety
 /// It is one, and lives as long as the call.
 unsafe fn at<'a>(cond: *mut c_void) -> &'a Cond {
-    // SAFETY: the caller says that it is one; it is as large and as aligned.
+    // SAFETY: the caller promises that it is one; it has the same size and alignment.
     unsafe { &*cond.cast() }
 }
 
-/// A thread in a wait, and what it has to undo should it be cancelled.
+/// A thread in a wait, and the data to undo the wait if it is cancelled.
 struct Waiting<'a> {
     cond: &'a Cond,
     mutex: *mut c_void,
@@ -69,20 +71,20 @@ impl Cond {
         &self.0[1]
     }
 
-    /// Whether it is the C library's.
+    /// Returns whether it is the C library's.
     #[inline(always)]
-    pub fn is_theirs(&self) -> bool {
+    pub fn is_c_librarys(&self) -> bool {
         is_shared(&self.0)
     }
 
-    /// The clock of its deadlines.
+    /// Returns the clock of its deadlines.
     pub fn clock(&self) -> c_int {
         if is_monotonic(&self.0) { CLOCK_MONOTONIC } else { CLOCK_REALTIME }
     }
 
-    /// Frees the mutex, waits, and takes it again.
+    /// Releases the mutex, waits, and reacquires it.
     pub fn wait(&self, mutex: *mut c_void, deadline: Option<Deadline>) -> c_int {
-        // Threads that were in it at a fork are not in the child.
+        // Threads that were in it at a fork do not exist in the child.
         settle(&self.0[2], || self.inside().store(0, Relaxed));
         self.inside().fetch_add(1, Relaxed);
         let notes = self.notes().load(Relaxed);
@@ -93,7 +95,7 @@ impl Cond {
             return refused;
         }
         let argument = (&raw const waiting).cast_mut().cast();
-        // SAFETY: the wait only sleeps; what undoes it takes such a thread, which lives as long as the call.
+        // SAFETY: the wait only blocks; its undo function takes such a waiter, which lives as long as the call.
         let code = unsafe { cancellably(undo, argument, || sleep(self.notes(), notes, deadline)) };
         self.leave();
         match waiting.take() {
@@ -102,7 +104,7 @@ impl Cond {
         }
     }
 
-    /// Wakes one, or all.
+    /// Wakes up to `most` waiters.
     pub fn notify(&self, most: u32) {
         if self.inside().load(Relaxed) & !CLOSING != 0 {
             add_and_wake::<Private>(self.notes(), most);
@@ -115,7 +117,7 @@ impl Cond {
         }
     }
 
-    /// Waits until all have left.
+    /// Waits until all waiters have left.
     pub fn destroy(&self) {
         settle(&self.0[2], || self.inside().store(0, Relaxed));
         let mut inside = self.inside().fetch_or(CLOSING, AcqRel) | CLOSING;
@@ -127,7 +129,9 @@ impl Cond {
     }
 }
 
-/// Sleeps until a notification. A signal handler does not end the wait.
+/// Blocks until a notification.
+///
+/// A signal handler does not end the wait.
 fn sleep(notes: &AtomicU32, before: u32, deadline: Option<Deadline>) -> c_int {
     while notes.load(Acquire) == before {
         match wait::<Private>(notes, before, ALL, deadline) {
@@ -140,7 +144,7 @@ fn sleep(notes: &AtomicU32, before: u32, deadline: Option<Deadline>) -> c_int {
 }
 
 unsafe extern "C" fn undo(waiting: *mut c_void) {
-    // SAFETY: it is the thread that waits, which lies on this stack, further up.
+    // SAFETY: the pointer is to the waiter, which is on this stack, further up.
     let waiting = unsafe { &*waiting.cast::<Waiting<'_>>() };
     waiting.cond.notify(1);
     waiting.cond.leave();
@@ -148,27 +152,27 @@ unsafe extern "C" fn undo(waiting: *mut c_void) {
 }
 
 impl Waiting<'_> {
-    /// The mutex, if there is a lock of ours in it.
-    fn ours(&self) -> Option<&Mutex> {
-        // SAFETY: the program waits with it, so it is one and lives.
+    /// Returns the mutex, if it contains a substituted lock.
+    fn substituted(&self) -> Option<&Mutex> {
+        // SAFETY: the program waits with it, so it is a mutex and lives.
         let mutex = unsafe { mutex::at(self.mutex) };
-        (locks::any() && mutex.kind() != Kind::Theirs).then_some(mutex)
+        (locks::any() && mutex.kind() != Kind::CLibrary).then_some(mutex)
     }
 
     fn free(&self) -> c_int {
-        let Some(mutex) = self.ours() else {
-            // SAFETY: as the program gave it.
+        let Some(mutex) = self.substituted() else {
+            // SAFETY: the mutex is passed on as the program gave it.
             return unsafe { next::pthread_mutex_unlock()(self.mutex) };
         };
-        if !mutex.is_anothers() {
+        if !mutex.is_owned_by_another() {
             mutex.will_come_back();
         }
         locks::exchanged!(L => mutex.unlock::<L>(mutex.kind()), 0)
     }
 
     fn take(&self) -> c_int {
-        let Some(mutex) = self.ours() else {
-            // SAFETY: as the program gave it.
+        let Some(mutex) = self.substituted() else {
+            // SAFETY: the mutex is passed on as the program gave it.
             return unsafe { next::pthread_mutex_lock()(self.mutex) };
         };
         let code = locks::exchanged!(L => mutex.lock::<L>(mutex.kind()), 0);
@@ -177,7 +181,7 @@ impl Waiting<'_> {
     }
 }
 
-/// Whether the C library's own is to go on with it: nothing was asked for.
+/// Returns whether the C library's own function handles it: no lock was selected.
 fn is_passed_on() -> bool {
     !locks::any()
 }
@@ -186,8 +190,8 @@ fn is_passed_on() -> bool {
 extern "C" fn pthread_cond_init(cond: *mut c_void, attributes: *const c_uint) -> c_int {
     // SAFETY: the arguments are passed on as the program gave them.
     let code = unsafe { next::pthread_cond_init()(cond, attributes) };
-    // SAFETY: the program gives a condition variable.
-    if code == 0 && locks::any() && unsafe { at(cond) }.is_theirs() {
+    // SAFETY: the program gives a condition variable, which the C library has just initialised.
+    if code == 0 && locks::any() && unsafe { at(cond) }.is_c_librarys() {
         count(|left| &left.shared);
     }
     code
@@ -196,26 +200,26 @@ extern "C" fn pthread_cond_init(cond: *mut c_void, attributes: *const c_uint) ->
 #[cfg_attr(preload, unsafe(no_mangle))]
 pub extern "C" fn pthread_cond_wait(cond: *mut c_void, mutex: *mut c_void) -> c_int {
     // SAFETY: the program gives a condition variable.
-    let ours = unsafe { at(cond) };
+    let condvar = unsafe { at(cond) };
     // SAFETY: the arguments are passed on as the program gave them.
-    let theirs = move |mutex| unsafe { next::pthread_cond_wait()(cond, mutex) };
+    let original = move |mutex| unsafe { next::pthread_cond_wait()(cond, mutex) };
     match () {
-        () if is_passed_on() => theirs(mutex),
-        () if ours.is_theirs() => shared_cond::wait(cond, mutex, theirs),
-        () => ours.wait(mutex, None),
+        () if is_passed_on() => original(mutex),
+        () if condvar.is_c_librarys() => shared_cond::wait(cond, mutex, original),
+        () => condvar.wait(mutex, None),
     }
 }
 
 #[cfg_attr(preload, unsafe(no_mangle))]
 pub extern "C" fn pthread_cond_timedwait(cond: *mut c_void, mutex: *mut c_void, time: *const Timespec) -> c_int {
     // SAFETY: the program gives a condition variable.
-    let ours = unsafe { at(cond) };
+    let condvar = unsafe { at(cond) };
     // SAFETY: the arguments are passed on as the program gave them.
-    let theirs = move |mutex| unsafe { next::pthread_cond_timedwait()(cond, mutex, time) };
+    let original = move |mutex| unsafe { next::pthread_cond_timedwait()(cond, mutex, time) };
     match () {
-        () if is_passed_on() => theirs(mutex),
-        () if ours.is_theirs() => shared_cond::wait(cond, mutex, theirs),
-        () => wait_until(cond, mutex, ours.clock(), time),
+        () if is_passed_on() => original(mutex),
+        () if condvar.is_c_librarys() => shared_cond::wait(cond, mutex, original),
+        () => wait_until(cond, mutex, condvar.clock(), time),
     }
 }
 
@@ -227,12 +231,12 @@ extern "C" fn pthread_cond_clockwait(
     time: *const Timespec,
 ) -> c_int {
     // SAFETY: the program gives a condition variable.
-    let ours = unsafe { at(cond) };
+    let condvar = unsafe { at(cond) };
     // SAFETY: the arguments are passed on as the program gave them.
-    let theirs = move |mutex| unsafe { next::pthread_cond_clockwait()(cond, mutex, clock, time) };
+    let original = move |mutex| unsafe { next::pthread_cond_clockwait()(cond, mutex, clock, time) };
     match clock {
-        _ if is_passed_on() => theirs(mutex),
-        _ if ours.is_theirs() => shared_cond::wait(cond, mutex, theirs),
+        _ if is_passed_on() => original(mutex),
+        _ if condvar.is_c_librarys() => shared_cond::wait(cond, mutex, original),
         CLOCK_REALTIME | CLOCK_MONOTONIC => wait_until(cond, mutex, clock, time),
         _ => EINVAL,
     }
@@ -240,7 +244,7 @@ extern "C" fn pthread_cond_clockwait(
 
 fn wait_until(cond: *mut c_void, mutex: *mut c_void, clock: c_int, time: *const Timespec) -> c_int {
     // SAFETY: the program gives a time.
-    let Some(deadline) = Deadline::given(clock, unsafe { *time }) else { return EINVAL };
+    let Some(deadline) = Deadline::from_program(clock, unsafe { *time }) else { return EINVAL };
     // SAFETY: the program gives a condition variable.
     unsafe { at(cond) }.wait(mutex, Some(deadline))
 }
@@ -257,34 +261,34 @@ pub extern "C" fn pthread_cond_broadcast(cond: *mut c_void) -> c_int {
     notify(cond, u32::MAX, move || unsafe { next::pthread_cond_broadcast()(cond) })
 }
 
-fn notify(cond: *mut c_void, most: u32, theirs: impl FnOnce() -> c_int) -> c_int {
+fn notify(cond: *mut c_void, most: u32, original: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: the program gives a condition variable.
-    let ours = unsafe { at(cond) };
+    let condvar = unsafe { at(cond) };
     if is_passed_on() {
-        return theirs();
+        return original();
     }
-    if ours.is_theirs() {
-        return shared_cond::notify(cond, theirs);
+    if condvar.is_c_librarys() {
+        return shared_cond::notify(cond, original);
     }
-    ours.notify(most);
+    condvar.notify(most);
     0
 }
 
 #[cfg_attr(preload, unsafe(no_mangle))]
 pub extern "C" fn pthread_cond_destroy(cond: *mut c_void) -> c_int {
     // SAFETY: the program gives a condition variable.
-    let ours = unsafe { at(cond) };
-    if is_passed_on() || ours.is_theirs() {
+    let condvar = unsafe { at(cond) };
+    if is_passed_on() || condvar.is_c_librarys() {
         // SAFETY: the argument is passed on as the program gave it.
         return unsafe { next::pthread_cond_destroy()(cond) };
     }
-    ours.destroy();
+    condvar.destroy();
     0
 }
 
-/// The words of a condition variable.
+/// The number of words of a condition variable.
 const WORDS: usize = 12;
-/// Words that ours use: the mark must lie behind them.
+/// The number of words of a substituted one: the mark must be behind them.
 const OURS: usize = 3;
 
 /// The words where the C library notes that one is shared, and that its clock is the monotonic one, and the bits.
@@ -292,14 +296,14 @@ static SHARED: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
 static CLOCK: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
 static IS_KNOWN: AtomicU8 = AtomicU8::new(0);
 
-/// Whether the C library's attributes say that processes may share it.
+/// Returns whether the C library's attributes say that processes may share it.
 #[inline(always)]
 pub fn is_shared(words: &[AtomicU32; WORDS]) -> bool {
     find();
     is_marked(words, &SHARED)
 }
 
-/// Whether its deadlines are by the monotonic clock.
+/// Returns whether its deadlines are by the monotonic clock.
 fn is_monotonic(words: &[AtomicU32; WORDS]) -> bool {
     find();
     is_marked(words, &CLOCK)
@@ -310,7 +314,7 @@ fn is_marked(words: &[AtomicU32; WORDS], mark: &[AtomicU32; 2]) -> bool {
     words[word as usize % WORDS].load(Relaxed) & bits != 0
 }
 
-/// Finds out where it shows.
+/// Determines where the C library notes the attributes.
 #[inline(always)]
 pub fn find() {
     if IS_KNOWN.load(core::sync::atomic::Ordering::Acquire) == 0 {
@@ -318,15 +322,15 @@ pub fn find() {
     }
 }
 
-/// Threads that ask at the same time find the same.
+/// Initialises two of them with the attributes; concurrent threads find the same.
 #[cold]
 fn ask() {
     let shared = marked(|attributes| {
-        // SAFETY: they are initialised.
+        // SAFETY: the attributes are initialised.
         unsafe { c::pthread_condattr_setpshared(attributes, c::PTHREAD_PROCESS_SHARED) };
     });
     let monotonic = marked(|attributes| {
-        // SAFETY: they are initialised.
+        // SAFETY: the attributes are initialised.
         unsafe { c::pthread_condattr_setclock(attributes, c::CLOCK_MONOTONIC) };
     });
     for (mark, found) in [(&SHARED, shared), (&CLOCK, monotonic)] {
@@ -336,11 +340,11 @@ fn ask() {
     IS_KNOWN.store(1, core::sync::atomic::Ordering::Release);
 }
 
-/// Where the C library notes this attribute, and as which bits.
+/// Returns where the C library notes this attribute, and as which bits.
 fn marked(set: impl FnOnce(*mut c_uint)) -> (u32, u32) {
     let mut attributes: [c_uint; 4] = [0; 4];
     let mut words = [0_u32; WORDS];
-    // SAFETY: both are at least as large as the C library's objects.
+    // SAFETY: both buffers are at least as large as the C library's objects.
     unsafe {
         c::pthread_condattr_init(attributes.as_mut_ptr());
         set(attributes.as_mut_ptr());

@@ -1,11 +1,11 @@
-//! Which process this is, of those that a fork has made of one.
+//! The identity of this process among those that forks have made.
 //!
-//! A lock that hands over has the places of waiting threads in its words. A forked child inherits those words, and not
-//! the threads: its first unlock would hand the lock to nobody. So each object says in which process it was last used,
-//! and the first call of another repairs it.
+//! A lock with handoff has the positions of waiting threads in its words. A forked child inherits those words, and not
+//! the threads: its first unlock would hand the lock off to no thread. So each object notes the process in which it was
+//! last used, and the first call of another repairs it.
 //!
-//! The number lies on a page that the kernel empties in a child, however it was forked and whoever's fork handlers run
-//! first.
+//! The number is stored on a page that the kernel empties in a child, however it was forked and whichever fork handlers
+//! run first.
 
 use crate::c;
 use core::ptr::null_mut;
@@ -13,19 +13,19 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32};
 
 const PAGE: usize = 4096;
-/// Somebody of this generation repairs.
+/// A thread of this generation repairs.
 const BUSY: u32 = 1 << 31;
 
-/// What [`HERE`] points to until the page is there: a number that means that it has to be found out.
+/// The target of [`HERE`] until the page exists: a number that means that it is not determined yet.
 static NOWHERE: AtomicU32 = AtomicU32::new(0);
 static HERE: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const NOWHERE).cast_mut());
-/// The last number that was given; a child goes on from there.
+/// The last number that was given; a child continues from there.
 static LAST: AtomicU32 = AtomicU32::new(0);
 
-/// The number of this process; not 0.
+/// Returns the number of this process; not 0.
 #[inline(always)]
 fn generation() -> u32 {
-    // SAFETY: it points to a static or to a page that is never given back.
+    // SAFETY: the pointer is to a static or to a page that is never unmapped.
     match unsafe { &*HERE.load(Acquire) }.load(Relaxed) {
         0 => c::keeping_errno(find),
         known => known,
@@ -37,28 +37,28 @@ fn find() -> u32 {
     if core::ptr::eq(HERE.load(Acquire), &raw const NOWHERE) {
         make_page();
     }
-    // SAFETY: as above.
-    let here = unsafe { &*HERE.load(Acquire) };
+    // SAFETY: the pointer is to a static or to a page that is never unmapped.
+    let current = unsafe { &*HERE.load(Acquire) };
     let next = (LAST.fetch_add(1, Relaxed) + 1) & !BUSY;
-    here.compare_exchange(0, next, AcqRel, Acquire).map_or_else(|other| other, |_| next)
+    current.compare_exchange(0, next, AcqRel, Acquire).map_or_else(|other| other, |_| next)
 }
 
 fn make_page() {
     let (protection, flags) = (c::PROT_READ | c::PROT_WRITE, c::MAP_PRIVATE | c::MAP_ANONYMOUS);
     // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
     let page = unsafe { c::mmap(null_mut(), PAGE, protection, flags, -1, 0) };
-    // SAFETY: the page is ours.
+    // SAFETY: the page was mapped above, and nothing else refers to it.
     if page == c::MAP_FAILED || unsafe { c::madvise(page, PAGE, c::MADV_WIPEONFORK) } != 0 {
         return without_page();
     }
     let nowhere = (&raw const NOWHERE).cast_mut();
     if HERE.compare_exchange(nowhere, page.cast(), AcqRel, Relaxed).is_err() {
-        // SAFETY: the page is ours, and nobody knows it.
+        // SAFETY: the page was mapped above, and nothing else refers to it.
         unsafe { c::munmap(page, PAGE) };
     }
 }
 
-/// A kernel before 4.14: a handler of the C library's forks empties a static.
+/// Handles a kernel before 4.14: a handler of the C library's forks resets a static.
 fn without_page() {
     static EMPTIED: AtomicU32 = AtomicU32::new(0);
     unsafe extern "C" fn in_child() {
@@ -71,8 +71,10 @@ fn without_page() {
     }
 }
 
-/// Makes an object this process's own: `repair` is called once, before anybody here goes on, if another process used it
-/// last. It is not called for one that nobody has used.
+/// Makes an object this process's own: `repair` is called once, before any thread here continues, if another process
+/// used it last.
+///
+/// It is not called for an unused one.
 #[inline(always)]
 pub fn settle(word: &AtomicU32, repair: impl FnOnce()) {
     let now = generation();
@@ -89,7 +91,7 @@ fn settle_slowly(word: &AtomicU32, now: u32, repair: impl FnOnce()) {
             return;
         }
         if then == now | BUSY {
-            // Whoever is busy may be of a lower priority, on this CPU.
+            // The repairing thread may have a lower priority, on this CPU.
             crate::futex::give_way(round);
         } else if word.compare_exchange(then, now | BUSY, AcqRel, Relaxed).is_ok() {
             if then != 0 {

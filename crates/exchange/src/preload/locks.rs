@@ -1,4 +1,4 @@
-//! The locks, each as one that can stand in a mutex.
+//! The locks, each in a form that fits into a mutex.
 
 use super::choice;
 use crate::RawMutex;
@@ -11,15 +11,16 @@ use crate::ticket::Ticket;
 use crate::usema::{Usema, UsemaSpin};
 use std::time::Duration;
 
-/// Bytes of a mutex that a lock can have.
+/// The bytes of a mutex that a lock can have.
 pub const MOST: usize = 16;
 
 /// A lock that is free when its bytes are 0, in [`MOST`] of them.
 pub trait Exchanged: RawMutex {
-    /// Whether an unlock gives it to a thread that waits, instead of freeing it: then a forked child must forget those.
+    /// Whether an unlock hands it off to a waiter, instead of releasing it: then a forked child must forget the
+    /// waiters.
     const HANDS_OVER: bool;
 
-    /// Takes it if it becomes free by then.
+    /// Acquires it if it becomes free before the deadline.
     fn lock_until(&self, deadline: Deadline) -> bool;
 }
 
@@ -47,7 +48,7 @@ impl Exchanged for CalockSpin {
     }
 }
 
-/// The benaphore, with a semaphore that may be freed by who takes its last unit.
+/// The benaphore, with a semaphore that the thread that takes its last unit may free.
 pub type Benaphore = crate::benaphore::Benaphore<FutexSem>;
 
 impl RawMutex for Benaphore {
@@ -84,7 +85,8 @@ macro_rules! in_line {
 
 in_line!(Usema, UsemaSpin, Benaphore, Ticket, Mcs);
 
-/// Who stands in line cannot leave it: so one with a deadline does not join, and tries, and naps ever longer.
+/// Tries until the deadline: a queued thread cannot leave the queue, so one with a deadline does not join it, and naps
+/// ever longer between tries.
 fn try_until(lock: &impl RawMutex, deadline: Deadline) -> bool {
     const LONGEST: Duration = Duration::from_millis(1);
     let mut length = Duration::from_micros(20);
@@ -100,7 +102,7 @@ fn try_until(lock: &impl RawMutex, deadline: Deadline) -> bool {
     }
 }
 
-/// `exchanged!(L => with a lock, what to do otherwise)`: the first with `L` as the lock that was asked for.
+/// Runs code with the chosen lock: `exchanged!(L => with a lock, otherwise)`, the first with `L` as its type.
 macro_rules! exchanged {
     ($lock:ident => $with:expr, $otherwise:expr) => {{
         use $crate::preload::choice;
@@ -144,7 +146,7 @@ macro_rules! exchanged {
 
 pub(super) use exchanged;
 
-/// Whether any lock was asked for.
+/// Returns whether any lock was chosen.
 pub fn any() -> bool {
     (choice::ADAPTIVE..=choice::MCS).contains(&choice::choice())
 }

@@ -1,21 +1,21 @@
-//! A mutex of the C library's, with a lock of ours in it; and `pthread_mutex_*`, also by the names with two
+//! A mutex of the C library with a substituted lock in it; and `pthread_mutex_*`, also by the names with two
 //! underscores that old libraries call.
 //!
-//! | bytes | the C library's | ours |
+//! | bytes | the C library's | here |
 //! |---|---|---|
 //! | 0..16 | `__lock`, `__count`, `__owner`, `__nusers` | the lock |
 //! | 16..20 | `__kind` | the same |
-//! | 20..24 | `__spins`, `__elision` | in which process it was last used |
-//! | 24..28 | `__list` | how often the owner has it |
-//! | 28..32 | | how many threads wait for conditions that go with it |
-//! | 32..40 | | who has it, where the kind asks that |
+//! | 20..24 | `__spins`, `__elision` | the process in which it was last used |
+//! | 24..28 | `__list` | the recursion depth of the owner |
+//! | 28..32 | | the number of threads that wait for conditions with it |
+//! | 32..40 | | the owner, where the kind needs it |
 //!
-//! All of the C library's initialisers leave 0 everywhere but in the kind, and that is a free lock of ours.
+//! All of the C library's initialisers write 0 everywhere but in the kind, and that is a free substituted lock.
 
 use super::choice::count;
 use super::generation::settle;
 use super::locks::{self, Exchanged, MOST, exchanged};
-use super::me::me;
+use super::thread::thread_number;
 use super::{choice, next};
 use crate::c::{self, CLOCK_MONOTONIC, CLOCK_REALTIME, EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, Timespec};
 use crate::futex::Deadline;
@@ -33,37 +33,37 @@ pub struct Mutex {
     owner: AtomicU64,
 }
 
-/// As large as the C library's, on all machines.
+/// The size is that of the C library's, on all machines.
 const _: () = assert!(size_of::<Mutex>() == 40);
 
-/// What its kind says.
+/// The kind of a mutex.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Normal,
     Recursive,
     ErrorChecking,
     /// Robust, of priority inheritance or protection, shared between processes, or destroyed: the C library's.
-    Theirs,
+    CLibrary,
 }
 
-/// Bits that ask for, or against, an elision of locks, which is nobody's any more.
+/// Bits that request or refuse lock elision, which is obsolete.
 const ELISION: u32 = 0x300;
 const RECURSIVE: u32 = 1;
 const ERROR_CHECKING: u32 = 2;
 const ADAPTIVE: u32 = 3;
-/// Bits that are nobody's, where code decides: the mutex has a lock of ours, or is left to the C library. That one
-/// looks at its own bits only.
+/// Unused bits, where code decides: the mutex has a substituted lock, or is left to the C library, which reads only its
+/// own bits.
 const CHOSEN: u32 = 1 << 30;
 const LEFT: u32 = 1 << 29;
-/// What the C library puts there when it destroys one.
+/// The value that the C library writes when it destroys a mutex.
 const DESTROYED: u32 = u32::MAX;
 
-/// The mutex that a program points to.
+/// Returns the mutex that a program points to.
 ///
 /// # Safety
 /// It is one, and lives as long as the call.
 pub unsafe fn at<'a>(mutex: *mut c_void) -> &'a Mutex {
-    // SAFETY: the caller says that it is one; it is as large and as aligned.
+    // SAFETY: the caller promises that it is one; it has the same size and alignment.
     unsafe { &*mutex.cast() }
 }
 
@@ -80,11 +80,11 @@ impl Mutex {
     fn kind_if_chosen(&self) -> Kind {
         match self.kind.load(Relaxed) {
             bits if bits & CHOSEN != 0 => kind_of(bits),
-            _ => Kind::Theirs,
+            _ => Kind::CLibrary,
         }
     }
 
-    /// Its kind, as the call that returns there finds it: where code decides of mutexes, the first call does.
+    /// Returns its kind for the call that returns to `site`: where code decides about mutexes, the first call does.
     #[inline(always)]
     pub fn kind_at(&self, site: usize) -> Kind {
         if choice::leaves(core::ptr::from_ref(self).addr()) {
@@ -96,18 +96,18 @@ impl Mutex {
         kind_of(self.kind.load(Relaxed))
     }
 
-    /// Decides by where it is initialised.
+    /// Decides by the place where it is initialised.
     pub fn choose_at_init(&self, site: usize) {
         if choice::names_code() && choice::leaves(core::ptr::from_ref(self).addr()) {
             self.choose(site, 0);
         }
     }
 
-    /// Notes whose it is, if that is not decided; `otherwise` if it is not meant.
+    /// Notes the decision, if there is none yet; `otherwise` if the site is not selected.
     #[cold]
     fn choose(&self, site: usize, otherwise: u32) {
         let bits = self.kind.load(Relaxed);
-        if bits & (CHOSEN | LEFT) == 0 && kind_of(bits) != Kind::Theirs {
+        if bits & (CHOSEN | LEFT) == 0 && kind_of(bits) != Kind::CLibrary {
             let mark = if choice::is_meant(site) { CHOSEN } else { otherwise };
             if self.kind.compare_exchange(bits, bits | mark, Relaxed, Relaxed).is_ok() && mark == CHOSEN {
                 count(|left| &left.chosen);
@@ -115,12 +115,12 @@ impl Mutex {
         }
     }
 
-    /// The kind's bits, as the C library has them.
+    /// Returns the kind's bits, as the C library has them.
     pub fn bits(&self) -> u32 {
         self.kind.load(Relaxed)
     }
 
-    /// The lock in it.
+    /// Returns the lock in it.
     #[inline(always)]
     fn lock_of<L: Exchanged>(&self) -> &L {
         const { assert!(size_of::<L>() <= MOST && align_of::<L>() <= 8) };
@@ -132,7 +132,7 @@ impl Mutex {
         lock
     }
 
-    /// Whoever waited for it is not in this process; whoever had it may be.
+    /// Resets the waiters, which are not in this process; the owner may be.
     #[cold]
     fn forget_waiters<L: Exchanged>(&self, lock: &L) {
         if lock.is_locked() {
@@ -142,13 +142,13 @@ impl Mutex {
     }
 
     #[inline(always)]
-    fn is_mine(&self) -> bool {
-        self.owner.load(Relaxed) == me()
+    fn is_owned(&self) -> bool {
+        self.owner.load(Relaxed) == thread_number()
     }
 
-    /// Whether its kind knows its owner, and that is not this thread.
-    pub fn is_anothers(&self) -> bool {
-        self.kind() != Kind::Normal && !self.is_mine()
+    /// Returns whether its kind has an owner, which is not this thread.
+    pub fn is_owned_by_another(&self) -> bool {
+        self.kind() != Kind::Normal && !self.is_owned()
     }
 
     fn take_again(&self) -> c_int {
@@ -157,9 +157,9 @@ impl Mutex {
         0
     }
 
-    fn own(&self, kind: Kind) {
+    fn set_owner(&self, kind: Kind) {
         if kind != Kind::Normal {
-            self.owner.store(me(), Relaxed);
+            self.owner.store(thread_number(), Relaxed);
             self.depth.store(1, Relaxed);
         }
     }
@@ -175,42 +175,42 @@ impl Mutex {
 
     #[inline(never)]
     fn lock_owned<L: Exchanged>(&self, kind: Kind) -> c_int {
-        if self.is_mine() {
+        if self.is_owned() {
             return if kind == Kind::Recursive { self.take_again() } else { EDEADLK };
         }
         self.lock_of::<L>().lock();
-        self.own(kind);
+        self.set_owner(kind);
         0
     }
 
     pub fn try_lock<L: Exchanged>(&self, kind: Kind) -> c_int {
-        if kind == Kind::Recursive && self.is_mine() {
+        if kind == Kind::Recursive && self.is_owned() {
             return self.take_again();
         }
         if !try_for::<L>(self.lock_of()) {
             return EBUSY;
         }
-        self.own(kind);
+        self.set_owner(kind);
         0
     }
 
-    /// The time is only read by who has to wait.
+    /// Acquires the lock before a deadline, which is only read if the thread has to wait.
     ///
     /// # Safety
-    /// It is a time then.
+    /// The pointer is to a time if the thread has to wait.
     pub unsafe fn lock_until<L: Exchanged>(&self, kind: Kind, clock: c_int, time: *const Timespec) -> c_int {
-        if kind != Kind::Normal && self.is_mine() {
+        if kind != Kind::Normal && self.is_owned() {
             return if kind == Kind::Recursive { self.take_again() } else { EDEADLK };
         }
         let lock = self.lock_of::<L>();
         if !try_for(lock) {
-            // SAFETY: the caller's. Only who has to wait is told of a time that is none.
-            let Some(deadline) = Deadline::given(clock, unsafe { *time }) else { return EINVAL };
+            // SAFETY: the caller promises a time for a thread that has to wait. An invalid one is reported only then.
+            let Some(deadline) = Deadline::from_program(clock, unsafe { *time }) else { return EINVAL };
             if deadline.passed() || !lock.lock_until(deadline) {
                 return ETIMEDOUT;
             }
         }
-        self.own(kind);
+        self.set_owner(kind);
         0
     }
 
@@ -220,9 +220,9 @@ impl Mutex {
             return self.unlock_owned::<L>();
         }
         let lock = self.lock_of::<L>();
-        // The C library lets a free one be freed.
+        // The C library allows releasing a free one.
         if lock.is_locked() {
-            // SAFETY: somebody has it, and it is for the program to say who that is.
+            // SAFETY: the lock is held, and the program is responsible for which thread releases it.
             unsafe { lock.unlock() };
         }
         0
@@ -230,14 +230,14 @@ impl Mutex {
 
     #[inline(never)]
     fn unlock_owned<L: Exchanged>(&self) -> c_int {
-        if !self.is_mine() {
+        if !self.is_owned() {
             return EPERM;
         }
         let depth = self.depth.load(Relaxed) - 1;
         self.depth.store(depth, Relaxed);
         if depth == 0 {
             self.owner.store(0, Relaxed);
-            // SAFETY: this thread has it.
+            // SAFETY: this thread holds the lock.
             unsafe { self.lock_of::<L>().unlock() };
         }
         0
@@ -251,30 +251,36 @@ impl Mutex {
         0
     }
 
-    /// One more waits for a condition, and will come back. The caller has the lock.
+    /// Counts one more waiter for a condition, which will return.
+    ///
+    /// The caller has the lock.
     pub fn will_come_back(&self) {
         self.waiters.store(self.waiters.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
-    /// It has come back, or does not go. The caller has the lock.
+    /// Counts a waiter that has returned, or does not wait.
+    ///
+    /// The caller has the lock.
     pub fn is_back(&self) {
         self.waiters.store(self.waiters.load(Relaxed).wrapping_sub(1), Relaxed);
     }
 }
 
-/// What the bits say, whoever decided that it is ours.
+/// Returns the kind in the bits, whether it is substituted or not.
 #[inline(always)]
 fn kind_of(bits: u32) -> Kind {
     match bits & !(ELISION | CHOSEN) {
         0 | ADAPTIVE => Kind::Normal,
         RECURSIVE => Kind::Recursive,
         ERROR_CHECKING => Kind::ErrorChecking,
-        _ => Kind::Theirs,
+        _ => Kind::CLibrary,
     }
 }
 
-/// Takes a free lock. Some leave a free one to whom it is promised, or to who comes at the same moment; a mutex that is
-/// free is had by who tries it.
+/// Acquires a free lock.
+///
+/// Some refuse a free lock that is promised to a waiter, or on a collision; a mutex that is free must be acquired by a
+/// try.
 #[inline(always)]
 fn try_for<L: Exchanged>(lock: &L) -> bool {
     loop {
@@ -287,17 +293,17 @@ fn try_for<L: Exchanged>(lock: &L) -> bool {
     }
 }
 
-/// `replaced!(name: (arguments) |mutex, kind| ours)`: ours where the lock that was asked for is `L`, and the mutex,
-/// which is of this kind, can be ours.
+/// Defines a replaced function: `replaced!(name: (arguments) |mutex, kind| body)`, where `L` is the chosen lock, and
+/// the mutex of this kind can be substituted.
 ///
-/// A call goes on to where `WAY` leads: at first to what asks for the choice, from then on to the function with the
-/// chosen lock, or straight to the C library's. So what is chosen costs one jump.
+/// A call continues at the target of `WAY`: at first the code that reads the choice, from then on the function with the
+/// chosen lock, or the C library's. So the choice costs one jump.
 macro_rules! replaced {
-    ($name:ident: ($($letter:ident: $argument:ty),*) |$object:ident, $kind:ident| $ours:expr) => {
-        replaced!($name, "", "", kind: ($($letter: $argument),*) |$object, $kind| $ours, ());
+    ($name:ident: ($($letter:ident: $argument:ty),*) |$object:ident, $kind:ident| $body:expr) => {
+        replaced!($name, "", "", kind: ($($letter: $argument),*) |$object, $kind| $body, ());
     };
     ($name:ident, $x86_64:literal, $aarch64:literal, $asked:ident:
-     ($($letter:ident: $argument:ty),*) |$object:ident, $kind:ident| $ours:expr, ($($site:ident)?)) => {
+     ($($letter:ident: $argument:ty),*) |$object:ident, $kind:ident| $body:expr, ($($site:ident)?)) => {
         mod $name {
             use super::*;
 
@@ -313,10 +319,10 @@ macro_rules! replaced {
             ) -> c_int {
                 // SAFETY: the program gives a mutex, which lives as long as the call.
                 let $object: &Mutex = unsafe { at(mutex) };
-                // The choice is known before the kind is asked: it says which mutexes are meant.
+                // The choice is read before the kind: it defines which mutexes are selected.
                 match $object.$asked($($site)?) {
-                    Kind::Theirs => passed_on(mutex $(, $letter)*),
-                    $kind => $ours,
+                    Kind::CLibrary => passed_on(mutex $(, $letter)*),
+                    $kind => $body,
                 }
             }
 
@@ -331,7 +337,7 @@ macro_rules! replaced {
         pub extern "C" fn $name(_: *mut c_void $(, _: $argument)*) -> c_int {
             #[cfg(target_arch = "x86_64")]
             core::arch::naked_asm!("endbr64", $x86_64, "jmp qword ptr [rip + {way}]", way = sym $name::WAY);
-            // The list of those that are meant is read after the way that it leads to.
+            // The list of selected code is read after the target that depends on it.
             #[cfg(target_arch = "aarch64")]
             core::arch::naked_asm!(
                 $aarch64,
@@ -345,16 +351,18 @@ macro_rules! replaced {
     };
 }
 
-/// As `replaced`, where it takes the mutex: `taking!(name, how it passes on where it returns to as one argument more:
-/// …)`. The first such call can decide whose the mutex is.
+/// Defines a replaced function that acquires the mutex, as `replaced`: `taking!(name, how it passes on its return
+/// address as one argument more: …)`.
+///
+/// The first such call can decide about the mutex.
 macro_rules! taking {
     ($name:ident, $x86_64:literal, $aarch64:literal:
-     ($($letter:ident: $argument:ty),*) |$object:ident, $kind:ident| $ours:expr) => {
-        replaced!($name, $x86_64, $aarch64, kind_at: ($($letter: $argument),*) |$object, $kind| $ours, (site));
+     ($($letter:ident: $argument:ty),*) |$object:ident, $kind:ident| $body:expr) => {
+        replaced!($name, $x86_64, $aarch64, kind_at: ($($letter: $argument),*) |$object, $kind| $body, (site));
     };
 }
 
-/// `also!(a second name, name)`.
+/// Defines a second name: `also!(a second name, name)`.
 macro_rules! also {
     ($other:ident, $name:ident) => {
         #[cfg_attr(preload, unsafe(no_mangle))]
@@ -383,7 +391,7 @@ also!(__pthread_mutex_trylock, pthread_mutex_trylock);
 also!(__pthread_mutex_unlock, pthread_mutex_unlock);
 also!(__pthread_mutex_destroy, pthread_mutex_destroy);
 
-/// Makes the choice, if nobody has, and has all calls go where it leads.
+/// Reads the choice, if no thread has, and sets the target of all calls.
 pub fn lead() {
     macro_rules! to {
         ($($name:ident: $way:expr;)*) => { $($name::WAY.store($way as *mut (), Release);)* };
@@ -412,7 +420,8 @@ pub fn lead() {
     exchanged!(L => chosen::<L>(), none());
 }
 
-/// The C library's own, which leaves a free lock of ours where the kind can be ours; what cannot is counted.
+/// Calls the C library's own function, which leaves a free substituted lock where the kind allows it; the others are
+/// counted.
 #[unsafe(naked)]
 #[cfg_attr(preload, unsafe(no_mangle))]
 extern "C" fn pthread_mutex_init(_: *mut c_void, _: *mut c_void) -> c_int {

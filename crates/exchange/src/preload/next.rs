@@ -1,4 +1,4 @@
-//! The replaced functions, as the next object in line has them.
+//! The replaced functions, as the next object in the lookup order has them.
 
 use crate::c::Timespec;
 use crate::shared::next_object::next;
@@ -40,12 +40,12 @@ next! {
     pthread_cond_destroy(a: Object);
 }
 
-/// Finds all of them.
+/// Looks up all of them.
 pub fn find_all() {
     find_functions();
 }
 
-/// Stands for what the C library may not have a symbol for, of which a lock needs nothing: see the build script.
+/// Replaces functions that the C library may lack, and that no lock needs: see the build script.
 #[cfg(preload)]
 #[unsafe(no_mangle)]
 pub extern "C" fn ulocks_no_file() -> c_int {

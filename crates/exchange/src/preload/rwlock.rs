@@ -1,28 +1,29 @@
-//! A lock for readers and writers of the C library's, with `AdaptiveRw` in it; and `pthread_rwlock_*`, also by
-//! the names with two underscores that old libraries call. To destroy one is nothing, for the C library as for us.
+//! A reader-writer lock of the C library with `AdaptiveRw` in it; and `pthread_rwlock_*`, also by the names with two
+//! underscores that old libraries call. Destroying one has no effect, in the C library as here.
 //!
-//! | bytes | the C library's | ours |
+//! | bytes | the C library's | here |
 //! |---|---|---|
 //! | 0..4 | `__readers` | the lock |
-//! | 4..8 | `__writers` | how many writers wait |
+//! | 4..8 | `__writers` | the number of waiting writers |
 //! | 8..16 | `__wrphase_futex`, `__writers_futex` | the writer that has it |
 //! | 28..32 | `__shared` | the same |
-//! | 48..52 | `__flags`: whom it prefers | the same |
+//! | 48..52 | `__flags`: the preference | the same |
 //!
-//! All of the C library's initialisers leave 0 everywhere but in the last two, and that is a free lock of ours.
+//! All of the C library's initialisers write 0 everywhere but in the last two, and that is a free substituted lock.
 //!
-//! # Who goes first
-//! The C library's own prefers readers, unless it was asked for the other: a reader that comes while others read waits
-//! for no writer. Programs rely on that where a thread reads twice, or waits for one that reads. So a reader of such a
-//! lock goes past writers that wait if its thread holds any lock for reading, and else leaves them the way, but only
-//! for a millisecond: nobody waits for ever who would not have, and a writer gets in past readers that each read for
-//! less.
+//! # Preference
+//! The C library's own prefers readers by default: a reader that arrives while others read waits for no writer.
+//! Programs rely on that where a thread reads twice, or waits for another reader. So a reader of such a lock passes
+//! waiting writers if its thread holds any lock for reading. Otherwise it lets them go first, but only for a
+//! millisecond. So no thread waits forever that would not have done so, and a writer gets in past readers that each
+//! read for less.
 //!
-//! A writer that gave up may have left its mark in the lock's word, for others that it may have been woken for. Whether
-//! one waits is asked of the count; readers that sleep behind one that gave up see that a millisecond later.
+//! A writer that gave up may have left its mark in the lock's word, for others that its wake-up may have been for.
+//! Whether a writer waits is read from the count; readers that sleep behind one that gave up notice it a millisecond
+//! later.
 
 use super::choice::count;
-use super::me::{me, reads, reads_one_less, reads_one_more};
+use super::thread::{reads, reads_one_less, reads_one_more, thread_number};
 use super::{choice, locks, next};
 use crate::adaptive_rw::AdaptiveRw;
 use crate::c::{CLOCK_REALTIME, EBUSY, EDEADLK, EINVAL, ETIMEDOUT, Timespec};
@@ -46,36 +47,36 @@ struct ReadersLock {
 const _: () = assert!(core::mem::offset_of!(ReadersLock, shared) == 28);
 const _: () = assert!(core::mem::offset_of!(ReadersLock, preference) == 48 && size_of::<ReadersLock>() == 56);
 
-/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`: of the kinds the only one that lets a writer go first.
+/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`: the only kind that lets a writer go first.
 const WRITERS_FIRST: u32 = 2;
-/// For so long a reader leaves writers the way that it may go past.
+/// The time for which a reader lets writers go first that it may pass.
 const COURTESY: Duration = Duration::from_millis(1);
 
-/// The lock that a program points to.
+/// Returns the lock that a program points to.
 ///
 /// # Safety
 /// It is one, and lives as long as the call.
 unsafe fn at<'a>(lock: *mut c_void) -> &'a ReadersLock {
-    // SAFETY: the caller says that it is one; it is as large and as aligned.
+    // SAFETY: the caller promises that it is one; it has the same size and alignment.
     unsafe { &*lock.cast() }
 }
 
 impl ReadersLock {
-    /// Whether processes may share it.
+    /// Returns whether processes may share it.
     pub fn is_shared(&self) -> bool {
         self.shared.load(Relaxed) != 0
     }
 
-    /// Whether it stays the C library's.
+    /// Returns whether it stays the C library's.
     #[inline(always)]
-    pub fn is_theirs(&self) -> bool {
+    pub fn is_c_librarys(&self) -> bool {
         self.is_shared() || choice::leaves(core::ptr::from_ref(self).addr())
     }
 
-    /// Whether this thread has it for writing.
+    /// Returns whether this thread has it for writing.
     #[inline(always)]
-    fn is_written_by_me(&self) -> bool {
-        self.writer.load(Relaxed) == me()
+    fn is_written_by_this_thread(&self) -> bool {
+        self.writer.load(Relaxed) == thread_number()
     }
 
     fn prefers_writers(&self) -> bool {
@@ -84,7 +85,7 @@ impl ReadersLock {
 
     #[inline(always)]
     pub fn read(&self, deadline: Option<Deadline>) -> c_int {
-        if self.is_written_by_me() {
+        if self.is_written_by_this_thread() {
             return EDEADLK;
         }
         if !self.lock.try_lock_shared() && !self.read_slowly(deadline) {
@@ -123,7 +124,8 @@ impl ReadersLock {
         0
     }
 
-    /// Tries a free one until it is had: one that is kept for somebody, who may not come, is not at the first try.
+    /// Tries a free lock until it is acquired: the first try fails for one that is kept for a waiter, which may not
+    /// come.
     fn is_had(&self, tries: impl Fn(&AdaptiveRw) -> bool) -> bool {
         loop {
             if tries(&self.lock) {
@@ -137,13 +139,13 @@ impl ReadersLock {
 
     #[inline(always)]
     pub fn write(&self, deadline: Option<Deadline>) -> c_int {
-        if self.is_written_by_me() {
+        if self.is_written_by_this_thread() {
             return EDEADLK;
         }
         if !self.lock.try_lock_exclusive() && !self.write_slowly(deadline) {
             return ETIMEDOUT;
         }
-        self.writer.store(me(), Relaxed);
+        self.writer.store(thread_number(), Relaxed);
         0
     }
 
@@ -159,37 +161,41 @@ impl ReadersLock {
         if !self.is_had(AdaptiveRw::try_lock_exclusive) {
             return EBUSY;
         }
-        self.writer.store(me(), Relaxed);
+        self.writer.store(thread_number(), Relaxed);
         0
     }
 
-    /// Who has it for writing is asked of the lock, and not of the thread: it is for the program to say who frees it.
-    /// The C library lets a free one be freed, and then it is of no use; here nothing comes of it.
+    /// Releases it.
+    ///
+    /// Whether it is held for writing is read from the lock, and not from the thread: the program is responsible for
+    /// which thread releases it. The C library allows releasing a free one, which is then unusable; here it has no
+    /// effect.
     #[inline(always)]
     pub fn unlock(&self) -> c_int {
         if self.lock.is_locked_exclusive() {
             self.writer.store(0, Relaxed);
-            // SAFETY: a writer has it, and the program gives it up.
+            // SAFETY: a writer has it, and the program releases it.
             unsafe { self.lock.unlock_exclusive() };
         } else if self.lock.is_locked() {
             reads_one_less();
-            // SAFETY: a reader has it, and the program gives that up.
+            // SAFETY: a reader has it, and the program releases it.
             unsafe { self.lock.unlock_shared() };
         }
         0
     }
 }
 
-/// `replaced!(name: (arguments) |lock| ours)`: ours, where any lock was asked for and it can be ours.
+/// Defines a replaced function: `replaced!(name: (arguments) |lock| body)`, where any lock was chosen and this one can
+/// be substituted.
 macro_rules! replaced {
-    ($name:ident: ($($letter:ident: $argument:ty),*) |$object:ident| $ours:expr) => {
+    ($name:ident: ($($letter:ident: $argument:ty),*) |$object:ident| $body:expr) => {
         #[cfg_attr(preload, unsafe(no_mangle))]
         pub extern "C" fn $name(lock: *mut c_void $(, $letter: $argument)*) -> c_int {
             // SAFETY: the program gives a lock, which lives as long as the call.
             let $object: &ReadersLock = unsafe { at(lock) };
-            // The choice is known before the lock is asked: it says which ones are meant.
-            if locks::any() && !$object.is_theirs() {
-                return $ours;
+            // The choice is read before the lock: it defines which ones are selected.
+            if locks::any() && !$object.is_c_librarys() {
+                return $body;
             }
             // SAFETY: the arguments are passed on as the program gave them.
             unsafe { next::$name()(lock $(, $letter)*) }
@@ -197,7 +203,7 @@ macro_rules! replaced {
     };
 }
 
-/// `also!(a second name, name)`.
+/// Defines a second name: `also!(a second name, name)`.
 macro_rules! also {
     ($other:ident, $name:ident) => {
         #[cfg_attr(preload, unsafe(no_mangle))]
@@ -234,19 +240,22 @@ also!(__pthread_rwlock_wrlock, pthread_rwlock_wrlock);
 also!(__pthread_rwlock_trywrlock, pthread_rwlock_trywrlock);
 also!(__pthread_rwlock_unlock, pthread_rwlock_unlock);
 
-/// Takes it by then. The C library asks first whether it is a time, here, and not only of who has to wait.
+/// Acquires it before the deadline.
+///
+/// The C library checks the time first here, and not only if the thread has to wait.
 ///
 /// # Safety
 /// The pointer is to a time.
 unsafe fn by(clock: c_int, time: *const Timespec, take: impl FnOnce(Option<Deadline>) -> c_int) -> c_int {
-    // SAFETY: the caller's.
-    match Deadline::given(clock, unsafe { *time }) {
+    // SAFETY: the caller promises that the pointer is to a time.
+    match Deadline::from_program(clock, unsafe { *time }) {
         Some(deadline) => take(Some(deadline)),
         None => EINVAL,
     }
 }
 
-/// The C library's own, which leaves a free lock of ours where it can be ours; what cannot is counted.
+/// Calls the C library's own function, which leaves a free substituted lock where that is possible; the others are
+/// counted.
 #[cfg_attr(preload, unsafe(no_mangle))]
 extern "C" fn pthread_rwlock_init(lock: *mut c_void, attributes: *mut c_void) -> c_int {
     // SAFETY: the arguments are passed on as the program gave them.

@@ -1,9 +1,10 @@
-//! A condition variable that processes may share, which stays the C library's, with a mutex that is ours: only threads
-//! of this process can use the two together, but the C library does not know how to free the mutex.
+//! A condition variable that processes may share, which stays the C library's, with a substituted mutex.
 //!
-//! So the waiter takes a mutex of the C library's, frees its own, and waits with that one. Whoever of this process
-//! notifies takes it too, and so does not come between the two. Where nobody of this process waits so, which whoever
-//! notifies sees if it has had the waiter's mutex, nothing is taken. A forked child begins anew.
+//! Only threads of this process can use the two together, but the C library cannot release the mutex.
+//!
+//! So the waiter acquires a mutex of the C library, releases its own, and waits with that one. A notifier of this
+//! process acquires it too, and so does not get between the two. If no thread of this process waits in this way, which
+//! a notifier sees if it has held the waiter's mutex, nothing is acquired. A forked child starts afresh.
 
 use super::cancel::undone;
 use super::generation::settle;
@@ -20,14 +21,14 @@ const MUTEXES: usize = 64;
 #[repr(align(64))]
 struct Stand {
     mutex: UnsafeCell<[u64; 8]>,
-    /// Threads that wait with it, or are about to.
+    /// The number of threads that wait with it, or are about to.
     waiting: AtomicU32,
-    /// In which process.
+    /// The process in which it was last used.
     generation: AtomicU32,
 }
 
-// SAFETY: only the C library's own functions, which are for several threads, look into the cell; or a forked child's
-// first thread that uses it, while the others that would wait for it.
+// SAFETY: only the C library's own thread-safe functions access the cell; or a forked child's first thread that uses
+// it, while the others that would wait for it.
 unsafe impl Sync for Stand {}
 
 impl Stand {
@@ -42,12 +43,12 @@ impl Stand {
 
 static STANDS: [Stand; MUTEXES] = [const { Stand::new() }; MUTEXES];
 
-/// The one for this condition variable.
+/// Returns the one for this condition variable.
 fn stand(cond: *mut c_void) -> &'static Stand {
     let stand = &STANDS[(cond as usize >> 4) % MUTEXES];
     settle(&stand.generation, || {
         stand.waiting.store(0, Relaxed);
-        // SAFETY: nobody of this process uses it before it is settled, and those of the parent are not here.
+        // SAFETY: no thread of this process uses it before it is settled, and the parent's threads do not exist here.
         unsafe { *stand.mutex.get() = [0; 8] };
     });
     stand
@@ -58,15 +59,15 @@ struct Waiting {
     mutex: *mut c_void,
 }
 
-/// Waits as the program asked to, with this mutex or with one that stands for it.
-pub fn wait(cond: *mut c_void, mutex: *mut c_void, theirs: impl FnOnce(*mut c_void) -> c_int) -> c_int {
+/// Waits as the program requested, with this mutex or with its substitute.
+pub fn wait(cond: *mut c_void, mutex: *mut c_void, original: impl FnOnce(*mut c_void) -> c_int) -> c_int {
     // SAFETY: the program gives a mutex.
-    if unsafe { at(mutex) }.kind() == Kind::Theirs {
-        return theirs(mutex);
+    if unsafe { at(mutex) }.kind() == Kind::CLibrary {
+        return original(mutex);
     }
     let waiting = Waiting { stand: stand(cond), mutex };
     waiting.stand.waiting.fetch_add(1, SeqCst);
-    // SAFETY: it is a mutex of the C library's.
+    // SAFETY: the pointer is to an initialised mutex of the C library.
     unsafe { next::pthread_mutex_lock()(waiting.stand.mutex()) };
     let refused = pthread_mutex_unlock(mutex);
     if refused != 0 {
@@ -74,41 +75,41 @@ pub fn wait(cond: *mut c_void, mutex: *mut c_void, theirs: impl FnOnce(*mut c_vo
         return refused;
     }
     let argument = (&raw const waiting).cast_mut().cast();
-    // SAFETY: what undoes it takes such a thread. The C library's wait is itself a point where a thread is cancelled,
-    // and takes the mutex again before it does what is to be undone.
-    let code = unsafe { undone(undo, argument, || theirs(waiting.stand.mutex())) };
+    // SAFETY: the undo function takes such a waiter. The C library's wait is itself a cancellation point, and
+    // reacquires the mutex before the undo function runs.
+    let code = unsafe { undone(undo, argument, || original(waiting.stand.mutex())) };
     come_back(&waiting);
     code
 }
 
-/// Notifies, between no waiter's freeing its mutex and its waiting.
-pub fn notify(cond: *mut c_void, theirs: impl FnOnce() -> c_int) -> c_int {
+/// Notifies, but not between a waiter's release of its mutex and its wait.
+pub fn notify(cond: *mut c_void, original: impl FnOnce() -> c_int) -> c_int {
     let stand = stand(cond);
     if stand.waiting.load(SeqCst) == 0 {
-        return theirs();
+        return original();
     }
-    // SAFETY: it is a mutex of the C library's.
+    // SAFETY: the pointer is to an initialised mutex of the C library.
     unsafe { next::pthread_mutex_lock()(stand.mutex()) };
-    let code = theirs();
-    // SAFETY: it was taken above.
+    let code = original();
+    // SAFETY: it was acquired above.
     unsafe { next::pthread_mutex_unlock()(stand.mutex()) };
     code
 }
 
-/// By a thread that has the stand.
+/// Releases the substitute, which this thread has.
 fn leave(stand: &Stand) {
-    // SAFETY: it was taken by this thread.
+    // SAFETY: this thread acquired it.
     unsafe { next::pthread_mutex_unlock()(stand.mutex()) };
     stand.waiting.fetch_sub(1, SeqCst);
 }
 
 fn come_back(waiting: &Waiting) {
-    // The C library's wait returns with it, and so does who is cancelled in it.
+    // The C library's wait returns with it held, also when it is cancelled.
     leave(waiting.stand);
     pthread_mutex_lock(waiting.mutex);
 }
 
 unsafe extern "C" fn undo(waiting: *mut c_void) {
-    // SAFETY: it is the thread that waits, which lies on this stack, further up.
+    // SAFETY: the pointer is to the waiter, which is on this stack, further up.
     come_back(unsafe { &*waiting.cast() });
 }

@@ -1,19 +1,19 @@
-//! A spin lock with a lock of ours in its 4 bytes, and `pthread_spin_*`. To destroy one is nothing, for the C library as
-//! for us.
+//! A spin lock with a substituted lock in its 4 bytes, and `pthread_spin_*`. Destroying one has no effect, in the C
+//! library as here.
 //!
 //! | word | meaning |
 //! |---|---|
 //! | 1 or less | the C library's, in any of its states, on all machines |
 //! | 2 | free |
-//! | 3 | held, nobody sleeps |
-//! | 4 | held, somebody may sleep |
+//! | 3 | held, no thread sleeps |
+//! | 4 | held, a thread may sleep |
 //!
-//! So a lock says itself whose it is: one that was not initialised by us, or that processes may share, stays what it
-//! is. POSIX has no initialiser for these but the function.
+//! So a lock contains its own kind: one that was not initialised by this library, or that processes may share, stays as
+//! it is. POSIX has no initialiser for these but the function.
 //!
-//! It is `Calock`: spinning for as long as sleeping costs, then asleep, and what it says of its ordering and its
-//! fairness holds here. Who sleeps is found by memory and not by address: the C library's spin locks work between
-//! processes whatever they were initialised as.
+//! It is `Calock`: it spins for as long as blocking costs, and then blocks; its documented ordering and fairness apply
+//! here. Waiters are found by memory and not by address: the C library's spin locks work between processes however they
+//! were initialised.
 
 use super::choice::count;
 use super::{choice, locks, next};
@@ -33,28 +33,30 @@ type Patience = Micros<20>;
 #[repr(transparent)]
 pub struct Spin(AtomicU32);
 
-/// The spin lock that a program points to.
+/// Returns the spin lock that a program points to.
 ///
 /// # Safety
 /// It is one, and lives as long as the call.
 unsafe fn at<'a>(lock: *mut c_void) -> &'a Spin {
-    // SAFETY: the caller says that it is one; it is as large and as aligned.
+    // SAFETY: the caller promises that it is one; it has the same size and alignment.
     unsafe { &*lock.cast() }
 }
 
 impl Spin {
-    /// Makes it a free one of ours.
+    /// Makes it a free substituted lock.
     pub fn init(&self) {
         self.0.store(FREE, Release);
     }
 
-    /// Takes it; `false` if it is the C library's.
+    /// Acquires it; `false` if it is the C library's.
     #[inline(always)]
     pub fn lock(&self) -> bool {
         self.is_ours() && (self.take() || self.lock_slowly())
     }
 
-    /// What is the C library's it is for good: to look costs less than to try it in vain, which is an atomic more.
+    /// Returns whether it is substituted.
+    ///
+    /// The C library's stay so: this load costs less than a failed atomic operation.
     #[inline(always)]
     fn is_ours(&self) -> bool {
         (FREE..=SLEPT_ON).contains(&self.0.load(Relaxed))
@@ -76,13 +78,13 @@ impl Spin {
         true
     }
 
-    /// Takes it if it is free; `None` if it is the C library's.
+    /// Acquires it if it is free; `None` if it is the C library's.
     #[inline(always)]
     pub fn try_lock(&self) -> Option<bool> {
         self.is_ours().then(|| self.take())
     }
 
-    /// Frees it; `false` if it is the C library's.
+    /// Releases it; `false` if it is the C library's.
     #[inline(always)]
     pub fn unlock(&self) -> bool {
         if !self.is_ours() {

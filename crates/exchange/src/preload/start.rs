@@ -1,11 +1,11 @@
-//! What is done as the program starts, and would cost more later, or come at a bad moment.
+//! Work at the start of the program that would cost more later, or come at a bad moment.
 //!
-//! The C library's functions are looked up here, and the targets of calls: later the loader may be at work, and wait for
-//! the owner of one of our locks. Locks acquired before this constructor look them up at their first use. The files of
-//! the locks have separate constructors, which register restartable sequences and fork handlers.
+//! The C library's functions are looked up here, and the targets of calls: later the loader may be at work, and wait
+//! for the owner of a substituted lock. Locks acquired before this constructor look them up at their first use. The
+//! files of the locks have separate constructors, which register restartable sequences and fork handlers.
 //!
-//! Beside it `prctl`, of which one call is noticed: a program that forbids itself the CPU's counter would die of a lock
-//! that reads the time from it.
+//! Also `prctl`, of which one call is noticed: a program that disables the CPU's counter for itself would be killed by
+//! a lock that reads the time from it.
 
 use super::mutex::lead;
 use super::{cond, locks, next};
@@ -17,7 +17,7 @@ use core::ffi::{c_int, c_ulong};
 static AT_START: extern "C" fn() = at_start;
 
 extern "C" fn at_start() {
-    // Without a lock of ours this finds all.
+    // Without a substituted lock this finds all.
     c::keeping_errno(lead);
     #[cfg(target_arch = "x86_64")]
     if c::keeping_errno(crate::cpu::counter::ask) {
@@ -29,8 +29,9 @@ extern "C" fn at_start() {
     }
 }
 
-/// Passes the call on to the kernel, as the C library's function does. That one is variadic; where its arguments are
-/// passed is the same.
+/// Passes the call on to the kernel, as the C library's function does.
+///
+/// That one is variadic; its arguments are passed in the same places.
 #[cfg(target_arch = "x86_64")]
 #[cfg_attr(preload, unsafe(no_mangle))]
 pub extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {

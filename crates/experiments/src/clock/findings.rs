@@ -6,7 +6,7 @@ use instruments::statistics::comparison::Estimate;
 use record::{Better, Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource};
 use terminal::nanoseconds;
 
-/// The cost of a clock read.
+/// Returns the cost of a clock read.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     rows.iter().filter_map(|(place, row)| read(*place, row)).collect()
 }
@@ -19,19 +19,23 @@ fn read(place: usize, row: &Row) -> Option<Finding> {
     Some(Finding::new("clock_read", words, Unit::Ns, clock.read_cost_ns.into(), source))
 }
 
-/// 1998: "Where Does the Time Go?", a call of `system_time()`.
+/// The cost in 1998: "Where Does the Time Go?", a call of `system_time()`.
 const READ_1998_NS: f64 = 280.0;
 
-/// The line of the ladder.
+/// Returns the line of the ladder.
 pub fn costs(rows: &[Row]) -> Vec<Cost> {
     let read = |ns| Cost::new("reading the clock", "a read, mean of 1,000 in a row", Estimate::from(ns));
-    clocks(rows).first().map(|clock| read(clock.read_cost_ns).beside(1998, Some(READ_1998_NS))).into_iter().collect()
+    clocks(rows)
+        .first()
+        .map(|clock| read(clock.read_cost_ns).with_old_value(1998, Some(READ_1998_NS)))
+        .into_iter()
+        .collect()
 }
 
-/// Half of the shortest tick.
+/// Half of the shortest tick period.
 const UNDISTURBED_US: f64 = 500.0;
 
-/// The cost of a clock read, the time lost to interruptions, and the speed of work of one length.
+/// Returns the cost of a clock read, the time lost to interruptions, and the speed of work of one length.
 pub fn metrics(row: &Row) -> Vec<Metric> {
     match row {
         Row::Clock(clock) => {
@@ -61,7 +65,7 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
     }
 }
 
-/// The clock and the grind of Rico Tudor, "Where Does the Time Go?", Be Newsletter, October 1998.
+/// Compares with the clock and the grind of Rico Tudor, "Where Does the Time Go?", Be Newsletter, October 1998.
 pub fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
     if rows.is_empty() {
         return Vec::new();
@@ -69,7 +73,7 @@ pub fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
     let rows: Vec<Row> = rows.iter().map(|(_, row)| (*row).clone()).collect();
     let tick = periodic_losses(&rows).into_iter().find(|found| found.is_kernel_tick);
     let tick_us = tick.map_or(1_000.0, |tick| tick.period_us);
-    // The best slice that is shorter than half a period of the tick.
+    // The best window that is shorter than half a period of the tick.
     let short = slices(&rows).into_iter().filter(|slice| slice.slice_us >= 100.0 && slice.slice_us < tick_us / 2.0);
     let undisturbed_mhz = short.map(|slice| slice.best_mhz).max_by(f64::total_cmp);
     let read_ns = clocks(&rows).first().map(|clock| clock.read_cost_ns);

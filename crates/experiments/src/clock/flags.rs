@@ -1,4 +1,4 @@
-//! What the user may set.
+//! The flags of the experiment.
 
 use clap::Args;
 use harness::parse_duration;

@@ -1,4 +1,4 @@
-//! `contend clock`: the clock, the grind, and the speed that is left of the CPU.
+//! `contend clock`: the clock, the busy loop, and the remaining speed of the CPU.
 
 mod findings;
 mod flags;

@@ -1,20 +1,20 @@
-//! The plan that comes of the flags, and what a record says of it.
+//! The plan made from the flags, and its description in a record.
 
 use super::flags::Flags;
 use harness::{Session, UsageError};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Everything that the measurement needs to know.
+/// The input of the measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The time for everything.
+    /// The time for the whole experiment.
     pub budget: Duration,
-    /// For how long the CPU is watched for periodic losses.
+    /// The time for which the CPU is sampled for periodic losses.
     pub watch: Duration,
-    /// The lengths of the curve's slices, in nanoseconds, rising.
+    /// The lengths of the curve's windows, in nanoseconds, rising.
     pub slices_ns: Vec<f64>,
-    /// The CPU that is measured first, and those whose counters are compared with its.
+    /// The CPU that is measured first, and those whose counters are compared with it.
     pub cpus: Vec<usize>,
 }
 
@@ -54,7 +54,7 @@ impl Plan {
         Ok(Self::within(budget, flags.longest, session.cpus.iter().collect()))
     }
 
-    /// Divides a budget.
+    /// Divides a budget between the steps.
     pub fn within(budget: Duration, longest: Option<Duration>, cpus: Vec<usize>) -> Self {
         let longest = longest.unwrap_or(LONGEST_SLICE.min(budget / 5));
         let decades = (longest.as_nanos() as f64 / SHORTEST_SLICE_NS).log10().max(0.0);
@@ -64,7 +64,7 @@ impl Plan {
         Self { budget, watch, slices_ns: (0..=steps as u32).map(slice).collect(), cpus }
     }
 
-    /// What the record says of the plan.
+    /// Returns the description for the record.
     pub fn parameters(&self) -> Parameters {
         Parameters {
             budget_s: self.budget.as_secs_f64(),
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slices_rise_from_ten_us_to_the_longest() {
+    fn windows_rise_from_ten_us_to_the_longest() {
         let plan = Plan::within(Duration::from_secs(20), None, vec![0]);
         assert_eq!(plan.slices_ns[0], 10_000.0);
         assert!((plan.slices_ns.last().unwrap() / 2e9 - 1.0).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! What came out: a row for the clock, one a CPU compared, the grind, its checks, the curve, the losses.
+//! The results: a row for the clock, one for each CPU compared, the busy loop, its checks, the curve, the losses.
 
 use super::plan::Parameters;
 use instruments::clock::Source;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A record of this experiment.
 pub type ClockRecord<'a> = RecordRef<'a, Parameters, Row>;
 
-/// A row, told from the others by its field `measurement`.
+/// A row, distinguished by its field `measurement`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "measurement", rename_all = "snake_case")]
@@ -28,33 +28,33 @@ pub enum Row {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockRow {
     pub source: Source,
-    /// Why the CPU's counter was not used, if it was not.
+    /// The reason why the CPU's counter was not used, if it was not.
     pub fallback: Option<String>,
     pub cpu: usize,
     pub frequency_mhz: f64,
     /// The step in which it advances.
     pub resolution_ns: f64,
-    /// Mean of 1,000 calls, the median of 200 such thousands.
+    /// The mean of 1,000 calls, as the median of 200 such thousands.
     pub read_cost_ns: f64,
     pub read_least_ns: f64,
     pub read_p50_ns: f64,
     pub read_p99_ns: f64,
     pub read_max_ns: f64,
-    /// The same for a read that is ordered against its neighbours.
+    /// The cost of a read that is ordered with the instructions around it.
     pub ordered_read_cost_ns: f64,
     pub ordered_read_least_ns: f64,
     pub ordered_read_p50_ns: f64,
     pub ordered_read_p99_ns: f64,
     pub ordered_read_max_ns: f64,
     pub reads_count: u64,
-    /// Of thousands of reads that were taken over the whole run, the share beside another hardware thread; `null` where
-    /// nobody looked.
+    /// The share of the reads, over the whole run, during which the core was shared with an SMT sibling; `null` without
+    /// probing.
     #[serde(default)]
     pub core_shared_share: Option<f64>,
-    /// How far the time of such a thousand tells by itself who was there: rank correlation, from -1 to 1.
+    /// The rank correlation between the time of such a thousand and the sharing of the core, from -1 to 1.
     #[serde(default)]
     pub core_correlation: Option<f64>,
-    /// The median of the thousands that had the core for themselves, and of those that had not.
+    /// The median of the thousands with the core exclusive, and of those with it shared.
     #[serde(default)]
     pub read_cost_ns_alone: Option<f64>,
     #[serde(default)]
@@ -67,51 +67,51 @@ pub struct ClockRow {
     pub ordered_read_cost_ns_alone_ci: Option<Interval>,
     #[serde(default)]
     pub ordered_read_cost_ns_shared: Option<f64>,
-    /// Neighbouring reads that went backwards.
+    /// The number of adjacent reads that went backwards.
     pub backward_steps: u64,
-    /// By how much a third point misses the calibration's line.
+    /// The distance of a third point from the calibration's line.
     pub residual_ns: f64,
     pub uncertainty_ppm: f64,
-    /// Against `CLOCK_MONOTONIC_RAW` over `conversion_span_s`.
+    /// The error of the conversion against `CLOCK_MONOTONIC_RAW` over `conversion_span_s`.
     pub conversion_error_ppm: f64,
-    /// What that error is known to; a record of before this was kept has none.
+    /// The uncertainty of that error; older records have none.
     #[serde(default)]
     pub conversion_uncertainty_ppm: Option<f64>,
     pub conversion_span_s: f64,
 }
 
-/// The counter of one CPU against the first one's.
+/// The counter of one CPU compared with the first one's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgreementRow {
     pub cpu: usize,
     pub reference_cpu: usize,
-    /// The offset lies between these.
+    /// The ends of the interval that contains the offset.
     pub offset_low_ns: f64,
     pub offset_high_ns: f64,
     pub exchanges: u64,
-    /// Exchanges in which time ran backwards between the CPUs.
+    /// The number of exchanges in which time ran backwards between the CPUs.
     pub out_of_order: u64,
 }
 
-/// The calibrated grind.
+/// The calibrated busy loop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GrindRow {
     pub load_ns: f64,
-    /// Load-to-use latency; `null` where the length of a cycle is not known.
+    /// The load-to-use latency; `null` where the length of a cycle is unknown.
     pub load_cycles: Option<f64>,
     /// The core's clock rate.
     pub core_mhz: Option<f64>,
-    /// What a run costs beside its loads.
+    /// The cost of a run in addition to its loads.
     pub overhead_ns: f64,
-    /// Where the search ended: the first candidate above 800 µs.
+    /// The end of the search: the first candidate above 800 µs.
     pub calibrated_loads: u64,
     pub calibrated_us: f64,
     pub candidates: usize,
 }
 
-/// A length asked for, and what 100 runs took.
+/// A requested length, and the times of 100 runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckRow {
@@ -119,7 +119,7 @@ pub struct CheckRow {
     pub requested_us: f64,
     pub best_us: f64,
     pub median_us: f64,
-    /// The best run was within 1 % or 20 ns.
+    /// Whether the best run was within 1 % or 20 ns.
     pub holds: bool,
 }
 
@@ -129,17 +129,17 @@ pub struct CheckRow {
 pub struct SliceRow {
     pub slice_us: f64,
     pub runs: usize,
-    /// Effective MHz of the best run.
+    /// The effective MHz of the best run.
     pub best_mhz: f64,
     pub median_mhz: f64,
     pub median_ci_mhz: Option<Interval>,
-    /// Of the runs whose probes agree, the share of those beside another hardware thread; `null` where nobody looked.
+    /// The share of the runs with the core shared, among those whose probes agree; `null` without probing.
     #[serde(default)]
     pub core_shared_share: Option<f64>,
-    /// How far a run's speed tells by itself who was there: rank correlation, from -1 to 1.
+    /// The rank correlation between a run's speed and the sharing of the core, from -1 to 1.
     #[serde(default)]
     pub core_correlation: Option<f64>,
-    /// The median of the runs that had the core for themselves, and of those that had not.
+    /// The median of the runs with the core exclusive, and of those with it shared.
     #[serde(default)]
     pub median_mhz_alone: Option<f64>,
     #[serde(default)]
@@ -148,13 +148,13 @@ pub struct SliceRow {
     pub median_mhz_shared: Option<f64>,
 }
 
-/// What a loop that only reads the clock lost.
+/// The time that a loop which only reads the clock lost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LossesRow {
     pub cpu: usize,
     pub watched_s: f64,
-    /// A difference above this is a gap.
+    /// The difference of two readings above which it is a gap.
     pub threshold_ns: f64,
     pub gaps: usize,
     pub lost_share: f64,
@@ -163,7 +163,7 @@ pub struct LossesRow {
     pub kernel_hz: Option<u32>,
 }
 
-/// Losses that recur with a period.
+/// A periodic loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PeriodicLossRow {
@@ -173,14 +173,15 @@ pub struct PeriodicLossRow {
     pub median_gap_us: f64,
     /// The share of its beats at which a gap was seen.
     pub presence_share: f64,
-    /// Whether it is the kernel's tick: of the periods within 1 % of 1/HZ that which takes most.
+    /// Whether it is the kernel's tick: the period within 1 % of 1/HZ that takes most.
     pub is_kernel_tick: bool,
-    /// Of the tick: what a plain fold of the same gaps at 1/HZ says instead of the search, a check of `median_gap_us`.
+    /// For the tick: the result of a plain fold of the same gaps at 1/HZ instead of the search, as a check of
+    /// `median_gap_us`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folded_gap_us: Option<f64>,
 }
 
-/// The rows of one kind.
+/// Defines a function that returns the rows of one kind.
 macro_rules! rows_of {
     ($($name:ident: $variant:ident => $row:ty),*) => {
         $(pub fn $name(rows: &[Row]) -> Vec<&$row> {

@@ -1,4 +1,4 @@
-//! The clock, and what the system takes from a loop that only works.
+//! The clock, and the time that the system takes from a loop that only works.
 
 use super::record::{Row, SliceRow};
 use super::show::conversion_error;

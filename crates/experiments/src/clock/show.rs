@@ -6,7 +6,7 @@ use super::record::{
 };
 use terminal::{self, Page, Point, Scatter, megahertz, nanoseconds, percent, ppm};
 
-/// All of it.
+/// Shows the whole record.
 pub fn show(record: &ClockRecord<'_>, page: &Page) -> String {
     let text = sections(record.results, page);
     // An interrupted search does not show that a period is absent.
@@ -20,7 +20,7 @@ pub fn show(record: &ClockRecord<'_>, page: &Page) -> String {
 /// The words before the rate of gaps, where a period was not resolved.
 const RESOLVED: &str = " resolved among ";
 
-/// All sections of the record that have rows.
+/// Returns all sections of the record that have rows.
 pub fn sections(rows: &[Row], page: &Page) -> String {
     [clock(rows, page), grind(rows), curve(rows, page), lost(rows, page)]
         .into_iter()
@@ -87,7 +87,7 @@ fn costs(clock: &ClockRow) -> String {
     )
 }
 
-/// The cost of a read with the core shared, and with it exclusive.
+/// Returns the cost of a read with the core shared, and with it exclusive.
 fn neighbour(clock: &ClockRow) -> String {
     let Some(share) = clock.core_shared_share else { return String::new() };
     let words = |name: &str, plain: Option<f64>, ordered: Option<f64>| {
@@ -124,6 +124,8 @@ fn grind(rows: &[Row]) -> String {
     text + &terminal::table(&["  requested", "best of 100", "median", ""], checked)
 }
 
+/// Returns the verdict on a check.
+///
 /// The best of the runs may be off because an SMT sibling was always active or because the core changed its frequency:
 /// the record does not distinguish them.
 fn verdict(check: &CheckRow) -> String {
@@ -186,7 +188,7 @@ fn lost(rows: &[Row], page: &Page) -> String {
     text + &unresolved(losses, &periodic_losses(rows))
 }
 
-/// The periods that were searched for and not found.
+/// Returns the periods that were searched for and not found.
 fn unresolved(losses: &LossesRow, found: &[&PeriodicLossRow]) -> String {
     let rate = losses.gaps as f64 / losses.watched_s.max(f64::MIN_POSITIVE);
     match losses.kernel_hz {
@@ -207,7 +209,7 @@ fn tick(found: &PeriodicLossRow, kernel_hz: Option<u32>) -> String {
     }
 }
 
-/// `within 0.031 ppm`; or, where it is off by more than it is known to, by how much and both.
+/// Writes `within 0.031 ppm`; if the error exceeds its uncertainty, both.
 pub fn conversion_error(clock: &ClockRow) -> String {
     ppm_within(clock.conversion_error_ppm, clock.conversion_uncertainty_ppm)
 }
@@ -216,7 +218,7 @@ fn ppm_within(error: f64, known: Option<f64>) -> String {
     match known {
         Some(known) if error.abs() <= known => format!("within {}", ppm(known)),
         Some(known) => format!("{} ± {}", ppm(error), ppm(known)),
-        // An older record does not say how well it is known.
+        // An older record does not have the uncertainty.
         None => format!("{error:+.2} ppm"),
     }
 }
@@ -227,7 +229,7 @@ mod tests {
     use crate::clock::record::{LossesRow, PeriodicLossRow};
 
     #[test]
-    fn a_length_that_is_off_is_said_to_be_so_and_no_more() {
+    fn deviating_length_is_reported_without_a_cause() {
         let of = |best_us: f64, holds| CheckRow { requested_us: 800.0, best_us, median_us: best_us, holds };
         assert_eq!(verdict(&of(740.0, false)), "7.5 % too short, unexplained");
         assert_eq!(verdict(&of(844.0, false)), "5.5 % too long, unexplained");
@@ -235,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tick_is_named_only_when_it_is_one() {
+    fn tick_is_named_only_when_present() {
         let losses = LossesRow {
             cpu: 0,
             watched_s: 2.0,
@@ -270,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn no_rows_show_nothing() {
+    fn no_rows_have_no_text() {
         assert_eq!(sections(&[], &Page::plain()), "");
     }
 

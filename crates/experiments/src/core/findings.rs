@@ -5,16 +5,22 @@ use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use record::{Better, Cell, Cost, Finding, Metric, Origin, Unit, VariationSource};
 
-/// The CPU whose core was shared most.
+/// Returns the CPU whose core was shared most.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let shared = rows.iter().filter_map(|(place, row)| Some((*place, *row, row.shared_share?)));
     let Some((place, row, share)) = shared.max_by(|a, b| a.2.total_cmp(&b.2)) else { return Vec::new() };
     let source = Origin::of("core", place, format!("CPU {}", row.cpu), "shared_share");
-    vec![Finding::new("core_shared", said(row), Unit::Share, Estimate::new(share, row.shared_share_ci), source)]
+    vec![Finding::new(
+        "core_shared",
+        sharing_words(row),
+        Unit::Share,
+        Estimate::new(share, row.shared_share_ci),
+        source,
+    )]
 }
 
-/// How often the core was shared, and the cost of sharing; without a full stop.
-pub fn said(row: &Row) -> String {
+/// Writes how often the core was shared, and the cost of sharing; without a full stop.
+pub fn sharing_words(row: &Row) -> String {
     let Some(share) = row.shared_share else {
         return format!("SMT interference on CPU {} could not be determined", row.cpu);
     };
@@ -29,8 +35,9 @@ pub fn said(row: &Row) -> String {
     format!("An SMT sibling used the core of CPU {} for {share}{bound} of the time{}", row.cpu, sharing_costs(row))
 }
 
-/// Shares refer to the best probe. If the core was shared even then, more of the time was shared, and windows that count
-/// as exclusive were not.
+/// Returns the bound of the shares, which refer to the best probe.
+///
+/// If the core was shared even then, more of the time was shared, and windows that count as exclusive were not.
 fn bound(row: &Row) -> &'static str {
     if row.doubt.is_some() { " or more" } else { "" }
 }
@@ -47,13 +54,13 @@ fn sharing_costs(row: &Row) -> String {
     of("width").zip(of("latency")).map_or_else(String::new, words)
 }
 
-/// Older records have no interval, and a run of few stretches.
+/// Writes the value with its interval, which older records and a run of few stretches lack.
 fn with_interval(unit: Unit, figure: Estimate) -> String {
     let lacks = if figure.interval.is_none() { " (no confidence interval)" } else { "" };
     unit.words_with(figure.value, figure.interval) + lacks
 }
 
-/// The lines of the ladder: memory, and a cache line from another CPU.
+/// Returns the lines of the ladder: memory, and a cache line from another CPU.
 pub fn costs(rows: &[Row]) -> Vec<Cost> {
     let Some(row) = rows.first() else { return Vec::new() };
     let memory = row.memory.map(|memory| {
@@ -67,7 +74,7 @@ pub fn costs(rows: &[Row]) -> Vec<Cost> {
     memory.into_iter().chain(lines).collect()
 }
 
-/// What each kind of code loses, and how often the core was shared.
+/// Returns the loss of each kind of code, and the share of the time with the core shared.
 pub fn metrics(row: &Row) -> Vec<Metric> {
     let cell = Cell::of([format!("CPU {}", row.cpu)]);
     let shared = row.shared_share.map(|share| Metric {
@@ -90,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_core_that_was_shared_most_is_spoken_of() {
+    fn finding_is_about_the_most_shared_core() {
         let (quiet, busy) = (row(0, Some(0.01)), row(1, Some(0.34)));
         let found = findings(&[(0, &quiet), (1, &busy)]);
         assert_eq!(
@@ -100,41 +107,52 @@ mod tests {
         );
         assert_eq!(found[0].value_ci, Some(Interval::new(0.28, 0.40)));
         assert_eq!((found.len(), found[0].source.row), (1, 1));
-        assert!(said(&row(3, None)).ends_with("could not be determined"));
+        assert!(sharing_words(&row(3, None)).ends_with("could not be determined"));
     }
 
     #[test]
-    fn a_share_by_a_doubtful_best_is_a_lower_bound() {
+    fn share_with_a_doubtful_best_is_a_lower_bound() {
         let ends = Some(Interval::new(0.04, 0.06));
         let doubt = Some("even the best probes differ from each other".into());
         let doubted = Row { doubt, shared_share_ci: ends, ..row(1, Some(0.05)) };
-        assert!(said(&doubted).contains("for 5.0 % (95 % CI 4.0–6.0 %) or more of the time"), "{}", said(&doubted));
-        assert!(said(&doubted).contains("took 1.75× (1.73–1.77×) or more as long,"), "{}", said(&doubted));
-        assert!(!said(&row(1, Some(0.05))).contains("or more"));
+        assert!(
+            sharing_words(&doubted).contains("for 5.0 % (95 % CI 4.0–6.0 %) or more of the time"),
+            "{}",
+            sharing_words(&doubted)
+        );
+        assert!(
+            sharing_words(&doubted).contains("took 1.75× (1.73–1.77×) or more as long,"),
+            "{}",
+            sharing_words(&doubted)
+        );
+        assert!(!sharing_words(&row(1, Some(0.05))).contains("or more"));
     }
 
     #[test]
-    fn a_share_without_an_interval_says_so() {
+    fn share_without_an_interval_is_marked() {
         let few = Row { shared_share_ci: None, costs: Vec::new(), ..row(1, Some(0.34)) };
-        assert_eq!(said(&few), "An SMT sibling used the core of CPU 1 for 34.0 % (no confidence interval) of the time");
+        assert_eq!(
+            sharing_words(&few),
+            "An SMT sibling used the core of CPU 1 for 34.0 % (no confidence interval) of the time"
+        );
     }
 
     #[test]
-    fn nobody_who_was_seen_is_nobody() {
-        assert_eq!(said(&row(2, Some(0.0))), "No SMT interference was detected on CPU 2");
+    fn core_without_sharing_is_reported_as_exclusive() {
+        assert_eq!(sharing_words(&row(2, Some(0.0))), "No SMT interference was detected on CPU 2");
     }
 
     #[test]
-    fn memory_and_the_lines_of_other_cpus_are_costs() {
+    fn memory_and_remote_cache_lines_are_costs() {
         let found = costs(&[row(0, None)]);
-        let said: Vec<(&str, f64)> = found.iter().map(|cost| (cost.what.as_str(), cost.ns)).collect();
-        assert_eq!(said, [("a load from memory", 85.0), ("a cache line of CPU 1", 61.0)]);
+        let values: Vec<(&str, f64)> = found.iter().map(|cost| (cost.what.as_str(), cost.ns)).collect();
+        assert_eq!(values, [("a load from memory", 85.0), ("a cache line of CPU 1", 61.0)]);
         assert_eq!(costs(&[]), []);
     }
 
-    /// How often others come differs from hour to hour, what they cost hardly.
+    /// The share of the time differs from hour to hour, the cost hardly.
     #[test]
-    fn what_sharing_costs_can_be_compared_with_that_of_another_hour() {
+    fn cost_of_sharing_is_comparable_between_hours() {
         let found = metrics(&row(0, Some(0.34)));
         let of = |figure: &str| found.iter().find(|metric| metric.figure == figure).unwrap();
         assert_eq!(of("core shared").variation, VariationSource::Others);

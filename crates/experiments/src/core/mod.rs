@@ -1,4 +1,4 @@
-//! `contend core`: who else is on the core, how often, for how long, and what that costs.
+//! `contend core`: SMT interference on the core, its frequency, its length, and its cost.
 
 mod findings;
 mod flags;

@@ -1,16 +1,16 @@
-//! The plan that comes of the flags and the machine, and what the record says of it.
+//! The plan made from the flags and the machine, and its description in the record.
 
 use super::flags::Flags;
 use harness::{Neighbour, Session, UsageError};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Everything that the measurement needs to know.
+/// The input of the measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub budget: Duration,
     pub cpus: Vec<usize>,
-    /// Whether it is tried which of them share a core.
+    /// Whether the pairs of CPUs that share a core are tested.
     pub pairs: bool,
 }
 
@@ -20,9 +20,9 @@ pub struct Plan {
 pub struct Parameters {
     pub budget_s: f64,
     pub cpus: Vec<usize>,
-    /// What a probe takes.
+    /// The length of a probe.
     pub probe_us: f64,
-    /// CPUs that were probed at the same time, in groups that took turns.
+    /// The groups of CPUs that were probed at the same time, one group after another.
     pub groups: Vec<Vec<usize>>,
 }
 

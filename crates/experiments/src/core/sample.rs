@@ -1,10 +1,10 @@
-//! Rows as the experiment makes them, by hand, for the tests of what is said of them.
+//! Handmade rows of the experiment, for the tests of the views.
 
 use super::record::{Cost, Hour, Memory, PairRow, Piece, Row, Stretches};
 use instruments::statistics::Interval;
 use record::Bin;
 
-/// A CPU whose core was shared for this share of the time.
+/// Returns a CPU whose core was shared for this share of the time.
 pub fn row(cpu: usize, shared_share: Option<f64>) -> Row {
     let cost = |kind: &str, alone_ns: f64, ratio: f64| Cost {
         kind: kind.to_owned(),

@@ -1,6 +1,6 @@
-//! The rows on a page: what a person would say, the run, the stretches, what code loses.
+//! The rows on a page: statements, the run, the stretches, the loss of code.
 
-use super::findings::said;
+use super::findings::sharing_words;
 use super::record::{Hour, Row};
 use super::show::{CostLine, cost_columns};
 use record::{
@@ -11,7 +11,7 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "core",
         title: "SMT interference".into(),
-        findings: rows.iter().map(|row| Statement::from(format!("{}.", said(row)))).collect(),
+        findings: rows.iter().map(|row| Statement::from(format!("{}.", sharing_words(row)))).collect(),
         figures: [timeline(rows), costs(rows)]
             .into_iter()
             .chain(hours(rows))
@@ -53,7 +53,7 @@ fn timeline(rows: &[Row]) -> Figure {
     }
 }
 
-/// At which hours of the day, where a run saw more than one.
+/// Returns the shares by the hour of the day, where a run has more than one.
 fn hours(rows: &[Row]) -> Option<Figure> {
     let series = |row: &Row| Series {
         name: format!("CPU {}", row.cpu),

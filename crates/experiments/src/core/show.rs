@@ -1,12 +1,12 @@
-//! The record on a terminal: for each CPU a sentence, the run from left to right, stretches, and what code loses.
+//! The record on a terminal: for each CPU a sentence, the run from left to right, stretches, and the loss of code.
 
-use super::findings::said;
+use super::findings::sharing_words;
 use super::record::{BesideRow, CoreRecord, Cost, PairRow, Row};
 use instruments::statistics::Interval;
 use record::{Column, Unit, column};
 use terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
 
-/// All of it.
+/// Shows the whole record.
 pub fn show(record: &CoreRecord<'_>, page: &Page) -> String {
     let cpus: Vec<String> = record.results.iter().map(|row| of_cpu(row, page)).collect();
     let probe = format!("One probe takes {:.1} µs.\n", record.parameters.probe_us);
@@ -15,12 +15,12 @@ pub fn show(record: &CoreRecord<'_>, page: &Page) -> String {
 
 fn of_cpu(row: &Row, page: &Page) -> String {
     let parts = [
-        terminal::folded(&format!("{}.", said(row)), page),
+        terminal::folded(&format!("{}.", sharing_words(row)), page),
         doubt(row, page),
         timeline(row),
         hours(row),
         stretches(row, page),
-        beside(row, page),
+        sibling_words(row, page),
         kinds(row, page),
         known(row, page),
         memory(row, page),
@@ -37,12 +37,12 @@ fn doubt(row: &Row, page: &Page) -> String {
     row.doubt.as_ref().map_or_else(String::new, words)
 }
 
-/// Columns of the run.
+/// The number of columns of the run.
 const COLUMNS: usize = 60;
 
-/// The share in each piece of the run, as the height of a block.
+/// Draws the share in each piece of the run as the height of a block.
 fn timeline(row: &Row) -> String {
-    // A single piece is the share above, and nothing says how long it was.
+    // A single piece is the share above, and has no length.
     let Some(last) = row.timeline.last().filter(|_| row.timeline.len() > 1) else { return String::new() };
     let pieces_a_column = row.timeline.len().div_ceil(COLUMNS);
     let columns = row.timeline.chunks(pieces_a_column).map(|pieces| {
@@ -53,7 +53,7 @@ fn timeline(row: &Row) -> String {
     format!("  0 s |{}| {end_s:.3} s\n", terminal::levels(columns))
 }
 
-/// The hours of a day, where the run saw more than one: two columns each.
+/// Draws the hours of a day, where the run has more than one: two columns each.
 fn hours(row: &Row) -> String {
     if row.hours.len() < 2 {
         return String::new();
@@ -78,8 +78,8 @@ fn stretches(row: &Row, page: &Page) -> String {
     Histogram { title: &title, bars: &bars, resolution_ns: shortest }.draw(page)
 }
 
-/// On a machine whose own the core's other threads are.
-fn beside(row: &Row, page: &Page) -> String {
+/// Shows the tasks on the core's other threads, on a machine to which these belong.
+fn sibling_words(row: &Row, page: &Page) -> String {
     let named = |one: &BesideRow| format!("{} on CPU {} for {}", one.who, one.cpu, percent(one.shared_share));
     let named: Vec<String> = row.beside.iter().map(named).collect();
     if named.is_empty() {
@@ -88,7 +88,7 @@ fn beside(row: &Row, page: &Page) -> String {
     terminal::folded(&format!("Tasks on the SMT siblings while the core was shared: {}.", named.join("; ")), page)
 }
 
-/// `1.56× (1.52–1.60)`
+/// Writes `1.56× (1.52–1.60)`.
 fn times(ratio: f64, ends: Option<Interval>) -> String {
     let ends = ends.map_or_else(String::new, |ends| format!(" ({:.2}–{:.2})", ends.low, ends.high));
     format!("{ratio:.2}×{ends}")
@@ -106,7 +106,7 @@ pub struct CostLine<'a> {
 }
 
 impl CostLine<'_> {
-    /// The name of the line among those of several CPUs.
+    /// Returns the name of the line among those of several CPUs.
     pub fn name(&self) -> String {
         format!("{}, CPU {}", self.cost.kind, self.row.cpu)
     }
@@ -114,7 +114,7 @@ impl CostLine<'_> {
 
 type CostColumn<'a> = Column<CostLine<'a>>;
 
-/// The columns of the table of bottlenecks: on a terminal for one CPU, on the page for all of them.
+/// Returns the columns of the table of bottlenecks: on a terminal for one CPU, on the page for all of them.
 pub fn cost_columns<'a>() -> [CostColumn<'a>; 4] {
     [
         CostColumn::terminal("  bottleneck", |line| Some(line.cost.kind.clone()))
@@ -130,7 +130,7 @@ pub fn cost_columns<'a>() -> [CostColumn<'a>; 4] {
 
 fn known(row: &Row, page: &Page) -> String {
     let agreement = row.agreement_share.map_or_else(String::new, |share| {
-        // Where either was neither, there is nothing to agree on.
+        // Where either was undecided, there is nothing to compare.
         let (percent, checked) = (share * 100.0, terminal::count(row.checked));
         format!("; {percent:.2} % of {checked} conclusive probes ten times as long agree")
     });

@@ -8,7 +8,7 @@ use instruments::statistics::comparison::Estimate;
 use record::{Cost, Finding, Origin, ThenAndNow, Unit};
 use terminal::nanoseconds;
 
-/// The lock that most programs have.
+/// The lock of most programs.
 const USUAL: &str = "std";
 
 type Placed<'a> = (usize, &'a Row);
@@ -33,7 +33,7 @@ pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
     found.into_iter().flatten().collect()
 }
 
-/// The first thread's rows of an operation, with these numbers of threads and competitors.
+/// Returns the first thread's rows of an operation, with these numbers of threads and competitors.
 fn cells<'a>(rows: &[Placed<'a>], operation: Operation, company: (usize, usize)) -> Vec<Placed<'a>> {
     let wanted = |row: &Row| row.thread == 0 && row.operation == operation && (row.threads, row.competitors) == company;
     rows.iter().copied().filter(|(_, row)| wanted(row)).collect()
@@ -53,7 +53,8 @@ fn uncontended(alone: &[Placed<'_>], pairs: FreePairs) -> Option<Finding> {
     Some(Finding::new("free_lock", words, Unit::Ns, figure, source))
 }
 
-/// The lock that costs most when it is free, if it is shown to cost more than the usual one.
+/// Returns the finding about the uncontended lock with the highest cost, if it is shown to cost more than the usual
+/// one.
 fn slowest(alone: &[Placed<'_>], pairs: FreePairs) -> Option<Finding> {
     let (_, usual) = alone.iter().find(|(_, row)| row.lock == USUAL)?;
     let timed = alone.iter().filter_map(|(place, row)| Some((*place, *row, pairs.of_row(row)?)));
@@ -102,7 +103,7 @@ fn with_competitor((place, row): Placed<'_>) -> Option<Finding> {
     Some(Finding::new("competitor_p999", words, Unit::Ns, figure, source).repeated())
 }
 
-/// The lines of the ladder: uncontended locks, contended ones, and one with a competitor for the CPU.
+/// Returns the lines of the ladder: uncontended locks, contended ones, and one with a competitor for the CPU.
 pub fn costs(rows: &[Row]) -> Vec<Cost> {
     let firsts = || rows.iter().filter(|row| row.thread == 0);
     let locking = || firsts().filter(|row| row.operation == Operation::Lock && row.competitors == 0);
@@ -110,11 +111,11 @@ pub fn costs(rows: &[Row]) -> Vec<Cost> {
     let free = locking().filter(|row| row.threads == 1).filter_map(|row| uncontended_cost(row, pairs));
     let held = locking().filter(|row| row.threads == 2).filter_map(contended_cost);
     let company = |row: &&Row| (row.threads, row.competitors, row.operation) == (1, 1, Operation::RoundTrip);
-    let beside = firsts().filter(company).find(|row| row.lock == USUAL).and_then(competitor_cost);
-    free.chain(held).chain(beside).collect()
+    let with_competitor = firsts().filter(company).find(|row| row.lock == USUAL).and_then(competitor_cost);
+    free.chain(held).chain(with_competitor).collect()
 }
 
-/// A lock and an unlock.
+/// Returns the cost of a lock and an unlock.
 fn uncontended_cost(row: &Row, pairs: FreePairs) -> Option<Cost> {
     let cost = Cost::new(
         format!("an uncontended {} lock", row.lock),
@@ -126,11 +127,11 @@ fn uncontended_cost(row: &Row, pairs: FreePairs) -> Option<Cost> {
         "benaphore" => Some(600.0),
         _ => None,
     };
-    Some(cost.of_lock(&row.lock).beside(1998, of_1998).beside(2002, loop_2002(&row.lock)))
+    Some(cost.by_lock(&row.lock).with_old_value(1998, of_1998).with_old_value(2002, loop_2002(&row.lock)))
 }
 
-/// The time of a lock in 2002's table of ulockflex: that of an iteration of one child that does no work, less that of one
-/// without a lock.
+/// Returns the time of a lock in 2002's table of ulockflex: that of an iteration of one child that does no work, less
+/// that of one without a lock.
 fn loop_2002(lock: &str) -> Option<f64> {
     const WITHOUT_PER_S: f64 = 1_398_321.0;
     let with_per_s = match lock {
@@ -144,7 +145,7 @@ fn loop_2002(lock: &str) -> Option<f64> {
     Some(1e9 / with_per_s - 1e9 / WITHOUT_PER_S)
 }
 
-/// The wait for a lock that the other thread holds.
+/// Returns the wait for a lock that the other thread holds.
 fn contended_cost(row: &Row) -> Option<Cost> {
     let spike = waited(row)?;
     let is_here = row.placement == Placement::OneCpu.to_string();
@@ -158,18 +159,18 @@ fn contended_cost(row: &Row) -> Option<Cost> {
         _ => None,
     };
     let cost = Cost::new(format!("a contended {} lock, {place}", row.lock), figure, estimate);
-    Some(cost.of_lock(&row.lock).beside(1998, of_1998.filter(|_| is_here)))
+    Some(cost.by_lock(&row.lock).with_old_value(1998, of_1998.filter(|_| is_here)))
 }
 
-/// The iteration of a thread that shares its CPU with one that never blocks.
+/// Returns the iteration of a thread that shares its CPU with one that never blocks.
 fn competitor_cost(row: &Row) -> Option<Cost> {
     let figure =
         format!("{}, hold time {}: p99.9 of a lock–hold–unlock cycle", row.cell(), nanoseconds(row.hold_us * 1e3));
     let estimate = row.estimate(row.p999_ns, row.p999_ci_ns)?;
-    Some(Cost::new("p99.9 of a lock, competitor", figure, estimate).of_lock(&row.lock))
+    Some(Cost::new("p99.9 of a lock, competitor", figure, estimate).by_lock(&row.lock))
 }
 
-/// The lock latency laboratory of the Be Newsletter, 1998, with the values of today.
+/// Compares with the lock latency laboratory of the Be Newsletter, 1998.
 pub fn then_and_now(rows: &[Placed<'_>]) -> Vec<ThenAndNow> {
     if rows.is_empty() {
         return Vec::new();
@@ -220,7 +221,7 @@ fn median(row: Option<&Row>) -> Option<Estimate> {
     row.and_then(|row| row.estimate(row.p50_ns, row.p50_ci_ns))
 }
 
-/// The ratio of two values, as wide as their intervals allow.
+/// Returns the ratio of two values, with an interval as wide as their intervals allow.
 fn ratio(over: Option<Estimate>, under: Option<Estimate>) -> Option<Estimate> {
     let (over, under) = over.zip(under).filter(|(_, under)| under.value > 0.0)?;
     let ends = over.interval.zip(under.interval).filter(|(_, under)| under.low > 0.0);
@@ -232,8 +233,8 @@ fn ratio(over: Option<Estimate>, under: Option<Estimate>) -> Option<Estimate> {
 struct Article1998<'a>(&'a [Placed<'a>]);
 
 impl Article1998<'_> {
-    /// 1998 gives a lock and an unlock by themselves, 3.5 µs each for the semaphore and 0.3 for the benaphore; of what
-    /// is free a pair is known best.
+    /// Compares with 1998, which gives a lock and an unlock separately, 3.5 µs each for the semaphore and 0.3 for the
+    /// benaphore; of an uncontended lock the pair is known best.
     fn one_thread(&self) -> Vec<ThenAndNow> {
         let lock = |lock| self.row(lock, 1, Operation::Lock);
         let first = |name| lock(name).and_then(|row| row.spikes.first());
@@ -276,15 +277,15 @@ impl Article1998<'_> {
         figures
     }
 
-    /// The first thread's row, without competitors.
+    /// Returns the first thread's row, without competitors.
     fn row(&self, lock: &str, threads: usize, operation: Operation) -> Option<&Row> {
         let wanted = (lock, threads, 0, 0, operation);
         let key = |row: &&Row| (row.lock.as_str(), row.threads, row.competitors, row.thread, row.operation) == wanted;
         self.0.iter().map(|(_, row)| *row).find(key)
     }
 
-    /// The delays of the echoes of locking, the shortest first. 1998 called its two the scheduler's and a daemon's;
-    /// that these are the same takes evidence.
+    /// Returns the delays of the echoes of locking, the shortest first. 1998 attributed its two to the scheduler and a
+    /// daemon; evidence would be needed to identify these with them.
     fn echoes(&self, lock: &str) -> Vec<f64> {
         let row = self.row(lock, 1, Operation::Lock);
         let mut delays: Vec<f64> =
@@ -294,10 +295,10 @@ impl Article1998<'_> {
     }
 }
 
-/// A wait longer than this was for a time slice of the CPU, not for one hold of the lock.
+/// The wait above which a thread waited for a time slice of the CPU, not for one hold of the lock.
 const PREEMPTED_NS: f64 = 500_000.0;
 
-/// The largest spike of those that waited about as long as the other thread held the lock.
+/// Returns the largest spike of those that waited about as long as the other thread held the lock.
 pub fn waited(row: &Row) -> Option<&SpikeRow> {
     let hold_ns = row.hold_us * 1e3;
     row.spikes.iter().find(|spike| {
@@ -305,7 +306,7 @@ pub fn waited(row: &Row) -> Option<&SpikeRow> {
     })
 }
 
-/// The largest spike of those that did not wait for the other thread.
+/// Returns the largest spike of those that did not wait for the other thread.
 fn fast_path(row: &Row) -> Option<&SpikeRow> {
     row.spikes.iter().find(|spike| spike.median_ns.is_none_or(|ns| ns < row.hold_us * 1e3 / 2.0))
 }
@@ -316,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_free_lock_is_the_usual_one_and_the_slowest_stands_beside() {
+    fn usual_uncontended_lock_is_found_with_the_slowest() {
         let (sysv, std) = (row("sysv", 1, 0), row("std", 1, 0));
         let sysv = Row { bare_pair_ns: Some(600.0), bare_pair_ci_ns: Some(Interval::new(597.0, 603.0)), ..sysv };
         let found = findings(&[(3, &sysv), (7, &std)]);
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_not_shown_to_cost_more_is_not_called_slower() {
+    fn lock_without_shown_difference_is_not_called_slower() {
         let (std, near) = (row("std", 1, 0), Row { bare_pair_ns: Some(18.5), ..row("usema", 1, 0) });
         let without = Row { bare_pair_ns: Some(600.0), bare_pair_ci_ns: None, ..row("sysv", 1, 0) };
         assert_eq!(findings(&[(0, &std), (1, &near)]).len(), 1);
@@ -355,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_shows_in_the_last_of_a_thousand_rounds() {
+    fn competitor_shows_in_the_p999() {
         let row = Row { operation: Operation::RoundTrip, p999_ns: Some(4e6), p999_ci_ns: None, ..row("std", 1, 1) };
         let found = findings(&[(0, &row)]);
         assert!(found[0].words.contains("(hold time 6.10 µs) is 4.00 ms"), "{}", found[0].words);
@@ -363,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_not_found() {
+    fn unmeasured_values_have_no_finding() {
         let untimed = Row { bare_pair_ns: None, ..row("std", 1, 0) };
         assert_eq!(findings(&[(0, &untimed)]), []);
         let unseen = Row { spikes: Vec::new(), ..row("std", 2, 0) };
@@ -375,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_free_or_held_here_or_elsewhere() {
+    fn costs_distinguish_uncontended_and_contended_locks() {
         let spread = Row { placement: "spread".into(), ..row("std", 2, 0) };
         let found = costs(&[row("std", 1, 0), row("sysv", 2, 0), spread]);
         assert_eq!(
@@ -388,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_tables_stand_beside_their_locks() {
+    fn old_values_are_given_with_their_locks() {
         let found = costs(&[row("sysv", 1, 0), row("usema", 1, 0), row("std", 1, 0)]);
         let years: Vec<Vec<u16>> = found.iter().map(|cost| cost.then.iter().map(|then| then.year).collect()).collect();
         assert_eq!(years, [vec![1998, 2002], vec![2002], vec![]]);
@@ -396,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_costs_nothing() {
+    fn unmeasured_values_have_no_cost() {
         let untimed = Row { bare_pair_ns: None, ..row("std", 1, 0) };
         let unseen = Row { spikes: Vec::new(), ..row("std", 2, 0) };
         assert_eq!(costs(&[untimed, unseen, row("std", 1, 1)]), []);

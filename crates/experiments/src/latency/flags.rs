@@ -1,4 +1,4 @@
-//! What the user may set.
+//! The flags of the experiment.
 
 use clap::Args;
 use harness::{EvidenceChoice, parse_duration};
@@ -59,13 +59,13 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Whether the names of the locks are all that is wanted.
+    /// Returns whether only the list of the locks is requested.
     pub fn asks_for_list(&self) -> bool {
         locks::asks_for_list(&self.lock)
     }
 }
 
-/// Where the threads of a cell run.
+/// The CPUs of the threads of a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// All on the first CPU.

@@ -1,4 +1,4 @@
-//! `contend latency`: what one lock and one unlock cost, spike by spike.
+//! `contend latency`: the cost of one lock and one unlock, spike by spike.
 
 mod findings;
 mod flags;
@@ -18,7 +18,7 @@ use plan::{Parameters, Plan};
 use std::time::Duration;
 use terminal::Page;
 
-/// About what calibrating takes, for the progress bar.
+/// The approximate time of calibrating, for the progress bar.
 const CALIBRATION: Duration = Duration::from_millis(1500);
 
 /// The experiment.

@@ -1,4 +1,4 @@
-//! The cells that come of the flags, and what a record says of them.
+//! The cells made from the flags, and their description in a record.
 
 use super::flags::{Flags, Placement};
 use harness::StoryPart;
@@ -17,14 +17,14 @@ use terminal::counted;
 pub struct CellPlan {
     /// The lock's name.
     pub lock: String,
-    /// Threads that want it.
+    /// The number of threads that contend for it.
     pub threads: usize,
-    /// Threads that only want the CPU.
+    /// The number of threads that only compete for the CPU.
     pub competitors: usize,
 }
 
 impl CellPlan {
-    /// Everything but the lock, in words.
+    /// Returns everything but the lock, in words.
     pub fn conditions(&self) -> String {
         conditions(self.threads, self.competitors)
     }
@@ -36,8 +36,8 @@ impl fmt::Display for CellPlan {
     }
 }
 
-/// The conditions of a configuration, as the plan, the progress and every view name them:
-/// `2 threads, 1 competitor`: the threads that contend for the lock, and those that only compete for the CPU.
+/// Returns the conditions of a configuration, as the plan, the progress and every view name them: `2 threads, 1
+/// competitor`: the threads that contend for the lock, and those that only compete for the CPU.
 pub fn conditions(threads: usize, competitors: usize) -> String {
     match competitors {
         0 => counted(threads, "thread"),
@@ -45,26 +45,26 @@ pub fn conditions(threads: usize, competitors: usize) -> String {
     }
 }
 
-/// Everything that the measurement needs to know.
+/// The input of the measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The cells.
     pub cells: Vec<CellPlan>,
-    /// How long the lock is held, in nanoseconds.
+    /// The hold time of the lock, in nanoseconds.
     pub hold_ns: f64,
-    /// As requested.
+    /// The requested placement.
     pub placement: Placement,
-    /// The CPUs that threads are dealt to, in turn.
+    /// The CPUs that threads are distributed over, in order.
     pub cpus: Vec<usize>,
     /// The time for all cells together.
     pub budget: Duration,
     /// The relative width at which an interval is narrow enough.
     pub precision: f64,
-    /// Whether causes are looked for.
+    /// Whether causes are recorded.
     pub evidence: EvidenceChoice,
     /// Whether all histograms are drawn as text.
     pub histogram: bool,
-    /// The first wait that is longer ends it.
+    /// The limit; the first wait that is longer ends the measurement.
     pub stop_above: Option<Duration>,
 }
 
@@ -72,17 +72,17 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
-    /// Locks, in the requested order.
+    /// The locks, in the requested order.
     pub locks: Vec<String>,
-    /// Numbers of threads.
+    /// The numbers of threads.
     pub threads: Vec<usize>,
-    /// Numbers of competitors.
+    /// The numbers of competitors.
     pub competitors: Vec<usize>,
-    /// How long the lock is held, in microseconds.
+    /// The hold time of the lock, in microseconds.
     pub hold_us: f64,
-    /// `one-cpu`, `one-core`, `spread` or a list.
+    /// The placement: `one-cpu`, `one-core`, `spread` or a list.
     pub placement: String,
-    /// The CPUs that threads are dealt to, in turn.
+    /// The CPUs that threads are distributed over, in order.
     pub cpus: Vec<usize>,
     /// The time budget for all cells together, in seconds.
     pub budget_s: f64,
@@ -95,29 +95,31 @@ pub struct Parameters {
     /// The user-supplied locks, each with the SHA-256 of its shared object.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub object_sha256: BTreeMap<String, String>,
-    /// What a lock and an unlock of a shared object take if they do nothing: the two calls through pointers, which the
-    /// locks that are built in do without. Only where one was measured.
+    /// The time of a lock and an unlock of a shared object that do nothing: two calls through pointers, which the
+    /// built-in locks avoid.
+    ///
+    /// Only where one was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object_calls_ns: Option<f64>,
-    /// The first wait that was longer was to end it.
+    /// The limit of waits that would have ended the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_above_us: Option<f64>,
-    /// The wait that did.
+    /// The wait that ended the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<StoppedWait>,
-    /// The order in which the cells had their turns, round by round; cells are numbered lock by lock, then by threads,
-    /// then by competitors; the last is the one without a lock that says how well the others are known.
+    /// The order of the repetitions of the cells, round by round; cells are numbered lock by lock, then by threads,
+    /// then by competitors; the last is the one without a lock that gives the accuracy of the others.
     pub order: Vec<Vec<usize>>,
 }
 
-/// 1998 ran each test for about two seconds.
+/// The default time of a cell: in 1998 each test ran for about two seconds.
 const DEFAULT_CELL: Duration = Duration::from_secs(2);
 
 impl Plan {
-    /// Checks the flags against the machine and fills in the rest.
+    /// Checks the flags against the machine and fills in the defaults.
     ///
     /// # Errors
-    /// A CPU in the placement that does not exist or is not allowed; a shared object that is not a lock.
+    /// A CPU in the placement does not exist or is not allowed; or a shared object is not a lock.
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
         let mut cells = Vec::new();
         let chosen = locks::chosen(&flags.lock, false).map_err(|error| UsageError(format!("--lock {error}")))?;
@@ -145,12 +147,12 @@ impl Plan {
         })
     }
 
-    /// The CPUs that are used.
+    /// Returns the CPUs that are used.
     pub fn cpu_set(&self) -> CpuSet {
         self.cpus.iter().copied().collect()
     }
 
-    /// What the record says of the plan.
+    /// Returns the description for the record.
     pub fn parameters(&self, order: Vec<Vec<usize>>, object_calls_ns: Option<f64>) -> Parameters {
         Parameters {
             histogram: self.histogram,
@@ -195,21 +197,21 @@ fn one_core(session: &CpuSet, cpu: &Cpu) -> Result<Vec<usize>, UsageError> {
     }
 }
 
-/// The first wait that was longer.
+/// The first wait that was longer than the limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoppedWait {
     pub lock: String,
-    /// Threads that wanted the lock, and those that only wanted the CPU.
+    /// The number of threads that contended for the lock, and of those that only competed for the CPU.
     pub threads: usize,
     pub competitors: usize,
-    /// Which of the threads waited, from 0, and its CPU.
+    /// The index of the waiting thread, from 0, and its CPU.
     pub thread: usize,
     pub cpu: usize,
-    /// Since the measurement began.
+    /// The time since the measurement began.
     pub start_s: f64,
     pub wait_us: f64,
-    /// What took most of it, as that of a spike, and how much.
+    /// The main cause, as that of a spike, and its time.
     pub cause: String,
     pub cause_us: f64,
     /// The threads that held the lock during the wait, the oldest first; only the longest holds if there are many.
@@ -224,12 +226,12 @@ pub struct StoppedWait {
 pub struct Holder {
     pub thread: usize,
     pub cpu: usize,
-    /// Since the wait began; before it, negative.
+    /// The time since the wait began; negative before it.
     pub from_us: f64,
     pub length_us: f64,
 }
 
-/// Who had a CPU around the wait.
+/// The tasks that had a CPU around the wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuStory {

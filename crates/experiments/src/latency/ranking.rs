@@ -10,9 +10,9 @@ use record::ranking::{Contender, Contest, Rank};
 use record::{Basis, Cell, MOSTLY, Metric, Unit, VariationSource, distinct};
 use terminal::nanoseconds;
 
-/// How much the pairs of one lock differ with the placement of code and data: observed in a few runs.
+/// The variation of the pairs of one lock with the placement of code and data: observed in a few runs.
 const SCATTER_OF_PAIRS: f64 = 0.02;
-/// How much the waits for one lock differ: a cautious guess.
+/// The variation of the waits for one lock: a cautious guess.
 const SCATTER_OF_WAITS: f64 = 0.05;
 const SCATTER_OF_RARE_WAITS: f64 = 0.25;
 
@@ -31,7 +31,7 @@ const WAITS: [(&str, f64, Quantile); 3] = [
     ("lock, 99.9 %", SCATTER_OF_RARE_WAITS, |row| (row.p999_ns, row.p999_ci_ns)),
 ];
 
-/// For every number of threads and competitors; the figure that decides first.
+/// Returns the ranks for every number of threads and competitors; the value that decides first.
 pub fn ranking(rows: &[Row]) -> Vec<Rank> {
     distinct(rows, Row::contest).into_iter().flat_map(|words| within(&words, rows)).collect()
 }
@@ -74,7 +74,7 @@ impl FreePairs {
         row.bare_pair().on(self.basis)
     }
 
-    /// The field of the row that has the value.
+    /// Returns the field of the row that has the value.
     pub fn field(self) -> &'static str {
         match self.basis {
             Basis::Exclusive => "bare_pair_ns_alone",
@@ -82,7 +82,7 @@ impl FreePairs {
         }
     }
 
-    /// Names the basis.
+    /// Returns the words for the basis.
     pub fn words(self) -> &'static str {
         match self.basis {
             Basis::Exclusive => "exclusive core",
@@ -90,8 +90,9 @@ impl FreePairs {
         }
     }
 
-    /// All locks, unless none has a pair: older records have no such value. A lock whose pair was not measured in a
-    /// short run is listed all the same.
+    /// Returns all locks, unless none has a pair: older records have no such value.
+    ///
+    /// A lock whose pair was not measured in a short run is listed anyway.
     fn contenders(self, rows: &[&Row]) -> Vec<Contender> {
         let unknown = |row: &Row| Contender { lock: row.lock.clone(), value: None, interval: None, resolution: 0.0 };
         let contenders = rows.iter().map(|row| self.contender(row).unwrap_or_else(|| unknown(row))).collect();
@@ -103,7 +104,7 @@ impl FreePairs {
         Some(Contender { lock: row.lock.clone(), value: Some(pair.value), interval: pair.interval, resolution: 0.0 })
     }
 
-    /// How many times as long the pair of the second takes, where it is shown to take longer.
+    /// Returns how many times as long the pair of the second takes, where it is shown to take longer.
     pub fn times_longer(self, row: &Row, other: &Row) -> Option<Interval> {
         let contest = contest(&row.contest(), PAIR, SCATTER_OF_PAIRS);
         let times = contest.times_worse(&self.contender(row)?, &self.contender(other)?)?;
@@ -111,7 +112,7 @@ impl FreePairs {
     }
 }
 
-/// The thread of a cell for which the figure is worst.
+/// Returns the thread of a cell for which the value is worst.
 fn unluckiest(cell: &CellPlan, locking: &[&Row], quantile: Quantile) -> Option<Contender> {
     let threads = locking.iter().filter(|row| row.cell() == *cell);
     let known = |row: &Row| row.known(quantile(row).0);
@@ -125,7 +126,7 @@ fn unluckiest(cell: &CellPlan, locking: &[&Row], quantile: Quantile) -> Option<C
     })
 }
 
-/// An uncontended pair, the wait, and the whole iteration.
+/// Returns an uncontended pair, the wait, and the whole iteration.
 pub fn metrics(row: &Row) -> Vec<Metric> {
     let cell = cell(row);
     let neighbour = &row.neighbour;
@@ -147,12 +148,12 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
             pair.into_iter().chain(median).chain(rare).collect()
         }
         Operation::RoundTrip => seen("round trip, median", median, variation(row)).into_iter().collect(),
-        // The pair has it, and it never waits.
+        // The pair contains it, and it never waits.
         Operation::Unlock => Vec::new(),
     }
 }
 
-/// A thread that waits for one on another CPU also waits for the other threads there.
+/// Returns the source of variation: a thread that waits for one on another CPU also waits for the other threads there.
 fn variation(row: &Row) -> VariationSource {
     match row.operation {
         _ if row.threads > 1 && row.placement != Placement::OneCpu.to_string() => VariationSource::Elapsed,
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn free_locks_are_ranked_by_their_pair() {
+    fn uncontended_locks_are_ranked_by_their_pair() {
         let slow =
             Row { bare_pair_ns: Some(54.0), bare_pair_ci_ns: Some(Interval::new(53.0, 55.0)), ..row("sysv", 1, 0) };
         let ranks = ranking(&[slow, row("std", 1, 0), row("usema", 1, 0)]);
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn all_pairs_are_of_exclusive_cores_or_none_is() {
+    fn pairs_are_all_of_exclusive_cores_or_none_is() {
         let exclusive = |lock: &str| {
             let mut row = row(lock, 1, 0);
             row.neighbour.bare_pair_ns_alone = Some(16.0);
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn locks_that_others_want_are_ranked_by_the_wait_of_the_unluckiest_thread() {
+    fn contended_locks_are_ranked_by_the_worst_wait() {
         let of = |lock: &str, thread, us: f64| Row {
             thread,
             p99_ns: Some(us * 1e3),

@@ -1,4 +1,4 @@
-//! What came out: a row for each thread and operation of a cell.
+//! The results: a row for each thread and operation of a cell.
 
 use super::plan::{CellPlan, Parameters};
 use instruments::evidence::{EvidenceQuality, Source};
@@ -17,9 +17,9 @@ pub type LatencyRecord<'a> = RecordRef<'a, Parameters, Row>;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// From wanting the lock to having it.
+    /// Acquiring the lock.
     Lock,
-    /// From the end of the hold time to the lock released.
+    /// Releasing the lock, from the end of the hold time.
     Unlock,
     /// Lock, hold time and unlock together.
     RoundTrip,
@@ -28,7 +28,7 @@ pub enum Operation {
 impl Operation {
     pub const ALL: [Self; 3] = [Self::Lock, Self::Unlock, Self::RoundTrip];
 
-    /// For headings.
+    /// Returns the noun for headings.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Lock => "locking",
@@ -38,30 +38,33 @@ impl Operation {
     }
 }
 
-/// The latencies of one operation of one thread of one cell. Times are net of the recording's own cost.
+/// The latencies of one operation of one thread of one cell.
+///
+/// Times are net of the cost of recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     pub lock: String,
-    /// Threads that wanted the lock.
+    /// The number of threads that contended for the lock.
     pub threads: usize,
-    /// Threads that only wanted the CPU.
+    /// The number of threads that only competed for the CPU.
     pub competitors: usize,
-    /// `one-cpu`, `spread` or a list of CPUs.
+    /// The placement: `one-cpu`, `spread` or a list of CPUs.
     pub placement: String,
     pub hold_us: f64,
-    /// Which of the threads, from 0.
+    /// The index of the thread, from 0.
     pub thread: usize,
     /// The CPU that it was pinned to.
     pub cpu: usize,
     pub operation: Operation,
-    /// Rounds in the figures.
+    /// The number of iterations in the values.
     pub count: u64,
-    /// Rounds that are in none, since the probe of another thread's core took more than a twentieth of them.
+    /// The number of iterations that are in none, since the probe of another thread's core took more than a twentieth
+    /// of them.
     #[serde(default)]
     pub excluded_count: u64,
-    /// These and the mean are `null` where they are below what they are known to: quantiles below the clock's step, all
-    /// of them below `accuracy_ns`.
+    /// The extremes, the quantiles and the mean; `null` below the least known value: quantiles below the clock's step,
+    /// all of them below `accuracy_ns`.
     pub min_ns: Option<f64>,
     pub p50_ns: Option<f64>,
     pub p90_ns: Option<f64>,
@@ -69,14 +72,15 @@ pub struct Row {
     pub p999_ns: Option<f64>,
     pub max_ns: Option<f64>,
     pub mean_ns: Option<f64>,
-    /// The mean of the rounds that nothing disturbed: the median of the slices' means, with its 95 % interval. Of a
-    /// thread that is alone it is what a free lock takes.
+    /// The mean of the undisturbed iterations: the median of the windows' means, with its 95 % interval.
+    ///
+    /// For a single thread it is the time of an uncontended lock.
     #[serde(default)]
     pub undisturbed_mean_ns: Option<f64>,
     #[serde(default)]
     pub undisturbed_mean_ci_ns: Option<Interval>,
-    /// 95 % intervals over the slices, and one more step of the clock at either end; `null` where there are too few
-    /// rounds for one.
+    /// The 95 % intervals over the windows, and one more step of the clock at either end; `null` where there are too
+    /// few iterations for one.
     pub p50_ci_ns: Option<Interval>,
     pub p90_ci_ns: Option<Interval>,
     pub p99_ci_ns: Option<Interval>,
@@ -84,53 +88,58 @@ pub struct Row {
     #[serde(flatten)]
     pub neighbour: Neighbour,
     pub spikes: Vec<SpikeRow>,
-    /// The share of rounds that belong to no spike.
+    /// The share of iterations that belong to no spike.
     pub leftover_share: f64,
     pub histogram: Vec<Bin>,
-    /// Why the cell ended.
+    /// The reason for the end of the cell.
     pub ended_by: EndedBy,
-    /// In how many slices it was measured, taking turns with the other cells.
+    /// The number of windows in which it was measured, interleaved with the other cells.
     pub slices: u64,
-    /// Further slices, which have evidence and are in none of the figures above.
+    /// The number of further windows, which have evidence and are in none of the values above.
     #[serde(rename = "witnessed_slices")]
     pub recorded_slices: u64,
-    /// Where the evidence comes from.
+    /// The evidence source.
     pub evidence: Source,
-    /// What the evidence of the cell may lack.
+    /// The coverage of the evidence of the cell.
     pub ledger: Option<EvidenceQuality>,
-    /// A single latency is known no better: the clock's step; in older records, for unlocking, the scatter of the hold
+    /// The resolution of a single latency: the clock's step; in older records, for unlocking, the scatter of the hold
     /// time if that was more.
     pub resolution_ns: f64,
-    /// No figure is known better, and none below it is given: three times what the same loop reads with no lock in it,
-    /// at the far end of that figure's interval, or by how much it misreads what takes a known time, if that is more.
+    /// The least known value, below which none is given.
+    ///
+    /// It is three times the reading of the same loop without a lock, at the far end of its interval, or the error of
+    /// reading a known time, if that is more.
+    ///
     /// `null` in older records.
     #[serde(default)]
     pub accuracy_ns: Option<f64>,
-    /// What the loop without a lock read: 0, had the measurement no error.
+    /// The reading of the loop without a lock: 0, if the measurement had no error.
     #[serde(default)]
     pub residue_ns: Option<f64>,
-    /// What the loop read of a chain of multiplications in the place of the lock, and what that takes by a chain that
-    /// is as long as its measurement.
+    /// The reading of the loop with a chain of multiplications in the place of the lock, and the time of that chain
+    /// alone.
     #[serde(default)]
     pub control_ns: Option<f64>,
     #[serde(default)]
     pub control_known_ns: Option<f64>,
-    /// How long the lock was held: the median of the slices' means.
+    /// The hold time of the lock: the median of the windows' means.
     #[serde(default)]
     pub held_us: Option<f64>,
-    /// A lock and an unlock of this lock in a bare, uncontended loop, 500 pairs between two timestamps: the median of
-    /// batches before each slice.
+    /// The time of a lock and an unlock of this lock in a bare, uncontended loop, 500 pairs between two timestamps: the
+    /// median of batches before each window.
     pub bare_pair_ns: Option<f64>,
     pub bare_pair_ci_ns: Option<Interval>,
-    /// The same with a timestamp behind each operation, less what these take without a lock: where nothing overlaps.
+    /// The time with a timestamp behind each operation, less that of the timestamps without a lock: where nothing
+    /// overlaps.
+    ///
     /// The means of single locks and unlocks add up to it.
     #[serde(default)]
     pub fenced_pair_ns: Option<f64>,
     #[serde(default)]
     pub fenced_pair_ci_ns: Option<Interval>,
-    /// What one timestamp costs.
+    /// The cost of one timestamp.
     pub clock_cost_ns: f64,
-    /// What recording a round costs, both timestamps included; it is already taken off.
+    /// The cost of recording an iteration, both timestamps included; it is already subtracted.
     pub recording_ns: f64,
 }
 
@@ -142,7 +151,7 @@ pub struct Row {
 pub struct Neighbour {
     /// The share of the parts of windows with an active SMT sibling, among those that were clearly exclusive or shared.
     pub core_shared_share: Option<f64>,
-    /// How far the bare pair's time before a slice tells by itself who was there: rank correlation, from -1 to 1.
+    /// The rank correlation between the bare pair's time before a window and the sharing of the core, from -1 to 1.
     pub core_correlation: Option<f64>,
     pub undisturbed_mean_ns_alone: Option<f64>,
     pub undisturbed_mean_ci_ns_alone: Option<Interval>,
@@ -166,12 +175,12 @@ pub struct Neighbour {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpikeRow {
-    /// `A` has the largest share.
+    /// The letter; `A` has the largest share.
     pub label: String,
     /// The share of all iterations, 0 to 1.
     pub share: f64,
     pub count: u64,
-    /// These are `null` where they are below what they are known to.
+    /// The mean and the range; `null` below the least known value.
     pub mean_ns: Option<f64>,
     pub median_ns: Option<f64>,
     pub median_ci_ns: Option<Interval>,
@@ -180,36 +189,36 @@ pub struct SpikeRow {
     /// The spike that this one repeats after a constant delay.
     pub echo_of: Option<String>,
     pub delay_ns: Option<f64>,
-    /// What most of its excess time was, by the threads' own timestamps and the kernel's record: uncontended, waited
-    /// for the holder, switched out to a task, an interrupt, …; without evidence it is unexplained.
+    /// The main cause of its excess time, by the threads' own timestamps and the kernel trace: uncontended, waited for
+    /// the holder, switched out to a task, an interrupt, …; without evidence it is unexplained.
     pub cause: String,
     /// The cause's share of the excess time; `null` where there is none, or no evidence.
     pub cause_share: Option<f64>,
     /// The share of iterations with evidence for this cause, among those in windows with evidence; `null` without such
     /// iterations.
     pub evidence_share: Option<f64>,
-    /// The median of those rounds: what recording the evidence does to the latency.
+    /// The median of those iterations: it shows the effect of recording the evidence.
     pub median_with_evidence_ns: Option<f64>,
 }
 
 impl Row {
-    /// Below this no single latency is known, and no quantile.
+    /// Returns the least known value of single latencies and quantiles.
     pub fn least_ns(&self) -> f64 {
         self.resolution_ns.max(self.accuracy_ns.unwrap_or(0.0))
     }
 
-    /// A quantile, or a spike's median, as far as it is known; older records give some that are not.
+    /// Returns a quantile, or a spike's median, as far as it is known; older records have some that are not.
     pub fn known(&self, quantile_ns: Option<f64>) -> Option<f64> {
         quantile_ns.filter(|ns| *ns >= self.least_ns())
     }
 
-    /// The known quantile, with its interval.
+    /// Returns the known quantile, with its interval.
     pub fn estimate(&self, quantile_ns: Option<f64>, interval: Option<Interval>) -> Option<Estimate> {
         let value = self.known(quantile_ns)?;
         Some(Estimate { value, interval, resolution: self.resolution_ns })
     }
 
-    /// For people: what is not known is less than what would be.
+    /// Writes the value; an unknown one is less than the least known value.
     pub fn words(&self, quantile_ns: Option<f64>) -> String {
         match self.known(quantile_ns) {
             Some(ns) => nanoseconds(ns),
@@ -217,7 +226,7 @@ impl Row {
         }
     }
 
-    /// With its interval.
+    /// Writes the value with its interval.
     pub fn words_with(&self, quantile_ns: Option<f64>, interval: Option<Interval>) -> String {
         match self.known(quantile_ns) {
             Some(ns) => Unit::Ns.words_with(ns, interval),
@@ -225,7 +234,7 @@ impl Row {
         }
     }
 
-    /// The mean of undisturbed iterations, as far as it is known.
+    /// Returns the mean of undisturbed iterations, as far as it is known.
     pub fn undisturbed(&self) -> Estimates {
         let (neighbour, least) = (&self.neighbour, self.accuracy_ns);
         let known = self.undisturbed_mean_ns.filter(|ns| least.is_some_and(|least| *ns >= least));
@@ -236,12 +245,12 @@ impl Row {
         )
     }
 
-    /// The mean of undisturbed iterations by itself: with the core exclusive, where that is known.
+    /// Returns the mean of undisturbed iterations by itself: with the core exclusive, where that is known.
     pub fn undisturbed_mean(&self) -> Option<Estimate> {
         self.undisturbed().single()
     }
 
-    /// The median.
+    /// Returns the median.
     pub fn medians(&self) -> Estimates {
         let neighbour = &self.neighbour;
         Estimates::new(
@@ -251,13 +260,13 @@ impl Row {
         )
     }
 
-    /// A lock and an unlock in a bare loop.
+    /// Returns a lock and an unlock in a bare loop.
     pub fn bare_pair(&self) -> Estimates {
         let alone = (self.neighbour.bare_pair_ns_alone, self.neighbour.bare_pair_ci_ns_alone);
         Estimates::new((self.bare_pair_ns, self.bare_pair_ci_ns), alone, (None, None))
     }
 
-    /// For people: that mean.
+    /// Writes the mean of undisturbed iterations.
     pub fn words_of_mean(&self) -> String {
         match self.undisturbed_mean() {
             Some(mean) => nanoseconds(mean.value),
@@ -266,30 +275,33 @@ impl Row {
         }
     }
 
-    /// A lock and an unlock with fences that let nothing overlap; not measured in older records.
+    /// Returns a lock and an unlock with fences that let nothing overlap; not measured in older records.
     pub fn fenced_pair(&self) -> Estimates {
         let alone = (self.neighbour.fenced_pair_ns_alone, self.neighbour.fenced_pair_ci_ns_alone);
         Estimates::new((self.fenced_pair_ns, self.fenced_pair_ci_ns), alone, (None, None))
     }
 
-    /// The configuration that the row belongs to.
+    /// Returns the configuration that the row belongs to.
     pub fn cell(&self) -> CellPlan {
         CellPlan { lock: self.lock.clone(), threads: self.threads, competitors: self.competitors }
     }
 
-    /// The contest of the row: locks under the same conditions are ranked. The placement matters from two threads on.
+    /// Returns the contest of the row: locks under the same conditions are ranked.
+    ///
+    /// The placement matters from two threads on.
     pub fn contest(&self) -> String {
         let is_lone = self.threads + self.competitors == 1;
         let placement = if is_lone { String::new() } else { format!(", {}", self.placement) };
         self.cell().conditions() + &placement
     }
 
-    /// The name of the configuration, with the placement.
+    /// Returns the name of the configuration, with the placement.
     pub fn name(&self) -> String {
         format!("{}, {}", self.lock, self.contest())
     }
 
-    /// The first letter of the spike that a bin belongs to: of those that overlap it, the one with most rounds.
+    /// Returns the first letter of the spike that a bin belongs to: among those that overlap it, the one with most
+    /// iterations.
     pub fn letter_of(&self, bin: &Bin) -> Option<char> {
         let overlaps = |spike: &&SpikeRow| spike.from_ns < bin.to_ns && bin.from_ns <= spike.to_ns;
         self.spikes.iter().filter(overlaps).max_by_key(|spike| spike.count).and_then(|spike| spike.label.chars().next())

@@ -21,11 +21,12 @@ pub fn section(rows: &[Row]) -> Section {
             .into_iter()
             .chain(rows.iter().filter(|row| drawn(row)).map(figure))
             .collect(),
-        histograms: locking(rows).map(whole).collect(),
+        histograms: locking(rows).map(cell_histogram).collect(),
     }
 }
 
-/// Locking is drawn for every thread; unlocking and round trips are alike, so the first thread represents all.
+/// Returns whether the row is drawn: locking for every thread; unlocking and round trips are similar, so the first
+/// thread represents all.
 fn drawn(row: &Row) -> bool {
     row.thread == 0 || row.operation == Operation::Lock
 }
@@ -42,15 +43,15 @@ fn row_words(row: &Row) -> String {
 fn findings(rows: &[Row]) -> Vec<String> {
     let lone = |row: &&Row| row.threads == 1 && row.competitors == 0;
     let pairs = FreePairs::of(rows);
-    let mut said: Vec<String> = locking(rows).filter(lone).map(|row| uncontended(row, pairs)).collect();
+    let mut findings: Vec<String> = locking(rows).filter(lone).map(|row| uncontended(row, pairs)).collect();
     let cells = distinct(rows, Row::cell);
     for cell in cells.iter().filter(|cell| cell.threads > 1 || cell.competitors > 0) {
         let worst = locking(rows)
             .filter(|row| row.cell() == *cell)
             .max_by(|a, b| a.p999_ns.partial_cmp(&b.p999_ns).unwrap_or(Ordering::Equal));
-        said.extend(worst.map(contended));
+        findings.extend(worst.map(contended));
     }
-    said
+    findings
 }
 
 fn uncontended(row: &Row, pairs: FreePairs) -> String {
@@ -109,7 +110,7 @@ fn figure(row: &Row) -> Figure {
     }
 }
 
-/// The label of a spike in the picture: letter, share and cause.
+/// Returns the label of a spike in the picture: letter, share and cause.
 fn words(row: &Row, letter: &str) -> String {
     match row.spikes.iter().find(|spike| spike.label == letter) {
         Some(spike) => format!("{letter} {}, {}", percent(spike.share), spike.cause),
@@ -117,7 +118,7 @@ fn words(row: &Row, letter: &str) -> String {
     }
 }
 
-/// Some neighbouring bins.
+/// Some adjacent bins.
 struct Column {
     from_ns: f64,
     to_ns: f64,
@@ -126,15 +127,17 @@ struct Column {
 }
 
 impl Column {
-    /// The letter of the spike that has most of its hits.
+    /// Returns the letter of the spike that has most of its hits.
     fn letter(&self) -> char {
         self.letters.iter().max_by_key(|(_, count)| **count).map_or('#', |(letter, _)| *letter)
     }
 }
 
-/// How much wider than its beginning a column may become: a quarter of an octave.
+/// The maximum ratio of the ends of a column: a quarter of an octave.
 const WIDENING: f64 = 1.19;
 
+/// Returns the columns.
+///
 /// Bins are as fine as the clock, which is finer than a picture can show.
 fn columns(row: &Row) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
@@ -163,7 +166,7 @@ fn series(columns: &[Column]) -> Vec<Series> {
     let mut letters: Vec<char> = columns.iter().map(Column::letter).collect();
     letters.sort_unstable_by_key(|letter| (*letter == '#', *letter));
     letters.dedup();
-    // A logarithmic axis has no zero: what the fast path took less than the clock's step begins at half of it.
+    // A logarithmic axis has no zero: a time below the clock's step begins at half of it.
     let positive = columns.iter().map(|column| column.to_ns).filter(|to| *to > 0.0);
     let least = positive.fold(f64::INFINITY, f64::min) / 2.0;
     let point = |column: &Column| {
@@ -206,7 +209,7 @@ fn excluded(row: &Row) -> String {
     }
 }
 
-/// Names the rounds that the mean of the undisturbed ones is of.
+/// Names the iterations of the undisturbed mean.
 fn undisturbed_words(row: &Row) -> &'static str {
     match row.undisturbed().exclusive {
         Some(_) => "mean of undisturbed iterations, core exclusive",
@@ -220,7 +223,9 @@ pub struct SpikeLine<'a> {
     pub spike: &'a SpikeRow,
 }
 
-/// The columns of a table of spikes. On a terminal the causes follow in separate lines.
+/// Returns the columns of a table of spikes.
+///
+/// On a terminal the causes follow in separate lines.
 pub fn spike_columns<'a>(operation: Operation) -> [SpikeColumn<'a>; 6] {
     let heading = match operation {
         Operation::Lock => "  locking",
@@ -273,11 +278,11 @@ fn histogram(columns: &[Column]) -> Table {
     }
 }
 
-/// The part that has to be the same in another record for a comparison.
+/// Returns the part that has to be the same in another record for a comparison.
 fn compared(row: &Row) -> String {
     format!("{}, hold {}", row_words(row), nanoseconds(row.hold_us * 1e3))
 }
 
-fn whole(row: &Row) -> Histogram {
+fn cell_histogram(row: &Row) -> Histogram {
     Histogram { cell: compared(row), bins: row.histogram.clone() }
 }

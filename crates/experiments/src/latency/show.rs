@@ -1,5 +1,5 @@
-//! The rows on a terminal: the ranking; for each configuration the picture of locking, its spikes, and how far its
-//! threads agree; and the effect of the SMT sibling.
+//! The rows on a terminal: the ranking; for each configuration the picture of locking, its spikes, and the agreement of
+//! its threads; and the effect of the SMT sibling.
 
 use super::measure::UNEXPLAINED;
 use super::plan::{StoppedWait, conditions};
@@ -13,16 +13,16 @@ use record::ranking::{self, Rank, contests, table};
 use record::{column, distinct};
 use terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
 
-/// More configurations have no histograms unless they are requested: thousands of lines are not read.
+/// The number of configurations above which there are no histograms unless requested: thousands of lines are not read.
 const MOST_DRAWN: usize = 4;
 
-/// The ranking; then every configuration, if they are few or were requested.
+/// Draws the ranking; then every configuration, if they are few or were requested.
 pub fn show(record: &LatencyRecord<'_>, page: &Page) -> String {
     let cells = cells(record.results);
     let ranking = rankings(record, page);
-    let asked = &record.parameters;
-    let many = asked.locks.len() * asked.threads.len() * asked.competitors.len() > MOST_DRAWN;
-    if many && !asked.histogram {
+    let parameters = &record.parameters;
+    let many = parameters.locks.len() * parameters.threads.len() * parameters.competitors.len() > MOST_DRAWN;
+    if many && !parameters.histogram {
         return ranking + HINT + "\n" + &recording(record.results) + &apart(&cells, page);
     }
     let shown: Vec<String> = cells.iter().map(|cell| of_cell(cell, page, |_| true)).collect();
@@ -39,6 +39,8 @@ pub fn show(record: &LatencyRecord<'_>, page: &Page) -> String {
 
 const HINT: &str = "--histogram prints histograms; the record and its HTML report always have them.\n";
 
+/// Draws the configurations.
+///
 /// As in 1998, unlocking is drawn for one thread only, since it never waits; with competitors only the tables are
 /// shown.
 pub fn sections(rows: &[Row], page: &Page) -> String {
@@ -49,7 +51,7 @@ pub fn sections(rows: &[Row], page: &Page) -> String {
     shown.join("\n") + "\n" + &overview(&cells) + COLUMNS + &after
 }
 
-/// The rows of each configuration, in order of appearance.
+/// Returns the rows of each configuration, in order of appearance.
 fn cells(rows: &[Row]) -> Vec<Vec<&Row>> {
     distinct(rows, Row::cell).iter().map(|cell| rows.iter().filter(|row| row.cell() == *cell).collect()).collect()
 }
@@ -69,7 +71,7 @@ fn of_cell(cell: &[&Row], page: &Page, drawn: impl Fn(&Row) -> bool) -> String {
     text + &agreement(cell) + &ledger(cell[0])
 }
 
-/// The coverage of the kernel events; nothing where there are none.
+/// Returns the coverage of the kernel events; nothing where there are none.
 fn ledger(row: &Row) -> String {
     row.ledger.as_ref().map_or_else(String::new, |ledger| {
         format!(
@@ -105,7 +107,7 @@ fn spike_table(row: &Row, page: &Page) -> String {
     text + &causes(row)
 }
 
-/// A line for each spike; nothing where no evidence was recorded.
+/// Returns a line for each spike; nothing where no evidence was recorded.
 fn causes(row: &Row) -> String {
     row.spikes.iter().filter_map(|spike| Some(cause(spike, spike.evidence_share?))).collect()
 }
@@ -128,7 +130,7 @@ fn cause(spike: &SpikeRow, evidence_share: f64) -> String {
     text.chars().take(80).collect::<String>() + "\n"
 }
 
-/// How many rounds there were, and how well the median and the tail are known.
+/// Writes the number of iterations, and the precision of the median and the tail.
 fn known(row: &Row) -> String {
     let interval = |quantile, ci: Option<Interval>| match row.known(quantile) {
         Some(_) => ci.map_or_else(|| "?".to_owned(), |ci| format!("{}–{}", nanoseconds(ci.low), nanoseconds(ci.high))),
@@ -169,7 +171,7 @@ fn agreement(cell: &[&Row]) -> String {
     text
 }
 
-/// The other thread's spike whose range overlaps and whose median is nearest.
+/// Returns the other thread's spike whose range overlaps and whose median is nearest.
 fn nearest<'a>(spike: &SpikeRow, others: &'a [SpikeRow]) -> Option<&'a SpikeRow> {
     let median = |spike: &SpikeRow| spike.median_ns.unwrap_or(0.0) + 1.0;
     let distance = |other: &&SpikeRow| (median(other) / median(spike)).ln().abs();
@@ -177,7 +179,7 @@ fn nearest<'a>(spike: &SpikeRow, others: &'a [SpikeRow]) -> Option<&'a SpikeRow>
     overlapping.min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
-/// One line a cell.
+/// Draws one line for each cell.
 fn overview(cells: &[Vec<&Row>]) -> String {
     let pairs = FreePairs::of(cells.iter().flatten().copied());
     let lines = cells.iter().filter_map(|cell| {
@@ -218,7 +220,7 @@ fn recording(rows: &[Row]) -> String {
     ) + &residue(rows)
 }
 
-/// The value that the measurement reads where the answer is zero; nothing in older records.
+/// Writes the value that the measurement reads where the answer is zero; nothing in older records.
 fn residue(rows: &[Row]) -> String {
     let of = |operation| rows.iter().find(|row| row.operation == operation);
     let words = |row: &Row| {
@@ -236,15 +238,15 @@ fn residue(rows: &[Row]) -> String {
     zero + &rows.first().and_then(control).unwrap_or_default()
 }
 
-/// The value that the measurement reads where the answer is known and is not zero.
+/// Writes the value that the measurement reads where the answer is known and is not zero.
 fn control(row: &Row) -> Option<String> {
     let (read, known) = (row.control_ns?, row.control_known_ns?);
     Some(format!("Check: multiplications of {known:.2} ns, timed like a lock, read as {read:.2} ns.\n"))
 }
 
-/// A table for each number of threads and competitors, by the figure that decides.
+/// Draws a table for each number of threads and competitors, by the value that decides.
 fn rankings(record: &LatencyRecord<'_>, page: &Page) -> String {
-    // A stored ranking may be of an older revision; the rows say the same as when they were measured.
+    // A stored ranking may be of an older revision; the rows give the ranking of today.
     let ranks = ranking(record.results);
     // A single lock has no competitor.
     let decides = |ranks: &&[Rank]| ranks.len() > 1 && [PAIR, WAIT].contains(&ranks[0].figure.as_str());
@@ -273,7 +275,7 @@ fn of_contest(ranks: &[Rank], rows: &[Row], page: &Page) -> String {
     format!("{}: {operation}, best first{basis}\n{table}", ranks[0].among)
 }
 
-/// A value of the thread for which it is worst.
+/// Returns a value of the thread for which it is worst.
 fn unluckiest(rank: &Rank, rows: &[Row], of: fn(&Row) -> Option<f64>) -> String {
     let is_of = |row: &&Row| row.lock == rank.lock && row.operation == Operation::Lock && row.contest() == rank.among;
     let row = rows.iter().filter(is_of).max_by(|a, b| of(a).unwrap_or(0.0).total_cmp(&of(b).unwrap_or(0.0)));
@@ -295,16 +297,16 @@ fn ranking_legend(record: &LatencyRecord<'_>, ranks: &[Rank]) -> String {
     text
 }
 
-/// How far locking and unlocking, timed separately, have to differ from a pair in a loop: in both respects.
+/// The share by which locking and unlocking, timed separately, have to differ from a pair in a loop: in both respects.
 const FAR_SHARE: f64 = 0.15;
 const FAR_NS: f64 = 0.7;
 
-/// At most this many are listed.
+/// The maximum number that is listed.
 const MOST_APART: usize = 3;
 
 const APART: &str = "Timed separately, lock and unlock differ from a pair in a loop (see method):\n";
 
-/// A line for each uncontended lock that is far off its pair, the farthest first; nothing if there is none.
+/// Draws a line for each uncontended lock that is far from its pair, the farthest first; nothing if there is none.
 fn apart(cells: &[Vec<&Row>], page: &Page) -> String {
     let pairs = FreePairs::of(cells.iter().flatten().copied());
     let mut far: Vec<(f64, String)> = cells.iter().filter_map(|cell| pair_apart(cell, pairs, page)).collect();
@@ -318,7 +320,7 @@ fn apart(cells: &[Vec<&Row>], page: &Page) -> String {
     }
 }
 
-/// The difference from the pair as a share, and its line.
+/// Returns the difference from the pair as a share, and its line.
 fn pair_apart(cell: &[&Row], pairs: FreePairs, page: &Page) -> Option<(f64, String)> {
     let of = |operation| cell.iter().find(|row| row.operation == operation && row.threads == 1 && row.competitors == 0);
     let (lock, unlock) = (of(Operation::Lock)?, of(Operation::Unlock)?);
@@ -334,7 +336,8 @@ fn pair_apart(cell: &[&Row], pairs: FreePairs, page: &Page) -> Option<(f64, Stri
     is_far.then(|| (share.abs(), terminal::wrapped(" ", "   ", &line, page)))
 }
 
-/// The time to lock while the core is exclusive and while it is shared; nothing where it was never seen shared.
+/// Describes the time to lock while the core is exclusive and while it is shared; nothing where it was never seen
+/// shared.
 fn neighbours(cells: &[Vec<&Row>]) -> String {
     let lines: Vec<_> = cells.iter().filter_map(|cell| neighbour(cell)).collect();
     if lines.is_empty() {
@@ -354,21 +357,21 @@ fn neighbour(cell: &[&Row]) -> Option<Vec<String>> {
     Some(vec![lock.lock.clone(), lock.threads.to_string(), words(alone), words(shared), times, percent(share)])
 }
 
-/// The mean of an uncontended lock, else the median, which the clock rounds to its step.
+/// Returns the mean of an uncontended lock, otherwise the median, which the clock rounds to its step.
 fn sides(lock: &Row) -> [Option<Estimate>; 2] {
     let (times, resolution) =
         if lock.threads == 1 { (lock.undisturbed(), 0.0) } else { (lock.medians(), lock.resolution_ns) };
     [times.exclusive, times.shared].map(|side| side.map(|side| Estimate { resolution, ..side }))
 }
 
-/// `1.13× (1.09–1.17)`; without an interval the figures say nothing of each other.
+/// Writes `1.13× (1.09–1.17)`; without an interval the values are not comparable.
 fn times(alone: &Estimate, shared: &Estimate) -> Option<String> {
     let Comparison { ratio, interval, .. } = compare(alone, shared, RunToRun::NONE)?;
     let is_known = alone.interval.is_some() && shared.interval.is_some();
     is_known.then(|| format!("{ratio:.2}× ({:.2}–{:.2})", interval.low, interval.high))
 }
 
-/// The wait that `--stop-above` ended the run at: the threads that held the lock, and what ran on the CPUs.
+/// Shows the wait at which `--stop-above` ended the run: the threads that held the lock, and the tasks on the CPUs.
 pub fn stopped(wait: &StoppedWait, page: &Page) -> String {
     let us = |us: f64| nanoseconds(us * 1e3);
     let words = format!(
@@ -402,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_a_lock_fits_a_screen() {
+    fn ranking_fits_a_screen_with_a_line_per_lock() {
         let rows: Vec<Row> = (0..23)
             .map(|place| Row {
                 bare_pair_ns: Some(10.0 * 1.3_f64.powi(place)),
@@ -417,7 +420,7 @@ mod tests {
         assert!(text.lines().nth(2).unwrap().starts_with(" 1  a-lock-0 "), "{text}");
     }
 
-    /// A cell of a lock and an unlock that take so long one by one; the pair takes 18 ns.
+    /// Returns a cell of a lock and an unlock that take these times separately; the pair takes 18 ns.
     fn parts(lock_ns: f64, unlock_ns: f64, threads: usize) -> Vec<Row> {
         let of = |operation, ns| Row {
             operation,
@@ -429,11 +432,11 @@ mod tests {
     }
 
     #[test]
-    fn what_fences_alone_make_of_the_pair_stands_beside() {
+    fn fenced_pair_is_shown_with_the_bare_pair() {
         let [mut lock, unlock] = <[Row; 2]>::try_from(parts(12.0, 12.0, 1)).unwrap();
         lock.fenced_pair_ns = Some(23.5);
-        let said = apart_of(&[lock, unlock]);
-        assert!(said.ends_with("  std: 24.0 ns separately, 23.5 ns fenced, 18.0 ns as a pair (+33 %)\n"), "{said}");
+        let text = apart_of(&[lock, unlock]);
+        assert!(text.ends_with("  std: 24.0 ns separately, 23.5 ns fenced, 18.0 ns as a pair (+33 %)\n"), "{text}");
     }
 
     fn apart_of(cell: &[Row]) -> String {
@@ -441,11 +444,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_from_its_pair_is_said_to_either_side_and_the_rest_is_not() {
-        let said = apart_of(&parts(12.0, 12.0, 1));
+    fn only_locks_far_from_their_pair_are_listed() {
+        let text = apart_of(&parts(12.0, 12.0, 1));
         assert!(
-            said.starts_with(APART) && said.ends_with("  std: 24.0 ns separately, 18.0 ns as a pair (+33 %)\n"),
-            "{said}"
+            text.starts_with(APART) && text.ends_with("  std: 24.0 ns separately, 18.0 ns as a pair (+33 %)\n"),
+            "{text}"
         );
         assert!(apart_of(&parts(7.0, 7.0, 1)).contains("14.0 ns separately, 18.0 ns as a pair (-22 %)"));
         assert_eq!(apart_of(&parts(10.0, 10.0, 1)), "", "11 % above");
@@ -453,13 +456,13 @@ mod tests {
     }
 
     #[test]
-    fn the_farthest_are_named_and_the_others_counted() {
+    fn farthest_locks_are_named_and_the_others_counted() {
         let cells: Vec<Vec<Row>> = [12.0, 15.0, 13.0, 2.0, 14.0].map(|ns| parts(ns, ns, 1)).to_vec();
-        let said = apart(&cells.iter().map(|cell| cell.iter().collect()).collect::<Vec<_>>(), &Page::plain());
+        let text = apart(&cells.iter().map(|cell| cell.iter().collect()).collect::<Vec<_>>(), &Page::plain());
         let named: Vec<&str> =
-            said.lines().skip(1).take(MOST_APART).filter_map(|line| line.split(' ').nth(3)).collect();
-        assert_eq!(named, ["4.00", "30.0", "28.0"], "{said}");
-        assert!(said.ends_with("\n  and 2 more\n"), "{said}");
+            text.lines().skip(1).take(MOST_APART).filter_map(|line| line.split(' ').nth(3)).collect();
+        assert_eq!(named, ["4.00", "30.0", "28.0"], "{text}");
+        assert!(text.ends_with("\n  and 2 more\n"), "{text}");
     }
 
     #[test]
@@ -484,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sharing_costs_has_an_interval() {
+    fn cost_of_sharing_has_an_interval() {
         assert!(sharing(1).contains("10.0 ns 11.0 ns 1.10× (1.08–1.12)"), "{}", sharing(1));
         assert!(sharing(2).contains("10.0 ns 11.0 ns 1.10× (1.06–1.14)"), "half a step of the clock: {}", sharing(2));
     }

@@ -5,10 +5,10 @@ use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use record::{Better, Cell, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource};
 
-/// 1998: the work of two grinders on one CPU, as a share of the work that one does alone.
+/// The value of 1998: the work of two grinders on one CPU, as a share of the work that one does alone.
 pub const TAKING_TURNS_SHARE: f64 = 0.999_2;
 
-/// The time that an additional process would get of the CPU that leaves it the least.
+/// Returns the time that an additional process would get of the CPU that leaves it the least.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let totals = || rows.iter().filter_map(|(place, row)| Some((*place, row.total()?)));
     let least = totals().min_by(|a, b| a.1.shares.cputime_share.total_cmp(&b.1.shares.cputime_share));
@@ -20,7 +20,7 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     vec![Finding::new("obtainable_cpu", words, Unit::Share, share.into(), source).repeated()]
 }
 
-/// The range of the intervals; nothing for a single one.
+/// Returns the range of the intervals; nothing for a single one.
 fn from_to(total: &TotalRow) -> String {
     if total.intervals < 2 {
         return String::new();
@@ -29,7 +29,7 @@ fn from_to(total: &TotalRow) -> String {
     format!(" (between {low} and {high} in single intervals)")
 }
 
-/// The time that the spinner gets, and the time that it takes from others.
+/// Returns the time that the spinner gets, and the time that it takes from others.
 pub fn metrics(row: &Row) -> Vec<Metric> {
     let share = |cell: &Cell, figure, value: f64, interval: Option<Interval>, better| Metric {
         unit: Unit::Share,
@@ -53,7 +53,7 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
     taken.into_iter().collect()
 }
 
-/// The CPU meter of Rico Tudor, "Where Does the Time Go?", Be Newsletter, October 1998.
+/// Compares with the CPU meter of Rico Tudor, "Where Does the Time Go?", Be Newsletter, October 1998.
 pub fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
     let Some(total) = rows.iter().find_map(|(_, row)| row.total()) else { return Vec::new() };
     let today = total.efficiency_share.map(|value| Estimate::new(value, total.efficiency_ci));
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A CPU of which a spinner got this share; 5 points less in its worst interval, one more in its best.
+    /// Returns a CPU of which a spinner got this share; 5 points less in its worst interval, one more in its best.
     fn row(cpu: usize, got: f64) -> Row {
         serde_json::from_value(json!({
             "measurement": "total", "time_s": 6.0, "cpu": cpu, "intervals": 12, "priority": "idle", "load_share": 1.0 - got,
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_of_the_cpus_is_named() {
+    fn cpu_with_the_least_time_is_named() {
         let (first, second) = (row(0, 0.99), row(1, 0.97));
         let found = findings(&[(8, &first), (9, &second)]);
         assert_eq!(
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn one_interval_differs_from_none() {
+    fn one_interval_has_no_range() {
         let Row::Total(total) = row(0, 0.99) else { panic!("the sample is a total") };
         let found = findings(&[(0, &Row::Total(TotalRow { intervals: 1, ..total }))]);
         assert_eq!(found[0].words, "An additional process would get 99.0 % of CPU 0");

@@ -1,4 +1,4 @@
-//! What the user may set, with the priority of a spinner as it is written on the command line.
+//! The flags of the experiment, with the priority of a spinner as it is written on the command line.
 
 use clap::{Args, ValueEnum};
 use harness::{Format, SharedFlags, UsageError, parse_count, parse_duration};
@@ -53,7 +53,7 @@ pub enum View {
 }
 
 impl View {
-    /// As on the command line.
+    /// Returns the name on the command line.
     fn name(self) -> &'static str {
         match self {
             Self::Lines => "lines",
@@ -76,7 +76,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 }
 
 impl Flags {
-    /// What to show while it measures; `None` where stdout is for the record.
+    /// Returns the live view; `None` where stdout is for the record.
     pub fn live_view(&self, shared: &SharedFlags) -> Result<Option<View>, UsageError> {
         let elsewhere = shared.output.as_ref().is_some_and(|path| path.as_os_str() != "-");
         let record_on_stdout = shared.format != Format::Text && !elsewhere;
@@ -107,7 +107,7 @@ impl Flags {
     }
 }
 
-/// `idle`, `batch`, a nice value, `fifo`, `rr`, or the last two with a priority: `fifo:10`.
+/// A priority: `idle`, `batch`, a nice value, `fifo`, `rr`, or the last two with a number: `fifo:10`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority(pub Schedule);
 
@@ -115,7 +115,7 @@ impl Priority {
     /// Runs when no other thread wants the CPU.
     pub const IDLE: Self = Self(Schedule::Idle);
 
-    /// Whether it is a real-time priority.
+    /// Returns whether it is a real-time priority.
     pub fn is_realtime(self) -> bool {
         matches!(self.0, Schedule::Fifo { .. } | Schedule::RoundRobin { .. })
     }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_refused_with_what_is_allowed() {
+    fn value_out_of_range_is_refused_with_the_range() {
         for text in ["20", "-21", "fifo:0", "fifo:100", "rr:", "idle:3", "deadline", "", "nice"] {
             assert!(text.parse::<Priority>().unwrap_err().contains("-20 to 19"), "{text}");
         }

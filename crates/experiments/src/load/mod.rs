@@ -1,4 +1,4 @@
-//! `contend load`: how much CPU a process would really get.
+//! `contend load`: the CPU time that a process would really get.
 
 mod findings;
 mod flags;
@@ -50,13 +50,15 @@ impl Experiment for Load {
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let plan = Plan::of(flags, run.is_part() || run.shared.wants_record(), run.session)?;
         let finished = if run.is_part() { headless(&plan, run)? } else { with_view(flags, &plan, run)? };
-        // The load is what is measured here, and an idle meter goes into a separate session.
+        // The load is the measured quantity here, and an idle meter goes into a separate session.
         let autogroup = (plan.priority == Priority::IDLE).then_some("autogroup");
         Ok(finished.without(std::iter::once("other_load").chain(autogroup)))
     }
 }
 
-/// As a part of something longer. The caller must have no other threads.
+/// Runs as a part of a longer run.
+///
+/// The caller must have no other threads.
 fn headless(plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
     let mut progress = run.progress(Duration::ZERO);
     let calibrated = run.calibrated()?;
@@ -66,7 +68,9 @@ fn headless(plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Parameters, R
     Ok(finished(plan, measured, calibrated, Vec::new()))
 }
 
-/// Runs with a live view. The caller must have no other threads.
+/// Runs with a live view.
+///
+/// The caller must have no other threads.
 fn with_view(flags: &Flags, plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
     let view = flags.live_view(run.shared)?;
     let mut live = Live::new(view, flags.metrics.as_deref(), run.session, plan)?;
@@ -85,7 +89,7 @@ fn with_view(flags: &Flags, plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finish
     Ok(finished)
 }
 
-/// The rows of intervals, then those of the whole run; and what a reader must know.
+/// Returns the rows of intervals, then those of the whole run; and the warnings.
 fn finished(
     plan: &Plan,
     measured: Measured,

@@ -1,4 +1,4 @@
-//! The plan that comes of the flags, and what a record says of it.
+//! The plan made from the flags, and its description in a record.
 
 use super::flags::Flags;
 use super::flags::Priority;
@@ -8,20 +8,20 @@ use instruments::environment::Cpu;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Everything that the measurement needs to know.
+/// The input of the measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// How long it measures; `None` is until the user stops it.
+    /// The length of the measurement; `None` is until the user stops it.
     pub length: Option<Duration>,
-    /// How often it reports.
+    /// The reporting interval.
     pub interval: Duration,
-    /// At what priority the soakers run.
+    /// The priority of the spinners.
     pub priority: Priority,
-    /// Soakers on each CPU.
+    /// The number of spinners on each CPU.
     pub grinders: usize,
-    /// The CPUs that are watched.
+    /// The measured CPUs.
     pub cpus: Vec<usize>,
-    /// Those of them that share a core with another of them: the neighbour there is our own.
+    /// Those of them that share a core with another of them: the SMT sibling there is another spinner.
     pub beside_our_own: Vec<usize>,
     /// The CPU that is not used because real-time threads must not have all.
     pub spared: Option<usize>,
@@ -33,24 +33,25 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
-    /// `None` is until it was told to stop.
+    /// The planned length; `None` is until a signal.
     pub length_s: Option<f64>,
     pub interval_s: f64,
-    /// What was asked for; a row says what was granted.
+    /// The requested priority; a row has the granted one.
     pub priority: String,
     pub grinders: usize,
     pub cpus: Vec<usize>,
     /// The work whose count gives `grind_share`, in microseconds.
     pub grind_us: f64,
-    /// Where the exact time of all tasks was read, if anywhere.
+    /// The source of the exact time of all tasks, if any.
     pub exact_account: Option<String>,
 }
 
 const RECORD_LENGTH: Duration = Duration::from_secs(10);
 
 impl Plan {
-    /// Checks the flags against the machine and fills in the rest. Where a record is wanted the run has an end, and the
-    /// record has the rows of all intervals.
+    /// Checks the flags against the machine and fills in the defaults.
+    ///
+    /// If a record is requested the run has an end, and the record has the rows of all intervals.
     pub fn of(flags: &Flags, record_wanted: bool, session: &Session) -> Result<Self, UsageError> {
         let length = session.seconds.or(record_wanted.then_some(RECORD_LENGTH));
         if flags.priority.is_realtime() && flags.grinders > 1 {
@@ -73,12 +74,12 @@ impl Plan {
         })
     }
 
-    /// The CPUs that are watched.
+    /// Returns the measured CPUs.
     pub fn cpu_set(&self) -> CpuSet {
         self.cpus.iter().copied().collect()
     }
 
-    /// What the record says of the plan.
+    /// Returns the description for the record.
     pub fn parameters(&self, exact_account: Option<&str>) -> Parameters {
         Parameters {
             length_s: self.length.map(|length| length.as_secs_f64()),
@@ -92,7 +93,8 @@ impl Plan {
     }
 }
 
-/// The CPUs to watch, and the one that is spared: real-time threads must leave one of the machine's CPUs to others.
+/// Returns the CPUs to measure, and the one that is spared: real-time threads must leave one of the machine's CPUs to
+/// others.
 fn watched(priority: Priority, session: &CpuSet) -> Result<(Vec<usize>, Option<usize>), UsageError> {
     let cpus: Vec<usize> = session.iter().collect();
     let others_left = cpus::online().is_ok_and(|online| online.iter().any(|cpu| !session.contains(cpu)));

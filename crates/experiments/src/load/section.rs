@@ -1,4 +1,4 @@
-//! How much of each CPU a process gets, over time.
+//! The share of each CPU that a process gets, over time.
 
 use super::record::{IntervalRow, Row, Shares, TotalRow};
 use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct, optional};

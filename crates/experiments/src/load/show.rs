@@ -15,12 +15,12 @@ pub fn show(record: &LoadRecord<'_>, page: &Page) -> String {
     lines + &summary(&totals, all_cpus)
 }
 
-/// The heading above the lines.
+/// Returns the heading above the lines.
 pub fn heading() -> String {
     "    time   load  tasks /proc/stat    got usable   lost  speed   load of each CPU".to_owned()
 }
 
-/// One interval: the means of all CPUs, then the load of each CPU, as many as fit.
+/// Draws one interval: the means of all CPUs, then the load of each CPU, as many as fit.
 pub fn line(rows: &[&IntervalRow], page: &Page) -> String {
     let mean = |figure: fn(&Shares) -> Option<f64>| {
         let known: Vec<f64> = rows.iter().filter_map(|row| figure(&row.shares)).collect();
@@ -51,7 +51,7 @@ pub fn line(rows: &[&IntervalRow], page: &Page) -> String {
     text
 }
 
-/// A share in hundredths, without the per cent sign.
+/// Writes a share in hundredths, without the per cent sign.
 fn points(share: Option<f64>) -> String {
     share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", share * 100.0))
 }
@@ -78,15 +78,15 @@ fn summary(totals: &[&TotalRow], all_cpus: Option<&AllCpusRow>) -> String {
     let header = ["CPU", "load", "all tasks", "/proc/stat", "spinner got", "usable", "lost inside", "speed"];
     text.push_str(&terminal::table(&header, rows));
     text.push_str(&match all_cpus {
-        Some(all) => taken(all.taken_share, all.taken_ci, "all CPUs"),
-        None => taken(first.taken_share, first.taken_ci, "the CPU"),
+        Some(all) => loss_words(all.taken_share, all.taken_ci, "all CPUs"),
+        None => loss_words(first.taken_share, first.taken_ci, "the CPU"),
     });
     totals.iter().for_each(|total| text.push_str(&efficiency(total)));
     totals.iter().filter_map(|total| left(total)).for_each(|line| text.push_str(&line));
     text + &then(totals)
 }
 
-fn taken(share: Option<f64>, interval: Option<Interval>, of: &str) -> String {
+fn loss_words(share: Option<f64>, interval: Option<Interval>, of: &str) -> String {
     let Some(share) = share else { return String::new() };
     let interval = interval.map_or_else(
         || "too few intervals for a CI".to_owned(),
@@ -98,7 +98,7 @@ fn taken(share: Option<f64>, interval: Option<Interval>, of: &str) -> String {
     format!("The spinner takes {:+.2} points of {of} ({interval}).\n{untold}", share * 100.0)
 }
 
-/// The part of the CPU that a process would get, in time and in issue width.
+/// Returns the part of the CPU that a process would get, in time and in issue width.
 fn left(total: &TotalRow) -> Option<String> {
     let (lost, shared) = (total.width_lost_share?, total.core_shared_share?);
     let interval = total
@@ -124,7 +124,8 @@ fn efficiency(total: &TotalRow) -> String {
     format!("CPU {}, two spinners: {percent:.2} % of the work{interval}; 1998: {then:.2} %\n", total.cpu)
 }
 
-/// 1998 had one machine with two CPUs: 97 % for the meter when nothing else ran, 4 % when the CPUs were swamped.
+/// Compares with 1998, when one machine had two CPUs: 97 % for the meter when nothing else ran, 4 % when the CPUs were
+/// swamped.
 fn then(totals: &[&TotalRow]) -> String {
     let most = totals.iter().map(|total| total.cputime_most_share).fold(0.0, f64::max);
     let least = totals.iter().map(|total| total.cputime_least_share).fold(1.0, f64::min);
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_the_means_of_all_cpus_and_a_dash_for_what_is_not_known() {
+    fn line_has_means_of_all_cpus_and_dashes_for_unknown_values() {
         let rows = [row(0, 0.2), row(1, 0.4)];
         let line = line(&rows.iter().collect::<Vec<_>>(), &Page::plain());
         let words: Vec<&str> = line.split_whitespace().collect();

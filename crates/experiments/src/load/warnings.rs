@@ -1,9 +1,9 @@
-//! What a reader of a load must know.
+//! The warnings of a load.
 
 use instruments::warning::{Severity, WarningKind, percent};
 use serde::Serialize;
 
-/// `/proc/stat`, which asks at every tick who is running, is far from what the CPU did.
+/// The warning that `/proc/stat`, which samples the running task at every tick, is far from the actual load of the CPU.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TickAccountingLies {
     /// The CPU.
@@ -28,7 +28,7 @@ impl WarningKind for TickAccountingLies {
     }
 }
 
-/// The meter takes a considerable part of what it watches.
+/// The warning that the meter takes a considerable part of the measured CPU time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MeterDisturbs {
     /// The time that it takes, as a share of the CPUs' time.

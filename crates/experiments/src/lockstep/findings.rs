@@ -1,10 +1,11 @@
-//! Whether the job took what its ranks' noise predicts, and the values that are compared with other records.
+//! The comparison of the job with the prediction from its ranks' noise, and the values that are compared with other
+//! records.
 
 use ::lockstep::record::Row;
 use record::{Cell, Finding, Metric, Origin, Unit, VariationSource};
 use terminal::count;
 
-/// The row with the most ranks.
+/// Returns the finding about the row with the most ranks.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let steps = rows.iter().filter_map(|(place, row)| match row {
         Row::Steps(row) => Some((*place, row)),
@@ -49,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_ranks_are_told() {
+    fn finding_is_about_the_most_ranks() {
         let record = record();
         let rows: Vec<(usize, &Row)> = record.results.iter().enumerate().collect();
         assert_eq!(

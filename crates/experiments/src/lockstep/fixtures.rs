@@ -1,9 +1,9 @@
-//! A job's record as the program writes it, by hand, for the tests of what is said of it.
+//! A handmade record of a job in the program's format, for the tests of the views.
 
 use ::lockstep::record::LockstepRecord;
 use serde_json::{Value, json};
 
-/// Two ranks that agree with the model, and four that share two CPUs and do not.
+/// Returns two ranks that agree with the model, and four that share two CPUs and do not.
 pub fn record() -> LockstepRecord {
     let environment: Value =
         serde_json::from_str(include_str!("../../../contend/tests/records/model-step.json")).expect("a stored record");

@@ -1,6 +1,6 @@
-//! `contend lockstep`: a job on MPI, measured, next to the model's prediction from the noise of its ranks.
+//! `contend lockstep`: a measured job on MPI, next to the model's prediction from the noise of its ranks.
 //!
-//! The program `lockstep` measures, under an MPI launcher; here its record is read, shown and kept.
+//! The program `lockstep` measures, under an MPI launcher; here its record is read, shown and archived.
 
 mod findings;
 #[cfg(test)]
@@ -24,7 +24,7 @@ impl Experiment for Lockstep {
         ("contend lockstep job.json", "Show a job measured by `mpirun -n 2 lockstep --output job.json`"),
         ("contend model step --ranks job.json", "Predict the effect of the same noise on many nodes"),
     ];
-    /// It was measured elsewhere.
+    /// The job was measured elsewhere.
     const UNUSED: &'static [&'static str] = &["seconds", "seed", "cpus", "neighbour"];
 
     type Flags = Flags;

@@ -1,4 +1,4 @@
-//! The record of a job, checked before it is believed.
+//! The record of a job, checked before it is used.
 
 use ::lockstep::record::{LockstepRecord, NAME};
 use ::lockstep::traces::Traces;
@@ -7,7 +7,7 @@ use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 use std::path::Path;
 
-/// The record in this file.
+/// Reads the record in this file.
 pub fn record(path: &Path) -> anyhow::Result<LockstepRecord> {
     let (name, bytes) = content(path)?;
     read(&bytes).with_context(|| format!("{name}: not a record of `lockstep`"))
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read_and_what_was_changed_is_not() {
+    fn written_record_is_read_and_changed_one_is_refused() {
         let written = serde_json::to_value(sample()).unwrap();
         assert!(read(&serde_json::to_vec(&written).unwrap()).is_ok());
         let refused = |change: fn(&mut Value)| {

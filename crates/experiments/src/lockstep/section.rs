@@ -1,4 +1,4 @@
-//! A job in lock-step, measured and predicted.
+//! A bulk-synchronous job, measured and predicted.
 
 use ::lockstep::record::{NodesRow, RankRow, Row, StepsRow};
 use harness::label;
@@ -23,7 +23,7 @@ pub fn section(rows: &[Row]) -> Section {
 
 fn statements(steps: &[&StepsRow]) -> Vec<Statement> {
     let most = steps.iter().max_by_key(|row| row.ranks);
-    let said = most.map(|row| {
+    let statement = most.map(|row| {
         let verdict = match row.agree {
             Some(true) => "each is inside the other's confidence interval",
             Some(false) => "they differ",
@@ -36,7 +36,7 @@ fn statements(steps: &[&StepsRow]) -> Vec<Statement> {
             ratio(row.predicted_slowdown)
         )
     });
-    said.into_iter().map(Statement::from).collect()
+    statement.into_iter().map(Statement::from).collect()
 }
 
 fn slowdowns(steps: &[&StepsRow], nodes: &[&NodesRow]) -> Figure {

@@ -97,12 +97,12 @@ fn nodes_table(rows: &[&NodesRow], page: &Page) -> String {
         "* extrapolated: the traces are long enough for {supported} nodes; beyond that, the model assumes that no gap \
          is longer than the longest recorded one"
     );
-    let said = if rows.iter().any(|row| !row.supported) {
+    let note = if rows.iter().any(|row| !row.supported) {
         terminal::wrapped("  ", "    ", &words, page)
     } else {
         String::new()
     };
-    format!("Prediction for more nodes, in groups like these ranks\n{table}{said}")
+    format!("Prediction for more nodes, in groups like these ranks\n{table}{note}")
 }
 
 fn ranks_table(rows: &[&RankRow], page: &Page) -> String {

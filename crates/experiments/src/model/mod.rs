@@ -1,6 +1,7 @@
-//! `contend model`: what the scheduler's lottery does to a frame, and a machine's noise to a cluster in lock-step.
+//! `contend model`: the effect of the scheduler's lottery on a frame, and of a machine's noise on a bulk-synchronous
+//! job.
 //!
-//! Nothing is measured here and no clock is calibrated: figures are computed from the flags, or from a recorded trace.
+//! Nothing is measured here and no clock is calibrated: values are computed from the flags, or from a recorded trace.
 
 mod frames;
 mod show;

@@ -1,9 +1,9 @@
-//! What both models print alike.
+//! The common output of both models.
 
 use super::trace::Description;
 use terminal::{self, Page};
 
-/// A time in the unit that a person would use: `3.42 s`, `10.6 min`, `2.5 h`, `31 days`, `1.2e4 years`.
+/// Writes a time in a readable unit: `3.42 s`, `10.6 min`, `2.5 h`, `31 days`, `1.2e4 years`.
 pub fn seconds(s: f64) -> String {
     const YEAR: f64 = 365.25 * 86_400.0;
     match s {
@@ -18,7 +18,7 @@ pub fn seconds(s: f64) -> String {
     }
 }
 
-/// A probability in per cent, to four significant digits however small it is: a tail is what one looks for here.
+/// Writes a probability in per cent, to four significant digits however small it is: tails matter here.
 pub fn tiny(probability: f64) -> String {
     let percent = probability * 100.0;
     match percent {
@@ -28,12 +28,12 @@ pub fn tiny(probability: f64) -> String {
     }
 }
 
-/// A figure of the old page in per cent, with the digits that it was printed with.
+/// Writes a value of the old page in per cent, with the digits that it was printed with.
 pub fn printed(probability: f64) -> String {
     format!("{} %", (probability * 1e8).round() / 1e6)
 }
 
-/// A trace in a line.
+/// Describes a trace in a line.
 pub fn trace(trace: &Description) -> String {
     let gaps = terminal::count(trace.gaps as u64);
     let gaps = if trace.gaps == 1 { "1 gap".to_owned() } else { format!("{gaps} gaps") };
@@ -41,7 +41,7 @@ pub fn trace(trace: &Description) -> String {
     format!("{}: {:.1} s, {gaps}, {lost} lost, the longest {longest}", trace.file, trace.span_s)
 }
 
-/// The assumptions behind a record, folded to the page.
+/// Returns the assumptions behind a record, folded to the page.
 pub fn assumptions(all: &[String], page: &Page) -> String {
     let items = all.iter().map(|assumption| terminal::item(assumption.split_whitespace(), page));
     std::iter::once("Assumed\n".to_owned()).chain(items).collect()

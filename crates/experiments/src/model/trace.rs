@@ -1,4 +1,4 @@
-//! A recorded trace of interruptions, as both models take it from the command line.
+//! A recorded trace of interruptions, as both models read it from the command line.
 
 use anyhow::Context;
 use chance::{Gap, Gaps, SpanFrom};
@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
 
-/// A trace as it was read.
+/// A trace that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     pub gaps: Gaps,
     pub description: Description,
 }
 
-/// What a record says of a trace.
+/// The description of a trace in a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Description {
     pub file: String,
     pub span_s: f64,
-    /// How the length is known.
+    /// The source of its length.
     pub span_from: Source,
     pub gaps: usize,
     pub lost_share: f64,
     pub longest_gap_us: f64,
 }
 
-/// Where the length of a recording comes from.
+/// The source of a recording's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -74,13 +74,13 @@ impl Trace {
         Self { gaps, description }
     }
 
-    /// A recording of the same run: starts and durations in nanoseconds, in order of time, and its length.
+    /// Creates a recording of the same run: starts and durations in nanoseconds, in order of time, and its length.
     pub fn measured(
         name: &str,
         gaps: impl IntoIterator<Item = (f64, f64)>,
         span_ns: f64,
     ) -> Result<Self, chance::GapsError> {
-        // Both ends are rounded, so that a gap which begins where the last one ended does so in whole ns too.
+        // Both ends are rounded, so that a gap which begins at the end of another does so in whole ns too.
         let gaps = gaps.into_iter().map(|(start, duration)| {
             let start_ns = start.round() as u64;
             Gap { start_ns, duration_ns: (start + duration).round() as u64 - start_ns }

@@ -1,9 +1,9 @@
-//! How much time each cause took, in constant memory: a night has more processes than anybody wants to read of.
+//! The time that each cause took, in constant memory: a night has thousands of processes.
 
 use instruments::evidence::{Cause, Kind};
 use std::collections::BTreeMap;
 
-/// What one cause took.
+/// The time of one cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Part {
     pub count: u64,
@@ -12,14 +12,14 @@ pub struct Part {
     pub longest: u64,
 }
 
-/// Sums by cause; of more causes than it has room for, the half that took least is one.
+/// Sums by cause; if there are more causes than it has room for, the half that took least is combined.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CauseSums {
     sums: BTreeMap<Cause, Part>,
     room: usize,
 }
 
-/// The name of the tasks that were added up.
+/// The name of the tasks that were combined.
 const OTHERS: &str = "(others)";
 
 impl Default for CauseSums {
@@ -59,11 +59,13 @@ impl CauseSums {
         self.sums.iter()
     }
 
-    /// What was added since an earlier state. The longest of all time stays, since nobody knows when it was.
+    /// Returns the sums since an earlier state.
+    ///
+    /// The longest part remains that of all time, since its moment is unknown.
     pub fn since(&self, earlier: &Self) -> Self {
         let added = self.sums.iter().map(|(cause, part)| {
             let before = earlier.sums.get(cause).copied().unwrap_or_default();
-            // One that was joined to the others and came back has less than before.
+            // A cause that was combined with others and came back has less than before.
             let (count, ticks) = (part.count.saturating_sub(before.count), part.ticks.saturating_sub(before.ticks));
             (cause.clone(), Part { count, ticks, ..*part })
         });
@@ -78,7 +80,7 @@ impl CauseSums {
         self.sums.iter().filter(|(cause, _)| cause.kind == kind).map(|(_, part)| part.ticks).sum()
     }
 
-    /// Only tasks are without number.
+    /// Combines the smaller half of the tasks, the only causes of unlimited number.
     fn join_the_lesser_half(&mut self) {
         let mut order: Vec<(u64, Cause)> = self
             .sums
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_night_of_processes_has_room_and_no_time_is_lost() {
+    fn night_of_processes_fits_and_loses_no_time() {
         let mut sums = CauseSums::with_room(16);
         for pid in 0..10_000 {
             sums.add(&task(pid), 10);
@@ -134,13 +136,13 @@ mod tests {
         }
         assert!(sums.iter().count() <= 16);
         assert_eq!(sums.ticks(), 10_000 * 1_010);
-        // Who took most is still named.
+        // The cause that took most is still named.
         let (most, part) = sums.iter().max_by_key(|(_, part)| part.ticks).unwrap();
         assert_eq!((most, part.longest), (&task(77), 1_000));
     }
 
     #[test]
-    fn what_came_since_is_what_was_added() {
+    fn difference_of_sums_is_the_added_part() {
         let mut sums = CauseSums::default();
         sums.add(&task(1), 10);
         let before = sums.clone();

@@ -1,4 +1,4 @@
-//! The configurations that are compared: a reader, what runs beside it, and at which rank.
+//! The configurations that are compared: a sampling thread, the load next to it, and its scheduling.
 
 use clap::ValueEnum;
 use instruments::cpus::CpuSet;
@@ -11,30 +11,30 @@ use std::str::FromStr;
 use std::time::Duration;
 use terminal::nanoseconds;
 
-/// One combination of a reader and what runs beside it.
+/// One combination of a sampling thread and the load next to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellPlan {
-    /// As the record and the tables name it.
+    /// The name in the record and the tables.
     pub name: String,
     /// The scenario, unless it is a remedy.
     pub scenario: Option<Scenario>,
     pub reader: Schedule,
     pub reader_cpu: usize,
-    /// How each competitor is scheduled, if there are any.
+    /// The scheduling of each competitor, if there are any.
     pub competitor: Option<Schedule>,
-    /// How long the rescheduler sleeps, if there is one.
+    /// The sleep of the rescheduler, if there is one.
     pub rescheduler: Option<Duration>,
 }
 
 impl CellPlan {
-    /// Whether the reader is a real-time thread, which must sleep now and then.
+    /// Returns whether the sampling thread is real-time, and so must sleep periodically.
     pub fn reader_rests(&self) -> bool {
         self.reader.is_realtime()
     }
 
-    /// The share of the CPU that its real-time threads may use, at most.
+    /// Returns the maximum share of the CPU that its real-time threads may use.
     pub fn realtime_share(&self) -> f64 {
-        // The reader rests for a tenth of the time; a rescheduler only wakes and sleeps again.
+        // The sampling thread rests for a tenth of the time; a rescheduler only wakes and sleeps again.
         match (self.reader_rests(), self.rescheduler) {
             (true, _) => 0.9,
             (false, Some(_)) => 0.5,
@@ -42,23 +42,23 @@ impl CellPlan {
         }
     }
 
-    /// Time in which each of this many competitors has one time slice on the reader's CPU: a slice divided by its share
-    /// of the CPU. `None` where nothing competes with the reader.
+    /// Returns the time in which each of this many competitors has one time slice on the sampling thread's CPU: a slice
+    /// divided by its share of the CPU. `None` where nothing competes with it.
     pub fn competitor_slice_every_s(&self, competitors: usize) -> Option<f64> {
         let competitor = f64::from(self.competitor.and_then(share_weight)?);
-        // A real-time reader leaves the CPU to the others in each of its pauses, several times a second.
+        // A real-time sampling thread leaves the CPU to the others in each of its pauses, several times per second.
         let reader = f64::from(share_weight(self.reader).unwrap_or(0));
         Some(SLICE_S * (reader / competitor + competitors as f64))
     }
 }
 
-/// A time slice as the kernel's fair scheduler gives it: at most 2.8 ms, and it ends with a tick, of which there are 250
-/// a second. With 100 ticks a second a slice is longer; the first one comes no later.
+/// The time slice of the kernel's fair scheduler: at most 2.8 ms, and it ends with a tick, of which there are 250 per
+/// second. With 100 ticks per second a slice is longer; the first one comes no later.
 const SLICE_S: f64 = 0.004;
 
-/// The weight by which the fair scheduler divides the CPU; `None` for a real-time thread.
+/// Returns the weight by which the fair scheduler divides the CPU; `None` for a real-time thread.
 fn share_weight(schedule: Schedule) -> Option<u32> {
-    /// `SCHED_IDLE`'s, in the kernel's sched.h.
+    /// The weight of `SCHED_IDLE` in the kernel's sched.h.
     const IDLE: u32 = 3;
     match schedule {
         Schedule::Fair { nice, .. } | Schedule::Batch { nice } => Some(weight(nice)),
@@ -76,21 +76,21 @@ pub struct Contest {
     pub competitors: usize,
 }
 
-/// What a cell may use.
+/// The resources of a cell.
 pub struct Machine<'a> {
-    /// A real-time thread would have all CPUs there are.
+    /// Whether there is only one CPU, which a real-time thread would occupy.
     pub lone_cpu: bool,
     /// The session's CPUs.
     pub session: &'a CpuSet,
 }
 
-/// The highest ratio of two weights.
+/// Returns the highest ratio of two weights.
 pub fn highest_ratio() -> f64 {
     f64::from(weight(-20)) / f64::from(weight(19))
 }
 
-/// Nice values whose weights have nearly this ratio: the reader stays at 0 as long as competitors can be nice enough,
-/// because only who may do so goes below.
+/// Returns nice values whose weights have nearly this ratio: the sampling thread stays at 0 as long as competitors can
+/// be nice enough, because lower values need a privilege.
 pub fn nice_for(ratio: f64) -> Nice {
     let off =
         |reader: i32, competitor: i32| (f64::from(weight(reader)) / f64::from(weight(competitor)) / ratio).ln().abs();
@@ -102,7 +102,7 @@ pub fn nice_for(ratio: f64) -> Nice {
 }
 
 impl Contest {
-    /// What the machine grants of a wish; it warns of the rest.
+    /// Returns the part of a request that the machine grants; adds warnings about the rest.
     pub fn granted(cpu: usize, wished: Nice, competitors: usize, warnings: &mut Vec<Warning>) -> Self {
         let mut nice = wished;
         for value in [&mut nice.reader, &mut nice.competitor] {
@@ -129,7 +129,7 @@ impl Contest {
         Schedule::Fair { nice: self.nice.competitor, slice: None }
     }
 
-    /// Priorities alone.
+    /// Returns a cell with priorities only.
     fn bare(&self, name: impl Into<String>) -> CellPlan {
         CellPlan {
             name: name.into(),
@@ -142,13 +142,13 @@ impl Contest {
     }
 }
 
-/// Whether a thread of ours may be scheduled in this way. One tries, and ends.
+/// Checks that a thread of contend may be scheduled in this way, by trying it on a thread that ends.
 pub fn is_granted(schedule: Schedule) -> io::Result<()> {
     let trial = std::thread::Builder::new().name("trial".into()).spawn(move || reschedule_current_thread(schedule))?;
     trial.join().unwrap_or_else(|_| Err(io::Error::other("the trial panicked")))
 }
 
-/// Why a real-time thread is not to be had, if it is not.
+/// Returns the reason why no real-time thread is possible, if so.
 pub fn no_realtime(machine: &Machine<'_>) -> Option<String> {
     if machine.lone_cpu {
         return Some("real-time threads must leave one CPU to other tasks, and this machine has only one".into());
@@ -156,7 +156,7 @@ pub fn no_realtime(machine: &Machine<'_>) -> Option<String> {
     may_use_realtime().err().map(|missing| format!("{missing} ({})", missing.remedy()))
 }
 
-/// The cells of 1999.
+/// Returns the cells of 1999.
 pub fn scenarios(
     chosen: &[Scenario],
     rescheduler: Duration,
@@ -191,15 +191,15 @@ pub fn scenarios(
 
 const RESCHEDULERS: [Duration; 4] =
     [Duration::from_millis(1), Duration::from_micros(500), Duration::from_micros(125), Duration::from_micros(50)];
-/// The shortest that the kernel grants.
+/// The shortest time slice that the kernel grants.
 const SHORT_SLICE: Duration = Duration::from_micros(100);
 /// The lowest real-time priority is above every thread that has none.
 const REALTIME: u32 = 1;
-/// The remedies' names that the closing words look up.
+/// The names of the remedies that the closing words look up.
 pub const EQUAL: &str = "equal nice values";
 pub const ALONE: &str = "nice values alone";
 
-/// The same load under each remedy that the machine allows.
+/// Returns the same load under each remedy that the machine allows.
 pub fn remedies(contest: &Contest, machine: &Machine<'_>, warnings: &mut Vec<Warning>) -> Vec<CellPlan> {
     let bare = |name: &str| contest.bare(name);
     let mut left_out = |what: &str, reason: String| warnings.push(Warning::from(LeftOut { what: what.into(), reason }));
@@ -233,7 +233,7 @@ pub fn remedies(contest: &Contest, machine: &Machine<'_>, warnings: &mut Vec<War
     cells
 }
 
-/// Whether this kernel keeps a slice for each thread.
+/// Returns whether this kernel supports a time slice for each thread.
 fn keeps_slices() -> bool {
     let requested = Schedule::Fair { nice: 19, slice: Some(SHORT_SLICE) };
     let trial = move || reschedule_current_thread(requested).is_ok() && current_slice() == Some(SHORT_SLICE);
@@ -255,7 +255,7 @@ pub enum Scenario {
     Rescheduler,
 }
 
-/// Nice values of both sides.
+/// The nice values of both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nice {
     pub reader: i32,
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn competitor_has_its_slice_in_a_slice_over_its_share() {
+    fn competitor_waits_a_slice_divided_by_its_share() {
         let contest = |ratio: f64, competitors| Contest { cpu: 0, nice: nice_for(ratio), competitors };
         let every_s = |ratio: f64, competitors| {
             contest(ratio, competitors).bare("").competitor_slice_every_s(competitors).unwrap()

@@ -1,5 +1,6 @@
-//! Several CPUs at once: which are read, what each is for, and how they are shown on a terminal: a line each, the best and
-//! the worst, what is common, and a map of CPU and time.
+//! Several CPUs at once: the choice of the CPUs, the role of each, and the display on a terminal.
+//!
+//! That has a line for each CPU, the best and the worst, common gaps, and a map of CPU and time.
 
 use super::cells::Scenario;
 use super::flags::Flags;
@@ -12,17 +13,18 @@ use record::Unit;
 use record::ranking::{Contender, Contest, Rank, best, worst};
 use terminal::{Page, nanoseconds, percent};
 
-/// With fewer CPUs than this, none is left out of all: half of the machine would not be watched.
+/// The number of CPUs from which on one is spared: with fewer, half of the machine would not be sampled.
 const SPARES_ONE: usize = 3;
 
-/// The CPUs that are read at once, and what is said of those that are not; `None` where one reader is asked for.
+/// Returns the CPUs that are sampled at once, and warnings about the others; `None` where one sampling thread is
+/// requested.
 ///
-/// Readers have the usual priority, so that the machine lives with one on each CPU. Yet what else must run takes its
-/// time from them, so of `all` the first CPU is left to the rest, where there are three or more; a list is taken as it
-/// is.
+/// Sampling threads have the usual priority, so that the machine stays usable with one on each CPU. Yet the system's
+/// own work takes its time from them. So with `all` the first CPU is left to the system, where there are three or more;
+/// a list is used as it is.
 ///
 /// # Errors
-/// A scenario that is not for several CPUs.
+/// The scenario does not support several CPUs.
 pub fn chosen(
     flags: &Flags,
     shared: &SharedFlags,
@@ -56,7 +58,7 @@ pub fn chosen(
     Ok(Some((session.cpus.iter().skip(1).collect(), Some(warning))))
 }
 
-/// In words: whether the scheduler and the tick keep away from it, and how many interrupts may come to it.
+/// Describes whether the scheduler and the tick avoid the CPU, and how many interrupts it may receive.
 pub fn role(cpu: usize, environment: &Environment) -> String {
     let has = |set: &Option<CpuSet>| set.as_ref().is_some_and(|cpus| cpus.contains(cpu));
     let (isolated, tickless) = (has(&environment.kernel.isolated_cpus), has(&environment.kernel.tickless_cpus));
@@ -74,7 +76,7 @@ fn words(isolated: bool, tickless: bool, interrupts: Option<usize>) -> String {
     kind.to_owned() + &interrupts.unwrap_or_default()
 }
 
-/// Interrupts whose affinity has this CPU; `None` where the system does not say.
+/// Returns the number of interrupts whose affinity has this CPU; `None` where the system does not report them.
 fn interrupts(cpu: usize) -> Option<usize> {
     let folders = std::fs::read_dir("/proc/irq").ok()?.flatten();
     let list = |folder: &std::fs::DirEntry| {
@@ -110,14 +112,14 @@ fn table(rows: &[Row], page: &Page) -> String {
     page.cut_lines(&terminal::table(&header, lines))
 }
 
-/// The CPUs that are shown to lose the least and the most.
+/// Describes the CPUs that are shown to lose the least and the most.
 fn extremes(rows: &[Row]) -> String {
     let contest = Contest {
         among: String::new(),
         figure: "lost",
         unit: Unit::Share,
         more_is_better: false,
-        // Two CPUs are different things: they may differ by anything.
+        // Two CPUs may differ by any amount.
         scatter: 0.0,
     };
     let contender = |row: &Row| Contender {
@@ -136,7 +138,7 @@ fn extremes(rows: &[Row]) -> String {
     }
 }
 
-/// Gaps that hit several CPUs at the same moment.
+/// Describes gaps that hit several CPUs at the same moment.
 fn common(rows: &[Row], page: &Page) -> String {
     let found = rows.iter().filter_map(|row| Some((row.cpu, row.together.as_ref()?)));
     let (common, chance): (Vec<_>, Vec<_>) = found.partition(|(_, together)| together.is_common);
@@ -172,7 +174,7 @@ fn causes(rows: &[Row], page: &Page) -> String {
     lines + "\n"
 }
 
-/// From nothing to all, by powers of about three.
+/// The shades from none to all, by powers of about three.
 const SHADES: [(f64, char); 8] = [
     (0.000_3, ' '),
     (0.001, '.'),
@@ -210,7 +212,7 @@ mod tests {
     use instruments::statistics::Interval;
 
     #[test]
-    fn a_cpu_is_named_by_who_keeps_away_from_it() {
+    fn role_of_a_cpu_names_its_isolation() {
         assert_eq!(words(false, false, Some(12)), "housekeeping, 12 IRQs");
         assert_eq!(words(true, true, Some(1)), "isolated, nohz_full, 1 IRQ");
         assert_eq!(words(true, false, None), "isolated");

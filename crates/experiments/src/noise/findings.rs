@@ -9,7 +9,7 @@ use terminal::nanoseconds;
 
 type Placed<'a> = (usize, &'a Row);
 
-/// The lost CPU time, its main cause, and the longest gaps of the scenarios.
+/// Returns the lost CPU time, its main cause, and the longest gaps of the scenarios.
 pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
     let named = |name: &str| rows.iter().copied().find(|(_, row)| row.scenario == name);
     let quiet = named("quiet");
@@ -26,24 +26,24 @@ pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
 fn lost((place, row): Placed<'_>) -> Finding {
     let figure = row.lost();
     let most = row.causes.iter().find(|cause| cause.kind != Kind::Unexplained);
-    let most = most.map(|cause| format!("{} of that loss is {}", Unit::Share.words(cause.share), said(cause)));
+    let most = most.map(|cause| format!("{} of that loss is {}", Unit::Share.words(cause.share), cause_words(cause)));
     let rest = unexplained(row).map(|share| format!("{} is unexplained", Unit::Share.words(share)));
     let parts: Vec<String> = most.into_iter().chain(rest).collect();
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    // Some of it the machine needs for itself: a thief is named only where the evidence has one.
+    // The machine needs some of it for itself: a cause is named only where there is evidence.
     let words = format!("A thread that never blocks lost {} of its CPU time{}", Unit::Share.estimate(figure), parts);
     Finding::new("cpu_time_lost", words, Unit::Share, figure, Origin::of("noise", place, row.name(), "lost_share"))
         .repeated()
 }
 
-/// The share of the loss without a known cause, where it is more than a rounding.
+/// Returns the share of the loss without a known cause, where it is more than a rounding error.
 pub fn unexplained(row: &Row) -> Option<f64> {
     const MENTIONED: f64 = 0.01;
     row.explained_or_periodic_share.map(|known| 1.0 - known).filter(|share| *share >= MENTIONED)
 }
 
-/// A cause as a person would say it.
-fn said(cause: &CauseRow) -> String {
+/// Describes a cause in words.
+fn cause_words(cause: &CauseRow) -> String {
     match (cause.kind, cause.name.as_deref()) {
         (Kind::Interrupt, Some("local_timer")) => "the timer interrupt".to_owned(),
         (Kind::Steal, _) => "the hypervisor".to_owned(),
@@ -52,7 +52,8 @@ fn said(cause: &CauseRow) -> String {
     }
 }
 
-/// The longest gap of a turn, as the median of the turns; with a rescheduler, how much shorter it is.
+/// Returns the finding about the longest gap of a repetition, as the median of the repetitions; with a rescheduler, how
+/// much shorter it is.
 fn longest(place: usize, gap: &LongestGap<'_>, all: &[LongestGap<'_>]) -> Finding {
     let row = gap.row;
     let is_rescheduled = row.scenario == "competitor and rescheduler";
@@ -76,13 +77,13 @@ fn longest(place: usize, gap: &LongestGap<'_>, all: &[LongestGap<'_>]) -> Findin
     Finding::new(&what, words, Unit::Ns, gap.estimate, Origin::of("noise", place, row.name(), field))
 }
 
-/// The lines of the ladder: the longest gaps.
+/// Returns the lines of the ladder: the longest gaps.
 pub fn costs(rows: &[Row]) -> Vec<Cost> {
     let is_one_of_several = distinct(rows, |row| row.cpu).len() > 1;
     longest_gap::comparable(rows).iter().filter_map(|gap| cost(gap, is_one_of_several)).collect()
 }
 
-/// The longest gap of a turn, with the turn's length; `None` for a remedy, which is not a cost.
+/// Returns the longest gap of a repetition, with the repetition's length; `None` for a remedy, which is not a cost.
 fn cost(gap: &LongestGap<'_>, is_one_of_several: bool) -> Option<Cost> {
     let row = gap.row;
     let words = match (row.scenario.as_str(), gap.is_competitors) {
@@ -99,15 +100,18 @@ fn cost(gap: &LongestGap<'_>, is_one_of_several: bool) -> Option<Cost> {
     let figure = format!("{}: {taken} in {span}, median of the repetitions", row.name());
     let then = row.then.filter(|_| !gap.is_competitors && longest_gap::beside_1999(row).is_some());
     let cost = Cost::new(format!("longest gap in {span}, {words}{cpu}"), figure, gap.estimate);
-    Some(cost.beside(1999, then.map(|then| then.bare_longest_us * 1e3)))
+    Some(cost.with_old_value(1999, then.map(|then| then.bare_longest_us * 1e3)))
 }
 
-/// The interruptions of Jean-Baptiste Queru, "The Scheduler Is Your Friend", Be Newsletter 4-45, 1999, on a bare system.
+/// Compares with the interruptions of Jean-Baptiste Queru, "The Scheduler Is Your Friend", Be Newsletter 4-45, 1999, on
+/// a bare system.
 pub fn then_and_now(rows: &[Placed<'_>]) -> Vec<ThenAndNow> {
     rows.iter().flat_map(|(_, row)| with_1999(row)).collect()
 }
 
-/// The count is for 1999's number of readings; the longest gap is given where a turn has about as many.
+/// Returns the values with those of 1999.
+///
+/// The count is for 1999's number of readings; the longest gap is given where a repetition has about as many.
 fn with_1999(row: &Row) -> Vec<ThenAndNow> {
     let Some(then) = row.then else { return Vec::new() };
     let scenario = match row.scenario.as_str() {
@@ -138,7 +142,7 @@ mod tests {
     use instruments::statistics::comparison::Estimate;
 
     #[test]
-    fn somebody_is_named_with_his_part() {
+    fn cause_is_named_with_its_share() {
         let found = findings(&[(4, &row("quiet"))]);
         assert_eq!(
             found[0].to_string(),
@@ -158,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn scenarios_are_told_apart() {
+    fn scenarios_have_distinct_statements() {
         let ends = |us: f64| Some(Interval::new(us * 0.9, us * 1.1));
         let of = |name, us| Row { competitor_longest_ci_us: ends(us), ..contested(name, us) };
         let (alone, both) = (of("competitor", 4_030.0), of("competitor and rescheduler", 161.0));
@@ -198,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn longest_gap_of_1999_stands_beside_as_many_readings() {
+    fn longest_gap_of_1999_is_given_for_equal_readings() {
         let mut like_1999 = row("quiet");
         assert_eq!(costs(&[like_1999.clone()])[0].then, []);
         like_1999.turns[0].samples = 300_000_000;
@@ -206,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_cpus_each_is_named() {
+    fn each_of_several_cpus_is_named() {
         let found = costs(&[row("quiet"), Row { cpu: 2, ..row("quiet") }]);
         assert!(found[1].what.ends_with("quiet, CPU 2"), "{found:?}");
     }
@@ -224,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_too_short_for_the_competitor_are_not_compared() {
+    fn repetitions_too_short_for_competitors_are_not_compared() {
         let short = Row { competitor_slice_every_s: Some(3.99), ..contested("competitor", 93.5) };
         assert!(names(&short).is_empty());
     }

@@ -95,12 +95,12 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Where the gaps are written, if they are.
+    /// Returns the file for the gaps, if any.
     pub fn trace(&self) -> Option<&std::path::Path> {
         self.trace.as_deref()
     }
 
-    /// The output while measuring, if any.
+    /// Returns the output while measuring, if any.
     ///
     /// # Errors
     /// Lines and a record want the same stdout.
@@ -132,7 +132,7 @@ pub fn weight_ratio(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Below this the wake-ups of a rescheduler can take the whole CPU.
+/// The interval below which the wake-ups of a rescheduler can take the whole CPU.
 const SHORTEST_RESCHEDULER: Duration = Duration::from_micros(50);
 
 pub fn rescheduler(text: &str) -> Result<Duration, String> {
@@ -145,7 +145,7 @@ pub fn rescheduler(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Below this the wake-ups of a thread can take the whole CPU.
+/// Parses an interval of wake-ups, below the minimum of which they can take the whole CPU.
 pub fn wake(text: &str) -> Result<Duration, String> {
     rescheduler(text)
 }
@@ -157,7 +157,7 @@ pub fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A number with or without K, M or G for thousands, millions and billions.
+/// Parses a number with or without K, M or G for thousands, millions and billions.
 pub fn samples(text: &str) -> Result<u64, String> {
     match parse_count::count(text)? {
         samples if (10_000..=1_000_000_000_000).contains(&samples) => Ok(samples),
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_are_written_short() {
+    fn samples_are_parsed_with_prefixes() {
         assert_eq!(samples("256M"), Ok(256_000_000));
         assert_eq!(samples("0.5g"), Ok(500_000_000));
         assert_eq!(samples("100000"), Ok(100_000));

@@ -1,4 +1,4 @@
-//! Lines while it measures.
+//! Lines during the measurement.
 
 use super::flags::View;
 use super::record::Line;
@@ -10,16 +10,16 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 use terminal::{escaped, percent};
 
-/// Prints what is wanted of each piece; where nothing is, the progress is shown.
+/// The output of each piece; without any, the progress is shown.
 pub struct Live {
     view: Option<View>,
     progress: Progress,
     lines: u64,
-    /// Why stdout can no longer be written, if that is so.
+    /// The reason why stdout can no longer be written, if any.
     failed: Option<io::Error>,
 }
 
-/// The heading is said again after so many lines.
+/// The number of lines after which the heading is repeated.
 const SCREEN: u64 = 24;
 
 impl Live {
@@ -27,12 +27,14 @@ impl Live {
         Self { view, progress, lines: 0, failed: None }
     }
 
-    /// For who takes turns: one that draws nothing where lines are wanted.
+    /// Returns the progress of repetitions, which is hidden where lines are printed.
     pub fn of_turns(&self) -> Progress {
         if self.view.is_some() { Progress::hidden() } else { self.progress.of_part("noise") }
     }
 
-    /// Prints a line. When nobody reads it any more, there is no reason to go on.
+    /// Prints a line.
+    ///
+    /// A closed reader ends the measurement.
     fn line(&mut self, line: &Line) -> ControlFlow<()> {
         let printed = match self.view {
             None => return ControlFlow::Continue(()),
@@ -52,10 +54,10 @@ impl Live {
         }
     }
 
-    /// Says what went wrong with the lines.
+    /// Returns the error of the lines.
     ///
     /// # Errors
-    /// Stdout could not be written. A reader that has gone away is no error.
+    /// Stdout could not be written. A closed reader is not an error.
     pub fn end(self) -> anyhow::Result<()> {
         let failed = self.failed.filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
         failed.map_or(Ok(()), |error| Err(error).context("cannot print the lines"))
@@ -78,7 +80,7 @@ impl Observer<Line> for Live {
     }
 }
 
-/// What stands above the lines of a live run.
+/// Returns the heading of the lines of a live run.
 fn line_heading() -> String {
     format!(
         "{:>8}  {:<12} {:>8} {:>7} {:>7} {:>8}  {}",
@@ -86,7 +88,7 @@ fn line_heading() -> String {
     )
 }
 
-/// A line of a live run, without its end.
+/// Returns a line of a live run, without its end.
 fn line_text(line: &Line) -> String {
     let most =
         line.causes.first().map_or_else(String::new, |cause| format!("{} {}", percent(cause.share), cause.label()));

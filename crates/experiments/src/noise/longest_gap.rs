@@ -1,4 +1,4 @@
-//! The longest gaps that may be compared: those of turns that last equally long, and long enough for a competitor to
+//! The longest gaps that may be compared: those of repetitions of equal length that are long enough for a competitor to
 //! have had its time slice.
 //!
 //! The ladder, the findings, the terminal and the page all read them here, so that all give the same values.
@@ -12,27 +12,28 @@ use instruments::warning::{Severity, Warning, WarningKind};
 use record::ranking::is_above;
 use serde::Serialize;
 
-/// The longest gap of a turn in one scenario.
+/// The longest gap of a repetition in one scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct LongestGap<'a> {
     pub row: &'a Row,
-    /// Whether it is the competitor's part of the gaps, known from the kernel's trace, or whole gaps, whatever took them.
+    /// Whether it is the competitor's part of the gaps, known from the kernel trace, or whole gaps, whatever caused
+    /// them.
     pub is_competitors: bool,
-    /// The median of the turns, in ns.
+    /// The median of the repetitions, in ns.
     pub estimate: Estimate,
-    /// How long a turn watched.
+    /// The time that a repetition sampled.
     pub span_s: f64,
 }
 
-/// Turns of one run that differ by no more than this factor are equally long.
+/// The factor up to which repetitions of one run count as equally long.
 const SAME_SPAN: f64 = 1.25;
-/// Turns with a third of 1999's readings, up to three times as many, are comparable with its test.
+/// The factor of 1999's readings up to which repetitions are comparable with its test.
 const SAME_READINGS: f64 = 3.0;
 
-/// The rows whose turns are long enough and as long as those of the first of them.
+/// Returns the rows whose repetitions are long enough and as long as those of the first of them.
 ///
-/// A competitor's own part is given where the kernel's trace names it in every row with a competitor: a host that is busy
-/// makes whole gaps longer, and hides what the competitor and the rescheduler do.
+/// A competitor's own part is given where the kernel trace names it in every row with a competitor. A busy host makes
+/// whole gaps longer, and hides the effect of the competitor and the rescheduler.
 pub fn comparable<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<LongestGap<'a>> {
     let mut long: Vec<(&Row, f64)> = rows.into_iter().filter_map(|row| Some((row, long_enough_s(row)?))).collect();
     let Some(&(_, span_s)) = long.first() else { return Vec::new() };
@@ -49,26 +50,26 @@ pub fn comparable<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<LongestGap
     long.into_iter().map(of).collect()
 }
 
-/// The longest gap of a turn, whatever took it, in ns, where it is comparable with those of other rows.
-pub fn whole(row: &Row) -> Option<Estimate> {
+/// Returns the longest gap of a repetition, whatever caused it, in ns, where it is comparable with those of other rows.
+pub fn comparable_gap(row: &Row) -> Option<Estimate> {
     long_enough_s(row).map(|_| ns(row.longest_p50_us, row.longest_ci_us))
 }
 
-/// The longest gap of a turn, where it is comparable with 1999's.
+/// Returns the longest gap of a repetition, where it is comparable with 1999's.
 pub fn beside_1999(row: &Row) -> Option<Estimate> {
     let readings = median(&of_each(&row.turns, |turn| turn.samples as f64))?;
     let factor = readings / SAMPLES_1999 as f64;
     let is_alike = (1.0 / SAME_READINGS..=SAME_READINGS).contains(&factor);
-    whole(row).filter(|_| is_alike)
+    comparable_gap(row).filter(|_| is_alike)
 }
 
-/// How many gaps of more than 256 µs there are in 1999's number of readings, where it is comparable with 1999's.
+/// Returns the number of gaps of more than 256 µs in 1999's number of readings, where it is comparable with 1999's.
 pub fn long_gaps_in_1999s_readings(row: &Row) -> Option<f64> {
     long_enough_s(row)?;
     Some(row.over_256us as f64 * SAMPLES_1999 as f64 / row.samples as f64)
 }
 
-/// How one longest gap compares with another, after a comma: shorter or longer only where that is shown; nothing without
+/// Compares one longest gap with another, after a comma: shorter or longer only where that is shown; nothing without
 /// intervals.
 pub fn difference(gap: &Estimate, than: &Estimate) -> String {
     if gap.interval.is_none() || than.interval.is_none() {
@@ -90,27 +91,28 @@ fn of_each(turns: &[Turn], value: fn(&Turn) -> f64) -> Vec<f64> {
     turns.iter().map(value).collect()
 }
 
-/// How long a turn of the row watched.
+/// Returns the time that a repetition of the row sampled.
 fn span_s(row: &Row) -> Option<f64> {
     median(&of_each(&row.turns, |turn| turn.span_s))
 }
 
-/// The same where a competitor, if there is one, has had its time slice by then. In a shorter turn it may not have run at
-/// all. An older record does not say how long that takes, and is not compared.
+/// Returns that time if a competitor, where there is one, has had its time slice in it.
+///
+/// In a shorter repetition it may not have run at all. An older record lacks the time of a slice, and is not compared.
 fn long_enough_s(row: &Row) -> Option<f64> {
     let span_s = span_s(row)?;
     let is_alone = row.competitors_cpu_share.is_none();
     (is_alone || row.competitor_slice_every_s.is_some_and(|every_s| every_s <= span_s)).then_some(span_s)
 }
 
-/// The turns of a competitor were too short for its time slice.
+/// The warning that the repetitions of a competitor were too short for its time slice.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShortTurns {
-    /// The scenario in which it has one least often.
+    /// The scenario in which it has a time slice least often.
     pub scenario: String,
-    /// How long a turn watched.
+    /// The time that a repetition sampled.
     pub turn_s: f64,
-    /// How often each competitor has a time slice.
+    /// The time from one time slice of a competitor to the next.
     pub slice_every_s: f64,
 }
 
@@ -132,7 +134,7 @@ impl WarningKind for ShortTurns {
     }
 }
 
-/// The warning for rows whose turns are too short, if there are any.
+/// Returns the warning for rows whose repetitions are too short, if there are any.
 pub fn too_short(rows: &[Row]) -> Option<Warning> {
     let short = rows.iter().filter(|row| long_enough_s(row).is_none());
     let short = short.filter_map(|row| Some((row, span_s(row)?, row.competitor_slice_every_s?)));
@@ -164,9 +166,9 @@ mod tests {
         assert_eq!(too_short(&rows), None);
     }
 
-    /// The turns of a survey that lasted 0.4 s, at weights of 997:1.
+    /// The repetitions of a survey that lasted 0.4 s, at weights of 997:1.
     #[test]
-    fn a_competitor_without_time_for_its_slice_is_not_compared() {
+    fn competitor_without_time_for_its_slice_is_not_compared() {
         let short = Row { competitor_slice_every_s: Some(3.99), ..contested("competitor", 93.5) };
         let older = Row { competitor_slice_every_s: None, ..contested("competitor", 93.5) };
         for row_ in [&short, &older] {
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_of_unlike_lengths_are_not_compared() {
+    fn repetitions_of_different_lengths_are_not_compared() {
         let mut longer = row("rescheduler");
         longer.turns[0].span_s = 1.5;
         assert_eq!(values(&[row("quiet"), longer]).len(), 1);

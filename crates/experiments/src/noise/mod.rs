@@ -1,4 +1,4 @@
-//! `contend noise`: who takes the CPU from a running thread.
+//! `contend noise`: the tasks and interrupts that take the CPU from a running thread.
 
 mod cause_sums;
 mod cells;
@@ -121,7 +121,9 @@ fn show(record: &NoiseRecord<'_>, page: &Page) -> String {
     text + &show::stopped(rows, page)
 }
 
-/// The outcome of gaps. A gap that ended the measurement, because of `--stop-above`, fails the command.
+/// Returns the outcome of gaps.
+///
+/// A gap that ended the measurement, because of `--stop-above`, fails the command.
 fn finished(
     parameters: Parameters,
     rows: Vec<Row>,
@@ -133,14 +135,14 @@ fn finished(
     Finished::measured(parameters, rows, warnings, cpus, planned).exceeded_by(plan::ended_by(is_stopped))
 }
 
-/// A run that counts its readings has no planned time to fall short of.
+/// Returns a warning for a run that counts its readings and was cut short, since it has no planned time.
 fn unfinished(plan: &Plan, run: &Run<'_>) -> Option<Warning> {
     let is_unfinished = plan.counts_samples() && run.session.is_cut_short();
     let measured_s = run.session.elapsed().as_secs_f64();
     is_unfinished.then(|| Warning::from(Interrupted { measured_s, planned_s: None }))
 }
 
-/// Several CPUs at once.
+/// Samples several CPUs at once.
 fn of_every_cpu(plan: Plan, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
     let progress = run.progress(plan.expected_time().unwrap_or_default());
     progress.note("calibrating");
@@ -153,7 +155,7 @@ fn of_every_cpu(plan: Plan, run: &mut Run<'_>) -> anyhow::Result<Finished<Parame
     Ok(finished(parameters, measured.rows, warnings, plan.cpus, planned))
 }
 
-/// Rows of one scenario on several CPUs have the CPU in their names.
+/// Adds the CPU to the names of rows of one scenario on several CPUs.
 fn told_apart(rows: &[Row]) -> Vec<Row> {
     let several = |row: &Row| rows.iter().any(|other| other.scenario == row.scenario && other.cpu != row.cpu);
     let named = |row: &Row| match several(row) {
@@ -163,14 +165,14 @@ fn told_apart(rows: &[Row]) -> Vec<Row> {
     rows.iter().map(named).collect()
 }
 
-/// The content of the file of `--trace`.
+/// Returns the content of the file of `--trace`.
 fn traced(path: &Path, measured: &Measured, started_unix_s: u64) -> anyhow::Result<Vec<u8>> {
     let Some(row) = measured.rows.first() else { return Ok(Vec::new()) };
     let heading = trace::Heading { scenario: &row.scenario, threshold_ns: row.threshold_ns, started_unix_s };
     trace::content(path, &heading, &measured.kept)
 }
 
-/// The gaps of the first cell, for an experiment that comes later.
+/// Returns the gaps of the first cell, for a later experiment.
 fn watched(kept: GapTrace) -> WatchedGaps {
     let kept = kept.joined();
     WatchedGaps { gaps: kept.gaps.iter().map(|gap| (gap.start_ns, gap.duration_ns)).collect(), span_ns: kept.span_ns }

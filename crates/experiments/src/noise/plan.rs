@@ -1,4 +1,4 @@
-//! The plan that comes of the flags, and what a record says of it.
+//! The plan made from the flags, and its description in a record.
 
 use super::cells::Scenario;
 use super::cells::{self, CellPlan, Contest};
@@ -11,30 +11,30 @@ use instruments::warning::{self, Warning};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Everything that the measurement needs to know.
+/// The input of the measurement.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub cells: Vec<CellPlan>,
     pub remedies: bool,
-    /// Limits of one turn of a cell.
+    /// The limits of one repetition of a cell.
     pub samples: u64,
     pub turn: Duration,
-    /// No turn begins that might not end within it; `None` without an end.
+    /// The budget: no repetition begins that might not end within it; `None` without an end.
     pub budget: Option<Duration>,
-    /// The most turns of a cell.
+    /// The maximum number of repetitions of a cell.
     pub turns: u64,
     pub evidence: EvidenceChoice,
-    /// Lines are wanted for each such piece of a turn.
+    /// The length of a piece of a repetition that has a line.
     pub interval: Option<Duration>,
     /// Whether every gap is kept.
     pub keeps_gaps: bool,
     /// The CPUs in use.
     pub cpus: CpuSet,
-    /// Whether each of them has a reader.
+    /// Whether each of them has a sampling thread.
     pub is_of_every_cpu: bool,
     pub contest: Contest,
     pub rescheduler: Duration,
-    /// The first gap that is longer ends it.
+    /// The limit; the first gap that is longer ends the measurement.
     pub stop_above: Option<Duration>,
     /// Requested configurations that are not measured, and those that the machine does not allow.
     pub warnings: Vec<Warning>,
@@ -51,22 +51,22 @@ pub struct Parameters {
     pub cpu: usize,
     pub reader_nice: i32,
     pub competitor_nice: i32,
-    /// The reader's weight by a competitor's.
+    /// The ratio of the sampling thread's weight to a competitor's.
     pub weight_ratio: f64,
     pub competitors: usize,
     pub rescheduler_us: f64,
     pub evidence: EvidenceChoice,
     pub interval_s: Option<f64>,
-    /// CPUs that were read at once, if they were several.
+    /// The CPUs that were sampled at once, if they were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub every_cpu: Vec<usize>,
-    /// The parameters of `--wake`, if wake-ups were measured: then those of the sampling thread mean nothing.
+    /// The parameters of `--wake`, if wake-ups were measured: then those of the sampling thread have no meaning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake: Option<WakeParameters>,
-    /// A longer gap, or a later wake-up, was to end it.
+    /// The limit of gaps or wake-ups that would have ended the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_above_us: Option<f64>,
-    /// The order in which the cells had their turns, round by round, by their numbers.
+    /// The order of the repetitions of the cells, round by round, by their numbers.
     pub order: Vec<Vec<usize>>,
 }
 
@@ -80,36 +80,39 @@ pub struct WakeParameters {
     pub cpus: Vec<usize>,
 }
 
-/// With four scenarios, six turns of each that are long enough for a competitor of 1999's weight to have its time slice.
+/// The default budget: with four scenarios, six repetitions of each that are long enough for a competitor of 1999's
+/// weight to have its time slice.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(100);
 const EVERY_CPU_BUDGET: Duration = Duration::from_secs(30);
 const DEFAULT_REMEDIES_BUDGET: Duration = Duration::from_secs(120);
-/// 1999's.
+/// The number of readings of 1999.
 pub const SAMPLES_1999: u64 = 256_000_000;
-/// Its priorities 20 and 10: a factor of two for each unit.
+/// The ratio of its priorities 20 and 10: a factor of two for each unit.
 const RATIO_1999: f64 = 1024.0;
-/// The highest that needs no privilege; a competitor has a time slice in less than 0.3 s.
+/// The highest ratio that needs no privilege; a competitor has a time slice in less than 0.3 s.
 const REMEDIES_RATIO: f64 = 68.0;
 const RESCHEDULER: Duration = Duration::from_micros(125);
-/// Turns that a cell gets: fewer give no interval without assuming a distribution.
+/// The number of repetitions of a cell: fewer give no interval without assuming a distribution.
 const TURNS: u64 = 6;
-/// Of a time that was given a cell gets so many: the median's interval then leaves out the best turn and the worst.
+/// The number of repetitions of a cell in a given time: the median's interval then excludes the best repetition and the
+/// worst.
 const TURNS_WITHIN: u32 = 9;
-/// What a turn takes beside its readings: threads begin, the reader calibrates itself; the record's first opening and
-/// its closing are shared by all.
+/// The overhead of a repetition: threads begin, and the sampling thread calibrates itself; opening and closing the
+/// kernel trace is shared by all.
 const BESIDE_A_TURN: Duration = Duration::from_millis(100);
-/// Less says nothing of a machine with a tick.
+/// The shortest repetition that is meaningful on a machine with a tick.
 const SHORTEST_TURN: Duration = Duration::from_millis(10);
 const LONGEST_TRACE: Duration = Duration::from_secs(3600);
 const A_MINUTE: Duration = Duration::from_secs(60);
-/// A year: as good as without an end.
+/// A year: equivalent to no end.
 const ENDLESS: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl Plan {
-    /// Checks the flags against the machine and fills in the rest.
+    /// Checks the flags against the machine and fills in the defaults.
     ///
     /// # Errors
-    /// A CPU that may not be used, a trace of several scenarios or of a night, a rescheduler on a machine with one CPU.
+    /// A CPU may not be used, a trace is of several scenarios or of a night, or a rescheduler is requested on a machine
+    /// with one CPU.
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
         if flags.trace.is_some() && session.seconds.is_some_and(|seconds| seconds > LONGEST_TRACE) {
             return Err(UsageError(
@@ -162,7 +165,7 @@ impl Plan {
     fn divide(&mut self, flags: &Flags, session: &Session) {
         let cells = self.cells.len() as u32;
         if session.is_long() && !self.keeps_gaps {
-            // However long it is, nothing is lost but a minute, and there is a line for each.
+            // However long it is, at most a minute is lost, and there is a line for each.
             (self.budget, self.turn) = (session.seconds, A_MINUTE);
             return;
         }
@@ -170,7 +173,7 @@ impl Plan {
         // A trace, or lines of one scenario, are of one stretch of time.
         let is_one = self.keeps_gaps || live_alone;
         match (session.seconds, flags.samples) {
-            // Live lines go on until someone ends them.
+            // Live lines continue until a signal ends them.
             (None, None) if live_alone => self.turns = 1,
             (None, Some(_)) => self.turns = if is_one { 1 } else { TURNS },
             (given, _) => {
@@ -187,31 +190,31 @@ impl Plan {
         }
     }
 
-    /// The shortest turn in which every cell's competitors have had a time slice each.
+    /// Returns the shortest repetition in which every cell's competitors have had a time slice each.
     fn least_turn(&self) -> Duration {
         let competitors = self.contest.competitors;
         let all_s = self.cells.iter().filter_map(|cell| cell.competitor_slice_every_s(competitors));
         Duration::from_secs_f64(all_s.fold(0.0, f64::max))
     }
 
-    /// Whether the cell is one of 1999's test: its weights, one competitor, its rescheduler.
+    /// Returns whether the cell is one of 1999's test: its weights, one competitor, its rescheduler.
     pub fn is_like_1999(&self, cell: &CellPlan) -> bool {
         let contest = &self.contest;
         let is_same_contest = contest.competitors == 1 && cells::nice_for(RATIO_1999) == contest.nice;
         (cell.competitor.is_none() || is_same_contest) && cell.rescheduler.is_none_or(|period| period == RESCHEDULER)
     }
 
-    /// How long it will take; `None` if that depends on the machine, or on the user.
+    /// Returns the expected time; `None` if that depends on the machine, or on the user.
     pub fn expected_time(&self) -> Option<Duration> {
         self.budget
     }
 
-    /// Whether it ends by what was read, and by nothing else.
+    /// Returns whether only the number of readings ends it.
     pub fn counts_samples(&self) -> bool {
         self.budget.is_none() && self.samples < u64::MAX
     }
 
-    /// What the record says of the plan.
+    /// Returns the description for the record.
     pub fn parameters(&self, order: Vec<Vec<usize>>) -> Parameters {
         Parameters {
             remedies: self.remedies,
@@ -233,7 +236,7 @@ impl Plan {
         }
     }
 
-    /// The same quiet scenario on all of these CPUs at once.
+    /// Plans the same quiet scenario on all of these CPUs at once.
     pub fn of_every_cpu(
         flags: &Flags,
         session: &Session,
@@ -247,8 +250,8 @@ impl Plan {
     }
 }
 
-/// How many turns a cell has in its time: fewer where they would be shorter than the least, as long as one such turn
-/// fits.
+/// Returns the number of repetitions of a cell in its time: fewer where they would be shorter than the minimum, as long
+/// as one such repetition fits.
 fn turns_within(time: Duration, least: Duration) -> u32 {
     match time.div_duration_f64(least + BESIDE_A_TURN) as u32 {
         0 => TURNS_WITHIN,
@@ -256,7 +259,7 @@ fn turns_within(time: Duration, least: Duration) -> u32 {
     }
 }
 
-/// The readings' part of a turn's time, so that all turns fit.
+/// Returns the sampling part of a repetition's time, so that all repetitions fit.
 fn turn_within(time: Duration) -> Duration {
     time.saturating_sub(BESIDE_A_TURN).max(time / 2).max(SHORTEST_TURN)
 }
@@ -270,7 +273,7 @@ pub fn chosen_cpu(flags: &Flags, session: &Session) -> Result<usize, UsageError>
     }
 }
 
-/// That no flag is about what none of the scenarios has.
+/// Checks that no flag refers to a load that none of the scenarios has.
 fn check_use(flags: &Flags, cells: &[CellPlan]) -> Result<(), UsageError> {
     let unused = |flag: &str, which: &str| {
         let message = format!("--{flag}: none of the scenarios has {which}; choose one that has, or omit --{flag}");
@@ -286,7 +289,7 @@ fn check_use(flags: &Flags, cells: &[CellPlan]) -> Result<(), UsageError> {
 }
 
 fn chosen_scenarios(flags: &Flags) -> Result<Vec<Scenario>, UsageError> {
-    // What is to end at an event is to wait for what comes, not for what it brings itself.
+    // A measurement that ends at an event waits for the system's events, not for those that its load causes.
     let one = flags.trace.is_some() || flags.interval.is_some() || flags.stop_above.is_some();
     match flags.scenario.as_slice() {
         [] if one => Ok(vec![Scenario::Quiet]),
@@ -298,7 +301,7 @@ fn chosen_scenarios(flags: &Flags) -> Result<Vec<Scenario>, UsageError> {
     }
 }
 
-/// Says that `--stop-above` ended the measurement, if it did.
+/// Returns the message that `--stop-above` ended the measurement, if it did.
 pub fn ended_by(is_stopped: bool) -> Option<String> {
     is_stopped.then(|| "noise ended: something was longer than --stop-above".to_owned())
 }
@@ -308,16 +311,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_leave_room_for_what_comes_beside_them() {
+    fn repetitions_leave_room_for_their_overhead() {
         let ms = Duration::from_millis;
         assert_eq!(turn_within(ms(1_100)), ms(1_000));
         assert_eq!(turn_within(ms(150)), ms(75));
     }
 
     #[test]
-    fn turns_are_long_enough_for_a_competitors_slice_where_one_fits() {
+    fn repetitions_fit_a_competitors_slice_where_possible() {
         let (s, every) = (Duration::from_secs, Duration::from_millis(3_990));
-        // `contend noise`, with 10 s a scenario, and a survey: at 997:1 and at 68:1.
+        // `contend noise`, with 10 s per scenario, and a survey: at 997:1 and at 68:1.
         assert_eq!([25, 10, 4].map(|time| turns_within(s(time), every)), [6, 2, 9]);
         assert_eq!(turns_within(s(4), Duration::from_millis(277)), 9);
         assert!(turn_within(s(25) / 6) > every);

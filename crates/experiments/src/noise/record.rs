@@ -1,8 +1,8 @@
 //! The record: a row for each scenario or remedy, with the table of 1999.
 //!
-//! Jean-Baptiste Queru, "The Scheduler Is Your Friend", Be Newsletter 4-45, 10 November 1999: a test program at
-//! priority 20, an annoying one at 10, a rescheduler that slept 125 µs at a time; 256 million samples on one CPU, on a
-//! bare system and on one with all its services and a dozen applications.
+//! Jean-Baptiste Queru, "The Scheduler Is Your Friend", Be Newsletter 4-45, 10 November 1999. There was a test program
+//! at priority 20, an annoying one at 10, a rescheduler that slept 125 µs at a time; 256 million samples on one CPU, on
+//! a bare system and on one with all its services and a dozen applications.
 
 use super::cause_sums::Part;
 use super::cells::Scenario;
@@ -18,33 +18,35 @@ use serde::{Deserialize, Serialize};
 /// A record of this experiment.
 pub type NoiseRecord<'a> = RecordRef<'a, Parameters, Row>;
 
-/// A configuration. Values that were not measured are `null`.
+/// A configuration.
+///
+/// Values that were not measured are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
-    /// Its name: quiet, competitor, competitor and rescheduler, rescheduler; or that of a remedy.
+    /// The name: quiet, competitor, competitor and rescheduler, rescheduler; or that of a remedy.
     pub scenario: String,
-    /// The reader's CPU.
+    /// The CPU of the sampling thread.
     pub cpu: usize,
-    /// Readings of the clock, in all turns.
+    /// The number of readings of the clock, in all repetitions.
     pub samples: u64,
-    /// Time in which the clock was read.
+    /// The time in which the clock was read.
     pub span_s: f64,
-    /// A pass of the reader's loop where nothing interrupted it, in the measurement itself.
+    /// The length of an undisturbed iteration of the sampling loop, in the measurement itself.
     pub loop_ns: f64,
-    /// The same in short repetitions, interleaved with those of a loop that only reads the clock, …
+    /// The length in short repetitions, interleaved with those of a loop that only reads the clock, …
     pub loop_check_ns: f64,
-    /// … and that loop.
+    /// … and the length of that loop.
     pub bare_loop_ns: f64,
-    /// A difference of two readings above this is a gap: the highest of all turns, …
+    /// The difference of two readings above which it is a gap: the highest of all repetitions, …
     pub threshold_ns: f64,
     /// … and the lowest.
     pub least_threshold_ns: f64,
     pub gaps: u64,
     pub gaps_per_s: f64,
-    /// Gaps of more than 256 µs, in all turns.
+    /// The number of gaps of more than 256 µs, in all repetitions.
     pub over_256us: u64,
-    /// Longer than 1, 10 and 100 µs and 1 ms, in all turns; older records have them not.
+    /// The numbers of gaps longer than 1, 10 and 100 µs and 1 ms, in all repetitions; older records lack them.
     #[serde(default)]
     pub over_1us: Option<u64>,
     #[serde(default)]
@@ -53,26 +55,27 @@ pub struct Row {
     pub over_100us: Option<u64>,
     #[serde(default)]
     pub over_1ms: Option<u64>,
-    /// Gaps that this CPU shared with others, if several CPUs were measured.
+    /// The gaps that this CPU shared with others, if several CPUs were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Together>,
     /// The share lost in each of at most 60 equal pieces of the planned time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost_by_time: Vec<f64>,
-    /// The gap that `--stop-above` ended it at.
+    /// The gap at which `--stop-above` ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<LongGap>,
-    /// What the CPU is for: isolated, nohz_full, housekeeping, and how many interrupts may come to it.
+    /// The role of the CPU: isolated, nohz_full, housekeeping, and the number of interrupts that it may receive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// The longest gap of all turns.
+    /// The longest gap of all repetitions.
     pub longest_us: f64,
-    /// The longest gap of a turn: the median of the turns, and its 95 % interval where there are turns enough.
+    /// The longest gap of a repetition: the median of the repetitions, and its 95 % interval where there are enough of
+    /// them.
     pub longest_p50_us: f64,
     pub longest_ci_us: Option<Interval>,
     pub median_gap_us: Option<f64>,
     pub p99_gap_us: Option<f64>,
-    /// Share of the reading time that the gaps took.
+    /// The share of the sampling time that the gaps took.
     pub lost_share: f64,
     /// The 95 % confidence interval of that share; in records of older versions that of the median repetition.
     pub lost_ci_share: Option<Interval>,
@@ -83,85 +86,93 @@ pub struct Row {
     /// none of the readings found it shared.
     #[serde(default)]
     pub core_shared_share_ci: Option<Interval>,
-    /// What that thread took of the speed of code that is limited by the core's width, while the reader had the CPU.
+    /// The share that the sibling took of the speed of code that is limited by the core's width, while the sampling
+    /// thread had the CPU.
     #[serde(default)]
     pub width_lost_share: Option<f64>,
-    /// Time within the repetitions without sampling: the kernel trace was read, or the core was probed. No share
-    /// includes it.
+    /// Time within the repetitions without sampling: the kernel trace was read, or the core was probed.
+    ///
+    /// No share includes it.
     pub unwatched_s: f64,
     pub turns: Vec<Turn>,
-    /// What took the gaps' time, the most first; the shares add up to 1.
+    /// The causes of the gaps, the largest share of their time first; the shares add up to 1.
     pub causes: Vec<CauseRow>,
-    /// The longest gaps of all turns, at most a hundred, the longest first; a record of before they were kept has none.
+    /// The longest gaps of all repetitions, at most a hundred, the longest first; older records lack them.
     #[serde(default)]
     pub longest_gaps: Vec<LongGap>,
-    /// Share of the gaps' time that has evidence from the kernel.
+    /// The share of the gaps' time that has evidence from the kernel.
     pub explained_share: Option<f64>,
-    /// The same, counting what has no evidence but recurs with a period.
+    /// The share, counting periodic time without evidence as well.
     pub explained_or_periodic_share: Option<f64>,
-    /// Where the evidence comes from.
+    /// The evidence source.
     pub evidence: Source,
-    /// What the evidence may lack.
+    /// The coverage of the evidence.
     pub ledger: Option<EvidenceQuality>,
     /// The switches and interrupts that the kernel recorded while the sampling thread had the CPU: those inside a gap, …
     pub events_in_gaps: u64,
     /// … and those outside.
     pub events_outside_gaps: u64,
-    /// Gaps in which the kernel says that it preempted the reader (rseq); `null` where it does not say.
+    /// The number of gaps in which the kernel reports that it preempted the sampling thread (rseq); `null` where it
+    /// does not report it.
     pub preempted_gaps: Option<u64>,
-    /// Time in which the scheduler gives each competitor one time slice: in a shorter turn it may not run at all. Older
-    /// records do not have it.
+    /// The time in which the scheduler gives each competitor one time slice: in a shorter repetition it may not run at
+    /// all.
+    ///
+    /// Older records do not have it.
     #[serde(default)]
     pub competitor_slice_every_s: Option<f64>,
-    /// The longest part of a gap that a competitor took, in all turns; `null` where the kernel's trace does not name it.
+    /// The longest part of a gap that a competitor took, in all repetitions; `null` where the kernel trace does not
+    /// name it.
     #[serde(default)]
     pub competitor_longest_us: Option<f64>,
-    /// The same of a turn: the median of the turns, and its 95 % interval where there are turns enough.
+    /// The longest part in a repetition: the median of the repetitions, and its 95 % interval where there are enough of
+    /// them.
     #[serde(default)]
     pub competitor_longest_p50_us: Option<f64>,
     #[serde(default)]
     pub competitor_longest_ci_us: Option<Interval>,
-    /// CPU time of all competitors, as a share of one CPU.
+    /// The CPU time of all competitors, as a share of one CPU.
     pub competitors_cpu_share: Option<f64>,
-    /// CPU time of the rescheduler, as a share of one CPU; `lost_share` includes the further cost of its wake-ups.
+    /// The CPU time of the rescheduler, as a share of one CPU; `lost_share` includes the further cost of its wake-ups.
     pub rescheduler_cpu_share: Option<f64>,
     pub rescheduler_wakes_per_s: Option<f64>,
-    /// 1999's figures for the scenario, on one CPU, for 256 million samples; `null` where the weights or the rescheduler
-    /// are not those of its test.
+    /// The values of 1999 for the scenario, on one CPU, for 256 million samples; `null` where the weights or the
+    /// rescheduler are not those of its test.
     pub then: Option<Figures>,
 }
 
 impl Row {
-    /// The share of the CPU time that was lost. Older records have the interval of the median repetition instead,
-    /// which is omitted where the share is outside.
+    /// Returns the share of the CPU time that was lost.
+    ///
+    /// Older records have the interval of the median repetition instead, which is omitted where the share is outside.
     pub fn lost(&self) -> Estimate {
         Estimate::new(self.lost_share, self.lost_ci_share.filter(|ends| ends.contains(self.lost_share)))
     }
 
-    /// The name of the configuration.
+    /// Returns the name of the configuration.
     pub fn name(&self) -> String {
         format!("{}, CPU {}", self.scenario, self.cpu)
     }
 }
 
-/// Gaps of a CPU that began at the same moment as one on another CPU.
+/// The gaps of a CPU that began at the same moment as one on another CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Together {
-    /// Gaps of 1 µs and more while all CPUs were watched, the longest 10,000 to 20,000 of a long run.
+    /// The number of gaps of 1 µs and more while all CPUs were sampled, the longest 10,000 to 20,000 of a long run.
     pub gaps: usize,
-    /// Those of them that began within the window of one on another CPU, …
+    /// The number of those that began within the window of one on another CPU, …
     pub together: usize,
-    /// … what shifting the CPUs' times against each other gives instead, …
+    /// … the number when the CPUs' times are shifted against each other instead, …
     pub by_chance: f64,
     /// … and its standard deviation.
     pub by_chance_deviation: f64,
-    /// Whether they are more than chance gives, by five standard deviations.
+    /// Whether they exceed the number by chance by five standard deviations.
     pub is_common: bool,
     pub window_us: f64,
 }
 
-/// One turn of a cell.
+/// One repetition of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Turn {
@@ -170,34 +181,34 @@ pub struct Turn {
     pub gaps: u64,
     pub over_256us: u64,
     pub longest_us: f64,
-    /// The longest part of a gap that a competitor took; `null` where the kernel's trace does not name it.
+    /// The longest part of a gap that a competitor took; `null` where the kernel trace does not name it.
     #[serde(default)]
     pub competitor_longest_us: Option<f64>,
     pub lost_share: f64,
     pub unwatched_s: f64,
 }
 
-/// One gap, and what took most of it.
+/// One gap, and its main cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LongGap {
-    /// Since the run began: all scenarios lie on one axis.
+    /// The time since the run began: all scenarios are on one axis.
     pub start_s: f64,
     pub length_us: f64,
     #[serde(flatten)]
     pub cause: Cause,
-    /// Its part of the gap.
+    /// The cause's part of the gap.
     pub cause_us: f64,
     /// The event timeline of the longest gap, from a little before it until its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub story: Vec<StoryPart>,
 }
 
-/// A line of a live run: one piece of a turn.
+/// A line of a live run: one piece of a repetition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Line {
-    /// Since the run began.
+    /// The time since the run began.
     pub time_s: f64,
     pub scenario: String,
     pub span_s: f64,
@@ -206,29 +217,29 @@ pub struct Line {
     pub over_256us: u64,
     pub longest_us: f64,
     pub lost_share: f64,
-    /// The most first.
+    /// The causes, the largest first.
     pub causes: Vec<CauseRow>,
 }
 
-/// What one cause took.
+/// The time of one cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CauseRow {
     pub kind: Kind,
-    /// The task's, interrupt's or softirq's name.
+    /// The name of the task, interrupt or softirq.
     pub name: Option<String>,
-    /// The task's process.
+    /// The process ID of the task.
     pub pid: Option<u32>,
-    /// How far apart its gaps are, if it is known by that alone.
+    /// The period of its gaps, if the period is the only evidence.
     pub period_us: Option<f64>,
-    /// Its gaps are shorter than this, which is shorter than any visit to the kernel.
+    /// An upper bound of the length of its gaps, below any visit to the kernel.
     pub below_us: Option<f64>,
-    /// Gaps that it had a part in.
+    /// The number of gaps that it had a part in.
     pub count: u64,
     pub total_us: f64,
     /// Its longest part of one gap; in a live line, since the run began.
     pub longest_us: f64,
-    /// Of the time of all gaps.
+    /// The share of the time of all gaps.
     pub share: f64,
 }
 
@@ -237,7 +248,7 @@ impl CauseRow {
         Cause { kind: self.kind, name: self.name.clone(), pid: self.pid }
     }
 
-    /// A cause and what it took; its share of the whole is for the caller to say.
+    /// Creates the row of a cause and its time; the caller sets its share.
     pub fn of(cause: &Cause, part: &Part, clock: Clock) -> Self {
         Self {
             kind: cause.kind,
@@ -252,12 +263,12 @@ impl CauseRow {
         }
     }
 
-    /// Its part of a bar on the page.
+    /// Returns its part of a bar on the page.
     pub fn part(&self) -> StackPart {
         StackPart { words: self.label(), cause: harness::label(&self.cause()), share: self.share }
     }
 
-    /// In words: `task competitor (4711)`, `interrupt local_timer`.
+    /// Returns the cause in words: `task competitor (4711)`, `interrupt local_timer`.
     pub fn label(&self) -> String {
         let cause = self.cause();
         let pid = self.pid.iter().map(|pid| format!(" ({pid})"));
@@ -267,7 +278,7 @@ impl CauseRow {
     }
 }
 
-/// How often the test program was interrupted for more than 256 µs, and the longest time.
+/// The number of interruptions of the test program above 256 µs, and the longest time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {
@@ -277,7 +288,7 @@ pub struct Figures {
     pub normal_longest_us: f64,
 }
 
-/// 1999's figures for a scenario; it had no rescheduler alone.
+/// Returns the values of 1999 for a scenario; it had no rescheduler alone.
 pub fn figures(scenario: Scenario) -> Option<Figures> {
     let figures = |bare: (u64, f64), normal: (u64, f64)| Figures {
         bare_over_256us: bare.0,

@@ -1,9 +1,9 @@
-//! Rows as the experiment makes them, by hand, for the tests of what is said of them.
+//! Handmade rows of the experiment, for the tests of the views.
 
 use super::record::Row;
 use serde_json::json;
 
-/// 0.9 % lost, two thirds of it to the timer, in turns of 750 ms.
+/// Returns a row with 0.9 % lost, two thirds of it to the timer, in repetitions of 750 ms.
 pub fn row(scenario: &str) -> Row {
     let turn = json!({
         "span_s": 0.75, "samples": 64_000_000, "gaps": 500, "over_256us": 10, "longest_us": 3_000.0, "lost_share": 0.009,
@@ -26,7 +26,7 @@ pub fn row(scenario: &str) -> Row {
     .expect("the sample is as the experiment writes it")
 }
 
-/// The same with a competitor that has a time slice every 276 ms, whose longest part of a gap is this.
+/// Returns such a row with a competitor that has a time slice every 276 ms, and this longest part of a gap.
 pub fn contested(scenario: &str, competitor_longest_us: f64) -> Row {
     Row {
         competitors_cpu_share: Some(0.014),

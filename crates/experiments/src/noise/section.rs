@@ -1,4 +1,4 @@
-//! OS noise: causes as one bar a scenario, turns and the longest gaps as timelines.
+//! OS noise: causes as one bar for each scenario, repetitions and the longest gaps as timelines.
 
 use super::findings::unexplained;
 use super::record::{CauseRow, Row};
@@ -17,7 +17,7 @@ pub fn section(rows: &[Row]) -> Section {
         experiment: "noise",
         title: "OS noise".into(),
         findings: rows.iter().map(finding).chain(rescheduler_effect(rows)).map(Statement::from).collect(),
-        // A record of before they were kept has no longest gaps.
+        // An older record has no longest gaps.
         figures: overviews
             .into_iter()
             .chain(map(rows))
@@ -92,7 +92,7 @@ fn timeline(rows: &[Row]) -> Figure {
     }
 }
 
-/// Where several CPUs lost time, and when.
+/// Draws where and when several CPUs lost time.
 fn map(rows: &[Row]) -> Option<Figure> {
     let mapped: Vec<&Row> = rows.iter().filter(|row| !row.lost_by_time.is_empty()).collect();
     let heat = |row: &&Row| HeatRow { name: format!("CPU {}", row.cpu), shares: row.lost_by_time.clone() };
@@ -115,7 +115,7 @@ fn map(rows: &[Row]) -> Option<Figure> {
     })
 }
 
-/// One bar a scenario.
+/// Draws one bar for each scenario.
 fn causes(rows: &[Row]) -> Figure {
     let stack =
         |row: &Row| Stack { name: row.scenario.clone(), parts: row.causes.iter().map(CauseRow::part).collect() };
@@ -132,7 +132,7 @@ fn causes_of(row: &Row) -> Table {
     column::on_page(format!("Causes: {}", row.scenario), &cause_columns(), &lines)
 }
 
-/// This many causes have one series each; the others have one together.
+/// The number of causes with a separate series; the others are combined.
 const COLOURED: usize = 6;
 
 fn longest(row: &Row) -> Figure {
@@ -144,8 +144,8 @@ fn longest(row: &Row) -> Figure {
     let others = (!shared.is_empty()).then(|| (OTHERS.to_owned(), shared));
     let coloured = own.iter().map(|name| (name.clone(), std::slice::from_ref(name)));
     let series = coloured.chain(others).map(|(name, causes)| {
-        let whose = gaps.iter().zip(&words).filter(|(_, word)| causes.contains(word));
-        let points = whose.map(|(gap, _)| Point::new(gap.start_s * 1e9, gap.length_us * 1e3)).collect();
+        let drawn = gaps.iter().zip(&words).filter(|(_, word)| causes.contains(word));
+        let points = drawn.map(|(gap, _)| Point::new(gap.start_s * 1e9, gap.length_us * 1e3)).collect();
         Series { name, mark: Mark::Points, points }
     });
     let lines = gaps.iter().zip(&words).map(|(gap, word)| {

@@ -1,7 +1,7 @@
 //! The record on a terminal: the scenarios with the values of 1999, the causes, the remedies, the gap that ended the run.
 
 use super::cells::{ALONE, EQUAL};
-use super::longest_gap::{self, beside_1999, long_gaps_in_1999s_readings, whole};
+use super::longest_gap::{self, beside_1999, comparable_gap, long_gaps_in_1999s_readings};
 use super::plan::Parameters;
 use super::record::{CauseRow, Row};
 use harness::{label, story_text};
@@ -12,7 +12,7 @@ use record::ranking::is_above;
 use record::{Column, Unit, column};
 use terminal::{self, Page, nanoseconds, percent};
 
-/// All of it.
+/// Shows the whole record.
 pub fn show(parameters: &Parameters, rows: &[Row], page: &Page) -> String {
     let parts = match parameters.remedies {
         true => vec![setting(parameters, rows), remedies(rows), ledgers(rows), rules_of_1999(rows)],
@@ -63,7 +63,7 @@ fn readings_a_turn(rows: &[Row]) -> String {
     if least == most { format!("{most}") } else { format!("{least} to {most}") }
 }
 
-/// How long each row was measured: the counts and the longest lengths of gaps refer to that time.
+/// Writes how long each row was measured: the counts and the longest lengths of gaps refer to that time.
 fn watched(rows: &[Row]) -> String {
     let (least, most) =
         rows.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), row| (least.min(row.span_s), most.max(row.span_s)));
@@ -73,7 +73,7 @@ fn watched(rows: &[Row]) -> String {
 
 type ScenarioColumn = Column<Row>;
 
-/// The columns of the table of scenarios.
+/// Returns the columns of the table of scenarios.
 pub fn scenario_columns() -> [ScenarioColumn; 12] {
     [
         ScenarioColumn::terminal("", |row| Some(row.scenario.clone()))
@@ -103,7 +103,8 @@ fn scenarios(rows: &[Row], page: &Page) -> String {
     column::in_letters(&scenario_columns(), rows, page) + &costs + &effect + &cpu_share(rows)
 }
 
-/// The longest part of a gap that the competitor takes, without and with a rescheduler, whatever else took the CPU.
+/// Returns the longest part of a gap that the competitor takes, without and with a rescheduler, whatever else took the
+/// CPU.
 pub fn rescheduler_effect(rows: &[Row]) -> Option<String> {
     let gaps = longest_gap::comparable(rows);
     let of = |scenario: &str| gaps.iter().find(|gap| gap.is_competitors && gap.row.scenario == scenario);
@@ -123,7 +124,8 @@ fn rescheduler_cost(row: &Row) -> Option<String> {
     Some(format!("  {name}: {wakes:.0} wake-ups/s, which used {} of the CPU\n", percent(share)))
 }
 
-/// Counts as for 1999's number of readings; the longest as the median of the turns, where these have about as many.
+/// Compares with 1999: counts for its number of readings; the longest as the median of the repetitions, where these
+/// have about as many.
 fn test_of_1999(rows: &[Row]) -> String {
     let header = ["", "today", "longest", "95 % (ms)", "bare", "longest", "normal", "longest"];
     let lines: Vec<_> = rows
@@ -159,7 +161,7 @@ fn test_of_1999(rows: &[Row]) -> String {
     title + &terminal::table(&header, lines) + legend
 }
 
-/// More causes than these are added up.
+/// The maximum number of causes; further ones are added up.
 const CAUSES: usize = 8;
 
 /// A line of the table of causes.
@@ -180,7 +182,7 @@ impl From<&CauseRow> for CauseLine {
 
 type CauseColumn = Column<CauseLine>;
 
-/// The columns of a table of causes.
+/// Returns the columns of a table of causes.
 pub fn cause_columns() -> [CauseColumn; 5] {
     [
         CauseColumn::terminal("", |line| Some(format!("  {}", shortened(&line.label))))
@@ -214,7 +216,7 @@ fn causes_of(row: &Row, page: &Page) -> String {
     title + &column::in_letters(&cause_columns(), &lines, page) + &ledger(row)
 }
 
-/// The kernel lengthens the names of its workers by what they work on.
+/// Shortens the names of the kernel's workers, which end in their current work.
 fn shortened(words: &str) -> String {
     const LONGEST: usize = 38;
     if words.chars().count() <= LONGEST {
@@ -223,7 +225,7 @@ fn shortened(words: &str) -> String {
     words.chars().take(LONGEST - 1).chain(['…']).collect()
 }
 
-/// A line for all rows, where there is no table of causes.
+/// Returns a line for all rows, where there is no table of causes.
 fn ledgers(rows: &[Row]) -> String {
     let all: Vec<_> = rows.iter().filter_map(|row| row.ledger.as_ref()).collect();
     if all.is_empty() {
@@ -284,7 +286,7 @@ fn remedies(rows: &[Row]) -> String {
         vec![
             row.scenario.clone(),
             longest(row),
-            whole(row).and_then(|gap| gap.interval).map_or_else(|| "?".to_owned(), spanned),
+            comparable_gap(row).and_then(|gap| gap.interval).map_or_else(|| "?".to_owned(), spanned),
             microseconds(row.longest_us),
             format!("{:.2}", row.over_256us as f64 / row.span_s),
             percent(row.lost_share),
@@ -292,27 +294,31 @@ fn remedies(rows: &[Row]) -> String {
         ]
     });
     let legend = "longest: median of the repetitions; max: of all of them; >256/s: gaps above\n256 µs per second; lost: CPU time of the sampling thread; others: CPU time of\nthe competitors\n";
-    let is_missing = rows.iter().any(|row| whole(row).is_none());
+    let is_missing = rows.iter().any(|row| comparable_gap(row).is_none());
     let missing = if is_missing { "–: a repetition is too short for the competitor's time slice\n" } else { "" };
     terminal::table(&header, lines) + legend + missing
 }
 
-/// The longest gap of a turn, where it may be compared.
+/// Returns the longest gap of a repetition, where it may be compared.
 fn longest(row: &Row) -> String {
-    whole(row).map_or_else(|| "–".to_owned(), |gap| nanoseconds(gap.value))
+    comparable_gap(row).map_or_else(|| "–".to_owned(), |gap| nanoseconds(gap.value))
 }
 
 fn spanned(ends: Interval) -> String {
     format!("{}–{}", nanoseconds(ends.low), nanoseconds(ends.high))
 }
 
-/// The addition to a longest gap that is not shown to differ from another.
+/// Returns the addition to a longest gap that is not shown to differ from another.
 fn apart(one: &Row, other: &Row) -> &'static str {
     let differ = |(one, other): (Estimate, Estimate)| is_above(&one, &other) || is_above(&other, &one);
-    if whole(one).zip(whole(other)).is_some_and(differ) { "" } else { " (not significantly different)" }
+    if comparable_gap(one).zip(comparable_gap(other)).is_some_and(differ) {
+        ""
+    } else {
+        " (not significantly different)"
+    }
 }
 
-/// 1999's advice, and the values of this run.
+/// Returns the advice of 1999, with the values of this run.
 fn rules_of_1999(rows: &[Row]) -> String {
     let find = |name: &str| rows.iter().find(|row| row.scenario == name);
     let competitors = |row: &Row| row.competitors_cpu_share.map_or_else(|| "?".to_owned(), percent);
@@ -349,8 +355,8 @@ fn rules_of_1999(rows: &[Row]) -> String {
     text
 }
 
-/// The part of the CPU that a process would get: of its time, and of the core's issue width in that time; nothing where
-/// the core was not probed.
+/// Returns the part of the CPU that a process would get: of its time, and of the core's issue width in that time;
+/// nothing where the core was not probed.
 fn cpu_share(rows: &[Row]) -> String {
     let line = |row: &Row| {
         let width = percent(1.0 - row.width_lost_share?);
@@ -364,7 +370,7 @@ fn cpu_share(rows: &[Row]) -> String {
     "\n".to_owned() + &terminal::table(&header, lines)
 }
 
-/// `25.0 % (20.1–30.3)`
+/// Writes `25.0 % (20.1–30.3)`.
 fn shared(row: &Row) -> String {
     let bare = |share: f64| percent(share).trim_end_matches(" %").to_owned();
     let ends =
@@ -372,7 +378,7 @@ fn shared(row: &Row) -> String {
     row.core_shared_share.map_or_else(String::new, |share| percent(share) + &ends)
 }
 
-/// The gap that ended it all, and who ran in it.
+/// Shows the gap that ended the measurement, and the tasks that ran in it.
 pub fn stopped(rows: &[Row], page: &Page) -> String {
     let us = |us: f64| nanoseconds(us * 1e3);
     let found = rows.iter().filter_map(|row| Some((row, row.stopped.as_ref()?)));
@@ -396,7 +402,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_and_width_are_separate() {
+    fn share_of_time_and_of_width_are_separate() {
         let probed = Row { core_shared_share: Some(0.25), width_lost_share: Some(0.125), ..row("quiet") };
         let text = cpu_share(&[probed]);
         let words: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
@@ -404,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn time_that_the_core_was_shared_has_its_interval() {
+    fn shared_time_has_its_interval() {
         let ends = Some(Interval::new(0.101, 0.999_12));
         let longest = "competitor and rescheduler";
         let probed = Row {

@@ -21,13 +21,13 @@ pub enum Timer {
 }
 
 impl Timer {
-    /// Whether the kernel lets it be late by the thread's timer slack.
+    /// Returns whether the kernel may delay it by the thread's timer slack.
     pub fn has_slack(self) -> bool {
         self != Self::Timerfd
     }
 }
 
-/// `other`, `fifo:80`, `deadline`.
+/// A scheduling policy: `other`, `fifo:80`, `deadline`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     Other,
@@ -35,11 +35,11 @@ pub enum Policy {
     Deadline,
 }
 
-/// What a deadline thread may run for in each interval, in parts of it: a wake-up takes a few µs.
+/// The runtime of a deadline thread in each interval, as a fraction of it: a wake-up takes a few µs.
 const DEADLINE_PART: u32 = 5;
 
 impl Policy {
-    /// The scheduler's parameters; `nice` is that of the process.
+    /// Returns the scheduler's parameters; `nice` is that of the process.
     pub fn schedule(self, nice: i32, interval: Duration) -> Schedule {
         match self {
             Self::Other => Schedule::Fair { nice, slice: None },

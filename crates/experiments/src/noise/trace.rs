@@ -1,4 +1,4 @@
-//! Every gap of a run, and the file that they are written to: lines, as netgauge's `selfish` writes them, or
+//! Every gap of a run, and the file that they are written to: lines in the format of netgauge's `selfish`, or
 //! HdrHistogram's log.
 
 use anyhow::Context;
@@ -8,7 +8,7 @@ use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// The file's content in the form that its name asks for.
+/// Returns the file's content in the format of its name.
 pub fn content(path: &Path, heading: &Heading<'_>, kept: &GapTrace) -> anyhow::Result<Vec<u8>> {
     if path.extension().is_some_and(|extension| extension == "hlog") {
         histogram_log(heading, kept)
@@ -17,7 +17,7 @@ pub fn content(path: &Path, heading: &Heading<'_>, kept: &GapTrace) -> anyhow::R
     }
 }
 
-/// What stands at the head of a trace.
+/// The heading of a trace.
 pub struct Heading<'a> {
     pub scenario: &'a str,
     pub threshold_ns: f64,
@@ -26,7 +26,7 @@ pub struct Heading<'a> {
 
 const SECOND_NS: f64 = 1e9;
 
-/// A histogram of the gaps' durations, in nanoseconds, for each second.
+/// Returns a histogram of the gaps' durations, in nanoseconds, for each second.
 fn histogram_log(heading: &Heading<'_>, kept: &GapTrace) -> anyhow::Result<Vec<u8>> {
     let mut file = Vec::new();
     let mut serializer = V2DeflateSerializer::new();
@@ -53,7 +53,7 @@ fn histogram_log(heading: &Heading<'_>, kept: &GapTrace) -> anyhow::Result<Vec<u
     Ok(file)
 }
 
-/// As netgauge's `selfish` writes them: start and duration, a gap a line, comments behind `#`.
+/// Writes the format of netgauge's `selfish`: start and duration, a gap per line, comments behind `#`.
 pub fn lines(heading: &Heading<'_>, kept: &GapTrace) -> String {
     let Heading { scenario, threshold_ns, .. } = heading;
     let span_ns = kept.span_ns;
@@ -64,7 +64,7 @@ pub fn lines(heading: &Heading<'_>, kept: &GapTrace) -> String {
         text.push_str(&format!("# unwatched {:.0} {:.0}\n", pause.start_ns, pause.duration_ns));
     }
     for gap in &kept.gaps {
-        // Both ends are rounded, so that a gap which begins where the last one ended does so in whole ns too.
+        // Both ends are rounded, so that a gap which begins at the end of another does so in whole ns too.
         let start = gap.start_ns.round();
         let duration = (gap.start_ns + gap.duration_ns).round() - start;
         text.push_str(&format!("{start:.0} {duration:.0}\n"));
@@ -84,14 +84,14 @@ pub struct KeptGap {
 pub struct GapTrace {
     pub first_reading: Option<u64>,
     pub gaps: Vec<KeptGap>,
-    /// When nobody watched: the kernel's record was read.
+    /// The times without sampling: the kernel trace was read.
     pub unwatched: Vec<KeptGap>,
-    /// From the first reading to the last.
+    /// The time from the first reading to the last.
     pub span_ns: f64,
 }
 
 impl GapTrace {
-    /// The watched time alone: pieces and turns joined end to end.
+    /// Returns only the sampled time: pieces and repetitions joined end to end.
     pub fn joined(self) -> Self {
         let mut unwatched = self.unwatched.iter().peekable();
         let mut cut_ns = 0.0;
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_that_follow_each_other_at_once_do_not_overlap() {
+    fn adjacent_gaps_do_not_overlap() {
         let gap = |start_ns, duration_ns| KeptGap { start_ns, duration_ns };
         let kept = GapTrace { gaps: vec![gap(100.4, 200.4), gap(300.8, 50.0)], span_ns: 1e6, ..GapTrace::default() };
         let heading = Heading { scenario: "quiet", threshold_ns: 150.0, started_unix_s: 1_000 };

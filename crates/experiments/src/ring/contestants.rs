@@ -26,25 +26,25 @@ pub struct Contestant {
     pub runs: Runs,
 }
 
-/// Where a contestant runs.
+/// The process that runs a contestant.
 #[derive(Clone, Debug)]
 pub enum Runs {
-    /// In this process.
+    /// This process.
     BuiltIn(&'static BuiltIn),
-    /// As a separate program.
+    /// A separate program.
     Program(Box<Recipe>),
 }
 
-/// In rings of other sizes than this a poll of all threads takes longer or shorter than the recipe says.
+/// The ring size of the recipes: in rings of other sizes a poll of all threads takes longer or shorter.
 const USUAL_RING: f64 = 503.0;
 
 impl Contestant {
-    /// Whether it asks threads that cannot run, as many as the ring has.
+    /// Returns whether it polls threads that cannot run, as many as the ring has.
     pub fn polls_in_vain(&self) -> bool {
         matches!(self.scheduler.as_str(), "poll-in-reverse" | "poll-at-random")
     }
 
-    /// A guess at the time of a hop, in ns.
+    /// Returns a guess at the time of a hop, in ns.
     pub fn guess_ns(&self, threads: usize) -> f64 {
         if self.polls_in_vain() { (self.ns_per_hop * threads as f64 / USUAL_RING).max(1.0) } else { self.ns_per_hop }
     }
@@ -78,7 +78,7 @@ impl From<Recipe> for Contestant {
     }
 }
 
-/// What a `recipe.toml` says of one contestant.
+/// The description of one contestant in a `recipe.toml`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
@@ -99,7 +99,7 @@ pub struct Recipe {
     pub max_threads: usize,
 }
 
-/// The contestants of all recipes among the files; an error names a file that is not a recipe.
+/// Returns the contestants of all recipes among the files; an error names a file that is not a recipe.
 pub fn recipes(sources: &[Source]) -> anyhow::Result<Vec<Recipe>> {
     let mut recipes = Vec::new();
     for source in sources.iter().filter(|source| source.name == Path::new("recipe.toml")) {
@@ -110,6 +110,8 @@ pub fn recipes(sources: &[Source]) -> anyhow::Result<Vec<Recipe>> {
     Ok(recipes)
 }
 
+/// Parses a file.
+///
 /// Keys before the first contestant apply to all that do not set them.
 fn parse(folder: &str, text: &str) -> anyhow::Result<Vec<Recipe>> {
     let mut shared: Table = text.parse()?;
@@ -135,7 +137,7 @@ fn one(folder: &str, shared: &Table, contestant: Value) -> anyhow::Result<Recipe
     Ok(recipe)
 }
 
-/// (path below `contestants/`, content)
+/// The embedded files: (path below `contestants/`, content).
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/contestants.rs"));
 
 /// A file of a contestant's directory.
@@ -147,7 +149,7 @@ pub struct Source {
     pub content: Vec<u8>,
 }
 
-/// The files that are part of this program, directory by directory.
+/// Returns the files that are part of this program, directory by directory.
 pub fn embedded() -> Vec<Source> {
     let source = |&(path, content): &(&str, &str)| {
         let (folder, name) = path.split_once('/').expect("every contestant has a directory");
@@ -156,7 +158,7 @@ pub fn embedded() -> Vec<Source> {
     EMBEDDED.iter().map(source).collect()
 }
 
-/// The files in a directory of the user, which must have a recipe.
+/// Returns the files in a directory of the user, which must have a recipe.
 pub fn in_folder(path: &Path) -> anyhow::Result<Vec<Source>> {
     let read = || -> io::Result<Vec<Source>> {
         let mut sources = Vec::new();
@@ -178,7 +180,7 @@ pub fn in_folder(path: &Path) -> anyhow::Result<Vec<Source>> {
     Ok(sources)
 }
 
-/// The path of a recipe's toolchain: the first candidate that exists and that `suits`, given the command of the
+/// Returns the path of a recipe's toolchain: the first candidate that exists and that `suits`, given the command of the
 /// recipe's `check`.
 pub fn find_toolchain(recipe: &Recipe, out: &Path, mut suits: impl FnMut(&[String]) -> bool) -> Option<PathBuf> {
     let mut candidates = recipe.tools.split(' ').flat_map(paths_of).filter(|path| is_program(path));
@@ -188,7 +190,9 @@ pub fn find_toolchain(recipe: &Recipe, out: &Path, mut suits: impl FnMut(&[Strin
     })
 }
 
-/// A command of a recipe as words, its placeholders filled in. Split first: a path may have spaces in it.
+/// Returns a command of a recipe as words, its placeholders filled in.
+///
+/// It is split first, since a path may have spaces in it.
 pub fn filled(command: &str, tool: &Path, out: &Path) -> Vec<String> {
     let bin = tool.parent().unwrap_or(Path::new("/")).to_string_lossy();
     let tool = tool.to_string_lossy();
@@ -197,7 +201,7 @@ pub fn filled(command: &str, tool: &Path, out: &Path) -> Vec<String> {
     command.split(' ').map(fill).collect()
 }
 
-/// The paths of a candidate: on `PATH`, or, if it begins with `/`, all that match it.
+/// Returns the paths of a candidate: on `PATH`, or, if it begins with `/`, all that match it.
 fn paths_of(candidate: &str) -> Vec<PathBuf> {
     if candidate.starts_with('/') {
         return candidate.split('/').skip(1).fold(vec![PathBuf::from("/")], |folders, part| {
@@ -205,7 +209,7 @@ fn paths_of(candidate: &str) -> Vec<PathBuf> {
         });
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // As a shell does: only the first on the path. A relative entry would mean another directory in each build.
+    // Only the first on the path is used, as in a shell. A relative entry would mean another directory in each build.
     std::env::split_paths(&path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(candidate))
@@ -214,7 +218,7 @@ fn paths_of(candidate: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The entries of the directory with this name; `*` stands for any letters.
+/// Returns the entries of the directory with this name; `*` matches any letters.
 fn matching(folder: &Path, part: &str) -> Vec<PathBuf> {
     let Some((before, after)) = part.split_once('*') else { return vec![folder.join(part)] };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -253,16 +257,16 @@ mod tests {
     "#;
 
     #[test]
-    fn what_stands_first_holds_for_all_unless_one_says_otherwise() {
+    fn keys_before_the_first_contestant_are_defaults() {
         let recipes = parse("shell", RECIPE).unwrap();
-        let said: Vec<_> =
+        let parsed: Vec<_> =
             recipes.iter().map(|recipe| (recipe.name.as_str(), recipe.class, recipe.max_threads)).collect();
-        assert_eq!(said, [("sh-one", Class::OsBlock, 10), ("sh-two", Class::Mailbox, 20)]);
+        assert_eq!(parsed, [("sh-one", Class::OsBlock, 10), ("sh-two", Class::Mailbox, 20)]);
         assert!(recipes.iter().all(|recipe| recipe.folder == "shell" && recipe.package == "dash"));
     }
 
     #[test]
-    fn what_is_wrong_with_a_recipe_is_said() {
+    fn invalid_recipe_is_reported() {
         for (from, to, word) in [
             ("class = \"mailbox\"", "class = \"limit\"", "limit"),
             ("class = \"mailbox\"", "class = \"box\"", "box"),
@@ -276,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_embedded_recipes_are_whole_and_their_names_distinct() {
+    fn embedded_recipes_are_complete_with_distinct_names() {
         let recipes = recipes(&embedded()).unwrap();
         let mut names: Vec<_> = recipes.iter().map(|recipe| &recipe.name).collect();
         assert!(names.len() >= 30, "{names:?}");
@@ -290,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stands_for_a_part_of_a_path() {
+    fn star_matches_a_part_of_a_path() {
         assert!(paths_of("/usr/b*/env").contains(&PathBuf::from("/usr/bin/env")));
         assert!(paths_of("/no/such/*/folder").is_empty());
     }

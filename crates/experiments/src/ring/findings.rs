@@ -2,8 +2,8 @@
 //! 2008.
 //!
 //! The table of 2008 is from "The lightest lightweight threads, Protothreads" and "Comparing lightweight threads",
-//! eigenclass.org, 1 April and 24 March 2008: 503 threads on a dual-core AMD Athlon 64 X2 6000+ in 32-bit mode. The
-//! page does not give the number of hops; 10 million fit its values best.
+//! eigenclass.org, 1 April and 24 March 2008. It was measured with 503 threads on a dual-core AMD Athlon 64 X2 6000+ in
+//! 32-bit mode. The page does not give the number of hops; 10 million fit its values best.
 
 use super::record::{Line, Row};
 use instruments::statistics::comparison::Estimate;
@@ -13,7 +13,7 @@ use terminal::count;
 
 type Placed<'a> = (usize, &'a Row);
 
-/// The cost of a switch between stackless threads, between tasks, and between kernel threads.
+/// Returns the cost of a switch between stackless threads, between tasks, and between kernel threads.
 pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
     let small: Vec<Placed<'_>> = rows.iter().copied().filter(|(_, row)| is_small(row)).collect();
     let named = |name: &str| small.iter().copied().find(|(_, row)| row.contestant == name && row.hop().is_some());
@@ -27,12 +27,12 @@ pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
     [stackless, task, kernel.map(Finding::repeated)].into_iter().flatten().collect()
 }
 
-/// Whether a hop of the row is a switch between threads whose memory is in the caches of one CPU.
+/// Returns whether a hop of the row is a switch between threads whose memory is in the caches of one CPU.
 fn is_small(row: &Row) -> bool {
     row.pinned && !row.large
 }
 
-/// The kernel threads that represent all others: those with the shortest hop.
+/// Returns the kernel threads that represent all others: those with the shortest hop.
 fn fastest_of_kernel<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
     let timed = rows.filter(|row| row.class == Class::OsBlock).filter_map(|row| Some((row, row.hop()?.value)));
     timed.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(row, _)| row)
@@ -62,7 +62,7 @@ const LIMITS: [(&str, &str); 3] = [
     ("futex-across", "waking a thread, another CPU"),
 ];
 
-/// The lines of the ladder: switches, and the time that the machine itself takes for a step.
+/// Returns the lines of the ladder: switches, and the time that the machine itself takes for a step.
 pub fn costs(rows: &[Row]) -> Vec<Cost> {
     let small = || rows.iter().filter(|row| is_small(row));
     let named = |names: &'static [(&str, &str)]| {
@@ -73,13 +73,13 @@ pub fn costs(rows: &[Row]) -> Vec<Cost> {
 }
 
 fn cost(row: &Row, words: &str) -> Option<Cost> {
-    let whose = if row.class == Class::Limit { "limit" } else { "a hop" };
-    let figure = format!("{}: {whose}", row.name());
+    let subject = if row.class == Class::Limit { "limit" } else { "a hop" };
+    let figure = format!("{}: {subject}", row.name());
     let then = row.then.first().map(|line| line.time_s * 1e9 / HOPS_2008);
-    Some(Cost::new(words, figure, row.hop()?).beside(2008, then))
+    Some(Cost::new(words, figure, row.hop()?).with_old_value(2008, then))
 }
 
-/// The time of a hop, and its cycles, which do not depend on the frequency of the core.
+/// Returns the time of a hop, and its cycles, which do not depend on the frequency of the core.
 pub fn metrics(row: &Row) -> Vec<Metric> {
     let Some(ns_per_hop) = row.ns_per_hop else { return Vec::new() };
     let laid = row.arrangement.filter(|_| row.large).map(|arrangement| arrangement.label().to_owned());
@@ -95,7 +95,7 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
     let is_limit = row.class == Class::Limit;
     let variation = if is_limit { VariationSource::Limit } else { VariationSource::Elapsed };
     let time = Metric { variation, alone, ..metric };
-    // Far memory takes its time whatever the core's frequency is.
+    // The time of an access to far memory does not depend on the core's frequency.
     let cycles = row.cycles().filter(|_| !row.large);
     let cycles = cycles.map(|Estimate { value, interval, .. }| {
         let metric = Metric::time(&cell, "a hop in cycles, core exclusive", value, interval);
@@ -105,20 +105,20 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
     std::iter::once(time).chain(cycles).collect()
 }
 
-/// To the hundredth: runs differ by no more than that.
+/// Writes cycles to the hundredth: runs differ by no more than that.
 pub fn cycles_in_words(figure: Estimate) -> String {
     let ends = figure.interval.map(|ends| format!(" ({:.2}–{:.2})", ends.low, ends.high));
     format!("{:.2} cycles{}", figure.value, ends.unwrap_or_default())
 }
 
-/// The lines whose programs are here: the same sources, another machine.
+/// The lines whose programs exist here: the same sources, another machine.
 const PROGRAMS: [(&str, &str); 3] = [
     ("c-protothreads-optimum", "a hop, protothreads in order"),
     ("c-protothreads-pessimum", "a hop, protothreads in reverse"),
     ("c-pthread-mutex", "a hop, POSIX threads"),
 ];
 
-/// The thread ring of "The lightest lightweight threads, Protothreads", eigenclass.org, 2008.
+/// Compares with the thread ring of "The lightest lightweight threads, Protothreads", eigenclass.org, 2008.
 pub fn then_and_now(rows: &[Placed<'_>]) -> Vec<ThenAndNow> {
     if rows.is_empty() {
         return Vec::new();
@@ -136,19 +136,19 @@ pub fn then_and_now(rows: &[Placed<'_>]) -> Vec<ThenAndNow> {
 
 const TABLE: &str = include_str!("ring_2008.csv");
 
-/// Threads of 2008's ring; a ring of another size is not compared with it.
+/// The number of threads of 2008's ring; a ring of another size is not compared with it.
 pub const THREADS_2008: usize = 503;
 
 /// The number of hops that 2008's times are assumed to be for.
 pub const HOPS_2008: f64 = 1e7;
 
-/// The table, the fastest first.
+/// Returns the table, the fastest first.
 pub fn table_2008() -> Vec<Line> {
     let mut reader = csv::Reader::from_reader(TABLE.as_bytes());
     reader.deserialize().collect::<Result<_, _>>().expect("the table is part of the program")
 }
 
-/// The lines that a contestant in a ring of this size is compared with.
+/// Returns the lines that a contestant in a ring of this size is compared with.
 pub fn lines_2008(contestant: &str, threads: usize) -> Vec<Line> {
     let is_it = |line: &Line| threads == THREADS_2008 && line.today.as_deref() == Some(contestant);
     table_2008().into_iter().filter(is_it).collect()
@@ -161,7 +161,7 @@ mod tests {
     use crate::ring::contestants::{embedded, recipes};
 
     #[test]
-    fn a_switch_of_the_kernel_is_so_many_of_ours() {
+    fn kernel_switch_is_a_multiple_of_a_stackless_one() {
         let fifo = row("rust-fifo", Class::Mailbox, 2.0);
         let (futex, mutex) = (row("rust-futex", Class::OsBlock, 1_400.0), row("x", Class::OsBlock, 2e3));
         let found = findings(&[(1, &mutex), (2, &futex), (5, &fifo)]);
@@ -177,25 +177,25 @@ mod tests {
     }
 
     #[test]
-    fn one_that_failed_is_not_found() {
+    fn failed_contestant_has_no_finding() {
         let failed = Row { ns_per_hop: None, ..row("rust-fifo", Class::Mailbox, 2.0) };
         assert_eq!(findings(&[(0, &failed)]), []);
     }
 
     #[test]
-    fn kinds_of_threads_and_limits_have_words_of_their_own() {
+    fn kinds_of_threads_and_limits_have_distinct_words() {
         let futex = row("rust-futex", Class::OsBlock, 1_400.0);
         let slower = row("x", Class::OsBlock, 2e3);
         let found =
             costs(&[slower, futex, row("rust-fifo", Class::Mailbox, 2.0), row("system-call", Class::Limit, 90.0)]);
-        let said: Vec<(&str, f64)> = found.iter().map(|cost| (cost.what.as_str(), cost.ns)).collect();
+        let costs_by_name: Vec<(&str, f64)> = found.iter().map(|cost| (cost.what.as_str(), cost.ns)).collect();
         let wanted =
             [("a switch, stackless threads", 2.0), ("a switch, kernel threads", 1_400.0), ("a system call", 90.0)];
-        assert_eq!(said, wanted);
+        assert_eq!(costs_by_name, wanted);
     }
 
     #[test]
-    fn the_programs_of_2008_stand_beside_themselves() {
+    fn programs_of_2008_are_compared_with_themselves() {
         let name = "c-pthread-mutex";
         let mutex = Row { then: lines_2008(name, 503), ..row(name, Class::OsBlock, 2_750.0) };
         let found = costs(&[mutex]);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_whole_and_in_order() {
+    fn table_of_2008_is_complete_and_sorted() {
         let table = table_2008();
         assert_eq!(table.len(), 12);
         assert!(table.is_sorted_by(|a, b| a.time_s <= b.time_s));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn its_counterparts_exist() {
+    fn contestants_of_the_table_of_2008_exist() {
         let recipes = recipes(&embedded()).unwrap();
         for name in table_2008().into_iter().filter_map(|line| line.today) {
             assert!(recipes.iter().any(|recipe| recipe.name == name), "{name}");

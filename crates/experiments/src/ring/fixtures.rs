@@ -1,10 +1,10 @@
-//! Rows as the experiment makes them, by hand, for the tests of what is said of them.
+//! Handmade rows of the experiment, for the tests of the views.
 
 use super::record::Row;
 use loops::ring::Class;
 use serde_json::json;
 
-/// A ring of 503; the interval is a tenth to either side.
+/// Returns a row of a ring of 503; the interval is a tenth to either side.
 pub fn row(contestant: &str, class: Class, ns_per_hop: f64) -> Row {
     serde_json::from_value(json!({
         "contestant": contestant, "class": class, "scheduler": "fifo", "threads": 503, "hops": 1_000, "answer": 498,

@@ -1,4 +1,4 @@
-//! What the user may set.
+//! The flags of the experiment.
 
 use clap::{Args, ValueEnum, ValueHint};
 use harness::{UsageError, parse_count, parse_duration};
@@ -82,7 +82,7 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// Whether pinned: one after the other.
+    /// Returns whether pinned, one after the other.
     pub fn turns(self) -> &'static [bool] {
         match self {
             Self::Pinned => &[true],
@@ -93,17 +93,17 @@ impl Placement {
 }
 
 impl Flags {
-    /// Whether a contestant of this name and class is requested.
+    /// Returns whether a contestant of this name and class is requested.
     pub fn asks_for(&self, name: &str, class: Class) -> bool {
         (self.contestant.is_empty() || self.names(name)) && (self.class.is_empty() || self.class.contains(&class))
     }
 
-    /// Whether a contestant is requested by its name.
+    /// Returns whether a contestant is requested by its name.
     pub fn names(&self, name: &str) -> bool {
         self.contestant.iter().any(|requested| requested == name)
     }
 
-    /// Names that no contestant has, and classes that leave none of the names.
+    /// Checks for names that no contestant has, and for classes that exclude all names.
     pub fn check<'a>(&self, known: impl Iterator<Item = (&'a str, Class)> + Clone) -> Result<(), UsageError> {
         if let Some(unknown) =
             self.contestant.iter().find(|requested| known.clone().all(|(name, _)| name != **requested))

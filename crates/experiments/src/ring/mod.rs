@@ -1,4 +1,4 @@
-//! `contend ring`: what one switch costs, against every other runtime that is here.
+//! `contend ring`: the cost of a switch, compared with every other installed runtime.
 
 mod contestants;
 mod findings;
@@ -67,8 +67,8 @@ impl Experiment for Ring {
         let measured = measure::run_plan(&plan, run.session, monitor, &progress)?;
         let parameters = plan.parameters(flags, run.session, measured.absent, measured.order);
         let mut failed = failures(&measured.rows);
-        let nobody = measured.rows.iter().all(|row| row.class == Class::Limit);
-        if failed.is_empty() && nobody && !run.session.interruption.is_requested() {
+        let only_limits = measured.rows.iter().all(|row| row.class == Class::Limit);
+        if failed.is_empty() && only_limits && !run.session.interruption.is_requested() {
             let help = "`contend ring --list` says what they need";
             failed.push(format!("none of the selected contestants can run here; {help}"));
         }
@@ -79,7 +79,7 @@ impl Experiment for Ring {
     }
 }
 
-/// A ring of pipes takes two descriptors a thread: as many as the hard limit allows.
+/// Raises the limit of descriptors to the hard limit: a ring of pipes needs two per thread.
 fn allow_many_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
@@ -87,7 +87,7 @@ fn allow_many_descriptors() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// Every contestant, and what those that cannot run here need.
+/// Lists every contestant, and the requirements of those that cannot run here.
 fn list(flags: &Flags, session: &Session) -> anyhow::Result<String> {
     let (known, sources) = plan::known_contestants(flags)?;
     let wanted: Vec<&Contestant> =
@@ -100,8 +100,13 @@ fn list(flags: &Flags, session: &Session) -> anyhow::Result<String> {
         _ => None,
     };
     let line = |contestant: &&Contestant| {
-        let here = if needs(contestant).is_none() { "yes" } else { "no" };
-        vec![contestant.name.clone(), contestant.class.name().to_owned(), contestant.scheduler.clone(), here.to_owned()]
+        let is_available = if needs(contestant).is_none() { "yes" } else { "no" };
+        vec![
+            contestant.name.clone(),
+            contestant.class.name().to_owned(),
+            contestant.scheduler.clone(),
+            is_available.to_owned(),
+        ]
     };
     let table = terminal::table_of_words(&["contestant", "class", "scheduler", "here"], wanted.iter().map(line));
     let absent =
@@ -110,7 +115,7 @@ fn list(flags: &Flags, session: &Session) -> anyhow::Result<String> {
     Ok(table + &absent)
 }
 
-/// Runs one built-in contestant in this process; its answer, as the programs in other languages print it.
+/// Runs one built-in contestant in this process; returns its answer, as the programs in other languages print it.
 fn answer_alone(flags: &Flags) -> anyhow::Result<Option<String>> {
     let [name, threads, hops] = flags.alone.as_slice() else { return Ok(None) };
     let built_in = CONTESTANTS.iter().find(|built_in| built_in.name == *name);

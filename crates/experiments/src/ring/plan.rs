@@ -1,4 +1,4 @@
-//! The plan of cells that comes of the flags.
+//! The plan of cells made from the flags.
 
 use super::contestants::{Contestant, Runs, Source, embedded, in_folder, recipes};
 use super::flags::{Flags, Placement};
@@ -18,12 +18,12 @@ pub struct CellPlan {
     pub threads: usize,
     /// The arrangement of a large ring in memory.
     pub arrangement: Option<Arrangement>,
-    /// On one CPU; otherwise where the kernel puts it.
+    /// Whether it runs on one CPU; otherwise the kernel places it.
     pub pinned: bool,
 }
 
 impl CellPlan {
-    /// How long the ring is, and where it turns.
+    /// Describes the length of the ring, and its CPU.
     pub fn ring(&self) -> String {
         format!("{} threads, {}", self.threads, if self.pinned { "pinned" } else { "free" })
     }
@@ -35,12 +35,12 @@ impl fmt::Display for CellPlan {
     }
 }
 
-/// Everything that the measurement needs to know.
+/// The input of the measurement.
 pub struct Plan {
     pub contestants: Vec<Rc<Contestant>>,
     pub sources: Vec<Source>,
     pub cells: Vec<CellPlan>,
-    /// Rings whose memory is measured.
+    /// The rings whose memory is measured.
     pub memory: Vec<usize>,
     pub hops: Option<u64>,
     pub timeout: Duration,
@@ -55,10 +55,10 @@ pub struct Plan {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
     pub threads: Vec<usize>,
-    /// `null`: chosen for each contestant.
+    /// The number of hops; `null`: chosen for each contestant.
     pub hops: Option<u64>,
     pub large_ring_threads: usize,
-    /// The CPU of what is pinned, and those of what is free.
+    /// The CPU of pinned contestants, and those of the others.
     pub pinned_cpu: usize,
     pub free_cpus: usize,
     pub budget_s: f64,
@@ -66,11 +66,11 @@ pub struct Parameters {
     pub precision_share: f64,
     /// Whether contestants of different classes are compared.
     pub across_classes: bool,
-    /// Contestants whose toolchain is not here.
+    /// The contestants whose toolchain is missing.
     pub absent: Vec<Absent>,
-    /// The order in which the cells had their turns, round by round, by their numbers.
+    /// The order of the repetitions of the cells, round by round, by their numbers.
     pub order: Vec<Vec<usize>>,
-    /// What the numbers stand for.
+    /// The names of the cells, by number.
     pub cells: Vec<String>,
 }
 
@@ -79,7 +79,7 @@ pub struct Parameters {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Absent {
     pub contestant: String,
-    /// The Debian packages that bring its toolchain.
+    /// The Debian packages that contain its toolchain.
     pub needs: String,
 }
 
@@ -87,19 +87,19 @@ impl Absent {
     /// The need where no directory can be written, instead of packages.
     pub const NO_FOLDER: &str = "a writable directory to build in (set TMPDIR)";
 
-    /// For people: what to install.
+    /// Describes what to install.
     pub fn line(&self) -> String {
         let kind = if self.needs == Self::NO_FOLDER { "" } else { "apt package " };
         format!("{} needs {kind}{}\n", self.contestant, self.needs)
     }
 }
 
-/// By default: enough turns for an interval, except where a runtime starts slowly.
+/// The default: enough repetitions for an interval, except where a runtime starts slowly.
 const BUDGET_OF_A_CELL: Duration = Duration::from_millis(1200);
 const LEAST_BUDGET: Duration = Duration::from_secs(20);
 
 impl Plan {
-    /// Checks the flags against the contestants and fills in the rest.
+    /// Checks the flags against the contestants and fills in the defaults.
     pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
         let (known, sources) = known_contestants(flags)?;
         flags.check(known.iter().map(|contestant| (contestant.name.as_str(), contestant.class)))?;
@@ -128,7 +128,7 @@ impl Plan {
         })
     }
 
-    /// What the record says of the plan.
+    /// Returns the description for the record.
     pub fn parameters(
         &self,
         flags: &Flags,
@@ -153,7 +153,7 @@ impl Plan {
     }
 }
 
-/// All contestants, and the files of those that are programs.
+/// Returns all contestants, and the files of those that are programs.
 pub fn known_contestants(flags: &Flags) -> anyhow::Result<(Vec<Rc<Contestant>>, Vec<Source>)> {
     let mut sources = embedded();
     for folder in &flags.recipe {
@@ -227,7 +227,7 @@ fn cells_of(
     Ok(cells)
 }
 
-/// Why a contestant cannot run such a ring.
+/// Returns the reason why a contestant cannot run such a ring.
 fn cannot(contestant: &Contestant, threads: usize, flags: &Flags) -> Option<String> {
     if threads > contestant.max_threads {
         return Some(format!("supports rings of up to {} threads, not {threads}", contestant.max_threads));
@@ -239,7 +239,7 @@ fn cannot(contestant: &Contestant, threads: usize, flags: &Flags) -> Option<Stri
     })
 }
 
-/// A contestant that was named is refused; one that is part of all is skipped, and the record says so.
+/// Refuses a contestant that was named; one that is part of all is skipped, with a warning in the record.
 fn refuse(flags: &Flags, contestant: &Contestant, reason: String) -> Result<Warning, UsageError> {
     if flags.names(&contestant.name) {
         return Err(UsageError(format!("--contestant {}: {reason}", contestant.name)));

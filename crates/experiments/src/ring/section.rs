@@ -40,12 +40,12 @@ fn finding(row: &Row) -> Option<String> {
     Some(format!("A hop in {} takes {cycles}{hop}{}{shared}.", row.variant(), than.unwrap_or_default()))
 }
 
-/// The cycles of a hop, which two runs agree in even where the frequency of the core differs.
+/// Writes the cycles of a hop, in which two runs agree even where the frequency of the core differs.
 fn in_cycles(row: &Row) -> Option<String> {
     Some(format!("{} at {:.2} GHz, ", cycles_in_words(row.cycles()?), row.core_ghz_alone?))
 }
 
-/// The time of a hop while an SMT sibling uses the core, where both states were observed.
+/// Returns the time of a hop while an SMT sibling uses the core, where both states were observed.
 fn beside_neighbour(row: &Row) -> Option<String> {
     let (_, shared, share) = (row.ns_per_hop_alone?, row.ns_per_hop_shared?, row.core_shared_share?);
     let hop = Unit::Ns.words_with(shared, row.ns_per_hop_shared_ci);

@@ -33,7 +33,7 @@ fn is_ring_of(row: &Row, threads: usize) -> bool {
     row.class != Class::Limit && !row.large && row.threads == threads
 }
 
-/// The sizes of the rings, in the requested order.
+/// Returns the sizes of the rings, in the requested order.
 fn rings(rows: &[Row]) -> Vec<usize> {
     rows.iter().filter(|row| row.class != Class::Limit && !row.large).fold(Vec::new(), |mut rings, row| {
         if !rings.contains(&row.threads) {
@@ -43,7 +43,7 @@ fn rings(rows: &[Row]) -> Vec<usize> {
     })
 }
 
-/// One table a class, or one for all.
+/// Draws one table for each class, or one for all.
 fn tables(ring: &[&Row], threads: usize, across_classes: bool) -> Vec<String> {
     let plural = if threads == 1 { "" } else { "s" };
     let heading = |what: &str| format!("{} thread{plural}: {what}\n", terminal::count(threads as u64));
@@ -61,7 +61,7 @@ fn tables(ring: &[&Row], threads: usize, across_classes: bool) -> Vec<String> {
     tables.map(|(class, rows)| heading(described(class)) + &table(&rows)).collect()
 }
 
-/// A line each contestant, the fastest first: pinned and free side by side.
+/// Draws a line for each contestant, the fastest first: pinned and free side by side.
 fn table(rows: &[&Row]) -> String {
     let mut pairs = pairs(rows);
     pairs.sort_by(|a, b| a.time().total_cmp(&b.time()));
@@ -76,7 +76,7 @@ fn table(rows: &[&Row]) -> String {
             pair.pinned.map_or_else(String::new, time_or_fault),
             best.map_or_else(String::new, half_width),
         ];
-        let beside = pair.pinned.and_then(|row| row.ns_per_hop_shared).map_or_else(String::new, nanoseconds);
+        let shared = pair.pinned.and_then(|row| row.ns_per_hop_shared).map_or_else(String::new, nanoseconds);
         let after = [
             best.and_then(|row| row.times_limit).map_or_else(String::new, ratio),
             pair.free.map_or_else(String::new, time_or_fault),
@@ -84,12 +84,12 @@ fn table(rows: &[&Row]) -> String {
             best.and_then(|row| row.bytes_per_thread).map_or_else(String::new, bytes),
             best.and_then(|row| row.rss_kib).map_or_else(String::new, |kib| terminal::count(kib.round() as u64)),
         ];
-        before.into_iter().chain(has_shared.then_some(beside)).chain(after).collect::<Vec<String>>()
+        before.into_iter().chain(has_shared.then_some(shared)).chain(after).collect::<Vec<String>>()
     });
     in_cycles(rows) + &terminal::table(&header, lines) + &neighbour(rows)
 }
 
-/// How often an SMT sibling used the core.
+/// Describes how often an SMT sibling used the core.
 fn neighbour(rows: &[&Row]) -> String {
     let shares: Vec<f64> = rows.iter().filter_map(|row| row.core_shared_share).collect();
     let Some(share) = median(&shares) else { return String::new() };
@@ -98,7 +98,7 @@ fn neighbour(rows: &[&Row]) -> String {
     format!("{pinned}an SMT sibling, {} of the time\n", percent(share))
 }
 
-/// The fastest one's hop in what its frequency does not change, and that frequency, which is why times differ.
+/// Writes the fastest one's hop in cycles, and the frequency, which explains differences of times.
 fn in_cycles(rows: &[&Row]) -> String {
     let known = rows.iter().filter_map(|row| Some((row.hop()?.value, row.cycles()?, row)));
     let fastest = known.min_by(|one, other| one.0.total_cmp(&other.0));
@@ -153,7 +153,7 @@ fn half_width(row: &Row) -> String {
     relative.map_or_else(|| "?".to_owned(), |percent| format!("{percent:.0} %"))
 }
 
-/// All switches of the kernel, by hops; next to none is none.
+/// Writes all context switches per hop; almost none is written as none.
 fn switches(row: &Row) -> String {
     let all = row.voluntary_switches_per_hop.zip(row.involuntary_switches_per_hop).map(|(a, b)| a + b);
     all.map_or_else(String::new, |all| if all < 0.005 { "0".to_owned() } else { format!("{all:.2}") })
@@ -194,7 +194,7 @@ fn described(limit: &str) -> &'static str {
     }
 }
 
-/// Million-thread rings, in order and shuffled, with the chase at the same stride.
+/// Draws million-thread rings, in order and shuffled, with the chase at the same stride.
 fn large(rows: &[Row]) -> String {
     let large: Vec<&Row> = rows.iter().filter(|row| row.large && row.class != Class::Limit).collect();
     let Some(first) = large.first() else { return String::new() };
@@ -218,7 +218,7 @@ fn large(rows: &[Row]) -> String {
     title + &terminal::table(&header, lines)
 }
 
-/// What resident memory does not tell of threads of the kernel.
+/// Describes the memory of kernel threads that is not resident memory.
 fn memory_in_kernel(rows: &[Row]) -> String {
     let measured = |row: &&Row| row.kernel_bytes_per_thread.is_some() && !row.large;
     let rows: Vec<&Row> = rows.iter().filter(measured).collect();
@@ -273,7 +273,7 @@ mod tests {
     use instruments::statistics::Interval;
 
     #[test]
-    fn a_table_begins_with_the_cycles_of_its_fastest_hop_and_the_frequency() {
+    fn table_begins_with_cycles_of_the_fastest_and_frequency() {
         let on_core = |name: &str, cycles: f64| Row {
             ns_per_hop_alone: Some(cycles / 4.0),
             cycles_per_hop_alone: Some(cycles),

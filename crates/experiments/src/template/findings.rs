@@ -4,7 +4,7 @@ use super::record::Row;
 use instruments::statistics::comparison::Estimate;
 use record::{Cell, Finding, Metric, Origin, Unit};
 
-/// Of the first CPU.
+/// Returns the finding about the first CPU.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let found = |(place, row): &(usize, &Row)| {
         let figure = Estimate::new(row.call_ns, row.call_ci_ns);
@@ -15,7 +15,7 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     rows.iter().take(1).map(found).collect()
 }
 
-/// One for each CPU.
+/// Returns a value for each CPU.
 pub fn metrics(row: &Row) -> Vec<Metric> {
     let cell = Cell::of([format!("CPU {}", row.cpu)]);
     vec![Metric::time(&cell, "a system call", row.call_ns, row.call_ci_ns)]

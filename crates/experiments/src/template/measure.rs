@@ -1,4 +1,4 @@
-//! The measurement: batches of calls on all CPUs in turn. It prints nothing.
+//! The measurement: batches of calls on all CPUs, interleaved. It prints nothing.
 
 use super::plan::Plan;
 use super::record::Row;
@@ -12,13 +12,13 @@ use instruments::warning::Warning;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// What the experiment brought.
+/// The results of the experiment.
 pub struct Measured {
     pub rows: Vec<Row>,
     pub warnings: Vec<Warning>,
 }
 
-/// A CPU, and what a call took on it, batch by batch.
+/// A CPU, and the time of a call on it, by batch.
 struct Cell {
     cpu: usize,
     calls_ns: Vec<f64>,
@@ -51,11 +51,11 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
     Ok(Measured { rows: cells.iter().filter_map(row).collect(), warnings })
 }
 
-/// The time of a call, in ns.
+/// Returns the time of a call, in ns.
 fn batch(clock: Clock, calls: u32) -> f64 {
     let began = clock.stamp();
     for _ in 0..calls {
-        // The C library keeps no answer to this one: it goes to the kernel each time.
+        // The C library does not cache the answer of this one: it calls the kernel each time.
         std::hint::black_box(rustix::process::getppid());
     }
     clock.to_ns(clock.stamp() - began) / f64::from(calls)

@@ -1,6 +1,6 @@
-//! `contend template`: what does a system call cost? The experiment to copy: CONTRIBUTING.md walks through it.
+//! `contend template`: the cost of a system call. The experiment to copy: CONTRIBUTING.md explains it step by step.
 //!
-//! It is built with the feature `template` only. Every part that an experiment may have is here, as short as it can be.
+//! It is built with the feature `template` only. Every part that an experiment may have is here, as short as possible.
 
 mod findings;
 mod flags;

@@ -1,11 +1,11 @@
-//! The plan that comes of the flags and the machine, and what the record says of it.
+//! The plan made from the flags and the machine, and its description in the record.
 
 use super::flags::Flags;
 use harness::Session;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Everything that the measurement needs to know.
+/// The input of the measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub budget: Duration,
@@ -18,7 +18,7 @@ pub struct Plan {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
     pub budget_s: f64,
-    /// Calls between two timestamps.
+    /// The number of calls between two timestamps.
     pub batch: u32,
 }
 
@@ -31,7 +31,7 @@ impl Plan {
         Self { budget, batch: flags.batch, cpus: session.cpus.iter().collect() }
     }
 
-    /// What the record says of the plan.
+    /// Returns the description for the record.
     pub fn parameters(&self) -> Parameters {
         Parameters { budget_s: self.budget.as_secs_f64(), batch: self.batch }
     }

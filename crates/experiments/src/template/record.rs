@@ -1,4 +1,4 @@
-//! What came out: a row for each CPU.
+//! The results: a row for each CPU.
 
 use super::plan::Parameters;
 use instruments::statistics::Interval;
@@ -8,13 +8,15 @@ use serde::{Deserialize, Serialize};
 /// A record of this experiment.
 pub type TemplateRecord<'a> = RecordRef<'a, Parameters, Row>;
 
-/// What a call took on a CPU. A field's name ends in its unit.
+/// The time of a call on a CPU.
+///
+/// A field's name ends in its unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     pub cpu: usize,
     pub batches: usize,
-    /// The median of the batches, and its 95 % interval where there are batches enough.
+    /// The median of the batches, and its 95 % interval where there are enough batches.
     pub call_ns: f64,
     pub call_ci_ns: Option<Interval>,
 }

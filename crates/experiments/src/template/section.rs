@@ -1,9 +1,9 @@
-//! The rows on a page: what a person would say, a picture, and the table with its numbers.
+//! The rows on a page: statements, a picture, and the table with its numbers.
 
 use super::record::Row;
 use record::{Bar, Bars, Figure, Picture, Section, Statement, Table, Unit};
 
-/// The section of this experiment.
+/// Returns the section of this experiment.
 pub fn section(rows: &[Row]) -> Section {
     let bar =
         |row: &Row| Bar { name: format!("CPU {}", row.cpu), value: row.call_ns, interval: row.call_ci_ns, limit: None };
@@ -17,7 +17,7 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "template",
         title: "System calls".into(),
-        findings: rows.iter().map(|row| Statement::from(said(row))).collect(),
+        findings: rows.iter().map(|row| Statement::from(statement(row))).collect(),
         figures: vec![Figure {
             title: "What a system call costs".into(),
             picture: Picture::Bars(bars),
@@ -28,6 +28,6 @@ pub fn section(rows: &[Row]) -> Section {
     }
 }
 
-fn said(row: &Row) -> String {
+fn statement(row: &Row) -> String {
     format!("A system call on CPU {} costs {}.", row.cpu, Unit::Ns.words(row.call_ns))
 }

@@ -3,7 +3,7 @@
 use super::record::{Row, TemplateRecord};
 use record::Unit;
 
-/// A line for each CPU.
+/// Draws a line for each CPU.
 pub fn show(record: &TemplateRecord<'_>) -> String {
     let line = |row: &Row| {
         vec![row.cpu.to_string(), row.batches.to_string(), Unit::Ns.words_with(row.call_ns, row.call_ci_ns)]

@@ -1,7 +1,7 @@
-//! Whether the command was started without a standard output, as by `contend history >&-`.
+//! Detection of a command that was started without a standard output, as by `contend history >&-`.
 //!
-//! The runtime of Rust opens `/dev/null` in the place of a closed stream before `main` begins, and all that is written
-//! is lost without an error. So the stream is looked at before that.
+//! The runtime of Rust opens `/dev/null` in the place of a closed stream before `main` begins, and all output is lost
+//! without an error. Therefore the stream is checked before that.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,8 @@ pub static IS_STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 extern "C" fn look() {
     // SAFETY: the call takes a number, which need not be that of an open file, and no pointer; it changes nothing.
     let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFL) };
-    // Rust's standard library takes the error of a write to a stream open for reading only for a success as well.
+    // Rust's standard library treats the error of a write to a stream that is open only for reading as a success as
+    // well.
     let is_closed = flags == -1 || flags & libc::O_ACCMODE == libc::O_RDONLY;
     IS_STDOUT_CLOSED.store(is_closed, Ordering::Relaxed);
 }

@@ -1,4 +1,4 @@
-//! Every rank's clock beside rank 0's.
+//! The offset of every rank's clock from rank 0's.
 
 use super::world::Group;
 use instruments::clock::Clock;
@@ -12,9 +12,9 @@ pub struct OwnTime {
 }
 
 const EXCHANGES: usize = 100;
-/// A meeting lasts no longer, however slow the ways are.
+/// The maximum length of a meeting, however slow the network is.
 const LONGEST_NS: f64 = 50e6;
-/// Enough that none of them was interrupted.
+/// The minimum number of exchanges: enough that one of them was not interrupted.
 const FEWEST: usize = 5;
 
 impl OwnTime {
@@ -31,7 +31,7 @@ impl OwnTime {
     }
 }
 
-/// All ranks meet rank 0, one after the other; each learns what was found of its own clock.
+/// Lets all ranks meet rank 0, one after the other; each receives the result for its own clock.
 pub fn meet(world: &Group, time: OwnTime) -> Meeting {
     let found = if world.rank == 0 {
         (1..world.size).for_each(|rank| ask(world, time, rank));
@@ -46,10 +46,10 @@ pub fn meet(world: &Group, time: OwnTime) -> Meeting {
 fn ask(world: &Group, time: OwnTime, rank: usize) {
     let (mut exchanges, began_ns) = (Vec::with_capacity(EXCHANGES), time.now_ns());
     while exchanges.len() < FEWEST || (exchanges.len() < EXCHANGES && time.now_ns() - began_ns < LONGEST_NS) {
-        let (mut there, asked_ns) = ([0.0], time.now_ns());
+        let (mut other_clock, asked_ns) = ([0.0], time.now_ns());
         world.send(rank, &[asked_ns, 0.0, 0.0, 1.0]);
-        world.receive(rank, &mut there);
-        exchanges.push(Exchange { asked_ns, there_ns: there[0], answered_ns: time.now_ns() });
+        world.receive(rank, &mut other_clock);
+        exchanges.push(Exchange { asked_ns, there_ns: other_clock[0], answered_ns: time.now_ns() });
     }
     let found = Meeting::of(&exchanges).expect("there are some");
     world.send(rank, &[found.there_ns, found.offset_ns, found.error_ns, 0.0]);
@@ -58,9 +58,9 @@ fn ask(world: &Group, time: OwnTime, rank: usize) {
 fn answer(world: &Group, time: OwnTime) -> Meeting {
     world.wait_gently_for(0);
     loop {
-        let mut heard = [0.0; 4];
-        world.receive(0, &mut heard);
-        let [there_ns, offset_ns, error_ns, asks] = heard;
+        let mut received = [0.0; 4];
+        world.receive(0, &mut received);
+        let [there_ns, offset_ns, error_ns, asks] = received;
         if asks == 0.0 {
             return Meeting { there_ns, offset_ns, error_ns };
         }

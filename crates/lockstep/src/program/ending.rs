@@ -1,4 +1,4 @@
-//! What all ranks found, put together by rank 0: predictions beside what was measured, and the record.
+//! The results of all ranks, combined by rank 0: predictions and measurements, and the record.
 
 use super::measure::{Measured, TURNS};
 use super::tally::{Level, Tally};
@@ -19,18 +19,18 @@ use lockstep::traces::{Traces, read, shortest_kept_ns, written};
 use lockstep::warnings::{Oversubscribed, ShortGapsLeftOut};
 use serde::{Deserialize, Serialize};
 
-/// Gaps that a record has room for.
+/// The maximum number of gaps in a record.
 const ROOM: usize = 300_000;
 
-/// What a rank tells rank 0 at the end.
+/// The report of a rank to rank 0 at the end.
 #[derive(Serialize, Deserialize)]
 struct RankReport {
     row: RankRow,
-    /// Its work of a step without gaps, by level.
+    /// The work of a step without gaps, by level.
     work_ns: Vec<Option<f64>>,
 }
 
-/// Rank 0 has the others' rows, predicts, and writes.
+/// Collects the other ranks' rows on rank 0, which predicts and writes the record.
 pub fn conclude(
     world: &Group,
     flags: &Flags,
@@ -39,11 +39,11 @@ pub fn conclude(
     first: Option<(Session, Option<OutputFile>)>,
 ) -> anyhow::Result<()> {
     let mut warnings = left_out(world, &mut measured.tally);
-    let told =
+    let report =
         RankReport { row: row(world, &measured), work_ns: measured.tally.levels.iter().map(Level::work_ns).collect() };
-    let told = world.texts_at_first(&serde_json::to_string(&told)?);
+    let reports = world.texts_at_first(&serde_json::to_string(&report)?);
     if let Some((session, file)) = first {
-        let all: Vec<RankReport> = told.iter().map(|text| serde_json::from_str(text)).collect::<Result<_, _>>()?;
+        let all: Vec<RankReport> = reports.iter().map(|text| serde_json::from_str(text)).collect::<Result<_, _>>()?;
         let crowd = measured.place.crowd(world.size);
         let cpus = measured.place.cpus() as u64;
         warnings.extend((crowd > 1).then(|| Warning::from(Oversubscribed { ranks: world.size as u64, cpus })));
@@ -56,7 +56,7 @@ pub fn conclude(
     Ok(())
 }
 
-/// Gaps that there is no room for, the same lengths in all traces.
+/// Drops the gaps that do not fit, the same lengths in all traces.
 fn left_out(world: &Group, tally: &mut Tally) -> Vec<Warning> {
     let own = shortest_kept_ns(&tally.gaps, ROOM / world.size);
     let least_ns = world.greatest(&[own as f64])[0] as u64;
@@ -65,8 +65,8 @@ fn left_out(world: &Group, tally: &mut Tally) -> Vec<Warning> {
     tally.gaps.retain(|gap| gap.duration_ns >= least_ns);
     let share = if before > 0.0 { 1.0 - length(&tally.gaps) / before } else { 0.0 };
     let lost_share = world.greatest(&[share])[0];
-    let said = ShortGapsLeftOut { below_us: least_ns as f64 / 1e3, lost_share };
-    if least_ns > 0 { vec![said.into()] } else { Vec::new() }
+    let warning = ShortGapsLeftOut { below_us: least_ns as f64 / 1e3, lost_share };
+    if least_ns > 0 { vec![warning.into()] } else { Vec::new() }
 }
 
 fn row(world: &Group, measured: &Measured) -> RankRow {
@@ -99,14 +99,15 @@ fn row(world: &Group, measured: &Measured) -> RankRow {
 
 fn rows(measured: &Measured, all: &[RankReport], seed: u64) -> anyhow::Result<Vec<Row>> {
     let read: Vec<(Vec<Gap>, u64)> =
-        all.iter().map(|told| read(&told.row.trace)).collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
+        all.iter().map(|report| read(&report.row.trace)).collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
     let span_ns = read.first().map_or(0, |one| one.1);
     let traces = Traces { gaps: read.into_iter().map(|one| one.0).collect(), span_ns };
     let (mut rows, mut most) = (Vec::new(), None);
     for (number, level) in measured.tally.levels.iter().enumerate() {
-        // Who takes no part in fewer has its work of all.
+        // A rank that takes no part in smaller levels has its work of the full one.
         let work_ns = |rank: usize| all[rank].work_ns[number].or(*all[rank].work_ns.last()?);
-        // In each step the slowest decides, who is not always the same: so all have what they are slower together.
+        // The slowest rank decides each step, and is not always the same one: so all share the time by which they are
+        // slower together.
         let slowest_ns = (0..level.ranks).filter_map(work_ns).fold(0.0, f64::max);
         let more_ns = level.slowest_work_ns().map_or(0.0, |ns| (ns - slowest_ns).max(0.0));
         let ranks = traces.ranks(|rank| work_ns(rank).map_or(1, |ns| (ns + more_ns).round().max(1.0) as u64))?;
@@ -117,7 +118,7 @@ fn rows(measured: &Measured, all: &[RankReport], seed: u64) -> anyhow::Result<Ve
     }
     rows.extend(most.iter().flat_map(|groups| nodes_rows(groups, all.len() as u64)));
     rows.extend(measured.tally.long_steps.iter().cloned().map(Row::LongStep));
-    rows.extend(all.iter().map(|told| Row::Rank(Box::new(told.row.clone()))));
+    rows.extend(all.iter().map(|report| Row::Rank(Box::new(report.row.clone()))));
     Ok(rows)
 }
 
@@ -151,7 +152,7 @@ fn steps_row(level: &Level, job: &Job<'_>, oversubscribed: bool, seed: u64) -> S
     }
 }
 
-/// Powers of ten, beyond the ranks that there are.
+/// Returns rows for powers of ten beyond the existing ranks.
 fn nodes_rows(groups: &Groups, ranks: u64) -> Vec<Row> {
     let powers = std::iter::successors(Some(10_u64), |nodes| Some(nodes * 10));
     let supported_nodes = groups.supported_nodes();
@@ -206,7 +207,7 @@ fn record(
     };
     let cpus = CpuSet::single(measured.place.cpu);
     let finished = Finished::measured(parameters, rows, warnings, cpus, None);
-    // Other ranks are other processes: what they took of the CPUs is the job's.
+    // Other ranks are other processes: their CPU time is part of the job.
     Ok(finished.without(["other_load"]).erased()?.take_record(NAME, session))
 }
 

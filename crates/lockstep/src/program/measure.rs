@@ -1,4 +1,4 @@
-//! The measurement: turns in which all watch, and turns in which they make steps together.
+//! The measurement: repetitions in which all ranks sample their noise alternate with repetitions of common steps.
 
 use super::clocks::{OwnTime, meet};
 use super::place::Place;
@@ -14,12 +14,12 @@ use lockstep::injection::Schedule;
 use lockstep::watched::Watched;
 use std::time::Duration;
 
-/// Turns of either kind: enough for an interval.
+/// The number of repetitions of either kind: enough for an interval.
 pub const TURNS: u64 = 10;
 const FEWEST_STEPS: u64 = 10;
 const MOST_STEPS: u64 = 20_000;
 
-/// What a rank has when all turns are over.
+/// The results of a rank when all repetitions are over.
 pub struct Measured {
     pub place: Place,
     pub bench: Bench,
@@ -28,16 +28,16 @@ pub struct Measured {
     pub last_meeting: Meeting,
 }
 
-/// 1, 2, 4 and so on, and all.
+/// Returns 1, 2, 4 and so on, and the number of all ranks.
 fn levels(ranks: usize) -> Vec<usize> {
     let powers = std::iter::successors(Some(1), |ranks| Some(2 * ranks));
     powers.take_while(|count| *count < ranks).chain([ranks]).collect()
 }
 
-/// Watches and steps in turns.
+/// Alternates sampling and steps.
 ///
 /// # Errors
-/// What the system refuses.
+/// A system call fails.
 pub fn measure(world: &Group, flags: &Flags, seed: u64) -> anyhow::Result<Measured> {
     let place = Place::take(world)?;
     let (calibration, grind) = place.calibrate(world)?;
@@ -67,19 +67,19 @@ pub fn measure(world: &Group, flags: &Flags, seed: u64) -> anyhow::Result<Measur
     let first_meeting = meet(world, time);
     let mut before = first_meeting;
     for turn in 0..TURNS {
-        world.told(&mut steps);
+        world.broadcast(&mut steps);
         let watched = bench.watch(world, watching)?;
-        let mut made: Vec<Option<Stepping>> = Vec::with_capacity(groups.len());
+        let mut steps_made: Vec<Option<Stepping>> = Vec::with_capacity(groups.len());
         for (group, steps) in groups.iter().zip(&steps) {
-            made.push(group.as_ref().map(|group| bench.step(group, *steps as usize)).transpose()?);
+            steps_made.push(group.as_ref().map(|group| bench.step(group, *steps as usize)).transpose()?);
             world.wait_gently();
         }
         let after = meet(world, time);
         let clocks = Alignment::through(before, after);
         tally.add_watching(world, &watched, &clocks);
-        for (level, (group, made)) in groups.iter().zip(&made).enumerate() {
-            if let Some((group, made)) = group.as_ref().zip(made.as_ref()) {
-                tally.add_steps(group, level, turn, made, &clocks);
+        for (level, (group, steps_made)) in groups.iter().zip(&steps_made).enumerate() {
+            if let Some((group, steps_made)) = group.as_ref().zip(steps_made.as_ref()) {
+                tally.add_steps(group, level, turn, steps_made, &clocks);
             }
             world.wait_gently();
         }
@@ -91,7 +91,7 @@ pub fn measure(world: &Group, flags: &Flags, seed: u64) -> anyhow::Result<Measur
     Ok(Measured { place, bench, tally, first_meeting, last_meeting: before })
 }
 
-/// Steps of a turn, if one takes so long.
+/// Returns the number of steps in a repetition, given the time of one.
 fn step_count(turn: Duration, step_s: f64) -> u64 {
     ((turn.as_secs_f64() / step_s) as u64).clamp(FEWEST_STEPS, MOST_STEPS)
 }

@@ -1,4 +1,4 @@
-//! What a rank does, from its greeting to the record.
+//! The program of a rank, from its greeting to the record.
 
 mod clocks;
 mod ending;
@@ -19,10 +19,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use world::Group;
 
-/// Flags that make no sense, or ranks that do not belong together.
+/// The exit status for invalid flags, or ranks that do not belong together.
 const MISUSE: u8 = 2;
 
-/// Runs this rank, and says how it went.
+/// Runs this rank, and returns its exit status.
 pub fn run() -> ExitCode {
     let parsed = Flags::of_process();
     if let Err(error) = &parsed
@@ -57,15 +57,15 @@ fn job(world: &Group, parsed: Result<Flags, clap::Error>) -> anyhow::Result<Exit
         return Ok(ExitCode::from(MISUSE));
     }
     let flags = parsed?;
-    // Only rank 0 looks at the machine for the record and writes; what keeps it from that is known before all wait.
+    // Only rank 0 examines the machine for the record and writes; errors of that are known before all ranks wait.
     let first = (world.rank == 0).then(|| Ok::<_, anyhow::Error>((Session::open(&shared(&flags))?, file(&flags)?)));
     let first = first.transpose()?;
     let interruption =
         first.as_ref().map_or_else(Interruption::catch, |(session, _)| Ok(session.interruption.clone()))?;
-    // While all watch, nobody hears of anybody.
+    // While all ranks sample, no messages are exchanged.
     watchdog::watch(world.rank, flags.patience + flags.seconds / TURNS as u32, interruption)?;
     let mut seed = [first.as_ref().map_or(0, |(session, _)| session.seed)];
-    world.told(&mut seed);
+    world.broadcast(&mut seed);
     let measured = measure(world, &flags, seed[0])?;
     ending::conclude(world, &flags, seed[0], measured, first)?;
     Ok(ExitCode::SUCCESS)
@@ -76,7 +76,7 @@ fn file(flags: &Flags) -> anyhow::Result<Option<OutputFile>> {
     wanted.then(|| OutputFile::open("--output", &flags.output)).transpose()
 }
 
-/// What a session is opened with.
+/// Returns the flags of a session.
 fn shared(flags: &Flags) -> SharedFlags {
     SharedFlags {
         seconds: Some(flags.seconds),

@@ -1,4 +1,4 @@
-//! What a rank adds up over its turns, once the clocks of a turn can be laid on each other.
+//! The sums of a rank over its repetitions, added once the clocks of a repetition can be aligned.
 
 use super::clocks::OwnTime;
 use super::turns::{Stepping, Watching};
@@ -9,7 +9,7 @@ use lockstep::alignment::Alignment;
 use lockstep::record::LongStep;
 use serde::{Deserialize, Serialize};
 
-/// Of this rank.
+/// The sums of this rank.
 pub struct Tally {
     time: OwnTime,
     pub gaps: Vec<Gap>,
@@ -21,27 +21,27 @@ pub struct Tally {
     pub last_steps: u64,
     pub maybe_last_steps: u64,
     pub clock_error_ns: f64,
-    /// By the number of ranks that take part.
+    /// The levels, by the number of ranks that take part.
     pub levels: Vec<Level>,
-    /// Of rank 0.
+    /// The longest steps, on rank 0.
     pub long_steps: Vec<LongStep>,
 }
 
-/// Steps of so many ranks.
+/// The steps of a number of ranks.
 pub struct Level {
     pub ranks: usize,
-    /// Of this rank: its work without gaps, and its steps.
+    /// The sums of this rank: its work without gaps, and its steps.
     pub net_ns: f64,
     pub own_steps: u64,
-    /// The same of whoever had the most of it in each step.
+    /// The sum over the slowest rank of each step.
     slowest_net_ns: f64,
-    /// In ns: of each turn the mean step, every step, and the shortest stay of each.
+    /// In ns: the mean step of each repetition, every step, and the shortest barrier of each.
     pub turn_means: Vec<f64>,
     pub lengths: Vec<f64>,
     pub rests: Vec<f64>,
 }
 
-/// What a rank lost in one of the longest steps of a turn.
+/// The loss of a rank in one of the longest steps of a repetition.
 #[derive(Serialize, Deserialize)]
 struct Part {
     lost_ns: f64,
@@ -49,9 +49,9 @@ struct Part {
     is_last: bool,
 }
 
-/// So many of the longest steps of a turn are looked at, …
+/// The number of longest steps of a repetition that are examined, …
 const LONGEST: usize = 3;
-/// … and so many of all turns are kept.
+/// … and the number that is kept of all repetitions.
 const KEPT: usize = 10;
 
 impl Level {
@@ -67,12 +67,12 @@ impl Level {
         }
     }
 
-    /// This rank's work of a step without gaps.
+    /// Returns this rank's work of a step without gaps.
     pub fn work_ns(&self) -> Option<f64> {
         (self.own_steps > 0).then(|| self.net_ns / self.own_steps as f64)
     }
 
-    /// The slowest rank's: who that is may be another one in each step.
+    /// Returns the slowest rank's work of a step, which may be another rank's in each step.
     pub fn slowest_work_ns(&self) -> Option<f64> {
         (self.own_steps > 0).then(|| self.slowest_net_ns / self.own_steps as f64)
     }
@@ -96,7 +96,7 @@ impl Tally {
         }
     }
 
-    /// Adds a turn of watching: the time that all ranks watched, on rank 0's clock.
+    /// Adds a repetition of sampling: the time that all ranks sampled, on rank 0's clock.
     pub fn add_watching(&mut self, world: &Group, turn: &Watching, clocks: &Alignment) {
         self.clock_error_ns = self.clock_error_ns.max(clocks.error_ns());
         let at = |ticks: u64| clocks.reference_ns(self.time.at_ns(ticks));
@@ -115,7 +115,7 @@ impl Tally {
         self.span_ns += length_ns;
     }
 
-    /// Adds a turn of steps of the ranks of `group`, which are those of this level.
+    /// Adds a repetition of steps of the ranks of `group`, which are those of this level.
     pub fn add_steps(&mut self, group: &Group, level: usize, number: u64, turn: &Stepping, clocks: &Alignment) {
         let (lost, net) = self.add_own(level, turn);
         self.levels[level].slowest_net_ns += group.greatest(&net).iter().sum::<f64>();
@@ -140,13 +140,13 @@ impl Tally {
         }
         let lengths = self.lengths(turn);
         self.look_at_longest(group, number, turn, &lengths, &lost, &is_last, &candidates);
-        let own = &mut self.levels[level];
-        own.turn_means.push(lengths.iter().sum::<f64>() / lengths.len() as f64);
-        own.lengths.extend(lengths);
-        own.rests.extend(rests);
+        let own_level = &mut self.levels[level];
+        own_level.turn_means.push(lengths.iter().sum::<f64>() / lengths.len() as f64);
+        own_level.lengths.extend(lengths);
+        own_level.rests.extend(rests);
     }
 
-    /// What this rank lost in each step, and its work in it without that.
+    /// Returns this rank's loss in each step, and its work without the loss.
     fn add_own(&mut self, level: usize, turn: &Stepping) -> (Vec<f64>, Vec<f64>) {
         let (mut before, mut begin) = (0, turn.begin);
         let mut all = (Vec::with_capacity(turn.steps.len()), Vec::with_capacity(turn.steps.len()));
@@ -175,7 +175,7 @@ impl Tally {
         turn.steps.iter().map(length).collect()
     }
 
-    /// Rank 0 names the longest steps of the turn, and each tells what it lost in them.
+    /// Distributes the longest steps of the repetition from rank 0, and collects the loss of each rank in them.
     #[allow(clippy::too_many_arguments)]
     fn look_at_longest(
         &mut self,
@@ -190,7 +190,7 @@ impl Tally {
         let mut order: Vec<u64> = (0..lengths.len() as u64).collect();
         order.sort_by(|a, b| lengths[*b as usize].total_cmp(&lengths[*a as usize]));
         order.truncate(LONGEST);
-        group.told(&mut order);
+        group.broadcast(&mut order);
         let part = |&step: &u64| {
             let step = step as usize;
             let from = if step == 0 { 0 } else { turn.steps[step - 1].seen };
@@ -198,14 +198,14 @@ impl Tally {
             let worst = gaps.max_by_key(|gap| turn.seen[*gap].length);
             Part { lost_ns: lost[step], cause: worst.map(|gap| turn.causes[gap].clone()), is_last: is_last[step] }
         };
-        let own = serde_json::to_string(&order.iter().map(part).collect::<Vec<_>>()).expect("numbers and names");
-        let told = group.texts_at_first(&own);
-        let told: Vec<Vec<Part>> = told.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
-        if group.rank != 0 || told.len() != group.size {
+        let own_parts = serde_json::to_string(&order.iter().map(part).collect::<Vec<_>>()).expect("numbers and names");
+        let parts = group.texts_at_first(&own_parts);
+        let parts: Vec<Vec<Part>> = parts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
+        if group.rank != 0 || parts.len() != group.size {
             return;
         }
         for (place, &step) in order.iter().enumerate() {
-            let parts: Vec<&Part> = told.iter().map(|rank| &rank[place]).collect();
+            let parts: Vec<&Part> = parts.iter().map(|rank| &rank[place]).collect();
             let worst = parts.iter().max_by(|a, b| a.lost_ns.total_cmp(&b.lost_ns));
             let sure = candidates[step as usize] < 1.5;
             self.long_steps.push(LongStep {

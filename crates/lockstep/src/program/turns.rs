@@ -1,4 +1,4 @@
-//! The two kinds of turn: all ranks watch, or some of them make steps.
+//! The two kinds of repetition: all ranks sample, or some of them make steps.
 
 use super::world::Group;
 use instruments::clock::Clock;
@@ -8,31 +8,31 @@ use lockstep::record::Collective;
 use lockstep::watched::{Seen, Watched};
 use std::time::Duration;
 
-/// What a rank computes and watches with.
+/// The instruments with which a rank computes and samples.
 pub struct Bench {
     pub clock: Clock,
     pub watched: Watched,
     pub recorder: Recorder,
-    /// In a step.
+    /// The number of busy loops in a step.
     pub grinds: u64,
     pub collective: Collective,
     pub causes: Causes,
     pub causes_in_steps: Causes,
 }
 
-/// What a rank saw while it only watched, in ticks.
+/// The observations of a rank while it only sampled, in ticks.
 pub struct Watching {
     pub start: u64,
     pub end: u64,
     pub seen: Vec<Seen>,
 }
 
-/// What a rank did in steps, in ticks.
+/// The steps of a rank, in ticks.
 pub struct Stepping {
     pub begin: u64,
     pub steps: Vec<StepTimes>,
     pub seen: Vec<Seen>,
-    /// Of each gap.
+    /// The cause of each gap.
     pub causes: Vec<Cause>,
 }
 
@@ -40,15 +40,15 @@ pub struct Stepping {
 pub struct StepTimes {
     pub arrived: u64,
     pub left: u64,
-    /// Gaps until then.
+    /// The number of gaps until then.
     pub seen: usize,
 }
 
-/// Meetings before the first step that counts: the ranks come from elsewhere.
+/// The meetings before the first step that counts: the ranks come from different work.
 const WARM_UP: usize = 3;
 
 impl Bench {
-    /// Watches for so long, together with all others.
+    /// Samples for this time, together with all other ranks.
     pub fn watch(&mut self, world: &Group, length: Duration) -> anyhow::Result<Watching> {
         self.watched.learn();
         self.recorder.start()?;
@@ -62,7 +62,7 @@ impl Bench {
         Ok(Watching { start, end, seen })
     }
 
-    /// Makes so many steps with the others of the group.
+    /// Makes this many steps with the other ranks of the group.
     pub fn step(&mut self, group: &Group, steps: usize) -> anyhow::Result<Stepping> {
         self.watched.learn();
         let mut times = Vec::with_capacity(steps);
@@ -77,10 +77,10 @@ impl Bench {
             times.push(StepTimes { arrived, left, seen: self.watched.seen() });
         }
         let timeline = self.recorder.stop()?;
-        Ok(self.told(begin, times, &timeline))
+        Ok(self.stepping(begin, times, &timeline))
     }
 
-    fn told(&mut self, begin: u64, steps: Vec<StepTimes>, timeline: &Timeline) -> Stepping {
+    fn stepping(&mut self, begin: u64, steps: Vec<StepTimes>, timeline: &Timeline) -> Stepping {
         let seen = self.watched.take_seen();
         let end = steps.last().map_or(begin, |step| step.left);
         let causes = self.causes_in_steps.add(self.clock, &seen, (begin, end), Some(timeline));

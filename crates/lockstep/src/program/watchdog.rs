@@ -1,20 +1,23 @@
-//! Nobody waits for ever: a rank that hears nothing of the others for too long says so and ends.
+//! Protection against endless waits: a rank that receives nothing from the others for too long reports it and ends.
 //!
-//! A launcher ends a job of which a rank dies, if it knows its job. Not all do, and none ends one whose rank hangs; an
-//! MPI call that waits for it cannot be left but with the process. The watchdog sleeps: it costs a wake-up a second.
+//! A launcher ends a job of which a rank dies, if it tracks its job. Not all do, and none ends one whose rank hangs. An
+//! MPI call that waits for such a rank can only be left by ending the process. The watchdog sleeps: it costs a wake-up
+//! a second.
 
 use harness::{Interruption, output};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Calls of MPI that came back.
+/// The number of MPI calls that returned.
 static MOVED: AtomicU64 = AtomicU64::new(0);
 
 const LOOK: Duration = Duration::from_secs(1);
-/// As a shell tells of a program that SIGINT ended.
+/// The exit status with which a shell reports a program that SIGINT ended.
 const INTERRUPTED: i32 = 130;
 
-/// Says that another rank was heard of. Only the rank's own thread does.
+/// Notes that another rank was heard from.
+///
+/// Only the rank's own thread calls this.
 #[inline]
 pub fn moved() {
     MOVED.store(MOVED.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -45,9 +48,9 @@ fn guard(rank: usize, patience: Duration, interruption: &Interruption) {
     }
 }
 
-/// Ends the process without what MPI would do at its end: that waits for the others too.
+/// Ends the process without MPI's finalisation, which waits for the others too.
 pub fn give_up(text: &str, status: i32) -> ! {
     output::eprint_line(&format!("error: {text}"));
-    // SAFETY: `_exit` takes any status, touches nothing of the process and does not return.
+    // SAFETY: `_exit` takes any status, reads no memory of the process and does not return.
     unsafe { libc::_exit(status) }
 }

@@ -1,4 +1,4 @@
-//! MPI as the ranks use it: whole groups, texts of any length, and waits that leave the CPU to others.
+//! MPI as the ranks use it: whole groups, texts of any length, and waits that release the CPU.
 
 use super::watchdog;
 use lockstep::record::Collective;
@@ -9,14 +9,14 @@ use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 use std::time::Duration;
 
-/// Ranks that do something together.
+/// Ranks that act together.
 pub struct Group {
     comm: SimpleCommunicator,
     pub rank: usize,
     pub size: usize,
 }
 
-/// How often one who waits gently looks.
+/// The polling interval of a wait that releases the CPU.
 const LOOK: Duration = Duration::from_millis(2);
 
 impl Group {
@@ -25,13 +25,15 @@ impl Group {
         Self { comm, rank, size }
     }
 
-    /// The first `size` of its ranks; `None` for those that are not among them. All take part in making it.
+    /// Returns the group of the first `size` ranks; `None` on ranks outside it.
+    ///
+    /// All ranks have to call this.
     pub fn first(&self, size: usize) -> Option<Self> {
         let color = if self.rank < size { Color::with_value(0) } else { Color::undefined() };
         self.comm.split_by_color(color).map(Self::of)
     }
 
-    /// What the job does after each step.
+    /// Performs the job's collective operation after a step.
     #[inline]
     pub fn meet(&self, collective: Collective) {
         match collective {
@@ -45,7 +47,7 @@ impl Group {
         watchdog::moved();
     }
 
-    /// Waits for all without using the CPU, which somebody else may need.
+    /// Waits for all ranks without using the CPU, which another program may need.
     pub fn wait_gently(&self) {
         let mut request = self.comm.immediate_barrier();
         while let Err(open) = request.test() {
@@ -55,17 +57,17 @@ impl Group {
         watchdog::moved();
     }
 
-    /// Each number, the greatest of all ranks.
+    /// Returns the maximum of each number over all ranks.
     pub fn greatest(&self, numbers: &[f64]) -> Vec<f64> {
         self.reduced(numbers, SystemOperation::max())
     }
 
-    /// Each number, the least of all ranks.
+    /// Returns the minimum of each number over all ranks.
     pub fn least(&self, numbers: &[f64]) -> Vec<f64> {
         self.reduced(numbers, SystemOperation::min())
     }
 
-    /// Each number, added up over all ranks.
+    /// Returns the sum of each number over all ranks.
     pub fn sums(&self, numbers: &[f64]) -> Vec<f64> {
         self.reduced(numbers, SystemOperation::sum())
     }
@@ -77,13 +79,13 @@ impl Group {
         all
     }
 
-    /// Rank 0's numbers, for all.
-    pub fn told(&self, numbers: &mut [u64]) {
+    /// Broadcasts rank 0's numbers to all.
+    pub fn broadcast(&self, numbers: &mut [u64]) {
         self.comm.process_at_rank(0).broadcast_into(numbers);
         watchdog::moved();
     }
 
-    /// What every rank says, in their order, for all of them.
+    /// Returns the texts of all ranks, in their order, on each of them.
     pub fn all_texts(&self, text: &str) -> Vec<String> {
         let counts = self.counts(text);
         let (starts, total) = starts(&counts);
@@ -94,7 +96,7 @@ impl Group {
         cut(&bytes, &counts)
     }
 
-    /// The same for rank 0; the others get nothing.
+    /// Returns the texts of all ranks on rank 0, and nothing on the others.
     pub fn texts_at_first(&self, text: &str) -> Vec<String> {
         let counts = self.counts(text);
         let root = self.comm.process_at_rank(0);
@@ -137,7 +139,7 @@ impl Group {
     }
 }
 
-/// Where each part begins, and the length of all.
+/// Returns the begin of each part, and the length of all.
 fn starts(counts: &[Count]) -> (Vec<Count>, usize) {
     let mut next = 0;
     let start = |count: &Count| {

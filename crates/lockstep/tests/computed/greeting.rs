@@ -7,17 +7,17 @@ fn text(version: &str, build: u64, flags: &str, problem: Option<&str>) -> String
     serde_json::to_string(&Greeting { version, build, flags, problem }).unwrap()
 }
 
-fn said(texts: &[String]) -> String {
+fn obstacle_of(texts: &[String]) -> String {
     obstacle(texts).unwrap_or_default()
 }
 
 #[test]
-fn ranks_that_are_alike_go_on() {
-    assert_eq!(said(&[text("1", 7, "--step 1ms", None), text("1", 7, "--step 1ms", None)]), "");
+fn equal_ranks_have_no_obstacle() {
+    assert_eq!(obstacle_of(&[text("1", 7, "--step 1ms", None), text("1", 7, "--step 1ms", None)]), "");
 }
 
 #[test]
-fn whoever_differs_is_named_with_what_differs() {
+fn different_rank_is_named_with_the_difference() {
     let first = || text("1", 7, "--step 1ms", None);
     let others = [
         (text("1", 7, "--step 2ms", None), "rank 1 was called with `--step 2ms`, and rank 0 with `--step 1ms`"),
@@ -27,18 +27,18 @@ fn whoever_differs_is_named_with_what_differs() {
         (text("1", 7, "", Some("no such flag")), "rank 1: no such flag"),
     ];
     for (other, wanted) in others {
-        let said = said(&[first(), other]);
-        assert!(said.starts_with(wanted), "{said}");
+        let obstacle = obstacle_of(&[first(), other]);
+        assert!(obstacle.starts_with(wanted), "{obstacle}");
     }
 }
 
 #[test]
-fn what_is_wrong_with_all_is_said_of_none_in_particular() {
+fn problem_of_all_ranks_names_no_single_rank() {
     let wrong = || text("1", 7, "", Some("no such flag"));
-    assert_eq!(said(&[wrong(), wrong()]), "no such flag");
+    assert_eq!(obstacle_of(&[wrong(), wrong()]), "no such flag");
 }
 
 #[test]
-fn a_program_is_itself() {
+fn build_of_a_program_is_constant() {
     assert_eq!(build().unwrap(), build().unwrap());
 }

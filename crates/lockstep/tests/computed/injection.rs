@@ -1,4 +1,4 @@
-//! Interruptions of known form: where they lie, and that a rank at work is held by them.
+//! Interruptions of known form: their moments, and their effect on a rank at work.
 
 use instruments::clock::Clock;
 use instruments::grind::Grind;
@@ -7,7 +7,7 @@ use lockstep::watched::Watched;
 use std::time::Duration;
 
 #[test]
-fn the_form_is_read_and_nonsense_is_refused() {
+fn injection_is_parsed_and_invalid_text_is_refused() {
     let read = |text: &str| text.parse::<Injection>();
     assert_eq!(read("200us:10ms"), Ok(Injection { length_ns: 200_000, every_ns: 10_000_000 }));
     for (text, wanted) in [
@@ -21,7 +21,7 @@ fn the_form_is_read_and_nonsense_is_refused() {
 }
 
 #[test]
-fn each_rank_has_a_phase_of_its_own_that_the_seed_determines() {
+fn phase_of_each_rank_differs_and_depends_on_the_seed() {
     let injection: Injection = "200us:10ms".parse().unwrap();
     let phases: Vec<u64> = (0..50).map(|rank| injection.phase_ns(3, rank)).collect();
     assert_eq!(phases, (0..50).map(|rank| injection.phase_ns(3, rank)).collect::<Vec<_>>());
@@ -32,9 +32,9 @@ fn each_rank_has_a_phase_of_its_own_that_the_seed_determines() {
     assert_eq!(different.len(), phases.len());
 }
 
-/// Against every moment of a while, asked at every third.
+/// Compares every third moment with a list of all moments.
 #[test]
-fn a_moment_is_held_until_the_end_of_the_interruption_that_it_lies_in() {
+fn moment_in_an_interruption_is_held_until_its_end() {
     let (first, length, every) = (17, 5, 20);
     let mut schedule = Schedule::of_ticks(first, length, every);
     for now in (0..400).step_by(3) {
@@ -46,7 +46,7 @@ fn a_moment_is_held_until_the_end_of_the_interruption_that_it_lies_in() {
 
 /// Under any disturbance, an interruption takes effect, lasts as long as it should or longer, and is recorded.
 #[test]
-fn work_is_held_by_what_is_injected_and_knows() {
+fn injected_interruption_holds_the_work_and_is_recorded() {
     let clock = Clock::calibrate(Duration::from_millis(20)).clock;
     let grind = Grind { ns_per_load: 1.0, overhead_ns: 0.0, ns_per_cycle: None, search: Vec::new() };
     let ticks = |us: f64| clock.to_ticks(us * 1e3);

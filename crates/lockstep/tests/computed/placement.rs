@@ -11,13 +11,13 @@ fn of(ranks: &[Allowed]) -> Vec<usize> {
 }
 
 #[test]
-fn ranks_that_may_run_anywhere_are_spread_evenly_machine_by_machine() {
+fn unbound_ranks_are_spread_evenly_on_each_machine() {
     let ranks: Vec<Allowed> = (0..5).map(|_| allowed("a", &[0, 1])).chain([allowed("b", &[0, 1])]).collect();
     assert_eq!(of(&ranks), [0, 1, 0, 1, 0, 0]);
 }
 
 #[test]
-fn a_rank_that_is_bound_stays_and_others_make_room() {
+fn bound_rank_stays_and_other_ranks_avoid_its_cpu() {
     assert_eq!(of(&[allowed("a", &[1]), allowed("a", &[0, 1]), allowed("a", &[1, 2])]), [1, 0, 2]);
     assert_eq!(assigned(&[allowed("a", &[])]), [None]);
 }

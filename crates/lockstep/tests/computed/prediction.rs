@@ -1,4 +1,4 @@
-//! What the model says of ranks: against closed forms, and a walk through the steps.
+//! Predictions of the model, compared with closed forms and with a walk through the steps.
 
 use chance::{Gap, Ranks};
 use lockstep::prediction::Job;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 const MS: u64 = 1_000_000;
 
-/// 200 µs every 10 ms for ten seconds.
+/// Returns 200 µs every 10 ms for ten seconds.
 fn injected(phase_ns: u64) -> Vec<Gap> {
     (0..1_000).map(|n| Gap { start_ns: n * 10 * MS + phase_ns, duration_ns: 200_000 }).collect()
 }
@@ -16,9 +16,9 @@ fn ranks(phases: &[u64]) -> Ranks {
     Ranks::new(phases.iter().map(|phase| (injected(*phase), MS)), 10_000 * MS).unwrap()
 }
 
-/// Steps of 1 ms fill the time between interruptions that never meet: of every 10 ms each rank takes 200 µs.
+/// Steps of 1 ms fill the time between interruptions that never coincide: each rank takes 200 µs of every 10 ms.
 #[test]
-fn ranks_that_are_interrupted_by_turns_lose_what_each_of_them_does() {
+fn alternate_interruptions_of_ranks_add_up() {
     for (phases, lost) in [(vec![0], 1.0), (vec![0, 5 * MS], 2.0), (vec![0, 2 * MS, 5 * MS, 8 * MS], 4.0)] {
         let ranks = ranks(&phases);
         let predicted = Job { ranks: &ranks, barrier_ns: 0 }.as_recorded(phases.len(), 1);
@@ -28,7 +28,7 @@ fn ranks_that_are_interrupted_by_turns_lose_what_each_of_them_does() {
 }
 
 #[test]
-fn what_is_common_to_all_ranks_costs_once_and_as_if_apart_more() {
+fn common_interruptions_cost_once_and_more_if_apart() {
     let ranks = ranks(&[MS; 8]);
     let job = Job { ranks: &ranks, barrier_ns: 0 };
     let (together, one) = (job.as_recorded(8, 1).slowdown, job.as_recorded(1, 1).slowdown);
@@ -38,7 +38,7 @@ fn what_is_common_to_all_ranks_costs_once_and_as_if_apart_more() {
 }
 
 #[test]
-fn a_barrier_is_in_the_step_with_noise_and_without() {
+fn step_includes_the_barrier_with_noise_and_without() {
     let ranks = ranks(&[0]);
     let job = Job { ranks: &ranks, barrier_ns: MS };
     assert_eq!(job.quiet_ns(1), 2e6);
@@ -58,7 +58,7 @@ fn groups_of_one_are_independent_nodes() {
         let wanted = 2.0 - (0.999_f64.powf(n) - 0.998_f64.powf(n)) / (0.001 * n);
         let found = groups.slowdown(nodes);
         assert!((found.slowdown - wanted).abs() < 1e-9, "{nodes}: {} {wanted}", found.slowdown);
-        // All hangs on one gap, and the interval says so.
+        // The result depends on one gap, and the interval shows it.
         let ends = found.interval.unwrap();
         assert!(ends.contains(wanted) && (nodes < 100_000 || ends.low < 1.3), "{ends:?}");
     }
@@ -66,7 +66,7 @@ fn groups_of_one_are_independent_nodes() {
 }
 
 #[test]
-fn groups_of_ranks_that_share_their_noise_lose_less_than_independent_ones() {
+fn groups_with_common_noise_lose_less_than_independent_ones() {
     let (same, other) = (ranks(&[0, 0]), ranks(&[0, 5 * MS]));
     let at = |ranks: &Ranks, nodes| Job { ranks, barrier_ns: 0 }.groups(2).slowdown(nodes).slowdown;
     assert!(at(&same, 20) < at(&other, 20));
@@ -76,7 +76,7 @@ fn groups_of_ranks_that_share_their_noise_lose_less_than_independent_ones() {
     assert!((at(&same, 20) - ten).abs() < 1e-9);
 }
 
-/// Two ranks that are interrupted at random, for a number of milliseconds.
+/// Returns two ranks that are interrupted at random, for a number of milliseconds.
 fn at_random(random: &mut fastrand::Rng, span_ms: u64) -> Ranks {
     let mut gaps = || {
         let mut gaps = Vec::new();
@@ -91,9 +91,9 @@ fn at_random(random: &mut fastrand::Rng, span_ms: u64) -> Ranks {
     Ranks::new([gaps(), gaps()], span_ms * MS).unwrap()
 }
 
-/// Of 400 pairs of recordings of the same noise, one predicts and the other, half as long, is what was measured.
+/// In each of 400 pairs of recordings of the same noise, one predicts and the other, half as long, is the measurement.
 #[test]
-fn measured_steps_lie_in_the_interval_of_the_prediction_as_often_as_it_says() {
+fn prediction_interval_has_its_nominal_coverage() {
     let mut random = fastrand::Rng::with_seed(3);
     let (mut within, mut in_the_mean_s) = (0, 0);
     for seed in 0..400 {
@@ -118,7 +118,7 @@ fn a_trace_is_read_as_it_was_written() {
 }
 
 #[test]
-fn the_ranks_of_a_record_are_all_there_and_equally_long() {
+fn traces_of_a_record_are_complete_and_equally_long() {
     let rank = |rank: u64, span: u64| json!({"figure": "rank", "rank": rank, "trace": format!("# span_ns {span};1 2")});
     let wrong = |rows: Vec<serde_json::Value>| Traces::of_rows(&rows).unwrap_err();
     let steps = || json!({"figure": "steps"});
@@ -129,9 +129,9 @@ fn the_ranks_of_a_record_are_all_there_and_equally_long() {
 }
 
 #[test]
-fn of_too_many_gaps_the_longest_are_kept() {
+fn only_the_longest_of_too_many_gaps_are_kept() {
     let gaps: Vec<Gap> = [5, 1, 3, 3, 9].iter().map(|&duration_ns| Gap { start_ns: 0, duration_ns }).collect();
     let kept = |room| gaps.iter().filter(|gap| gap.duration_ns >= shortest_kept_ns(&gaps, room)).count();
-    // Gaps as long as the first that has no room go with it.
+    // Gaps as long as the first that does not fit are dropped with it.
     assert_eq!([5, 4, 3, 2, 1].map(kept), [5, 4, 2, 2, 1]);
 }

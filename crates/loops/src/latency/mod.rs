@@ -1,5 +1,4 @@
-//! One thread's rounds with a lock, a timestamp around each part; and the lock that they are measured with, whose type
-//! is no longer known.
+//! One thread's iterations with a lock, with a timestamp around each part; and the measured lock with its type erased.
 
 mod pairs;
 mod rounds;
@@ -10,24 +9,24 @@ use instruments::clock::Clock;
 use instruments::team::StartGate;
 use locks::{Builder, EmptyCalls, Lock, NoLock, Reach};
 pub use pairs::{PAIRS, known_time};
-pub use rounds::{Round, Trace, Way};
+pub use rounds::{IterationSpec, Round, Trace};
 use std::io;
 use std::sync::Arc;
 
-/// A lock whose type is no longer known.
+/// A lock whose type is erased.
 pub trait AnyLock: Send + Sync {
-    /// Takes and releases it until the gate closes or the trace is full.
-    fn rounds(&self, way: Way, trace: &mut Trace, gate: &StartGate);
-    /// What a lock and an unlock take in a loop with nothing else, in ticks.
+    /// Acquires and releases it until the gate closes or the trace is full.
+    fn rounds(&self, spec: IterationSpec, trace: &mut Trace, gate: &StartGate);
+    /// Returns the time of a lock and an unlock in a loop with nothing else, in ticks.
     fn bare_pair(&self, clock: Clock) -> f64;
-    /// The same where fences let nothing overlap, less what they take, in ticks.
+    /// Returns the time of a pair where fences let nothing overlap, less the time of the fences, in ticks.
     fn fenced_pair(&self, clock: Clock) -> f64;
 }
 
 impl<L: Lock> AnyLock for CachePadded<L> {
-    fn rounds(&self, way: Way, trace: &mut Trace, gate: &StartGate) {
+    fn rounds(&self, spec: IterationSpec, trace: &mut Trace, gate: &StartGate) {
         trace.clear();
-        rounds::run_and_look(&**self, way, trace, || gate.stop());
+        rounds::run_and_look(&**self, spec, trace, || gate.stop());
     }
 
     fn bare_pair(&self, clock: Clock) -> f64 {
@@ -39,13 +38,13 @@ impl<L: Lock> AnyLock for CachePadded<L> {
     }
 }
 
-/// Makes a lock on cache lines of its own.
+/// A builder of a lock on separate cache lines.
 struct OnItsLines;
 
 impl Builder for OnItsLines {
     type Output = Arc<dyn AnyLock>;
 
-    /// Where it is shared from: once it is settled it stays where it is.
+    /// Builds the lock where it is shared from: once it is settled it must not move.
     fn build<L: Lock>(self) -> io::Result<Self::Output> {
         let mut lock = Arc::new(CachePadded::new(L::create()?));
         Arc::get_mut(&mut lock).expect("no other thread has it yet").settle()?;
@@ -53,22 +52,22 @@ impl Builder for OnItsLines {
     }
 }
 
-/// The lock of that name, unless there is none that threads can share.
+/// Makes the lock of that name, unless threads cannot share it.
 pub fn make(name: &str) -> Option<io::Result<Arc<dyn AnyLock>>> {
     locks::build(name, Reach::Threads, OnItsLines)
 }
 
-/// No lock, by the same machine code as a lock that does nothing: for only so is what it takes what is to be taken off.
+/// Returns no lock, in the same machine code as a lock that does nothing: only then is its time the one to subtract.
 pub fn without_lock() -> Box<dyn AnyLock> {
     std::hint::black_box(Box::new(CachePadded::new(NoLock)))
 }
 
-/// A lock that takes [`known_time`].
+/// Returns a lock that takes [`known_time`].
 pub fn of_known_time() -> Box<dyn AnyLock> {
     Box::new(CachePadded::new(KnownTime))
 }
 
-/// A lock that does nothing, called as the functions of a shared object are: through pointers.
+/// Returns a lock that does nothing, called like the functions of a shared object: through pointers.
 pub fn of_object_calls() -> io::Result<Box<dyn AnyLock>> {
     Ok(Box::new(CachePadded::new(EmptyCalls::create()?)))
 }

@@ -1,35 +1,37 @@
-//! What a lock and an unlock take together, in loops that record no single ones; and a lock that takes a known time
+//! The time of a lock and an unlock together, in loops that record no single ones; and a lock that takes a known time
 //! ([`KnownTime`]).
 
 use instruments::clock::Clock;
 use locks::{Lock, NoLock};
 use std::io;
 
-/// Pairs between two timestamps.
+/// The number of pairs between two timestamps.
 pub const PAIRS: u32 = 500;
-/// For so long pairs are timed, and so many times at least.
+/// The minimum time for which pairs are timed, and the minimum number of batches.
 const PAIRS_FOR_NS: f64 = 100_000.0;
 const LEAST_BATCHES: usize = 3;
 
-/// What a lock and an unlock take in a loop with nothing else, in ticks: the median of batches of 500.
+/// Returns the time of a lock and an unlock in a loop with nothing else, in ticks: the median of batches of 500.
 ///
-/// The figure for a free lock. It can differ from what single timestamps say to either side: without timestamps in
-/// between, the end of one pair and the beginning of the next overlap in the CPU; and an atomic waits for the store
-/// before it. The first batch does not count: in it a new thread asks for its id, the linker binds, and caches warm.
+/// This is the value of an uncontended lock. It can differ from that of single timestamps in either direction: without
+/// timestamps in between, the end of one pair and the beginning of the next overlap in the CPU; and an atomic waits for
+/// the store before it. The first batch does not count: in it a new thread requests its ID, the linker binds, and
+/// caches warm up.
 pub fn bare_pair<L: Lock>(lock: &L, clock: Clock) -> f64 {
     median_of_batches(clock, || batch_of_pairs(lock, clock) as f64)
 }
 
-/// What they take with a timestamp behind each, in ticks, less what those take where there is no lock: nothing
-/// overlaps, as in the rounds that are recorded; but only the ends of 500 are read, so no single reading, no recording,
-/// no baseline of another moment and no choice of rounds is in it.
+/// Returns their time with a timestamp behind each, in ticks, less the time of the timestamps without a lock.
+///
+/// Nothing overlaps, as in the recorded iterations. Only the ends of 500 are read, so it contains no single reading, no
+/// recording, no baseline of another moment and no choice of iterations.
 pub fn fenced_pair<L: Lock>(lock: &L, clock: Clock) -> f64 {
     median_of_batches(clock, || {
         batch_of_fenced_pairs(lock, clock) as f64 - batch_of_fenced_pairs(&NoLock, clock) as f64
     })
 }
 
-/// What the lock of known time takes, in ticks: of 500 in one chain.
+/// Returns the time of the lock of known time, in ticks: of 500 in one chain.
 pub fn known_time(clock: Clock) -> f64 {
     median_of_batches(clock, || batch_in_a_chain(clock) as f64)
 }
@@ -73,14 +75,15 @@ fn batch_in_a_chain(clock: Clock) -> u64 {
     clock.stamp() - began
 }
 
-/// As many as take about as long as a fast lock.
+/// The number of multiplications that takes about as long as a fast lock.
 const MULTIPLICATIONS: usize = 16;
 
-/// A lock that takes a known time: a chain of multiplications, each of which waits for the one before it. It excludes
-/// nobody.
+/// A lock that takes a known time: a chain of multiplications, each of which waits for the one before it.
 ///
-/// What one of them takes is known from a chain that is as long as a measurement, without a timestamp in it. So it is
-/// known what the rounds are to read, and that is not zero, as it is without a lock.
+/// It does not exclude other threads.
+///
+/// The time of one multiplication is known from a chain that is as long as a measurement, without a timestamp in it. So
+/// the correct reading of the iterations is known, and it is not zero, as it is without a lock.
 pub struct KnownTime;
 
 impl Lock for KnownTime {
@@ -96,17 +99,17 @@ impl Lock for KnownTime {
     }
 }
 
-/// The compiler knows neither what comes out of it nor that it could be left out.
+/// Multiplies in a way that the compiler can neither predict nor omit.
 #[inline(always)]
 fn multiply(mut number: u64) -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a register is multiplied, and nothing else is touched but the flags.
+    // SAFETY: the instruction multiplies a register, and changes nothing else but the flags.
     unsafe {
         std::arch::asm!(".rept {times}", "imul {0}, {0}", ".endr", inout(reg) number, times = const MULTIPLICATIONS,
                         options(nomem, nostack));
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: a register is multiplied, and nothing else is touched.
+    // SAFETY: the instruction multiplies a register, and changes nothing else.
     unsafe {
         std::arch::asm!(".rept {times}", "mul {0}, {0}, {0}", ".endr", inout(reg) number, times = const MULTIPLICATIONS,
                         options(nomem, nostack));
@@ -131,7 +134,7 @@ mod tests {
         Clock::calibrate(Duration::from_millis(10)).clock
     }
 
-    /// Takes long the first time, like one that asks the kernel for its thread's id.
+    /// A lock that is slow the first time, like one that requests its thread's ID from the kernel.
     struct SlowAtFirst(AtomicBool);
 
     impl Lock for SlowAtFirst {
@@ -149,13 +152,13 @@ mod tests {
     }
 
     #[test]
-    fn the_first_lock_of_a_thread_is_in_no_pair() {
+    fn pairs_exclude_the_first_lock_of_a_thread() {
         let clock = clock();
         let pair_ns = clock.to_ns(bare_pair(&SlowAtFirst::create().unwrap(), clock) as u64);
         assert!(pair_ns < 0.5 * 100e6 / f64::from(PAIRS), "{pair_ns}");
     }
 
-    /// A lock that takes as long as a chain of so many loads does, and an unlock that takes as long again.
+    /// A lock that takes as long as a chain of this many loads, and an unlock that takes as long again.
     struct Loads<const N: u64>;
 
     struct Release<const N: u64>;
@@ -179,7 +182,7 @@ mod tests {
         }
     }
 
-    /// The middle of nine, in turns: a visitor on the CPU spoils some.
+    /// Returns the median of nine, interleaved: another thread on the CPU disturbs some.
     fn middle(of: impl Fn() -> f64) -> f64 {
         let mut all = [(); 9].map(|()| of());
         all.sort_by(f64::total_cmp);
@@ -187,10 +190,10 @@ mod tests {
     }
 
     #[test]
-    fn a_fenced_pair_has_both_operations_in_it_and_no_timestamp() {
+    fn fenced_pair_has_both_operations_and_no_timestamp() {
         let clock = clock();
         let short = || fenced_pair(&Loads::<640>, clock);
-        // Twice the loads; a fence is worth some ten of them, and so would be half a pair.
+        // Twice the loads; a fence costs about ten of them, as would half a pair.
         let longer = middle(|| fenced_pair(&Loads::<1_280>, clock) / short());
         assert!((1.6..2.5).contains(&longer), "{longer}");
         let fenced = middle(|| short() / bare_pair(&Loads::<640>, clock));
@@ -198,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fenced_pair_without_a_lock_takes_nothing() {
+    fn fenced_pair_without_a_lock_is_zero() {
         let clock = clock();
         let left_ns = middle(|| fenced_pair(&NoLock, clock) * clock.ns_per_tick());
         assert!(left_ns.abs() < 0.5 * ordered_read_cost_ns(clock), "{left_ns}");

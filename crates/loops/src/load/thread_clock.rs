@@ -1,8 +1,8 @@
-//! What another thread of this process has run, read from outside.
+//! The CPU time of another thread of this process, read from outside.
 //!
-//! A thread can be asked while it runs: the kernel brings its account up to the moment of the call. The ids are those
-//! of the kernel's header `linux/posix-timers_types.h`: the complement of the thread's id, a bit for "thread, not
-//! process", and two bits for the account. `pthread_getcpuclockid` makes the same ids, but only for the exact account.
+//! A thread's account can be read while it runs: the kernel updates it at the moment of the call. The IDs are those of
+//! the kernel's header `linux/posix-timers_types.h`: the complement of the thread's ID, a bit for "thread, not
+//! process", and two bits for the account. `pthread_getcpuclockid` makes the same IDs, but only for the exact account.
 
 use std::io;
 
@@ -12,19 +12,19 @@ pub struct ThreadClock {
     thread: u32,
 }
 
-/// What the tick saw: user and system time, whole ticks where the kernel accounts by ticks.
+/// The account of the tick: user and system time, in whole ticks where the kernel accounts by ticks.
 const BY_TICK: u32 = 0;
-/// What the scheduler saw from switch to switch, in nanoseconds.
+/// The account of the scheduler from switch to switch, in nanoseconds.
 const EXACT: u32 = 2;
 const OF_A_THREAD: u32 = 4;
 
 impl ThreadClock {
-    /// The calling thread's.
+    /// Returns the clock of the calling thread.
     pub fn of_current_thread() -> Self {
         Self { thread: rustix::thread::gettid().as_raw_nonzero().get() as u32 }
     }
 
-    /// The thread's CPU time in nanoseconds, as the scheduler measures it from switch to switch.
+    /// Returns the thread's CPU time in nanoseconds, as the scheduler measures it from switch to switch.
     ///
     /// # Errors
     /// The thread has ended.
@@ -32,7 +32,7 @@ impl ThreadClock {
         self.read(EXACT)
     }
 
-    /// The thread's CPU time in nanoseconds, as the tick attributes it: what `/proc/stat` adds up.
+    /// Returns the thread's CPU time in nanoseconds, as the tick attributes it: the account that `/proc/stat` adds up.
     ///
     /// # Errors
     /// The thread has ended.
@@ -43,8 +43,8 @@ impl ThreadClock {
     fn read(self, account: u32) -> io::Result<u64> {
         let id = (!self.thread << 3) | OF_A_THREAD | account;
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the call writes one timespec to the pointer, which is to one that outlives the call; an id of a
-        // thread that has ended is refused with EINVAL.
+        // SAFETY: the call writes one timespec to the pointer, which is to one that outlives the call; the ID of an
+        // ended thread is refused with EINVAL.
         let result = unsafe { libc::clock_gettime(id as libc::clockid_t, &raw mut time) };
         if result != 0 {
             return Err(io::Error::last_os_error());
@@ -60,17 +60,17 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn a_thread_that_sleeps_is_read_from_outside_as_it_reads_itself() {
-        let (tell, told) = mpsc::channel();
+    fn sleeping_thread_is_read_from_outside_as_by_itself() {
+        let (sender, receiver) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
             let mut sum = 0_u64;
             (0..2_000_000_u64).for_each(|number| sum = std::hint::black_box(sum ^ number));
             let clock = ThreadClock::of_current_thread();
-            tell.send((clock, clock.exact_ns().unwrap())).unwrap();
+            sender.send((clock, clock.exact_ns().unwrap())).unwrap();
             let _ = ended.recv();
         });
-        let (clock, as_read_inside) = told.recv().unwrap();
+        let (clock, as_read_inside) = receiver.recv().unwrap();
         let outside = clock.exact_ns().unwrap();
         assert!(as_read_inside > 0 && outside >= as_read_inside, "{outside} {as_read_inside}");
         assert!(clock.by_tick_ns().is_ok());
@@ -79,9 +79,9 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_has_ended_has_no_account() {
+    fn ended_thread_has_no_account() {
         let clock = std::thread::spawn(ThreadClock::of_current_thread).join().unwrap();
-        // Joined is a moment before the kernel has forgotten it.
+        // A thread is joined a moment before the kernel has released it.
         let patience = Instant::now();
         while clock.exact_ns().is_ok() {
             assert!(patience.elapsed() < Duration::from_secs(60), "it still has one");

@@ -23,12 +23,12 @@ pub fn over_lines(spec: &RingSpec) -> io::Result<RingResult> {
         at = unsafe { (*at).0 };
     }
     let hops_ns = began.elapsed().as_nanos() as f64;
-    // SAFETY: both are places in the vector.
+    // SAFETY: both pointers are into the vector.
     let place = unsafe { at.offset_from(start) } as usize;
     Ok(RingResult { answer: spec.number_of(place), hops_ns, wasted_polls: None })
 }
 
-/// Follows offsets through nodes of `BYTES`, packed, as threads of that size lie in memory.
+/// Follows offsets through nodes of `BYTES`, packed as threads of that size are in memory.
 pub fn over_bytes<const BYTES: usize>(spec: &RingSpec) -> io::Result<RingResult> {
     let mut nodes = vec![[0_u8; BYTES]; spec.threads];
     for (node, next) in nodes.iter_mut().zip(spec.neighbours()) {

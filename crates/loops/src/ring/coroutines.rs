@@ -1,4 +1,4 @@
-//! corosensei: coroutines with stacks of their own, resumed first come, first served.
+//! corosensei: coroutines with separate stacks, resumed first come, first served.
 
 use super::{RingResult, RingSpec};
 use corosensei::stack::DefaultStack;
@@ -9,7 +9,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// What the coroutines share: a token for each, and who can run.
+/// The shared state of the coroutines: a token for each, and the queue of runnable ones.
 struct Shared {
     tokens: Vec<Cell<Option<u64>>>,
     ready: RefCell<VecDeque<usize>>,
@@ -22,7 +22,7 @@ impl Shared {
         self.ready.borrow_mut().push_back(place);
     }
 
-    /// Ends when the ring has an answer.
+    /// Passes the token on until the ring has an answer.
     fn member(&self, place: usize, yielder: &Yielder<(), ()>) {
         while self.last.get().is_none() {
             match self.tokens[place].take() {
@@ -37,13 +37,13 @@ impl Shared {
     }
 }
 
-/// Deep enough for `member`, as small as a page allows.
+/// The size of a stack: deep enough for `member`, as small as a page allows.
 const STACK: usize = 16 * 1024;
 
 /// Passes the token around.
 ///
 /// # Errors
-/// The system has no room for so many stacks.
+/// The system has no room for this many stacks.
 pub fn ring(spec: &RingSpec) -> io::Result<RingResult> {
     let tokens = (0..spec.threads).map(|_| Cell::new(None)).collect();
     let shared = Rc::new(Shared { tokens, ready: RefCell::default(), last: Cell::new(None) });
@@ -53,7 +53,7 @@ pub fn ring(spec: &RingSpec) -> io::Result<RingResult> {
         Ok(Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| shared.member(place, yielder)))
     };
     let mut members = (0..spec.threads).map(member).collect::<io::Result<Vec<_>>>()?;
-    // All begin, and wait.
+    // All coroutines start, and wait.
     for member in &mut members {
         member.resume(());
     }
@@ -65,7 +65,7 @@ pub fn ring(spec: &RingSpec) -> io::Result<RingResult> {
         members[next].resume(());
     }
     let hops_ns = began.elapsed().as_nanos() as f64;
-    // They return: a coroutine that is dropped in its midst is unwound, which takes longer.
+    // They return: dropping a suspended coroutine unwinds it, which takes longer.
     for member in members.iter_mut().filter(|member| !member.done()) {
         member.resume(());
     }

@@ -1,5 +1,5 @@
 //! The contestants in this process, and the limits: a file each, or one for a family, and a line each in the registry
-//! ([`CONTESTANTS`], [`LIMITS`]). A contestant takes a ring to be run, and gives what came of it.
+//! ([`CONTESTANTS`], [`LIMITS`]). A contestant runs a given ring, and returns the result.
 
 mod chase;
 mod coroutines;
@@ -28,16 +28,16 @@ pub struct BuiltIn {
     pub limit: &'static str,
     pub ns_per_hop: f64,
     pub max_threads: usize,
-    /// The number of threads, where it has one of its own.
+    /// The number of threads, where it is fixed.
     pub threads: Option<usize>,
     /// Whether its threads must be on different CPUs.
     pub across: bool,
-    /// Bytes of a thread, for one that is also run as a large ring, in order and shuffled.
+    /// The bytes of a thread, for a contestant that is also run as a large ring, in order and shuffled.
     pub large: Option<usize>,
     pub run: fn(&RingSpec) -> io::Result<RingResult>,
 }
 
-/// What a hop goes through. Figures of different classes answer different questions.
+/// The mechanism of a hop. Values of different classes are not comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -48,13 +48,13 @@ pub enum Class {
     Channel,
     /// each hop blocks one kernel thread and wakes another
     OsBlock,
-    /// The limits of the machine, without a runtime.
+    /// A limit of the machine, without a runtime.
     #[value(skip)]
     Limit,
 }
 
 impl Class {
-    /// As on the command line and in records.
+    /// Returns the name on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mailbox => "mailbox",
@@ -65,31 +65,31 @@ impl Class {
     }
 }
 
-/// A ring to be run.
+/// A ring to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RingSpec {
     pub threads: usize,
     pub hops: u64,
-    /// How a large ring lies in memory; otherwise a thread's next is its neighbour.
+    /// The arrangement of a large ring in memory; otherwise a thread's successor is adjacent.
     pub arrangement: Option<Arrangement>,
-    /// CPUs that the threads are dealt to, where they are threads of the kernel; if empty, they stay with the caller's.
+    /// The CPUs that the kernel threads are distributed over; if empty, they stay on the caller's.
     pub cpus: Vec<usize>,
     pub seed: u64,
 }
 
-/// How the ring lies in memory.
+/// The arrangement of a ring in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrangement {
-    /// A thread's next is its neighbour.
+    /// A thread's successor is adjacent.
     InOrder,
-    /// A thread's next is anywhere.
+    /// A thread's successor is anywhere.
     Shuffled,
 }
 
 impl Arrangement {
-    /// In words.
+    /// Returns the arrangement in words.
     pub fn label(self) -> &'static str {
         match self {
             Self::InOrder => "in order",
@@ -99,7 +99,7 @@ impl Arrangement {
 }
 
 impl RingSpec {
-    /// The places in memory, as the token comes by. It sets out from place 0.
+    /// Returns the positions in memory in the order of the token, which starts at position 0.
     fn order(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.threads as u32).collect();
         if self.arrangement == Some(Arrangement::Shuffled) {
@@ -108,7 +108,7 @@ impl RingSpec {
         order
     }
 
-    /// For each thread, the place in memory of the next.
+    /// Returns the position in memory of each thread's successor.
     pub fn neighbours(&self) -> Vec<u32> {
         let order = self.order();
         let mut next = vec![0; self.threads];
@@ -118,7 +118,7 @@ impl RingSpec {
         next
     }
 
-    /// The number, from 1, of the thread at a place in memory.
+    /// Returns the number, from 1, of the thread at a position in memory.
     pub fn number_of(&self, place: usize) -> usize {
         match self.arrangement {
             None | Some(Arrangement::InOrder) => place + 1,
@@ -129,19 +129,19 @@ impl RingSpec {
     }
 }
 
-/// What a built-in contestant saw.
+/// The result of a built-in contestant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RingResult {
     /// The number, from 1, of the thread that got the last token.
     pub answer: usize,
-    /// Time of all hops, without that of making the threads.
+    /// The time of all hops, without that of making the threads.
     pub hops_ns: f64,
-    /// Threads that were asked and could not run.
+    /// The number of polls of threads that could not run.
     pub wasted_polls: Option<u64>,
 }
 
 const LARGEST: usize = 10_000_000;
-/// A thread of the kernel takes about 32 KiB, and a system has room for 30,000 or so.
+/// The maximum number of kernel threads: one takes about 32 KiB, and a system has room for about 30,000.
 const LARGEST_OF_KERNEL: usize = 10_000;
 
 const fn blocking(name: &'static str, limit: &'static str, run: fn(&RingSpec) -> io::Result<RingResult>) -> BuiltIn {
@@ -184,7 +184,7 @@ const fn mailbox(
     BuiltIn { name, class, scheduler, limit, ns_per_hop, max_threads, threads: None, across: false, large: None, run }
 }
 
-/// One that looks for the token where it is not: a hop takes as long as the ring.
+/// Returns a contestant that searches for the token in all other places: a hop takes as long as the ring.
 const fn in_vain(
     name: &'static str,
     scheduler: &'static str,
@@ -202,10 +202,10 @@ const fn of_tokio(name: &'static str, class: Class, run: fn(&RingSpec) -> io::Re
     BuiltIn { class, max_threads: 200_000, ..mailbox(name, "runtime", 60.0, run) }
 }
 
-/// Seeds the order in which threads are polled at random: the same in every turn.
+/// The seed of the random polling order: the same in every repetition.
 const RANDOM_ORDER: u64 = 2008;
 
-/// Those that compete.
+/// The contestants that compete.
 pub static CONTESTANTS: &[BuiltIn] = &[
     mailbox("rust-optimum", "poll-in-order", 2.0, |ring| hand_written::<Forward>(ring, InOrder::new())),
     in_vain("rust-pessimum", "poll-in-reverse", 600.0, |ring| hand_written::<Forward>(ring, Reverse::new())),
@@ -232,7 +232,7 @@ pub static CONTESTANTS: &[BuiltIn] = &[
     mailbox("rust-async-fifo-backward", "fifo", 4.0, |ring| asynchronous::<Backward>(ring, Fifo::new())),
     mailbox("rust-async-run-next", "run-next", 4.0, |ring| asynchronous::<Forward>(ring, RunNext::new())),
     mailbox("rust-waker-fifo", "fifo", 7.0, |ring| ordinary(ring, Fifo::new())),
-    // Each stack takes two of the mappings of which a process may have 65,530.
+    // Each stack takes two of the 65,530 mappings that a process may have.
     BuiltIn { max_threads: 20_000, ..mailbox("rust-corosensei", "fifo", 10.0, coroutines::ring) },
     of_tokio("tokio-notify", Class::Mailbox, |ring| tokio::notify(ring, current_thread())),
     of_tokio("tokio-notify-workers", Class::Mailbox, |ring| tokio::notify(ring, multi_thread())),
@@ -246,7 +246,7 @@ pub static CONTESTANTS: &[BuiltIn] = &[
     blocking("rust-eventfd", "eventfd", threads::ring::<threads::Eventfd>),
 ];
 
-/// What the machine allows.
+/// The limits of the machine.
 pub static LIMITS: &[BuiltIn] = &[
     BuiltIn { threads: None, max_threads: LARGEST, ..limit("chase", 1.0, 0, chase::over_lines) },
     large(HAND_WRITTEN_BYTES, limit("chase-12-bytes", 3.0, 0, chase::over_bytes::<HAND_WRITTEN_BYTES>)),
@@ -268,7 +268,7 @@ pub static LIMITS: &[BuiltIn] = &[
 mod tests {
     use super::*;
 
-    /// Hops mod threads + 1, for everyone.
+    /// The answer is hops mod threads + 1, for every contestant.
     #[test]
     fn every_answer_is_right() {
         for built_in in CONTESTANTS.iter().chain(LIMITS) {
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shuffled_ring_is_one_ring() {
+    fn shuffled_ring_is_a_single_cycle() {
         let spec =
             RingSpec { threads: 100, hops: 0, arrangement: Some(Arrangement::Shuffled), cpus: Vec::new(), seed: 1 };
         let mut numbers: Vec<usize> = (0..100).map(|place| spec.number_of(place)).collect();

@@ -1,4 +1,4 @@
-//! A cache line that goes back and forth between two CPUs: how fast news travel.
+//! A cache line that moves back and forth between two CPUs: the speed of a transfer.
 
 use super::{RingResult, RingSpec};
 use crossbeam_utils::CachePadded;
@@ -7,14 +7,14 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// What is left of the hops, on a line of its own (two, because CPUs fetch them in pairs).
+/// The number of hops left, on a separate line (two, because CPUs fetch them in pairs).
 type Line = CachePadded<AtomicU64>;
 
 const NOT_YET: u64 = u64::MAX;
-/// A player could not go to its CPU: the other must not wait for it.
+/// A player could not move to its CPU: the other must not wait for it.
 const CALLED_OFF: u64 = u64::MAX - 1;
 
-/// Two threads take turns to count down.
+/// Lets two threads count down alternately.
 pub fn ring(spec: &RingSpec) -> io::Result<RingResult> {
     let line = Line::new(AtomicU64::new(NOT_YET));
     let play = |player: usize| {
@@ -26,15 +26,15 @@ pub fn ring(spec: &RingSpec) -> io::Result<RingResult> {
         pinned.map(|()| last)
     };
     std::thread::scope(|scope| {
-        let here = scope.spawn(|| play(0));
+        let first = scope.spawn(|| play(0));
         let other = scope.spawn(|| play(1));
         let began = Instant::now();
-        // Fails if it was called off.
+        // It fails if the game was called off.
         let _ = line.compare_exchange(NOT_YET, spec.hops, Ordering::Relaxed, Ordering::Relaxed);
-        let ends = [here, other].map(|player| player.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let ends = [first, other].map(|player| player.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         let [first, second]: [io::Result<bool>; 2] = ends;
         let hops_ns = began.elapsed().as_nanos() as f64;
-        // Both are looked at: that neither is nobody's.
+        // Both results are examined, since neither player may have got the last token.
         let answer = match (first?, second?) {
             (true, false) => 1,
             (false, true) => 2,
@@ -44,18 +44,18 @@ pub fn ring(spec: &RingSpec) -> io::Result<RingResult> {
     })
 }
 
-/// Whether this player got the last token.
+/// Returns whether this player got the last token.
 fn count_down(line: &Line, hops: u64, player: u64) -> bool {
-    // The number of hops after which it is this player's turn.
-    let mut mine = player;
+    // The number of remaining hops at which this player is next.
+    let mut next_turn = player;
     loop {
         match line.load(Ordering::Relaxed) {
             CALLED_OFF => return false,
             NOT_YET => std::hint::spin_loop(),
-            0 => return hops == mine,
-            left if hops - left == mine => {
+            0 => return hops == next_turn,
+            left if hops - left == next_turn => {
                 line.store(left - 1, Ordering::Relaxed);
-                mine += 2;
+                next_turn += 2;
             }
             _ => std::hint::spin_loop(),
         }

@@ -8,17 +8,17 @@ use std::time::Instant;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Notify, mpsc};
 
-/// A runtime on the calling thread.
+/// Returns a runtime on the calling thread.
 pub fn current_thread() -> io::Result<Runtime> {
     Builder::new_current_thread().build()
 }
 
-/// A runtime with a worker for each CPU that may be used.
+/// Returns a runtime with a worker for each CPU that may be used.
 pub fn multi_thread() -> io::Result<Runtime> {
     Builder::new_multi_thread().build()
 }
 
-/// Who got the last token, and when.
+/// The thread that got the last token, and the time.
 #[derive(Default)]
 struct End {
     seen: OnceLock<(usize, Instant)>,
@@ -39,7 +39,7 @@ impl End {
     }
 }
 
-/// A place for one token, and who waits for it.
+/// A slot for one token, and the task that waits for it.
 #[derive(Default)]
 struct Mailbox {
     token: AtomicU64,
@@ -48,13 +48,13 @@ struct Mailbox {
 
 impl Mailbox {
     fn put(&self, token: u64) {
-        // `Notify` orders this before the waiter's next look.
+        // `Notify` orders this before the waiter's next check.
         self.token.store(token, Ordering::Relaxed);
         self.filled.notify_one();
     }
 }
 
-/// A `Notify` for each thread.
+/// Runs a ring with a `Notify` for each thread.
 pub fn notify(spec: &RingSpec, runtime: io::Result<Runtime>) -> io::Result<RingResult> {
     let mailboxes: Arc<Vec<Mailbox>> = Arc::new((0..spec.threads).map(|_| Mailbox::default()).collect());
     let end = Arc::new(End::default());
@@ -78,7 +78,7 @@ pub fn notify(spec: &RingSpec, runtime: io::Result<Runtime>) -> io::Result<RingR
     })
 }
 
-/// A channel with room for one token before each thread.
+/// Runs a ring with a channel for one token before each thread.
 pub fn channel(spec: &RingSpec, runtime: io::Result<Runtime>) -> io::Result<RingResult> {
     let end = Arc::new(End::default());
     runtime?.block_on(async {

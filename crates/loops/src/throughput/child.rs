@@ -10,7 +10,7 @@
 use super::counters::{ChildCounters, Usage};
 use super::guarded::Guarded;
 use super::phase::{COUNTING, OVER, RunPhase};
-use super::pieces::Looker;
+use super::pieces::Prober;
 use super::random::Random;
 use super::spec::LoopSpec;
 use super::variations::{Data, Popularity};
@@ -150,7 +150,7 @@ fn run(
     }
     let began = spec.clock.now();
     let before = Usage::of_this_thread();
-    let mut looker = spec.looks.map(|looks| Looker::new(looks, spec.clock));
+    let mut looker = spec.looks.map(|looks| Prober::new(looks, spec.clock));
     loop {
         let now = phase.current();
         if now == OVER {

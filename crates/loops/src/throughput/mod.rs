@@ -1,4 +1,4 @@
-//! ulockflex's loop: what the children of a run do, and what they count.
+//! ulockflex's loop: the work of the children of a run, and their counts.
 
 mod child;
 mod counters;

@@ -1,4 +1,4 @@
-//! A connection to a server: made when it is needed, and again when it breaks.
+//! A connection to a server: opened when it is needed, and again when it breaks.
 
 use super::fault::Fault;
 use super::host::Host;
@@ -22,14 +22,14 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-/// Until somebody answers the call.
+/// The time limit for the connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Until an answer begins, or goes on.
+/// The time limit for the begin of an answer, and for its next bytes.
 const ANSWER: Duration = Duration::from_secs(30);
-/// What is read of an answer that says what is wrong.
+/// The maximum number of bytes that are read of an error message.
 const MOST_OF_ERROR: u64 = 4_096;
 
-/// What every server is shown.
+/// The credentials for every server.
 #[derive(Clone)]
 pub struct Secrets {
     token: Option<String>,
@@ -37,6 +37,8 @@ pub struct Secrets {
 }
 
 impl Secrets {
+    /// Reads the token.
+    ///
     /// # Errors
     /// The file with the token cannot be used.
     pub fn new(token_file: Option<&Path>, tls: ClientConfig) -> anyhow::Result<Self> {
@@ -50,14 +52,14 @@ pub struct Client {
     open: Option<SendRequest<String>>,
 }
 
-/// A question.
+/// A request.
 #[derive(Clone, Debug)]
 pub struct Question {
     pub path: String,
     pub accept: &'static str,
-    /// From this byte on.
+    /// The offset of the first byte that is requested.
     pub from: usize,
-    /// What is sent, if it is more than a question.
+    /// The body of the request, if it has one.
     pub sent: Option<String>,
 }
 
@@ -72,10 +74,10 @@ impl Client {
         Self { host, secrets, open: None }
     }
 
-    /// The beginning of the answer, which is a good one.
+    /// Sends a request and returns the begin of the answer, which has a good status.
     ///
     /// # Errors
-    /// Nobody answers, or not this, or it broke off.
+    /// The server does not answer, answers with an error, or breaks off.
     pub async fn ask(&mut self, question: &Question) -> Result<Response<Incoming>, Fault> {
         let request = self.request(question)?;
         let mut sender = match self.open.take().filter(|open| !open.is_closed()) {
@@ -92,7 +94,7 @@ impl Client {
         Err(refused(response).await)
     }
 
-    /// Drops the connection: what was asked for last is not wanted any more.
+    /// Drops the connection: the answer to the last request is not wanted any more.
     pub fn hang_up(&mut self) {
         self.open = None;
     }
@@ -143,15 +145,15 @@ async fn talking(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -
     let mut builder = http1::Builder::new();
     builder.max_buf_size(64 << 10).max_headers(64);
     let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(Fault::of)?;
-    // It ends with the sender; how is told to whoever waits for an answer.
+    // The task ends with the sender; the code that waits for an answer receives its error.
     tokio::spawn(async move { drop(connection.await) });
     Ok(sender)
 }
 
-/// The next piece of an answer; `None` at its end.
+/// Returns the next piece of an answer; `None` at its end.
 ///
 /// # Errors
-/// It broke off, or does not go on.
+/// The answer broke off, or does not continue.
 pub async fn piece(body: &mut Incoming, patience: Duration) -> Result<Option<bytes::Bytes>, Fault> {
     loop {
         let next = timeout(patience, poll_fn(|context| Pin::new(&mut *body).poll_frame(context))).await;
@@ -167,7 +169,7 @@ pub async fn piece(body: &mut Incoming, patience: Duration) -> Result<Option<byt
     }
 }
 
-/// All of an answer, behind what is there already, so many bytes at most.
+/// Appends the whole answer to `content`, at most `most` bytes.
 ///
 /// # Errors
 /// As [`piece`]; or it is too large.
@@ -189,8 +191,8 @@ async fn refused(response: Response<Incoming>) -> Fault {
     let mut content = Vec::new();
     // A host that sends its reason too slowly is refused without one.
     let _ = timeout(ANSWER, all(response, &mut content, MOST_OF_ERROR)).await;
-    let said: Value = serde_json::from_slice(&content).unwrap_or_default();
-    let reason = said["error"].as_str().unwrap_or("no reason given; is the server `contend serve`?").to_owned();
+    let reason: Value = serde_json::from_slice(&content).unwrap_or_default();
+    let reason = reason["error"].as_str().unwrap_or("no reason given; is the server `contend serve`?").to_owned();
     let words = anyhow::anyhow!("the server answered {}: {reason}", status.as_u16());
     if status == StatusCode::SERVICE_UNAVAILABLE { Fault::Broken(words) } else { Fault::Final(words) }
 }

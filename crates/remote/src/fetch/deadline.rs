@@ -1,15 +1,15 @@
-//! The time that a host has, whatever it sends: a list and all records within one limit, each of them within a part of
-//! it.
+//! The time limit of a host, whatever it sends: a list and all records within one limit, and each of them within a part
+//! of it.
 //!
-//! The limits of `client` bound the wait for the next bytes only. A host that sends a byte a second, or an endless row
-//! of interim responses, keeps within those forever.
+//! The limits of `client` bound the wait for the next bytes only. A host that sends a byte a second, or an endless
+//! sequence of interim responses, stays within those forever.
 
 use anyhow::{Context, bail};
 use std::future::Future;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// The part of the whole that one answer has: one in this many.
+/// The number of answers in the limit: each has this part of the time.
 const ANSWERS: u32 = 10;
 
 #[derive(Clone, Copy)]
@@ -19,12 +19,12 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// The time begins now.
+    /// Starts the time.
     pub fn after(within: Duration) -> Self {
         Self { within, end: Instant::now() + within }
     }
 
-    /// The result of `work`, which only waits for the network: nothing is lost if it is dropped.
+    /// Returns the result of `work`, which only waits for the network: nothing is lost if it is dropped.
     ///
     /// # Errors
     /// Those of `work`; or the time is over.

@@ -1,15 +1,15 @@
-//! What goes wrong between two machines: what may be better the next time, and what will not.
+//! Errors between two machines: transient ones, after which a retry may help, and final ones.
 
 use std::fmt::Display;
 use std::io;
 
 #[derive(Debug)]
 pub enum Fault {
-    /// Nobody is there.
+    /// The machine cannot be reached.
     Unreachable(anyhow::Error),
-    /// It broke off, or stopped.
+    /// The connection broke off or stalled.
     Broken(anyhow::Error),
-    /// To ask again would change nothing.
+    /// A retry would not help.
     Final(anyhow::Error),
 }
 
@@ -22,7 +22,8 @@ impl Fault {
         Self::Broken(anyhow::anyhow!("{why}"))
     }
 
-    /// Of an exchange: what is no HTTP is no server of ours, all else may be the way to it.
+    /// Classifies an error of an exchange: data that are not HTTP do not come from contend's server, and all other
+    /// errors may be the network's.
     pub fn of(error: hyper::Error) -> Self {
         if error.is_parse() {
             return Self::Final(anyhow::Error::new(error).context("the server is not `contend serve`"));
@@ -30,11 +31,11 @@ impl Fault {
         Self::Broken(anyhow::Error::new(error).context("the connection was lost"))
     }
 
-    /// Of a handshake: a certificate does not become another by asking again.
+    /// Classifies an error of a handshake: a retry does not change a certificate.
     pub fn of_encryption(error: io::Error) -> Self {
-        let is_said = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
+        let is_tls = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
         let error = anyhow::Error::new(error);
-        if is_said {
+        if is_tls {
             return Self::Final(error.context("cannot establish a TLS connection"));
         }
         Self::Broken(error.context("the connection was lost during the TLS handshake"))

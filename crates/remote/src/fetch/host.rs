@@ -1,4 +1,4 @@
-//! A machine that is asked, as the user writes it.
+//! A host, as the user writes it.
 
 use crate::exchange::PORT;
 use std::fmt;
@@ -7,13 +7,13 @@ use std::str::FromStr;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Without brackets.
+    /// The name without brackets.
     pub name: String,
     pub port: u16,
     pub is_encrypted: bool,
 }
 
-/// Several, with commas between them.
+/// Several hosts, separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts(pub Vec<Host>);
 
@@ -26,7 +26,7 @@ impl FromStr for Hosts {
 }
 
 impl Host {
-    /// As it stands in an address.
+    /// Returns the host as written in an address.
     pub fn authority(&self) -> String {
         let name = if self.name.contains(':') { format!("[{}]", self.name) } else { self.name.clone() };
         format!("{name}:{}", self.port)
@@ -63,6 +63,8 @@ impl FromStr for Host {
     }
 }
 
+/// Splits the name from the port.
+///
 /// An IPv6 address with a port has brackets.
 fn parts(text: &str) -> Result<(&str, u16), String> {
     let number = |port: &str| port.parse().map_err(|_| format!("{port:?} is not a port; allowed: 1 to 65535"));
@@ -84,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_read_as_they_are_written() {
+    fn hosts_are_parsed_as_written() {
         for (text, name, port, is_encrypted) in [
             ("one.example", "one.example", PORT, true),
             ("one:1", "one", 1, true),

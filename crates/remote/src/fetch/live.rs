@@ -1,4 +1,4 @@
-//! What another machine's experiment says, as it says it.
+//! The output of an experiment on another machine, while it runs.
 
 use super::client::{Client, Question, piece};
 use super::fault::Fault;
@@ -9,20 +9,20 @@ use harness::output;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// A server sends something every quarter of a minute.
+/// The longest silence of a server, which sends something every 15 seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Of one event.
+/// The maximum size of one event.
 const MOST_BYTES: usize = 256 << 10;
 
-/// How what ran ended.
+/// The end of a run.
 pub struct Ended {
     pub status: Option<i64>,
 }
 
-/// Starts `call`, if there is one, and prints what is said until it ends; each line behind `before`.
+/// Starts `call`, if there is one, and prints the events until it ends; each line behind `before`.
 ///
 /// # Errors
-/// It cannot be asked, or starts nothing.
+/// The host cannot be reached, or starts nothing.
 pub async fn watch(
     client: &mut Client,
     listener: &mut Client,
@@ -31,15 +31,15 @@ pub async fn watch(
 ) -> anyhow::Result<Ended> {
     let (mut patience, mut is_started) = (Patience::default(), call.is_none());
     loop {
-        let asked = listener.ask(&Question::of("/live", EVENTS)).await;
-        let mut body = match asked {
+        let answer = listener.ask(&Question::of("/live", EVENTS)).await;
+        let mut body = match answer {
             Ok(response) => response.into_body(),
             Err(fault) => {
                 patience.after(fault).await?;
                 continue;
             }
         };
-        // Whoever starts it listens already, and misses nothing.
+        // The feed is already open when the run is started, so that no event is missed.
         if let (false, Some(call)) = (is_started, call) {
             let sent = Some(json!({ "run": call }).to_string());
             let wish = Question { sent, ..Question::of("/live", JSON) };
@@ -52,11 +52,11 @@ pub async fn watch(
                 Ok(Some(data)) => {
                     coming.extend_from_slice(&data);
                     ensure!(coming.len() <= MOST_BYTES, "the server sends an event without an end");
-                    let heard = said(&mut coming, before);
-                    if heard.events > 0 {
+                    let read = print_events(&mut coming, before);
+                    if read.events > 0 {
                         patience.gained();
                     }
-                    if let Some(ended) = heard.ended {
+                    if let Some(ended) = read.ended {
                         return Ok(ended);
                     }
                 }
@@ -75,15 +75,16 @@ pub async fn watch(
 
 /// The result of reading a piece of the feed.
 #[derive(Default)]
-struct Heard {
-    /// Whole events of a known kind; a comment is none, so that a host cannot keep a connection going with them.
+struct FeedProgress {
+    /// The number of complete events of a known kind; a comment is not counted, so that a host cannot keep a connection
+    /// alive with comments.
     events: usize,
     ended: Option<Ended>,
 }
 
-/// Prints the events that have come whole, up to the one that ends the feed.
-fn said(coming: &mut Vec<u8>, before: &str) -> Heard {
-    let mut heard = Heard::default();
+/// Prints the complete events, up to the one that ends the feed.
+fn print_events(coming: &mut Vec<u8>, before: &str) -> FeedProgress {
+    let mut read = FeedProgress::default();
     while let Some(end) = coming.windows(2).position(|pair| pair == b"\n\n") {
         let event: Vec<u8> = coming.drain(..end + 2).collect();
         let event = String::from_utf8_lossy(&event).into_owned();
@@ -100,13 +101,13 @@ fn said(coming: &mut Vec<u8>, before: &str) -> Heard {
             "started" => line(format!("contend {}", text("run"))),
             "line" => line(text("text")),
             "note" => output::eprint_line(&format!("{before}{}", text("text"))),
-            "ended" => heard.ended = Some(Ended { status: data["status"].as_i64() }),
+            "ended" => read.ended = Some(Ended { status: data["status"].as_i64() }),
             _ => continue,
         }
-        heard.events += 1;
-        if heard.ended.is_some() {
+        read.events += 1;
+        if read.ended.is_some() {
             break;
         }
     }
-    heard
+    read
 }

@@ -1,4 +1,4 @@
-//! `contend fetch`: other machines' records into the own archive, or what runs there on the own terminal.
+//! `contend fetch`: copies records of other machines to the local archive, or shows what runs there.
 
 mod client;
 mod deadline;
@@ -21,7 +21,7 @@ use client::{Client, Secrets};
 use deadline::Deadline;
 use harness::{Outcome, output};
 use host::Host;
-use keep::{Keeper, Kept};
+use keep::{Keeper, Stored};
 use patience::Patience;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,27 +38,27 @@ pub const EXAMPLES: Words = Words {
     ],
 };
 
-/// What came of one machine.
-struct Asked {
+/// The result for one machine.
+struct HostResult {
     host: String,
-    /// The names that its machines have in its records.
+    /// The host names in its records.
     machines: BTreeSet<String>,
-    there: usize,
-    kept: Kept,
+    listed: usize,
+    stored: Stored,
     failed: Option<String>,
 }
 
-/// Fetches, or watches.
+/// Fetches records, or follows a run.
 ///
 /// # Errors
-/// Flags that make no sense, files that cannot be used, no archive; hosts that fail are told in the table.
+/// The flags are invalid, files cannot be used, or there is no archive; hosts that fail are listed in the table.
 pub fn run(flags: &Flags) -> anyhow::Result<Outcome> {
-    let own = match (&flags.certificate, &flags.key) {
+    let identity = match (&flags.certificate, &flags.key) {
         (Some(certificate), Some(key)) => Some(Identity::read(certificate, key)?),
         _ => None,
     };
     let secrets =
-        Secrets::new(flags.token_file.as_deref(), trust::client(&flags.fingerprint, flags.ca.as_deref(), own)?)?;
+        Secrets::new(flags.token_file.as_deref(), trust::client(&flags.fingerprint, flags.ca.as_deref(), identity)?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -68,19 +68,19 @@ pub fn run(flags: &Flags) -> anyhow::Result<Outcome> {
         return runtime.block_on(watch_all(flags, &secrets));
     }
     let archive = Archive::open_or_create(&Location::of(flags.archive.as_deref()).folder()?)?;
-    let asked = runtime.block_on(ask_all(flags, &secrets, &archive))?;
+    let result = runtime.block_on(ask_all(flags, &secrets, &archive))?;
     archive.tidy();
-    output::print(&table(&asked))?;
-    for one in &asked {
+    output::print(&table(&result))?;
+    for one in &result {
         if let Some(why) = &one.failed {
             output::eprint_line(&format!("error: {}: {why}", one.host));
         }
     }
-    let is_whole = asked.iter().all(|one| one.failed.is_none() && one.kept.refused == 0);
+    let is_whole = result.iter().all(|one| one.failed.is_none() && one.stored.refused == 0);
     Ok(if is_whole { Outcome::Done } else { Outcome::Exceeded })
 }
 
-async fn ask_all(flags: &Flags, secrets: &Secrets, archive: &Archive) -> anyhow::Result<Vec<Asked>> {
+async fn ask_all(flags: &Flags, secrets: &Secrets, archive: &Archive) -> anyhow::Result<Vec<HostResult>> {
     let shared = Arc::new(Mutex::new(archive.clone()));
     let tasks: Vec<_> = flags
         .hosts
@@ -93,11 +93,11 @@ async fn ask_all(flags: &Flags, secrets: &Secrets, archive: &Archive) -> anyhow:
             tokio::spawn(ask(host.clone(), client, keeper, archive.clone(), wish))
         })
         .collect();
-    let mut asked = Vec::new();
+    let mut result = Vec::new();
     for task in tasks {
-        asked.push(task.await?);
+        result.push(task.await?);
     }
-    Ok(asked)
+    Ok(result)
 }
 
 /// The part of the flags that is the same for each host.
@@ -106,15 +106,20 @@ struct HostRequest {
     within: Duration,
 }
 
-async fn ask(host: Host, client: Client, mut keeper: Keeper, archive: Archive, wish: HostRequest) -> Asked {
-    let mut asked =
-        Asked { host: host.to_string(), machines: BTreeSet::new(), there: 0, kept: Kept::default(), failed: None };
-    let fetched = fetch(client, &mut keeper, archive, &wish, &mut asked).await;
-    // What came before it failed is kept.
-    let kept = keeper.flush().await;
-    asked.kept = keeper.kept;
-    asked.failed = fetched.and(kept).err().map(|error| format!("{error:#}"));
-    asked
+async fn ask(host: Host, client: Client, mut keeper: Keeper, archive: Archive, wish: HostRequest) -> HostResult {
+    let mut result = HostResult {
+        host: host.to_string(),
+        machines: BTreeSet::new(),
+        listed: 0,
+        stored: Stored::default(),
+        failed: None,
+    };
+    let fetched = fetch(client, &mut keeper, archive, &wish, &mut result).await;
+    // Records that arrived before the failure are stored.
+    let stored = keeper.flush().await;
+    result.stored = keeper.stored;
+    result.failed = fetched.and(stored).err().map(|error| format!("{error:#}"));
+    result
 }
 
 async fn fetch(
@@ -122,31 +127,31 @@ async fn fetch(
     keeper: &mut Keeper,
     archive: Archive,
     wish: &HostRequest,
-    asked: &mut Asked,
+    result: &mut HostResult,
 ) -> anyhow::Result<()> {
     let (mut patience, deadline) = (Patience::default(), Deadline::after(wish.within));
     let all = deadline.hold("the list of records", records::list(&mut client, &mut patience)).await?;
-    asked.there = all.len();
-    asked.machines = all.iter().map(|entry| entry.summary.host.clone()).collect();
+    result.listed = all.len();
+    result.machines = all.iter().map(|entry| entry.summary.host.clone()).collect();
     let wanted = records::wanted(all, wish.what.as_deref())?;
     let listing = tokio::task::spawn_blocking(move || archive.listing()).await??;
     let known: BTreeSet<String> = listing.entries.into_iter().map(|entry| entry.id).collect();
     for entry in wanted.iter().filter(|entry| !known.contains(&entry.id)) {
         let subject = format!("record {}", entry.short_id());
-        let whole = deadline.hold(&subject, records::one(&mut client, &entry.id, &mut patience)).await?;
-        keeper.add(whole).await?;
+        let portable = deadline.hold(&subject, records::one(&mut client, &entry.id, &mut patience)).await?;
+        keeper.add(portable).await?;
     }
     Ok(())
 }
 
-fn table(asked: &[Asked]) -> String {
-    let row = |one: &Asked| {
+fn table(result: &[HostResult]) -> String {
+    let row = |one: &HostResult| {
         let machines: Vec<&str> = one.machines.iter().map(String::as_str).collect();
         let outcome = if one.failed.is_some() { "failed" } else { "done" };
-        let numbers = [one.there, one.kept.new, one.kept.refused].map(|number| number.to_string());
+        let numbers = [one.listed, one.stored.new, one.stored.refused].map(|number| number.to_string());
         [vec![one.host.clone()], numbers.into(), vec![outcome.to_owned(), machines.join(" ")]].concat()
     };
-    terminal::table_of_words(&["host", "records", "new", "refused", "result", "machines"], asked.iter().map(row))
+    terminal::table_of_words(&["host", "records", "new", "refused", "result", "machines"], result.iter().map(row))
 }
 
 async fn watch_all(flags: &Flags, secrets: &Secrets) -> anyhow::Result<Outcome> {

@@ -1,10 +1,10 @@
-//! How often something is tried again: as long as every try gets a little further, for ever.
+//! Retries: unlimited, as long as every try gets a little further.
 
 use super::fault::Fault;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Tries without anything gained.
+/// The maximum number of tries without progress.
 const TRIES: u32 = 6;
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 
@@ -15,7 +15,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// Something came.
+    /// Notes progress.
     pub fn gained(&mut self) {
         self.has_connected = true;
         self.in_vain = 0;
@@ -24,7 +24,7 @@ impl Patience {
     /// Waits before the next try.
     ///
     /// # Errors
-    /// There is no reason for one.
+    /// Another try is useless.
     pub async fn after(&mut self, fault: Fault) -> anyhow::Result<()> {
         self.in_vain += 1;
         match fault {

@@ -1,11 +1,11 @@
-//! The records of one machine: which there are, which of them are wanted, and each of them whole.
+//! The records of one machine: their list, the selected ones, and each of them in full.
 
 use super::client::{Client, Question, all};
 use super::fault::Fault;
 use super::patience::Patience;
 use crate::exchange::{JSON, MOST_SENT, WHOLE};
 use anyhow::{Context, ensure};
-use archive::{Entry, Name, Whole};
+use archive::{Entry, Name, PortableRecord};
 use hyper::StatusCode;
 use hyper::header::CONTENT_RANGE;
 
@@ -13,15 +13,15 @@ use hyper::header::CONTENT_RANGE;
 const MOST_OF_LIST: u64 = 64 << 20;
 const MOST_VALUES_OF_LIST: usize = 4_000_000;
 
-/// What is there, as it says.
+/// Returns the list of the machine's records.
 ///
 /// # Errors
-/// It cannot be asked, or what it says is no list.
+/// It cannot be reached, or its answer is not a list.
 pub async fn list(client: &mut Client, patience: &mut Patience) -> anyhow::Result<Vec<Entry>> {
     let content = loop {
         let mut content = Vec::new();
-        let asked = client.ask(&Question::of("/records", JSON)).await;
-        let read = match asked {
+        let answer = client.ask(&Question::of("/records", JSON)).await;
+        let read = match answer {
             Ok(response) => all(response, &mut content, MOST_OF_LIST).await,
             Err(fault) => Err(fault),
         };
@@ -42,10 +42,10 @@ pub async fn list(client: &mut Client, patience: &mut Patience) -> anyhow::Resul
     Ok(entries)
 }
 
-/// Those that are wanted.
+/// Returns the selected records.
 ///
 /// # Errors
-/// None is called so.
+/// No record has this name.
 pub fn wanted(entries: Vec<Entry>, what: Option<&str>) -> anyhow::Result<Vec<Entry>> {
     let Some(what) = what else { return Ok(entries) };
     let of_experiment: Vec<Entry> = entries.iter().filter(|entry| entry.summary.experiment == what).cloned().collect();
@@ -55,18 +55,18 @@ pub fn wanted(entries: Vec<Entry>, what: Option<&str>) -> anyhow::Result<Vec<Ent
     Ok(vec![Name::of(what).among(&entries, |_| None)?.clone()])
 }
 
-/// The record of this name, whatever breaks off meanwhile; that it is the one is for the archive to find.
+/// Returns the record of this name, in spite of interruptions; the archive checks its hashes.
 ///
 /// # Errors
-/// It cannot be had, or what comes is none.
-pub async fn one(client: &mut Client, id: &str, patience: &mut Patience) -> anyhow::Result<Whole> {
+/// It cannot be fetched, or the answer is not a record.
+pub async fn one(client: &mut Client, id: &str, patience: &mut Patience) -> anyhow::Result<PortableRecord> {
     let (mut content, mut furthest) = (Vec::new(), 0);
     loop {
         match rest(client, id, &mut content).await {
             Ok(()) => break,
             Err(fault) => {
                 client.hang_up();
-                // A host that sends the same bytes again has brought nothing new.
+                // A host that sends the same bytes again has made no progress.
                 if content.len() > furthest {
                     furthest = content.len();
                     patience.gained();
@@ -76,14 +76,14 @@ pub async fn one(client: &mut Client, id: &str, patience: &mut Patience) -> anyh
         }
     }
     patience.gained();
-    let whole: Whole =
+    let portable: PortableRecord =
         serde_json::from_slice(&content).with_context(|| format!("record {id}: the server did not send a record"))?;
-    ensure!(whole.id == id, "record {id}: the server sent record {} instead", whole.id);
-    whole.check_size().with_context(|| format!("record {id}: cannot archive it"))?;
-    Ok(whole)
+    ensure!(portable.id == id, "record {id}: the server sent record {} instead", portable.id);
+    portable.check_size().with_context(|| format!("record {id}: cannot archive it"))?;
+    Ok(portable)
 }
 
-/// What has not come of it yet.
+/// Requests the missing part.
 async fn rest(client: &mut Client, id: &str, content: &mut Vec<u8>) -> Result<(), Fault> {
     let question = Question { from: content.len(), ..Question::of(format!("/records/{id}"), WHOLE) };
     let response = client.ask(&question).await?;

@@ -1,4 +1,4 @@
-//! One request: who asks, what for, and whether they may.
+//! One request: its checks, its route and its answer.
 
 use super::body::Body;
 use super::connections::Connection;
@@ -16,7 +16,7 @@ use hyper::{Method, Request, Response, StatusCode, Version};
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// What this server understands, as an OpenAPI document.
+/// The OpenAPI document of this server.
 const OPEN_API: &str = include_str!("openapi.json");
 
 pub async fn answer(
@@ -45,9 +45,9 @@ async fn found(state: &Arc<State>, request: Request<Incoming>) -> Result<Respons
     check_secret(state, &request)?;
     check_host(state, &request)?;
     check_site(&request)?;
-    let nothing = || Failure::new(StatusCode::NOT_FOUND, "no such path; /openapi.json describes all paths");
-    let route = Route::of(request.uri().path()).ok_or_else(nothing)?;
-    // The library sends the head alone where that is what was requested.
+    let unknown = || Failure::new(StatusCode::NOT_FOUND, "no such path; /openapi.json describes all paths");
+    let route = Route::of(request.uri().path()).ok_or_else(unknown)?;
+    // The library sends only the head if the request was HEAD.
     let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
     if !route.methods().contains(method) {
         let allowed = if route.methods().len() == 2 { "GET, HEAD, POST" } else { "GET, HEAD" };
@@ -66,7 +66,7 @@ async fn found(state: &Arc<State>, request: Request<Incoming>) -> Result<Respons
         Route::Live if is_post => experiments::start(state, request).await,
         Route::Live => experiments::listen(state),
         Route::Metrics => scrape::scrape(state, &request).await,
-        Route::OpenApi => Ok(state.room(OPEN_API.into())?.given(JSON)),
+        Route::OpenApi => Ok(state.room(OPEN_API.into())?.into_response(JSON)),
     }
 }
 
@@ -79,14 +79,16 @@ fn check_secret(state: &State, request: &Request<Incoming>) -> Result<(), Failur
     Err(Failure::new(StatusCode::UNAUTHORIZED, why).with(WWW_AUTHENTICATE, "Bearer"))
 }
 
-/// A page in a browser can have any name lead to this machine, and then read whatever answers to that name: where no
-/// token is asked for, only this machine's own names are answered, and no page of another's.
+/// Checks the host name.
+///
+/// A page in a browser can let any name resolve to this machine, and then read the answers: without a token, only this
+/// machine's own names are answered.
 fn check_host(state: &State, request: &Request<Incoming>) -> Result<(), Failure> {
     if !state.is_open {
         return Ok(());
     }
     let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
-    // The request's line has a host as well if the client takes this server for a proxy.
+    // The request line has a host as well if the client takes this server for a proxy.
     let hosts = request.uri().authority().map(|authority| authority.as_str()).into_iter().chain(header(HOST));
     if hosts.into_iter().all(is_own) && header(ORIGIN).is_none_or(is_own_origin) {
         return Ok(());
@@ -95,11 +97,12 @@ fn check_host(state: &State, request: &Request<Incoming>) -> Result<(), Failure>
     Err(Failure::new(StatusCode::MISDIRECTED_REQUEST, why))
 }
 
-/// Whether an authority is a name of this machine, with a port or without. Nothing else may be in it: `localhost:x@evil`
-/// is a user's name on the host `evil`.
+/// Returns whether an authority is a name of this machine, with a port or without.
+///
+/// It must not contain anything else: `localhost:x@evil` is a user name on the host `evil`.
 fn is_own(authority: &str) -> bool {
-    let own = ["localhost", "127.0.0.1", "[::1]"].into_iter().find_map(|own| authority.strip_prefix(own));
-    own.is_some_and(|rest| {
+    let name = ["localhost", "127.0.0.1", "[::1]"].into_iter().find_map(|name| authority.strip_prefix(name));
+    name.is_some_and(|rest| {
         rest.is_empty() || rest.strip_prefix(':').is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
     })
 }
@@ -108,8 +111,10 @@ fn is_own_origin(origin: &str) -> bool {
     origin.split_once("://").is_some_and(|(scheme, rest)| matches!(scheme, "http" | "https") && is_own(rest))
 }
 
-/// That the head has one meaning: RFC 9112 requires one Host line of a request of HTTP/1.1 and a refusal of two, of
-/// which a proxy and this server might read different ones. Two Origin lines come from no browser.
+/// Checks that the head has one meaning: RFC 9112 requires one Host line in a request of HTTP/1.1 and a refusal of two,
+/// of which a proxy and this server might read different ones.
+///
+/// No browser sends two Origin lines.
 fn check_head(request: &Request<Incoming>) -> Result<(), Failure> {
     let count = |name| request.headers().get_all(name).iter().count();
     let is_named = count(HOST) == 1 || (count(HOST) == 0 && request.version() < Version::HTTP_11);
@@ -120,8 +125,10 @@ fn check_head(request: &Request<Incoming>) -> Result<(), Failure> {
     Err(Failure::new(StatusCode::BAD_REQUEST, why))
 }
 
-/// That no page of another site makes the browser send the request. It could not read the answer, but would start it,
-/// and hold the place of a listener. A link that the user follows is a navigation to a document, and allowed.
+/// Checks that the request does not come from a page of another site.
+///
+/// Such a page could not read the answer, but would start the request, and occupy a listener's slot. A link that the
+/// user follows is a navigation to a document, and allowed.
 fn check_site(request: &Request<Incoming>) -> Result<(), Failure> {
     let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
     let is_link = header("sec-fetch-mode") == Some("navigate") && header("sec-fetch-dest") == Some("document");
@@ -135,7 +142,7 @@ fn check_site(request: &Request<Incoming>) -> Result<(), Failure> {
     }
 }
 
-/// What a form in a page of somebody else's cannot send.
+/// Checks the content type, which a form in a page of another site cannot send.
 fn check_kind(request: &Request<Incoming>) -> Result<(), Failure> {
     let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();

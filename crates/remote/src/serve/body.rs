@@ -1,5 +1,5 @@
-//! What is answered: bytes that are there, or what somebody says as it happens. Either holds what it takes until it has
-//! been taken, or the other side has gone.
+//! The body of an answer: existing bytes, or a stream of events. Either holds its room until it has been read, or the
+//! other side has closed the connection.
 
 use super::connections::Answering;
 use bytes::Bytes;
@@ -17,7 +17,7 @@ pub struct Body {
 
 enum Content {
     Whole(Option<Bytes>),
-    Said(mpsc::Receiver<Bytes>),
+    Stream(mpsc::Receiver<Bytes>),
 }
 
 impl Body {
@@ -26,13 +26,15 @@ impl Body {
         Self { content, _held: held, _answering: None }
     }
 
-    pub fn said(said: mpsc::Receiver<Bytes>, held: OwnedSemaphorePermit) -> Self {
-        Self { content: Content::Said(said), _held: vec![held], _answering: None }
+    pub fn stream(stream: mpsc::Receiver<Bytes>, held: OwnedSemaphorePermit) -> Self {
+        Self { content: Content::Stream(stream), _held: vec![held], _answering: None }
     }
 
-    /// The request counts as being answered until this is gone.
+    /// Creates the body.
+    ///
+    /// The request counts as being answered until the body is dropped.
     pub fn of(mut self, answering: Answering) -> Self {
-        if let Content::Said(_) = self.content {
+        if let Content::Stream(_) = self.content {
             answering.listens();
         }
         self._answering = Some(answering);
@@ -40,7 +42,7 @@ impl Body {
     }
 }
 
-/// A piece at a time, and a copy of it: what waits to be sent must not hold all the rest, which is counted here.
+/// Returns a copy of the next piece: the bytes that wait to be sent must not hold all the rest, which is counted here.
 fn next(content: &mut Option<Bytes>) -> Option<Bytes> {
     const PIECE: usize = 32 << 10;
     let mut rest = content.take()?;
@@ -59,7 +61,7 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.content {
             Content::Whole(content) => Poll::Ready(next(content).map(|piece| Ok(Frame::data(piece)))),
-            Content::Said(said) => said.poll_recv(context).map(|next| next.map(|piece| Ok(Frame::data(piece)))),
+            Content::Stream(stream) => stream.poll_recv(context).map(|next| next.map(|piece| Ok(Frame::data(piece)))),
         }
     }
 
@@ -70,7 +72,7 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match &self.content {
             Content::Whole(content) => SizeHint::with_exact(content.as_ref().map_or(0, |content| content.len() as u64)),
-            Content::Said(_) => SizeHint::default(),
+            Content::Stream(_) => SizeHint::default(),
         }
     }
 }

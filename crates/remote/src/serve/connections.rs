@@ -1,4 +1,4 @@
-//! Who is connected. There is room for so many: one more costs the place of whoever has waited for nothing for longest.
+//! The open connections. Their number is limited: one more closes the one that has been idle for longest.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,12 +11,12 @@ pub struct Connections {
     most: usize,
     began: Instant,
     next: AtomicU64,
-    /// By number: the oldest first.
+    /// The connections by number: the oldest first.
     open: Mutex<BTreeMap<u64, Arc<Inner>>>,
     cut: AtomicU64,
 }
 
-/// A place among them, until it is dropped.
+/// A slot among the connections, until it is dropped.
 #[derive(Debug)]
 pub struct Connection {
     all: Arc<Connections>,
@@ -26,16 +26,16 @@ pub struct Connection {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Requests that are being answered: one at a time, but for what comes in a row.
+    /// The number of requests that are being answered: one at a time, except for pipelined ones.
     answering: AtomicUsize,
-    /// Since when, in milliseconds.
+    /// The time since which it is in this state, in milliseconds.
     since_ms: AtomicU64,
-    /// Whether what it is given has no end.
+    /// The number of its answers without an end.
     listens: AtomicUsize,
     cut: Notify,
 }
 
-/// A request that is being answered, until the answer has been taken.
+/// A request that is being answered, until the answer has been read.
 pub struct Answering(Arc<Inner>);
 
 impl Connections {
@@ -51,12 +51,12 @@ impl Connections {
         self.table().len()
     }
 
-    /// How many had to go.
+    /// Returns the number of connections that were closed.
     pub fn cut(&self) -> u64 {
         self.cut.load(Ordering::Relaxed)
     }
 
-    /// A place for one more; `None` if all others are being answered.
+    /// Enters one more; `None` if all others are being answered.
     pub fn enter(all: &Arc<Self>) -> Option<Arc<Connection>> {
         let inner = Arc::new(Inner::default());
         let number = all.next.fetch_add(1, Ordering::Relaxed);
@@ -64,7 +64,7 @@ impl Connections {
         if table.len() >= all.most {
             let idle = table.iter().find(|(_, one)| one.answering.load(Ordering::Relaxed) == 0);
             all.cut.fetch_add(1, Ordering::Relaxed);
-            // Its place is free now, although its task takes a moment to notice.
+            // Its slot is free now, although its task takes a moment to notice.
             let (number, one) = idle.map(|(number, one)| (*number, Arc::clone(one)))?;
             table.remove(&number);
             one.cut.notify_one();
@@ -74,7 +74,7 @@ impl Connections {
         Some(Arc::new(Connection { all: Arc::clone(all), number, inner }))
     }
 
-    /// Cuts those whose answer is not taken.
+    /// Closes the connections whose answer is not read.
     pub fn cut_those_older_than(&self, age: Duration) {
         let now = self.now_ms();
         for one in self.table().values() {
@@ -87,7 +87,7 @@ impl Connections {
         }
     }
 
-    /// Cuts those that wait for nothing.
+    /// Closes the idle connections.
     pub fn cut_idle(&self) {
         for one in self.table().values().filter(|one| one.answering.load(Ordering::Relaxed) == 0) {
             one.cut.notify_one();
@@ -104,12 +104,12 @@ impl Connections {
 }
 
 impl Connection {
-    /// Waits until it has to go.
+    /// Waits until the connection is to be closed.
     pub async fn is_cut(&self) {
         self.inner.cut.notified().await;
     }
 
-    /// A request has come.
+    /// Notes that a request has arrived.
     pub fn answering(&self) -> Answering {
         self.inner.since_ms.store(self.all.now_ms(), Ordering::Relaxed);
         self.inner.answering.fetch_add(1, Ordering::Relaxed);
@@ -118,7 +118,7 @@ impl Connection {
 }
 
 impl Answering {
-    /// What is given has no end.
+    /// Notes that its answer has no end.
     pub fn listens(&self) {
         self.0.listens.store(1, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What may be started here, and what is heard of it.
+//! The experiments that clients may start, and the feed of their output.
 
 use super::body::Body;
 use super::failure::Failure;
@@ -15,21 +15,21 @@ use serde_json::json;
 use std::sync::Arc;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// The most bytes of a wish.
+/// The maximum size of a request to start one.
 const WISH_BYTES: usize = 4_096;
 
-/// Which one is to be started: its call, as the server's list has it.
+/// The experiment to start: its call, as in the server's list.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StartRequest {
     run: String,
 }
 
-/// What runs, as it runs.
+/// Answers with the feed of the current run.
 pub fn listen(state: &Arc<State>) -> Result<Response<Body>, Failure> {
     let Ok(place) = Arc::clone(&state.listeners).try_acquire_owned() else { return Err(Failure::busy()) };
-    let said = state.live.listen(&json!({ "list": state.experiments.calls() }));
-    let mut response = Response::new(Body::said(said, place));
+    let events = state.live.listen(&json!({ "list": state.experiments.calls() }));
+    let mut response = Response::new(Body::stream(events, place));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
     Ok(response)
 }
@@ -48,7 +48,7 @@ pub async fn start(state: &Arc<State>, request: Request<Incoming>) -> Result<Res
     match started.map_err(|error| Failure::new(StatusCode::NOT_IMPLEMENTED, format!("{error:#}")))? {
         Start::Started => {
             let answer = json!({ "run": wish.run }).to_string().into_bytes();
-            let mut response = state.room(answer)?.given(JSON);
+            let mut response = state.room(answer)?.into_response(JSON);
             *response.status_mut() = StatusCode::ACCEPTED;
             Ok(response)
         }
@@ -62,7 +62,7 @@ pub async fn start(state: &Arc<State>, request: Request<Incoming>) -> Result<Res
     }
 }
 
-/// Starts those of the list one after another, as long as the server lives; one whose turn comes while another runs
+/// Starts the experiments of the list one after another, as long as the server runs; one that is due while another runs
 /// waits for its end.
 pub async fn in_turn(state: Arc<State>) {
     let Some(every) = state.experiments.every else { return };

@@ -1,4 +1,4 @@
-//! Why something is not answered.
+//! The reasons for not answering a request.
 
 use super::body::Body;
 use crate::exchange::JSON;
@@ -32,13 +32,15 @@ impl Failure {
         )
     }
 
-    /// What is wrong with the archive is for whoever runs the server.
+    /// Creates a failure whose details are only shown to the operator of the server.
     pub fn of(error: &anyhow::Error) -> Self {
         output::eprint_line(&format!("error: {error:#}"));
         Self::internal()
     }
 
-    /// A record that the archive did not take. A full disk has a separate status, after which a client may wait.
+    /// Creates the failure of a record that the archive did not take.
+    ///
+    /// A full disk has a separate status, after which a client may wait.
     pub fn not_stored(error: &anyhow::Error) -> Self {
         let failure = Self::of(error);
         if !archive::is_disk_full(error) {

@@ -60,10 +60,10 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Where it listens.
+    /// Returns the address to listen on.
     ///
     /// # Errors
-    /// No address, or one of others without a secret.
+    /// It is not an address, or one that other machines can reach without credentials.
     pub fn address(&self) -> Result<SocketAddr, UsageError> {
         let wrong = |why: String| UsageError(format!("--listen {}: {why}", self.listen));
         let mut found = self.listen.to_socket_addrs().map_err(|error| {
@@ -79,15 +79,15 @@ impl Flags {
         Ok(address)
     }
 
-    /// Whether connections are encrypted.
+    /// Returns whether connections are encrypted.
     pub fn has_tls(&self, address: SocketAddr) -> bool {
         self.tls || self.certificate.is_some() || self.client_ca.is_some() || !address.ip().is_loopback()
     }
 
-    /// The words of the experiments that may be started.
+    /// Returns the words of the experiments that may be started.
     ///
     /// # Errors
-    /// A call that does not start with the name of an experiment.
+    /// A call does not start with the name of an experiment.
     pub fn list(&self) -> Result<Vec<Vec<String>>, UsageError> {
         let words = |call: &String| {
             let words: Vec<String> = call.split_whitespace().map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! The loop that accepts connections, until a signal asks for the end; then what was begun is finished.
+//! The loop that accepts connections until a signal ends it, and then finishes the open requests.
 
 use super::answer::answer;
 use super::connections::{Connection, Connections};
@@ -23,13 +23,13 @@ use tokio::time::{interval, sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 
-/// Those that have connected and are not accepted yet.
+/// The number of connections that may wait to be accepted.
 const BACKLOG: u32 = 1_024;
 
 /// Listens at this address.
 ///
 /// # Errors
-/// It is taken, or not this machine's, or not for this user.
+/// It is in use, not an address of this machine, or not permitted to this user.
 pub fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
@@ -51,7 +51,7 @@ pub fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
 /// Accepts and answers until SIGTERM, SIGINT or SIGHUP.
 ///
 /// # Errors
-/// The system refuses a signal's handler.
+/// The system refuses a signal handler.
 pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<State>) -> anyhow::Result<()> {
     let mut signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
     let [terminate, interrupt, hangup] = &mut signals;
@@ -66,7 +66,7 @@ pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<S
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => take(stream, tls.clone(), &state, is_draining.clone()),
-                // Out of files, as a rule: what is open goes on, and somebody will close.
+                // Usually no file descriptor is left: the open connections continue, and one will close.
                 Err(_) => sleep(Duration::from_millis(50)).await,
             },
             _ = looks.tick() => state.connections.cut_those_older_than(ANSWER),
@@ -81,7 +81,7 @@ pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<S
     Ok(())
 }
 
-/// Files for so many connections, and some more.
+/// Raises the limit of files for these connections and some more.
 fn allow_connections(most: usize) -> anyhow::Result<()> {
     let needed = most as u64 + 128;
     let limit = getrlimit(Resource::Nofile);
@@ -114,9 +114,9 @@ async fn drain(state: &Arc<State>, draining: &watch::Sender<bool>) {
     }
 }
 
-/// Starts to answer one who has connected.
+/// Starts to answer a new connection.
 fn take(stream: TcpStream, tls: Option<TlsAcceptor>, state: &Arc<State>, is_draining: watch::Receiver<bool>) {
-    // Without room for one more, one that waits for nothing is cut; if there is none, this one.
+    // Without a free slot, an idle connection is closed; if none is idle, this one.
     let Some(connection) = Connections::enter(&state.connections) else { return };
     let state = Arc::clone(state);
     tokio::spawn(async move {
@@ -163,7 +163,7 @@ async fn exchange(
     let mut talking = pin!(builder.serve_connection(TokioIo::new(stream), service));
     loop {
         tokio::select! {
-            // What went wrong is the other's to know: it was answered, as far as it could be.
+            // The error concerns only the client, which was answered as far as possible.
             _ = talking.as_mut() => return,
             Ok(()) = is_draining.changed() => talking.as_mut().graceful_shutdown(),
         }

@@ -1,4 +1,4 @@
-//! What runs here, as it runs: events that all who listen are told, and what they missed when they come in its midst.
+//! The current run, as a feed: events for all listeners, and the missed ones for late listeners.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -8,87 +8,87 @@ use std::time::Duration;
 use tokio::sync::{broadcast, mpsc};
 use tokio::time::timeout;
 
-/// How many events one may be behind before some are left out for them.
+/// The number of events that a listener may lag behind before some are skipped.
 const BEHIND: usize = 256;
-/// What whoever comes later is told of what runs, its beginning first.
+/// The number of events that are kept for late listeners, the begin of the run first.
 const TOLD: usize = 64;
-/// Something is sent so often, so that a connection that is gone is noticed.
+/// The interval of keep-alive messages, so that a closed connection is noticed.
 const QUIET: Duration = Duration::from_secs(15);
 
 pub struct Live(Mutex<Feed>);
 
 struct Feed {
-    /// `None` when there is nothing more to come.
-    said: Option<broadcast::Sender<Bytes>>,
+    /// The sender of events; `None` after the last one.
+    sender: Option<broadcast::Sender<Bytes>>,
     beginning: Option<Bytes>,
     lately: VecDeque<Bytes>,
 }
 
 impl Default for Live {
     fn default() -> Self {
-        let said = Some(broadcast::Sender::new(BEHIND));
-        Self(Mutex::new(Feed { said, beginning: None, lately: VecDeque::new() }))
+        let sender = Some(broadcast::Sender::new(BEHIND));
+        Self(Mutex::new(Feed { sender, beginning: None, lately: VecDeque::new() }))
     }
 }
 
 impl Live {
-    /// Something begins: what was said before is nobody's any more.
+    /// Begins a run: earlier events are dropped.
     pub fn begin(&self, data: &Value) {
         let event = event("started", data);
         let mut feed = self.feed();
         feed.lately.clear();
         feed.beginning = Some(event.clone());
-        tell(&feed, event);
+        broadcast_event(&feed, event);
     }
 
-    /// Something is said of it.
-    pub fn say(&self, name: &str, data: &Value) {
+    /// Sends an event of the run.
+    pub fn send(&self, name: &str, data: &Value) {
         let event = event(name, data);
         let mut feed = self.feed();
         if feed.lately.len() == TOLD {
             feed.lately.pop_front();
         }
         feed.lately.push_back(event.clone());
-        tell(&feed, event);
+        broadcast_event(&feed, event);
     }
 
-    /// What ran has ended: whoever comes later is told that nothing runs.
+    /// Ends the run: later listeners receive that nothing runs.
     pub fn finish(&self, data: &Value) {
         let mut feed = self.feed();
         feed.beginning = None;
         feed.lately.clear();
-        tell(&feed, event("ended", data));
+        broadcast_event(&feed, event("ended", data));
     }
 
-    /// There is nothing more to come.
+    /// Ends the feed.
     pub fn end(&self) {
-        self.feed().said = None;
+        self.feed().sender = None;
     }
 
-    /// What has been said of what runs, and what will be; `nothing` is said where nothing runs.
+    /// Returns the past and the future events of the current run; `nothing` is sent if nothing runs.
     pub fn listen(self: &Arc<Self>, nothing: &Value) -> mpsc::Receiver<Bytes> {
-        let (mine, taken) = mpsc::channel(8);
+        let (listener, receiver) = mpsc::channel(8);
         let feed = self.feed();
         let before: Vec<Bytes> = match &feed.beginning {
             None => vec![event("idle", nothing)],
             Some(beginning) => [beginning].into_iter().chain(&feed.lately).cloned().collect(),
         };
-        let coming = feed.said.as_ref().map(broadcast::Sender::subscribe);
+        let coming = feed.sender.as_ref().map(broadcast::Sender::subscribe);
         drop(feed);
         tokio::spawn(async move {
             for event in before {
-                if mine.send(event).await.is_err() {
+                if listener.send(event).await.is_err() {
                     return;
                 }
             }
             let Some(mut coming) = coming else { return };
             while let Some(event) = next(&mut coming).await {
-                if mine.send(event).await.is_err() {
+                if listener.send(event).await.is_err() {
                     return;
                 }
             }
         });
-        taken
+        receiver
     }
 
     fn feed(&self) -> MutexGuard<'_, Feed> {
@@ -107,12 +107,12 @@ async fn next(coming: &mut broadcast::Receiver<Bytes>) -> Option<Bytes> {
     }
 }
 
-fn tell(feed: &Feed, event: Bytes) {
-    // That nobody listens is no failure.
-    let _ = feed.said.as_ref().map(|said| said.send(event));
+fn broadcast_event(feed: &Feed, event: Bytes) {
+    // An event without listeners is not a failure.
+    let _ = feed.sender.as_ref().map(|sender| sender.send(event));
 }
 
-/// JSON has no line's end in it, so an event's data is one line.
+/// Formats an event: JSON has no line end in it, so its data are one line.
 fn event(name: &str, data: &Value) -> Bytes {
     format!("event: {name}\ndata: {data}\n\n").into()
 }

@@ -1,4 +1,4 @@
-//! `contend serve`: the archive, live figures and metrics over HTTP/1.1.
+//! `contend serve`: the archive, live values and metrics over HTTP/1.1.
 
 mod answer;
 mod body;
@@ -45,18 +45,19 @@ pub const EXAMPLES: Words = Words {
 /// Serves until a signal ends it.
 ///
 /// # Errors
-/// Flags that make no sense, no archive, an address that cannot be had, files that cannot be used.
+/// The flags are invalid, there is no archive, the address is not available, or files cannot be used.
 pub fn run(flags: &Flags) -> anyhow::Result<Outcome> {
     let address = flags.address()?;
     let list = flags.list()?;
     let location = Location::of(flags.archive.as_deref());
-    let beside = location.beside("serve.pem");
+    let default_certificate = location.sibling_file("serve.pem");
     let archive = Archive::open_or_create(&location.folder()?)?;
     let (token, is_new) = match &flags.token_file {
         Some(file) => crate::token::read_or_make(file).map(|(token, is_new)| (Some(token), is_new))?,
         None => (None, false),
     };
-    let tls = flags.has_tls(address).then(|| tls::config(flags, address, beside.as_deref())).transpose()?;
+    let tls =
+        flags.has_tls(address).then(|| tls::config(flags, address, default_certificate.as_deref())).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(limits::BLOCKING)
@@ -78,7 +79,7 @@ pub fn run(flags: &Flags) -> anyhow::Result<Outcome> {
         let state = Arc::new(State::new(archive, token.as_deref(), is_open, flags, list));
         listen::serve(listener, tls.map(|(config, _)| config), state).await
     })?;
-    // What is still at work has been waited for as long as it may be.
+    // Unfinished work has already been given its time limit.
     runtime.shutdown_timeout(std::time::Duration::from_millis(100));
     Ok(Outcome::Done)
 }

@@ -1,5 +1,4 @@
-//! A record's page, as `contend report` makes it: by contend itself, in a process of its own, whose end nothing can
-//! delay.
+//! The HTML report of a record, made by `contend report` in a separate process, which can be ended at any time.
 
 use super::body::Body;
 use super::failure::Failure;
@@ -15,16 +14,16 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// The page is one file: it asks for nothing, and nobody is told anything.
+/// The policy of the page, which is one file: it loads nothing and sends nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 pub async fn page(state: &Arc<State>, id: String) -> Result<Response<Body>, Failure> {
     let (archive, name) = (state.archive.clone(), id.clone());
-    // Whether it is there is not contend's to say, which may be missing itself.
+    // Whether the record exists is checked here, since the program contend itself may be missing.
     let turn = state.turn().await?;
-    let there = tokio::task::spawn_blocking(move || archive.whole(&name).is_ok()).await;
-    if !there.unwrap_or(false) {
+    let exists = tokio::task::spawn_blocking(move || archive.portable(&name).is_ok()).await;
+    if !exists.unwrap_or(false) {
         return Err(Failure::new(StatusCode::NOT_FOUND, format!("no record {id}")));
     }
     let program = sibling::contend()
@@ -32,16 +31,16 @@ pub async fn page(state: &Arc<State>, id: String) -> Result<Response<Body>, Fail
     let mut command = Command::new(program);
     command.arg("report").arg(&id).arg("--archive").arg(state.archive.folder());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-    let made = timeout(PAGE, made(command)).await;
+    let report = timeout(PAGE, report(command)).await;
     drop(turn);
-    let made = made.unwrap_or_else(|_| Err(anyhow::anyhow!("timed out")));
-    let page = made.map_err(|error| Failure::of(&error.context(format!("report of record {id}"))))?;
-    let mut response = state.room(page)?.given("text/html; charset=utf-8");
+    let report = report.unwrap_or_else(|_| Err(anyhow::anyhow!("timed out")));
+    let page = report.map_err(|error| Failure::of(&error.context(format!("report of record {id}"))))?;
+    let mut response = state.room(page)?.into_response("text/html; charset=utf-8");
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     Ok(response)
 }
 
-async fn made(mut command: Command) -> anyhow::Result<Vec<u8>> {
+async fn report(mut command: Command) -> anyhow::Result<Vec<u8>> {
     let mut child = command.spawn().context("cannot run contend")?;
     let mut page = Vec::new();
     let stdout = child.stdout.take().context("contend has no standard output")?;

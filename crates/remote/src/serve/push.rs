@@ -1,12 +1,12 @@
-//! A record that somebody sends: read up to a limit, held against its name, read as its readers will, and kept only
-//! then.
+//! A record that a client pushes: read up to a limit, compared with its name, parsed like a reader would, and only then
+//! stored.
 
 use super::body::Body;
 use super::failure::Failure;
 use super::limits::{PUSH, PUSH_BYTES};
 use super::state::State;
 use crate::exchange::JSON;
-use ::archive::{Archive, Whole};
+use ::archive::{Archive, PortableRecord};
 use harness::output;
 use hyper::body::{Body as _, Incoming};
 use hyper::{Request, Response, StatusCode};
@@ -30,29 +30,29 @@ pub async fn push(state: &Arc<State>, request: Request<Incoming>) -> Result<Resp
         ));
     };
     let sent = content(request, PUSH_BYTES).await?;
-    let whole: Whole = serde_json::from_slice(&sent).map_err(|error| {
+    let portable: PortableRecord = serde_json::from_slice(&sent).map_err(|error| {
         let why = format!("not a record with its commit and manifest: {error}");
         Failure::new(StatusCode::UNPROCESSABLE_ENTITY, why)
     })?;
     drop(sent);
-    let (id, archive) = (whole.id.clone(), state.archive.clone());
+    let (id, archive) = (portable.id.clone(), state.archive.clone());
     let turn = state.turn().await?;
     let is_new =
-        tokio::task::spawn_blocking(move || keep(&archive, whole)).await.map_err(|_| Failure::internal())??;
+        tokio::task::spawn_blocking(move || keep(&archive, portable)).await.map_err(|_| Failure::internal())??;
     drop(turn);
     if is_new {
         output::eprint_line(&format!("record {id} was received and archived"));
     }
     let answer =
         serde_json::to_vec(&json!({ "id": id, "kept": is_new })).map_err(|error| Failure::of(&error.into()))?;
-    let mut response = state.room(answer)?.given(JSON);
+    let mut response = state.room(answer)?.into_response(JSON);
     *response.status_mut() = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(response)
 }
 
-/// Whether it was not there before.
-fn keep(archive: &Archive, whole: Whole) -> Result<bool, Failure> {
-    let fetched = archive.admit(vec![whole]).map_err(|error| Failure::not_stored(&error))?;
+/// Stores the record; returns whether it is new.
+fn keep(archive: &Archive, portable: PortableRecord) -> Result<bool, Failure> {
+    let fetched = archive.admit(vec![portable]).map_err(|error| Failure::not_stored(&error))?;
     if let Some(refused) = fetched.refused.first() {
         let why = format!("the record was not archived: {}", refused.reason);
         return Err(Failure::new(StatusCode::UNPROCESSABLE_ENTITY, why));
@@ -61,10 +61,10 @@ fn keep(archive: &Archive, whole: Whole) -> Result<bool, Failure> {
     Ok(fetched.taken > 0)
 }
 
-/// What is sent, so many bytes at most, if it comes in time.
+/// Returns the body, at most `most` bytes, if it arrives in time.
 ///
 /// # Errors
-/// It does not, or it ends in its midst.
+/// It does not, or it ends early.
 pub async fn content(request: Request<Incoming>, most: usize) -> Result<Vec<u8>, Failure> {
     let mut body = request.into_body();
     let too_large =

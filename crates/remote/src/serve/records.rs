@@ -1,4 +1,4 @@
-//! The list of records, and one of them: as it was printed, or with all that its name is the hash of.
+//! The list of records, and one of them: as it was printed, or with all objects that its name is the hash of.
 
 use super::body::Body;
 use super::failure::Failure;
@@ -10,7 +10,7 @@ use hyper::header::{ACCEPT, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_RANGE, ETAG, H
 use hyper::{Request, Response, StatusCode};
 use std::sync::Arc;
 
-/// The oldest first.
+/// Answers with the list of records, the oldest first.
 pub async fn list(state: &Arc<State>) -> Result<Response<Body>, Failure> {
     let archive = state.archive.clone();
     let worked = state
@@ -19,10 +19,10 @@ pub async fn list(state: &Arc<State>) -> Result<Response<Body>, Failure> {
             output::json_line(&listing.entries).map(String::into_bytes).map_err(|error| Failure::of(&error.into()))
         })
         .await?;
-    Ok(worked.given(JSON))
+    Ok(worked.into_response(JSON))
 }
 
-/// The record of this name, or what is left of it from a byte on.
+/// Answers with the record of this name, or the rest of it from a byte on.
 pub async fn one(state: &Arc<State>, id: String, request: &Request<Incoming>) -> Result<Response<Body>, Failure> {
     let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
     let is_whole = header(ACCEPT).is_some_and(|accept| accept.contains(WHOLE));
@@ -31,11 +31,11 @@ pub async fn one(state: &Arc<State>, id: String, request: &Request<Incoming>) ->
     let tag = format!("\"{id}{}\"", if is_whole { "-whole" } else { "" });
     let mut worked = state
         .worked(move || {
-            let whole = archive.whole(&id).map_err(|error| missing(&error))?;
+            let portable = archive.portable(&id).map_err(|error| missing(&error))?;
             if is_whole {
-                serde_json::to_vec(&whole).map_err(|error| Failure::of(&error.into()))
+                serde_json::to_vec(&portable).map_err(|error| Failure::of(&error.into()))
             } else {
-                Ok(whole.record.into())
+                Ok(portable.record.into())
             }
         })
         .await?;
@@ -44,7 +44,7 @@ pub async fn one(state: &Arc<State>, id: String, request: &Request<Incoming>) ->
     let mut response = match from {
         Some(from) if from < all => {
             let _ = worked.content.split_to(from);
-            let mut response = worked.given(kind);
+            let mut response = worked.into_response(kind);
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
             response.headers_mut().insert(CONTENT_RANGE, value(&format!("bytes {from}-{}/{all}", all - 1))?);
             response
@@ -53,18 +53,20 @@ pub async fn one(state: &Arc<State>, id: String, request: &Request<Incoming>) ->
             let why = format!("the range starts beyond the end: {all} bytes in all");
             return Err(Failure::new(StatusCode::RANGE_NOT_SATISFIABLE, why));
         }
-        None => worked.given(kind),
+        None => worked.into_response(kind),
     };
     let headers = response.headers_mut();
     headers.insert(ETAG, value(&tag)?);
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     headers.insert(VARY, HeaderValue::from_static("accept"));
-    // Its name is its hash.
+    // The name of the record is its hash, so the content never changes.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, immutable, max-age=31536000"));
     Ok(response)
 }
 
-/// `bytes=N-`: what has not come yet. Other ranges are as good as none, as the standard has it.
+/// Parses `bytes=N-`, the rest of a record.
+///
+/// Other ranges are ignored, as the standard allows.
 fn from_byte(range: &str) -> Option<usize> {
     let from: usize = range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok()?;
     Some(from).filter(|from| *from > 0)

@@ -1,8 +1,8 @@
-//! The paths that there are. `openapi.json` describes the same; a test holds one against the other.
+//! The paths of the server. `openapi.json` describes them too; a test compares the two.
 
 use hyper::Method;
 
-/// Something that can be asked for.
+/// A resource that can be requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
     Records,
@@ -14,7 +14,7 @@ pub enum Route {
 }
 
 impl Route {
-    /// What a path means; it is compared as it came, and nothing in it is unfolded.
+    /// Returns the route of a path; the path is compared literally, and nothing in it is decoded.
     pub fn of(path: &str) -> Option<Self> {
         match path {
             "/records" => return Some(Self::Records),
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_one_of_them_or_nothing() {
+    fn path_is_a_route_or_unknown() {
         let id = "0123456789abcdef0123456789abcdef01234567";
         assert_eq!(Route::of(&format!("/records/{id}")), Some(Route::Record(id.into())));
         assert_eq!(Route::of(&format!("/records/{id}/page")), Some(Route::Page(id.into())));

@@ -1,4 +1,4 @@
-//! Experiments that the server may start: those of its list, one at a time, each in a process of its own.
+//! The experiments that the server may start: those of its list, one at a time, each in a separate process.
 
 use super::limits::{DRAIN, LINE_BYTES};
 use super::live::Live;
@@ -19,12 +19,12 @@ use tokio::time::timeout;
 pub struct Experiments {
     pub list: Vec<Vec<String>>,
     pub every: Option<Duration>,
-    /// The process, where one runs.
+    /// The process that runs, if any.
     running: Mutex<Option<u32>>,
     ended: Notify,
 }
 
-/// What came of the wish to start one.
+/// The result of a request to start one.
 pub enum Start {
     Started,
     Busy,
@@ -36,12 +36,12 @@ impl Experiments {
         Self { list, every, running: Mutex::default(), ended: Notify::new() }
     }
 
-    /// Their calls, as one would type them.
+    /// Returns their calls, as a user would type them.
     pub fn calls(&self) -> Vec<String> {
         self.list.iter().map(|words| words.join(" ")).collect()
     }
 
-    /// Starts the one that is called so, if nothing else runs; what it says is told to all who listen.
+    /// Starts the experiment with this call, if nothing else runs; its output is sent to all listeners.
     ///
     /// # Errors
     /// contend cannot be run.
@@ -53,7 +53,7 @@ impl Experiments {
         }
         let mut command = Command::new(sibling::contend()?);
         command.args(words).env("CONTEND_ARCHIVE", archive).env("NO_COLOR", "1").kill_on_drop(true);
-        // A Ctrl-C at the server's terminal reaches it through the server, once.
+        // The child receives a Ctrl-C at the server's terminal through the server, once.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         end_with_this_process(&mut command);
         let child = command.spawn().context("cannot run contend")?;
@@ -85,12 +85,12 @@ impl Experiments {
         }
     }
 
-    /// Asks what runs to end, as a Ctrl-C does, so that its record is kept; and kills it if it does not.
+    /// Requests the run to end, as a Ctrl-C does, so that its record is stored; kills it if it does not.
     pub async fn stop(&self) {
         for signal in [Signal::TERM, Signal::KILL] {
             let process = *self.running();
             let Some(process) = process.and_then(|id| Pid::from_raw(id as i32)) else { return };
-            // It leads its group: programs that it started hear the signal as they would hear a Ctrl-C.
+            // The child leads its group: programs that it started receive the signal like a Ctrl-C.
             let _ = kill_process_group(process, signal);
             let _ = timeout(DRAIN, self.idle()).await;
         }
@@ -101,36 +101,39 @@ impl Experiments {
     }
 }
 
-/// Lets the kernel ask the experiment to end if this process is gone, killed perhaps: nothing else would stop it, and
-/// the next server would measure while it still runs. The signal comes when the *thread* that started it ends, and
-/// those of the runtime live as long as the process.
+/// Lets the kernel send the experiment a signal when this process is gone, for example killed.
+///
+/// Nothing else would stop it, and the next server would measure while it still runs.
+///
+/// The signal is sent when the *thread* that started the child ends, and the threads of the runtime live as long as the
+/// process.
 fn end_with_this_process(command: &mut Command) {
-    let own = getpid();
+    let process = getpid();
     let hear = move || {
         set_parent_process_death_signal(Some(Signal::TERM))?;
-        // A server that died before that call is not this process's parent any more, and no signal would come.
-        if getppid() == Some(own) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+        // If the server died before that call, another process is the parent now, and no signal would be sent.
+        if getppid() == Some(process) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
     };
-    // SAFETY: between fork and exec the closure makes two system calls; an error of a kind alone allocates nothing, and
-    // the closure takes no lock.
+    // SAFETY: between fork and exec the closure makes two system calls; an error without a message allocates nothing,
+    // and the closure takes no lock.
     unsafe { command.pre_exec(hear) };
 }
 
-/// Tells what it says until it ends, and how it ended.
+/// Sends its output until it ends; returns how it ended.
 async fn watch(mut child: Child, live: &Arc<Live>, call: &str) -> Value {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let line = |text: &str| live.say("line", &json!({ "run": call, "text": text }));
+    let line = |text: &str| live.send("line", &json!({ "run": call, "text": text }));
     let mut record = None;
     let note = |text: &str| {
         record = text.strip_prefix("archived as ").map(str::to_owned).or_else(|| record.take());
-        live.say("note", &json!({ "run": call, "text": text }));
+        live.send("note", &json!({ "run": call, "text": text }));
     };
     tokio::join!(lines(stdout, line), lines(stderr, note));
     let status = child.wait().await;
     json!({ "run": call, "status": status.ok().and_then(|status| status.code()), "record": record })
 }
 
-/// Gives each line, cut where it is too long.
+/// Passes on each line, cut where it is too long.
 async fn lines(pipe: Option<impl AsyncRead + Unpin>, mut take: impl FnMut(&str)) {
     let Some(mut pipe) = pipe else { return };
     let (mut line, mut bytes) = (Vec::new(), [0; 4_096]);

@@ -1,4 +1,4 @@
-//! The metrics, in the format that is asked for.
+//! The metrics, in the requested format.
 
 use super::body::Body;
 use super::failure::Failure;
@@ -22,7 +22,7 @@ pub async fn scrape(state: &Arc<State>, request: &Request<Incoming>) -> Result<R
             Ok(if is_open { text } else { classic(&text) }.into_bytes())
         })
         .await?;
-    let mut response = worked.given(if is_open { OPEN_METRICS } else { CLASSIC });
+    let mut response = worked.into_response(if is_open { OPEN_METRICS } else { CLASSIC });
     response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
     Ok(response)
 }

@@ -1,4 +1,4 @@
-//! What all connections share.
+//! The state that all connections share.
 
 use super::connections::Connections;
 use super::failure::Failure;
@@ -17,7 +17,8 @@ use tokio::time::timeout;
 pub struct State {
     pub archive: Archive,
     pub token: Option<Expected>,
-    /// Nobody has to say who they are: then only who names this machine is answered, so that no page in a browser asks.
+    /// Whether clients need no credentials: then only requests for this machine's own names are answered, so that no
+    /// page in a browser gains access.
     pub is_open: bool,
     pub accepts: bool,
     pub connections: Arc<Connections>,
@@ -27,7 +28,7 @@ pub struct State {
     pub pushes: Arc<Semaphore>,
     pub listeners: Arc<Semaphore>,
     workers: Arc<Semaphore>,
-    /// In KiB.
+    /// The room for answers, in KiB.
     answers: Arc<Semaphore>,
 }
 
@@ -49,10 +50,11 @@ impl State {
         }
     }
 
-    /// What `work` makes, on a thread that may wait: so many at once, and room for what comes of it.
+    /// Runs `work` on a thread that may block, and returns its result: the number of such threads and the room for the
+    /// results are limited.
     ///
     /// # Errors
-    /// Of `work`; or there is no room for it for too long.
+    /// Those of `work`; or no thread or room is free for too long.
     pub async fn worked(
         &self,
         work: impl FnOnce() -> Result<Vec<u8>, Failure> + Send + 'static,
@@ -64,10 +66,10 @@ impl State {
         worked
     }
 
-    /// A turn to use the disk or a child.
+    /// Waits for permission to use the disk or a child.
     ///
     /// # Errors
-    /// Others have them all for too long.
+    /// None is free for too long.
     pub async fn turn(&self) -> Result<OwnedSemaphorePermit, Failure> {
         match timeout(WORK, Arc::clone(&self.workers).acquire_owned()).await {
             Ok(Ok(turn)) => Ok(turn),
@@ -75,11 +77,11 @@ impl State {
         }
     }
 
-    /// These bytes, if there is room for them: what is small needs none, so that those who take large answers slowly
-    /// are in nobody's way but each other's.
+    /// Returns these bytes with the room for them: small ones need none, so that clients that read large answers slowly
+    /// only block each other.
     ///
     /// # Errors
-    /// Others take it all.
+    /// No room is free.
     pub fn room(&self, content: Vec<u8>) -> Result<Worked, Failure> {
         let size = if content.len() <= SMALL_BYTES { 0 } else { content.len().div_ceil(1 << 10) };
         match Arc::clone(&self.answers).try_acquire_many_owned(size as u32) {

@@ -13,10 +13,10 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
-/// The certificate that was given, or the server's own in the file `own`; and its fingerprint.
+/// Reads the given certificate, or the server's own in the file `own`; returns its fingerprint too.
 ///
 /// # Errors
-/// It cannot be read, made or used.
+/// It cannot be read, created or used.
 pub fn config(flags: &Flags, address: SocketAddr, own: Option<&Path>) -> anyhow::Result<(TlsAcceptor, Fingerprint)> {
     let identity = match (&flags.certificate, &flags.key) {
         (Some(certificate), Some(key)) => Identity::read(certificate, key)?,
@@ -43,11 +43,11 @@ pub fn config(flags: &Flags, address: SocketAddr, own: Option<&Path>) -> anyhow:
     Ok((TlsAcceptor::from(Arc::new(config)), fingerprint))
 }
 
-/// What others may call this machine.
+/// Returns the names of this machine.
 fn names(address: SocketAddr) -> Vec<String> {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
-    // Not every name that a machine may have can stand in a certificate.
+    // A certificate cannot contain every valid name of a machine.
     if host.is_ascii() && !host.is_empty() && host != names[0] {
         names.push(host);
     }

@@ -1,4 +1,4 @@
-//! An answer's bytes, and the room that they take until they have been taken.
+//! The bytes of an answer, and the room that they occupy until they have been read.
 
 use super::body::Body;
 use bytes::Bytes;
@@ -12,8 +12,8 @@ pub struct Worked {
 }
 
 impl Worked {
-    /// As what they are.
-    pub fn given(self, kind: &'static str) -> Response<Body> {
+    /// Returns the answer with its media type.
+    pub fn into_response(self, kind: &'static str) -> Response<Body> {
         let mut response = Response::new(Body::whole(self.content, vec![self.room]));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         response

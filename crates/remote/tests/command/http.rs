@@ -1,4 +1,4 @@
-//! Requests as bytes: what a library would not send, too.
+//! Requests as bytes, also those that a library would not send.
 
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -36,7 +36,7 @@ pub fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Sends these bytes and gives all that comes back; what cannot be sent any more is left.
+/// Sends these bytes and returns the whole answer; bytes that cannot be sent any more are dropped.
 pub fn raw(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut stream = connect(address);
     let _ = stream.write_all(bytes);
@@ -44,7 +44,7 @@ pub fn raw(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     super::rest(&mut stream)
 }
 
-/// One request with these lines of headers, and its answer.
+/// Sends one request with these header lines, and returns its answer.
 pub fn ask(address: SocketAddr, method: &str, path: &str, headers: &[&str], body: &[u8]) -> Answer {
     let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
     let is_named = headers.to_lowercase().lines().any(|line| line.starts_with("host:"));
@@ -58,7 +58,7 @@ pub fn ask(address: SocketAddr, method: &str, path: &str, headers: &[&str], body
     answer(&super::rest(&mut stream)).unwrap_or_else(|| panic!("no answer to {method} {path}"))
 }
 
-/// The head of a request that pushes a record of this length.
+/// Returns the head of a request that pushes a record of this length.
 pub fn push_head(length: usize) -> String {
     format!(
         "POST /records HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
@@ -73,7 +73,7 @@ pub fn post(address: SocketAddr, path: &str, body: &[u8]) -> Answer {
     ask(address, "POST", path, &["content-type: application/json"], body)
 }
 
-/// The answer that these bytes are; chunks are put together.
+/// Parses an answer; chunks are joined.
 pub fn answer(bytes: &[u8]) -> Option<Answer> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = String::from_utf8(bytes[..end].to_vec()).ok()?;
@@ -82,13 +82,13 @@ pub fn answer(bytes: &[u8]) -> Option<Answer> {
     Some(Answer { status, head, body })
 }
 
-/// Reads until this has come.
+/// Reads until this word has arrived.
 pub fn until(stream: &mut TcpStream, word: &str) -> String {
-    let (mut said, mut bytes) = (String::new(), [0; 4_096]);
-    while !said.contains(word) {
+    let (mut received, mut bytes) = (String::new(), [0; 4_096]);
+    while !received.contains(word) {
         let length = stream.read(&mut bytes).unwrap();
-        assert!(length > 0, "it ended without {word:?}: {said}");
-        said += &String::from_utf8_lossy(&bytes[..length]);
+        assert!(length > 0, "it ended without {word:?}: {received}");
+        received += &String::from_utf8_lossy(&bytes[..length]);
     }
-    said
+    received
 }

@@ -1,4 +1,4 @@
-//! Runs the real programs.
+//! Runs of the real programs.
 
 // Each test program uses its own part of this.
 #![allow(dead_code)]
@@ -6,7 +6,7 @@
 pub mod http;
 pub mod proxy;
 
-use archive::{Archive, Build, Manifest, Summary, Whole};
+use archive::{Archive, Build, Manifest, PortableRecord, Summary};
 use record::Record;
 use serde_json::{Value, json};
 use std::fs;
@@ -17,7 +17,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How often something is done: as often as CI has time for, or as the variable says.
+/// Returns how often a test repeats something: `normally`, or the value of the variable.
 pub fn times(variable: &str, normally: usize) -> usize {
     std::env::var(variable).ok().map_or(normally, |text| text.parse().unwrap())
 }
@@ -34,7 +34,7 @@ impl Place {
         Self { archive: folder.path().join("archive.git"), folder }
     }
 
-    /// With this number of records.
+    /// Creates an archive with this number of records.
     pub fn with(records: usize) -> Self {
         let place = Self::new();
         let archive = place.open();
@@ -54,8 +54,8 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Waits until no process works on it: a Git that a killed program started lives a little longer, and packs what a
-    /// check reads at the same moment.
+    /// Waits until no process works on the archive: a Git that a killed program started lives a little longer, and
+    /// packs files that a check reads at the same moment.
     pub fn quiet(&self) {
         let mark = fs::File::open(self.archive.join("contend-archive")).unwrap();
         let alone = rustix::fs::FlockOperation::NonBlockingLockExclusive;
@@ -70,7 +70,7 @@ impl Place {
     }
 }
 
-/// A stored record, as a run with this seed would have it.
+/// Returns a record as a run with this seed would produce it.
 pub fn record(seed: u64) -> Value {
     record_of("noise", seed)
 }
@@ -82,7 +82,7 @@ pub fn record_of(experiment: &str, seed: u64) -> Value {
     record
 }
 
-/// Keeps it, and gives its name.
+/// Stores a record, and returns its name.
 pub fn keep(archive: &Archive, record: &Value) -> String {
     let build = Build { revision: None, compiler: None, profile: None, target: None };
     let manifest = Manifest { host: "one".into(), ..Manifest::of_this_run(build, |_| None) };
@@ -91,15 +91,15 @@ pub fn keep(archive: &Archive, record: &Value) -> String {
     archive.append((record.to_string() + "\n").as_bytes(), &manifest, &summary).unwrap()
 }
 
-/// A record that is in no archive that is looked at.
-pub fn whole(seed: u64) -> Whole {
+/// Returns a record that is not in any archive of the tests.
+pub fn portable(seed: u64) -> PortableRecord {
     let place = Place::new();
     let archive = place.open();
     let id = keep(&archive, &record(seed));
-    archive.whole(&id).unwrap()
+    archive.portable(&id).unwrap()
 }
 
-/// A server that runs, and ends with the test.
+/// A running server, which ends with the test.
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
@@ -148,14 +148,14 @@ impl Server {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// The peak memory of the server and its children so far, in KiB.
+    /// Returns the peak memory of the server and its children so far, in KiB.
     pub fn most_kib(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
         line.trim().strip_suffix(" kB").unwrap().parse().unwrap()
     }
 
-    /// Asks it to end, and gives its exit status.
+    /// Requests the server to end, and returns its exit status.
     pub fn end(mut self) -> Option<i32> {
         rustix::process::kill_process(self.pid(), rustix::process::Signal::TERM).unwrap();
         waited_for(|| self.child.try_wait().unwrap()).code()
@@ -169,7 +169,7 @@ impl Drop for Server {
     }
 }
 
-/// What a server says that does not start.
+/// Returns the message of a server that does not start.
 pub fn refused(archive: &Path, flags: &[&str], status: i32) -> String {
     ended(serve_command(archive, flags).output().unwrap(), status)
 }
@@ -180,14 +180,14 @@ pub fn fetch_command(archive: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What `contend fetch` prints; it must end well.
+/// Returns the output of `contend fetch`, which must succeed.
 pub fn fetched(archive: &Path, arguments: &[&str]) -> String {
     let output = fetch_command(archive, arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The text on stderr; the run must end with this status.
+/// Returns the text on stderr; the run must end with this status.
 pub fn not_fetched(archive: &Path, arguments: &[&str], status: i32) -> String {
     ended(fetch_command(archive, arguments).output().unwrap(), status)
 }
@@ -211,7 +211,7 @@ pub fn waited_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     panic!("it did not come about")
 }
 
-/// All that a stream gives until it ends or breaks.
+/// Returns all bytes of a stream until it ends or breaks.
 pub fn rest(stream: &mut impl Read) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);

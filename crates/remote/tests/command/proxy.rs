@@ -1,4 +1,4 @@
-//! A connection between two machines that breaks: it passes a number of bytes of the answers, and cuts.
+//! A connection between two machines that breaks: it passes a number of bytes of the answers, and then closes.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A way to `server` that breaks so often, each time after another number of bytes.
+    /// Creates a proxy to `server` that breaks this many times, each time after another number of bytes.
     pub fn to(server: SocketAddr, breaks: usize, after: impl Fn(usize) -> usize + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -35,13 +35,13 @@ impl Proxy {
         proxy
     }
 
-    /// How often it broke.
+    /// Returns how often it broke.
     pub fn breaks(&self) -> usize {
         self.breaks.load(Ordering::Relaxed)
     }
 }
 
-/// Whether it was cut.
+/// Returns whether it was cut.
 fn pass(mut from: TcpStream, mut to: TcpStream, allowed: usize) -> bool {
     let (mut left, mut bytes) = (allowed, [0; 16_384]);
     while let Ok(length @ 1..) = from.read(&mut bytes) {

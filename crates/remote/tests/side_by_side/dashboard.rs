@@ -1,7 +1,7 @@
 //! The dashboard for Grafana, compared with the rules for an imported dashboard.
 //!
-//! `CONTEND_GRAFANA_SCHEMAS` names a directory with Grafana's own schemas (`dashboard.jsonschema.json` and those of
-//! the panels): then the file is compared with those too.
+//! `CONTEND_GRAFANA_SCHEMAS` names a directory with Grafana's own schemas (`dashboard.jsonschema.json` and those of the
+//! panels): then the file is compared with those too.
 
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -22,21 +22,21 @@ fn variables(dashboard: &Value) -> &[Value] {
 }
 
 fn wrong(schema: &Value, content: &Value) -> Vec<String> {
-    let said = |error: jsonschema::ValidationError<'_>| format!("{}: {error}", error.instance_path());
-    jsonschema::validator_for(schema).unwrap().iter_errors(content).map(said).collect()
+    let description = |error: jsonschema::ValidationError<'_>| format!("{}: {error}", error.instance_path());
+    jsonschema::validator_for(schema).unwrap().iter_errors(content).map(description).collect()
 }
 
-/// A place on the grid, which is 24 wide.
+/// Returns a place on the grid, which is 24 wide.
 fn place() -> Value {
-    let whole = |least: u8, most: Value| json!({ "type": "integer", "minimum": least, "maximum": most });
+    let integer = |least: u8, most: Value| json!({ "type": "integer", "minimum": least, "maximum": most });
     json!({
         "type": "object", "required": ["h", "w", "x", "y"], "additionalProperties": false,
-        "properties": { "h": whole(1, json!(1_000)), "w": whole(1, json!(24)), "x": whole(0, json!(23)),
-            "y": whole(0, json!(100_000)) }
+        "properties": { "h": integer(1, json!(1_000)), "w": integer(1, json!(24)), "x": integer(0, json!(23)),
+            "y": integer(0, json!(100_000)) }
     })
 }
 
-/// What a panel of ours must have: Grafana fills in less than it says.
+/// Returns the schema of a panel of this dashboard: Grafana fills in fewer defaults than it documents.
 fn panel() -> Value {
     let text = json!({ "type": "string", "minLength": 1 });
     let source = json!({ "type": "object", "required": ["type", "uid"], "additionalProperties": false,
@@ -94,9 +94,9 @@ fn schema() -> Value {
 }
 
 #[test]
-fn it_has_what_grafana_asks_for() {
+fn dashboard_has_the_fields_that_grafana_requires() {
     assert_eq!(wrong(&schema(), &dashboard()), Vec::<String>::new());
-    // The schema can say no.
+    // The schema can refuse.
     let mut broken = dashboard();
     broken["panels"][0]["gridPos"]["w"] = json!(25);
     broken["panels"][1]["options"].as_object_mut().unwrap().remove("sizing");
@@ -105,7 +105,7 @@ fn it_has_what_grafana_asks_for() {
 }
 
 #[test]
-fn it_holds_against_grafana_s_own_schemas() {
+fn dashboard_matches_the_schemas_of_grafana() {
     let Some(folder) = std::env::var_os("CONTEND_GRAFANA_SCHEMAS") else {
         return println!("skipped: needs CONTEND_GRAFANA_SCHEMAS");
     };
@@ -126,7 +126,7 @@ fn it_holds_against_grafana_s_own_schemas() {
 }
 
 #[test]
-fn no_two_panels_have_the_same_number_or_lie_over_each_other() {
+fn panels_have_unique_numbers_and_do_not_overlap() {
     let dashboard = dashboard();
     let (mut numbers, mut taken) = (HashSet::new(), HashSet::new());
     for panel in panels(&dashboard) {
@@ -143,7 +143,7 @@ fn no_two_panels_have_the_same_number_or_lie_over_each_other() {
 
 /// A variable that nothing sets would select nothing; one that no query uses is a menu without effect.
 #[test]
-fn every_variable_is_set_and_asked_for() {
+fn every_variable_is_set_and_used() {
     let dashboard = dashboard();
     let set: HashSet<&str> = variables(&dashboard).iter().map(|one| one["name"].as_str().unwrap()).collect();
     let text = dashboard.to_string();

@@ -1,35 +1,36 @@
-//! The OpenAPI document compared with the server that gives it: every path and method is answered as it says, and no
-//! other.
+//! The OpenAPI document compared with the server that returns it: every path and method is answered as described, and
+//! no other.
 
 use crate::command::http::{Answer, ask, connect, get, until};
-use crate::command::{self, Place, Server, whole};
+use crate::command::{self, Place, Server, portable};
 use serde_json::{Value, json};
 use std::io::Write;
 
 const METHODS: [&str; 9] = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "PROPFIND"];
 
-/// That this status, kind and content are described for this path and method.
+/// Asserts that this status, media type and content are described for this path and method.
 fn assert_described(document: &Value, path: &str, method: &str, answer: &Answer) {
     let operation = &document["paths"][path][method.to_lowercase()];
     let mut response = &operation["responses"][answer.status.to_string()];
     if let Some(reference) = response["$ref"].as_str() {
         response = document.pointer(reference.strip_prefix('#').unwrap()).unwrap();
     }
-    let said = || format!("{method} {path}: {} {}", answer.status, answer.text());
+    let description = || format!("{method} {path}: {} {}", answer.status, answer.text());
     let kind = answer.header("content-type").unwrap().split(';').next().unwrap();
-    let described = response["content"].get(kind).unwrap_or_else(|| panic!("{kind} is not described: {}", said()));
+    let described =
+        response["content"].get(kind).unwrap_or_else(|| panic!("{kind} is not described: {}", description()));
     if kind == "application/json" || kind.ends_with("+json") {
         let mut schema = described["schema"].clone();
         schema["components"] = document["components"].clone();
         let validator = jsonschema::draft202012::new(&schema).unwrap();
         let content = answer.json();
         let wrong: Vec<String> = validator.iter_errors(&content).map(|error| error.to_string()).collect();
-        assert!(wrong.is_empty(), "{wrong:?}: {}", said());
+        assert!(wrong.is_empty(), "{wrong:?}: {}", description());
     }
 }
 
 #[test]
-fn every_path_is_answered_as_it_says_and_no_other() {
+fn exactly_the_described_paths_are_answered() {
     let place = Place::with(2);
     let server = Server::start(&place.archive, &["--accept", "--run", "clock --seconds 1"]);
     let document = get(server.address, "/openapi.json").json();
@@ -50,7 +51,7 @@ fn every_path_is_answered_as_it_says_and_no_other() {
                 }
                 let answer = ask(server.address, method, &filled, &["content-type: application/json"], b"{}");
                 if method == "HEAD" {
-                    // As GET, which every path has; its own test compares the two.
+                    // HEAD is answered like GET, which every path has; another test compares the two.
                     assert_ne!(answer.status, 405, "{method} {filled}");
                 } else if is_described {
                     assert_described(&document, path, method, &answer);
@@ -59,7 +60,7 @@ fn every_path_is_answered_as_it_says_and_no_other() {
                     assert_eq!(answer.status, 405, "{method} {filled}");
                     let allowed = answer.header("allow").unwrap().to_lowercase();
                     let described = document["paths"][path].as_object().unwrap().keys().map(String::as_str);
-                    // HEAD is answered wherever GET is, as the description of the whole says.
+                    // HEAD is answered wherever GET is, as the document's description says.
                     let described: Vec<&str> = described
                         .flat_map(|method| [Some(method), (method == "get").then_some("head")].into_iter().flatten())
                         .collect();
@@ -73,13 +74,13 @@ fn every_path_is_answered_as_it_says_and_no_other() {
     }
 }
 
-/// The bodies that it describes are those that are understood.
+/// The described bodies are accepted.
 #[test]
-fn bodies_are_understood_as_described() {
+fn bodies_are_accepted_as_described() {
     let place = Place::with(1);
     let server = Server::start(&place.archive, &["--accept", "--run", "clock --seconds 1"]);
     let document = get(server.address, "/openapi.json").json();
-    let sent = serde_json::to_value(whole(9)).unwrap();
+    let sent = serde_json::to_value(portable(9)).unwrap();
     let schema = json!({ "$ref": "#/components/schemas/Whole", "components": document["components"] });
     assert!(jsonschema::draft202012::new(&schema).unwrap().is_valid(&sent));
     for (status, body) in [(201, sent.to_string()), (200, sent.to_string()), (422, "{}".into())] {

@@ -1,4 +1,5 @@
-//! Hostile clients: the server answers or cuts, holds no more memory than documented, and honest requests go on.
+//! Hostile clients: the server answers or closes the connection, uses no more memory than documented, and valid
+//! requests are still answered.
 
 use crate::command::http::{answer, connect, get, push_head, raw};
 use crate::command::{Place, Server, times};
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// As docs/serve.md states it, for 1,024 connections.
+/// The limit in docs/serve.md for 1,024 connections.
 const MOST_KIB: u64 = 512 << 10;
 
 fn random_bytes(random: &mut fastrand::Rng, most: usize) -> Vec<u8> {
@@ -40,7 +41,7 @@ const WORDS: [&[u8]; 20] = [
     b"host: x\r\n",
 ];
 
-/// A request that is right, changed in some places, or none at all.
+/// Returns a valid request, changed in some places or in none.
 fn malformed(random: &mut fastrand::Rng, id: &str) -> Vec<u8> {
     let starts = [
         format!("GET /records/{id} HTTP/1.1\r\nhost: localhost\r\nrange: bytes=0-\r\n\r\n"),
@@ -66,7 +67,7 @@ fn malformed(random: &mut fastrand::Rng, id: &str) -> Vec<u8> {
 }
 
 #[test]
-fn malformed_requests_are_answered_or_cut() {
+fn malformed_requests_are_answered_or_disconnected() {
     let place = Place::with(1);
     let mut server = Server::start(&place.archive, &["--accept", "--run", "clock --seconds 1"]);
     let (address, id) = (server.address, place.ids().pop().unwrap());
@@ -78,8 +79,8 @@ fn malformed_requests_are_answered_or_cut() {
                 let mut random = fastrand::Rng::with_seed(seed);
                 for _ in 0..each {
                     let sent = malformed(&mut random, &id);
-                    let said = raw(address, &sent);
-                    let status = answer(&said).map(|answer| answer.status);
+                    let answered = raw(address, &sent);
+                    let status = answer(&answered).map(|answer| answer.status);
                     let is_known = status.is_none_or(|status| (100..=503).contains(&status) && status != 500);
                     assert!(is_known, "{status:?} to {}", String::from_utf8_lossy(&sent));
                 }
@@ -94,7 +95,7 @@ fn malformed_requests_are_answered_or_cut() {
     assert_eq!(place.verify(), 1);
 }
 
-/// The file descriptors for a number of connections of the test itself.
+/// Raises the limit of file descriptors for the connections of the test itself.
 fn allow(files: u64) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -103,7 +104,7 @@ fn allow(files: u64) {
     }
 }
 
-/// Sends a request without an end byte by byte on all of them, until it is to end; says how many they are.
+/// Sends an endless request byte by byte on all connections, until it is to end; returns their number.
 fn drip(mut slow: Vec<TcpStream>, ends: &AtomicBool) -> usize {
     for byte in b"GET /records HTTP/1.1\r\nhost: localhost\r\nx: ".iter().chain(std::iter::repeat(&b'y')) {
         if ends.load(Ordering::Relaxed) {
@@ -117,13 +118,13 @@ fn drip(mut slow: Vec<TcpStream>, ends: &AtomicBool) -> usize {
     slow.len()
 }
 
-/// A tenth of them send a request byte by byte; the others say nothing.
+/// A tenth of the clients send a request byte by byte; the others send nothing.
 #[test]
-fn many_who_wait_and_are_slow_leave_room_for_who_asks() {
+fn slow_and_idle_clients_do_not_block_requests() {
     let crowd = times("CONTEND_CROWD", 1_000);
     allow(crowd as u64 + 500);
     let place = Place::with(3);
-    // Room for fewer than come.
+    // The server has room for fewer clients than connect.
     let room = (crowd / 2).min(1_024).to_string();
     let mut server = Server::start(&place.archive, &["--connections", &room]);
     let mut silent: Vec<TcpStream> = (0..crowd - crowd / 10).map(|_| connect(server.address)).collect();
@@ -133,20 +134,20 @@ fn many_who_wait_and_are_slow_leave_room_for_who_asks() {
         let ends = Arc::clone(&ends);
         thread::spawn(move || drip(slow, &ends))
     };
-    let mut taken: Vec<Duration> = (0..60)
+    let mut times_taken: Vec<Duration> = (0..60)
         .map(|_| {
             let began = Instant::now();
             assert_eq!(get(server.address, "/records").status, 200);
             began.elapsed()
         })
         .collect();
-    taken.sort();
+    times_taken.sort();
     ends.store(true, Ordering::Relaxed);
     let slow = dripping.join().unwrap();
     println!(
         "{crowd} connections, {slow} of them slow: honest requests {:?} (median), {:?} (longest), {} KiB at most",
-        taken[taken.len() / 2],
-        taken[taken.len() - 1],
+        times_taken[times_taken.len() / 2],
+        times_taken[times_taken.len() - 1],
         server.most_kib()
     );
     assert!(server.is_alive());
@@ -158,7 +159,7 @@ fn many_who_wait_and_are_slow_leave_room_for_who_asks() {
 
 /// A client that requests much and reads nothing holds no more than the memory that all clients share.
 #[test]
-fn answers_that_nobody_takes_are_bounded() {
+fn memory_of_unread_answers_is_bounded() {
     let place = Place::new();
     let mut large = crate::command::record(1);
     large["parameters"]["padding"] = serde_json::json!("x".repeat(6 << 20));

@@ -1,4 +1,4 @@
-//! `contend fetch` from hosts that want it to run forever, or to fill the memory.
+//! `contend fetch` from hosts that try to make it run forever, or to fill the memory.
 
 use crate::command::{self, Place, Server};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Answers each request of each connection with `answers`, which is given the request's head.
+/// Answers each request of each connection with `answers`, which receives the request's head.
 fn host(answers: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, answers) = (listener.local_addr().unwrap(), Arc::new(answers));
@@ -31,11 +31,11 @@ fn head(status: &str, headers: &str, length: usize) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n").into_bytes()
 }
 
-fn whole(content: &[u8]) -> Vec<u8> {
+fn response(content: &[u8]) -> Vec<u8> {
     [&head("200 OK", "", content.len()), content].concat()
 }
 
-/// The list that an archive with as many records would send; none of them is anywhere.
+/// Returns the list that an archive with this many records would send; none of them exists.
 fn list_of(records: usize) -> Vec<u8> {
     let place = Place::with(1);
     let entry = serde_json::to_value(&place.open().listing().unwrap().entries[0]).unwrap();
@@ -51,16 +51,18 @@ fn id(number: usize) -> String {
     format!("{number:040x}")
 }
 
-/// Such a host, which answers a request for a record with `record`.
+/// Starts such a host, which answers a request for a record with `record`.
 fn host_of(records: usize, record: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> SocketAddr {
-    let list = whole(&list_of(records));
+    let list = response(&list_of(records));
     host(move |request, stream| match request.starts_with("GET /records ") {
         true => drop(stream.write_all(&list)),
         false => record(request, stream),
     })
 }
 
-/// Fetches in at most 800 MB of address space. A fetch that does not end within a minute is killed, and fails the test.
+/// Fetches in at most 800 MB of address space.
+///
+/// A fetch that does not end within a minute is killed, and fails the test.
 fn fetched(place: &Place, arguments: &[&str]) -> Output {
     let fetch = command::fetch_command(&place.archive, arguments);
     let mut limited = Command::new("sh");
@@ -88,7 +90,7 @@ fn refusal(place: &Place, arguments: &[&str]) -> String {
     stderr
 }
 
-/// A byte now and then, for as long as the other side reads.
+/// Sends a byte now and then, for as long as the other side reads.
 fn drip(stream: &mut TcpStream) {
     while stream.write_all(b" ").is_ok() {
         thread::sleep(Duration::from_millis(50));
@@ -123,22 +125,22 @@ fn interim_responses_without_end_end_the_host() {
     assert!(stderr.contains("not received within"), "{stderr}");
 }
 
-/// Each record comes fast enough, but there is no end of them.
+/// Each record arrives fast enough, but there is no end of them.
 #[test]
-fn the_time_of_a_host_is_that_of_all_its_records() {
-    let other = Arc::new(command::whole(90));
+fn time_limit_of_a_host_covers_all_its_records() {
+    let other = Arc::new(command::portable(90));
     let address = host_of(2_000, move |request, stream| {
         let id = request.split(['/', ' ']).nth(3).unwrap_or_default();
         let sent = json!({ "id": id, "commit": other.commit, "manifest": other.manifest, "record": other.record });
         thread::sleep(Duration::from_millis(20));
-        let _ = stream.write_all(&whole(sent.to_string().as_bytes()));
+        let _ = stream.write_all(&response(sent.to_string().as_bytes()));
     });
     let stderr = refusal(&Place::new(), &[&address.to_string(), "--within", "5s"]);
     assert!(stderr.contains("within the 5 s of --within"), "{stderr}");
     assert!(stderr.lines().count() < 30, "each refusal has a line: {stderr}");
 }
 
-/// The host breaks off every answer, and sends another part than the one that was requested, so that all begins again.
+/// The host breaks off every answer, and sends another part than the requested one, so that the fetch begins again.
 #[test]
 fn six_tries_without_a_new_byte_end_the_host() {
     let requests = Arc::new(AtomicUsize::new(0));
@@ -159,16 +161,16 @@ fn six_tries_without_a_new_byte_end_the_host() {
 
 #[test]
 fn a_hostile_host_costs_the_others_nothing() {
-    let (good, here) = (Place::with(3), Place::new());
+    let (good, local) = (Place::with(3), Place::new());
     let server = Server::start(&good.archive, &[]);
     let bad = host_of(3, |_, stream| {
         let _ = stream.write_all(&head("200 OK", "", 1 << 20));
         drip(stream);
     });
-    let output = fetched(&here, &[&format!("{bad},{}", server.url()), "--within", "5s"]);
+    let output = fetched(&local, &[&format!("{bad},{}", server.url()), "--within", "5s"]);
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(table.contains("failed") && table.contains("done"), "{table}");
-    assert_eq!(here.ids(), good.ids());
+    assert_eq!(local.ids(), good.ids());
 }
 
 /// Forty-six MiB for each of a hundred manifests: too large for the archive, and for the memory if they were collected.
@@ -178,17 +180,17 @@ fn manifests_too_large_for_the_archive_are_not_collected() {
         let id = request.split(['/', ' ']).nth(3).unwrap_or_default();
         let manifest = "m".repeat(46 << 20);
         let sent = format!("{{\"id\":\"{id}\",\"commit\":\"\",\"manifest\":\"{manifest}\",\"record\":\"\"}}");
-        let _ = stream.write_all(&whole(sent.as_bytes()));
+        let _ = stream.write_all(&response(sent.as_bytes()));
     });
     let stderr = refusal(&Place::new(), &[&address.to_string()]);
     assert!(stderr.contains("its manifest is too large: 48234496 bytes; allowed: 1048576"), "{stderr}");
 }
 
-/// Text of a few bytes becomes a value of many.
+/// Text of a few bytes becomes a value of many bytes.
 #[test]
 fn a_list_of_too_many_values_is_refused() {
     let list = [&b"["[..], &b"\"\",".repeat(6 << 20), b"\"\"]"].concat();
-    let list = whole(&list);
+    let list = response(&list);
     let address = host(move |_, stream| drop(stream.write_all(&list)));
     let stderr = refusal(&Place::new(), &[&address.to_string()]);
     assert!(stderr.contains("more than 4000000 values"), "{stderr}");

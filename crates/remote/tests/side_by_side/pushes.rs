@@ -1,25 +1,26 @@
 //! A server that is killed while a record is sent to it.
 
 use crate::command::http::{post, push_head};
-use crate::command::{self, Place, Server, times, whole};
+use crate::command::{self, Place, Server, portable, times};
 use rustix::process::{Signal, kill_process};
 use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Whatever the moment: what was said to be kept is there, all that is there is right, and the next server takes more.
+/// Whatever the moment: every record that was reported as stored exists, every record is valid, and the next server
+/// accepts more.
 #[test]
 fn a_kill_at_any_moment_leaves_an_archive_that_verifies() {
     let place = Place::with(1);
     let kills = times("CONTEND_PUSH_KILLS", 6);
     let mut random = fastrand::Rng::with_seed(7);
-    let all: Vec<archive::Whole> = (0..kills as u64).map(|seed| whole(1_000 + seed)).collect();
-    let mut kept = Vec::new();
+    let all: Vec<archive::PortableRecord> = (0..kills as u64).map(|seed| portable(1_000 + seed)).collect();
+    let mut acknowledged = Vec::new();
     for sent in &all {
         let server = Server::start(&place.archive, &["--accept"]);
         let (address, id) = (server.address, server.pid());
         let bytes = serde_json::to_vec(sent).unwrap();
-        // From before it has come to after it is kept.
+        // From before the record has arrived to after it is stored.
         let moment = Duration::from_micros(random.u64(..500_000));
         let killer = std::thread::spawn(move || {
             std::thread::sleep(moment);
@@ -28,17 +29,17 @@ fn a_kill_at_any_moment_leaves_an_archive_that_verifies() {
         let head = push_head(bytes.len());
         let mut stream = TcpStream::connect(address).unwrap();
         let _ = stream.write_all(&[head.as_bytes(), &bytes].concat());
-        let said = String::from_utf8_lossy(&command::rest(&mut stream)).into_owned();
+        let received = String::from_utf8_lossy(&command::rest(&mut stream)).into_owned();
         killer.join().unwrap();
-        if said.contains("\"kept\":true") {
-            kept.push(sent.id.clone());
+        if received.contains("\"kept\":true") {
+            acknowledged.push(sent.id.clone());
         }
         place.quiet();
         place.verify();
-        let there = place.ids();
-        assert!(kept.iter().all(|id| there.contains(id)), "a record that was said to be kept is gone");
+        let stored_ids = place.ids();
+        assert!(acknowledged.iter().all(|id| stored_ids.contains(id)), "a record that was said to be kept is gone");
     }
-    println!("{kills} kills: {} were kept before", kept.len());
+    println!("{kills} kills: {} were kept before", acknowledged.len());
     let server = Server::start(&place.archive, &["--accept"]);
     for sent in &all {
         let status = post(server.address, "/records", &serde_json::to_vec(sent).unwrap()).status;

@@ -1,4 +1,4 @@
-//! Named values beside each other: the name above its bar, so that it is readable on a phone.
+//! Named values side by side: the name is above its bar, so that it is readable on a phone.
 
 use super::scale::Scale;
 use super::{shortened, svg};
@@ -9,15 +9,15 @@ use record::{Bar, Bars, Unit};
 const WIDTH: f64 = 440.0;
 const ROW: f64 = 38.0;
 const LEFT: f64 = 4.0;
-/// The rest is for the number.
+/// The right end of the bars; the rest of the width is for the number.
 const RIGHT: f64 = 430.0;
 
-/// A longer column is several shorter ones side by side, all on the same axis.
+/// The maximum number of bars in a column; a longer column is split into several, all on the same axis.
 const MOST: usize = 8;
-/// The most letters of a name.
+/// The maximum number of letters of a name.
 const ROOM: usize = 52;
 
-/// The pictures with this name for screen readers: one, or several of a few bars each.
+/// Draws the pictures with this name for screen readers: one, or several of a few bars each.
 pub fn multiples(bars: &Bars, name: &str, hues: &Hues) -> Vec<Markup> {
     let columns = bars.bars.len().div_ceil(MOST).max(1);
     let pieces: Vec<&[Bar]> = bars.bars.chunks(bars.bars.len().div_ceil(columns).max(1)).collect();
@@ -28,14 +28,14 @@ pub fn multiples(bars: &Bars, name: &str, hues: &Hues) -> Vec<Markup> {
     pieces.iter().enumerate().map(|(place, piece)| some(bars, piece, &part(place), hues)).collect()
 }
 
-/// All of them in one picture.
+/// Draws all bars in one picture.
 pub fn column(bars: &Bars, name: &str, hues: &Hues) -> Markup {
     some(bars, &bars.bars, name, hues)
 }
 
-/// Some of the bars, on the axis that fits all.
+/// Draws some of the bars, on the axis that fits all.
 fn some(bars: &Bars, piece: &[Bar], name: &str, hues: &Hues) -> Markup {
-    // A ratio's bar grows to either side of what is as it was.
+    // The bar of a ratio grows to either side of 1.
     let even = (bars.unit == Unit::Times).then_some(1.0);
     let scale = scale(bars, even);
     let from = even.map_or_else(|| scale.foot(), |even| scale.place(even));
@@ -70,9 +70,9 @@ fn bar(bar: &Bar, unit: Unit, top: f64, from: f64, scale: &Scale) -> Markup {
         @if let Some((low, high)) = interval {
             path.ends d=(format_args!("M{low:.1} {middle}H{high:.1}M{low:.1} {ends_from}V{ends_to}M{high:.1} {ends_from}V{ends_to}")) {}
         }
-        @if let Some((limit, whose)) = &bar.limit {
+        @if let Some((limit, label)) = &bar.limit {
             path.limit d=(format_args!("M{:.1} {above}V{below}", scale.place(*limit))) {
-                title { "limit " (whose) ": " (unit.words(*limit)) }
+                title { "limit " (label) ": " (unit.words(*limit)) }
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a whole is made of, level by level: the whole below, its parts on top of it.
+//! The parts of a total, level by level: the total at the bottom, its parts on top of it.
 
 use super::{shortened, svg};
 use maud::{Markup, html};
@@ -6,13 +6,13 @@ use record::{Flame, FlamePart, Unit};
 
 const WIDTH: f64 = 640.0;
 const ROW: f64 = 20.0;
-/// A letter is about so wide.
+/// The approximate width of a letter.
 const LETTER: f64 = 7.2;
-/// What would be narrower is not drawn; the table has it.
+/// The least width that is drawn; the table has all parts.
 const NARROWEST: f64 = 0.5;
 const COLOURS: usize = 8;
 
-/// The picture with this name for screen readers.
+/// Draws the picture with this name for screen readers.
 pub fn flame(flame: &Flame, name: &str) -> Markup {
     let levels = flame.parts.iter().map(depth).max().unwrap_or(0);
     let height = levels as f64 * ROW;
@@ -29,7 +29,7 @@ fn depth(part: &FlamePart) -> usize {
     1 + part.parts.iter().map(depth).max().unwrap_or(0)
 }
 
-/// Parts side by side from `left` on, and theirs on top.
+/// Draws parts side by side from `left` on, and their own parts on top.
 fn level(parts: &[FlamePart], unit: Unit, (left, scale): (f64, f64), foot: f64, depth: usize) -> Markup {
     let mut at = left;
     let placed = parts.iter().map(|part| {

@@ -1,5 +1,5 @@
-//! The ladder: times on one logarithmic axis from 1 ns to 10 s, a line each. Wide, its words stand before the axis;
-//! narrow, above it, so that they can be read on a phone.
+//! The ladder: times on one logarithmic axis from 1 ns to 10 s, a line each. In the wide picture its words are in front
+//! of the axis; in the narrow one they are above it, so that they can be read on a phone.
 
 use super::{shortened, svg};
 use crate::hues::{Hues, class};
@@ -7,21 +7,21 @@ use maud::{Markup, html};
 use record::{Cost, Ladder, Unit};
 use terminal::{DECADES, decade_words, share_of_axis};
 
-/// Where the parts of a line lie.
+/// The positions of the parts of a line.
 struct Layout {
     width: f64,
     row: f64,
-    /// The first line's top.
+    /// The top of the first line.
     top: f64,
-    /// Baselines of words and figure, and the middle of the axis, from the top of a line.
+    /// The baselines of words and value, and the middle of the axis, from the top of a line.
     text: f64,
     middle: f64,
-    /// Where the words begin, the figure ends, and the axis begins and ends.
+    /// The positions at which the words begin, the value ends, and the axis begins and ends.
     words: f64,
     figure: f64,
     from: f64,
     to: f64,
-    /// Powers of ten from label to label.
+    /// The number of powers of ten from label to label.
     every: usize,
 }
 
@@ -51,15 +51,15 @@ const NARROW: Layout = Layout {
     every: 3,
 };
 
-/// The most letters of the words.
+/// The maximum number of letters of the words.
 const ROOM: usize = 38;
 
-/// For pages that are wide, and for paper.
+/// Draws the ladder for wide pages, and for paper.
 pub fn wide(ladder: &Ladder, name: &str, hues: &Hues) -> Markup {
     WIDE.draw(ladder, name, hues)
 }
 
-/// For phones.
+/// Draws the ladder for phones.
 pub fn narrow(ladder: &Ladder, name: &str, hues: &Hues) -> Markup {
     NARROW.draw(ladder, name, hues)
 }
@@ -92,7 +92,7 @@ impl Layout {
         }
     }
 
-    /// At the ends of a narrow picture a label has to stand beside its place.
+    /// Returns the alignment of a label: at the ends of a narrow picture it must not be centred.
     fn anchor(&self, power: u32) -> &'static str {
         match power {
             0 if self.every > 1 => "start",
@@ -126,14 +126,14 @@ impl Layout {
         }
     }
 
-    /// From today's figure to the older ones.
+    /// Returns the span from today's value to the older ones.
     fn span(&self, cost: &Cost) -> Option<(f64, f64)> {
         let places = cost.then.iter().map(|then| self.place(then.ns)).chain([self.place(cost.ns)]);
         let ends = places.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), at| (low.min(at), high.max(at)));
         (!cost.then.is_empty()).then_some(ends)
     }
 
-    /// In the order of their marks, behind the last mark of the line.
+    /// Draws the years in the order of their marks, behind the last mark of the line.
     fn years(&self, cost: &Cost, top: f64) -> Markup {
         let mut then = cost.then.clone();
         then.sort_by(|one, other| one.ns.total_cmp(&other.ns));
@@ -153,7 +153,7 @@ impl Layout {
     }
 }
 
-/// An interval, as every picture has it.
+/// Draws an interval as in every picture.
 fn whisker(low: f64, high: f64, middle: f64) -> Markup {
     let (above, below) = (middle - 4.0, middle + 4.0);
     html! {

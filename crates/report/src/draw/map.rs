@@ -1,4 +1,4 @@
-//! Shares by row and column: a cell each, the darker the more, by powers of ten.
+//! Shares by row and column: a cell each, the darker the larger, by powers of ten.
 
 use super::svg;
 use maud::{Markup, html};
@@ -6,11 +6,11 @@ use record::{HeatMap, HeatRow, Unit};
 
 const WIDTH: f64 = 440.0;
 const ROW: f64 = 20.0;
-/// The row's name is before it.
+/// The left edge of the cells, behind the name of the row.
 const LEFT: f64 = 64.0;
 const FOOT: f64 = 20.0;
 
-/// The picture with this name for screen readers.
+/// Draws the picture with this name for screen readers.
 pub fn map(map: &HeatMap, name: &str) -> Markup {
     let columns = map.rows.iter().map(|row| row.shares.len()).max().unwrap_or(0).max(1);
     let height = map.rows.len() as f64 * ROW;
@@ -38,7 +38,7 @@ fn line(row: &HeatRow, top: f64, width: f64) -> Markup {
     }
 }
 
-/// A ten-thousandth is hardly seen, all of it is the full colour.
+/// Returns the shade of a share: a ten-thousandth is hardly visible, 1 is the full colour.
 fn shade(share: f64) -> f64 {
     const DECADES: f64 = 4.0;
     ((share.max(1e-9).log10() + DECADES) / DECADES).clamp(0.0, 1.0) * 0.95 + 0.05
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lost_more_is_darker_and_every_piece_has_a_cell() {
+    fn larger_share_is_darker_and_every_piece_has_a_cell() {
         let rows = ["CPU 0", "CPU 1"].map(|name| HeatRow { name: name.into(), shares: vec![0.0, 0.001, 0.5] });
         let picture = map(&HeatMap { across: "time", rows: rows.into() }, "lost").into_string();
         assert_eq!(picture.matches("<rect").count(), 6);

@@ -1,5 +1,5 @@
-//! Pictures as SVG: what a page shows where there is no script, and what is printed. Their colours are the style
-//! sheet's; a picture in a file of its own carries them with it, for light and for dark.
+//! Pictures as SVG, for pages without a script and for print. Their colours are those of the style sheet; a picture in
+//! a separate file contains them, for light and for dark.
 
 mod bars;
 mod flame;
@@ -25,13 +25,13 @@ use terminal::escaped_lines;
 
 const STYLE: &str = include_str!("../../assets/report/picture.css");
 
-/// The ladder of this machine.
+/// Draws the ladder of this machine into a file.
 pub fn ladder_file(ladder: &Ladder, machine: &str) -> String {
     let hues = Hues::of(std::iter::empty(), ladder.costs.iter().filter_map(|cost| cost.lock.as_deref()));
     file(&wide_ladder(ladder, "Costs of waiting", &hues), &format!("Costs of waiting: {machine}"))
 }
 
-/// A figure of these sections; `None` for one that has no picture.
+/// Draws a figure of these sections into a file; `None` for one that has no picture.
 pub fn picture_file(figure: &Figure, sections: &[Section]) -> Option<String> {
     let hues = Hues::of(sections.iter(), std::iter::empty());
     let name = figure.title.as_str();
@@ -52,11 +52,11 @@ fn file(picture: &Markup, title: &str) -> String {
     let picture = &picture.0;
     let (begin, rest) = picture.split_at(picture.find('>').map_or(0, |end| end + 1));
     let inside = html! { title { (title) } style { (PreEscaped(STYLE)) } rect.paper width="100%" height="100%" {} };
-    let whole = format!("{begin}{}{rest}\n", inside.0);
-    escaped_lines(&whole).into_owned()
+    let svg_text = format!("{begin}{}{rest}\n", inside.0);
+    escaped_lines(&svg_text).into_owned()
 }
 
-/// The frame of a picture with this name for screen readers.
+/// Returns the frame of a picture with this name for screen readers.
 fn svg(width: f64, height: f64, name: &str, content: &Markup) -> Markup {
     html! {
         svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (width) " " (height) } role="img" aria-label=(name) {
@@ -65,7 +65,7 @@ fn svg(width: f64, height: f64, name: &str, content: &Markup) -> Markup {
     }
 }
 
-/// As many letters of a text as there is room for; the table has all of it.
+/// Shortens a text to the number of letters that fit; the table has all of it.
 fn shortened(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Points over two axes, as columns, lines, outlines or dots: the picture, and the looks of its series.
+//! Points over two axes, as columns, lines, outlines or dots: the picture, and the look of its series.
 
 use super::scale::Scale;
 use super::{shortened, svg};
@@ -14,16 +14,17 @@ const RIGHT: f64 = 628.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 250.0;
 
-/// The width of a letter, about.
+/// The approximate width of a letter.
 const LETTER: f64 = 7.2;
 /// The height of a line of the legend.
 const LINE: f64 = 14.0;
-/// The most spikes that are named, the height of a line, and the most letters of a name; the table has all of them.
+/// The maximum number of spikes that are named, the height of a line, and the maximum number of letters of a name; the
+/// table has all of them.
 const MOST_SPIKES: usize = 6;
 const SPIKE_LINE: f64 = 15.0;
 const SPIKE_ROOM: usize = 44;
 
-/// A plot with the looks of its series.
+/// A plot with the look of each series.
 pub struct DrawnPlot<'a> {
     pub plot: &'a Plot,
     pub looks: Vec<Look>,
@@ -34,15 +35,17 @@ pub struct DrawnPlot<'a> {
 pub struct Look {
     /// The number of its colour.
     pub colour: usize,
-    /// Whether it is the paler of two neighbours with the same colour.
+    /// Whether it is the paler of two adjacent series with the same colour.
     pub is_pale: bool,
     /// Its name in the picture.
     pub words: String,
 }
 
 impl<'a> DrawnPlot<'a> {
-    /// The plot of a picture, `None` for other kinds. Series that are locks or causes have the colours of these; the
-    /// spikes of a histogram all have that of its lock, and neighbours differ in paleness.
+    /// Returns the plot of a picture, `None` for other kinds.
+    ///
+    /// Series that are locks or causes have the colours of these; all spikes of a histogram have the colour of its
+    /// lock, and adjacent ones differ in paleness.
     pub fn from_picture(picture: &'a Picture, hues: &Hues) -> Option<Self> {
         Some(match picture {
             Picture::Plot(plot) => Self::new(plot, |place, _| place),
@@ -64,7 +67,7 @@ impl<'a> DrawnPlot<'a> {
         })
     }
 
-    /// The plot with a colour for each series, by its place and name.
+    /// Creates the plot with a colour for each series, by its index and name.
     pub fn new(plot: &'a Plot, colour: impl Fn(usize, &str) -> usize) -> Self {
         let look = |(place, series): (usize, &Series)| Look {
             colour: colour(place, &series.name),
@@ -75,7 +78,7 @@ impl<'a> DrawnPlot<'a> {
     }
 }
 
-/// The picture with this name for screen readers; spikes are named where they stand, other series above.
+/// Draws the picture with this name for screen readers; spikes are named where they are drawn, other series above.
 pub fn plot(drawn: &DrawnPlot<'_>, name: &str) -> Markup {
     let DrawnPlot { plot, looks, has_spikes } = drawn;
     let (x, y) = scales(plot);
@@ -99,7 +102,7 @@ fn scales(plot: &Plot) -> (Scale, Scale) {
         Mark::Columns | Mark::Outline => [Some(point.y), None, None],
         Mark::Line | Mark::Points => [Some(point.y), point.low, point.high],
     });
-    // The least of what stands on a logarithmic axis must be seen.
+    // The smallest column on a logarithmic axis must be visible.
     let standing = points().filter(|(mark, _)| matches!(mark, Mark::Columns | Mark::Outline));
     let least = standing.map(|(_, point)| point.y).filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min);
     let foot = plot.y.logarithmic.then_some(least / 2.0);
@@ -113,7 +116,7 @@ fn shade(look: &Look) -> String {
     class(look.colour) + pale
 }
 
-/// Both axes with their marks and labels.
+/// Draws both axes with their marks and labels.
 fn axes(plot: &Plot, x: &Scale, y: &Scale) -> Markup {
     html! {
         path.axis d=(format_args!("M{LEFT} {TOP}V{BOTTOM}H{RIGHT}")) {}
@@ -132,7 +135,7 @@ fn axes(plot: &Plot, x: &Scale, y: &Scale) -> Markup {
     }
 }
 
-/// The names of the series in two lines, as far as there is room; the table has all.
+/// Draws the names of the series in two lines, as far as they fit; the table has all.
 fn legend(looks: &[Look]) -> Markup {
     html! {
         @for (look, (at, foot)) in looks.iter().zip(places(looks)) {
@@ -144,10 +147,10 @@ fn legend(looks: &[Look]) -> Markup {
     }
 }
 
-/// Where the names begin, as far as there is room.
+/// Returns the positions at which the names begin, as far as they fit.
 fn places(looks: &[Look]) -> Vec<(f64, f64)> {
     let mut places = Vec::new();
-    // In the first line the axis has its label.
+    // The first line has the label of the axis.
     let (mut at, mut foot) = (LEFT + 150.0, 14.0);
     for look in looks {
         let width = 26.0 + look.words.chars().count() as f64 * LETTER;
@@ -163,7 +166,7 @@ fn places(looks: &[Look]) -> Vec<(f64, f64)> {
     places
 }
 
-/// The points of a series.
+/// Draws the points of a series.
 fn series(series: &Series, x: &Scale, y: &Scale) -> Markup {
     match series.mark {
         Mark::Columns => columns(series, x, y),
@@ -250,7 +253,7 @@ fn circle(point: &Point, x: &Scale, y: &Scale) -> Markup {
     html! { circle cx=(format_args!("{across:.1}")) cy=(format_args!("{up:.1}")) r="3" {} }
 }
 
-/// The spikes at the right, where columns are rare, a line each: letter, share and cause.
+/// Draws the spikes at the right, where columns are rare, a line each: letter, share and cause.
 fn spike_names(looks: &[Look]) -> Markup {
     html! {
         @for (place, look) in looks.iter().take(MOST_SPIKES).enumerate() {

@@ -1,6 +1,6 @@
-//! From values to places on a picture, and the values that are worth a mark.
+//! Scales from values to positions on a picture, and the values at which an axis has a mark.
 
-/// A stretch of values on a stretch of the picture.
+/// A range of values mapped to a range of the picture.
 pub struct Scale {
     low: f64,
     high: f64,
@@ -9,19 +9,19 @@ pub struct Scale {
     to: f64,
 }
 
-/// Marks on an axis, at most about so many.
+/// The approximate maximum number of marks on an axis.
 const MARKS: f64 = 7.0;
-/// From one end of a logarithmic axis to the other: no more has every digit marked.
+/// The ratio of the ends of a logarithmic axis up to which every digit is marked.
 const SHORT: f64 = 5.0;
-/// The smallest value on a logarithmic axis: below it is what records call zero.
+/// The smallest value on a logarithmic axis: records write smaller values as zero.
 const LEAST: f64 = 1e-15;
-/// Beyond it not every difference is a number.
+/// The largest value: beyond it not every difference is finite.
 const MOST: f64 = 1e300;
-/// A linear axis that is shorter has no steps: they would be 0.
+/// The shortest linear axis that has steps: on a shorter one they would be 0.
 const SHORTEST: f64 = 1e-300;
 
 impl Scale {
-    /// A scale that has room for the values; a linear one begins at zero.
+    /// Creates a scale that contains the values; a linear one begins at zero.
     pub fn over(values: impl Iterator<Item = f64>, logarithmic: bool, from: f64, to: f64) -> Self {
         let usable = values.filter(|value| holds(*value, logarithmic));
         let (low, high) =
@@ -37,12 +37,12 @@ impl Scale {
         Self { low, high, logarithmic, from, to }
     }
 
-    /// Whether the value can stand on it.
+    /// Returns whether the value can be placed on it.
     pub fn holds(&self, value: f64) -> bool {
         holds(value, self.logarithmic)
     }
 
-    /// Where a value is; one outside is at the edge.
+    /// Returns the position of a value; one outside is at the edge.
     pub fn place(&self, value: f64) -> f64 {
         let share = if self.logarithmic {
             (value.max(self.low) / self.low).log10() / (self.high / self.low).log10()
@@ -52,12 +52,12 @@ impl Scale {
         self.from + (self.to - self.from) * share.clamp(0.0, 1.0)
     }
 
-    /// Where bars begin.
+    /// Returns the position at which bars begin.
     pub fn foot(&self) -> f64 {
         if self.logarithmic { self.from } else { self.place(0.0) }
     }
 
-    /// Round values between the ends.
+    /// Returns round values between the ends.
     pub fn marks(&self) -> Vec<f64> {
         if self.logarithmic { self.decades() } else { self.steps() }
     }
@@ -65,7 +65,7 @@ impl Scale {
     fn decades(&self) -> Vec<f64> {
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
         let digits: &[f64] = match last - first {
-            // So short that of 1, 2 and 5 there may be one alone.
+            // The axis is so short that it may have only one of 1, 2 and 5.
             _ if self.high / self.low <= SHORT => &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
             ..=3 => &[1.0, 2.0, 5.0],
             _ => &[1.0],
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_lie_between_the_ends_in_order() {
+    fn values_are_placed_in_order_between_the_ends() {
         for logarithmic in [false, true] {
             let values = [3.0, 70.0, 900.0];
             let scale = Scale::over(values.into_iter(), logarithmic, 10.0, 110.0);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_and_none_have_a_scale_too() {
+    fn scale_exists_for_one_value_and_for_none() {
         let tiny = f64::from_bits(1);
         for values in
             [&[][..], &[0.0], &[5.0], &[-3.0], &[f64::MAX, 1e-300], &[f64::MAX, f64::MIN], &[tiny, -tiny], &[f64::NAN]]

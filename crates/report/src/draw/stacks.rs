@@ -1,4 +1,4 @@
-//! What each of several wholes is made of: one bar a whole, its parts side by side, small ones together.
+//! The parts of several totals: one bar for each total, its parts side by side, small ones combined.
 
 use super::{shortened, svg};
 use crate::hues::{GREY, Hues, class};
@@ -13,21 +13,21 @@ const NAME: f64 = 20.0;
 const BAR: f64 = 22.0;
 const KEY: f64 = 18.0;
 
-/// A part that is smaller has no place of its own, nor has one behind so many others.
+/// The least share that is drawn separately; a part after too many others is not drawn separately either.
 const LEAST_SHARE: f64 = 0.02;
 const MOST_PARTS: usize = 5;
-/// The most letters of a name.
+/// The maximum number of letters of a name.
 const ROOM: usize = 34;
 
 /// A part as it is drawn.
 struct Piece {
     words: String,
     share: f64,
-    /// The style sheet's classes.
+    /// The classes of the style sheet.
     colour: String,
 }
 
-/// The picture with this name for screen readers.
+/// Draws the picture with this name for screen readers.
 pub fn stacks(stacks: &[Stack], name: &str, hues: &Hues) -> Markup {
     let all = pieces(stacks, hues);
     let ends = sums(all.iter().map(|pieces| height(pieces)));
@@ -39,7 +39,7 @@ pub fn stacks(stacks: &[Stack], name: &str, hues: &Hues) -> Markup {
     svg(WIDTH, ends.last().map_or(1.0, |end| end.max(1.0)), name, &content)
 }
 
-/// Where each begins when they stand behind each other, and where the last one ends.
+/// Returns the begin of each length when they follow each other, and the end of the last one.
 fn sums(lengths: impl Iterator<Item = f64>) -> Vec<f64> {
     let behind = lengths.scan(0.0, |end, length| {
         *end += length;
@@ -52,6 +52,8 @@ fn height(pieces: &[Piece]) -> f64 {
     NAME + BAR + KEY * pieces.len().div_ceil(2) as f64 + 14.0
 }
 
+/// Returns the pieces of each bar.
+///
 /// A cause has its colour; of several parts of one cause in a bar, all but the first are paler.
 fn pieces(stacks: &[Stack], hues: &Hues) -> Vec<Vec<Piece>> {
     stacks.iter().map(|stack| pieces_of(stack, hues)).collect()
@@ -60,25 +62,25 @@ fn pieces(stacks: &[Stack], hues: &Hues) -> Vec<Vec<Piece>> {
 fn pieces_of(stack: &Stack, hues: &Hues) -> Vec<Piece> {
     let share = |part: &StackPart| if part.share.is_finite() { part.share.max(0.0) } else { 0.0 };
     let is_own = |(place, part): &(usize, &StackPart)| *place < MOST_PARTS && share(part) >= LEAST_SHARE;
-    let own: Vec<&StackPart> = stack.parts.iter().enumerate().filter(is_own).map(|(_, part)| part).collect();
-    let left = stack.parts.len() - own.len();
+    let separate: Vec<&StackPart> = stack.parts.iter().enumerate().filter(is_own).map(|(_, part)| part).collect();
+    let left = stack.parts.len() - separate.len();
     let all = stack.parts.iter().map(share).sum::<f64>();
     let rest = (left > 0).then(|| Piece {
         words: format!("{left} other{}", if left == 1 { "" } else { "s" }),
-        share: (all - own.iter().map(|part| share(part)).sum::<f64>()).max(0.0),
+        share: (all - separate.iter().map(|part| share(part)).sum::<f64>()).max(0.0),
         colour: class(GREY),
     });
     let piece = |(place, part): (usize, &&StackPart)| {
-        let is_pale = own[..place].iter().any(|before| before.cause == part.cause);
+        let is_pale = separate[..place].iter().any(|before| before.cause == part.cause);
         let pale = if is_pale { " pale" } else { "" };
         Piece { words: part.words.clone(), share: share(part), colour: class(hues.of_cause(&part.cause)) + pale }
     };
-    own.iter().enumerate().map(piece).chain(rest).collect()
+    separate.iter().enumerate().map(piece).chain(rest).collect()
 }
 
 fn one(stack: &Stack, pieces: &[Piece], top: f64) -> Markup {
-    let whole = pieces.iter().map(|piece| piece.share).sum::<f64>().max(f64::MIN_POSITIVE);
-    let widths: Vec<f64> = pieces.iter().map(|piece| (RIGHT - LEFT) * piece.share / whole).collect();
+    let total = pieces.iter().map(|piece| piece.share).sum::<f64>().max(f64::MIN_POSITIVE);
+    let widths: Vec<f64> = pieces.iter().map(|piece| (RIGHT - LEFT) * piece.share / total).collect();
     let begins = sums(widths.iter().copied());
     html! {
         text.name x=(LEFT) y=(top + 14.0) { (stack.name) }
@@ -121,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn small_parts_are_one_and_a_cause_has_one_colour() {
+    fn small_parts_are_combined_and_a_cause_has_one_colour() {
         let stacks = [
             stack("quiet", &[("a (12)", "a", 0.5), ("a, every 4 ms", "a", 0.4), ("b", "b", 0.09), ("c", "c", 0.01)]),
             stack("busy", &[("b", "b", 1.0)]),
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_that_are_none_do_no_harm() {
+    fn invalid_shares_are_ignored() {
         let all = [&[][..], &[("a", "a", 0.0)], &[("a", "a", f64::NAN)], &[("a", "a", -1.0), ("b", "b", 1e300)]];
         for parts in all {
             let drawn = super::stacks(&[stack("x", parts)], "", &hues(&[])).into_string();

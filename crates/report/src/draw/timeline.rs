@@ -1,4 +1,4 @@
-//! Spans of time, a line for each that had some.
+//! Spans of time, a line for each thing that had some.
 
 use super::scale::Scale;
 use super::svg;
@@ -11,7 +11,7 @@ const RIGHT: f64 = 628.0;
 const ROW: f64 = 20.0;
 const COLOURS: usize = 8;
 
-/// The picture with this name for screen readers.
+/// Draws the picture with this name for screen readers.
 pub fn timeline(timeline: &Timeline, name: &str) -> Markup {
     let spans = || timeline.lanes.iter().flat_map(|lane| &lane.spans);
     let scale = Scale::over(spans().flat_map(|span| [span.from_ns, span.to_ns]), false, LEFT, RIGHT);

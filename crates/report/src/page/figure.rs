@@ -1,5 +1,5 @@
-//! A figure: its picture, still and as data for the script, and the tables with its numbers.
-//! A table scrolls by itself where the page is narrow, and each heading has a link to itself.
+//! A figure: its picture, static and as data for the script, and the tables with its numbers. A table scrolls by itself
+//! where the page is narrow, and each heading has a link to itself.
 
 use crate::draw::{self, DrawnPlot};
 use crate::hues::Hues;
@@ -30,11 +30,11 @@ pub fn figure(figure: &Figure, id: &str, level: Level, hues: &Hues) -> Markup {
     }
 }
 
-/// What says the same as its picture, at length.
+/// Returns whether the table only repeats its picture, at length.
 fn is_folded(figure: &Figure, table: &Table) -> bool {
     match figure.picture {
         Picture::None => false,
-        // The picture says it in words already.
+        // The picture already has it in words.
         Picture::Ladder(_) | Picture::Spikes(_) | Picture::Stacks(_) => true,
         _ => table.rows.len() > LONG_TABLE,
     }
@@ -77,14 +77,15 @@ fn plot(drawn: &DrawnPlot<'_>, name: &str) -> Markup {
     }
 }
 
-/// What is longer is words, and may take several lines; a figure and its unit stay on one, its interval too.
+/// The longest cell that counts as a number; longer text may take several lines, whereas a value, its unit and its
+/// interval stay on one.
 const LONGEST_FIGURE: usize = 38;
 
 fn is_words(cell: &str) -> bool {
     cell.chars().count() > LONGEST_FIGURE
 }
 
-/// A table with numbers; `of` names what it belongs to.
+/// Returns a table with numbers; `of` names its figure.
 pub fn table(table: &Table, of: &str) -> Markup {
     html! {
         div.table tabindex="0" role="group" aria-label={ (of) ": " (table.caption) } {
@@ -115,7 +116,7 @@ pub fn table(table: &Table, of: &str) -> Markup {
     }
 }
 
-/// JSON for a script element: escaping is JSON's own there, since no other is undone, and no `<` may end the element.
+/// Returns JSON for a script element: only JSON's own escapes work there, and no `<` may end the element.
 fn plot_data(drawn: &DrawnPlot<'_>) -> Markup {
     PreEscaped(escaped_json(&data(drawn).to_string()).replace('<', "\\u003c"))
 }
@@ -124,7 +125,7 @@ fn data(drawn: &DrawnPlot<'_>) -> Value {
     let DrawnPlot { plot, looks, .. } = drawn;
     let axis = |axis: &Axis| json!({"label": axis.label, "quantity": axis.unit.name(), "log": axis.logarithmic});
     let point = |mark: Mark, point: &Point| {
-        // Many events lie close together on a long axis.
+        // Many events are close together on a long axis.
         let x = if mark == Mark::Points { point.x.round() } else { short(point.x) };
         json!([x, short(point.y), point.low.map(short), point.high.map(short)])
     };
@@ -143,7 +144,7 @@ fn data(drawn: &DrawnPlot<'_>) -> Value {
     json!({"x": axis(&plot.x), "y": axis(&plot.y), "series": series})
 }
 
-/// Five digits: more than a picture shows.
+/// Rounds to five digits, which is more than a picture shows.
 fn short(value: f64) -> f64 {
     format!("{value:.4e}").parse().unwrap_or(value)
 }
@@ -155,7 +156,7 @@ pub enum Level {
     Figure,
 }
 
-/// A heading with this name and a link to itself.
+/// Returns a heading with this name and a link to itself.
 pub fn heading(level: Level, id: &str, text: &str) -> Markup {
     let content = html! { (text) " " a.permalink href={ "#" (id) } aria-label={ "Link to " (text) } { "#" } };
     match level {
@@ -172,7 +173,7 @@ mod tests {
     use record::{Plot, Series, Unit};
 
     #[test]
-    fn no_text_ends_the_script_element_and_all_of_it_can_be_read_back() {
+    fn text_cannot_end_the_script_element_and_is_read_back() {
         let axis = || Axis { label: "", unit: Unit::Ns, logarithmic: false };
         let series = Series {
             name: "</script><script>\u{202e}\u{1b}".into(),

@@ -1,9 +1,9 @@
-//! The first chapter: the ladder, the few findings that a person would repeat, the others in a fold, and what changes
-//! the figures.
+//! The first chapter: the ladder, the few findings that summaries repeat, the others in a fold, and the warnings that
+//! change the values.
 //!
-//! Warnings are shown where they matter: one that changes a figure is at that figure, or below the ladder where it
-//! changes all of them; one that limits a conclusion is below the ladder too; advice is folded. Each says itself how
-//! much it matters.
+//! Warnings are shown where they matter: one that changes a value is at that figure, or below the ladder where it
+//! changes all of them; one that limits a conclusion is below the ladder too; advice is folded. Each warning has its
+//! own severity.
 
 use super::figure::{Level, figure, heading};
 use super::{Names, PlacedRecord, PlacedSection};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::ptr;
 use terminal::{counted, without_error_numbers};
 
-/// The most findings that are not folded.
+/// The maximum number of findings that are not folded.
 const REPEATED: usize = 5;
 
 /// A finding, and the section that it is about.
@@ -41,13 +41,13 @@ pub fn findings(records: &[PlacedRecord<'_>], ladders: &[Option<Ladder>], hues: 
 }
 
 fn one(record: &PlacedRecord<'_>) -> Markup {
-    let (repeated, others) = chosen(found(record).collect());
+    let (repeated, further) = chosen(found(record).collect());
     html! {
         ul.findings { (list(&repeated)) }
-        @if !others.is_empty() {
+        @if !further.is_empty() {
             details {
-                summary { (counted(others.len(), "further finding")) }
-                ul.findings { (list(&others)) }
+                summary { (counted(further.len(), "further finding")) }
+                ul.findings { (list(&further)) }
             }
         }
     }
@@ -61,8 +61,8 @@ fn list(found: &[Found<'_>]) -> Markup {
     }
 }
 
-/// Those that their experiments would have repeated, and the others; of a record that names none the first of each
-/// section.
+/// Splits the findings into those that their experiments mark as repeated and the others; if a record marks none, the
+/// first of each section is chosen.
 fn chosen(found: Vec<Found<'_>>) -> (Vec<Found<'_>>, Vec<Found<'_>>) {
     let is_named = found.iter().any(|(finding, _)| finding.is_repeated);
     let is_first = |place: usize| found[..place].iter().all(|(_, about)| about.id != found[place].1.id);
@@ -71,16 +71,16 @@ fn chosen(found: Vec<Found<'_>>) -> (Vec<Found<'_>>, Vec<Found<'_>>) {
         .map(|place| if is_named { found[place].0.is_repeated } else { is_short || is_first(place) })
         .collect();
     let mut left = REPEATED;
-    let (repeated, others): (Vec<_>, Vec<_>) = found.into_iter().zip(wanted).partition(|(_, is_wanted)| {
+    let (repeated, further): (Vec<_>, Vec<_>) = found.into_iter().zip(wanted).partition(|(_, is_wanted)| {
         let is_taken = *is_wanted && left > 0;
         left -= usize::from(is_taken);
         is_taken
     });
     let bare = |list: Vec<(_, bool)>| list.into_iter().map(|(one, _)| one).collect();
-    (bare(repeated), bare(others))
+    (bare(repeated), bare(further))
 }
 
-/// What the summary found, or all sections where there is none; each with the section that it is about.
+/// Returns the findings of the summary, or of all sections where there is none; each with the section that it is about.
 fn found<'a>(record: &'a PlacedRecord<'a>) -> impl Iterator<Item = Found<'a>> {
     let sections = record.sections.iter().filter(|placed| placed.is_summary() || !record.has_summary());
     sections.flat_map(|placed| {
@@ -89,7 +89,7 @@ fn found<'a>(record: &'a PlacedRecord<'a>) -> impl Iterator<Item = Found<'a>> {
     })
 }
 
-/// The warnings of a record that belong to no single figure.
+/// Returns the warnings of a record that belong to no single figure.
 fn record_warnings(record: &PlacedRecord<'_>) -> Markup {
     let known: Vec<Warning> = record.source.warnings.iter().filter_map(record::warning).collect();
     let strange: Vec<&Value> = record.source.warnings.iter().filter(|one| record::warning(one).is_none()).collect();
@@ -102,13 +102,13 @@ fn record_warnings(record: &PlacedRecord<'_>) -> Markup {
     let rest: Vec<&Warning> = rest().filter(|warning| warning.severity() == Severity::Advice).collect();
     html! {
         @for warning in everywhere { (caution(warning)) }
-        @for warning in limiting { p.limit { (said(warning)) } }
+        @for warning in limiting { p.limit { (warning_markup(warning)) } }
         @if !short.is_empty() { (too_short(&short)) }
         @if !rest.is_empty() || !strange.is_empty() {
             details.notes {
                 summary { (counted(rest.len() + strange.len(), "note")) " with advice" }
                 ul {
-                    @for warning in rest { li { (said(warning)) } }
+                    @for warning in rest { li { (warning_markup(warning)) } }
                     @for value in strange { li { "Warning: " (value) } }
                 }
             }
@@ -116,7 +116,8 @@ fn record_warnings(record: &PlacedRecord<'_>) -> Markup {
     }
 }
 
-/// The warnings that change this figure and not all of them; each stands at the first figure that it is about.
+/// Returns the warnings that change this figure and not all of them; each is shown at the first figure that it is
+/// about.
 pub fn figure_warnings(record: &PlacedRecord<'_>, figure: &Figure) -> Markup {
     let known = record.source.warnings.iter().filter_map(record::warning);
     let is_here =
@@ -129,7 +130,8 @@ fn figures<'a>(record: &'a PlacedRecord<'a>) -> impl Iterator<Item = &'a Figure>
     record.sections.iter().flat_map(|placed| &placed.section.figures)
 }
 
-/// A warning names what it is about as the titles of its figures do: `std`, `std, 2 threads`.
+/// Returns whether a warning is about this figure: its subject has the same form as the titles of figures, `std` or
+/// `std, 2 threads`.
 fn is_about(warning: &Warning, figure: &Figure) -> bool {
     let what = warning.field("what").and_then(Value::as_str).filter(|what| !what.is_empty());
     what.is_some_and(|what| {
@@ -137,7 +139,7 @@ fn is_about(warning: &Warning, figure: &Figure) -> bool {
     })
 }
 
-/// That there was too little time.
+/// Returns whether the warning says that there was too little time.
 fn is_short(warning: &Warning) -> bool {
     warning.is::<NotConverged>() || warning.is::<FewSamples>()
 }
@@ -149,21 +151,21 @@ fn too_short(short: &[&Warning]) -> Markup {
                 "Warning: the run was too short for " (counted(short.len(), "group")) " of values, whose confidence "
                 "intervals are wider than requested. Remedy: use a longer --seconds"
             }
-            ul { @for warning in short { li { (said(warning)) } } }
+            ul { @for warning in short { li { (warning_markup(warning)) } } }
         }
     }
 }
 
 fn caution(warning: &Warning) -> Markup {
-    html! { p.caution { (said(warning)) } }
+    html! { p.caution { (warning_markup(warning)) } }
 }
 
-fn said(warning: &Warning) -> Markup {
+fn warning_markup(warning: &Warning) -> Markup {
     let message = without_error_numbers(warning.message());
     html! { "Warning: " (message) " [" (warning.code()) "]. Remedy: " (warning.remedy()) }
 }
 
-/// The ladder as a figure: its picture, and the table with the same values.
+/// Returns the ladder as a figure: its picture, and the table with the same values.
 fn ladder_figure(ladder: &Ladder) -> Figure {
     let table = Table {
         caption: "Costs of waiting as a table".into(),

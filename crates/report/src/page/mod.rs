@@ -1,5 +1,5 @@
-//! The page: the ladder and what was found first, then what differs, then each record with its pictures, then the
-//! methods. The page carries its style and its scripts with it, and each place on it has a name that links lead to.
+//! The page: the ladder and the findings first, then the differences, then each record with its pictures, then the
+//! methods. The page contains its style and its scripts, and each part of it has an anchor that links lead to.
 
 mod figure;
 mod findings;
@@ -15,20 +15,22 @@ use record::{Figure, Ladder, Section, Source};
 use std::collections::HashSet;
 use terminal::{escaped_lines, moment};
 
-/// Records, and what of them is shown.
+/// The records, and the parts of them that are shown.
 pub struct Content<'a> {
     pub sources: &'a [Source],
-    /// Of each record, in the order of its parts.
+    /// The sections of each record, in the order of its parts.
     pub sections: &'a [Vec<Section>],
-    /// Of each record that has one.
+    /// The ladder of each record that has one.
     pub ladders: &'a [Option<Ladder>],
-    /// What the records have in common.
+    /// The comparison of the records.
     pub compared: &'a [Figure],
-    /// The page of each experiment, in Markdown.
+    /// The method page of each experiment, in Markdown.
     pub method: Method<'a>,
 }
 
-/// The whole page. The same records give the same page.
+/// Returns the whole page.
+///
+/// The same records give the same page.
 pub fn page(content: &Content<'_>) -> String {
     let Content { sources, sections, ladders, compared, method } = *content;
     let mut names = Names::default();
@@ -51,12 +53,12 @@ pub fn page(content: &Content<'_>) -> String {
         }
         (records::methods(sections, method))
     };
-    // The whole page passes here, so that no text is forgotten: HTML has no place for control characters, and others
-    // reverse the words that follow. A record may have any of them.
+    // The whole page is escaped here, so that no text is missed: HTML does not allow control characters, and other
+    // characters reverse the words that follow. A record may have any of them.
     escaped_lines(&frame(&title(sources), &machines(sources), &content).into_string()).into_owned()
 }
 
-/// Where and when it was measured, and how.
+/// Returns the place, the time and the conditions of the measurement.
 fn machines(sources: &[Source]) -> Markup {
     let [only] = sources else { return html! {} };
     let began = only.environment.get("started_unix_s").and_then(serde_json::Value::as_u64);
@@ -82,10 +84,10 @@ const CHARTS: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const CHARTS_STYLE: &str = include_str!("../../assets/uplot/uPlot.min.css");
 const CHARTS_LICENSE: &str = include_str!("../../assets/uplot/LICENSE");
 
-/// By this element a page is known to be one of this program's.
+/// The element by which a page of this program is recognised.
 pub const SIGNATURE: &str = "<meta name=\"generator\" content=\"contend\">";
 
-/// A page needs nothing from elsewhere, and whatever slipped into it could not fetch anything.
+/// The policy of the page: it loads nothing from elsewhere, so that injected markup could not fetch anything.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
 fn frame(title: &str, machine: &Markup, content: &Markup) -> Markup {
@@ -119,7 +121,7 @@ fn head(title: &str) -> Markup {
 }
 
 fn scripts() -> Markup {
-    // The library's first line names its home; the page names it by its licence.
+    // The library's first line names its home page; the page names it by its licence.
     let charts = CHARTS.split_once('\n').map_or(CHARTS, |(_, code)| code);
     html! {
         script { "\n/* uPlot 1.6.32\n" (PreEscaped(CHARTS_LICENSE)) "*/\n" (PreEscaped(charts)) }
@@ -127,7 +129,7 @@ fn scripts() -> Markup {
     }
 }
 
-/// A list of links to the chapters and sections; on a wide screen it stays in sight.
+/// Returns a list of links to the chapters and sections; on a wide screen it stays visible.
 fn contents(records: &[PlacedRecord<'_>], is_compared: bool) -> Markup {
     html! {
         nav.contents aria-label="Contents" {
@@ -152,12 +154,12 @@ fn contents(records: &[PlacedRecord<'_>], is_compared: bool) -> Markup {
     }
 }
 
-/// A record with the names of its places on the page.
+/// A record with the anchors of its parts on the page.
 struct PlacedRecord<'a> {
     pub source: &'a Source,
-    /// Of its chapter.
+    /// The anchor of its chapter.
     pub id: String,
-    /// In the order of the record's parts.
+    /// The sections in the order of the record's parts.
     pub sections: Vec<PlacedSection<'a>>,
 }
 
@@ -173,7 +175,7 @@ impl<'a> PlacedRecord<'a> {
         Self { source, sections, id: names.take(&format!("record-{}", place + 1)) }
     }
 
-    /// The section of the part with this name.
+    /// Returns the section of the part with this name.
     pub fn section_of(&self, part: &str) -> Option<&PlacedSection<'a>> {
         let place = self.source.parts.iter().position(|(name, _)| name == part)?;
         self.sections.get(place)
@@ -185,20 +187,20 @@ impl<'a> PlacedRecord<'a> {
 }
 
 impl PlacedSection<'_> {
-    /// A survey sums up what its other sections found.
+    /// Returns whether the section sums up the findings of other sections, as in a survey.
     pub fn is_summary(&self) -> bool {
         self.section.experiment == "survey"
     }
 }
 
-/// The names of the page's places: letters, digits and dashes, each once.
+/// The anchors of the page: letters, digits and dashes, each used once.
 #[derive(Default)]
 struct Names {
     taken: HashSet<String>,
 }
 
 impl Names {
-    /// A free name that resembles what is wanted.
+    /// Returns a free name that resembles the wanted one.
     pub fn take(&mut self, wanted: &str) -> String {
         let dashed: String = wanted
             .chars()

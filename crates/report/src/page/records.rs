@@ -1,5 +1,5 @@
-//! One record: how it was measured, and its sections, with what changes a figure at that figure.
-//! The last chapter has the methods: how each figure was made.
+//! One record: how it was measured, and its sections, with the warnings that change a value at its figure. The last
+//! chapter has the methods.
 
 use super::figure::{Level, figure, heading, table};
 use super::findings::figure_warnings;
@@ -13,7 +13,7 @@ use record::{Figure, Picture, Section, Source, Table, distinct, flattened};
 use serde_json::{Map, Value};
 use terminal::{counted, moment};
 
-/// A chapter of the page.
+/// Returns the chapter of a record.
 pub fn record(record: &PlacedRecord<'_>, method: Method<'_>, hues: &Hues, names: &mut Names) -> Markup {
     let source = record.source;
     html! {
@@ -26,7 +26,7 @@ pub fn record(record: &PlacedRecord<'_>, method: Method<'_>, hues: &Hues, names:
                     @if method(placed.section.experiment).is_some() {
                         p { a href={ "#method-" (placed.section.experiment) } { "Method" } }
                     }
-                    // Where nothing sums up, they stand in the first chapter already.
+                    // Without a summary the findings are already in the first chapter.
                     @if record.has_summary() && !placed.is_summary() {
                         (findings(placed.section))
                     }
@@ -76,7 +76,7 @@ fn figures(record: &PlacedRecord<'_>, placed: &PlacedSection<'_>, hues: &Hues, n
     }
 }
 
-/// The machine, the time and the command line.
+/// Returns the machine, the time and the command line.
 fn setting(source: &Source) -> Markup {
     let began = source.environment.get("started_unix_s").and_then(Value::as_u64);
     let when = began.map_or_else(|| "unknown time".into(), |began| format!("{} UTC", moment(began)));
@@ -98,7 +98,7 @@ fn setting(source: &Source) -> Markup {
     }
 }
 
-/// The page, in Markdown, that says how an experiment measures, if there is one.
+/// A function that returns the method page of an experiment, in Markdown, if there is one.
 pub type Method<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
 
 pub fn methods(sections: &[Vec<Section>], method: Method<'_>) -> Markup {
@@ -115,17 +115,17 @@ pub fn methods(sections: &[Vec<Section>], method: Method<'_>) -> Markup {
     }
 }
 
-/// A method's page, in Markdown, as HTML.
+/// Converts a method page from Markdown to HTML.
 fn html_of(markdown: &str) -> Markup {
     let options = Options::ENABLE_TABLES;
     let events = Parser::new_ext(markdown, options).filter_map(|event| match event {
-        // Its links lead to other files, which a page alone does not have.
+        // Its links lead to other files, which a single page does not have.
         Event::Start(Tag::Link { .. }) | Event::End(TagEnd::Link) => None,
         Event::Start(Tag::Heading { level, id, classes, attrs }) => {
             Some(Event::Start(Tag::Heading { level: below(level), id, classes, attrs }))
         }
         Event::End(TagEnd::Heading(level)) => Some(Event::End(TagEnd::Heading(below(level)))),
-        // The page's own markup comes from Markdown alone.
+        // Markup in the Markdown is shown as text.
         Event::Html(text) | Event::InlineHtml(text) => Some(Event::Text(text)),
         other => Some(other),
     });
@@ -134,8 +134,9 @@ fn html_of(markdown: &str) -> Markup {
     PreEscaped(reachable(&page))
 }
 
-/// What may be wider than the page scrolls by itself, and can be scrolled by keys too; a heading that says nothing is
-/// none. What looks like these elements and is text was escaped.
+/// Makes an element that may be wider than the page scrollable by itself, by keys too, and drops empty headings.
+///
+/// Text that looks like these elements was escaped.
 fn reachable(html: &str) -> String {
     const CHANGES: [(&str, &str); 4] = [
         ("<th></th>", "<td></td>"),
@@ -146,7 +147,7 @@ fn reachable(html: &str) -> String {
     CHANGES.iter().fold(html.to_owned(), |html, (from, to)| html.replace(from, to))
 }
 
-/// Two levels down: the page has a title and chapters above.
+/// Returns the heading two levels down: the page has a title and chapters above.
 fn below(level: HeadingLevel) -> HeadingLevel {
     match level {
         HeadingLevel::H1 => HeadingLevel::H3,
@@ -155,7 +156,8 @@ fn below(level: HeadingLevel) -> HeadingLevel {
     }
 }
 
-/// A machine on one line: its processor, number of allowed CPUs, hypervisor and kernel, as far as they are known.
+/// Describes a machine on one line: its processor, number of allowed CPUs, hypervisor and kernel, as far as they are
+/// known.
 pub fn machine(environment: &Map<String, Value>) -> String {
     let of = |group: &str, name: &str| environment.get(group).and_then(|group| group.get(name));
     let text = |group: &str, name: &str| of(group, name).and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -178,20 +180,20 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn said(environment: &Value) -> String {
+    fn value_words(environment: &Value) -> String {
         machine(environment.as_object().unwrap())
     }
 
     #[test]
-    fn what_is_not_known_is_not_said() {
+    fn unknown_properties_of_a_machine_are_omitted() {
         let whole = json!({
             "cpu": {"model": "Some CPU", "allowed": "0-3"}, "host": {"hypervisor": "KVM"}, "kernel": {"release": "6.18"},
         });
-        assert_eq!(said(&whole), "Some CPU, 4 CPUs, KVM, Linux 6.18");
-        assert_eq!(said(&json!({"cpu": {"model": "Some CPU", "allowed": 7}})), "Some CPU");
+        assert_eq!(value_words(&whole), "Some CPU, 4 CPUs, KVM, Linux 6.18");
+        assert_eq!(value_words(&json!({"cpu": {"model": "Some CPU", "allowed": 7}})), "Some CPU");
         let pair = json!({"probed_unix_s": 1, "pairs": [{"cpus": [0, 1], "share_a_core": false}]});
         let probed = json!({"cpu": {"model": "Some CPU", "probed": pair}});
-        assert_eq!(said(&probed), "Some CPU, CPUs 0 and 1 do not share a core (probed)");
-        assert_eq!(said(&json!({"cpu": "x"})), "unknown machine");
+        assert_eq!(value_words(&probed), "Some CPU, CPUs 0 and 1 do not share a core (probed)");
+        assert_eq!(value_words(&json!({"cpu": "x"})), "unknown machine");
     }
 }

@@ -52,7 +52,7 @@ fn machines(sources: &[Source]) -> Markup {
     )
 }
 
-/// One figure for each cell whose histogram at least two records have; `letters` name the records.
+/// Returns one figure for each cell whose histogram at least two records have; `letters` name the records.
 fn overlays(records: &[Vec<Section>], letters: &[&'static str]) -> Vec<Figure> {
     let mut cells: Vec<&str> = Vec::new();
     for histogram in records.iter().flatten().flat_map(|section| &section.histograms) {
@@ -86,16 +86,17 @@ fn overlay(cell: &str, records: &[Vec<Section>], letters: &[&'static str]) -> Op
     })
 }
 
-/// How much wider than its beginning a column is: a quarter of an octave, as in the records' own pictures.
+/// The ratio of the ends of a column: a quarter of an octave, as in the records' own pictures.
 const WIDENING: f64 = 1.19;
 
-/// Columns that fit all of the histograms: none is narrower than the steps of the coarsest clock. `None` where nothing
-/// has a width.
+/// Returns columns that fit all of the histograms: none is narrower than the steps of the coarsest clock.
+///
+/// `None` where nothing has a width.
 fn edges(histograms: &[(&'static str, &Histogram)]) -> Option<Vec<f64>> {
-    // A bin that begins at nothing was cut there.
-    let whole = |bin: &&Bin| bin.from_ns > 0.0;
+    // A bin that begins at 0 was cut there.
+    let is_whole_bin = |bin: &&Bin| bin.from_ns > 0.0;
     let finest = |bins: &[Bin]| {
-        let widths = bins.iter().filter(whole).map(|bin| bin.to_ns - bin.from_ns);
+        let widths = bins.iter().filter(is_whole_bin).map(|bin| bin.to_ns - bin.from_ns);
         widths.fold(f64::INFINITY, f64::min)
     };
     let step = histograms.iter().map(|(_, one)| finest(&one.bins)).filter(|step| step.is_finite()).fold(0.0, f64::max);
@@ -116,12 +117,14 @@ fn edges(histograms: &[(&'static str, &Histogram)]) -> Option<Vec<f64>> {
 /// A record's histogram in the common columns.
 struct Laid {
     letter: &'static str,
-    /// By column.
+    /// The counts by column.
     counts: Vec<u64>,
     rounds: u64,
 }
 
 impl Laid {
+    /// Lays a histogram over the columns.
+    ///
     /// A bin belongs to the column that has its middle.
     fn on(edges: &[f64], letter: &'static str, histogram: &Histogram) -> Self {
         let mut counts = vec![0_u64; edges.len() - 1];
@@ -168,7 +171,7 @@ fn overlay_table(edges: &[f64], laid: &[Laid]) -> Table {
 /// The headings of the columns of records.
 const COLUMNS: [&str; 12] = ["1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th", "11th", "12th"];
 
-/// The header of a table with a column for each record.
+/// Returns the header of a table with a column for each record.
 pub fn header(before: &[&'static str], records: usize, after: &[&'static str]) -> Vec<&'static str> {
     let letters = (0..records).map(|place| COLUMNS.get(place).copied().unwrap_or("later"));
     before.iter().copied().chain(letters).chain(after.iter().copied()).collect()

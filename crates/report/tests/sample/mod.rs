@@ -9,7 +9,7 @@ use record::{
 use serde_json::json;
 
 pub const PLAIN: &str = "plain";
-/// Short enough to be written wherever a text is.
+/// The text is short enough not to be shortened anywhere.
 pub const EVIL: &str = "</script><img onerror='x()'>\" onload=\"&amp; \0\u{b}\u{1b}\u{9f}\u{202e}\r";
 
 pub fn source(experiment: &str, text: &str) -> Source {
@@ -40,8 +40,8 @@ pub fn plot(mark: Mark, text: &str) -> Picture {
     Picture::Plot(Plot { x: axis(), y: axis(), series: vec![series] })
 }
 
-/// Every kind of picture that is not a plot with a kind of marks.
-pub fn others(text: &str) -> [Picture; 4] {
+/// Returns every kind of picture that is not a plot with a kind of marks.
+pub fn other_pictures(text: &str) -> [Picture; 4] {
     let Picture::Plot(locks) = plot(Mark::Line, text) else { unreachable!("it is one") };
     let Picture::Plot(spikes) = plot(Mark::Columns, text) else { unreachable!("it is one") };
     let part = |name: &str, share| StackPart { words: name.into(), cause: name.into(), share };
@@ -70,7 +70,7 @@ pub fn timeline(text: &str) -> Picture {
     Picture::Timeline(Timeline { lanes: vec![Lane { name: text.to_owned(), spans: vec![span] }] })
 }
 
-/// A figure for every kind of picture.
+/// Returns a section with a figure for every kind of picture.
 pub fn section(experiment: &'static str, text: &str) -> Section {
     let marks = [Mark::Columns, Mark::Line, Mark::Points, Mark::Outline];
     let plots = marks.map(|mark| figure(plot(mark, text), 2, text));
@@ -82,7 +82,7 @@ pub fn section(experiment: &'static str, text: &str) -> Section {
         findings: vec![Statement { words: text.to_owned(), about: None, is_repeated: false }],
         figures: plots
             .into_iter()
-            .chain(others(text).map(|picture| figure(picture, 2, text)))
+            .chain(other_pictures(text).map(|picture| figure(picture, 2, text)))
             .chain(drawn)
             .chain([secondary])
             .collect(),
@@ -90,9 +90,12 @@ pub fn section(experiment: &'static str, text: &str) -> Section {
     }
 }
 
-/// With an interval, with what it was in two years, and of a lock.
+/// Returns a ladder whose cost has an interval, values of two years, and a lock.
 pub fn ladder(text: &str) -> Option<Ladder> {
     let estimate = |ns: f64| Estimate::new(ns, Some(Interval::new(ns / 3.0, ns * 3.0)));
-    let lock = Cost::new(text, text, estimate(20.0)).of_lock(text).beside(1998, Some(600.0)).beside(2002, Some(150.0));
+    let lock = Cost::new(text, text, estimate(20.0))
+        .by_lock(text)
+        .with_old_value(1998, Some(600.0))
+        .with_old_value(2002, Some(150.0));
     Ladder::of([Cost::new(format!("a gap {text}"), text, estimate(4e6)), lock])
 }

@@ -86,8 +86,8 @@ impl App {
         match key {
             Key::Escape => _ = self.open.pop(),
             Key::Left if self.open.len() > 1 => _ = self.open.pop(),
-            Key::Left | Key::BackTab => self.beside(self.row().len() - 1),
-            Key::Right | Key::Tab => self.beside(1),
+            Key::Left | Key::BackTab => self.open_adjacent_title(self.row().len() - 1),
+            Key::Right | Key::Tab => self.open_adjacent_title(1),
             Key::Up => self.move_by(-1),
             Key::Down => self.move_by(1),
             Key::PageUp => self.move_by(-(page as isize)),
@@ -101,7 +101,7 @@ impl App {
     }
 
     /// Opens the menu `by` titles further in the row.
-    fn beside(&mut self, by: usize) {
+    fn open_adjacent_title(&mut self, by: usize) {
         self.title = (self.title + by) % self.row().len();
         self.open_title();
     }

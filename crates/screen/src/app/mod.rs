@@ -1,11 +1,11 @@
-//! The state of the interface: the menus that are open, the view in the middle, the command that runs. Its methods say
-//! what selecting a line and the end of a command change; `input` calls them for keys and clicks.
+//! The state of the interface: the menus that are open, the view in the middle, the command that runs. Its methods
+//! define the effects of selecting a line and of the end of a command; `input` calls them for keys and clicks.
 
 pub mod input;
 
 use crate::choice::{Choice, Machine};
 use crate::command_line::{self, Editor};
-use crate::matrix::{Matrix, Wanted};
+use crate::matrix::{CellCommand, Matrix};
 use crate::menu::{Action, Item, Menu, MenuContext};
 use crate::records::Records;
 use crate::run::{self, Child, Ended, Run};
@@ -28,7 +28,7 @@ pub struct App {
     pub view: View,
     pub run: Option<Run>,
     /// The commands of a matrix that have not started yet, each with its cell.
-    waiting: VecDeque<Wanted>,
+    waiting: VecDeque<CellCommand>,
     pub matrix: Option<Matrix>,
     /// The reported cell that is shown.
     pub at: usize,
@@ -88,7 +88,7 @@ impl App {
         self.run.as_ref().is_some_and(Run::is_running)
     }
 
-    /// The titles of the row.
+    /// Returns the titles of the row.
     pub fn row(&self) -> Vec<Menu> {
         Menu::row(self.run.is_some())
     }
@@ -126,13 +126,13 @@ impl App {
         }
     }
 
-    /// The chosen item.
+    /// Returns the chosen item.
     pub fn chosen(&self) -> Option<&Item> {
         let open = self.open.last()?;
         open.items.get(open.at)
     }
 
-    /// The command line that does the same as the chosen item, else the last one that ran.
+    /// Returns the command line that does the same as the chosen item, else the last one that ran.
     pub fn command_line(&self) -> Option<String> {
         if let Some(item) = self.chosen() {
             return item.action.command().map(command_line::shown);
@@ -292,7 +292,7 @@ impl App {
             return;
         }
         let Some(matrix) = &self.matrix else { return };
-        let mut commands: VecDeque<Wanted> = matrix.commands(&self.choice, &self.machine).into();
+        let mut commands: VecDeque<CellCommand> = matrix.commands(&self.choice, &self.machine).into();
         match commands.pop_front() {
             Some((cell, words)) => {
                 self.waiting = commands;
@@ -339,7 +339,7 @@ impl Viewer {
         Self { lines: lines.collect(), top: 0, left: 0 }
     }
 
-    /// The visible lines on a screen of `height`.
+    /// Returns the visible lines on a screen of `height`.
     pub fn visible(&self, height: usize) -> impl Iterator<Item = String> + '_ {
         let from = self.top.min(self.lines.len().saturating_sub(height.max(1)));
         self.lines.iter().skip(from).take(height).map(|line| line.chars().skip(self.left).collect())
@@ -357,7 +357,7 @@ impl Viewer {
         self.left = self.left.saturating_add_signed(by).min(widest.saturating_sub(1));
     }
 
-    /// The numbers of the visible lines, as text.
+    /// Returns the numbers of the visible lines, as text.
     pub fn position(&self, height: usize) -> String {
         let all = self.lines.len();
         if all <= height {

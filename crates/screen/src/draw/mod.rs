@@ -1,8 +1,8 @@
 //! The screen, drawn from the state of the application, which nothing here changes.
 //!
-//! The row of titles is at the top, open menus are columns below it, the view is in the middle, and two lines are at
-//! the foot: a message, and the command line that does the same as the chosen item. `input` asks here which item or
-//! cell a click meets. A lock has the same colour everywhere, and so has a rank.
+//! The row of titles is at the top, open menus are columns below it, and the view is in the middle. Two lines are at
+//! the bottom: a message, and the command line that does the same as the chosen item. `input` calls this module to find
+//! the item or cell of a click. A lock has the same colour everywhere, and so has a rank.
 
 mod pictures;
 pub mod table;
@@ -125,7 +125,7 @@ fn live(frame: &mut Frame, area: Rect, app: &App, colours: Colours) {
     }
 }
 
-/// The message, and the command line that does the same.
+/// Draws the message, and the command line that does the same.
 fn foot(frame: &mut Frame, app: &App, colours: Colours) {
     let area = frame.area();
     let foot = Rect { y: area.bottom().saturating_sub(2), height: 2, ..area };
@@ -144,7 +144,7 @@ fn foot(frame: &mut Frame, app: &App, colours: Colours) {
     put(frame, foot, room, 1, keys, foot.width - room, colours.grey());
 }
 
-/// The last message, else the description of the chosen item or why it is grey, else the state of the run.
+/// Returns the last message, else the description of the chosen item or why it is grey, else the state of the run.
 fn message(app: &App) -> String {
     if app.editor.is_some() {
         return "edit the command line; Enter: run, Esc: cancel".to_owned();
@@ -186,12 +186,12 @@ const FOOT: u16 = 2;
 /// The greatest width of a menu.
 const WIDEST: usize = 76;
 
-/// The area between the row and the foot.
+/// Returns the area between the row and the foot.
 pub fn middle(area: Rect) -> Rect {
     Rect { y: area.y + 1, height: area.height.saturating_sub(1 + FOOT), ..area }
 }
 
-/// The column at which each title begins, and its width.
+/// Returns the column at which each title begins, and its width.
 fn titles(row: &[Menu]) -> impl Iterator<Item = (u16, u16)> {
     row.iter().scan(1_u16, |x, menu| {
         let width = menu.title().chars().count() as u16 + 2;
@@ -201,12 +201,12 @@ fn titles(row: &[Menu]) -> impl Iterator<Item = (u16, u16)> {
     })
 }
 
-/// The title at a column of the row.
+/// Returns the title at a column of the row.
 pub fn title_at(row: &[Menu], column: u16) -> Option<usize> {
     titles(row).position(|(x, width)| (x..x + width).contains(&column))
 }
 
-/// The text of an item.
+/// Returns the text of an item.
 fn item_text(item: &menu::Item) -> String {
     let mark = match item.mark {
         Some(true) => "✓ ",
@@ -216,7 +216,8 @@ fn item_text(item: &menu::Item) -> String {
     format!("{mark}{}", item.name)
 }
 
-/// The area of an open menu: under its title, or next to the menu that it opened from; always whole on the screen.
+/// Returns the area of an open menu: under its title, or next to the menu that it opened from; always whole on the
+/// screen.
 fn menu_area(app: &App, depth: usize) -> Rect {
     let open = &app.open[depth];
     let room = middle(app.area);
@@ -232,13 +233,13 @@ fn menu_area(app: &App, depth: usize) -> Rect {
     Rect { x, y, width, height }
 }
 
-/// The first visible item, so that the chosen one is visible.
+/// Returns the first visible item, so that the chosen one is visible.
 fn first_seen(open: &OpenMenu, height: u16) -> usize {
     let room = usize::from(height.saturating_sub(2)).max(1);
     open.at.saturating_sub(room / 2).min(open.items.len().saturating_sub(room))
 }
 
-/// The open menu and the item at a position of the screen.
+/// Returns the open menu and the item at a position of the screen.
 pub fn item_at(app: &App, x: u16, y: u16) -> Option<(usize, usize)> {
     (0..app.open.len()).rev().find_map(|depth| {
         let area = menu_area(app, depth);
@@ -249,7 +250,7 @@ pub fn item_at(app: &App, x: u16, y: u16) -> Option<(usize, usize)> {
     })
 }
 
-/// The row of titles.
+/// Draws the row of titles.
 fn titles_row(frame: &mut Frame, app: &App, colours: Colours) {
     let area = Rect { height: 1, ..frame.area() };
     put(frame, area, 0, 0, &" ".repeat(usize::from(area.width)), area.width, colours.bar());
@@ -265,7 +266,7 @@ fn titles_row(frame: &mut Frame, app: &App, colours: Colours) {
     }
 }
 
-/// The open menus, each in a column.
+/// Draws the open menus, each in a column.
 fn open_menus(frame: &mut Frame, app: &App, colours: Colours) {
     for (depth, open) in app.open.iter().enumerate() {
         let area = menu_area(app, depth);
@@ -290,7 +291,9 @@ fn open_menus(frame: &mut Frame, app: &App, colours: Colours) {
     }
 }
 
-/// The styles of the screen. The field says whether they have colours: <https://no-color.org>.
+/// The styles of the screen.
+///
+/// The field says whether they have colours: <https://no-color.org>.
 #[derive(Clone, Copy, Debug)]
 pub struct Colours(bool);
 
@@ -318,7 +321,7 @@ impl Colours {
         if self.0 { Style::new().fg(colour) } else { Style::new() }
     }
 
-    /// The colour of a rank of 0 (the best) among this number; a single rank has none.
+    /// Returns the colour of a rank of 0 (the best) among this number; a single rank has none.
     pub fn rank(self, rank: Option<(usize, usize)>) -> Style {
         match rank {
             Some((rank, of)) if of > 1 => self.of(RANKS[rank * (RANKS.len() - 1) / (of - 1)]),
@@ -326,7 +329,7 @@ impl Colours {
         }
     }
 
-    /// The colour of a row, by its name.
+    /// Returns the colour of a row, by its name.
     pub fn name(self, name: &str) -> Style {
         let lock = locks::ENTRIES.iter().position(|entry| entry.name == name);
         let place = lock.unwrap_or_else(|| name.bytes().map(usize::from).sum());

@@ -1,5 +1,4 @@
-//! A place as a picture: a histogram that grows, a meter that scrolls, figures as lines, columns of the last 2^n
-//! seconds.
+//! A cell as a picture: a histogram that grows, a meter that scrolls, values as lines, columns of the last 2^n seconds.
 
 use super::Colours;
 use crate::feed::{Feed, Place, Seen};
@@ -14,19 +13,19 @@ use ratatui_widgets::sparkline::{RenderDirection, Sparkline};
 use std::collections::VecDeque;
 use terminal::{Bar as Hits, Histogram, Page, percent};
 
-/// Which picture is drawn.
+/// The kind of picture that is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Picture {
-    /// Each by what it is.
+    /// The picture that suits the kind of each cell.
     Own,
     /// Levels as columns of the last 1, 2, 4 … seconds.
     Columns,
 }
 
-/// A strip that is lower shows nothing.
+/// The least height of a strip that is readable.
 const LOWEST_STRIP: u16 = 4;
 
-/// The place at this number, and as many others of its kind as there is room for.
+/// Draws the cell with this index, and as many others of its kind as fit.
 pub fn draw(frame: &mut Frame, area: Rect, feed: &Feed, at: usize, kind: Picture, colours: Colours) {
     let places: Vec<&Place> = feed.places().collect();
     let Some(place) = places.get(at).or(places.first()) else {
@@ -52,18 +51,18 @@ fn histogram(frame: &mut Frame, area: Rect, place: &Place, step_ns: f64, bins: &
     let title = format!("{}, {}: lock latency, {} iterations so far", place.row, place.column, terminal::count(hits));
     let page = Page { width: usize::from(area.width), colour: false };
     let picture = Histogram { title: &title, bars: &bars, resolution_ns: step_ns }.draw(&page);
-    // The axis is worth more than the lowest rows above it.
+    // The axis is more important than the lowest rows above it.
     let lines: Vec<&str> = picture.lines().collect();
     let cut = lines.len().saturating_sub(usize::from(area.height));
     let kept = lines.iter().enumerate().filter(|(number, _)| *number == 0 || *number > cut);
     frame.render_widget(Text::from_iter(kept.map(|(_, line)| (*line).to_owned())), area);
 }
 
-/// As in 1998: the newest at the right, and all moves to the left.
+/// Draws meters as in 1998: the newest level is at the right, and all move to the left.
 fn meters(frame: &mut Frame, area: Rect, places: &[&Place], at: usize, colours: Colours) {
     let levels: Vec<&&Place> = places.iter().filter(|place| matches!(place.seen, Seen::Levels(_))).collect();
     let room = usize::from(area.height / LOWEST_STRIP).max(1);
-    // Those around the one that is chosen.
+    // The meters around the chosen one.
     let from = at.saturating_sub(room / 2).min(levels.len().saturating_sub(room));
     let shown: Vec<_> = levels.into_iter().skip(from).take(room).collect();
     let rows = Layout::vertical(shown.iter().map(|_| Constraint::Fill(1))).split(area);
@@ -74,7 +73,7 @@ fn meters(frame: &mut Frame, area: Rect, places: &[&Place], at: usize, colours: 
     }
 }
 
-/// What a meter's upper edge can be.
+/// The possible values of a meter's upper edge.
 const SCALES: [f64; 4] = [0.001, 0.01, 0.1, 1.0];
 
 fn meter(frame: &mut Frame, area: Rect, place: &Place, levels: &VecDeque<(f64, f64)>, colours: Colours) {
@@ -95,7 +94,7 @@ fn meter(frame: &mut Frame, area: Rect, place: &Place, levels: &VecDeque<(f64, f
     frame.render_widget(strip.block(block).style(colours.name(&place.row)), area);
 }
 
-/// The mean of all places over the last 1, 2, 4 … seconds: each bar averages twice as much as the one before.
+/// Draws the mean of all cells over the last 1, 2, 4 … seconds: each bar averages twice as much as the one before.
 fn columns(frame: &mut Frame, area: Rect, places: &[&Place], colours: Colours) {
     let bar = |power: u32| {
         let seconds = f64::from(1_u32 << power);
@@ -113,7 +112,7 @@ fn columns(frame: &mut Frame, area: Rect, places: &[&Place], colours: Colours) {
     frame.render_widget(chart.block(block).bar_style(colours.good()), area);
 }
 
-/// `None` until this time has passed.
+/// Returns the mean over the last seconds; `None` until this time has passed.
 fn mean_over(seen: &Seen, seconds: f64) -> Option<f64> {
     let Seen::Levels(levels) = seen else { return None };
     let (first, last) = (levels.front()?.0, levels.back()?.0);
@@ -135,7 +134,7 @@ fn span_label(seconds: u32) -> String {
     }
 }
 
-/// A line a place over time, and which is whose.
+/// Draws a line for each cell over time, with a legend.
 fn lines(frame: &mut Frame, area: Rect, places: &[&Place], at: usize, colours: Colours) {
     let Some(Seen::Figures { unit, .. }) = places.get(at).or(places.first()).map(|place| &place.seen) else { return };
     let [chart, legend] = Layout::horizontal([Constraint::Min(20), Constraint::Length(30)]).areas(area);

@@ -14,7 +14,7 @@ const NAME: u16 = 18;
 const CELL: u16 = 19;
 const PICTURE: usize = 8;
 
-/// Every place on a line: value, small picture, rank, name.
+/// Draws every cell on a line: value, small picture, rank, name.
 pub fn places(frame: &mut Frame, area: Rect, feed: &Feed, at: usize, colours: Colours) {
     let places: Vec<&Place> = feed.places().collect();
     let room = usize::from(area.height);
@@ -30,7 +30,7 @@ pub fn places(frame: &mut Frame, area: Rect, feed: &Feed, at: usize, colours: Co
     }
 }
 
-/// The row and the column of a matrix at this position of the screen.
+/// Returns the row and the column of a matrix at this position of the screen.
 pub fn cell_at(matrix: &Matrix, area: Rect, column: u16, line: u16) -> Option<(usize, usize)> {
     let (top, left) = shown_from(matrix, area);
     let row = usize::from(line.checked_sub(area.y + 1)?) + top;
@@ -38,7 +38,7 @@ pub fn cell_at(matrix: &Matrix, area: Rect, column: u16, line: u16) -> Option<(u
     (row < matrix.rows.len() && column < matrix.columns.len() && line < area.bottom()).then_some((row, column))
 }
 
-/// The first visible row and column, so that the chosen cell is visible.
+/// Returns the first visible row and column, so that the chosen cell is visible.
 fn shown_from(matrix: &Matrix, area: Rect) -> (usize, usize) {
     let rows = usize::from(area.height.saturating_sub(1)).max(1);
     let columns = usize::from(area.width.saturating_sub(NAME) / CELL).max(1);
@@ -81,12 +81,12 @@ fn cell(matrix: &Matrix, place: (usize, usize), machine: &Machine, colours: Colo
     (format!("{busy}{words:<17}"), style)
 }
 
-/// Eight letters at most.
+/// Shortens the words to eight letters.
 fn short(words: &str) -> String {
     words.replace("nothing", "0").chars().take(8).collect()
 }
 
-/// A small picture: the shape of a histogram, the last levels or figures.
+/// Returns a small picture: the shape of a histogram, the last levels or values.
 fn small(seen: &Seen) -> String {
     let scaled = |values: Vec<f64>| {
         let most = values.iter().copied().fold(0.0, f64::max);
@@ -104,7 +104,7 @@ fn small(seen: &Seen) -> String {
     format!("{drawn:<PICTURE$}")
 }
 
-/// Hits from the least to the most, in equal steps of the logarithm.
+/// Returns the hits from the shortest to the longest latency, in equal steps of the logarithm.
 fn shape(bins: &[(f64, u64)]) -> Vec<f64> {
     let log = |ns: f64| ns.max(0.1).ln();
     let Some((least, most)) = bins.first().zip(bins.last()).map(|(first, last)| (log(first.0), log(last.0))) else {
@@ -119,7 +119,7 @@ fn shape(bins: &[(f64, u64)]) -> Vec<f64> {
     heights.into_iter().map(|count| ((count + 1) as f64).ln()).collect()
 }
 
-/// A text within an area, cut where it ends.
+/// Writes a text within an area, cut where it ends.
 pub fn put(frame: &mut Frame, area: Rect, x: u16, y: u16, text: &str, width: u16, style: Style) {
     let room = width.min(area.width.saturating_sub(x));
     if y < area.height && room > 0 {

@@ -16,7 +16,7 @@ pub struct Backend<W: Write> {
     /// Written by the next flush.
     pending: Vec<u8>,
     cursor: Position,
-    /// Whether colours are written: <https://no-color.org>.
+    /// Creates a backend that writes to `out`.
     has_colours: bool,
 }
 
@@ -38,7 +38,7 @@ const MODIFIERS: [(Modifier, u8); 9] = [
 ];
 
 impl<W: Write> Backend<W> {
-    /// A backend that writes to `out`.
+    /// Creates a backend that writes to `out`.
     pub fn new(out: W, has_colours: bool) -> Self {
         Self { out, pending: Vec::new(), cursor: Position::ORIGIN, has_colours }
     }
@@ -68,7 +68,7 @@ impl<W: Write> Backend<W> {
     }
 }
 
-/// The parameters that set this colour; `ground` is 38 for the foreground, 48 for the background.
+/// Returns the parameters that set this colour; `ground` is 38 for the foreground, 48 for the background.
 fn colour(colour: Color, ground: u8) -> String {
     let number = match colour {
         Color::Reset => return String::new(),
@@ -128,7 +128,7 @@ impl<W: Write> backend::Backend for Backend<W> {
         self.flush()
     }
 
-    /// The last position that was set.
+    /// Returns the last position that was set.
     fn get_cursor_position(&mut self) -> io::Result<Position> {
         Ok(self.cursor)
     }

@@ -41,7 +41,7 @@ pub struct Input {
     pending: Vec<u8>,
 }
 
-/// A longer sequence is not one of a key.
+/// The maximum length of a sequence of a key.
 const LONGEST: usize = 256;
 
 /// The head of what is pending.
@@ -53,7 +53,7 @@ enum Head {
 }
 
 impl Input {
-    /// The events that these bytes complete.
+    /// Returns the events that these bytes complete.
     pub fn events(&mut self, bytes: &[u8]) -> Vec<Event> {
         self.pending.extend_from_slice(bytes);
         let mut events = Vec::new();
@@ -72,7 +72,7 @@ impl Input {
         events
     }
 
-    /// Whether a sequence was begun.
+    /// Returns whether a sequence was begun.
     pub fn is_begun(&self) -> bool {
         !self.pending.is_empty()
     }
@@ -97,7 +97,7 @@ fn head(bytes: &[u8]) -> Head {
     }
 }
 
-/// A character of one to four bytes.
+/// Parses a character of one to four bytes.
 fn letter(bytes: &[u8]) -> Head {
     let length = match bytes[0] {
         0..0x80 => 1,
@@ -106,17 +106,17 @@ fn letter(bytes: &[u8]) -> Head {
         0xf0..0xf5 => 4,
         _ => return Head::Whole(1, None),
     };
-    let Some(whole) = bytes.get(..length) else {
+    let Some(complete) = bytes.get(..length) else {
         let may_come = bytes[1..].iter().all(|byte| byte & 0xc0 == 0x80);
         return if may_come { Head::Begun } else { Head::Whole(1, None) };
     };
-    match std::str::from_utf8(whole).ok().and_then(|text| text.chars().next()) {
+    match std::str::from_utf8(complete).ok().and_then(|text| text.chars().next()) {
         Some(one) => Head::Whole(length, (!one.is_control()).then_some(Event::Key(Key::Char(one)))),
         None => Head::Whole(1, None),
     }
 }
 
-/// A sequence that begins with an escape.
+/// Parses a sequence that begins with an escape.
 fn sequence(bytes: &[u8]) -> Head {
     match bytes.get(1) {
         None => Head::Begun,
@@ -139,22 +139,22 @@ fn string(bytes: &[u8]) -> Head {
     bell.into_iter().chain(end).min().map_or(Head::Begun, |length| Head::Whole(length, None))
 }
 
-/// `ESC [`, parameters, and a letter that ends them.
+/// Parses `ESC [`, parameters, and a letter that ends them.
 fn control_sequence(bytes: &[u8]) -> Head {
     let rest = &bytes[2..];
     let Some(length) = rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) else { return Head::Begun };
     let (parameters, last) = (&rest[..length], rest[length]);
-    let whole = length + 3;
+    let complete = length + 3;
     match (parameters.first(), last) {
         // Another sequence began within it, or a control came: it is not a key.
-        (_, 0..=0x1f | 0x7f..) => Head::Whole(whole - 1, None),
-        (Some(b'<'), b'M' | b'm') => Head::Whole(whole, mouse(&parameters[1..], last == b'M')),
+        (_, 0..=0x1f | 0x7f..) => Head::Whole(complete - 1, None),
+        (Some(b'<'), b'M' | b'm') => Head::Whole(complete, mouse(&parameters[1..], last == b'M')),
         // The mouse of old terminals: three bytes more.
         (None, b'M') if rest.len() < 4 => Head::Begun,
-        (None, b'M') => Head::Whole(whole + 3, None),
-        (_, b'Z') => Head::Whole(whole, Some(Event::Key(Key::BackTab))),
-        (_, b'~') => Head::Whole(whole, numbered(parameters).map(Event::Key)),
-        _ => Head::Whole(whole, named(last).map(Event::Key)),
+        (None, b'M') => Head::Whole(complete + 3, None),
+        (_, b'Z') => Head::Whole(complete, Some(Event::Key(Key::BackTab))),
+        (_, b'~') => Head::Whole(complete, numbered(parameters).map(Event::Key)),
+        _ => Head::Whole(complete, named(last).map(Event::Key)),
     }
 }
 
@@ -183,7 +183,7 @@ fn numbered(parameters: &[u8]) -> Option<Key> {
     })
 }
 
-/// The first button pressed, or the wheel.
+/// Returns the click of the first button, or the wheel.
 fn mouse(parameters: &[u8], is_pressed: bool) -> Option<Event> {
     match numbers(parameters)[..] {
         [0, column @ 1..=u16::MAX, line @ 1..=u16::MAX] if is_pressed => Some(Event::Click(column - 1, line - 1)),
@@ -193,7 +193,7 @@ fn mouse(parameters: &[u8], is_pressed: bool) -> Option<Event> {
     }
 }
 
-/// The parameters; one that is not a number is 0.
+/// Returns the parameters; one that is not a number is 0.
 fn numbers(parameters: &[u8]) -> Vec<u16> {
     let number = |text: &[u8]| std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     parameters.split(|byte| *byte == b';').map(number).collect()
@@ -247,17 +247,17 @@ mod tests {
 
     /// However bytes are cut, the same events come, and no byte is kept forever.
     #[test]
-    fn cutting_changes_nothing() {
+    fn splitting_the_input_does_not_change_the_events() {
         let mut random = fastrand::Rng::with_seed(1998);
         let pool = b"\x1b\x1b\x1b[[O;<~MmAZ0159qx\x07\\]P\xc3\xbc\xf0\xff\x00\x03";
         for _ in 0..2_000 {
             let bytes: Vec<u8> = (0..random.usize(1..40)).map(|_| pool[random.usize(..pool.len())]).collect();
             let mut cut = Input::default();
             let mut pieces: Vec<Event> = bytes.iter().flat_map(|byte| cut.events(&[*byte])).collect();
-            let mut whole = Input::default();
-            let mut at_once = whole.events(&bytes);
+            let mut complete = Input::default();
+            let mut at_once = complete.events(&bytes);
             pieces.extend(cut.settle());
-            at_once.extend(whole.settle());
+            at_once.extend(complete.settle());
             assert_eq!(pieces, at_once, "{bytes:?}");
         }
         let mut endless = Input::default();

@@ -30,7 +30,9 @@ struct Before {
     restore: &'static [u8],
 }
 
-/// `None` while the terminal is not taken. A panic must find it too.
+/// `None` while the terminal is not taken.
+///
+/// A panic must find it too.
 static BEFORE: Mutex<Option<Before>> = Mutex::new(None);
 
 /// The alternate screen, cleared, without a cursor.
@@ -71,13 +73,13 @@ impl Tty {
 
     /// Takes it again after [`Self::pause`], or after another program had it in the meantime.
     pub fn resume(&self) -> io::Result<()> {
-        let mut taken = before();
-        let termios = match &*taken {
+        let mut state = before();
+        let termios = match &*state {
             Some(before) => before.termios.clone(),
             None => {
                 let termios = tcgetattr(&self.keyboard).map_err(failed("cannot read the terminal settings"))?;
                 let restore = if self.has_mouse { RESTORE_WITH_MOUSE } else { RESTORE };
-                *taken = Some(Before { keyboard: self.keyboard.try_clone()?, termios: termios.clone(), restore });
+                *state = Some(Before { keyboard: self.keyboard.try_clone()?, termios: termios.clone(), restore });
                 termios
             }
         };
@@ -92,7 +94,7 @@ impl Tty {
         restore();
     }
 
-    /// An empty canvas.
+    /// Returns an empty canvas.
     pub fn canvas(&self) -> io::Result<Canvas> {
         let has_colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         Terminal::new(Backend::new(stdout(), has_colours))
@@ -125,7 +127,7 @@ impl Drop for Tty {
     }
 }
 
-/// Names the operation that failed.
+/// Adds the name of the operation that failed to its error.
 fn failed(operation: &'static str) -> impl FnOnce(Errno) -> io::Error {
     move |errno| {
         let error = io::Error::from(errno);
@@ -133,7 +135,7 @@ fn failed(operation: &'static str) -> impl FnOnce(Errno) -> io::Error {
     }
 }
 
-/// The terminal's present size.
+/// Returns the terminal's present size.
 pub fn size() -> Rect {
     tcgetwinsize(stdout()).map_or(Rect::ZERO, |size| Rect::new(0, 0, size.ws_col, size.ws_row))
 }
@@ -147,7 +149,7 @@ fn before() -> MutexGuard<'static, Option<Before>> {
     BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A failure here has no remedy.
+/// Restores the modes of the terminal; a failure here has no remedy.
 fn restore() {
     if let Some(before) = before().take() {
         let _ = write(before.restore);

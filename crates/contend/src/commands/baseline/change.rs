@@ -1,4 +1,4 @@
-//! Names given, chosen, taken away, and written to a file.
+//! Changes of baselines: saving, selecting, removing and exporting names.
 
 use super::known::{named, readable};
 use crate::commands::archived;

@@ -1,21 +1,21 @@
-//! The baselines that there are, and which of them is meant.
+//! The baselines of an archive, and the choice of one.
 
 use crate::commands::archived;
 use anyhow::Context;
 use archive::{Baseline, Catalogue};
 use harness::UsageError;
 
-/// The baselines that can be read; of those that cannot, the reason is said on stderr.
+/// Returns the readable baselines; the reasons for the others are printed on stderr.
 pub fn readable(catalogue: &Catalogue) -> anyhow::Result<Vec<Baseline>> {
     let (good, bad) = catalogue.archive.baselines().all(&catalogue.entries)?;
     archived::complain("was skipped", &bad);
     Ok(good)
 }
 
-/// The baseline of this name, or the one in use.
+/// Returns the baseline of this name, or the one in use.
 ///
 /// # Errors
-/// There is none, and what there is.
+/// It does not exist; the error lists those that do.
 pub fn named(all: Vec<Baseline>, name: Option<&str>) -> anyhow::Result<Baseline> {
     let names: Vec<String> = all.iter().map(|baseline| baseline.name.clone()).collect();
     let known = match &names[..] {

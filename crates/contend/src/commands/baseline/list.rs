@@ -1,4 +1,4 @@
-//! The baselines, a line each.
+//! The list of baselines, a line each.
 
 use super::known::readable;
 use crate::commands::archived;
@@ -8,7 +8,7 @@ use harness::Outcome;
 use terminal::{Page, moment};
 
 pub fn run(location: &Location, destination: Destination) -> anyhow::Result<Outcome> {
-    // Before the first run there is no archive, and that is no failure.
+    // Before the first run there is no archive, which is not a failure.
     let all = archived::at(location)?.map_or_else(|| Ok(Vec::new()), |catalogue| readable(&catalogue))?;
     destination.present(&all, &all, |page| text(&all, page))?;
     Ok(Outcome::Done)

@@ -1,4 +1,4 @@
-//! `contend baseline`: names for records that later ones are held against.
+//! `contend baseline`: names for records that later records are compared with.
 
 mod change;
 mod known;
@@ -38,10 +38,10 @@ enum Request {
     Export(change::Export),
 }
 
-/// Does what is asked.
+/// Runs the subcommand.
 ///
 /// # Errors
-/// No archive, no such baseline or record, what Git says.
+/// There is no archive, no such baseline or record, or Git fails.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let location = Location::of(shared.archive.as_deref());
     match &flags.request {

@@ -1,4 +1,4 @@
-//! What a comparison says: types to be written as JSON, and how they come about.
+//! The result of a comparison: types to be written as JSON, and their computation.
 
 use super::differences;
 use super::judgement::{Judgement, Pair, Verdict, judged};
@@ -18,28 +18,30 @@ use terminal::{percent, ratio};
 pub struct Comparison {
     pub a: Title,
     pub b: Title,
-    /// What must be known before anything else is believed.
+    /// Warnings that apply to the whole comparison.
     pub cautions: Vec<String>,
     pub environment: Vec<Difference>,
     pub parameters: Vec<Difference>,
     pub cells: Vec<Line>,
-    /// Where A and B come from different ones: all machines with records of the same in the archive.
+    /// All machines with records of the same in the archive, where A and B come from different ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machines: Option<Machines>,
-    /// Those beyond a limit of `--fail-if`.
+    /// The values beyond a limit of `--fail-if`.
     pub exceeded: Vec<String>,
-    /// Limits of `--fail-if` that no figure could be judged by, each with the reason.
+    /// The limits of `--fail-if` by which no value could be judged, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_judged: Vec<String>,
 }
 
-/// A figure of a cell. What was not measured is `null`.
+/// A value of a cell.
+///
+/// A value that was not measured is `null`.
 #[derive(Serialize)]
 pub struct Line {
     pub experiment: String,
     pub cell: String,
     pub figure: &'static str,
-    /// Whether A and B are both of the time alone on the core.
+    /// Whether A and B are both values with the core exclusive.
     pub alone: bool,
     #[serde(rename = "unit")]
     pub unit_name: &'static str,
@@ -47,17 +49,17 @@ pub struct Line {
     pub a_ci: Option<Interval>,
     pub b: Option<f64>,
     pub b_ci: Option<Interval>,
-    /// B over A.
+    /// The ratio of B to A.
     pub ratio: Option<f64>,
-    /// An end that is not known is `null`.
+    /// The interval of the ratio; an unknown end is `null`.
     pub ratio_ci: Option<Interval>,
-    /// How often two runs of the same would differ at least as much.
+    /// The probability that two runs of the same differ at least as much.
     pub chance: Option<f64>,
     pub verdict: Verdict,
     pub reason: Option<&'static str>,
-    /// The standard deviation of the logarithm from run to run that was reckoned with, …
+    /// The assumed standard deviation of the logarithm from run to run, …
     pub run_to_run_deviation: Option<f64>,
-    /// … and the number of other runs that it is known from, beside what is known in general.
+    /// … and the number of other runs from which it is known, in addition to the general scatter.
     pub other_runs: usize,
     #[serde(skip)]
     pub unit: Unit,
@@ -66,10 +68,10 @@ pub struct Line {
 }
 
 impl Comparison {
-    /// Compares.
+    /// Compares A and B.
     ///
     /// # Errors
-    /// Rows that cannot be read, no cell in common, an archive that cannot be read.
+    /// Rows cannot be read, no cell is in both, or the archive cannot be read.
     pub fn of(a: &Operand, b: &Operand, archive: Option<&Catalogue>, limits: &[Limit]) -> anyhow::Result<Self> {
         let metrics = [metrics(&a.source)?, metrics(&b.source)?];
         let naming = Naming::within(&metrics);
@@ -99,7 +101,7 @@ impl Comparison {
 }
 
 impl Comparison {
-    /// A note on the figures that were compared with no limit, if there are any.
+    /// Returns a note on the values that were compared with no limit, if there are any.
     pub fn partly_judged(&self) -> Option<String> {
         let count = |verdict| self.cells.iter().filter(|line| line.verdict == verdict).count();
         let (not_judged, not_in_b) = (count(Verdict::NotJudged), count(Verdict::NotInB));
@@ -130,8 +132,9 @@ fn cells_of(lines: &[Line], wanted: impl Fn(&&Line) -> bool) -> String {
     names.join("; ")
 }
 
-/// Pairs are judged together; what only one side has comes after them. An experiment that only one side has is not
-/// spoken of.
+/// Returns the lines of the comparison.
+///
+/// Pairs are judged together; values of only one side come after them. An experiment that only one side has is omitted.
 fn lines(metrics: &[Vec<Metric>; 2], naming: &Naming, prior_runs: &PriorRuns) -> Vec<Line> {
     let [of_a, of_b] = metrics;
     let is_it = |one: &Metric, other: &Metric| {
@@ -193,33 +196,33 @@ impl Line {
 }
 
 fn cautions(a: &Operand, b: &Operand) -> Vec<String> {
-    let mut said: Vec<String> = [a, b].iter().filter_map(|side| side.caution.clone()).collect();
+    let mut cautions: Vec<String> = [a, b].iter().filter_map(|side| side.caution.clone()).collect();
     let machine = |side: &Operand| {
         let model = side.source.environment.get("cpu").map(|cpu| cpu["model"].clone());
         (side.manifest.as_ref().map(|manifest| manifest.host.clone()), model)
     };
     let ((host_a, model_a), (host_b, model_b)) = (machine(a), machine(b));
     if model_a != model_b || host_a.zip(host_b).is_some_and(|(one, other)| one != other) {
-        said.push("A and B come from different machines, which may explain their differences".into());
+        cautions.push("A and B come from different machines, which may explain their differences".into());
     }
-    said.extend(other_frequency(a.source.core_ghz(), b.source.core_ghz()));
+    cautions.extend(other_frequency(a.source.core_ghz(), b.source.core_ghz()));
     for side in [a, b] {
         let name = &side.source.name;
         if side.source.is_disturbed() {
             let share = percent(side.source.taken_by_others());
-            said.push(format!(
+            cautions.push(format!(
                 "other processes took {share} of the CPU time during {name}; only large differences between rates can \
                  be detected"
             ));
         }
         if side.source.environment.get("interrupted").and_then(serde_json::Value::as_bool) == Some(true) {
-            said.push(format!("{name} was interrupted before its end"));
+            cautions.push(format!("{name} was interrupted before its end"));
         }
     }
-    said
+    cautions
 }
 
-/// What frequency alone makes of times that are compared, where it makes enough of them to matter.
+/// Returns the effect of the frequency alone on compared times, where it is large enough to matter.
 fn other_frequency(a_ghz: Option<f64>, b_ghz: Option<f64>) -> Option<String> {
     const MATTERS: f64 = 0.02;
     let (a, b) = a_ghz.zip(b_ghz)?;
@@ -240,14 +243,14 @@ fn exceeded(lines: &[Line], limits: &[Limit]) -> Vec<String> {
     limits.iter().flat_map(of_limit).collect()
 }
 
-/// Why no figure could be beyond a limit, if none could: then that it is not exceeded says nothing.
+/// Returns the reason why no value could exceed a limit, if none could: then a result within the limit is meaningless.
 fn not_judged(lines: &[Line], limit: &Limit) -> Option<String> {
     let common = || lines.iter().filter(|line| line.a.is_some() && line.b.is_some());
-    let (asked, neither): (Vec<&Line>, Vec<&Line>) = common().partition(|line| limit.applies_to(line.better));
-    if asked.iter().any(|line| line.verdict != Verdict::NotJudged) {
+    let (applicable, neither): (Vec<&Line>, Vec<&Line>) = common().partition(|line| limit.applies_to(line.better));
+    if applicable.iter().any(|line| line.verdict != Verdict::NotJudged) {
         return None;
     }
-    let mut reasons: Vec<&str> = asked.iter().filter_map(|line| line.reason).collect();
+    let mut reasons: Vec<&str> = applicable.iter().filter_map(|line| line.reason).collect();
     if !neither.is_empty() {
         reasons.push("neither direction is better, so only differs: applies");
     }

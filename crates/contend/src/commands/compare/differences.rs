@@ -1,4 +1,4 @@
-//! What differs between two records beside their figures.
+//! Differences between two records in addition to their values.
 
 use super::operand::Operand;
 use crate::commands::parameters as settings;
@@ -6,8 +6,9 @@ use archive::Manifest;
 use record::{Difference, Metric, Naming, Source};
 use serde_json::{Map, Value};
 
-/// The machine and how it was set, the program and how it was built, the warnings. Of manifests only what both have
-/// counts.
+/// Returns the differences in the machine and its settings, the program and its build, and the warnings.
+///
+/// A field of the manifests counts only if both have it.
 pub fn environments(sources: [&Source; 2], manifests: [Option<&Manifest>; 2]) -> Vec<Difference> {
     let mut differences = record::environments(&sources);
     if let [Some(one), Some(other)] = manifests {
@@ -23,7 +24,7 @@ pub fn environments(sources: [&Source; 2], manifests: [Option<&Manifest>; 2]) ->
     differences
 }
 
-/// Of a manifest, what the record itself has not.
+/// Returns the fields of a manifest that the record itself lacks.
 fn noted(manifest: &Manifest) -> Map<String, Value> {
     let Ok(Value::Object(mut all)) = serde_json::to_value(manifest) else { return Map::new() };
     let wanted = ["host", "kernel_command_line", "settings", "cgroup_limits", "packages", "build"];
@@ -41,9 +42,9 @@ pub fn values_in_words(difference: &Difference) -> Vec<String> {
     if is_hash { difference.values.iter().map(shortened).collect() } else { difference.values.clone() }
 }
 
-/// What was asked for: the parameters, and the settings of the work that are in no cell's name.
+/// Returns the differences in the parameters, and in the settings of the work that are in no cell's name.
 pub fn parameters(a: &Operand, b: &Operand, metrics: &[Vec<Metric>; 2], naming: &Naming) -> Vec<Difference> {
-    // Those of a survey have other names than those of its experiments.
+    // The parameters of a survey have other names than those of its experiments.
     let is_alike = a.source.experiment == b.source.experiment;
     let mut differences = if is_alike { settings::differences([&a.source, &b.source]) } else { Vec::new() };
     for metric in &metrics[0] {

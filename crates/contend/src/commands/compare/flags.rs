@@ -1,4 +1,4 @@
-//! What is compared, and what must not be found.
+//! The flags: the records to compare, and the limits.
 
 use super::limit::Limit;
 use clap::Args;

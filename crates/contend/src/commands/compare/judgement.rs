@@ -1,8 +1,8 @@
-//! Is B different from A? Of all cells together, so that few are called different by chance.
+//! The judgement whether B differs from A, for all cells together, so that few are called different by chance.
 //!
 //! The statistics are those of [`comparison`](instruments::statistics::comparison) and
-//! [`discovery`](instruments::statistics::discovery). What a verdict is worth rests on the scatter between runs, which
-//! no single run can tell: it comes from other runs of the same in the archive, and from [`in_general`] where there are
+//! [`discovery`](instruments::statistics::discovery). The value of a verdict depends on the scatter between runs, which
+//! no single run shows. That comes from other runs of the same in the archive, and from [`in_general`] where there are
 //! none. A cell is not called different if other runs of the same differ by as much as A and B.
 
 use instruments::statistics::comparison::{Comparison, LEAST_RUNS, RunToRun, compare};
@@ -10,10 +10,10 @@ use instruments::statistics::discovery::discoveries;
 use record::{Better, Metric, Unit, VariationSource};
 use serde::{Serialize, Serializer};
 
-/// The chance that a comparison of two runs of the same calls any cell different, at most.
+/// The maximum probability that a comparison of two runs of the same calls any cell different.
 pub const FALSE_CHANCE: f64 = 0.05;
 
-/// The other runs that it takes to judge a far end without an interval.
+/// The number of other runs that is needed to judge a far end without an interval.
 const ENOUGH_FOR_FAR_END: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,16 +47,16 @@ impl Serialize for Verdict {
     }
 }
 
-/// What is known of a pair of metrics.
+/// The judgement of a pair of metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Judgement {
     pub verdict: Verdict,
-    /// Why there is none, where there is none.
+    /// The reason why there is no judgement, where there is none.
     pub reason: Option<&'static str>,
     pub comparison: Option<Comparison>,
 }
 
-/// How far apart runs of a figure come out, before any were seen on this machine.
+/// The general distance between runs of a value, before any were seen on this machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct General {
     pub run_to_run: RunToRun,
@@ -66,7 +66,8 @@ pub struct General {
 
 /// Returns the general scatter of a figure, as measured: docs/compare.md has the runs.
 pub fn in_general(metric: &Metric, is_disturbed: bool) -> General {
-    // A single step of the code's alignment is a part of a nanosecond, so that it matters less to a longer operation.
+    // A single step of the code's alignment is a part of a nanosecond, so that it has less effect on a longer
+    // operation.
     const ALIGNMENT_NS: f64 = 0.45;
     const LONG_OPERATION: f64 = 0.015;
     let (deviation, degrees, weight) = match metric.variation {
@@ -88,14 +89,14 @@ pub fn in_general(metric: &Metric, is_disturbed: bool) -> General {
     General { run_to_run: RunToRun { deviation, degrees }, weight }
 }
 
-/// A figure of both sides.
+/// A value of both sides.
 pub struct Pair {
     pub a: Metric,
     pub b: Metric,
     pub run_to_run: RunToRun,
-    /// From how many other runs that is known, beside the general.
+    /// The number of other runs from which the scatter is known, in addition to the general one.
     pub other_runs: usize,
-    /// How far apart two of these are at most, as a logarithm.
+    /// The maximum distance between two of these, as a logarithm.
     pub farthest_apart: f64,
 }
 
@@ -122,13 +123,13 @@ pub fn judged(pairs: &[Pair]) -> Vec<Judgement> {
     pairs.iter().zip(compared).zip(&is_seen).map(&mut judgement).collect()
 }
 
-/// Whether runs of the same were seen to lie about as far apart as A and B, so that no distribution needs to be assumed
-/// to call that normal.
+/// Returns whether runs of the same were about as far apart as A and B, so that no distribution needs to be assumed to
+/// call that normal.
 ///
-/// A figure with an interval is compared with the largest distance among its own runs. Without an interval, each run
-/// may come out anywhere, and the largest distance in any figure of the kind counts. A or B is the farthest of `n` + 2
-/// runs in 2 of `n` + 2 comparisons. That is more than one in twenty with fewer than 38 other runs, hence the margin: as
-/// much as it takes where the chance of a distance falls with its square.
+/// A value with an interval is compared with the largest distance among its own runs. Without an interval, each run may
+/// come out anywhere, and the largest distance in any value of the kind counts. A or B is the farthest of `n` + 2 runs
+/// in 2 of `n` + 2 comparisons. That is more than one in twenty with fewer than 38 other runs, hence the margin: it is
+/// chosen for a distance whose probability falls with its square.
 fn is_as_near_as_others(pair: &Pair, pairs: &[Pair]) -> bool {
     const RUNS_FOR_ONE_IN_TWENTY: f64 = 40.0;
     let of_kind = |other: &&Pair| has_heavy_tails(other) && other.a.variation == pair.a.variation;

@@ -1,4 +1,4 @@
-//! `--fail-if slower:5%`: what must not be found.
+//! `--fail-if slower:5%`: a limit that makes the command fail.
 
 use super::judgement::Verdict;
 use instruments::statistics::Interval;
@@ -6,7 +6,7 @@ use record::Better;
 use std::fmt;
 use std::str::FromStr;
 
-/// A verdict, and by how much.
+/// A verdict and its limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
     verdict: Verdict,
@@ -36,13 +36,13 @@ impl fmt::Display for Limit {
 }
 
 impl Limit {
-    /// Whether a figure, by which of its values is better, can have the verdict at all.
+    /// Returns whether a value of this kind can have the verdict at all.
     pub fn applies_to(&self, better: Better) -> bool {
         self.verdict == Verdict::Differs || better != Better::Neither
     }
 
-    /// Whether all that is plausible is beyond it: the verdict is this one, and the near end of the interval exceeds
-    /// it.
+    /// Returns whether the whole interval is beyond the limit: the verdict is this one, and the near end of the
+    /// interval exceeds it.
     pub fn is_exceeded(&self, found: Verdict, ratio: Option<Interval>) -> bool {
         let called = match self.verdict {
             Verdict::Differs => [Verdict::Slower, Verdict::Faster, Verdict::Differs].contains(&found),
@@ -52,7 +52,8 @@ impl Limit {
     }
 }
 
-/// How far from 1 the ratio is at least, upwards or downwards: twice as much and half as much are both 2.
+/// Returns the least distance of the ratio from 1 as a factor, upwards or downwards: twice as much and half as much are
+/// both 2.
 fn least_factor(ratio: Interval) -> f64 {
     if ratio.low > 1.0 { ratio.low } else { 1.0 / ratio.high }
 }
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_a_verdict_and_a_per_cent() {
+    fn limit_is_parsed_as_verdict_and_percentage() {
         assert_eq!("slower:5%".parse::<Limit>().unwrap().to_string(), "slower:5%");
         assert_eq!("differs:0.5%".parse::<Limit>().unwrap(), Limit { verdict: Verdict::Differs, percent: 0.5 });
         for wrong in ["", "slower", "slower:5", "slower:-1%", "slower:nan%", "worse:5%", "slower:5%%"] {

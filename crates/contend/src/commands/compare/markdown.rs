@@ -1,4 +1,4 @@
-//! A comparison as Markdown, for a pull request: what was found, the figures that differ, and the rest folded away.
+//! A comparison as Markdown, for a pull request: the result, the values that differ, and the rest folded.
 
 use super::comparison::{Comparison, Line};
 use super::differences::values_in_words;
@@ -9,14 +9,14 @@ use record::Difference;
 
 pub fn text(comparison: &Comparison) -> String {
     let is_told = |line: &&Line| matches!(line.verdict, Verdict::Slower | Verdict::Faster | Verdict::Differs);
-    let (told, others): (Vec<&Line>, Vec<&Line>) = comparison.cells.iter().partition(is_told);
+    let (distinct, others): (Vec<&Line>, Vec<&Line>) = comparison.cells.iter().partition(is_told);
     let mut text =
         format!("`A`: {}; `B`: {}\n\n{}\n", comparison.a.name, comparison.b.name, summary(&comparison.cells));
     for caution in &comparison.cautions {
         text += &format!("- {caution}\n");
     }
-    if !told.is_empty() {
-        text += &format!("\n{}", of(&told));
+    if !distinct.is_empty() {
+        text += &format!("\n{}", of(&distinct));
     }
     if !others.is_empty() {
         text += &folded(&format!("{} more values", others.len()), &of(&others));

@@ -1,11 +1,11 @@
-//! `contend compare`: two records held against each other. It reads records and never measures.
+//! `contend compare`: a comparison of two records. It reads records and never measures.
 //!
-//! What others do was looked at first. benchstat compares sets of runs by a rank test, and needs at least four runs a
-//! side to say anything. criterion resamples one run, so that any difference between two runs of the same beyond a
-//! fixed threshold is a "regression". critcmp prints ratios and leaves the rest to the reader. Here a single run a side
-//! must do, since that is what people have, and nothing may be called different because it was run twice: so the
-//! interval of a ratio has, beside the uncertainty within the runs, how much runs of the same differ. That is taken
-//! from the archive, which has them, and moderated by what was measured in general.
+//! Other tools were examined first. benchstat compares sets of runs by a rank test, and needs at least four runs a side
+//! for any result. criterion resamples one run, so that any difference between two runs of the same beyond a fixed
+//! threshold is a "regression". Finally, critcmp prints ratios and leaves the rest to the reader. Here a single run on
+//! each side must suffice, since that is what users have, and nothing may be called different because it was run twice.
+//! So the interval of a ratio includes, in addition to the uncertainty within the runs, the variation between runs of
+//! the same. That is taken from the archive, which has them, and moderated by general measurements.
 
 mod comparison;
 mod differences;
@@ -34,10 +34,10 @@ use comparison::Comparison;
 use harness::{Format, SharedFlags};
 use sides::Sides;
 
-/// Compares and says what came out.
+/// Compares the records and presents the result.
 ///
 /// # Errors
-/// Records that cannot be found, read or compared; a place that cannot be written.
+/// Records cannot be found, read or compared, or the output cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let destination = Destination::of_view(shared)?;
     let sides = Sides::of(flags)?;
@@ -64,10 +64,12 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The archive, if there is one. Files are compared without one that cannot be read.
+/// Opens the archive, if there is one.
+///
+/// Files are compared without an unreadable archive.
 ///
 /// # Errors
-/// An archive that cannot be read, where a record of it is asked for.
+/// The archive cannot be read, and a record of it is requested.
 pub fn prior_archive<'a>(
     names: impl IntoIterator<Item = &'a String>,
     shared: &SharedFlags,

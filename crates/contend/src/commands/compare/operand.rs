@@ -10,15 +10,15 @@ use std::path::Path;
 /// One side of a comparison.
 pub struct Operand {
     pub source: Source,
-    /// The record that it is in the archive, if it is one.
+    /// The record in the archive, if it is one.
     pub entry: Option<Entry>,
     pub manifest: Option<Manifest>,
-    /// What must be said of it.
+    /// A warning about this side, if there is one.
     pub caution: Option<String>,
     content: Vec<u8>,
 }
 
-/// What a record is called in the comparison.
+/// The name of a record in the comparison.
 #[derive(Serialize)]
 pub struct Title {
     pub name: String,
@@ -30,10 +30,10 @@ pub struct Title {
 }
 
 impl Operand {
-    /// What `name` means: a file if there is one, a record of the archive if not.
+    /// Finds the record that `name` means: a file if there is one, otherwise a record of the archive.
     ///
     /// # Errors
-    /// It is neither, or no record that can be read.
+    /// It is neither, or a record that cannot be read.
     pub fn find(name: &str, archive: Option<&Catalogue>) -> anyhow::Result<Self> {
         if record::is_file(name) {
             return Self::of_file(name, archive);
@@ -68,7 +68,7 @@ impl Operand {
         Ok(operand)
     }
 
-    /// The same as the record that a baseline's name means.
+    /// Names the record after a baseline.
     pub fn called(mut self, baseline: &str) -> Self {
         let id = self.entry.as_ref().map_or("", |entry| entry.short_id());
         self.source.name = format!("baseline {baseline} ({id})");
@@ -87,7 +87,7 @@ impl Operand {
     }
 }
 
-/// That A and B are two records of which something can be compared.
+/// Checks that A and B are two records with comparable content.
 pub fn check(a: &Operand, b: &Operand) -> anyhow::Result<()> {
     let (first, second) = (&a.source, &b.source);
     let misuse = |text: String| Err(harness::UsageError(text).into());

@@ -1,4 +1,4 @@
-//! Other runs of the same as A or B in the archive: how far they differ from each other is how far runs differ.
+//! Other runs of the same as A or B in the archive: the differences between them show how much runs differ.
 
 use super::judgement::{General, Pair, in_general};
 use crate::commands::parameters;
@@ -7,10 +7,10 @@ use archive::{Catalogue, Entry, Manifest};
 use instruments::statistics::comparison::{Estimate, RunToRun, farthest_apart};
 use record::{Metric, Naming, Source};
 
-/// Records looked at, the newest of their experiment: reading them must not take long.
+/// The maximum number of records that are read, the newest of their experiment: reading them must not take long.
 const NEWEST: usize = 40;
 
-/// Sets of runs of the same thing; A and B are in none.
+/// Sets of runs of the same configuration; A and B are in none.
 #[derive(Default)]
 pub struct PriorRuns {
     sets: Vec<Set>,
@@ -20,13 +20,15 @@ pub struct PriorRuns {
 
 struct Set {
     source: Source,
-    /// The hashes of contend and of what it measured, which tell one build from the next.
+    /// The hashes of contend and of the measured program, which distinguish builds.
     builds: Vec<(String, String)>,
     runs: Vec<Vec<Metric>>,
 }
 
 impl PriorRuns {
-    /// Those in the archive. A record that cannot be read is left out, and a disturbed one where neither A nor B is.
+    /// Finds the runs in the archive.
+    ///
+    /// An unreadable record is skipped, and so is a disturbed one if neither A nor B is.
     pub fn of(a: &Source, b: &Source, archive: Option<&Catalogue>) -> anyhow::Result<Self> {
         let is_disturbed = a.is_disturbed() || b.is_disturbed();
         let mut prior_runs = Self { sets: Vec::new(), is_disturbed };
@@ -44,7 +46,7 @@ impl PriorRuns {
         Ok(prior_runs)
     }
 
-    /// One set of these runs.
+    /// Creates one set of these runs.
     #[cfg(test)]
     pub fn of_runs(runs: Vec<Vec<Metric>>) -> Self {
         let source = Source {
@@ -69,23 +71,23 @@ impl PriorRuns {
         }
     }
 
-    /// A figure of A and of B, to be judged with the scatter that they say it has.
+    /// Returns a value of A and of B, to be judged with the scatter of these runs.
     ///
-    /// Where both are known for the time alone on the core, it is those that are compared: how often it was shared is
-    /// no difference between A and B.
+    /// If both are known with the core exclusive, those are compared: how often the core was shared is not a difference
+    /// between A and B.
     pub fn pair(&self, a: &Metric, b: &Metric, naming: &Naming) -> Pair {
         let [a, b] = match (a.alone(), b.alone()) {
             (Some(a), Some(b)) => [a, b],
             _ => [a, b].map(Metric::clone),
         };
-        // They may differ in kind: what is mostly work on one side need not be on the other.
+        // They may differ in kind: a value may be mostly work on one side and not on the other.
         let [one, other] = [&a, &b].map(|metric| self.scatter(metric, naming));
         let wider = if one.run_to_run.deviation >= other.run_to_run.deviation { one } else { other };
         let Scatter { run_to_run, other_runs, farthest_apart } = wider;
         Pair { a, b, run_to_run, other_runs, farthest_apart }
     }
 
-    /// The scatter of a metric between these runs, and in general.
+    /// Returns the scatter of a metric between these runs, and in general.
     fn scatter(&self, metric: &Metric, naming: &Naming) -> Scatter {
         let name = naming.name(metric);
         let is_it = |other: &&Metric| {
@@ -104,21 +106,23 @@ impl PriorRuns {
     }
 }
 
-/// How far apart runs of the same come out in one figure.
+/// The distance between runs of the same in one value.
 struct Scatter {
     run_to_run: RunToRun,
     other_runs: usize,
     farthest_apart: f64,
 }
 
-/// A whole run of the same experiment, and not this one. The copy of a record is still the same run.
+/// Returns whether this is a complete run of the same experiment, and not the compared one.
+///
+/// The copy of a record is the same run.
 fn is_candidate(entry: &Entry, side: &Source) -> bool {
     let seed = side.environment.get("seed").and_then(serde_json::Value::as_u64);
     let summary = &entry.summary;
     !summary.interrupted && side.experiment == summary.experiment && seed != Some(summary.seed)
 }
 
-/// The same machine and parameters, perhaps of another build.
+/// Returns whether both have the same machine and parameters, perhaps of different builds.
 fn is_same(one: &Source, other: &Source) -> bool {
     record::environments(&[one, other]).is_empty() && parameters::are_same(one, other)
 }

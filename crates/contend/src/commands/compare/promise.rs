@@ -1,5 +1,5 @@
-//! How often runs of the same are called different, and how often a change is found: in recorded runs, and in simulated
-//! ones of known distributions. Nothing is measured here, and every draw is the same each time.
+//! The rate at which runs of the same are called different, and at which a change is found: in recorded runs, and in
+//! simulated ones of known distributions. Nothing is measured here, and every random number is the same each time.
 
 use super::judgement::{Judgement, Pair, Verdict, judged};
 use super::prior_runs::PriorRuns;
@@ -9,7 +9,8 @@ use instruments::statistics::comparison::Estimate;
 use record::{Better, Cell, Metric, Naming, Unit, VariationSource};
 use std::collections::HashSet;
 
-/// 24 runs of one second of each of five experiments, interleaved, on a 2-vCPU virtual machine (AMD EPYC, Linux 6.18).
+/// The recorded runs: 24 of one second of each of five experiments, interleaved, on a 2-vCPU virtual machine (AMD EPYC,
+/// Linux 6.18).
 const RECORDED: &str = include_str!("recorded.tsv");
 const EXPERIMENTS: [&str; 5] = ["latency", "throughput", "noise", "load", "ring"];
 
@@ -54,7 +55,7 @@ fn variation(name: &str) -> VariationSource {
     all.into_iter().find(|source| format!("{source:?}") == name).unwrap()
 }
 
-/// B judged by A, with what these other runs say.
+/// Judges B by A, with these other runs.
 fn judgements(a: &Run, b: &Run, others: Vec<Run>) -> Vec<(String, Judgement)> {
     let (prior_runs, naming) = (PriorRuns::of_runs(others), Naming::default());
     let name = |metric: &Metric| format!("{}: {}", naming.name(metric), metric.figure);
@@ -80,7 +81,7 @@ fn compared(experiment: &str, others: usize, change: impl Fn(&mut Run)) -> Vec<V
 }
 
 #[test]
-fn recorded_runs_of_the_same_have_a_verdict_in_one_of_twenty() {
+fn equal_recorded_runs_differ_in_at_most_one_of_twenty() {
     for experiment in EXPERIMENTS {
         for others in [0, 5, 20] {
             let all = compared(experiment, others, |_| {});
@@ -91,7 +92,7 @@ fn recorded_runs_of_the_same_have_a_verdict_in_one_of_twenty() {
     }
 }
 
-/// In how many of 60 comparisons a figure that is this many times as large in B is called different.
+/// Returns in how many of 60 comparisons a value that is this many times as large in B is called different.
 fn found(experiment: &str, name: &str, times: f64, others: usize) -> usize {
     let change = |run: &mut Run| {
         let scaled = |value: &mut f64, interval: &mut Option<Interval>| {
@@ -112,11 +113,11 @@ fn found(experiment: &str, name: &str, times: f64, others: usize) -> usize {
 }
 
 #[test]
-fn a_change_beyond_the_recorded_scatter_is_found() {
+fn change_beyond_the_recorded_scatter_is_found() {
     let round_trip = "std, 1 thread: round trip, median";
     let pair = "std, 1 thread: lock and unlock";
     let loops = "adaptive, 2 threads, 1 lock: loops";
-    // A round trip is known in general; a rate of contended loops, only from runs of the same.
+    // A round trip is known in general; a rate of contended iterations, only from runs of the same.
     for (experiment, name, times, others, least) in [
         ("latency", round_trip, 1.05, 0, 48),
         ("latency", round_trip, 1.05, 20, 54),
@@ -131,7 +132,7 @@ fn a_change_beyond_the_recorded_scatter_is_found() {
 
 const CELLS: usize = 6;
 
-/// A run of cells that are independent of each other.
+/// Returns a run of cells that are independent of each other.
 fn simulated(variation: VariationSource, mut logarithm: impl FnMut() -> f64) -> Run {
     let metric = |place: usize, value: f64| Metric {
         experiment: "simulated".into(),
@@ -145,7 +146,7 @@ fn normal(random: &mut Rng) -> f64 {
     (-2.0 * (1.0 - random.f64()).ln()).sqrt() * (std::f64::consts::TAU * random.f64()).cos()
 }
 
-/// Of comparisons of simulated runs, the share in which any cell is called different.
+/// Returns the share of comparisons of simulated runs in which any cell is called different.
 fn share_called(variation: VariationSource, others: usize, mut logarithm: impl FnMut(&mut Rng) -> f64) -> f64 {
     const COMPARISONS: usize = 400;
     let mut random = Rng::with_seed(5);
@@ -162,7 +163,7 @@ fn share_called(variation: VariationSource, others: usize, mut logarithm: impl F
 const AT_MOST: f64 = 0.083;
 
 #[test]
-fn simulated_runs_of_the_same_have_a_verdict_in_one_of_twenty() {
+fn equal_simulated_runs_differ_in_at_most_one_of_twenty() {
     let scatter = 0.02;
     let student = |random: &mut Rng| {
         let squares: f64 = (0..3).map(|_| normal(random).powi(2)).sum();
@@ -187,7 +188,7 @@ fn simulated_runs_of_the_same_have_a_verdict_in_one_of_twenty() {
 }
 
 #[test]
-fn cells_that_are_called_differ_and_others_beside_them_do_not() {
+fn changed_cells_are_found_and_unchanged_cells_are_not() {
     let (mut random, mut right, mut wrong) = (Rng::with_seed(3), 0, 0);
     let mut run = || simulated(VariationSource::Elapsed, || 0.01 * normal(&mut random));
     for _ in 0..100 {
@@ -205,7 +206,7 @@ fn cells_that_are_called_differ_and_others_beside_them_do_not() {
 }
 
 #[test]
-fn a_figure_that_is_not_judged_says_how_many_runs_it_needs() {
+fn unjudged_value_states_how_many_runs_it_needs() {
     let (mut random, needs) = (Rng::with_seed(3), |others: usize| others.to_string());
     for (variation, least) in [(VariationSource::Limit, 4), (VariationSource::Elapsed, 4), (VariationSource::Rare, 8)] {
         let mut run = || {

@@ -1,4 +1,4 @@
-//! A comparison on a terminal: what differs beside the figures first, then the cells by verdict.
+//! A comparison on a terminal: the differences outside the values first, then the cells by verdict.
 
 use super::comparison::{Comparison, Line};
 use super::differences::values_in_words;
@@ -10,7 +10,7 @@ use record::Difference;
 use terminal::moment;
 use terminal::{self, Page, percent, ratio};
 
-/// In this order.
+/// The verdicts in the order of the output.
 const VERDICTS: [Verdict; 7] = [
     Verdict::Slower,
     Verdict::Faster,
@@ -64,7 +64,7 @@ fn differences(what: &str, found: &[Difference], page: &Page) -> String {
     table.lines().map(|line| page.cut(line) + "\n").collect::<String>() + "\n"
 }
 
-/// Two lines a figure: its name, then A, B and their ratio in columns.
+/// Draws two lines for each value: its name, then A, B and their ratio in columns.
 fn group(verdict: Verdict, lines: &[&Line], page: &Page) -> String {
     if lines.is_empty() {
         return String::new();
@@ -103,7 +103,8 @@ pub fn values(line: &Line) -> Vec<String> {
     vec![figure(line.a, line.a_ci), figure(line.b, line.b_ci), over]
 }
 
-/// `5.84 µs (5.83–5.85)`: a unit that all three have stands once, or both sides would not fit beside each other.
+/// Writes `5.84 µs (5.83–5.85)`: a unit that all three share is written once, or both sides would not fit next to each
+/// other.
 fn with_ends(value: &str, ends: [String; 2]) -> String {
     let unit = value.trim_start_matches(|letter: char| !letter.is_alphabetic() && letter != '%' && letter != '×');
     let [low, high] = ends;

@@ -1,4 +1,4 @@
-//! Which two records are meant: two that are named, or one and a baseline.
+//! The choice of the two records: two that are named, or one and a baseline.
 
 use super::flags::Flags;
 use super::operand::Operand;
@@ -7,7 +7,7 @@ use anyhow::bail;
 use archive::{Baseline, Catalogue};
 use harness::UsageError;
 
-/// What the flags mean.
+/// The meaning of the flags.
 pub enum Sides<'a> {
     Named([&'a String; 2]),
     /// The record, and the baseline's name; `None` is the one in use.
@@ -15,8 +15,10 @@ pub enum Sides<'a> {
 }
 
 impl<'a> Sides<'a> {
+    /// Interprets the flags.
+    ///
     /// # Errors
-    /// Both a baseline and two records.
+    /// There are both a baseline and two records.
     pub fn of(flags: &'a Flags) -> Result<Self, UsageError> {
         match (&flags.a, &flags.b, &flags.baseline) {
             (Some(a), Some(b), None) => Ok(Self::Named([a, b])),
@@ -27,7 +29,7 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// Whether all that is named is a file.
+    /// Returns whether all named records are files.
     pub fn are_files(&self) -> bool {
         match self {
             Self::Named(names) => names.iter().all(|name| record::is_file(name)),
@@ -35,7 +37,7 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// A and B.
+    /// Finds A and B.
     ///
     /// # Errors
     /// They cannot be found or read, or the baseline has nothing of B's experiment.
@@ -57,7 +59,8 @@ impl<'a> Sides<'a> {
     }
 }
 
-/// Of the baseline's records of B's experiment the newest with B's parameters, or else the newest; not B itself.
+/// Returns the newest record of the baseline with B's experiment and parameters, or else the newest of the experiment;
+/// not B itself.
 fn best(baseline: &Baseline, b: &Operand, catalogue: &Catalogue) -> anyhow::Result<Operand> {
     let is_of_it = |entry: &&archive::Entry| {
         baseline.records.contains(&entry.id) && b.entry.as_ref().is_none_or(|own| own.id != entry.id)

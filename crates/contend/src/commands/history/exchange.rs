@@ -1,4 +1,4 @@
-//! Records sent to another repository, and fetched from it: each has what either had.
+//! Exchange of records with another repository: afterwards each has all records of both.
 
 use crate::commands::archived;
 use anyhow::Context;
@@ -41,7 +41,7 @@ pub fn pull(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// A place that starts like a flag would be one to a program on the way.
+/// Checks the remote: one that starts with a hyphen would be an option to a program on the way.
 fn remote(flags: &Flags) -> anyhow::Result<&str> {
     let remote = flags.remote.as_str();
     if remote.is_empty() || remote.starts_with('-') {

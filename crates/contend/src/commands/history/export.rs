@@ -1,4 +1,4 @@
-//! One record as a file.
+//! Export of one record as a file.
 
 use anyhow::Context;
 use archive::Catalogue;
@@ -32,7 +32,7 @@ pub fn run(flags: &Flags, catalogue: &Catalogue) -> anyhow::Result<Outcome> {
         .open(&flags.file)
         .with_context(|| format!("{place}: cannot create a new file there; export does not overwrite files"))?;
     let written = file.write_all(&content).and_then(|()| file.sync_all());
-    // Half a record is none.
+    // A partial record is useless.
     written
         .inspect_err(|_| drop(std::fs::remove_file(&flags.file)))
         .with_context(|| format!("{place}: cannot write the file"))?;

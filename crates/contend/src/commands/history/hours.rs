@@ -1,4 +1,4 @@
-//! At which hours of the day cores were shared, over all records of `contend core`.
+//! The hours of the day in which cores were shared, over all records of `contend core`.
 
 use super::list::Filter;
 use crate::output::Destination;
@@ -29,12 +29,12 @@ pub struct Flags {
 struct HourOfDay {
     host: String,
     cpu: u64,
-    /// In UTC.
+    /// The hour in UTC.
     hour: u64,
     records: u64,
-    /// The time in which somebody looked, and could tell.
+    /// The time that was sampled, with a result.
     seconds: f64,
-    /// Of it, that in which the core was shared.
+    /// The share of that time in which the core was shared.
     shared_share: f64,
 }
 
@@ -45,7 +45,7 @@ struct Sum {
     shared_s: f64,
 }
 
-/// By machine, CPU and hour.
+/// Sums by machine, CPU and hour.
 type Sums = BTreeMap<(String, u64, u64), Sum>;
 
 pub fn run(flags: &Flags, catalogue: Catalogue, destination: Destination) -> anyhow::Result<Outcome> {
@@ -82,8 +82,8 @@ fn add(sums: &mut Sums, entry: &Entry, record: &Value) {
     }
 }
 
-/// By hour of the day, the seconds in which somebody looked and those in which the core was shared. An older record has
-/// no hours, but the pieces of its timeline. What another archive sent may have any figures.
+/// Returns, by hour of the day, the sampled seconds and those in which the core was shared. An older record has no
+/// hours, but the pieces of its timeline. A record from another archive may have any values.
 fn of_row(row: &Value, began_unix_s: u64) -> BTreeMap<u64, (f64, f64)> {
     let parts = match row["hours"].as_array() {
         Some(hours) => hours.iter().filter_map(of_hour).collect(),
@@ -104,7 +104,8 @@ fn of_hour(hour: &Value) -> Option<(u64, f64, f64)> {
     Some((hour["hour"].as_u64()?, hour["seconds"].as_f64()?, hour["shared_share"].as_f64()?))
 }
 
-/// Each piece of a run is as long as the others; one that is alone is of a run of about a second.
+/// Returns the pieces of a timeline. All pieces of a run have the same length; a single one is of a run of about a
+/// second.
 fn of_timeline(pieces: &[Value], began_unix_s: u64) -> Vec<(u64, f64, f64)> {
     let from_s = |piece: &Value| piece["from_s"].as_f64();
     let length_s = pieces.get(1).and_then(from_s).unwrap_or(1.0);
@@ -120,7 +121,7 @@ fn hour_of_day(((host, cpu, hour), sum): ((String, u64, u64), Sum)) -> HourOfDay
     HourOfDay { host, cpu, hour, records: sum.records, seconds: sum.seconds, shared_share }
 }
 
-/// A map, an hour two columns wide, and for each machine its fullest hour in words.
+/// Draws a map, an hour two columns wide, and for each machine its fullest hour in words.
 fn text(hours: &[HourOfDay], page: &Page) -> String {
     let mut text = String::from("Share of time in which an SMT sibling used the core, by hour of the day (UTC)\n");
     for machine in hours.chunk_by(|a, b| a.host == b.host) {

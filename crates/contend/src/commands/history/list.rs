@@ -1,4 +1,4 @@
-//! The records, a line each.
+//! The list of records, a line each.
 
 use super::since::since;
 use crate::commands::archived;
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use terminal::{Page, moment};
 
-/// Which records are listed.
+/// A selection of records.
 #[derive(Args, Clone, Debug)]
 pub struct Filter {
     /// Only records of this experiment, such as latency
@@ -30,10 +30,10 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Those of `entries` that are wanted.
+    /// Returns the selected entries.
     ///
     /// # Errors
-    /// A `--since` that means no moment.
+    /// `--since` is not a moment.
     pub fn of(&self, entries: Vec<Entry>) -> anyhow::Result<Vec<Entry>> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let from = self
@@ -50,26 +50,26 @@ impl Filter {
     }
 }
 
-/// `is_named` says that the user named the archive in this call.
+/// Prints the list; `is_named` means that the user named the archive in this call.
 pub fn run(filter: &Filter, folder: &Path, is_named: bool, destination: Destination) -> anyhow::Result<Outcome> {
     let (found, place) = (archived::at(&Location::Folder(folder.to_owned()))?, folder.display());
-    // Before the first run there is no archive, which is not a failure; one that was named is another matter.
+    // Before the first run there is no archive, which is not a failure; a missing archive that was named is.
     let is_there = found.is_some();
     let all = found.map_or_else(Vec::new, |catalogue| catalogue.entries);
-    let there = there(&all);
-    // A filter that cannot be read is said first: the flags are wrong wherever the archive is.
+    let available = available(&all);
+    // An invalid filter is reported first: the flags are wrong wherever the archive is.
     let entries = filter.of(all)?;
     ensure!(is_there || !is_named, "{place}: no archive; the first run with --archive {place} creates one");
     let none = || match is_there {
-        true => format!("no matching records in {place}\n{there}"),
+        true => format!("no matching records in {place}\n{available}"),
         false => format!("no archive yet in {place}; the first run creates one\n"),
     };
     destination.present(&entries, &entries, |page| if entries.is_empty() { none() } else { text(&entries, page) })?;
     Ok(Outcome::Done)
 }
 
-/// The available records, for a user that requested others.
-fn there(all: &[Entry]) -> String {
+/// Returns the available records, for a user that requested others.
+fn available(all: &[Entry]) -> String {
     let names = |name: fn(&Summary) -> &str| {
         let names: BTreeSet<&str> = all.iter().map(|entry| name(&entry.summary)).collect();
         names.into_iter().collect::<Vec<&str>>().join(", ")
@@ -98,7 +98,8 @@ fn text(entries: &[Entry], page: &Page) -> String {
     lines.join("\n") + "\n" + &by_machine(entries, page)
 }
 
-/// A line for each of several machines: a list opens no record, so that it cannot say which one is odd.
+/// Draws a line for each of several machines: a list opens no record, so that it cannot determine which one is an
+/// outlier.
 fn by_machine(entries: &[Entry], page: &Page) -> String {
     let mut machines: BTreeMap<&str, Vec<&Summary>> = BTreeMap::new();
     for entry in entries {
@@ -119,7 +120,7 @@ fn by_machine(entries: &[Entry], page: &Page) -> String {
     format!("\n{lines}{advice}")
 }
 
-/// The words behind `contend`; a survey needs none.
+/// Returns the words after `contend`; a survey needs none.
 fn called(summary: &Summary) -> String {
     match summary.command_line[..] {
         [] => summary.experiment.clone(),

@@ -48,10 +48,10 @@ enum Request {
     Verify(verify::Flags),
 }
 
-/// Does what is asked.
+/// Runs the subcommand.
 ///
 /// # Errors
-/// No archive, no such record, what Git says.
+/// There is no archive, no such record, or Git fails.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let folder = Location::of(shared.archive.as_deref()).folder()?;
     let list = |filter| list::run(filter, &folder, shared.archive.is_some(), Destination::of_view(shared)?);

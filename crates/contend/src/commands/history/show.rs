@@ -1,4 +1,4 @@
-//! One record, as its measurement printed it, or all of it.
+//! Display of one record, as its measurement printed it, or all of it.
 
 use crate::commands::shown::{Extent, shown};
 use crate::output::{Destination, whole_record};

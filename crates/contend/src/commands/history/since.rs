@@ -1,11 +1,11 @@
-//! `--since`: a moment that a person means.
+//! The moment of `--since`.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 const DAY_S: u64 = 86_400;
 
-/// The moment that `text` means, in seconds since 1970: a day in UTC (`2026-11-21`), or that long before `now_unix_s`
+/// Returns the moment of `text`, in seconds since 1970: a day in UTC (`2026-11-21`), or that long before `now_unix_s`
 /// (`12h`, `7d`, `4w`).
 pub fn since(text: &str, now_unix_s: u64) -> Result<u64, String> {
     let wrong = || "allowed: a date such as 2026-11-21, or a time before now such as 12h, 7d or 4w".to_owned();
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_is_its_first_moment() {
+    fn day_means_its_first_moment() {
         assert_eq!(since("1970-01-02", 0), Ok(DAY_S));
         assert_eq!(since("2020-02-29", 0), Ok(1_582_934_400));
     }

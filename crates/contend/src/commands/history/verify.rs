@@ -1,4 +1,4 @@
-//! Every hash, checked; and that every record can be read.
+//! The check of every hash, and of the readability of every record.
 
 use crate::commands::reading::metrics;
 use crate::commands::shown::{Extent, is_known, shown};
@@ -40,14 +40,15 @@ pub fn run(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// As those read it that show it, report it and follow its figures; a newer contend's experiment is for that to read.
+/// Reads a record as the commands that show it, report it and plot its values do. The experiment of a newer contend is
+/// skipped.
 fn read(entry: &Entry, content: &[u8]) -> anyhow::Result<()> {
     let record = fields(entry.short_id(), content)?;
     if !is_known(&record) {
         return Ok(());
     }
     shown(entry.short_id(), &record, Extent::Whole, &Page::plain())?;
-    // One that was interrupted may have none.
+    // An interrupted record may have no results.
     let has_results = record.get("results").and_then(Value::as_array).is_some_and(|results| !results.is_empty());
     if has_results {
         metrics(&understand(entry.short_id(), content)?)?;

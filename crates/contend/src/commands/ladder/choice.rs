@@ -1,4 +1,4 @@
-//! Whose ladder it is: a record that is named, or the last survey of the archive.
+//! The record whose ladder is drawn: one that is named, or the last survey of the archive.
 
 use crate::commands::{archived, survey};
 use anyhow::{Context, bail};
@@ -7,10 +7,10 @@ use harness::SharedFlags;
 use record::{Source, content, is_file, understand};
 use std::path::Path;
 
-/// The record to draw.
+/// Returns the record to draw.
 ///
 /// # Errors
-/// No such record, no archive, or no survey in it.
+/// There is no such record, no archive, or no survey in it.
 pub fn source(name: Option<&str>, shared: &SharedFlags) -> anyhow::Result<Source> {
     if let Some(file) = name.filter(|name| is_file(name)) {
         let (name, content) = content(Path::new(file))?;

@@ -1,4 +1,4 @@
-//! `contend ladder`: what waiting costs on this machine, as one picture: in letters, as SVG or PNG, as rows.
+//! `contend ladder`: the costs of waiting on this machine, as one picture: as text, as SVG or PNG, as rows.
 
 mod choice;
 
@@ -25,7 +25,7 @@ pub struct Flags {
     record: Option<String>,
 }
 
-/// What a program is told.
+/// The ladder as JSON.
 #[derive(Serialize)]
 struct Answer<'a> {
     record: &'a str,
@@ -34,10 +34,11 @@ struct Answer<'a> {
     ladder: &'a Ladder,
 }
 
-/// Draws the ladder of a record: as SVG or PNG into a file whose name ends so, else in letters or as `--format` says.
+/// Draws the ladder of a record: as SVG or PNG into a file with such a suffix, otherwise as text or as `--format`
+/// selects.
 ///
 /// # Errors
-/// No such record, or one without any cost; a picture that cannot be written.
+/// There is no such record, it has no cost, or the picture cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let kind = Kind::of(shared)?;
     let source = choice::source(flags.record.as_deref(), shared)?;
@@ -59,7 +60,7 @@ fn nothing(source: &Source) -> String {
     )
 }
 
-/// A heading, the axis, and a line a cost.
+/// Draws a heading, the axis, and a line for each cost.
 fn letters(answer: &Answer<'_>, page: &Page) -> String {
     let rest = format!("waiting: {}", answer.machine);
     terminal::wrapped("Costs of", "", &escaped(&rest), page) + &answer.ladder.letters(page)

@@ -1,4 +1,4 @@
-//! What machines are judged by: figures of records, each with the machine that it comes from.
+//! The input of the judgement of machines: values of records, each with the machine that it comes from.
 
 use crate::commands::parameters;
 use crate::commands::reading::metrics;
@@ -6,7 +6,7 @@ use archive::{Catalogue, Entry};
 use instruments::statistics::comparison::Estimate;
 use record::{Metric, Naming, Source, Unit, VariationSource};
 
-/// A figure of a record.
+/// A value of a record.
 pub struct Reading {
     pub host: String,
     pub record: String,
@@ -17,10 +17,12 @@ pub struct Reading {
     pub estimate: Estimate,
 }
 
-/// Records looked at, the newest.
+/// The maximum number of records that are read, the newest.
 const NEWEST: usize = 200;
 
-/// All figures of records, each with its name and machine. What is computed is the same everywhere, and left out.
+/// Returns all values of records, each with its name and machine.
+///
+/// Computed values are the same everywhere, and omitted.
 pub fn readings(records: &[(String, String, Vec<Metric>)]) -> Vec<Reading> {
     let naming = Naming::across(records.iter().flat_map(|(_, _, metrics)| metrics));
     let mut found = Vec::new();
@@ -39,7 +41,7 @@ pub fn readings(records: &[(String, String, Vec<Metric>)]) -> Vec<Reading> {
     found
 }
 
-/// The figures of whole records of the archive that were asked the same as one of these.
+/// Returns the values of complete records of the archive that have the same parameters as one of these.
 pub fn of_archive(catalogue: &Catalogue, alike: [&Source; 2]) -> anyhow::Result<Vec<Reading>> {
     let is_candidate = |entry: &&Entry| {
         !entry.summary.interrupted && alike.iter().any(|source| source.experiment == entry.summary.experiment)

@@ -1,4 +1,4 @@
-//! Machines, and what is odd about them.
+//! Machines, and the outliers among them.
 
 use super::gather::Reading;
 use instruments::statistics::order::median;
@@ -7,14 +7,14 @@ use record::Unit;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The share of groups of equal machines that have any odd one, over all their figures.
+/// The share of groups of equal machines in which any is called an outlier, over all their values.
 pub const FALSE_ALARMS: f64 = 0.05;
 
-/// Several machines, and what is odd about them.
+/// Several machines, and their outlying values.
 #[derive(Serialize)]
 pub struct Machines {
     pub machines: Vec<Machine>,
-    /// Figures that enough machines have for one to be odd.
+    /// The number of values that enough machines have for one to be an outlier.
     pub judged: usize,
     /// The bound on false alarms.
     pub false_alarms: f64,
@@ -25,11 +25,11 @@ pub struct Machines {
 pub struct Machine {
     pub host: String,
     pub records: usize,
-    /// Figures in which it is odd.
+    /// The number of values in which it is an outlier.
     pub odd: usize,
 }
 
-/// A figure of a machine that differs from the others'.
+/// A value of a machine that differs from the other machines'.
 #[derive(Serialize)]
 pub struct Odd {
     pub host: String,
@@ -40,18 +40,18 @@ pub struct Odd {
     pub unit_name: &'static str,
     /// The median of the machine's runs, …
     pub value: f64,
-    /// … of the other machines' …
+    /// … the median of the other machines' …
     pub others: f64,
     /// … their number, …
     pub machines: usize,
-    /// … and the range from their least to their greatest.
+    /// … and the range from the least to the greatest of them.
     pub others_from: f64,
     pub others_to: f64,
     #[serde(skip)]
     pub unit: Unit,
 }
 
-/// A machine's figure, of all its runs.
+/// A machine's value, over all its runs.
 struct Value<'a> {
     host: &'a str,
     logarithm: f64,
@@ -59,7 +59,7 @@ struct Value<'a> {
 }
 
 impl Machines {
-    /// What these readings say; `None` of a single machine.
+    /// Judges the machines of these readings; `None` for a single machine.
     pub fn of(readings: &[Reading]) -> Option<Self> {
         let mut records: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for reading in readings {
@@ -87,7 +87,9 @@ impl Machines {
     }
 }
 
-/// By figure, a value a machine: the median of its runs. A value that is not above 0 has no ratio to others.
+/// Returns, for each kind of value, the median of each machine's runs.
+///
+/// A value that is not above 0 has no ratio to others.
 fn figures(readings: &[Reading]) -> Vec<(&Reading, Vec<Value<'_>>)> {
     let mut runs: BTreeMap<(&str, &str, &str), BTreeMap<&str, Vec<&Reading>>> = BTreeMap::new();
     for reading in readings.iter().filter(|reading| reading.estimate.value > 0.0) {
@@ -110,7 +112,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// What each may be off by itself is a spread that machines which are the same have too.
+/// Returns the values for the judgement; the uncertainty of each is a spread that equal machines have too.
 fn set(values: &[Value<'_>]) -> Figure {
     let errors: Vec<f64> = values.iter().map(|value| value.error).collect();
     Figure {

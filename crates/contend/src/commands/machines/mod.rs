@@ -1,4 +1,4 @@
-//! Figures of several machines: grouped by machine, and which one is odd against the spread between them.
+//! The values of several machines: grouped by machine, and the outlier compared with the spread between them.
 
 mod gather;
 mod judged;

@@ -1,11 +1,11 @@
-//! Machines on a terminal: a line each, then what is odd.
+//! Machines on a terminal: a line each, then the outliers.
 
 use super::judged::{Machine, Machines, Odd};
 use instruments::statistics::outlier::LEAST_MACHINES;
 use record::Table;
 use terminal::{Page, escaped, percent, ratio};
 
-/// Odd figures of a machine that fit; the trend of its cell contains each.
+/// The maximum number of outlying values of a machine that are printed; the trend of its cell contains each.
 const SAID: usize = 5;
 
 pub fn text(machines: &Machines, page: &Page) -> String {
@@ -25,7 +25,7 @@ pub fn text(machines: &Machines, page: &Page) -> String {
     text + &terminal::wrapped("", "", &bound(machines), page) + "\n"
 }
 
-/// A line a machine.
+/// Returns a table with a line for each machine.
 pub fn table(machines: &Machines) -> Table {
     let row = |machine: &Machine| {
         let odd = if machine.odd == 0 { "–".to_owned() } else { machine.odd.to_string() };
@@ -38,7 +38,7 @@ pub fn table(machines: &Machines) -> Table {
     }
 }
 
-/// A figure and the others'.
+/// Writes an outlying value and those of the other machines.
 fn words(odd: &Odd) -> String {
     let value = |value: f64| odd.unit.words(value);
     format!(
@@ -54,7 +54,7 @@ fn words(odd: &Odd) -> String {
     )
 }
 
-/// The claim, and its limits.
+/// Writes the claim, and its limits.
 fn bound(machines: &Machines) -> String {
     if machines.judged == 0 {
         return format!("Outlier detection needs a metric that {LEAST_MACHINES} machines have in common.");

@@ -1,4 +1,4 @@
-//! A script with which a shell completes commands, flags, and those of their values that are known beforehand.
+//! A script with which a shell completes commands, flags, and the values that are known in advance.
 
 use crate::output::print_or_write;
 use clap::{Args, Command};
@@ -20,7 +20,7 @@ pub struct Flags {
 /// Writes the script for `command`.
 ///
 /// # Errors
-/// Flags that make no sense for a script, a file that cannot be written.
+/// Flags do not apply to a script, or a file cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags, mut command: Command) -> anyhow::Result<Outcome> {
     let name = command.get_name().to_owned();
     let mut script = Vec::new();

@@ -1,5 +1,5 @@
-//! What an installation has beside the binary: completions for shells and man pages, both written from the definition
-//! that the command line is parsed with, so that neither knows a flag that is not there.
+//! Files of an installation in addition to the binary: completions for shells and man pages. Both are written from the
+//! definition that parses the command line, so that neither has a flag that does not exist.
 
 mod completions;
 mod page;

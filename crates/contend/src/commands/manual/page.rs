@@ -1,4 +1,4 @@
-//! One man page: what clap knows of a command, and what holds for all of them.
+//! One man page: clap's definition of a command, and the information that is common to all.
 
 use clap::{Arg, Command};
 use clap_mangen::Man;
@@ -6,7 +6,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 use harness::COMMON_OPTIONS;
 use std::io;
 
-/// By this a page is known as contend's.
+/// The text by which a page of contend is recognised.
 const MANUAL: &str = "contend manual";
 
 /// The exit status of every command, and its meaning.
@@ -28,24 +28,24 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 const FILES: &[(&str, &str)] =
     &[("$XDG_DATA_HOME/contend/archive.git", "Records of all runs, in a bare Git repository.")];
 
-/// The name of a command's page, such as `contend-history-list`.
+/// Returns the name of a command's page, such as `contend-history-list`.
 pub fn name(command: &Command) -> &str {
     command.get_display_name().unwrap_or_else(|| command.get_name())
 }
 
-/// Whether a text is a page that [`of`] wrote.
+/// Returns whether a text is a page that [`of`] wrote.
 pub fn is_ours(text: &str) -> bool {
     text.lines().any(|line| line.starts_with(".TH contend") && line.contains(MANUAL))
 }
 
-/// The page of a command that has been built, below `above`.
+/// Returns the page of a command that has been built, below `above`.
 pub fn of(command: &Command, above: Option<&Command>) -> io::Result<String> {
     let source = format!("contend {}", env!("CARGO_PKG_VERSION"));
     let is_root = above.is_none();
     let is_common = |flag: &Arg| flag.get_help_heading() == Some(COMMON_OPTIONS);
     let common = command.get_arguments().filter(|flag| is_common(flag) && !flag.is_hide_set());
     let common: Vec<String> = common.filter_map(|flag| flag.get_long().map(|name| format!("--{name}"))).collect();
-    // They are described once, on the page of contend itself.
+    // The common options are described once, on the page of contend itself.
     let described = command.clone().mut_args(|flag| if is_common(&flag) && !is_root { flag.hide(true) } else { flag });
     let man = Man::new(described).source(source).manual(MANUAL);
     let mut page = Vec::new();
@@ -71,7 +71,7 @@ pub fn of(command: &Command, above: Option<&Command>) -> io::Result<String> {
     String::from_utf8(page).map_err(io::Error::other)
 }
 
-/// The calls that the command's help ends with, each with what it does.
+/// Returns the calls at the end of the command's help, each with its effect.
 fn examples(command: &Command) -> Vec<(String, String)> {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let lines: Vec<&str> = help.lines().skip(1).take_while(|line| line.starts_with(' ')).map(str::trim).collect();
@@ -85,7 +85,7 @@ fn list<T: AsRef<str>>(roff: &mut Roff, heading: &str, items: &[(T, T)]) {
     }
 }
 
-/// The page above, and those below it or beside this one.
+/// Adds the page above, and those below it or on the same level.
 fn see_also(roff: &mut Roff, command: &Command, above: Option<&Command>) {
     let parent = if command.has_subcommands() { command } else { above.unwrap_or(command) };
     let near = parent.get_subcommands().filter(|one| !one.is_hide_set() && name(one) != name(command));

@@ -1,4 +1,4 @@
-//! Man pages: the command's own, or one for each command in a folder.
+//! Man pages: the command's own, or one for each command in a directory.
 
 use super::page;
 use crate::output::print_or_write;
@@ -24,9 +24,9 @@ pub struct Flags {
 /// Writes the pages of `command`.
 ///
 /// # Errors
-/// Flags that make no sense for pages, a folder or file that cannot be written, a file that is somebody else's.
+/// Flags do not apply to pages, a directory or file cannot be written, or a file is not a page of contend.
 pub fn run(flags: &Flags, shared: &SharedFlags, command: Command) -> anyhow::Result<Outcome> {
-    // Left out, so that `help` has no page for each of the others.
+    // Omitted, so that `help` has no page for each of the others.
     let mut command = command.disable_help_subcommand(true);
     command.build();
     match &flags.folder {
@@ -46,21 +46,21 @@ fn write_all(command: &Command, folder: &Path) -> anyhow::Result<()> {
     collect(command, None, &mut pages)?;
     fs::create_dir_all(folder).with_context(|| format!("{}: cannot create the directory", folder.display()))?;
     let pages: Vec<(PathBuf, String)> = pages.into_iter().map(|(name, text)| (folder.join(name), text)).collect();
-    // All of them before the first is written.
+    // All files are opened before the first is written.
     let drafts = pages.iter().map(|(path, _)| draft(path)).collect::<anyhow::Result<Vec<OutputFile>>>()?;
     drafts.into_iter().zip(&pages).try_for_each(|(draft, (_, text))| draft.write(text.as_bytes()))?;
     output::eprint_line(&format!("{} pages in {}", pages.len(), folder.display()));
     Ok(())
 }
 
-/// The page of a command and of those below it, with their names.
+/// Collects the page of a command and those of the commands below it, with their names.
 fn collect(command: &Command, above: Option<&Command>, pages: &mut Vec<(String, String)>) -> io::Result<()> {
     pages.push((format!("{}.1", page::name(command)), page::of(command, above)?));
     let below = command.get_subcommands().filter(|one| !one.is_hide_set());
     below.into_iter().try_for_each(|one| collect(one, Some(command), pages))
 }
 
-/// A file that an earlier contend wrote is replaced, one of somebody else's is not.
+/// Opens a file that an earlier contend wrote, which is replaced; any other existing file is refused.
 fn draft(path: &Path) -> anyhow::Result<OutputFile> {
     match fs::read_to_string(path) {
         Ok(text) if !page::is_ours(&text) => {

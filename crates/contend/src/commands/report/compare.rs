@@ -1,19 +1,20 @@
-//! Records side by side: what their cells have in common, judged as `contend compare` judges.
+//! Records side by side: their common cells, judged as in `contend compare`.
 
 use crate::commands::compare::{Judgement, Pair, PriorRuns, judged};
 use archive::Catalogue;
 use record::{Bar, Bars, Figure, Metric, Naming, Picture, Source, Table, Unit};
 use report::header;
 
-/// A figure of a cell that at least two records have.
+/// A value of a cell that at least two records have.
 struct Shared<'a> {
     cell: String,
-    /// By record; `None` where it was not measured.
+    /// The values by record; `None` where it was not measured.
     all: Vec<Option<&'a Metric>>,
 }
 
-/// One figure for each experiment that at least two records have. All of them are judged together, the last by the
-/// first, with what the archive says of how much runs of the same differ.
+/// Returns one figure for each experiment that at least two records have.
+///
+/// All values are judged together, the last record by the first, with the archive's scatter between runs of the same.
 pub fn figures(
     sources: &[Source],
     records: &[Vec<Metric>],
@@ -30,7 +31,7 @@ pub fn figures(
     Ok(of_one.map(figure).collect())
 }
 
-/// In order of appearance.
+/// Returns the experiments in order of appearance.
 fn experiments(records: &[Vec<Metric>]) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
     for metric in records.iter().flatten() {
@@ -59,7 +60,7 @@ fn shared<'a>(experiment: &str, records: &'a [Vec<Metric>], naming: &Naming) -> 
     found
 }
 
-/// Of the cells of one experiment.
+/// Returns the figure of the cells of one experiment.
 fn figure(cells: &[(&Shared<'_>, Judgement)]) -> Figure {
     let (experiment, records) = (&cells[0].0.first().experiment, cells[0].0.all.len());
     let bars = cells.iter().filter_map(|(cell, judgement)| {

@@ -1,4 +1,4 @@
-//! What a survey found, each sentence with the row that it comes from.
+//! The findings of a survey, each sentence with the row that it comes from.
 
 use instruments::statistics::comparison::Estimate;
 use record::{Figure, Finding, Picture, Section, Statement, Table};
@@ -22,7 +22,7 @@ pub fn section(rows: &[Finding]) -> Section {
     Section {
         experiment: "survey",
         title: "Findings".into(),
-        findings: rows.iter().map(said).collect(),
+        findings: rows.iter().map(statement).collect(),
         figures: vec![Figure {
             title: "Values of the findings".into(),
             picture: Picture::None,
@@ -33,7 +33,7 @@ pub fn section(rows: &[Finding]) -> Section {
     }
 }
 
-fn said(finding: &Finding) -> Statement {
+fn statement(finding: &Finding) -> Statement {
     Statement {
         words: format!("{}.", finding.words),
         about: Some(finding.source.experiment.clone()),

@@ -1,10 +1,10 @@
-//! Records of several machines: grouped by machine, and which one is odd.
+//! Records of several machines: grouped by machine, and the outlier.
 
 use crate::commands::machines::{Machines, Odd, readings, table};
 use record::{Figure, Metric, Picture, Source, Table};
 use terminal::ratio;
 
-/// `None` where fewer than two machines are known.
+/// Returns the figure; `None` where fewer than two machines are known.
 pub fn figure(sources: &[Source], hosts: &[Option<String>], metrics: &[Vec<Metric>]) -> Option<Figure> {
     let records = sources.iter().zip(hosts).zip(metrics);
     let known =

@@ -1,4 +1,4 @@
-//! `contend report`: records on one page that needs nothing else. It reads records and never measures.
+//! `contend report`: records on one page that needs no other file. It reads records and never measures.
 
 mod compare;
 mod findings;
@@ -45,17 +45,17 @@ pub struct Flags {
 /// Reads the records and writes the page, to stdout without `--output`.
 ///
 /// # Errors
-/// Flags that make no sense for a report, a terminal to print a page on, what is no record, a page that cannot be
-/// written.
+/// Flags do not apply to a report, the page would be printed on a terminal, a file is not a record, or the page cannot
+/// be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     check(&flags.records, shared.output.as_deref()).map_err(UsageError)?;
     if flags.picture.is_none() && !shared.writes_a_file() && std::io::stdout().is_terminal() {
         let remedy = "the HTML report cannot be printed on a terminal; write it to a file, as with --output page.html";
         return Err(UsageError(remedy.into()).into());
     }
-    // A page may be called as its user likes.
+    // A page may have any file name.
     let kind = flags.picture.as_ref().map(|_| Kind::of(shared)).transpose()?.flatten();
-    // A page of one record needs no other runs, and is made of a file whatever the archive is like.
+    // A page of one record needs no other runs, and is made from a file whatever the state of the archive is.
     let is_needed = flags.records.len() > 1 || !is_file(&flags.records[0]);
     let archive = if is_needed { prior_archive(&flags.records, shared)? } else { None };
     let (sources, hosts) = sources(&flags.records, archive.as_ref())?;
@@ -77,7 +77,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The records, and the machine of each that the archive knows.
+/// Returns the records, and the machine of each that is in the archive.
 fn sources(names: &[String], archive: Option<&Catalogue>) -> anyhow::Result<(Vec<Source>, Vec<Option<String>>)> {
     let source = |name: &String| {
         if is_file(name) {
@@ -89,7 +89,7 @@ fn sources(names: &[String], archive: Option<&Catalogue>) -> anyhow::Result<(Vec
             return Ok((understand(&name, &content)?, host));
         }
         let (entry, content) = archive.with_context(|| archived::none_for(name))?.recalled(name)?;
-        // Tomorrow another one is the last; the page is to say which it was.
+        // A later record may be the last one; the page names this one by its ID.
         Ok((understand(entry.short_id(), &content)?, Some(entry.summary.host)))
     };
     let found = names.iter().map(source).collect::<anyhow::Result<Vec<(Source, Option<String>)>>>()?;
@@ -103,10 +103,10 @@ fn sources(names: &[String], archive: Option<&Catalogue>) -> anyhow::Result<(Vec
     Ok((sources, hosts))
 }
 
-/// The page of one record that is at hand, as JSON.
+/// Returns the page of one record in memory, as JSON.
 ///
 /// # Errors
-/// It is no record for a report.
+/// It is not a record for a report.
 pub fn page_of(name: &str, record: &[u8]) -> anyhow::Result<String> {
     let source = understand(name, record)?;
     let read = Reading::of(&source)?;
@@ -124,7 +124,7 @@ fn page(
     Ok(report::page(&Content { sources, sections, ladders: &ladders, compared, method: &method }))
 }
 
-/// Its sections, in the order of the record; a survey has two of its own.
+/// Returns its sections, in the order of the record; a survey has two more.
 fn sections_of(source: &Source, read: &Reading) -> anyhow::Result<Vec<Section>> {
     let section = |(experiment, rows): &(String, Vec<Value>)| match experiment.as_str() {
         FINDINGS => Ok(findings::section(&read.findings(rows)?)),
@@ -135,10 +135,10 @@ fn sections_of(source: &Source, read: &Reading) -> anyhow::Result<Vec<Section>> 
     sections.with_context(|| format!("{}: cannot make a report of this record", source.name))
 }
 
-/// The names of the records, each once, and the page not among them.
+/// Checks that the names of the records are distinct, and that the page is not among them.
 ///
 /// # Errors
-/// What makes no sense, in words.
+/// The reason, in words.
 fn check(records: &[String], output: Option<&Path>) -> Result<(), String> {
     for (place, name) in records.iter().enumerate() {
         if records[..place].contains(name) {

@@ -3,13 +3,13 @@
 use harness::UsageError;
 use record::{Figure, Picture, Section};
 
-/// Titles that there is room for in a message.
+/// The maximum number of titles in a message.
 const SAID: usize = 12;
 
-/// The picture whose title this is, or is the only one to have it in its title, as SVG.
+/// Returns the picture with this title, or the only one whose title contains it, as SVG.
 ///
 /// # Errors
-/// None is, or several are.
+/// None matches, or several do.
 pub fn of(sections: &[Section], wanted: &str) -> Result<String, UsageError> {
     let figures = sections.iter().flat_map(|section| &section.figures);
     let drawn: Vec<&Figure> = figures.filter(|figure| !matches!(figure.picture, Picture::None)).collect();

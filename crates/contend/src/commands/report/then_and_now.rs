@@ -1,4 +1,4 @@
-//! The old documents' figures beside today's: times with times, whose ratio says something; all else by itself.
+//! The old documents' values next to today's: times together, whose ratio is meaningful; all others separately.
 
 use instruments::statistics::comparison::Estimate;
 use record::{Figure, Picture, Section, Table, ThenAndNow, Unit};
@@ -32,7 +32,7 @@ fn of_times(rows: &[&ThenAndNow]) -> Figure {
     folded("Times, then and now", table)
 }
 
-/// Shares, rates and counts: each says what it says, and their ratios nothing together.
+/// Returns shares, rates and counts: each is meaningful by itself, but their ratios are not.
 fn of_others(rows: &[&ThenAndNow]) -> Figure {
     let table = Table {
         caption: "Shares, rates and counts of 1998 to 2008 and of today".into(),

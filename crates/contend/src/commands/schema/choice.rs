@@ -1,13 +1,13 @@
-//! Objects whose field `experiment` says what else they have.
+//! Objects whose field `experiment` determines their other fields.
 
 use schemars::{Schema, json_schema};
 use serde_json::{Value, json};
 
 const EXPERIMENT: &str = "experiment";
 
-/// Objects of these kinds.
+/// Returns a schema of objects of these kinds.
 ///
-/// Conditions, not `oneOf`: a validator then names the field that is wrong instead of saying that nothing fits.
+/// It has conditions, not `oneOf`: a validator then names the wrong field instead of reporting that nothing fits.
 pub fn by_experiment(kinds: &[(&str, Schema)]) -> Schema {
     let names: Vec<&str> = kinds.iter().map(|(name, _)| *name).collect();
     json_schema!({

@@ -1,27 +1,27 @@
-//! The schema of all records, and what of it describes those of one experiment.
+//! The schema of all records, and the part of it that describes those of one experiment.
 
 use super::kinds::{definition, names};
 use serde_json::{Map, Value, json};
 
-/// Before the name of what a schema refers to.
+/// The prefix of a reference to a definition.
 const PLACE: &str = "#/$defs/";
 
-/// The schema of records of any experiment, as it is stored.
+/// Returns the schema of records of any experiment, as it is stored.
 ///
 /// # Errors
-/// None: that it is that of the types is a test's business.
+/// None; a test compares it with the types.
 #[cfg(not(feature = "schema"))]
 pub fn of_all() -> serde_json::Result<Value> {
     serde_json::from_str(include_str!("../../../../../docs/schema.json"))
 }
 
-/// The schema of records of any experiment, made from the types.
+/// Returns the schema of records of any experiment, made from the types.
 #[cfg(feature = "schema")]
 pub fn of_all() -> serde_json::Result<Value> {
     Ok(super::made::of_all().to_value())
 }
 
-/// The schema of one experiment's records, if it is known.
+/// Returns the schema of one experiment's records, if it is known.
 pub fn of(name: &str) -> serde_json::Result<Option<Value>> {
     if !names().contains(&name) {
         return Ok(None);
@@ -37,7 +37,7 @@ pub fn of(name: &str) -> serde_json::Result<Option<Value>> {
     Ok(Some(Value::Object(whole)))
 }
 
-/// Those of the definitions that a schema refers to, itself or through others, in their order.
+/// Returns the definitions that a schema refers to, directly or through others, in their order.
 fn needed(schema: &Value, definitions: &Value) -> Map<String, Value> {
     let mut names = Vec::new();
     refer(schema, &mut names);
@@ -50,7 +50,7 @@ fn needed(schema: &Value, definitions: &Value) -> Map<String, Value> {
     all.into_iter().filter(|(name, _)| names.contains(name)).collect()
 }
 
-/// Notes what a schema refers to itself.
+/// Collects the direct references of a schema.
 fn refer(schema: &Value, names: &mut Vec<String>) {
     match schema {
         Value::Object(fields) => {

@@ -1,7 +1,8 @@
-//! The schema of records, made from the types that they are written from: the envelope that all have, around the
-//! parameters and rows of an experiment.
+//! The schema of records, made from the types that they are written from: the common envelope, around the parameters
+//! and rows of an experiment.
 //!
-//! It is compiled for tests alone, since making it is code for every type of every record; a user has what is stored.
+//! It is compiled for tests only, since it generates code for every type of every record; a user's program has the
+//! stored schema.
 
 use super::choice::by_experiment;
 use super::definitions::Names;
@@ -15,7 +16,7 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-/// The schema of records of any experiment.
+/// Returns the schema of records of any experiment.
 pub fn of_all() -> Schema {
     let mut made = Made::default();
     let mut kinds = Vec::new();
@@ -35,7 +36,7 @@ fn require_no_default(schema: &mut Schema) {
     }
 }
 
-/// What schemas refer to, as far as it is made.
+/// The definitions that have been made so far.
 struct Made {
     generator: SchemaGenerator,
     names: Names,
@@ -43,7 +44,8 @@ struct Made {
 
 impl Default for Made {
     fn default() -> Self {
-        // What is written, not what can be read; but a field that has a default came later, and older records lack it.
+        // The schema describes written records, not all readable ones; but a field with a default was added later, and
+        // older records lack it.
         let settings = SchemaSettings::draft2020_12().for_serialize();
         let generator = settings.with_transform(RecursiveTransform(require_no_default)).into_generator();
         Self { generator, names: Names::default() }
@@ -62,7 +64,7 @@ impl Made {
         Some(schema)
     }
 
-    /// The schema with what it refers to.
+    /// Returns the schema with its definitions.
     fn whole(mut self, schema: Schema) -> Schema {
         let meta = self.generator.settings().meta_schema.clone();
         let definitions = self.names.put_on(Value::Object(self.generator.take_definitions(true)));
@@ -74,7 +76,7 @@ impl Made {
     }
 }
 
-/// The envelope around the parameters and rows of this experiment.
+/// Returns the envelope around the parameters and rows of this experiment.
 fn enveloped(name: &str, parameters: Schema, row: Schema, generator: &mut SchemaGenerator) -> Schema {
     let mut schema = AnyRecord::json_schema(generator);
     schema.remove("description");
@@ -85,12 +87,12 @@ fn enveloped(name: &str, parameters: Schema, row: Schema, generator: &mut Schema
         field.extend(parameters);
     }
     fields["results"]["items"] = row.to_value();
-    // One without results is not delivered.
+    // A record without results is not delivered.
     fields["results"]["minItems"] = json!(1);
     schema
 }
 
-// With the template there is one more experiment than is stored.
+// The template adds an experiment that is not in the stored schema.
 #[cfg(all(test, not(feature = "template")))]
 mod tests {
     use super::*;
@@ -99,7 +101,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn the_stored_schema_is_that_of_the_types() {
+    fn stored_schema_equals_that_of_the_types() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema.json");
         let made = serde_json::to_string_pretty(&of_all()).unwrap() + "\n";
         if env::var_os("CONTEND_RENEW").is_some() {

@@ -1,4 +1,4 @@
-//! `contend schema`: what a record is, as a JSON schema, which a test holds to the types that it is written from.
+//! `contend schema`: the JSON schema of records, which a test compares with the types that they are written from.
 
 #[cfg(any(test, feature = "schema"))]
 mod choice;
@@ -29,7 +29,7 @@ pub struct Flags {
 /// Prints the schema, or writes it to the file that `--output` names.
 ///
 /// # Errors
-/// An experiment that is not known, a format that a schema has not, a file that cannot be written.
+/// The experiment is unknown, a schema does not have the format, or a file cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let schema = match flags.experiment.join(" ").as_str() {
         "" => document::of_all()?,

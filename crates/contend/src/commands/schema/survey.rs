@@ -1,4 +1,4 @@
-//! A survey's parameters and rows are those of its experiments, and its own.
+//! The parameters and rows of a survey: those of its experiments, and its own.
 
 use super::choice::by_experiment;
 use crate::commands::survey::{FINDINGS, Parameters, THEN_AND_NOW, key};
@@ -11,7 +11,7 @@ pub fn schema(generator: &mut SchemaGenerator) -> [Schema; 2] {
     let mut rows = Vec::new();
     for entry in experiments::ALL.iter().filter(|entry| entry.survey.is_some()) {
         let [of_it, row] = entry.schema(generator);
-        // Of an experiment that did not run there are none.
+        // An experiment that did not run has none.
         parameters.ensure_object()["properties"][key(entry)] = json!({"anyOf": [of_it, {"type": "null"}]});
         rows.push((entry.name, row));
     }

@@ -1,4 +1,4 @@
-//! What the user may set.
+//! The flags of the survey.
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -34,7 +34,7 @@ pub struct Flags {
     pub no_page: bool,
 }
 
-/// What the parts are called: several questions of a group are one.
+/// Returns the names of the parts: several questions of a group are one.
 pub fn names() -> Vec<&'static str> {
     let surveyed = experiments::ALL.iter().filter(|entry| entry.survey.is_some());
     let mut names: Vec<&str> = surveyed.map(|entry| entry.words().0).collect();
@@ -43,7 +43,7 @@ pub fn names() -> Vec<&'static str> {
 }
 
 impl Flags {
-    /// Whether the part of this name is to run.
+    /// Returns whether the part of this name is to run.
     pub fn wants(&self, name: &str) -> bool {
         let has = |list: &[String]| list.iter().any(|one| one == name);
         if self.only.is_empty() { !has(&self.skip) } else { has(&self.only) }

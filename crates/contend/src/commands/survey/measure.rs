@@ -1,4 +1,5 @@
-//! The measurement: one experiment after the other with the same instruments. One that fails does not cost the others.
+//! The measurement: one experiment after the other with the same instruments. A failure of one does not affect the
+//! others.
 
 use super::plan::{Part, Plan};
 use super::record::{Parameters, comparison, finding, placed, tagged};
@@ -10,7 +11,7 @@ use serde_json::Value;
 use std::cell::OnceCell;
 use terminal::without_error_numbers;
 
-/// What the survey brought.
+/// The results of the survey.
 #[derive(Default)]
 pub struct Measured {
     pub rows: Vec<Value>,
@@ -18,10 +19,10 @@ pub struct Measured {
     pub warnings: Vec<Warning>,
 }
 
-/// Runs the experiments of the plan, and says what it is at.
+/// Runs the experiments of the plan, and reports the current one.
 ///
 /// # Errors
-/// What was measured is not as the experiment reads it.
+/// The measured rows are not in the format of the experiment.
 pub fn run_plan(plan: &Plan, session: &Session, shared: &SharedFlags, progress: &Progress) -> anyhow::Result<Measured> {
     let mut measured = Measured { parameters: Parameters::of(plan), ..Measured::default() };
     progress.note("calibrating");
@@ -40,7 +41,7 @@ pub fn run_plan(plan: &Plan, session: &Session, shared: &SharedFlags, progress: 
         }
     }
     measured.conclude(plan).context("cannot read back the results")?;
-    // Several experiments say the same of the machine.
+    // Several experiments have the same warnings about the machine.
     measured.warnings = record::distinct(&measured.warnings, Warning::clone);
     Ok(measured)
 }
@@ -54,12 +55,12 @@ impl Measured {
             self.rows.push(tagged(entry.name, row)?);
         }
         self.warnings.extend(finished.warnings);
-        // What failed of it is its own; the rest is good.
+        // A failure in an experiment does not affect its other results.
         self.warnings.extend(finished.failures.iter().map(|failure| failed(entry.name, failure)));
         Ok(())
     }
 
-    /// Puts the old documents beside the rows, and says what was found in them.
+    /// Adds the values of the old documents to the rows, and the findings in them.
     fn conclude(&mut self, plan: &Plan) -> anyhow::Result<()> {
         let read = plan.parts.iter().map(|part| part.entry.read(&placed(&self.rows, part.entry.name)));
         let read: Vec<Box<dyn Rows>> = read.collect::<anyhow::Result<_>>()?;

@@ -1,4 +1,5 @@
-//! `contend` without a command: every experiment briefly, what it found in words, and the old documents beside today.
+//! `contend` without a command: every experiment briefly, its findings in words, and the old documents next to today's
+//! values.
 
 mod flags;
 mod measure;
@@ -21,10 +22,10 @@ use page::PagePlace;
 use plan::Plan;
 use terminal::Page;
 
-/// Runs the survey, delivers its record, and leaves a page.
+/// Runs the survey, delivers its record, and writes a page.
 ///
 /// # Errors
-/// Flags that leave nothing to measure; a page that may not be written there; none of the experiments brought anything.
+/// Flags leave nothing to measure; the page may not be written there; or no experiment has a result.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     if shared.explain {
         output::print(&terminal::folded(methods::SURVEY, &Page::of_stdout()))?;
@@ -40,7 +41,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
         anyhow::bail!("nothing was measured: {}", show::failures(&record.warnings).join("; "));
     }
     let outcome = destination.deliver(record.clone(), &Screen);
-    // Neither costs the other.
+    // Neither failure prevents the other.
     page.leave(&record, shared);
     outcome
 }
@@ -54,7 +55,7 @@ fn measured(plan: &Plan, session: &Session, shared: &SharedFlags) -> anyhow::Res
     Ok(finished.take_record(NAME, session))
 }
 
-/// All of it, or the screen to close with.
+/// The whole record, or the closing screen.
 struct Screen;
 
 impl View for Screen {

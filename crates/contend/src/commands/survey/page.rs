@@ -1,4 +1,4 @@
-//! The page that a survey leaves: one HTML file for people, beside the record for programs.
+//! The HTML page of a survey for people, in addition to the record for programs.
 
 use super::flags::Flags;
 use crate::commands::report;
@@ -11,22 +11,22 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Where the page goes.
+/// The destination of the page.
 pub enum PagePlace {
     Nowhere,
     /// The user named the file, and it can be written.
     Named(PathBuf, OutputFile),
-    /// Beside the archive.
+    /// A file next to the archive.
     Usual(PathBuf),
 }
 
 const NAME: &str = "survey.html";
 
 impl PagePlace {
-    /// Looks at a place that the user named before anything is measured.
+    /// Checks the destination that the user named before the measurement.
     ///
     /// # Errors
-    /// It cannot be written, or has what is no page of this program's.
+    /// It cannot be written, or is not a page of this program.
     pub fn of(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Self> {
         match &flags.page {
             Some(path) => {
@@ -35,18 +35,20 @@ impl PagePlace {
             }
             None if flags.no_page => Ok(Self::Nowhere),
             None if shared.no_keep => Ok(Self::Nowhere),
-            None => Ok(Location::of(shared.archive.as_deref()).beside(NAME).map_or(Self::Nowhere, Self::Usual)),
+            None => Ok(Location::of(shared.archive.as_deref()).sibling_file(NAME).map_or(Self::Nowhere, Self::Usual)),
         }
     }
 
-    /// Writes the page and says where it is. One that cannot be written is a warning: the record is safe.
+    /// Writes the page and prints its path.
+    ///
+    /// A failure is a warning: the record is safe.
     pub fn leave(self, record: &AnyRecord, shared: &SharedFlags) {
         if record.results.is_empty() {
             return;
         }
         match self.write(record) {
             Ok(None) => {}
-            Ok(Some(path)) => say(&path, shared),
+            Ok(Some(path)) => print_path(&path, shared),
             Err(error) => output::eprint_line(&format!(
                 "warning: no HTML report: {error:#}\n         remedy: name another file with --page FILE, or omit the \
                  report with --no-page"
@@ -93,7 +95,8 @@ fn check(path: &Path, shared: &SharedFlags) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Whether nothing is lost by writing there: nothing, an empty file, a page of this program's, or no file at all.
+/// Returns whether writing there loses nothing: the path does not exist, or is an empty file, a page of this program,
+/// or a special file.
 fn is_free(path: &Path) -> bool {
     if !path.is_file() {
         return true;
@@ -103,15 +106,15 @@ fn is_free(path: &Path) -> bool {
     read.is_ok() && (head.is_empty() || String::from_utf8_lossy(&head).contains(report::SIGNATURE))
 }
 
-/// The signature stands in the first lines.
+/// The size of the beginning that contains the signature.
 const HEAD_BYTES: u64 = 1_024;
 
-/// The last line: on stdout where people read it, else on stderr.
-fn say(path: &Path, shared: &SharedFlags) {
+/// Prints the last line: on stdout where people read it, otherwise on stderr.
+fn print_path(path: &Path, shared: &SharedFlags) {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let line = format!("report: {}", path.display());
     if shared.format == Format::Text && !shared.writes_a_file() {
-        // That nobody reads it any more is no reason to fail.
+        // A closed reader is not a failure.
         let _ = output::print(&(line + "\n"));
     } else if !shared.quiet {
         output::eprint_line(&line);

@@ -1,16 +1,16 @@
-//! The plan: which experiments, with which flags, in how much of the time. A part of the survey is the experiment that
-//! the user could run alone with the same flags.
+//! The plan: the experiments, their flags, and the time of each. A part of the survey is the experiment that the user
+//! could run alone with the same flags.
 
 use super::flags::Flags;
 use harness::{Entry, Session, SurveyPart, UsageError};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// With the calibration and the last turns of the parts, a minute.
+/// The default: with the calibration and the last repetitions of the parts, a minute.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(56);
 const THOROUGH_BUDGET: Duration = Duration::from_secs(100);
 
-/// Everything that the measurement needs to know.
+/// The input of the measurement.
 pub struct Plan {
     /// The time for all parts.
     pub budget: Duration,
@@ -25,21 +25,21 @@ pub struct Part {
     pub budget: Duration,
 }
 
-/// What a record says of a part.
+/// The description of a part in the record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct PartParameters {
     pub experiment: String,
-    /// The same as a command of its own.
+    /// The equivalent command of the part.
     pub command: String,
     pub budget_s: f64,
 }
 
 impl Plan {
-    /// Divides the session's budget, 56 s by default, between the parts that are wanted.
+    /// Divides the session's budget, 56 s by default, between the selected parts.
     ///
     /// # Errors
-    /// None is left; the time is given twice.
+    /// No part is left, or the time is given twice.
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
         if flags.thorough && session.seconds.is_some() {
             return Err(UsageError("--thorough cannot be combined with --seconds; omit one of them".into()));
@@ -60,10 +60,10 @@ impl Plan {
 }
 
 impl Part {
-    /// What the record says of it.
+    /// Returns the description for the record.
     pub fn parameters(&self) -> PartParameters {
         let budget_s = self.budget.as_secs_f64();
-        // What is computed takes no time of its own.
+        // A computed part needs no time.
         let seconds = if self.short.weight == 0 { String::new() } else { format!(" --seconds {budget_s:.1}") };
         let words = [self.entry.name, self.short.flags].join(" ");
         let command = format!("contend {}{seconds}", words.trim());
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_can_be_run_alone() {
+    fn part_can_run_alone() {
         let entry = experiments::named("load").unwrap();
         let part = Part { entry, short: entry.survey.unwrap(), budget: Duration::from_millis(7_200) };
         assert_eq!(part.parameters().command, "contend load --grinders 2 --interval 500ms --seconds 7.2");

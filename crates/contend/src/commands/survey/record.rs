@@ -1,4 +1,4 @@
-//! What came out: the rows of each experiment, the figures of the old documents beside today's, and what was found.
+//! The results: the rows of each experiment, the values of the old documents next to today's, and the findings.
 
 use super::plan::{Part, PartParameters, Plan};
 use harness::{AnyRecord, Entry};
@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 /// The name of the command, and of its records.
 pub const NAME: &str = "survey";
-/// By this field a row is told from those of others.
+/// The field that names the experiment of a row.
 const EXPERIMENT: &str = "experiment";
-/// As which its own rows are told from those of experiments.
+/// The value of that field in the survey's own rows.
 pub const FINDINGS: &str = "findings";
 pub const THEN_AND_NOW: &str = "then_and_now";
 
-/// What was asked for, and the parameters of each experiment that ran, by the last word of its name.
+/// The parameters of the survey, and those of each experiment that ran, by the last word of its name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Parameters {
@@ -32,18 +32,18 @@ impl Parameters {
         Self { budget_s: plan.budget.as_secs_f64(), parts, experiments: unknown.collect() }
     }
 
-    /// Notes those of an experiment.
+    /// Sets the parameters of an experiment.
     pub fn set(&mut self, entry: &Entry, parameters: Value) {
         self.experiments.insert(key(entry).to_owned(), parameters);
     }
 }
 
-/// Under which the parameters of an experiment stand.
+/// Returns the name under which the parameters of an experiment are stored.
 pub fn key(entry: &Entry) -> &'static str {
     entry.words().1.unwrap_or(entry.name)
 }
 
-/// The row of an experiment as a survey has it.
+/// Returns the row of an experiment in the form of a survey.
 pub fn tagged<R: Serialize>(experiment: &str, row: R) -> serde_json::Result<Value> {
     let mut tagged = Map::from_iter([(EXPERIMENT.to_owned(), Value::from(experiment))]);
     match serde_json::to_value(row)? {
@@ -53,37 +53,37 @@ pub fn tagged<R: Serialize>(experiment: &str, row: R) -> serde_json::Result<Valu
     Ok(Value::Object(tagged))
 }
 
-/// A finding as a row.
+/// Returns a finding as a row.
 pub fn finding(found: Finding) -> serde_json::Result<Value> {
     tagged(FINDINGS, found)
 }
 
-/// An old figure beside today's as a row.
+/// Returns an old value and today's as a row.
 pub fn comparison(compared: ThenAndNow) -> serde_json::Result<Value> {
     tagged(THEN_AND_NOW, compared)
 }
 
-/// The rows of an experiment, each with its place among all results.
+/// Returns the rows of an experiment, each with its index among all results.
 pub fn placed<'a>(rows: &'a [Value], experiment: &str) -> Vec<(usize, &'a Value)> {
     rows.iter().enumerate().filter(|(_, row)| row[EXPERIMENT] == experiment).collect()
 }
 
-/// One that this version does not know and that has rows, if there is any.
+/// Returns an experiment with rows that this version does not know, if there is one.
 pub fn unknown_experiment(rows: &[Value]) -> Option<&str> {
     let named = rows.iter().filter_map(|row| row[EXPERIMENT].as_str());
     let mut others = named.filter(|name| ![FINDINGS, THEN_AND_NOW].contains(name));
     others.find(|name| experiments::named(name).is_none())
 }
 
-/// The old figures beside today's.
+/// Returns the old values with today's.
 ///
 /// # Errors
-/// A row that is none.
+/// A row is not a comparison.
 pub fn comparisons(rows: &[Value]) -> anyhow::Result<Vec<ThenAndNow>> {
     typed(placed(rows, THEN_AND_NOW).into_iter().map(|(_, row)| row))
 }
 
-/// The record of one experiment, without its rows, which are read apart; `None` where it did not run.
+/// Returns the record of one experiment, without its rows, which are read separately; `None` where it did not run.
 pub fn part(record: &AnyRecord, entry: &Entry) -> Option<AnyRecord> {
     let parameters = &record.parameters[key(entry)];
     (!parameters.is_null()).then(|| AnyRecord {

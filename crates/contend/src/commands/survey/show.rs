@@ -1,4 +1,4 @@
-//! The record on a terminal: all of it, and the screen that a survey closes with.
+//! The record on a terminal: all of it, and the screen that ends a survey.
 
 use super::record;
 use super::warnings::ExperimentFailed;
@@ -9,10 +9,10 @@ use instruments::warning::Warning;
 use std::io::IsTerminal;
 use terminal::{Page, escaped};
 
-/// Every experiment as its own command shows it, then the closing screen.
+/// Shows every experiment as its own command does, then the closing screen.
 ///
 /// # Errors
-/// A row that is not as its experiment writes it.
+/// A row is not in the format of its experiment.
 pub fn show(record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
     let read = read(record)?;
     let mut parts = Vec::new();
@@ -27,11 +27,12 @@ pub fn show(record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
     Ok(parts.join("\n"))
 }
 
-/// The ladder, what a person would repeat, and what failed; without a ladder all that was found, then and now. `whole` is
-/// how to read the rest.
+/// Shows the ladder, the repeated findings, and the failures; without a ladder all findings, with the old values.
+///
+/// `whole` is the command that shows the rest.
 ///
 /// # Errors
-/// A row that is none.
+/// A row is not in the format of its experiment.
 pub fn closing(record: &AnyRecord, whole: &str, page: &Page) -> anyhow::Result<String> {
     let read = read(record)?;
     match ladder(&read, page) {
@@ -40,13 +41,13 @@ pub fn closing(record: &AnyRecord, whole: &str, page: &Page) -> anyhow::Result<S
     }
 }
 
-/// What there is for a person at a terminal.
+/// Returns the hints for a user at a terminal.
 fn further() -> &'static str {
     let is_seen = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if is_seen { "`contend screen` opens the full-screen interface: menus, live charts, archive.\n" } else { "" }
 }
 
-/// Below the ladder on a screen.
+/// The maximum number of findings below the ladder on a screen.
 const MOST_FINDINGS: usize = 5;
 
 fn read(record: &AnyRecord) -> anyhow::Result<Reading> {
@@ -58,7 +59,8 @@ fn ladder(read: &Reading, page: &Page) -> Option<String> {
     read.ladder().map(|ladder| format!("Costs of waiting\n{}", ladder.letters(page)))
 }
 
-/// The findings and what failed, then and now; where `whole` is how to read all of that, a few findings only.
+/// Shows the findings and the failures, with the old values; if `whole` is the command that shows all of that, only a
+/// few findings.
 fn conclusion(record: &AnyRecord, read: &Reading, page: &Page, whole: Option<&str>) -> anyhow::Result<String> {
     let (mut text, mut missing) = (String::new(), String::new());
     let stored = record::placed(&record.results, record::FINDINGS);
@@ -91,7 +93,7 @@ fn conclusion(record: &AnyRecord, read: &Reading, page: &Page, whole: Option<&st
     Ok(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
-/// What a person would repeat, then the first ones, in their order.
+/// Returns the repeated findings, then the first ones, in their order.
 fn repeated(all: &[Finding], most: usize) -> Vec<&Finding> {
     let mut chosen: Vec<(usize, &Finding)> = all.iter().enumerate().collect();
     chosen.sort_by_key(|(place, finding)| (!finding.repeated, *place));
@@ -100,17 +102,17 @@ fn repeated(all: &[Finding], most: usize) -> Vec<&Finding> {
     chosen.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// What failed, in words.
+/// Returns the failures, in words.
 pub fn failures(warnings: &[Warning]) -> Vec<String> {
     let failed = warnings.iter().filter(|warning| warning.is::<ExperimentFailed>());
     failed.map(|warning| warning.message().to_owned()).collect()
 }
 
-/// Details are left to the page.
+/// Shows the old values; details are only on the page.
 fn then_and_now(figures: &[ThenAndNow]) -> String {
     let (details, main): (Vec<&ThenAndNow>, Vec<&ThenAndNow>) = figures.iter().partition(|figure| figure.detail);
     let lines = main.iter().map(|figure| {
-        // Of times a ratio says something; of shares and rates each says it by itself.
+        // Ratios of times are meaningful; shares and rates are shown without one.
         let is_time = figure.unit == Unit::Ns;
         let now = figure.today.map(|today| figure.unit.rounded(today));
         vec![

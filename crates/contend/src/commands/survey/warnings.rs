@@ -1,14 +1,14 @@
-//! What a reader of a survey must know.
+//! The warnings of a survey.
 
 use instruments::warning::WarningKind;
 use serde::Serialize;
 
-/// One of several experiments failed; the others were measured all the same.
+/// The warning that one of several experiments failed; the others were measured anyway.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExperimentFailed {
-    /// Its name.
+    /// The name of the experiment.
     pub experiment: String,
-    /// What it said.
+    /// The error message of the experiment.
     pub reason: String,
 }
 

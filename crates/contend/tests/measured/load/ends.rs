@@ -1,4 +1,4 @@
-//! However a run without an end is ended, it leaves its totals, or at least no process.
+//! However an endless run is ended, it leaves its totals, or at least no process.
 
 use super::{measuring, signal};
 use crate::command;
@@ -7,7 +7,7 @@ use std::io::Read;
 use std::time::Duration;
 
 #[test]
-fn an_endless_run_ends_when_asked_with_its_totals() {
+fn endless_run_ends_on_a_signal_with_its_totals() {
     command::heard::interrupts();
     let (mut child, mut lines) = measuring(&["load", "--interval", "100ms"]);
     signal(&child, Signal::INT);
@@ -18,7 +18,7 @@ fn an_endless_run_ends_when_asked_with_its_totals() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_an_endless_run() {
+fn closed_reader_ends_an_endless_run() {
     let (mut child, lines) = measuring(&["load", "--interval", "100ms"]);
     drop(lines);
     for _ in 0..600 {
@@ -31,7 +31,7 @@ fn a_reader_that_goes_away_ends_an_endless_run() {
     panic!("it still measures for nobody");
 }
 
-/// Whatever ends it, no soaker is left.
+/// Whatever ends the run, no spinner is left.
 #[test]
 fn a_killed_meter_leaves_no_process() {
     let (mut child, _lines) = measuring(&["load", "--interval", "100ms"]);

@@ -1,4 +1,4 @@
-//! The figures of each CPU and interval, against what is known of them.
+//! The values of each CPU and interval, compared with known ones.
 
 use super::{SHARES, first_cpu, number, rows};
 use crate::burst::{Alignment, Pattern, Tick};
@@ -12,7 +12,7 @@ fn every_interval_and_cpu_has_a_row_and_every_cpu_a_total() {
     let record = record(&["load", "--seconds", "1", "--interval", "250ms"]);
     let cpus = record["parameters"]["cpus"].as_array().unwrap().len();
     let intervals = rows(&record, "interval");
-    // A machine that is late may take more than a quarter of a second for one.
+    // A slow machine may need more than a quarter of a second for one.
     assert!(intervals.len().is_multiple_of(cpus) && (1..=5).contains(&(intervals.len() / cpus)), "{intervals:?}");
     assert_eq!(rows(&record, "total").len(), cpus);
     for row in intervals.iter().chain(&rows(&record, "total")) {
@@ -26,14 +26,16 @@ fn every_interval_and_cpu_has_a_row_and_every_cpu_a_total() {
     assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
 }
 
-/// Bursts want three quarters of a CPU, and an idle-priority spinner leaves them nearly all of it: whether a tick falls
-/// into them or not, much of the CPU is load, and where the kernel keeps an exact account, both agree. (How closely, and
-/// what `/proc/stat` makes of it, the example `bursts` shows; a busy machine would disturb that here.)
+/// Bursts use three quarters of a CPU, and an idle-priority spinner leaves them nearly all of it.
+///
+/// Whether a tick falls into them or not, much of the CPU is load, and where the kernel keeps an exact account, both
+/// agree. (The example `bursts` shows how closely, and the value of `/proc/stat`; a busy machine would disturb that
+/// here.)
 #[test]
-fn bursts_are_seen_however_they_lie_to_the_tick() {
+fn bursts_are_measured_at_any_phase_of_the_tick() {
     for alignment in [Alignment::Avoids, Alignment::Hits, Alignment::Unaligned] {
         let pattern = Pattern { burst_ns: 3_000_000, period_ns: 4_000_000, alignment };
-        let record = beside(&pattern, &["load", "--cpus", &first_cpu(), "--seconds", "1"]);
+        let record = record_with_bursts(&pattern, &["load", "--cpus", &first_cpu(), "--seconds", "1"]);
         let total = rows(&record, "total")[0];
         assert!(number(total, "load_share") > 0.3, "{total}");
         match total["exec_share"].as_f64() {
@@ -43,8 +45,8 @@ fn bursts_are_seen_however_they_lie_to_the_tick() {
     }
 }
 
-/// The record of a command during which bursts ran on the first CPU.
-fn beside(pattern: &Pattern, arguments: &[&str]) -> Value {
+/// Returns the record of a command during which bursts ran on the first CPU.
+fn record_with_bursts(pattern: &Pattern, arguments: &[&str]) -> Value {
     /// Ends the bursts also when the command fails.
     struct Stop<'a>(&'a AtomicBool);
     impl Drop for Stop<'_> {
@@ -65,8 +67,8 @@ fn beside(pattern: &Pattern, arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn several_grinders_are_compared_with_one() {
-    // Where others want the CPU, a short run may not get enough of it to be compared.
+fn several_spinners_are_compared_with_one() {
+    // If other programs want the CPU, a short run may not get enough of it to be compared.
     let cpu = first_cpu();
     let is_compared = |seconds: &&str| {
         let call = ["load", "--grinders", "2", "--cpus", &cpu, "--seconds", seconds];

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 #[test]
-fn metrics_are_whole_and_well_formed_at_every_moment() {
+fn metrics_are_complete_and_well_formed_at_every_moment() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("load.prom");
     let arguments = ["load", "--interval", "100ms", "--seconds", "1", "--quiet", "--metrics", file.to_str().unwrap()];
@@ -24,7 +24,7 @@ fn metrics_are_whole_and_well_formed_at_every_moment() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "a draft is left");
 }
 
-/// Families declared before their samples, a unit at the end of each name, and the end marked.
+/// Checks that families are declared before their samples, that each name ends in a unit, and that the end is marked.
 fn check_exposition(text: &str) {
     assert!(text.ends_with("# EOF\n"), "{text}");
     let mut family = ("", "");
@@ -47,7 +47,7 @@ fn check_exposition(text: &str) {
 }
 
 #[test]
-fn metrics_that_cannot_be_written_are_told_before_measuring() {
+fn unwritable_metrics_file_is_reported_before_measuring() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("no/such/folder/load.prom");
     for place in [missing.to_str().unwrap(), folder.path().to_str().unwrap(), "/dev/full"] {
@@ -61,7 +61,7 @@ fn metrics_that_cannot_be_written_are_told_before_measuring() {
 
 /// The disk fills up in a private mount namespace, which ends with the command.
 #[test]
-fn a_full_disk_costs_the_metrics_and_nothing_else() {
+fn full_disk_loses_only_the_metrics() {
     let script = format!(
         "mount -t tmpfs -o size=16k none \"$0\" && head -c 12k /dev/zero > \"$0/other\" && \
          CONTEND_ARCHIVE= {} load --interval 100ms --seconds 0.5 --metrics \"$0/load.prom\" --format json",
@@ -81,7 +81,10 @@ fn a_full_disk_costs_the_metrics_and_nothing_else() {
     assert!(output.status.success(), "{stderr}");
     let record = read(&output.stdout);
     assert!(!rows(&record, "total").is_empty());
-    // On a busy machine more serious ones have the terminal's three lines.
-    let told = record["warnings"].to_string();
-    assert!(warnings(&record).contains(&"left_out") && told.contains("could not be replaced"), "{told}");
+    // On a busy machine more serious warnings use the terminal's three lines.
+    let warning_text = record["warnings"].to_string();
+    assert!(
+        warnings(&record).contains(&"left_out") && warning_text.contains("could not be replaced"),
+        "{warning_text}"
+    );
 }

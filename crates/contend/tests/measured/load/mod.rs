@@ -1,4 +1,4 @@
-//! `contend load` through its binary.
+//! Tests of `contend load` through its binary.
 
 mod ends;
 mod figures;
@@ -41,7 +41,7 @@ fn start(arguments: &[&str]) -> Child {
         .expect("the binary starts")
 }
 
-/// A run that has printed a line, so that it measures.
+/// Starts a run, and returns when it has printed a line, so that it measures.
 fn measuring(arguments: &[&str]) -> (Child, BufReader<std::process::ChildStdout>) {
     let mut child = start(arguments);
     let mut lines = BufReader::new(child.stdout.take().unwrap());

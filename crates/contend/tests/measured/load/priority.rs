@@ -5,9 +5,9 @@ use crate::command::{contend, read};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Without privilege the load is measured all the same, and the record says what it lacks.
+/// Without privilege the load is measured anyway, and the record has a warning.
 #[test]
-fn a_refused_priority_is_a_warning_and_the_load_is_measured() {
+fn refused_priority_is_a_warning_and_load_is_measured() {
     const NOBODY: u32 = 65_534;
     for (priority, code) in [("-5", "priority_refused"), ("fifo", "no_realtime_priority")] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
@@ -23,13 +23,13 @@ fn a_refused_priority_is_a_warning_and_the_load_is_measured() {
         let record = read(&output.stdout);
         assert!(warnings(&record).contains(&code), "{stderr}");
         assert!(rows(&record, "total").iter().all(|total| total["priority"] == "idle"));
-        let said = record["warnings"].to_string();
-        assert!(said.contains("CAP_SYS_NICE") || said.contains("cap_sys_nice"), "{said}");
+        let warning_text = record["warnings"].to_string();
+        assert!(warning_text.contains("CAP_SYS_NICE") || warning_text.contains("cap_sys_nice"), "{warning_text}");
     }
 }
 
 #[test]
-fn a_realtime_soaker_sleeps_and_leaves_one_cpu_to_others() {
+fn realtime_spinner_sleeps_and_spares_one_cpu() {
     let output = contend(&["load", "--priority", "fifo", "--seconds", "1", "--format", "json"]);
     if output.status.code() == Some(2) {
         return println!("skipped: needs two CPUs");

@@ -1,11 +1,11 @@
-//! The live view at a terminal, which is given back.
+//! The live view at a terminal, which is restored.
 
 use super::signal;
 use rustix::process::Signal;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// The live view at a pseudo terminal, ended by a signal and by a key: the terminal is given back.
+/// The live view at a pseudo terminal ends by a signal and by a key: the terminal is restored.
 #[test]
 fn the_terminal_is_restored() {
     for (ending, status) in [(None, 130), (Some(b"q"), 0)] {
@@ -48,7 +48,7 @@ impl Terminal {
         Some(Self { child, controller, seen: String::new() })
     }
 
-    /// Reads on until `what` has come, for half a minute at most.
+    /// Reads until `what` has arrived, for at most half a minute.
     fn read_until(&mut self, what: &str) {
         let patience = std::time::Instant::now();
         while !self.seen.contains(what) {
@@ -69,7 +69,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // A test that failed must not leave it running.
+        // A failed test must not leave it running.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

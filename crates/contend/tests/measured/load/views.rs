@@ -1,11 +1,11 @@
-//! Lines, JSON and CSV; and flags that make no sense.
+//! Lines, JSON and CSV; and invalid flags.
 
 use super::SHARES;
 use crate::command::contend;
 use serde_json::Value;
 
 #[test]
-fn a_pipe_gets_plain_lines_of_eighty_columns() {
+fn pipe_receives_plain_lines_of_eighty_columns() {
     for view in [&["load", "--view", "lines"][..], &["load"]] {
         let output = contend(&[view, &["--interval", "200ms", "--seconds", "0.6", "--quiet"]].concat());
         let text = String::from_utf8(output.stdout).unwrap();
@@ -16,7 +16,7 @@ fn a_pipe_gets_plain_lines_of_eighty_columns() {
 }
 
 #[test]
-fn json_lines_are_an_object_each_and_nothing_else() {
+fn every_json_line_is_one_object() {
     let output = contend(&["load", "--view", "json", "--interval", "200ms", "--seconds", "0.6", "--quiet"]);
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

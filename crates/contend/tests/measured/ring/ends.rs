@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Starts a run whose contestant sleeps and says who it is; ends it with a signal; looks at what is left.
+/// Starts a run whose contestant sleeps and reports its process; ends it with a signal; returns what is left.
 fn ended_by(signal: Signal, script_is_build: bool) -> (Option<i32>, Vec<std::path::PathBuf>, bool) {
     let place = tempfile::tempdir().unwrap();
     let (pid_file, temporary) = (place.path().join("pid"), place.path().join("tmp"));
@@ -52,6 +52,8 @@ fn until(mut done: impl FnMut() -> bool, what: &str) {
     panic!("never: {what}");
 }
 
+/// Returns whether the process runs.
+///
 /// A zombie does not count: its new parent will wait for it.
 fn lives(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -60,7 +62,7 @@ fn lives(pid: i32) -> bool {
 }
 
 #[test]
-fn an_interrupted_run_leaves_no_program_and_no_folder() {
+fn interrupted_run_leaves_no_program_and_no_directory() {
     command::heard::interrupts();
     for script_is_build in [false, true] {
         for signal in [Signal::INT, Signal::TERM] {
@@ -74,7 +76,7 @@ fn an_interrupted_run_leaves_no_program_and_no_folder() {
 /// The directory in which a contestant is built is private under any umask; a compiler's files go there, and its
 /// children with it.
 #[test]
-fn a_build_that_is_killed_leaves_no_process_and_its_folder_is_private() {
+fn killed_build_leaves_no_process_in_a_private_directory() {
     let notes = tempfile::tempdir().unwrap();
     let place = notes.path().display();
     let script = format!(

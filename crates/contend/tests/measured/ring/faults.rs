@@ -1,11 +1,11 @@
-//! Contestants that fail or are not here, and flags that make no sense.
+//! Contestants that fail or are missing, and invalid flags.
 
 use super::{quick, row, shell_contestant, with_recipe};
 use crate::command::{contend, read};
 use std::process::Command;
 
 #[test]
-fn a_contestant_that_fails_is_reported_and_fails_the_run() {
+fn failing_contestant_is_reported_and_fails_the_run() {
     let right = "echo $(($2 % $1 + 1))";
     let cases: [Failing; 10] = [
         ("sh-crash", "echo no more chairs >&2; exit 3", "", "crashed", "no more chairs"),
@@ -25,13 +25,13 @@ fn a_contestant_that_fails_is_reported_and_fails_the_run() {
         ("sh-check-hangs", right, "check = \"/bin/sleep 600\"", "not_built", "--timeout"),
         ("sh-unbuilt", right, "build = \"{tool} no-such-file\"", "not_built", "no-such-file"),
     ];
-    // Those that hang are waited for, which a CPU has time for.
+    // Tests of hanging contestants only wait, so that several fit on a CPU.
     for some in cases.chunks(3) {
         std::thread::scope(|scope| some.iter().for_each(|case| drop(scope.spawn(|| assert_is_reported(case)))));
     }
 }
 
-/// A name, a script, more of the recipe, the fault, and a word of what is said.
+/// A name, a script, more of the recipe, the fault, and a word of the message.
 type Failing = (&'static str, &'static str, &'static str, &'static str, &'static str);
 
 fn assert_is_reported(&(name, script, more, fault, word): &Failing) {
@@ -51,9 +51,9 @@ fn assert_is_reported(&(name, script, more, fault, word): &Failing) {
 }
 
 #[test]
-fn what_is_not_here_is_listed_with_its_package() {
+fn absent_contestant_is_listed_with_its_package() {
     let folder = tempfile::tempdir().unwrap();
-    // A relative entry of PATH finds nothing either, though there is a program of that name.
+    // A relative entry of PATH is ignored too, although it has a program of that name.
     let program = folder.path().join("lua5.4");
     std::fs::write(&program, "#!/bin/sh\nexit 0\n").unwrap();
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -84,7 +84,7 @@ fn what_is_not_here_is_listed_with_its_package() {
 }
 
 #[test]
-fn wrong_flags_exit_with_2_and_say_what_is_allowed() {
+fn invalid_ring_flags_exit_with_2_and_name_allowed_values() {
     let nowhere = tempfile::tempdir().unwrap();
     let nowhere = nowhere.path().to_str().unwrap();
     let cases: &[(&[&str], i32, &[&str])] = &[

@@ -49,7 +49,7 @@ fn the_record_has_every_field_and_the_limits() {
     let (stackless, kernel) = (row(&record, "rust-fifo"), row(&record, "rust-futex"));
     assert!(stackless["limit"] == "chase" && stackless["kernel_bytes_per_thread"].is_null(), "{stackless}");
     assert!(kernel["limit"].as_str().unwrap().starts_with("futex-"), "{kernel}");
-    // How much is the machine's account, in which other tests show.
+    // The amount is the whole machine's, so other tests affect it.
     for part in ["kernel_bytes_per_thread", "kernel_stack_bytes_per_thread", "slab_bytes_per_thread"] {
         assert!(number(kernel, part) >= 0.0, "{kernel}");
     }
@@ -80,9 +80,9 @@ fn every_answer_is_hops_mod_threads_plus_1() {
     }
 }
 
-/// In reverse order a hop costs a round of 503, of which the token's thread and its next are not in vain.
+/// In reverse order a hop costs a pass over 503 threads, of which only the token's thread and its successor can run.
 #[test]
-fn the_order_of_polling_matters_and_that_of_a_queue_does_not() {
+fn polling_order_matters_and_queue_order_does_not() {
     let record = record(&quick(&[
         "--no-memory",
         "--large",
@@ -105,7 +105,7 @@ fn the_order_of_polling_matters_and_that_of_a_queue_does_not() {
 }
 
 #[test]
-fn contestants_in_c_are_built_and_right() {
+fn contestants_in_c_are_built_and_correct() {
     if Command::new("cc").arg("--version").output().is_err() {
         return eprintln!("skipped: needs cc");
     }
@@ -125,23 +125,23 @@ fn contestants_in_c_are_built_and_right() {
     assert_eq!(row(&record, "c-pthread-mutex")["then"][0]["time_s"], 28.7);
 }
 
-/// Sleeping for as many microseconds as hops, it has a time that is known.
+/// It sleeps for as many microseconds as hops, so its time is known.
 #[test]
-fn the_start_of_a_program_is_no_part_of_its_hops() {
+fn start_of_a_program_is_excluded_from_its_hops() {
     let script = "sleep 0.3; sleep $(($2 / 1000000)).$(printf %06d $(($2 % 1000000))); echo $(($2 % $1 + 1))";
     let folder = shell_contestant("sh-sleeper", script, "");
     let output = with_recipe(folder.path(), &["--contestant", "sh-sleeper", "--hops", "700000"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let record = read(&output.stdout);
     let row = row(&record, "sh-sleeper");
-    // Never less: a sleep is not shorter than requested. How much more is up to the machine.
+    // Never less: a sleep is not shorter than requested. The excess depends on the machine.
     assert!(number(row, "start_ms") >= 300.0, "{row}");
     assert!((500.0..3_000.0).contains(&number(row, "ns_per_hop")), "{row}");
     assert!(number(row, "rss_kib") > 100.0, "{row}");
 }
 
 #[test]
-fn classes_are_compared_apart_unless_asked_and_tables_fit_eighty_columns() {
+fn classes_have_separate_tables_unless_requested() {
     let arguments =
         ["--contestant", "rust-fifo,rust-async-pessimum,tokio-channel,rust-futex", "--large", "1000", "--quiet"];
     let show = |more: &[&str]| {
@@ -159,7 +159,7 @@ fn classes_are_compared_apart_unless_asked_and_tables_fit_eighty_columns() {
 }
 
 #[test]
-fn a_built_in_contestant_can_be_a_program_too() {
+fn built_in_contestant_also_runs_as_a_program() {
     let output = contend(&["ring", "--alone", "rust-async-fifo", "503", "1000"]);
     assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\n", 1000 % 503 + 1));
 }

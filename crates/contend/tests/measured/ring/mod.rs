@@ -13,7 +13,7 @@ fn number(row: &Value, field: &str) -> f64 {
     row[field].as_f64().unwrap_or_else(|| panic!("{field} is no number in {row}"))
 }
 
-/// The rows of contestants, without the limits.
+/// Returns the rows of contestants, without the limits.
 fn contestants(record: &Value) -> Vec<&Value> {
     results(record).iter().filter(|row| row["class"] != "limit").collect()
 }
@@ -23,12 +23,12 @@ fn row<'a>(record: &'a Value, contestant: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("{contestant} has no row"))
 }
 
-/// As short as it gets: every cell has one turn.
+/// Adds the flags of the shortest run: every cell has one repetition.
 fn quick<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     [&["ring", "--seconds", "0.1"], arguments].concat()
 }
 
-/// A directory with a recipe and one script, run by `sh`.
+/// Returns a directory with a recipe and one script, run by `sh`.
 fn shell_contestant(name: &str, script: &str, more: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let recipe = format!(

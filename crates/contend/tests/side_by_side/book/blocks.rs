@@ -1,26 +1,28 @@
-//! The code blocks of a page, each with what the comment above it says of its test.
+//! The code blocks of a page, each with the notes for its test in the comment above it.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-/// What a comment `<!-- test … -->` right above a block says, a line each. No reader sees it.
+/// The notes in a comment `<!-- test … -->` right above a block, a line each.
+///
+/// The comment is not rendered.
 #[derive(Default)]
 pub struct Notes {
     /// `flags: --seconds 1`: replaces the values of these flags, or adds them, where something is measured.
     pub flags: Vec<String>,
-    /// `by chance: REGEX`: a line that one run prints and the next does not.
+    /// `by chance: REGEX`: a line that only some runs print.
     pub by_chance: Vec<String>,
-    /// `others: WHY`: lines that are not shown may be printed.
+    /// `others: WHY`: other lines may be printed.
     pub others: bool,
-    /// `needs: git sysbench`: programs, or `root`, or what no test has: `the network`.
+    /// `needs: git sysbench`: programs, or `root`, or something that no test has: `the network`.
     pub needs: Vec<String>,
-    /// `exits: 0 or 3`: with which status the last command may end; else with 0.
+    /// `exits: 0 or 3`: the allowed exit status of the last command; the default is 0.
     pub exits: Vec<i32>,
 }
 
 pub struct Block {
     /// The page and the line.
     pub place: String,
-    /// What the fence says; `None` of an indented block.
+    /// The info string of the fence; `None` of an indented block.
     pub info: Option<String>,
     pub text: String,
     pub notes: Notes,
@@ -47,7 +49,7 @@ impl Notes {
     }
 }
 
-/// All code blocks of a page.
+/// Returns all code blocks of a page.
 pub fn of(page: &str, text: &str) -> Vec<Block> {
     let (mut blocks, mut comment, mut open) = (Vec::new(), String::new(), false);
     for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {

@@ -16,10 +16,12 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// What a code block of the book or README may be. Only `console` has commands.
+/// The kinds of code blocks in the book and README.
+///
+/// Only `console` has commands.
 const KINDS: [&str; 5] = ["console", "text", "rust", "c", "json"];
 
-/// More than there are CPUs, since who measures waits at times; shapes do not mind.
+/// The number of pages at once: more than there are CPUs, since measurements also wait; shapes are not affected.
 const PAGES_AT_ONCE: usize = 3;
 
 /// The beginnings of lines that a user would type.
@@ -30,7 +32,7 @@ fn consoles(page: &Page) -> Vec<Block> {
     blocks.filter(|block| block.info.as_deref() == Some("console")).collect()
 }
 
-/// All faults of a block's run.
+/// Returns all faults of a block's run.
 fn faults(block: &Block, steps: &[Step], stderr: &str) -> Vec<String> {
     let mut faults = Vec::new();
     for (place, step) in steps.iter().enumerate() {
@@ -43,8 +45,8 @@ fn faults(block: &Block, steps: &[Step], stderr: &str) -> Vec<String> {
             found.push(format!("ended with {}\n{stderr}", step.status));
         }
         if !found.is_empty() {
-            let said = format!("it printed:\n{}", step.printed);
-            faults.push(format!("{}: {}\n  {}\n{said}", block.place, step.command, found.join("\n  ")));
+            let context = format!("it printed:\n{}", step.printed);
+            faults.push(format!("{}: {}\n  {}\n{context}", block.place, step.command, found.join("\n  ")));
         }
     }
     faults
@@ -82,7 +84,7 @@ fn follow(page: &Page, account: &Mutex<Account>) {
     }
 }
 
-/// The pictures that a page shows, in the repository.
+/// Returns the pictures that a page shows, in the repository.
 fn pictures(page: &Page) -> Vec<PathBuf> {
     let folder = pages::root().join(&page.name).parent().unwrap().to_owned();
     let shown = page.text.split("![").skip(1).filter_map(|rest| rest.split_once("](")?.1.split_once(')'));
@@ -90,7 +92,7 @@ fn pictures(page: &Page) -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_command_does_what_its_page_shows() {
+fn every_command_prints_the_output_on_its_page() {
     held::reports();
     let pages: Vec<Page> = pages::own().into_iter().chain(pages::of_the_repository()).collect();
     let (account, next) = (Mutex::new(Account::default()), Mutex::new(pages.iter()));
@@ -112,7 +114,7 @@ fn every_command_does_what_its_page_shows() {
 }
 
 #[test]
-fn no_command_stands_where_none_is_tried() {
+fn commands_appear_only_in_tested_blocks() {
     let mut faults = Vec::new();
     for page in pages::own() {
         for block in blocks::of(&page.name, &page.text) {
@@ -129,17 +131,17 @@ fn no_command_stands_where_none_is_tried() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Such as `NON-HOLD`.
+/// Returns whether the word is a placeholder, such as `NON-HOLD`.
 fn is_to_be_filled_in(word: &str) -> bool {
     word.len() > 2 && word.chars().all(|letter| letter.is_ascii_uppercase() || letter == '-')
 }
 
-/// What contend starts, and does not read the flags of.
+/// The commands that are other programs, whose flags contend does not parse.
 const OTHER_PROGRAMS: [&str; 2] = ["serve ", "fetch "];
 
 /// The pages of the experiments are printed by `--explain` too, and show calls without their output.
 #[test]
-fn every_call_on_a_page_of_the_repository_is_understood() {
+fn every_call_on_a_page_of_the_repository_is_parsed() {
     let (mut calls, mut faults) = (0, Vec::new());
     for page in pages::of_the_repository() {
         for block in blocks::of(&page.name, &page.text).into_iter().filter(|block| block.info.is_none()) {
@@ -150,8 +152,8 @@ fn every_call_on_a_page_of_the_repository_is_understood() {
                 if is_of_another_program || call.split(' ').any(is_to_be_filled_in) {
                     continue;
                 }
-                let asked = format!("{} {call} --help", env!("CARGO_BIN_EXE_contend"));
-                let output = Command::new("sh").args(["-c", &asked]).env("CONTEND_ARCHIVE", "").output().unwrap();
+                let arguments = format!("{} {call} --help", env!("CARGO_BIN_EXE_contend"));
+                let output = Command::new("sh").args(["-c", &arguments]).env("CONTEND_ARCHIVE", "").output().unwrap();
                 calls += 1;
                 if !output.status.success() {
                     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -165,7 +167,7 @@ fn every_call_on_a_page_of_the_repository_is_understood() {
 }
 
 #[test]
-fn every_page_is_in_the_summary_once_and_is_one_page_of_the_repository() {
+fn every_page_is_in_the_summary_exactly_once() {
     let summary = fs::read_to_string(pages::source().join("SUMMARY.md")).unwrap();
     let entries = summary.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(path, _)| path);
     let mut listed: Vec<PathBuf> = entries.map(PathBuf::from).collect();
@@ -182,7 +184,7 @@ fn every_page_is_in_the_summary_once_and_is_one_page_of_the_repository() {
     }
 }
 
-/// A figure means something on its machine only.
+/// A value is meaningful only with its machine.
 #[test]
 fn figures_name_their_machine() {
     let mut faults = Vec::new();
@@ -197,8 +199,8 @@ fn figures_name_their_machine() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// The differences that a run of the page would report.
-fn told(shown: &str, printed: &str, by_chance: &str) -> Vec<String> {
+/// Returns the differences that a run of the page would report.
+fn reported_differences(shown: &str, printed: &str, by_chance: &str) -> Vec<String> {
     let page = format!("<!-- test\nby chance: {by_chance}\n-->\n```console\n$ contend\n{shown}\n```\n");
     let block = blocks::of("a page", &page).pop().unwrap();
     let shown = shown.lines().map(str::to_owned).collect();
@@ -206,16 +208,16 @@ fn told(shown: &str, printed: &str, by_chance: &str) -> Vec<String> {
 }
 
 #[test]
-fn other_figures_have_the_same_shape_and_other_words_units_and_lines_do_not() {
+fn different_numbers_have_the_same_shape_but_words_differ() {
     const PAGE: &str = "lock   wait p99\n 1  std    7.96 µs 4.94× (2.21–10.5)\nof record 29aa5f11e4";
-    let differ = |printed: &str| told(PAGE, printed, "never").len();
+    let differ = |printed: &str| reported_differences(PAGE, printed, "never").len();
     assert_eq!(differ("lock wait p99\nof record 0c1b5f11e4\n 2 std 1,200 ns 12×"), 0);
     assert_eq!(differ("lock wait p99\nof record 0c1b5f11e4\n 2 std – 12× (1.00–∞)"), 0);
     assert_eq!(differ("lock wait p99.9\nof record 0c1b5f11e4\n 2 std 1.2 ns 12×"), 2, "another heading");
     assert_eq!(differ("lock wait p99\nof record 0c1b5f11e4\n 2 std 1.2 % 12×"), 2, "another unit");
     assert_eq!(differ("lock wait p99\nof record 0c1b5f11e4"), 1, "a line too few");
     assert_eq!(differ("lock wait p99\nof record 0c1b5f11e4\n 2 std 1 ns 2×\nmore"), 1, "a line too many");
-    assert_eq!(told("one\n…", "one\nand more", "never").len(), 0);
-    assert_eq!(told("one\ntwo 1", "one", "^two").len(), 0);
-    assert_eq!(told("one\ntwo", "", ".").len(), 1, "nothing is compared");
+    assert_eq!(reported_differences("one\n…", "one\nand more", "never").len(), 0);
+    assert_eq!(reported_differences("one\ntwo 1", "one", "^two").len(), 0);
+    assert_eq!(reported_differences("one\ntwo", "", ".").len(), 1, "nothing is compared");
 }

@@ -12,9 +12,9 @@ pub fn source() -> PathBuf {
 }
 
 pub struct Page {
-    /// From the repository's root.
+    /// The path from the repository's root.
     pub name: String,
-    /// With what it includes.
+    /// The text with its includes.
     pub text: String,
 }
 
@@ -26,7 +26,8 @@ impl Page {
     }
 }
 
-/// The text with the files that it includes as mdBook does, `{{#include PATH}}`, or `PATH:ANCHOR` for a part of one.
+/// Returns the text with the files that it includes as mdBook does, `{{#include PATH}}`, or `PATH:ANCHOR` for a part of
+/// one.
 fn included(text: &str, folder: &Path, name: &str) -> String {
     let mut parts = text.split("{{#include ");
     let mut whole = parts.next().unwrap_or_default().to_owned();
@@ -41,14 +42,14 @@ fn included(text: &str, folder: &Path, name: &str) -> String {
     whole
 }
 
-/// The lines between `ANCHOR: name` and `ANCHOR_END: name`.
+/// Returns the lines between `ANCHOR: name` and `ANCHOR_END: name`.
 fn anchored<'a>(text: &'a str, anchor: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("ANCHOR: {anchor} "))?;
     let (part, _) = rest.split_once('\n')?.1.split_once(&format!("ANCHOR_END: {anchor}"))?;
     part.rsplit_once('\n').map(|(lines, _)| lines)
 }
 
-/// The Markdown files below the book's source, as paths from there.
+/// Returns the Markdown files below the book's source, as paths from there.
 pub fn files() -> Vec<PathBuf> {
     fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -66,19 +67,19 @@ pub fn files() -> Vec<PathBuf> {
     found
 }
 
-/// A page of the repository, at its place in the book: a link to it.
+/// Returns whether the file is a page of the repository, at its place in the book: a link to it.
 pub fn is_of_the_repository(file: &Path) -> bool {
     source().join(file).is_symlink()
 }
 
-/// README.md, and the pages that were written for the book.
+/// Returns README.md, and the pages that were written for the book.
 pub fn own() -> Vec<Page> {
     let written = files().into_iter().filter(|file| !is_of_the_repository(file) && *file != Path::new("SUMMARY.md"));
     let names = written.map(|file| format!("book/src/{}", file.display()));
     ["README.md".to_owned()].into_iter().chain(names).map(|name| Page::read(&name)).collect()
 }
 
-/// The pages of the repository that the book includes.
+/// Returns the pages of the repository that the book includes.
 pub fn of_the_repository() -> Vec<Page> {
     let linked = files().into_iter().filter(|file| is_of_the_repository(file));
     linked.map(|file| Page::read(file.to_str().unwrap())).collect()

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// Stands for Cargo where a page begins with a clone: what it would build is built.
+/// Replaces Cargo where a page begins with a clone: its products are already built.
 const CARGO: &str = r#"#!/bin/sh
 [ "$1" = run ] || { echo "no test of cargo $1"; exit 70; }
 shift
@@ -17,17 +17,17 @@ shift
 exec contend "$@"
 "#;
 
-/// What the machine is called on the pages.
+/// The name of the machine on the pages.
 const THERE: &str = " vm ";
 
-/// Parts the output of one command from the next one's.
+/// The separator of the outputs of two commands.
 const MARK: char = '\u{1e}';
 
 pub struct Session {
     folder: TempDir,
 }
 
-/// A command, what its page shows below it, and what it printed.
+/// A command, the output on its page, and its actual output.
 pub struct Step {
     pub command: String,
     pub shown: Vec<String>,
@@ -45,7 +45,7 @@ impl Session {
         symlink(env!("CARGO_BIN_EXE_contend"), bin.join("contend")).unwrap();
         fs::write(bin.join("cargo"), CARGO).unwrap();
         fs::set_permissions(bin.join("cargo"), fs::Permissions::from_mode(0o755)).unwrap();
-        // The reader is in the clone.
+        // The working directory is the clone.
         for name in ["book", "crates", "docs", "libs"] {
             symlink(root().join(name), folder.path().join("here").join(name)).unwrap();
         }
@@ -56,7 +56,7 @@ impl Session {
         self.folder.path().join("here")
     }
 
-    /// Runs a block's commands, one after the other in one shell; and what they said on stderr.
+    /// Runs a block's commands, one after the other in one shell; returns the steps and the text on stderr.
     pub fn run(&self, block: &Block) -> (Vec<Step>, String) {
         let mut steps = steps(block);
         let mut script = format!("mark() {{ s=$?; printf '{MARK}%s{MARK}' $s; return $s; }}\n");
@@ -83,12 +83,12 @@ impl Session {
     }
 }
 
-/// What this machine is called, as a word.
+/// Returns the name of this machine, as a word.
 fn here() -> String {
     format!(" {} ", rustix::system::uname().nodename().to_string_lossy())
 }
 
-/// What a block needs and this machine has not.
+/// Returns a requirement of a block that this machine lacks.
 pub fn lacking(block: &Block) -> Option<&str> {
     let found = |program: &str| {
         let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -103,7 +103,9 @@ pub fn lacking(block: &Block) -> Option<&str> {
     block.notes.needs.iter().map(String::as_str).find(|need| !is_here(need))
 }
 
-/// The lines that begin with `$ ` are commands; one that ends in `\` goes on in the next line.
+/// Returns the steps.
+///
+/// The lines that begin with `$ ` are commands; one that ends in `\` continues in the next line.
 fn steps(block: &Block) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut goes_on = false;
@@ -124,7 +126,7 @@ fn steps(block: &Block) -> Vec<Step> {
     steps
 }
 
-/// The command with these flags, where it measures something.
+/// Returns the command with these flags, where it measures something.
 fn with_flags(command: &str, flags: &[String]) -> String {
     let Some(call) = ["contend", "cargo run --release"].iter().find_map(|call| command.strip_prefix(call)) else {
         return command.to_owned();

@@ -1,8 +1,9 @@
-//! Whether a program prints what a page shows, in kind: the same lines once figures are folded, in any order.
+//! The comparison of a program's output with a page, by its shape: the same lines once numbers are folded, in any
+//! order.
 //!
-//! A figure is folded to its kind, so that another digit, another power of ten of a second or another interval is the
-//! same line, and another unit, word, column or heading is not. Pictures in letters are one line each.
-//! The order is ignored, since rankings have theirs from the values. `…` on a line of the page matches any lines.
+//! A number is folded to its kind, so that another digit, another power of ten of a second or another interval is the
+//! same line. Another unit, word, column or heading is not. Charts as text are one line each. The order is ignored,
+//! since that of rankings depends on the values. `…` on a line of the page matches any lines.
 
 use super::blocks::Block;
 use super::session::Step;
@@ -12,8 +13,8 @@ use std::sync::LazyLock;
 #[derive(Clone, Debug, PartialEq)]
 enum Word {
     Figure(Kind),
-    /// `–`, `?` or `not seen`: what could not be measured, in the place of any figure, and of those that follow from
-    /// it.
+    /// `–`, `?` or `not seen`: a value that could not be measured, in the place of any number, and of those that follow
+    /// from it.
     Missing,
     Said(String),
 }
@@ -28,7 +29,7 @@ enum Kind {
     Number,
 }
 
-/// Lines that some runs have and others have not, whatever the page.
+/// Lines that only some runs have, whatever the page.
 const BY_CHANCE: [&str; 3] = [
     // The share outside spikes, the cause of a spike, and the uncertainty of a value.
     r"^\s*\(#\)",
@@ -36,14 +37,14 @@ const BY_CHANCE: [&str; 3] = [
     r" iterations; 95 % CI: ",
 ];
 
-/// A line of a picture in letters.
+/// A line of a chart as text.
 static PICTURE: LazyLock<Regex> = LazyLock::new(|| regex(r"^\s*[0-9,.]*\s?[|+]"));
 
-/// What ends a line in some runs: a spike that is an echo, and the verdicts.
+/// Endings of a line that only some runs have: a spike that is an echo, and the verdicts.
 static ENDS: LazyLock<Regex> =
     LazyLock::new(|| regex(r"( echo of \(.*| (no difference shown|better|worse|CPUs busy))\s*$"));
 
-/// An interval in parentheses, and what a run that is too short for one prints instead.
+/// An interval in parentheses, and the text that a run that is too short for one prints instead.
 static INTERVAL: LazyLock<Regex> = LazyLock::new(|| {
     let end = "[0-9][0-9.,]*(?: ?[%×a-zA-Zµ/]+)?";
     regex(&format!(
@@ -57,7 +58,7 @@ fn regex(expression: &str) -> Regex {
     Regex::new(expression).unwrap()
 }
 
-/// The differences between a command's output and its page; none if the page shows nothing.
+/// Returns the differences between a command's output and its page; none if the page shows nothing.
 pub fn differences(block: &Block, step: &Step) -> Vec<String> {
     if step.shown.iter().all(|line| line.trim().is_empty()) {
         return Vec::new();
@@ -99,7 +100,7 @@ fn are_alike(one: &[Word], other: &[Word]) -> bool {
     as_long && one.iter().zip(other).all(alike)
 }
 
-/// The words of a line; none of one that is a picture, or empty.
+/// Returns the words of a line; none of one that is a chart, or empty.
 fn folded(line: &str) -> Vec<Word> {
     if PICTURE.is_match(line) {
         return vec![Word::Said("a picture".to_owned())];
@@ -115,9 +116,9 @@ fn folded(line: &str) -> Vec<Word> {
         match (unit(bare), words.last_mut()) {
             _ if ["–", "?"].contains(&bare) => words.push(Word::Missing),
             (Some(kind), Some(Word::Figure(before))) if *before == Kind::Number => *before = kind,
-            // What a missing figure would have had.
+            // The number that a missing value would have had.
             (Some(_), Some(Word::Missing)) => {}
-            _ => words.extend(figure(bare).map(Word::Figure).or_else(|| said(bare))),
+            _ => words.extend(figure(bare).map(Word::Figure).or_else(|| word(bare))),
         }
     }
     // The numbers of an axis.
@@ -134,7 +135,7 @@ fn unit(token: &str) -> Option<Kind> {
     }
 }
 
-/// A number, with a unit behind it or without; a date and a time of day are numbers.
+/// Returns the kind of a number, with a unit behind it or without; a date and a time of day are numbers.
 fn figure(token: &str) -> Option<Kind> {
     let number = token.trim_end_matches(|letter: char| !letter.is_ascii_digit());
     let is_number = number.starts_with(|first: char| first.is_ascii_digit() || "+-−.".contains(first))
@@ -149,8 +150,8 @@ fn figure(token: &str) -> Option<Kind> {
     }
 }
 
-/// A word; hashes, files of the session and the letter of a spike are folded, and what only draws is none.
-fn said(token: &str) -> Option<Word> {
+/// Returns a word; hashes, files of the session and the letter of a spike are folded, and lines of a chart are dropped.
+fn word(token: &str) -> Option<Word> {
     let is_hash = token.len() >= 7
         && token.chars().all(|letter| letter.is_ascii_hexdigit())
         && token.contains(|letter: char| letter.is_ascii_digit());

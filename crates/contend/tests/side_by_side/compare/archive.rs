@@ -5,7 +5,7 @@ use crate::command::archive::{Archive, has_git};
 use serde_json::{Value, json};
 
 #[test]
-fn records_of_an_archive_are_called_by_their_names() {
+fn archived_records_are_found_by_their_names() {
     if !has_git() {
         return;
     }
@@ -13,8 +13,8 @@ fn records_of_an_archive_are_called_by_their_names() {
     let first = archive.insert(&latency(100.0, 1_130.0));
     archive.insert(&latency(100.0, 1_240.0));
     let output = archive.contend(&["compare", &first[..8], "last"]);
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains(&first[..10]) && said.contains("slower: 1"), "{said}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains(&first[..10]) && text.contains("slower: 1"), "{text}");
     assert_eq!(archive.contend(&["compare", "last~1", "last", "--fail-if", "slower:3%"]).status.code(), Some(3));
     for (name, word) in [("nonsense", "nonsense"), ("last~9", "last~9")] {
         let output = archive.contend(&["compare", "last", name]);
@@ -25,21 +25,21 @@ fn records_of_an_archive_are_called_by_their_names() {
 }
 
 #[test]
-fn a_record_that_was_edited_is_told() {
+fn edited_record_is_reported() {
     if !has_git() {
         return;
     }
     let mut archive = Archive::new();
     let (one, other) = (latency(100.0, 1_130.0), latency(100.0, 1_131.0));
     let ids = [archive.insert(&one), archive.insert(&other)];
-    // A file of a run that is kept, with other bytes.
+    // A file of an archived run, with other bytes.
     let kept = archive.contend(&["history", "export", &ids[0], "-"]);
     let edited = String::from_utf8(kept.stdout).unwrap().replace("1130.0", "1132.0");
     let file = archive.file("edited.json", &edited);
     let output = archive.contend(&["compare", &file, "last"]);
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("was modified") && said.contains(&ids[0][..10]), "{said}");
-    // An object of the archive whose content is another's: whole, and not what its name says.
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("was modified") && text.contains(&ids[0][..10]), "{text}");
+    // An object of the archive with the content of another: complete, but not matching its name.
     let object = |name: String| {
         let hash = archive.git(&["rev-parse", &name], "");
         archive.path.join("objects").join(&hash[..2]).join(&hash[2..])
@@ -59,7 +59,7 @@ fn a_record_that_was_edited_is_told() {
 }
 
 #[test]
-fn other_runs_in_the_archive_say_how_much_runs_differ() {
+fn archived_runs_determine_the_run_to_run_variation() {
     if !has_git() {
         return;
     }
@@ -70,7 +70,7 @@ fn other_runs_in_the_archive_say_how_much_runs_differ() {
         let output = archive.contend(&["compare", &a, &b, "--format", "json"]);
         verdict(&serde_json::from_slice(&output.stdout).unwrap(), "round trip, median").to_owned()
     };
-    // The page of both must not say otherwise.
+    // The page of both must have the same verdict.
     let on_page = |archive: &Archive, verdict: &str| {
         let page = String::from_utf8(archive.contend(&["report", &a, &b]).stdout).unwrap();
         let line = page.split("<tr>").find(|line| line.contains(">round trip, median<")).unwrap().to_owned();
@@ -85,7 +85,7 @@ fn other_runs_in_the_archive_say_how_much_runs_differ() {
     on_page(&archive, "no difference shown");
 }
 
-/// A record of an earlier version, which has a measured cost among its parameters.
+/// Returns a record of an earlier version, which has a measured cost among its parameters.
 fn own_lock(round_trip_ns: f64, object_calls_ns: f64, sha256: Option<&str>) -> Value {
     let mut record = latency(100.0, round_trip_ns);
     record["parameters"]["object_calls_ns"] = json!(object_calls_ns);
@@ -96,7 +96,7 @@ fn own_lock(round_trip_ns: f64, object_calls_ns: f64, sha256: Option<&str>) -> V
 }
 
 #[test]
-fn measured_parameters_make_no_run_another() {
+fn measured_parameters_do_not_distinguish_runs() {
     if !has_git() {
         return;
     }
@@ -113,7 +113,7 @@ fn measured_parameters_make_no_run_another() {
 }
 
 #[test]
-fn another_build_of_a_lock_is_a_difference_and_its_runs_are_a_set_of_their_own() {
+fn different_build_of_a_lock_is_a_separate_set_of_runs() {
     if !has_git() {
         return;
     }
@@ -130,11 +130,11 @@ fn another_build_of_a_lock_is_a_difference_and_its_runs_are_a_set_of_their_own()
     // In one set, a difference between the builds would be scatter between runs.
     assert_eq!(line(&found, "round trip, median")["other_runs"], 10, "{found}");
     assert_eq!(verdict(&found, "round trip, median"), "slower");
-    let said = String::from_utf8(archive.contend(&["compare", "last~1", "last"]).stdout).unwrap();
-    assert!(said.contains("object_sha256.std 0123456789 fedcba9876"), "{said}");
+    let text = String::from_utf8(archive.contend(&["compare", "last~1", "last"]).stdout).unwrap();
+    assert!(text.contains("object_sha256.std 0123456789 fedcba9876"), "{text}");
 }
 
-/// A run of a watched program, with different outcomes and with waits that are `times` as long.
+/// Returns a run of a traced program, with different outcomes and with waits that are `times` as long.
 fn traced(run: u32, times: f64) -> Value {
     let mut record: Value = serde_json::from_str(include_str!("../../records/trace.json")).unwrap();
     record["warnings"] = json!([]);
@@ -157,7 +157,7 @@ fn traced(run: u32, times: f64) -> Value {
 }
 
 #[test]
-fn traces_are_judged_by_other_runs_and_a_limit_without_any_is_not_silently_green() {
+fn traces_are_judged_by_archived_runs_or_not_at_all() {
     if !has_git() {
         return;
     }

@@ -1,4 +1,4 @@
-//! `contend compare` through its binary. Where a verdict is asserted, the figures are written by the test.
+//! `contend compare` through its binary. Where a verdict is asserted, the values are written by the test.
 
 mod archive;
 mod sides;
@@ -15,7 +15,7 @@ fn measured() -> &'static Value {
     RECORD.get_or_init(|| record(&["latency", "--lock", "std", "--threads", "1", "--hold", "1us", "--seconds", "0.2"]))
 }
 
-/// A run with these medians, in ns, each with an interval of half a per cent to both sides.
+/// Returns a run with these medians, in ns, each with an interval of half a per cent to both sides.
 fn latency(lock_ns: f64, round_trip_ns: f64) -> Value {
     let mut record = measured().clone();
     record["warnings"] = json!([]);

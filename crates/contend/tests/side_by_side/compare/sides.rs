@@ -1,4 +1,4 @@
-//! What both sides have, or one of them alone; and what cannot be compared.
+//! Values of both sides, or of only one; and records that cannot be compared.
 
 use super::{compared, files, latency, text};
 use crate::command::{contend, record};
@@ -11,8 +11,8 @@ fn a_cell_of_one_side_is_neither_pass_nor_regression() {
     let mut other = b["results"].as_array().unwrap().clone();
     other.iter_mut().for_each(|row| row["lock"] = json!("fresh"));
     b["results"].as_array_mut().unwrap().extend(other);
-    let said = text(&a, &b);
-    assert!(said.contains("not measured in A: 4\n") && said.contains("fresh, 1 thread"), "{said}");
+    let output = text(&a, &b);
+    assert!(output.contains("not measured in A: 4\n") && output.contains("fresh, 1 thread"), "{output}");
     assert!(text(&b, &a).contains("not measured in B: 4\n"));
     assert_eq!(compared(&a, &b, &["--fail-if", "differs:0%"]).status.code(), Some(0));
     b["results"].as_array_mut().unwrap().retain(|row| row["lock"] == "fresh");
@@ -25,26 +25,26 @@ fn a_cell_of_one_side_is_neither_pass_nor_regression() {
 }
 
 #[test]
-fn what_varies_within_a_record_names_its_cells() {
+fn settings_that_vary_in_a_record_name_its_cells() {
     let a = latency(100.0, 1_130.0);
     let mut b = latency(100.0, 1_131.0);
     let mut longer = b["results"].as_array().unwrap().clone();
     longer.iter_mut().for_each(|row| row["hold_us"] = json!(2.0));
     b["results"].as_array_mut().unwrap().extend(longer);
-    let said = text(&a, &b);
-    assert!(said.contains("std, 1 thread, hold 1.00 µs: lock, median"), "{said}");
-    assert!(said.contains("not measured in A: 4\n") && said.contains("std, 1 thread, hold 2.00 µs"), "{said}");
+    let output = text(&a, &b);
+    assert!(output.contains("std, 1 thread, hold 1.00 µs: lock, median"), "{output}");
+    assert!(output.contains("not measured in A: 4\n") && output.contains("std, 1 thread, hold 2.00 µs"), "{output}");
 }
 
 #[test]
-fn another_machine_is_told_before_anything_else() {
+fn different_machine_is_reported_first() {
     let (a, mut b) = (latency(100.0, 1_130.0), latency(100.0, 1_131.0));
     b["environment"]["cpu"]["model"] = json!("Another CPU");
     b["environment"]["kernel"]["release"] = json!("99.1-other");
-    let said = text(&a, &b);
-    let places = ["different machines", "99.1-other", "no difference shown: 4"].map(|word| said.find(word));
-    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{said}");
-    assert!(said.lines().all(|line| line.chars().count() <= 80 || !line.contains("environment")), "{said}");
+    let output = text(&a, &b);
+    let places = ["different machines", "99.1-other", "no difference shown: 4"].map(|word| output.find(word));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{output}");
+    assert!(output.lines().all(|line| line.chars().count() <= 80 || !line.contains("environment")), "{output}");
 }
 
 #[test]
@@ -59,13 +59,13 @@ fn a_survey_is_compared_with_one_of_its_experiments() {
         rows
     };
     survey["results"] = Value::from([tagged(&survey, "latency"), tagged(&clock, "clock")].concat());
-    let said = text(&a, &survey);
-    assert!(said.contains("4 values: 4 no difference shown."), "{said}");
+    let output = text(&a, &survey);
+    assert!(output.contains("4 values: 4 no difference shown."), "{output}");
     assert!(text(&survey, &clock).contains("effective MHz"));
 }
 
 #[test]
-fn rows_have_a_line_for_each_figure() {
+fn rows_have_a_line_for_each_value() {
     let (a, b) = (latency(100.0, 1_130.0), latency(100.0, 1_300.0));
     let rows = String::from_utf8(compared(&a, &b, &["--format", "csv"]).stdout).unwrap();
     let header = rows.lines().next().unwrap();
@@ -76,7 +76,7 @@ fn rows_have_a_line_for_each_figure() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused() {
+fn incomparable_records_are_refused() {
     let good = latency(100.0, 1_130.0);
     let frames = record(&["model", "frames"]);
     let mut newer = good.clone();

@@ -1,11 +1,11 @@
-//! Which differences are called so, and how it ends.
+//! The differences that get a verdict, and the exit status.
 
 use super::{answer, compared, latency, text, verdict};
 use crate::command::record;
 use serde_json::{Value, json};
 
 #[test]
-fn a_hold_that_is_a_tenth_longer_is_found_and_the_rest_is_not_different() {
+fn hold_time_longer_by_a_tenth_is_the_only_difference() {
     let (a, mut b) = (latency(100.0, 1_130.0), latency(100.5, 1_230.0));
     b["parameters"]["hold_us"] = json!(1.1);
     b["results"].as_array_mut().unwrap().iter_mut().for_each(|row| row["hold_us"] = json!(1.1));
@@ -22,13 +22,13 @@ fn a_hold_that_is_a_tenth_longer_is_found_and_the_rest_is_not_different() {
 }
 
 #[test]
-fn what_runs_of_the_same_differ_by_is_no_difference() {
-    let said = text(&latency(100.0, 1_130.0), &latency(103.0, 1_155.0));
-    assert!(said.contains("4 values: 4 no difference shown."), "{said}");
+fn usual_run_to_run_variation_is_not_a_difference() {
+    let output = text(&latency(100.0, 1_130.0), &latency(103.0, 1_155.0));
+    assert!(output.contains("4 values: 4 no difference shown."), "{output}");
 }
 
 #[test]
-fn more_loops_are_faster_and_fewer_are_slower() {
+fn higher_throughput_is_faster_and_lower_is_slower() {
     let mut a = record(&["throughput", "--lock", "std", "--children", "1", "--run", "20ms", "--seconds", "0.2"]);
     a["warnings"] = json!([]);
     let with = |loops: f64| {
@@ -40,7 +40,7 @@ fn more_loops_are_faster_and_fewer_are_slower() {
     };
     assert_eq!(verdict(&answer(&with(1e6), &with(5e5)), "loops"), "slower");
     assert_eq!(verdict(&answer(&with(1e6), &with(2e6)), "loops"), "faster");
-    // Rates of a run in which others had half of the CPUs say little.
+    // Rates of a run in which other programs had half of the CPUs are unreliable.
     let mut disturbed = with(2e6);
     disturbed["warnings"] = json!([{"code": "other_load", "share": 0.5, "message": "m", "remedy": "r"}]);
     let found = answer(&with(1e6), &disturbed);
@@ -49,7 +49,7 @@ fn more_loops_are_faster_and_fewer_are_slower() {
 }
 
 #[test]
-fn a_limit_is_exceeded_by_the_interval_and_not_by_the_point() {
+fn limit_is_exceeded_by_the_interval_not_by_the_estimate() {
     let (a, worse) = (latency(100.0, 1_130.0), latency(100.0, 1_240.0));
     let status = |limit: &str, a: &Value, b: &Value| compared(a, b, &["--fail-if", limit]).status.code();
     let failed = compared(&a, &worse, &["--fail-if", "slower:3%"]);
@@ -63,15 +63,15 @@ fn a_limit_is_exceeded_by_the_interval_and_not_by_the_point() {
 }
 
 #[test]
-fn a_limit_that_no_figure_can_exceed_is_not_silently_green() {
-    // Neither direction of a probability is better, so that none can be slower.
+fn limit_that_no_value_can_exceed_does_not_pass() {
+    // Neither direction of a probability is better, so that no probability can be slower.
     let frames = |frame: &str| record(&["model", "frames", "--frame", frame, "--quantum", "1ms"]);
     let (a, b) = (frames("1ms"), frames("2ms"));
     let output = compared(&a, &b, &["--fail-if", "slower:5%"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(4) && stderr.contains("only differs: applies"), "{stderr}");
     assert_eq!(compared(&a, &b, &["--fail-if", "differs:5%"]).status.code(), Some(3));
-    // What could be judged in part is green, and the rest is named.
+    // A limit that could be judged in part is passed, and the rest is named.
     let (a, mut b) = (latency(100.0, 1_130.0), latency(100.0, 1_131.0));
     b["results"].as_array_mut().unwrap().retain(|row| row["operation"] == "round_trip");
     let output = compared(&a, &b, &["--fail-if", "slower:5%"]);
@@ -85,7 +85,7 @@ fn a_limit_that_no_figure_can_exceed_is_not_silently_green() {
 /// Every experiment runs twice with the same flags: the parameters of both runs are equal.
 #[test]
 fn every_experiment_can_be_compared() {
-    // At once, and long enough for a result of each on a busy machine.
+    // All at the same time, and long enough for a result of each on a busy machine.
     let calls: [&[&str]; 8] = [
         &["clock", "--seconds", "1"],
         &["latency", "--lock", "std", "--threads", "2", "--seconds", "3"],
@@ -120,7 +120,7 @@ fn every_experiment_can_be_compared() {
     }
 }
 
-/// A hop of seven cycles on a core at this frequency, whatever others took of it.
+/// Returns a hop of seven cycles on a core at this frequency, whatever other programs took of it.
 fn ring(ghz: f64) -> Value {
     let mut record: Value = serde_json::from_str(include_str!("../../records/ring.json")).unwrap();
     record["results"].as_array_mut().unwrap().retain(|row| row["contestant"] == "rust-fifo" && row["pinned"] == true);
@@ -137,17 +137,17 @@ fn ring(ghz: f64) -> Value {
 }
 
 #[test]
-fn a_core_at_another_frequency_is_named_and_its_cycles_are_no_difference() {
+fn different_core_frequency_is_reported_and_cycles_agree() {
     let (fast, slow) = (ring(4.0), ring(1.25));
     let found = answer(&fast, &slow);
     assert_eq!(verdict(&found, "a hop"), "slower");
     assert_eq!(verdict(&found, "a hop in cycles, core exclusive"), "no difference shown");
-    let said = found["cautions"].to_string();
+    let output = found["cautions"].to_string();
     assert!(
-        said.contains("4.00 GHz in A and at 1.25 GHz in B; this alone makes durations 3.20 times as long"),
-        "{said}"
+        output.contains("4.00 GHz in A and at 1.25 GHz in B; this alone makes durations 3.20 times as long"),
+        "{output}"
     );
-    // Within what every core's frequency moves by, nothing is said of it.
-    let said = answer(&fast, &ring(3.96))["cautions"].to_string();
-    assert!(!said.contains("GHz"), "{said}");
+    // Within the usual variation of a core's frequency, there is no warning.
+    let output = answer(&fast, &ring(3.96))["cautions"].to_string();
+    assert!(!output.contains("GHz"), "{output}");
 }

@@ -1,11 +1,11 @@
-//! What both have: traces and flags that are refused, and their pages.
+//! Common tests of both models: invalid traces and flags, and their pages.
 
 use super::{Trace, once_a_second, refused, words};
 use crate::command::contend;
 
 /// Each message names the flag or the file, the place, and what is allowed.
 #[test]
-fn bad_traces_exit_with_2_and_name_line_and_column() {
+fn invalid_traces_exit_with_2_and_name_line_and_column() {
     let cases: &[(&[u8], &[&str])] = &[
         (b"", &["line 1, column 1", "no gaps"]),
         (b"# span_ns 1000\n", &["line 1, column 1", "no gaps"]),
@@ -20,18 +20,19 @@ fn bad_traces_exit_with_2_and_name_line_and_column() {
         (b"0 10\n", &["nothing ever ran"]),
         (b"10 5\n\xff\xfe\n", &["line 2", "not UTF-8 text"]),
     ];
-    for (text, said) in cases {
+    for (text, words) in cases {
         let trace = Trace::of(text);
         let path = trace.path();
-        let beside = ["model", "frames", "--frame", "1ns", "--quantum", "1ns", "--beside", path.to_str().unwrap()];
+        let arguments_beside =
+            ["model", "frames", "--frame", "1ns", "--quantum", "1ns", "--beside", path.to_str().unwrap()];
         for (flag, arguments) in
-            [("--trace", trace.step(&["--step", "1us"])), ("--beside", beside.map(str::to_owned).to_vec())]
+            [("--trace", trace.step(&["--step", "1us"])), ("--beside", arguments_beside.map(str::to_owned).to_vec())]
         {
             let (status, stderr) = refused(&words(&arguments));
             assert_eq!(status, 2, "{text:?}: {stderr}");
             let place = format!("{flag} {}", path.display());
-            let said = said.iter().copied().chain([place.as_str(), "start_ns duration_ns"]);
-            said.for_each(|word| assert!(stderr.contains(word), "{text:?} should say {word:?}:\n{stderr}"));
+            let words = words.iter().copied().chain([place.as_str(), "start_ns duration_ns"]);
+            words.for_each(|word| assert!(stderr.contains(word), "{text:?} should say {word:?}:\n{stderr}"));
             assert!(!stderr.contains("panicked"), "{stderr}");
         }
     }
@@ -71,10 +72,10 @@ fn wrong_flags_exit_with_2_and_name_flag_value_and_remedy() {
             &["--beside", "shorter than a frame of 2s"],
         ),
     ];
-    for (arguments, said) in cases {
+    for (arguments, words) in cases {
         let (status, stderr) = refused(arguments);
         assert_eq!(status, 2, "{arguments:?}: {stderr}");
-        said.iter().for_each(|word| assert!(stderr.contains(word), "{arguments:?} should say {word:?}:\n{stderr}"));
+        words.iter().for_each(|word| assert!(stderr.contains(word), "{arguments:?} should say {word:?}:\n{stderr}"));
         assert!(!stderr.contains("panicked"), "{stderr}");
     }
 }

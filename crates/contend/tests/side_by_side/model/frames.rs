@@ -1,10 +1,10 @@
-//! `contend model frames`: what a soft real-time program loses.
+//! `contend model frames`: the frames that a soft real-time program loses.
 
 use super::{Trace, figures, number, refused};
 use crate::command::{contend, record, results};
 
 #[test]
-fn the_frames_of_1999_are_computed_beside_what_was_printed() {
+fn frames_of_1999_are_computed_and_compared() {
     let record = record(&["model", "frames", "--seed", "1"]);
     assert_eq!(record["experiment"], "model frames");
     assert_eq!(record["parameters"]["others_fraction"], "1/1025");
@@ -14,7 +14,7 @@ fn the_frames_of_1999_are_computed_beside_what_was_printed() {
     let any = figures(&record, "any", 3_000.0)[0];
     assert_eq!((number(any, "every_frames").round(), number(any, "then_every_frames")), (205.0, 205.0));
     assert!((3.0..4.0).contains(&number(any, "every_s")), "{any}");
-    // With a reschedule every 100 µs, to the digits that were printed.
+    // With a reschedule every 100 µs, to the printed digits.
     let lost = figures(&record, "lost", 100.0);
     for (row, printed) in lost.iter().zip([(0.850, 3), (0.138, 3), (0.011, 3), (0.000_6, 4)]) {
         let (then, decimals) = printed;
@@ -28,13 +28,13 @@ fn the_frames_of_1999_are_computed_beside_what_was_printed() {
     let animation = figures(&record, "animation", 3_000.0)[0];
     assert_eq!((number(animation, "resisted_quanta"), number(animation, "lost_quanta")), (2.0, 2.0));
     assert!((600.0..660.0).contains(&number(animation, "every_s")), "{animation}");
-    // The third loss, which it cannot bear, is far rarer.
+    // The third loss, which it cannot tolerate, is far rarer.
     assert!(number(animation, "first_glitch_s") > 100.0 * number(animation, "every_s"), "{animation}");
     assert!(!record["parameters"]["assumptions"].as_array().unwrap().is_empty());
 }
 
 #[test]
-fn the_simulation_of_frames_follows_from_the_seed_and_agrees() {
+fn simulation_of_frames_is_reproducible_and_agrees() {
     let arguments = ["model", "frames", "--quantum", "100us", "--more-than", "0,0.5", "--seed"];
     let with_seed = |seed| record(&[&arguments[..], &[seed]].concat());
     assert_eq!(with_seed("5")["results"], with_seed("5")["results"]);
@@ -47,7 +47,7 @@ fn the_simulation_of_frames_follows_from_the_seed_and_agrees() {
     }
 }
 
-/// Two nice values give the same shares in rotation as by lottery, but hardly two frames differ.
+/// Two nice values give the same shares in rotation as by lottery scheduling, but hardly two frames differ.
 #[test]
 fn linux_weights_lose_as_much_and_more_evenly() {
     let record = record(&["model", "frames", "--policy", "weights", "--priorities=-5,5", "--quantum", "100us"]);
@@ -60,8 +60,8 @@ fn linux_weights_lose_as_much_and_more_evenly() {
 }
 
 #[test]
-fn a_measured_trace_stands_beside_the_frames() {
-    // Of ten frames of 10 ms, two lose 3 ms and one loses 0.1 ms.
+fn measured_trace_is_shown_with_the_frames() {
+    // Two of ten frames of 10 ms lose 3 ms and one loses 0.1 ms.
     let trace = Trace::of("# span_ns 100000000\n11000000 3000000\n41000000,3000000\n77000000 100000\n");
     let path = trace.path();
     let record = record(&["model", "frames", "--frame", "10ms", "--beside", path.to_str().unwrap()]);

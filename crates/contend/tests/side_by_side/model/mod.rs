@@ -24,14 +24,14 @@ impl Trace {
         self.folder.path().join("trace")
     }
 
-    /// `contend model step` with it.
+    /// Returns the call of `contend model step` with it.
     fn step<'a>(&'a self, arguments: &[&'a str]) -> Vec<String> {
         let own = ["model", "step", "--trace", self.path().to_str().unwrap()].map(str::to_owned);
         own.into_iter().chain(arguments.iter().map(|argument| (*argument).to_owned())).collect()
     }
 }
 
-/// A gap of 1 ms once a second, for `seconds`.
+/// Returns a trace with a gap of 1 ms once a second, for `seconds`.
 fn once_a_second(seconds: u64) -> Trace {
     let gaps: String = (0..seconds).map(|second| format!("{} 1000000\n", second * 1_000_000_000 + 500_000)).collect();
     Trace::of(format!("# span_ns {}\n{gaps}", seconds * 1_000_000_000))
@@ -50,7 +50,7 @@ fn figures<'a>(record: &'a Value, figure: &'a str, quantum_us: f64) -> Vec<&'a V
     results(record).iter().filter(wanted).collect()
 }
 
-/// The exit status and what stderr says; stdout must stay empty.
+/// Returns the exit status and the text on stderr; stdout must stay empty.
 fn refused(arguments: &[&str]) -> (i32, String) {
     let output = contend(arguments);
     assert!(output.stdout.is_empty(), "{arguments:?} printed something");

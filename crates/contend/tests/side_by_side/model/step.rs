@@ -1,11 +1,12 @@
-//! `contend model step`: how late the slowest node of many is.
+//! `contend model step`: the delay of the slowest of many nodes.
 
 use super::{Trace, number, once_a_second, refused, words};
 use crate::command::{contend, record, results};
 use serde_json::Value;
 
-/// A node is late by the rest of the gap that its step begins in, or by all of one that it meets: with shares of a
-/// thousandth each, F(x) = 0.998 + 0.001 x up to 1 ms, and the slowest of N has the mean ∫ 1 - F(x)^N dx.
+/// A node is late by the rest of the gap that its step begins in, or by all of one that it meets.
+///
+/// With shares of a thousandth each, F(x) = 0.998 + 0.001 x up to 1 ms. The slowest of N has the mean ∫ 1 - F(x)^N dx.
 #[test]
 fn a_gap_of_1_ms_a_second_has_its_closed_form() {
     let trace = once_a_second(1_500);
@@ -20,19 +21,19 @@ fn a_gap_of_1_ms_a_second_has_its_closed_form() {
         assert!((number(row, "slowdown") / closed - 1.0).abs() < 1e-3, "{row} {closed}");
         assert!((number(row, "mean_us") - 1_000.0 * closed).abs() < 1.0, "{row}");
         assert_eq!(number(row, "step_us"), 1_000.0);
-        // Of starts while the node runs one in 999 meets the gap.
+        // One in 999 steps that start while the node runs meets the gap.
         let running = 2.0 - (998.0_f64 / 999.0).powf(n);
         assert!((number(row, "running_slowdown") / running - 1.0).abs() < 1e-3, "{row} {running}");
         assert!((number(row, "together_slowdown") - 1.001_5).abs() < 1e-9);
         let p50 = if n == 1.0 { 1_000.0 } else { 2_000.0 };
         assert!((number(row, "p50_us") - p50).abs() < 1.0, "{row}");
-        // A million medians fit into the trace, but fewer of the last per cent.
+        // A million medians fit into the trace, but fewer of the p99.
         assert_eq!(row["p99_us"].is_null(), n == 1e6, "{row}");
     }
 }
 
 #[test]
-fn the_barrier_is_late_apart_and_not_at_once_and_follows_from_the_seed() {
+fn barrier_is_delayed_by_independent_noise_reproducibly() {
     let trace = once_a_second(1);
     let simulate = |seed| {
         let arguments = trace.step(&["--nodes", "256", "--processes", "1,256", "--steps", "60", "--seed", seed]);
@@ -44,7 +45,7 @@ fn the_barrier_is_late_apart_and_not_at_once_and_follows_from_the_seed() {
     assert_eq!((number(many, "nodes"), number(many, "simulated_steps")), (256.0, 600.0));
     // Eight rounds of 1.5 µs.
     assert_eq!(number(many, "quiet_us"), 1_012.0);
-    // The exact figure is 1.31: a quarter of the steps meet a gap.
+    // The exact value is 1.31: a quarter of the steps meet a gap.
     assert!((1.1..1.6).contains(&number(many, "slowdown")), "{many}");
     assert!(number(many, "together_slowdown") < 1.05 && number(barrier[0], "slowdown") < 1.05);
     assert!(many["slowdown_ci"].is_array());
@@ -53,7 +54,7 @@ fn the_barrier_is_late_apart_and_not_at_once_and_follows_from_the_seed() {
 }
 
 #[test]
-fn what_the_trace_is_too_short_for_is_refused_or_marked() {
+fn results_beyond_the_trace_are_refused_or_marked() {
     let trace = once_a_second(1);
     let (status, stderr) = refused(&words(&trace.step(&["--nodes", "1,1000000"])));
     assert_eq!(status, 2, "{stderr}");
@@ -62,7 +63,7 @@ fn what_the_trace_is_too_short_for_is_refused_or_marked() {
     }
     let (status, stderr) = refused(&words(&trace.step(&["--processes", "65536"])));
     assert!(status == 2 && stderr.contains("--processes 65536"), "{stderr}");
-    // Unasked, it goes as far as the trace does, and says so.
+    // By default, it goes as far as the trace does, and reports that.
     let reached = record(&words(&trace.step(&["--processes", "1", "--steps", "10"])));
     assert!(results(&reached).iter().all(|row| number(row, "nodes") <= 692.0));
     let warned =
@@ -74,13 +75,13 @@ fn what_the_trace_is_too_short_for_is_refused_or_marked() {
 }
 
 #[test]
-fn a_gap_longer_than_a_step_is_counted_and_warned_about() {
+fn gap_longer_than_a_step_is_counted_with_a_warning() {
     let trace = Trace::of("# span_ns 1000000000\n5000000 5000000\n");
     let record =
         record(&words(&trace.step(&["--step", "1ms", "--nodes", "1,100", "--processes", "4", "--steps", "10"])));
     let warnings = record["warnings"].as_array().unwrap();
     assert!(warnings.iter().any(|warning| warning["code"] == "step_shorter_than_gap"), "{warnings:?}");
-    // A step begins in the gap or meets it six times in a thousand, and waits 5 ms at the most.
+    // A step begins in the gap or meets it six times in a thousand, and waits at most 5 ms.
     let row = &results(&record)[1];
     assert!((2.0..6.0).contains(&number(row, "slowdown")), "{row}");
 }
@@ -93,7 +94,7 @@ fn simulated_time_that_would_overflow_is_refused() {
 }
 
 #[test]
-fn the_steps_intervals_are_said_to_know_one_recording() {
+fn intervals_state_that_they_cover_one_recording() {
     let text =
         String::from_utf8(contend(&words(&once_a_second(1).step(&["--steps", "10", "--quiet"]))).stdout).unwrap();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

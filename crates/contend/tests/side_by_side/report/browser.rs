@@ -1,10 +1,11 @@
-//! A real browser draws the page.
+//! Tests of the page in a real browser.
 
 use super::{compared, latency, page, records, written};
 use serde_json::{Value, json};
 use std::process::Command;
 
-/// Without a screen nothing comes into view: everything is said to be. Errors and refused requests are kept.
+/// A script for a browser without a screen, in which no element comes into view: it reports all elements as visible,
+/// and stores errors and refused requests.
 const PREPARATION: &str = r#"<script>
 "use strict";
 const seen = { errors: [], charts: 0, empty: 0 };
@@ -17,7 +18,7 @@ window.IntersectionObserver = class {
 };
 </script><style>"#;
 
-/// Looks at every chart, and says what it saw where `--dump-dom` prints it.
+/// A script that inspects every chart, and prints the result where `--dump-dom` includes it.
 const INSPECTION: &str = r#"<script>
 "use strict";
 document.querySelectorAll("details").forEach(details => { details.open = true; });
@@ -45,7 +46,7 @@ fn a_real_browser_draws_every_chart_without_error_or_request() {
     let mut again = latency();
     let tiny = json!({"from_ns": 0.0, "to_ns": 1e-300, "count": 1});
     again["results"][0]["histogram"].as_array_mut().unwrap().insert(0, tiny);
-    // And one of whose axes begins just below a power of ten.
+    // And a record one of whose axes begins just below a power of ten.
     let of = |name: &str| records().iter().find(|(_, record)| record["experiment"] == name).unwrap().1.clone();
     let mut noise = of("noise");
     noise["results"][0]["turns"][0]["longest_us"] = json!(1.25e-5);
@@ -61,10 +62,10 @@ fn a_real_browser_draws_every_chart_without_error_or_request() {
         .arg(format!("file://{}", file.display()))
         .output()
         .unwrap();
-    let (dom, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(!said.contains("CONSOLE"), "{said}");
+    let (dom, message) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(!message.contains("CONSOLE"), "{message}");
     let seen = dom.rsplit_once("SEEN").and_then(|(_, rest)| rest.split_once("NEES")).map(|(seen, _)| seen);
-    let seen: Value = serde_json::from_str(seen.unwrap_or_else(|| panic!("nothing was seen: {said}"))).unwrap();
+    let seen: Value = serde_json::from_str(seen.unwrap_or_else(|| panic!("nothing was seen: {message}"))).unwrap();
     assert_eq!(seen["errors"], json!([]), "{seen}");
     assert_eq!(seen["requests"], 0, "{seen}");
     assert!(seen["charts"].as_u64().unwrap() > 5 && seen["charts"] == seen["figures"] && seen["empty"] == 0, "{seen}");

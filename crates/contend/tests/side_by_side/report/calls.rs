@@ -1,4 +1,4 @@
-//! Where the records come from and the page goes to; and what is refused.
+//! The sources of the records and the destination of the page; and refused calls.
 
 use super::well_formed::assert_well_formed;
 use super::{latency, written};
@@ -22,7 +22,7 @@ fn standard_input_is_a_record_too() {
     assert_well_formed(&String::from_utf8(output.stdout).unwrap());
 }
 
-/// The exit status and what stderr says, and that an old page stays as it was.
+/// Returns the exit status and the text on stderr; an old page must stay as it was.
 fn refused(folder: &TempDir, record: &Path) -> (i32, String) {
     let page = written(folder, "page.html", "old");
     let output = contend(&["report", record.to_str().unwrap(), "--output", page.to_str().unwrap()]);
@@ -31,7 +31,7 @@ fn refused(folder: &TempDir, record: &Path) -> (i32, String) {
 }
 
 #[test]
-fn what_is_no_record_is_refused_and_overwrites_nothing() {
+fn invalid_record_is_refused_and_overwrites_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let text = latency().to_string();
     let changed = |field: &str, value: Value| {
@@ -63,7 +63,7 @@ fn what_is_no_record_is_refused_and_overwrites_nothing() {
 }
 
 #[test]
-fn calls_that_make_no_sense_exit_with_2() {
+fn invalid_report_calls_exit_with_2() {
     let folder = tempfile::tempdir().unwrap();
     let record = written(&folder, "record.json", latency().to_string());
     let record = record.to_str().unwrap();
@@ -80,7 +80,7 @@ fn calls_that_make_no_sense_exit_with_2() {
     assert!(std::fs::read_to_string(record).unwrap().starts_with('{'));
 }
 
-/// Its source would fill the terminal's memory, unread.
+/// The source of a page would fill the terminal's scrollback.
 #[test]
 fn a_page_is_not_printed_on_a_terminal() {
     let folder = tempfile::tempdir().unwrap();
@@ -115,7 +115,7 @@ fn records_of_the_archive_are_named_as_for_compare() {
 }
 
 #[test]
-fn a_page_that_cannot_be_written_is_told() {
+fn unwritable_page_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let record = written(&folder, "record.json", latency().to_string());
     let place = folder.path().join("no/such/page.html");
@@ -125,11 +125,11 @@ fn a_page_that_cannot_be_written_is_told() {
 }
 
 #[test]
-fn an_experiment_explains_itself_and_measures_nothing() {
+fn explain_prints_the_method_and_measures_nothing() {
     for name in ["survey", "clock", "latency", "throughput", "noise", "load", "ring"] {
         let output = contend(&[name, "--seconds", "600", "--explain"]);
-        let said = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success() && said.starts_with(&format!("# contend {name}\n")), "{name}: {said}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && text.starts_with(&format!("# contend {name}\n")), "{name}: {text}");
     }
     let (model, bare) = (contend(&["model", "frames", "--explain"]), contend(&["--explain"]));
     assert!(model.status.success() && model.stdout.starts_with(b"# contend model"));

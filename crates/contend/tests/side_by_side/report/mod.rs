@@ -1,4 +1,4 @@
-//! `contend report` through its binary: pages from real records, and records that are none.
+//! `contend report` through its binary: pages from real records, and inputs that are not records.
 
 mod browser;
 mod calls;
@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// A short record of each experiment, measured once for all tests.
+/// Returns a short record of each experiment, measured once for all tests.
 fn records() -> &'static [(&'static str, Value)] {
     static RECORDS: OnceLock<Vec<(&'static str, Value)>> = OnceLock::new();
     RECORDS.get_or_init(|| {
@@ -40,7 +40,7 @@ fn written(folder: &TempDir, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
-/// The page of these records.
+/// Returns the page of these records.
 fn page(records: &[&Value]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let name = |place: usize| format!("record-{place}.json");
@@ -56,7 +56,7 @@ fn page(records: &[&Value]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The figure of a page's comparison with this title.
+/// Returns the figure of a page's comparison with this title.
 fn compared<'a>(page: &'a str, title: &str) -> Option<&'a str> {
     let side_by_side = page.split("id=\"side-by-side\"").nth(1)?.split("id=\"record-1\"").next()?;
     side_by_side.split("<section class=\"figure\">").skip(1).find(|figure| figure.contains(title))

@@ -6,7 +6,7 @@ use crate::command::contend;
 use serde_json::json;
 
 #[test]
-fn each_experiment_has_a_page_with_findings_pictures_tables_and_method() {
+fn every_experiment_has_a_complete_page() {
     for (name, record) in records() {
         let page = page(&[record]);
         assert_well_formed(&page);
@@ -35,7 +35,7 @@ fn noise_has_a_timeline_of_its_longest_gaps() {
     {
         assert!(figure.contains(part), "{part} is missing in {figure}");
     }
-    // A record of before they were kept.
+    // A record of a version without these.
     noise["results"][0].as_object_mut().unwrap().remove("longest_gaps");
     assert!(!page(&[&noise]).contains("quiet: the longest gaps"));
 }
@@ -51,7 +51,7 @@ fn environment_and_warnings_are_visible() {
 }
 
 #[test]
-fn one_picture_can_be_had_alone() {
+fn single_picture_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let record = written(&folder, "record.json", latency().to_string());
     let picture = |title: &str| contend(&["report", record.to_str().unwrap(), "--picture", title]);

@@ -4,7 +4,7 @@ use super::page;
 use crate::command::archive::{Archive, has_git};
 use serde_json::{Value, json};
 
-/// A record of two locks with these iterations a second and half widths of their intervals.
+/// Returns a record of two locks with these iterations per second and half widths of their intervals.
 fn of_two_locks(std: (f64, f64), adaptive: (f64, f64)) -> Value {
     let stored = include_str!("../../records/throughput.json");
     let mut record: Value = serde_json::from_str(stored).unwrap();
@@ -24,12 +24,12 @@ fn statement(page: &str) -> &str {
     page.split("class=\"findings\"").nth(1).unwrap().split("</ul>").next().unwrap()
 }
 
-/// The beginning of a table's line on the page, with the rank next to the lock.
+/// Returns the beginning of a table's line on the page, with the rank next to the lock.
 fn ranked(lock: &str, rank: usize) -> String {
     format!("<th scope=\"row\">{lock}</th><td class=\"short\">{rank}</td>")
 }
 
-/// The ranks of `std` and `adaptive` by the terminal.
+/// Returns the ranks of `std` and `adaptive` on the terminal.
 fn ranks_on_terminal(record: &Value) -> [String; 2] {
     let mut archive = Archive::new();
     let id = archive.insert(record);
@@ -62,9 +62,9 @@ fn overlapping_locks_have_one_rank_and_no_superlative() {
 fn distinct_locks_have_a_highest_and_a_lowest_throughput() {
     let record = of_two_locks((100_000.0, 1_000.0), (150_000.0, 1_000.0));
     let page = page(&[&record]);
-    let said = statement(&page);
-    assert!(said.contains("adaptive has the highest throughput: 150,000/s"), "{said}");
-    assert!(said.contains("std has the lowest throughput: 100,000/s"), "{said}");
+    let words = statement(&page);
+    assert!(words.contains("adaptive has the highest throughput: 150,000/s"), "{words}");
+    assert!(words.contains("std has the lowest throughput: 100,000/s"), "{words}");
     assert_eq!(page.matches(&ranked("std", 2)).count(), 2);
     if has_git() {
         assert_eq!(ranks_on_terminal(&record), ["2", "1"]);

@@ -5,9 +5,9 @@ use super::{compared, latency, page, records};
 use serde_json::{Value, json};
 
 #[test]
-fn two_records_stand_side_by_side_with_intervals() {
+fn two_records_are_shown_side_by_side_with_intervals() {
     let (mut first, mut second) = (latency(), latency());
-    // On a busy machine they may know no median, or none that is above their accuracy, or one of the time alone.
+    // On a busy machine they may have no median, or none above their accuracy, or one with the core exclusive.
     for (record, median, interval) in [(&mut first, 1e5, [0.9e5, 1.1e5]), (&mut second, 1.5e6, [1e6, 2e6])] {
         for row in record["results"].as_array_mut().unwrap() {
             (row["p50_ns"], row["p50_ci_ns"], row["p50_ns_alone"]) = (json!(median), json!(interval), Value::Null);
@@ -23,13 +23,13 @@ fn two_records_stand_side_by_side_with_intervals() {
 }
 
 #[test]
-fn histograms_of_one_cell_lie_over_each_other() {
+fn histograms_of_one_cell_are_overlaid() {
     let bins = |lists: &[(f64, f64, u64)]| -> Value {
         lists.iter().map(|(from, to, count)| json!({"from_ns": from, "to_ns": to, "count": count})).collect()
     };
     let (mut first, mut second) = (latency(), latency());
     first["results"][0]["histogram"] = bins(&[(0.0, 10.0, 1), (10.0, 20.0, 98), (1000.0, 1040.0, 1)]);
-    // A finer clock: what one step of the first holds is several bins here.
+    // A finer clock: one step of the first record is several bins here.
     second["results"][0]["histogram"] = bins(&[(11.0, 12.0, 1), (12.0, 13.0, 1), (18.0, 19.0, 2)]);
     let whole = page(&[&first, &second]);
     assert_well_formed(&whole);
@@ -44,7 +44,7 @@ fn histograms_of_one_cell_lie_over_each_other() {
 }
 
 #[test]
-fn cells_with_other_hold_times_are_not_laid_over_each_other() {
+fn cells_with_different_hold_times_are_not_overlaid() {
     let mut second = latency();
     second["results"].as_array_mut().unwrap().iter_mut().for_each(|row| row["hold_us"] = json!(99.0));
     assert!(compared(&page(&[&latency(), &second]), "histograms overlaid").is_none());

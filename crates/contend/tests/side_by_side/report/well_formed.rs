@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-/// The tags outside of scripts and styles, without their angle brackets.
+/// Returns the tags outside of scripts and styles, without their angle brackets.
 fn tags(page: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = page;
@@ -23,7 +23,7 @@ fn attributes<'a>(tags: &[&'a str], name: &str) -> Vec<&'a str> {
     tags.iter().filter_map(|tag| tag.split_once(opening.as_str())?.1.split('"').next()).collect()
 }
 
-/// Every element is closed in order, every name is unique, every link leads to a place on the page.
+/// Asserts that every element is closed in order, every name is unique, and every link leads to an anchor on the page.
 pub fn assert_well_formed(page: &str) {
     let tags = tags(page);
     let mut open: Vec<&str> = Vec::new();

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use std::process::Command;
 use std::time::Duration;
 
-/// Whether there is a CPU besides the screen's.
+/// Returns whether there is a CPU besides the screen's.
 fn has_two_cpus() -> bool {
     let cpus = instruments::cpus::allowed().unwrap().len();
     if cpus < 2 {
@@ -59,7 +59,7 @@ fn stopping_keeps_what_was_measured() {
 }
 
 #[test]
-fn a_killed_child_is_said_and_the_screen_lives() {
+fn killed_child_is_reported_and_the_screen_continues() {
     let mut terminal = screen(80, 24);
     runs(&mut terminal, "contend clock --seconds 1min");
     terminal.until("measuring ");
@@ -74,7 +74,7 @@ fn a_killed_child_is_said_and_the_screen_lives() {
 }
 
 #[test]
-fn nothing_of_the_screen_runs_where_it_measures() {
+fn screen_does_not_run_on_measured_cpus() {
     if !has_two_cpus() {
         return;
     }
@@ -83,7 +83,7 @@ fn nothing_of_the_screen_runs_where_it_measures() {
     runs(&mut terminal, "contend load --seconds 1min");
     wait_until("a child", || !terminal.processes().is_empty());
     assert_eq!(own.len(), 1);
-    // The child may run everywhere; the command lines of the menus leave the screen's CPU out.
+    // The child may run everywhere; the command lines of the menus exclude the screen's CPU.
     wait_until("the child has all CPUs", || terminal.processes().iter().any(|id| allowed(*id).len() > 1));
     terminal.until("mean load (%)");
     terminal.does("s", "stopped");
@@ -120,8 +120,7 @@ fn a_matrix_fills_while_it_is_measured() {
     terminal.end();
 }
 
-/// Another process has the archive to itself: records are shown all the same, and a new record waits to be
-/// kept.
+/// Another process has exclusive use of the archive: records are shown anyway, and a new record waits to be archived.
 #[test]
 fn a_locked_archive_is_read_and_written_when_it_is_free() {
     if !has_git() {
@@ -134,7 +133,7 @@ fn a_locked_archive_is_read_and_written_when_it_is_free() {
     terminal.until(WELCOME);
     terminal.does("m\x1b[D\x1b[D", "model frames");
     runs(&mut terminal, "contend model frames --frame 1ms --quantum 1ms");
-    // It waits for its turn; the screen does not.
+    // The command waits for the lock; the screen does not.
     terminal.does("?", KEYS);
     assert!(!terminal.processes().is_empty(), "the command was not waiting");
     drop(mark);
@@ -146,9 +145,9 @@ fn a_locked_archive_is_read_and_written_when_it_is_free() {
     assert_eq!(String::from_utf8(list).unwrap().lines().count(), 3, "a heading, and both records");
 }
 
-/// It has the experiment's own words, and the next one can be started.
+/// The message is the experiment's own, and the next one can be started.
 #[test]
-fn what_this_machine_refuses_is_said_and_the_screen_lives() {
+fn refused_measurement_is_shown_and_the_screen_continues() {
     let mut terminal = screen(80, 24);
     runs(&mut terminal, "contend noise --cpus 4095 --seconds 1");
     terminal.until("failed with status 2: ");
@@ -160,7 +159,8 @@ fn what_this_machine_refuses_is_said_and_the_screen_lives() {
     terminal.end();
 }
 
-/// The screen shows the reason for the wait, although no lines were requested; at the end this program waits for nothing.
+/// The screen shows the reason for the wait, although no lines were requested; at the end this program waits for
+/// nothing.
 #[test]
 fn a_watched_program_is_drawn_while_it_runs() {
     let mut terminal = screen(80, 24);

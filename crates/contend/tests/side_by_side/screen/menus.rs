@@ -1,10 +1,10 @@
-//! The menus: their lines, and the command line that comes of what is chosen.
+//! The menus: their lines, and the command line that results from a choice.
 
 use super::{KEYS, WELCOME, screen};
 use crate::command::terminal::Terminal;
 use experiments::ALL;
 
-/// Each of these is shown, as soon as all is drawn.
+/// Asserts that each of these is shown, as soon as everything is drawn.
 fn has_all(terminal: &Terminal, words: impl Iterator<Item = String>) {
     words.for_each(|words| drop(terminal.until(&words)));
 }
@@ -31,7 +31,7 @@ fn each_menu_has_the_lines_of_its_registry() {
     terminal.end();
 }
 
-/// At 80 by 24 nothing is cut that a person needs: every title, every experiment by scrolling, its command line.
+/// At 80 by 24 nothing is cut that a user needs: every title, every experiment by scrolling, its command line.
 #[test]
 fn every_experiment_is_found_on_eighty_columns() {
     let mut terminal = screen(80, 24);
@@ -44,7 +44,7 @@ fn every_experiment_is_found_on_eighty_columns() {
 }
 
 #[test]
-fn what_cannot_be_had_is_grey_and_says_why() {
+fn unavailable_item_is_grey_with_the_reason() {
     let mut terminal = screen(80, 24);
     terminal.does("m", "$ contend survey");
     let trace = ALL.iter().position(|entry| entry.name == "trace").unwrap();
@@ -82,15 +82,15 @@ fn a_click_opens_a_menu_and_another_takes_its_line() {
 }
 
 #[test]
-fn an_archive_that_is_none_is_said_in_its_menu() {
+fn invalid_archive_is_reported_in_its_menu() {
     let folder = tempfile::tempdir().unwrap();
     let (foreign, missing) = (folder.path().join("foreign"), folder.path().join("missing"));
     std::fs::create_dir(&foreign).unwrap();
     std::fs::write(foreign.join("file"), "x").unwrap();
-    for (archive, says) in [(&foreign, "cannot open the archive"), (&missing, "the archive is empty")] {
+    for (archive, message) in [(&foreign, "cannot open the archive"), (&missing, "the archive is empty")] {
         let mut terminal = Terminal::screen(80, 24, archive.to_str().unwrap());
         terminal.until(WELCOME);
-        terminal.does("m\x1b[D\x1b[D", says);
+        terminal.does("m\x1b[D\x1b[D", message);
         terminal.types(b"q");
         terminal.end();
     }

@@ -1,4 +1,4 @@
-//! The terminal is taken, and given back whatever happens.
+//! The terminal is taken, and restored whatever happens.
 
 use super::{KEYS, WELCOME, runs, screen, wait_until};
 use crate::command::terminal::Terminal;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 #[test]
-fn it_takes_the_terminal_and_gives_it_back() {
+fn screen_takes_and_restores_the_terminal() {
     for (columns, lines) in [(80, 24), (200, 50)] {
         let mut terminal = screen(columns, lines);
         assert!(terminal.is_taken());
@@ -19,7 +19,7 @@ fn it_takes_the_terminal_and_gives_it_back() {
 }
 
 #[test]
-fn signals_give_the_terminal_back_and_leave_no_child() {
+fn signals_restore_the_terminal_and_leave_no_child() {
     crate::command::heard::interrupts();
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
         let mut terminal = screen(80, 24);
@@ -33,7 +33,7 @@ fn signals_give_the_terminal_back_and_leave_no_child() {
 
 /// However it was stopped, the shell finds its terminal, and the screen finds its own again.
 #[test]
-fn a_stopped_screen_leaves_the_terminal_and_takes_it_again() {
+fn stopped_screen_restores_and_retakes_the_terminal() {
     for by_key in [false, true] {
         let mut terminal = screen(80, 24);
         if by_key {
@@ -52,9 +52,9 @@ fn a_stopped_screen_leaves_the_terminal_and_takes_it_again() {
     }
 }
 
-/// From a seed: keys, clicks, halves of sequences, and what no terminal sends.
+/// The input comes from a seed: keys, clicks, partial sequences, and bytes that no terminal sends.
 #[test]
-fn ten_thousand_random_keys_do_no_harm() {
+fn ten_thousand_random_keys_are_harmless() {
     let folder = tempfile::tempdir().unwrap();
     let archive = folder.path().join("archive.git");
     let mut random = fastrand::Rng::with_seed(1_998);
@@ -96,19 +96,20 @@ fn key(random: &mut fastrand::Rng) -> Vec<u8> {
 }
 
 #[test]
-fn without_a_terminal_it_says_so() {
+fn screen_without_a_terminal_is_refused() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
     let output = command.arg("screen").stdin(Stdio::null()).output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(said.contains("needs a terminal: standard input is not a terminal"), "{said}");
+    assert!(message.contains("needs a terminal: standard input is not a terminal"), "{message}");
     assert!(output.stdout.is_empty());
 }
 
-/// A panic's message can be read, on a terminal that is as it was. The panic is that of a program with the screen's own
-/// guard: this one, started again.
+/// The message of a panic is readable, on a restored terminal.
+///
+/// The panic is that of a program with the screen's own guard: this one, started again.
 #[test]
-fn a_panic_gives_the_terminal_back_first() {
+fn panic_restores_the_terminal_first() {
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(["screen::terminal::panics_within", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
     program.env("RUST_BACKTRACE", "0");

@@ -1,4 +1,4 @@
-//! The documents point to what is there.
+//! Links and paths in the documents lead to existing targets.
 
 mod prose;
 
@@ -10,7 +10,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Every Markdown file that is the project's own.
+/// Returns every Markdown file of the project.
 fn documents() -> Vec<PathBuf> {
     fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -28,12 +28,12 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// The text between `open` and the next `close`, at every place.
+/// Returns the text between `open` and the next `close`, at every place.
 fn between<'a>(text: &'a str, open: &str, close: char) -> Vec<&'a str> {
     text.split(open).skip(1).filter_map(|rest| rest.split_once(close)).map(|(inner, _)| inner).collect()
 }
 
-/// Where a page's links and pictures lead to.
+/// Returns the targets of a page's links and pictures.
 fn links(text: &str) -> Vec<String> {
     let of = |event: Event| match event {
         Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => Some(dest_url.into_string()),
@@ -42,7 +42,8 @@ fn links(text: &str) -> Vec<String> {
     Parser::new_ext(text, Options::ENABLE_TABLES).filter_map(of).collect()
 }
 
-/// The anchors of a page's headings, as GitHub and mdBook make them: words in lower case, with hyphens for blanks.
+/// Returns the anchors of a page's headings, as GitHub and mdBook make them: words in lower case, with hyphens for
+/// blanks.
 fn anchors(text: &str) -> Vec<String> {
     let (mut anchors, mut heading) = (Vec::new(), None::<String>);
     for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
@@ -62,7 +63,7 @@ fn anchor(heading: &str) -> String {
 }
 
 #[test]
-fn every_relative_link_leads_somewhere() {
+fn every_relative_link_has_a_target() {
     let (mut found, mut to_headings, mut broken) = (0, 0, Vec::new());
     for document in documents() {
         let text = fs::read_to_string(&document).unwrap();
@@ -86,7 +87,7 @@ fn every_relative_link_leads_somewhere() {
 }
 
 #[test]
-fn every_path_of_the_project_that_is_named_is_there() {
+fn every_named_path_of_the_project_exists() {
     let (mut paths, mut missing) = (0, Vec::new());
     for document in documents() {
         let text = fs::read_to_string(&document).unwrap();
@@ -95,7 +96,7 @@ fn every_path_of_the_project_that_is_named_is_there() {
             between(&text, &start, '`').into_iter().map(|path| format!("{directory}/{path}")).collect::<Vec<String>>()
         };
         for path in ["crates", "libs"].into_iter().flat_map(named) {
-            // A place for something that is yet to come, or several at once.
+            // A placeholder, or several paths at once.
             if path.contains(['<', '*', ' ', '{']) || path.contains("NAME") {
                 continue;
             }
@@ -110,7 +111,7 @@ fn every_path_of_the_project_that_is_named_is_there() {
 }
 
 #[test]
-fn architecture_fits_on_a_screen_or_two() {
+fn architecture_has_at_most_the_allowed_lines() {
     let lines = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap().lines().count();
     assert!(lines <= 80, "{lines} lines: a decision belongs into docs/decisions");
 }

@@ -9,10 +9,12 @@ pub struct Floors {
     pub highest_first: &'static [&'static [&'static str]],
 }
 
-/// Stands for all entries that the floors of the directory do not name.
+/// The name for all entries that the floors of the directory do not name.
 pub const EVERY_OTHER: &str = "*";
 
-/// The crates: their manifests are compared with this. The libraries in `libs` depend on no crate of the workspace.
+/// The crates: their manifests are compared with this.
+///
+/// The libraries in `libs` depend on no crate of the workspace.
 pub const CRATES: Floors = Floors {
     folder: "crates",
     highest_first: &[
@@ -53,7 +55,7 @@ impl Floors {
         named(entry).or_else(|| named(EVERY_OTHER))
     }
 
-    /// The problem with an import from one entry to another, if it has one.
+    /// Returns the problem with an import from one entry to another, if it has one.
     pub fn fault(&self, from: &str, to: &str) -> Option<&'static str> {
         let (Some(own), Some(other)) = (self.floor(from), self.floor(to)) else {
             return Some("an entry that the table in tests/structure/imports/floors.rs lacks");
@@ -66,7 +68,7 @@ impl Floors {
         }
     }
 
-    /// The entries that the table names.
+    /// Returns the entries that the table names.
     pub fn named(&self) -> impl Iterator<Item = &'static str> {
         self.highest_first.iter().copied().flatten().copied().filter(|name| *name != EVERY_OTHER)
     }

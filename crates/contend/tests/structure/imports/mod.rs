@@ -16,7 +16,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Every Rust file below a directory, by its path from there.
+/// Returns every Rust file below a directory, by its path from there.
 fn sources(folder: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -30,19 +30,21 @@ fn sources(folder: &Path) -> Vec<(String, String)> {
     found
 }
 
-/// The entry of a directory that a file belongs to: a directory, or a file without its ending.
+/// Returns the entry of a directory that a file belongs to: a directory, or a file without its ending.
 fn entry(file: &str) -> &str {
     file.split_once('/').map_or(file.trim_end_matches(".rs"), |(folder, _)| folder)
 }
 
-/// The module that a file defines, as segments from the root of its crate.
+/// Returns the module that a file defines, as segments from the root of its crate.
 fn module(file: &str) -> Vec<&str> {
     let mut segments: Vec<&str> = file.trim_end_matches(".rs").split('/').collect();
     segments.pop_if(|name| ["lib", "main", "mod"].contains(name));
     segments
 }
 
-/// Every import in these files of one crate that its floors do not allow. The files are named from the directory `src`.
+/// Returns every import in these files of one crate that its floors do not allow.
+///
+/// The files are named from the directory `src`.
 fn climbing_paths(floors: &Floors, files: &[(String, String)]) -> Vec<String> {
     let (_, below) = floors.folder.split_once("/src").expect("modules are below `src`");
     let outer: Vec<&str> = below.split('/').filter(|name| !name.is_empty()).collect();
@@ -52,7 +54,7 @@ fn climbing_paths(floors: &Floors, files: &[(String, String)]) -> Vec<String> {
     let is_entry = |name: &&String| within.iter().any(|(_, inner, _)| entry(inner) == *name);
     let is_below =
         |path: &[String]| path.len() >= outer.len() && outer.iter().zip(path).all(|(name, other)| name == other);
-    // The file that has the modules of the directory, which is meant by a path that names no entry.
+    // The file that has the modules of the directory, to which a path belongs that names no entry.
     let root = if outer.is_empty() { "lib" } else { "mod" };
     let mut faults = Vec::new();
     for (file, inner, text) in &within {
@@ -66,8 +68,9 @@ fn climbing_paths(floors: &Floors, files: &[(String, String)]) -> Vec<String> {
     faults
 }
 
-/// The modules of one crate that import each other in a circle, each with what it imports of the others. A module and
-/// those within it count as one: what a parent has is in scope for its children.
+/// Returns the modules of one crate that import each other in a circle, each with its imports of the others.
+///
+/// A module and those within it count as one: the names of a parent are in scope for its children.
 fn circles(files: &[(String, String)]) -> Vec<String> {
     let owned = |file: &str| module(file).into_iter().map(str::to_owned).collect::<Vec<String>>();
     let modules: BTreeSet<Vec<String>> = files.iter().map(|(file, _)| owned(file)).collect();
@@ -82,7 +85,7 @@ fn circles(files: &[(String, String)]) -> Vec<String> {
         let others = others.filter(|to| !from.starts_with(to) && !to.starts_with(&from)).collect();
         imports.insert(from, others);
     }
-    // What imports nothing that is left, or is imported by nothing that is left, is in no circle.
+    // A module that imports no remaining one, or that no remaining one imports, is in no circle.
     loop {
         let imported: BTreeSet<Vec<String>> = imports.values().flatten().cloned().collect();
         let count = imports.len();
@@ -134,7 +137,7 @@ fn members() -> Vec<Member> {
     there.map(|folder| member(folder.clone(), &table(root().join(folder).join("Cargo.toml")), &shared)).collect()
 }
 
-/// Every dependency between members that the floors do not allow.
+/// Returns every dependency between members that the floors do not allow.
 fn climbing_dependencies(members: &[Member]) -> Vec<String> {
     let mut faults = Vec::new();
     for member in members {
@@ -170,7 +173,7 @@ fn modules_import_from_lower_floors_only() {
 }
 
 #[test]
-fn files_import_each_other_in_no_circle() {
+fn files_do_not_import_each_other_in_a_circle() {
     for member in members() {
         let src = root().join(&member.folder).join("src");
         let found = if src.exists() { circles(&sources(&src)) } else { Vec::new() };
@@ -179,7 +182,7 @@ fn files_import_each_other_in_no_circle() {
 }
 
 #[test]
-fn a_planted_circle_is_found_and_nothing_beyond_it() {
+fn only_the_planted_circle_is_found() {
     let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
     let mut files = vec![
         file("lib.rs", "mod a; mod b; mod c; pub use a::A;"),
@@ -213,7 +216,7 @@ fn every_crate_is_on_a_floor() {
     assert!(homeless.is_empty(), "{homeless:?}: add them to CRATES in tests/structure/imports/floors.rs");
 }
 
-/// One line of a file of `crates/experiments/src` or `crates/contend/src`, and the fault that it is.
+/// One line of a file of `crates/experiments/src` or `crates/contend/src`, and the expected fault.
 const PLANTED: &[(usize, &str, &str, Option<&str>)] = &[
     (0, "output/csv.rs", "fn write() -> crate::cli::Misuse {}", Some("an import upwards")),
     (0, "output/mod.rs", "use super::{commands::survey, output::csv};", Some("an import upwards")),

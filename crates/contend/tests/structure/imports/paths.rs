@@ -3,7 +3,8 @@
 //! Comments and strings are skipped. A path is given from the root of the crate, whether a `use` has it or an
 //! expression. A name that is in scope without such a path is a child of the module, or was imported by one.
 
-/// The paths of a file, each as its segments from the root of the crate; `module` is the module that the file defines.
+/// Returns the paths of a file, each as its segments from the root of the crate; `module` is the module that the file
+/// defines.
 pub fn paths(module: &[&str], text: &str) -> Vec<Vec<String>> {
     let tokens = tokens(text);
     let (mut found, mut depth, mut inline) = (Vec::new(), 0, Vec::new());
@@ -33,7 +34,8 @@ pub fn paths(module: &[&str], text: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Whether the word does not begin a path: `a::self`, or the scope of a visibility, as in `pub(in super::super)`.
+/// Returns whether the word does not begin a path: `a::self`, or the scope of a visibility, as in `pub(in
+/// super::super)`.
 fn is_continued(tokens: &[String], at: usize) -> bool {
     tokens[..at].ends_with(&["::".to_owned()]) || tokens[..at].ends_with(&["(".to_owned(), "in".to_owned()])
 }
@@ -75,7 +77,7 @@ fn is_word(token: &str) -> bool {
     token.starts_with(|letter: char| letter.is_alphabetic() || letter == '_')
 }
 
-/// The words and the punctuation of Rust text.
+/// Returns the words and the punctuation of Rust text.
 fn tokens(text: &str) -> Vec<String> {
     let (mut found, mut rest) = (Vec::new(), text);
     while let Some(first) = rest.chars().next() {
@@ -104,7 +106,7 @@ fn tokens(text: &str) -> Vec<String> {
     found
 }
 
-/// Whether a raw string begins here, such as `r#"…"#` or `br"…"`.
+/// Returns whether a raw string begins here, such as `r#"…"#` or `br"…"`.
 fn is_raw(rest: &str) -> bool {
     let after = rest.trim_start_matches('b');
     after.strip_prefix('r').is_some_and(|after| after.trim_start_matches('#').starts_with('"'))
@@ -126,7 +128,7 @@ fn quoted(rest: &str) -> usize {
     end.map_or(rest.len(), |(place, _)| place + 1)
 }
 
-/// A character, or the quote of a lifetime.
+/// Returns the length of a character, or of the quote of a lifetime.
 fn character(rest: &str) -> usize {
     let mut letters = rest.char_indices().skip(1);
     match letters.next() {

@@ -1,6 +1,7 @@
-//! The curve: how fast work of each length runs, from 10 µs to seconds, with reads of the clock before each visit.
+//! The curve: the speed of work of each length, from 10 µs to seconds, with reads of the clock before each visit.
 //!
-//! Probes stand around the runs: often enough for a neighbour of milliseconds, seldom enough to cost nothing.
+//! Probes surround the runs: often enough to detect an SMT sibling that is active for milliseconds, rarely enough to
+//! cost nothing.
 
 use crate::clock::plan::Plan;
 use crate::clock::record::{Row, SliceRow};
@@ -17,19 +18,19 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 const BEST_OF: usize = 100;
-/// Short slices are run for at least this long at a visit.
+/// The minimum time for which short windows are run at a visit.
 const VISIT_NS: f64 = 3e6;
-/// Between pieces of a long slice someone looks whether to stop.
+/// The length of a piece of a long window, after which the thread checks whether to stop.
 const PIECE_NS: f64 = 50e6;
 
-/// A point of the curve and what its runs took.
+/// A point of the curve and the times of its runs.
 struct Point {
     slice_ns: f64,
     work: Work,
     took_ns: Vec<f64>,
-    /// Who was on the core in each of its runs; empty where nobody looks.
+    /// The probes of the core in each of its runs; empty without probing.
     probed: Vec<Probed>,
-    /// When the time is up.
+    /// The end of the time.
     end: Instant,
 }
 
@@ -42,7 +43,7 @@ impl turns::Cell for Point {
         (terminal::nanoseconds(self.slice_ns), String::new())
     }
 
-    /// What the system took of the best run so far.
+    /// Returns the time that the system took of the best run so far.
     fn shown(&self) -> Option<Shown> {
         let best = self.took_ns.iter().copied().min_by(f64::total_cmp)?;
         Some(Shown::Level((1.0 - self.slice_ns / best).max(0.0)))
@@ -52,14 +53,14 @@ impl turns::Cell for Point {
         self.took_ns.len() as u64
     }
 
-    /// A long slice needs its time; a short one has a turn in any case.
+    /// Returns whether there is time for it: a long window needs its time; a short one is always run.
     fn is_due(&self) -> bool {
         let left = self.end.saturating_duration_since(Instant::now());
         left >= Duration::from_nanos(self.slice_ns as u64) || (self.took_ns.is_empty() && self.slice_ns < VISIT_NS)
     }
 }
 
-/// What the curve is measured with.
+/// The instruments of the curve.
 pub struct Curve<'a> {
     pub plan: &'a Plan,
     pub session: &'a Session,
@@ -68,8 +69,7 @@ pub struct Curve<'a> {
     pub progress: &'a Progress,
 }
 
-/// Visits all slices in random order, round after round, while the budget lasts; before each visit the clock is read,
-/// too.
+/// Visits all windows in random order, round after round, within the budget; before each visit the clock is read, too.
 pub fn curve(of: &Curve<'_>, monitor: &mut SmtMonitor, reads: &mut Reads) -> anyhow::Result<Vec<Row>> {
     let &Curve { plan, session, calibrated, began, progress } = of;
     let grind = &calibrated.grind;
@@ -77,7 +77,7 @@ pub fn curve(of: &Curve<'_>, monitor: &mut SmtMonitor, reads: &mut Reads) -> any
     let new_point =
         |&slice_ns: &f64| Point { slice_ns, work: grind.work(slice_ns), took_ns: Vec::new(), probed: Vec::new(), end };
     let mut points: Vec<Point> = plan.slices_ns.iter().map(new_point).collect();
-    // Each point knows itself whether there is time for it.
+    // Each point decides itself whether there is time for it.
     let rules = Rules { began, budget: None, precision: None, at_least: 0, at_most: BEST_OF as u64 };
     take_turns(&mut points, &rules, session, progress, |point| {
         monitor.learn(&reads.take(calibrated.clock(), monitor.probe));
@@ -110,15 +110,15 @@ fn visit(
         point.took_ns.push(clock.to_ns(took) - clock_cost_ns);
         looks.iter_mut().for_each(|looks| looks.end_run(&mut point.probed));
     }
-    looks.iter_mut().for_each(|looks| looks.tell(&mut point.probed));
+    looks.iter_mut().for_each(|looks| looks.last_probe(&mut point.probed));
     ControlFlow::Continue(())
 }
 
 fn slice_row(point: &Point, cycles_per_load: f64, monitor: &SmtMonitor) -> Row {
     let cycles = point.work.loads() as f64 * cycles_per_load;
     let mut mhz: Vec<f64> = point.took_ns.iter().map(|ns| cycles / ns * 1e3).collect();
-    let told = mhz.iter().copied().zip(point.probed.iter().map(std::slice::from_ref));
-    let split = monitor.split(told);
+    let probed_runs = mhz.iter().copied().zip(point.probed.iter().map(std::slice::from_ref));
+    let split = monitor.split(probed_runs);
     let (median_mhz_alone, median_mhz_alone_ci) = fields(split.alone);
     mhz.sort_by(f64::total_cmp);
     Row::Slice(SliceRow {
@@ -135,7 +135,7 @@ fn slice_row(point: &Point, cycles_per_load: f64, monitor: &SmtMonitor) -> Row {
     })
 }
 
-/// A neighbour comes and goes within so long.
+/// The time within which SMT interference comes and goes.
 const APART: Duration = Duration::from_micros(1500);
 
 /// The last probe, and the runs since then.
@@ -144,7 +144,7 @@ pub struct Looks {
     probe: Probe,
     last: Reading,
     last_at: u64,
-    /// What was probed since the first of the runs that wait began.
+    /// The probes since the first of the waiting runs began.
     since: Option<Probed>,
     waiting: usize,
 }
@@ -154,7 +154,7 @@ impl Looks {
         Self { clock, probe, last: probe.take(), last_at: clock.now(), since: None, waiting: 0 }
     }
 
-    /// Within a run that is long.
+    /// Probes within a long run.
     pub fn look(&mut self) {
         let now = self.probe.take();
         let probed = Probed::between(self.last, now);
@@ -162,34 +162,34 @@ impl Looks {
         (self.last, self.last_at) = (now, self.clock.now());
     }
 
-    /// After a run: what is known of those that waited for it, if it is time for a probe.
-    pub fn end_run(&mut self, told: &mut Vec<Probed>) {
+    /// Ends a run: classifies those that waited for a probe, if one is due.
+    pub fn end_run(&mut self, probed_runs: &mut Vec<Probed>) {
         self.waiting += 1;
         if self.clock.now() - self.last_at >= self.clock.ticks_in(APART) {
-            self.tell(told);
+            self.last_probe(probed_runs);
         }
     }
 
-    /// A last probe for the runs that still wait.
-    pub fn tell(&mut self, told: &mut Vec<Probed>) {
+    /// Probes a last time, for the runs that still wait.
+    pub fn last_probe(&mut self, probed_runs: &mut Vec<Probed>) {
         if self.waiting > 0 {
             self.look();
             let probed = self.since.take();
-            told.extend(probed.into_iter().cycle().take(self.waiting));
+            probed_runs.extend(probed.into_iter().cycle().take(self.waiting));
             self.waiting = 0;
         }
     }
 }
 
-/// Thousands of reads, each with the probes around it.
+/// Reads of the clock in thousands, each with the probes around it.
 #[derive(Default)]
 pub struct Reads {
-    /// Plain and ordered, in nanoseconds.
+    /// The time of plain and of ordered reads, in nanoseconds.
     thousands: Thinned<([f64; 2], Probed)>,
 }
 
 impl Reads {
-    /// One more thousand of each kind, some thirty microseconds; nothing where nobody looks.
+    /// Reads one more thousand of each kind, for about thirty microseconds; nothing without probing.
     pub fn take(&mut self, clock: Clock, probe: Option<Probe>) -> Option<Probed> {
         let probe = probe?;
         let before = probe.take();

@@ -1,4 +1,5 @@
-//! The measurement: counters compared, the grind checked, gaps watched for the kernel's tick, and the curve of slices.
+//! The measurement: counters are compared, the busy loop is checked, gaps are sampled for the kernel's tick, and the
+//! curve of windows is measured.
 
 mod curve;
 
@@ -16,13 +17,13 @@ use instruments::warning::Warning;
 use std::io;
 use std::time::Instant;
 
-/// What the experiment brought.
+/// The results of the experiment.
 pub struct Measured {
     pub rows: Vec<Row>,
     pub warnings: Vec<Warning>,
 }
 
-/// Measures on the first of the plan's CPUs, and says what it is at.
+/// Measures on the first of the plan's CPUs, and reports the current step.
 pub fn run_plan(
     plan: &Plan,
     session: &Session,
@@ -44,7 +45,7 @@ pub fn run_plan(
         anyhow::Ok(rows)
     })?;
     rows.extend(on_cpu?);
-    // Last, so that the conversion is compared over as long a span as there was.
+    // Last, so that the conversion is compared over the longest possible span.
     rows.insert(0, clock_row(calibrated, &reads, &monitor));
     Ok(Measured { rows, warnings: monitor.warnings().collect() })
 }
@@ -103,7 +104,7 @@ fn agreement_row(calibrated: &Calibrated, cpu: usize) -> io::Result<Row> {
     }))
 }
 
-/// Lengths at which the grind is checked, in nanoseconds; 6.1 µs is the critical section of 1998.
+/// The lengths at which the busy loop is checked, in nanoseconds; 6.1 µs is the critical section of 1998.
 const CHECKED_NS: [f64; 5] = [100.0, 1_000.0, 6_100.0, 100_000.0, 800_000.0];
 
 fn grind_rows(calibrated: &Calibrated) -> Vec<Row> {
@@ -130,10 +131,10 @@ fn grind_rows(calibrated: &Calibrated) -> Vec<Row> {
     std::iter::once(grind_row).chain(checks).collect()
 }
 
-/// The tick rates that kernels are built with, tried where this one's configuration cannot be read.
+/// The usual tick rates of kernels, tried where this one's configuration cannot be read.
 const USUAL_HZ: [f64; 4] = [100.0, 250.0, 300.0, 1_000.0];
 
-/// Gaps of a watch that there is room for.
+/// The maximum number of gaps of a watch.
 const CAPACITY: usize = 1 << 20;
 
 fn loss_rows(plan: &Plan, session: &Session, calibrated: &Calibrated) -> io::Result<Vec<Row>> {
@@ -155,7 +156,7 @@ fn loss_rows(plan: &Plan, session: &Session, calibrated: &Calibrated) -> io::Res
     Ok(std::iter::once(losses).chain(periodic).collect())
 }
 
-/// None if a signal comes before the search has ended.
+/// Returns the periodic components; none if a signal comes before the search has ended.
 fn periodic_rows(clock: Clock, watched: &Watch, kernel_hz: Option<u32>, session: &Session) -> io::Result<Vec<Row>> {
     let gaps: Vec<Gap> = watched
         .gaps
@@ -170,11 +171,13 @@ fn periodic_rows(clock: Clock, watched: &Watch, kernel_hz: Option<u32>, session:
     Ok(rows.unwrap_or_default())
 }
 
-/// A period is the kernel's tick if it is within so much of 1/HZ.
+/// The maximum relative difference of a kernel tick's period from 1/HZ.
 const OFF_HZ_SHARE: f64 = 0.01;
 
-/// Of several periods that are the tick's the one that takes most is the tick: what it has brought, and other timers of
-/// the kernel's, come as often at moments of their own.
+/// Returns the rows of the periods.
+///
+/// Among several periods that match the tick, the one that takes most is the tick: its deferred work, and other timers
+/// of the kernel, come as often at other moments.
 pub fn rows(found: &[Period], kernel_hz: Option<u32>, gaps: &[Gap]) -> Vec<Row> {
     let tick_ns = kernel_hz.map(|hz| 1e9 / f64::from(hz));
     let is_as_often = |found: &&Period| tick_ns.is_some_and(|tick| (tick / found.period_ns - 1.0).abs() < OFF_HZ_SHARE);
@@ -199,7 +202,7 @@ pub fn rows(found: &[Period], kernel_hz: Option<u32>, gaps: &[Gap]) -> Vec<Row> 
 mod tests {
     use super::*;
 
-    /// So many gaps of so long, 4 ms from each other.
+    /// Returns this many gaps of this length, 4 ms apart.
     fn comb(phase_ns: f64, gaps: usize, gap_ns: f64) -> (Period, Vec<Gap>) {
         let start_ns = |beat: usize| phase_ns + 4e6 * beat as f64;
         let all: Vec<Gap> = (0..gaps).map(|beat| Gap { start_ns: start_ns(beat), duration_ns: gap_ns }).collect();
@@ -207,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_comes_as_often_as_the_tick_one_is_the_tick() {
+    fn only_one_component_at_the_tick_rate_is_the_tick() {
         let ((echo, mut gaps), (tick, of_tick)) = (comb(1.5e6, 490, 1_700.0), comb(1e6, 500, 42_000.0));
         gaps.extend(of_tick);
         let found = rows(&[echo, tick], Some(250), &gaps);

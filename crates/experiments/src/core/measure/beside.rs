@@ -1,5 +1,6 @@
-//! Who ran on the other hardware threads of a core while it was shared, where these are this machine's own: then it is
-//! no stranger, and the kernel's record has the name.
+//! The tasks on the other hardware threads of a core while it was shared, if these are this machine's own.
+//!
+//! Then they belong to this system, and the kernel events have their names.
 
 use crate::core::record::BesideRow;
 use harness::label;
@@ -11,23 +12,23 @@ use instruments::neighbour::Sharing;
 use instruments::warning::{LeftOut, Warning};
 use std::collections::BTreeMap;
 
-/// Time in which a core was shared, by who had its other threads.
+/// The time in which a core was shared, by the tasks on its other threads.
 #[derive(Default)]
-pub struct Beside {
-    /// By sibling and name, in nanoseconds.
+pub struct SiblingActivity {
+    /// The time by sibling and name, in nanoseconds.
     ran_ns: BTreeMap<(usize, String), f64>,
     shared_ns: f64,
 }
 
-/// Rows of a CPU at most: the others are short.
+/// The maximum number of rows of a CPU: the others are short.
 const MOST: usize = 10;
-/// Names that there is room for: in a night thousands of processes come and go, and each may have one of its own.
+/// The maximum number of names: in a night thousands of processes come and go, and each may have a different name.
 const MOST_NAMES: usize = 1_000;
 const OTHERS: &str = "others";
-/// A step reaches until the next, and where there are rests between them no further than that.
+/// The maximum length of a step: it lasts until the next, and with rests between them no longer than that.
 const LONGEST_STEP_S: f64 = 0.001;
 
-/// What records the siblings of CPUs that are probed; `None` where they have none, or nobody may look.
+/// Returns the recorder of the siblings of probed CPUs; `None` where they have none, or their events may not be read.
 pub fn recorder(cpus: &[usize], clock: Clock, machine: &Cpu, warnings: &mut Vec<Warning>) -> Option<Recorder> {
     let siblings = siblings(cpus, machine);
     if siblings.is_empty() {
@@ -38,20 +39,21 @@ pub fn recorder(cpus: &[usize], clock: Clock, machine: &Cpu, warnings: &mut Vec<
     opened.map_err(|error| warnings.push(LeftOut { what: what(), reason: error.to_string() }.into())).ok()
 }
 
-/// CPUs that are on the cores of these and are none of them.
+/// Returns the CPUs that are on the cores of these and are none of them.
 fn siblings(cpus: &[usize], machine: &Cpu) -> CpuSet {
     let others = machine.online.iter().flat_map(CpuSet::iter).filter(|other| !cpus.contains(other));
     others.filter(|&other| cpus.iter().any(|&cpu| machine.share_a_core(cpu, other))).collect()
 }
 
-/// Of the CPUs of a record, those on the core of this one.
+/// Returns the recorded CPUs on the core of this one.
 pub fn siblings_of(cpu: usize, timeline: &Timeline, machine: &Cpu) -> Vec<usize> {
     let recorded = timeline.tracks.iter().filter_map(|track| track.cpu);
     recorded.filter(|&other| machine.share_a_core(cpu, other)).collect()
 }
 
-impl Beside {
-    /// Adds the steps of a turn, by a record of the siblings meanwhile: seconds after `began`, and who was there.
+impl SiblingActivity {
+    /// Adds the steps of a repetition, with the kernel events of the siblings: seconds after `began`, and the sharing
+    /// of the core.
     pub fn add(&mut self, steps: &[(f64, Sharing)], siblings: &[usize], timeline: &Timeline, began: u64) {
         for pair in steps.windows(2).filter(|pair| pair[0].1 == Sharing::Shared) {
             let at_s = pair[0].0;
@@ -72,7 +74,7 @@ impl Beside {
         *self.ran_ns.entry((sibling, if is_full { OTHERS.to_owned() } else { who })).or_default() += ns;
     }
 
-    /// The most first.
+    /// Returns the rows, the largest first.
     pub fn rows(&self) -> Vec<BesideRow> {
         let row = |((cpu, who), ns): (&(usize, String), &f64)| BesideRow {
             cpu: *cpu,
@@ -96,8 +98,8 @@ mod tests {
 
     const BEGAN: u64 = 1_000;
 
-    /// What the kernel of CPU 4 would have recorded: the encoder has it from 20 to 50 ms, and at 40 ms an interrupt
-    /// takes a millisecond of that.
+    /// Returns the kernel events of CPU 4: the encoder has it from 20 to 50 ms, and at 40 ms an interrupt takes a
+    /// millisecond of that.
     fn timeline() -> Timeline {
         let clock = Clock::calibrate(Duration::from_millis(5)).clock;
         let ticks = |ms: f64| BEGAN + clock.to_ticks(ms * 1e6);
@@ -115,24 +117,24 @@ mod tests {
     }
 
     #[test]
-    fn who_ran_on_the_sibling_while_the_core_was_shared_is_named() {
+    fn tasks_on_the_sibling_of_a_shared_core_are_named() {
         let mut machine = Environment::probe_under(Path::new("/nowhere")).cpu;
         machine.online = Some("0-7".parse().unwrap());
         machine.cores = ["0,4", "1,5", "2,6", "3,7"].map(|core| core.parse().unwrap()).to_vec();
         assert_eq!(siblings(&[0, 1], &machine), "4-5".parse().unwrap());
         let timeline = timeline();
         assert_eq!((siblings_of(0, &timeline, &machine), siblings_of(1, &timeline, &machine)), (vec![4], vec![]));
-        // Shared from 20 to 60 ms: for the last ten of them by nobody of this kernel's.
+        // Shared from 20 to 60 ms: in the last ten of them by no task of this kernel.
         let step = |number: usize| {
             let sharing = if (20..60).contains(&number) { Sharing::Shared } else { Sharing::Alone };
             (number as f64 / 1e3, sharing)
         };
         let steps: Vec<_> = (0..90).map(step).collect();
-        let mut beside = Beside::default();
+        let mut beside = SiblingActivity::default();
         beside.add(&steps, &[4], &timeline, BEGAN);
         let rows = beside.rows();
-        let said: Vec<(usize, &str)> = rows.iter().map(|row| (row.cpu, row.who.as_str())).collect();
-        assert_eq!(said, [(4, "task encoder"), (4, "idle"), (4, "interrupt local_timer")]);
+        let activity: Vec<(usize, &str)> = rows.iter().map(|row| (row.cpu, row.who.as_str())).collect();
+        assert_eq!(activity, [(4, "task encoder"), (4, "idle"), (4, "interrupt local_timer")]);
         let shares: Vec<f64> = rows.iter().map(|row| row.shared_share).collect();
         assert!(shares.iter().zip([0.725, 0.25, 0.025]).all(|(share, truth)| (share - truth).abs() < 1e-3), "{rows:?}");
     }

@@ -1,4 +1,4 @@
-//! The measurement: which CPUs share a core, and then all of them, side by side as far as they do not.
+//! The measurement: which CPUs share a core, and then all of them, simultaneously if they do not.
 
 mod beside;
 mod pairs;
@@ -22,26 +22,26 @@ use std::time::{Duration, Instant};
 use watch::Observed;
 use watch::Watch;
 
-/// What the experiment brought.
+/// The results of the experiment.
 pub struct Measured {
     pub parameters: Parameters,
     pub rows: Vec<Row>,
     pub warnings: Vec<Warning>,
-    /// Which pairs of CPUs share a core; `None` where none was tried.
+    /// The pairs of CPUs that share a core; `None` where none was tested.
     pub probed: Option<ProbedPairs>,
 }
 
-/// What shared the core a while ago need not now: a group's turn.
+/// The length of a group's time slice: interference on a core changes over time.
 const TURN: Duration = Duration::from_secs(1);
 
-/// What the turns of all CPUs are given.
+/// The common data of the repetitions of all CPUs.
 struct Turns<'a> {
     plan: &'a Plan,
     session: &'a Session,
     progress: &'a Progress,
     began: Instant,
     watch: Watch,
-    /// With what was found of its cores.
+    /// The machine with the probed topology of its cores.
     machine: Cpu,
     groups: Vec<Vec<usize>>,
 }
@@ -79,7 +79,7 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
 }
 
 impl Turns<'_> {
-    /// All of them, and what could not be seen.
+    /// Runs one repetition of all groups; returns warnings about missing events.
     fn take(&self, observed: &mut BTreeMap<usize, Observed>) -> anyhow::Result<Vec<Warning>> {
         let (mut warnings, clock) = (Vec::new(), self.watch.clock);
         let recorder = |group: &Vec<usize>| beside::recorder(group, clock, &self.machine, &mut warnings);
@@ -119,10 +119,10 @@ impl Turns<'_> {
     }
 }
 
-/// Turns that a person sees at once.
+/// The number of repetitions that the progress shows at once.
 const LATELY: usize = 12;
 
-/// For a person at a terminal: how much of each core was taken in the last turns.
+/// Returns, for the progress, the share of each core that was taken in the last repetitions.
 fn lately(cpus: &[usize], observed: &BTreeMap<usize, Observed>) -> String {
     let of = |cpu: &usize| {
         let turns = &observed[cpu].turns;

@@ -1,4 +1,4 @@
-//! What the CPUs are to each other, and which of them can be probed side by side.
+//! The relation of the CPUs to each other, and the groups that can be probed simultaneously.
 
 use crate::core::plan::Plan;
 use crate::core::record::PairRow;
@@ -10,18 +10,18 @@ use instruments::warning::{LeftOut, Warning};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Two CPUs, the lower number first, and what they are to each other.
+/// Two CPUs, the lower number first, and their relation.
 pub type Pairs = BTreeMap<(usize, usize), Pair>;
 
-/// A pair is tried for so long, and of the budget no more than this share is spent on all.
+/// The time of testing a pair, and the maximum share of the budget for all pairs.
 const A_PAIR: Duration = Duration::from_millis(200);
-/// Or for so long, where strangers who take much of the core leave it untold.
+/// The maximum time of a pair, where interference from other guests leaves it undecided.
 const A_PAIR_AT_MOST: Duration = Duration::from_secs(1);
 const PAIRS_SHARE: f64 = 0.25;
-/// Of a night, too.
+/// The maximum time for all pairs, also in a long run.
 const PAIRS_AT_MOST: Duration = Duration::from_secs(600);
 
-/// All pairs of CPUs, as far as there is time for them.
+/// Tests all pairs of CPUs, as far as there is time.
 pub fn try_pairs(
     plan: &Plan,
     session: &Session,
@@ -56,7 +56,7 @@ pub fn try_pairs(
     Ok(pairs)
 }
 
-/// CPUs that may be probed at the same time: no two of one core, or each would be the other's neighbour.
+/// Returns groups of CPUs that may be probed at the same time: no two of one core, which would disturb each other.
 pub fn groups(cpus: &[usize], machine: &Cpu) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for &cpu in cpus {
@@ -68,7 +68,7 @@ pub fn groups(cpus: &[usize], machine: &Cpu) -> Vec<Vec<usize>> {
     groups
 }
 
-/// What was found, for the environment of the record; `None` where nothing could be told.
+/// Returns the result for the environment of the record; `None` where nothing could be decided.
 pub fn probed(pairs: &Pairs, session: &Session) -> Option<ProbedPairs> {
     Some(shapes(pairs, session.started_unix_s())).filter(|shapes| !shapes.pairs.is_empty())
 }
@@ -80,7 +80,7 @@ fn shapes(pairs: &Pairs, probed_unix_s: u64) -> ProbedPairs {
     ProbedPairs { probed_unix_s, pairs: pairs.iter().filter_map(pair).collect() }
 }
 
-/// What the others are to one of them.
+/// Returns the relation of the other CPUs to one of them.
 pub fn pairs_of(cpu: usize, pairs: &Pairs) -> Vec<PairRow> {
     let other = |(one, other): (usize, usize)| if one == cpu { other } else { one };
     let of_this = pairs.iter().filter(|((one, other), _)| *one == cpu || *other == cpu);
@@ -101,7 +101,7 @@ mod tests {
     use instruments::statistics::Interval;
 
     #[test]
-    fn no_two_of_one_core_are_probed_at_the_same_time() {
+    fn siblings_of_one_core_are_not_probed_simultaneously() {
         let pair = |median: f64| Pair {
             narrowing: Narrowing { median, interval: Interval::new(median - 0.01, median + 0.01) },
             line_ns: 60.0,

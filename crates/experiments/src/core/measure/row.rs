@@ -11,27 +11,27 @@ use instruments::statistics::comparison::{Estimate, RunToRun, compare};
 use instruments::statistics::order::{median, sample_quantile};
 use instruments::statistics::summary::CONFIDENCE;
 
-/// `None` for a CPU that was never watched.
+/// Returns the row; `None` for a CPU that was never sampled.
 pub fn row(cpu: usize, seen: &Observed, watch: &Watch, pairs: &Pairs, began_unix_s: u64) -> Option<Row> {
     let last = seen.steps.last()?;
     let core_width = &seen.core_width;
-    let told: Vec<(f64, Sharing)> =
+    let classified: Vec<(f64, Sharing)> =
         seen.steps.iter().map(|step| (step.at_s, core_width.sharing(&[step.probed]))).collect();
-    let count = |wanted| told.iter().filter(|(_, sharing)| *sharing == wanted).count() as f64;
+    let count = |wanted| classified.iter().filter(|(_, sharing)| *sharing == wanted).count() as f64;
     let (alone, shared, neither) = (count(Sharing::Alone), count(Sharing::Shared), count(Sharing::Neither));
-    let blocks = blocks(&told);
-    let costs = costs(&seen.steps, &told, &blocks, watch.probe.step_ns());
+    let blocks = blocks(&classified);
+    let costs = costs(&seen.steps, &classified, &blocks, watch.probe.step_ns());
     let cost_of = |kind: &str| costs.iter().find(|cost| cost.kind == kind).and_then(|cost| cost.ratio);
-    let agreement = Agreement::of(seen, &told);
+    let agreement = Agreement::of(seen, &classified);
     let frequency_ghz = median(&seen.steps.iter().map(|step| f64::from(step.probed.cycles_per_ns)).collect::<Vec<_>>());
     let best_cycles = core_width.best(last.probed.cpu);
     let ticks = |cycles: f64| Some(cycles / frequency_ghz? / watch.clock.ns_per_tick());
     Some(Row {
         cpu,
-        steps: told.len() as u64,
+        steps: classified.len() as u64,
         shared_share: (alone + shared > 0.0).then(|| shared / (alone + shared)),
-        shared_share_ci: shared_share_ci(&told, &blocks),
-        neither_share: neither / told.len() as f64,
+        shared_share_ci: shared_share_ci(&classified, &blocks),
+        neither_share: neither / classified.len() as f64,
         best_ticks: best_cycles.and_then(ticks),
         best_cycles,
         doubt: core_width.doubt(last.probed.cpu).map(|doubt| doubt.to_string()),
@@ -39,42 +39,42 @@ pub fn row(cpu: usize, seen: &Observed, watch: &Watch, pairs: &Pairs, began_unix
         cost_width: cost_of("width"),
         cost_latency: cost_of("latency"),
         costs,
-        stretches: stretches(&told),
-        timeline: timeline(&told),
-        hours: hours(&told, began_unix_s),
+        stretches: stretches(&classified),
+        timeline: timeline(&classified),
+        hours: hours(&classified, began_unix_s),
         memory: memory(&seen.memory),
         checked: agreement.checked,
-        agreement_share: (agreement.told > 0).then(|| agreement.agreed as f64 / agreement.told as f64),
+        agreement_share: (agreement.classified > 0).then(|| agreement.agreed as f64 / agreement.classified as f64),
         pairs: pairs_of(cpu, pairs),
         beside: seen.beside.rows(),
     })
 }
 
-/// How far short probes and long ones in their midst agree.
+/// The agreement between short probes and long ones among them.
 struct Agreement {
     checked: u64,
-    /// Those that both found alone or shared.
-    told: u64,
+    /// The number that both found exclusive or shared.
+    classified: u64,
     agreed: u64,
 }
 
 impl Agreement {
-    fn of(seen: &Observed, told: &[(f64, Sharing)]) -> Self {
+    fn of(seen: &Observed, classified: &[(f64, Sharing)]) -> Self {
         let long = |step: &crate::core::measure::watch::Step| match step.ran {
             Ran::LongProbe(probed) => Some(probed),
             Ran::Kind(..) => None,
         };
         let both: Vec<_> =
-            seen.steps.iter().zip(told).filter_map(|(step, (_, short))| Some((*short, long(step)?))).collect();
+            seen.steps.iter().zip(classified).filter_map(|(step, (_, short))| Some((*short, long(step)?))).collect();
         // A longer probe hides less of its start-up, so its best time is learned separately.
         let mut core_width = CoreWidth::default();
         both.iter().for_each(|(_, probed)| _ = core_width.learn(probed));
         let both = both.iter().map(|(short, probed)| (*short, core_width.sharing(&[*probed])));
-        let mut agreement = Self { checked: 0, told: 0, agreed: 0 };
+        let mut agreement = Self { checked: 0, classified: 0, agreed: 0 };
         for (short, long) in both {
             agreement.checked += 1;
             if short != Sharing::Neither && long != Sharing::Neither {
-                agreement.told += 1;
+                agreement.classified += 1;
                 agreement.agreed += u64::from(short == long);
             }
         }
@@ -97,18 +97,20 @@ fn memory(answers: &[neighbour::Memory]) -> Option<Memory> {
 
 const FEWEST_VALUES: usize = 20;
 
-/// What a kind's loop took, block by block.
+/// The times of a kind's loop, block by block.
 #[derive(Clone)]
 struct Values {
     alone: Vec<Vec<f64>>,
     shared: Vec<Vec<f64>>,
 }
 
-/// Of each kind, in the order of [`KINDS`], by a clock that advances by `step_ns`. Steps of one block hang together.
-pub fn costs(steps: &[Step], told: &[(f64, Sharing)], blocks: &[usize], step_ns: f64) -> Vec<Cost> {
+/// Returns the cost of each kind, in the order of [`KINDS`], by a clock that advances by `step_ns`.
+///
+/// Steps of one block are correlated.
+pub fn costs(steps: &[Step], classified: &[(f64, Sharing)], blocks: &[usize], step_ns: f64) -> Vec<Cost> {
     let empty = vec![Vec::new(); blocks.last().map_or(0, |last| last + 1)];
     let mut values = vec![Values { alone: empty.clone(), shared: empty }; KINDS.len()];
-    for ((step, (_, sharing)), &block) in steps.iter().zip(told).zip(blocks) {
+    for ((step, (_, sharing)), &block) in steps.iter().zip(classified).zip(blocks) {
         let Ran::Kind(kind, ns) = step.ran else { continue };
         let Values { alone, shared } = &mut values[usize::from(kind)];
         match sharing {
@@ -123,9 +125,9 @@ pub fn costs(steps: &[Step], told: &[(f64, Sharing)], blocks: &[usize], step_ns:
 fn cost(kind: &str, values: &Values, step_ns: f64) -> Cost {
     let alone = estimate(&values.alone, step_ns);
     let shared = estimate(&values.shared, step_ns);
-    // Where all values fall on one step, no sample of them shows what the clock leaves open: the comparison does.
+    // Where all values fall on one step, no sample of them shows the uncertainty of the clock: the comparison does.
     let ratio = alone.zip(shared).and_then(|(alone, shared)| compare(&alone, &shared, RunToRun::NONE));
-    // Without an interval a median would pass for certain.
+    // Without an interval a median would be taken for exact.
     let known = [alone, shared].iter().all(|side| side.is_some_and(|side| side.interval.is_some()));
     Cost {
         kind: kind.to_owned(),
@@ -157,11 +159,11 @@ mod tests {
         assert!(ends.low <= 215.0 / 125.0 + 1e-9 && ends.high >= 225.0 / 115.0 - 1e-9, "{ends:?}");
     }
 
-    /// Steps in stretches of some tens, alone and shared by turns, that have an offset in common; at the median the
-    /// core costs half as much again while it is shared.
+    /// Returns steps in stretches of some tens, alternately exclusive and shared, that have a common offset; at the
+    /// median the core costs half as much again while it is shared.
     fn run(stretches: usize, rng: &mut Rng) -> (Vec<Step>, Vec<(f64, Sharing)>) {
         let probed = Probed::at(Reading { cpu: 0, cycles: 3.0, cycles_per_ns: 3.0 });
-        let (mut steps, mut told) = (Vec::new(), Vec::new());
+        let (mut steps, mut classified) = (Vec::new(), Vec::new());
         for stretch in 0..stretches {
             let (sharing, middle) = [(Sharing::Alone, 200.0), (Sharing::Shared, 300.0)][stretch % 2];
             let offset = 1.0 + 0.2 * rng.f64() - 0.1;
@@ -169,20 +171,20 @@ mod tests {
                 let ns = middle * offset * (1.0 + 0.1 * rng.f64() - 0.05);
                 let at_s = steps.len() as f64 / 1e4;
                 steps.push(Step { at_s, probed, ran: Ran::Kind(0, ns as f32) });
-                told.push((at_s, sharing));
+                classified.push((at_s, sharing));
             }
         }
-        (steps, told)
+        (steps, classified)
     }
 
     #[test]
-    fn intervals_cover_the_truth_about_as_often_as_they_say() {
+    fn intervals_have_their_nominal_coverage() {
         const RUNS: usize = 400;
         let mut rng = Rng::with_seed(14);
         for stretches in [30, 60, 200] {
             let covers = |_| {
-                let (steps, told) = run(stretches, &mut rng);
-                costs(&steps, &told, &blocks(&told), 0.0)[0].ratio_ci.is_some_and(|ends| ends.contains(1.5))
+                let (steps, classified) = run(stretches, &mut rng);
+                costs(&steps, &classified, &blocks(&classified), 0.0)[0].ratio_ci.is_some_and(|ends| ends.contains(1.5))
             };
             let share = (0..RUNS).map(covers).filter(|covers| *covers).count() as f64 / RUNS as f64;
             assert!((0.92..=0.98).contains(&share), "of {stretches} stretches: covered {share}");
@@ -191,8 +193,9 @@ mod tests {
 
     #[test]
     fn a_single_stretch_has_no_interval() {
-        let (steps, told) = run(2, &mut Rng::with_seed(1));
-        let found = &costs(&[steps.clone(), steps].concat(), &[told.clone(), told].concat(), &[0; 200], 0.0)[0];
+        let (steps, classified) = run(2, &mut Rng::with_seed(1));
+        let found =
+            &costs(&[steps.clone(), steps].concat(), &[classified.clone(), classified].concat(), &[0; 200], 0.0)[0];
         assert!(found.ratio.is_some() && found.ratio_ci.is_none(), "{found:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! When a core was shared: the stretches of it, piece by piece of the run and by the hour of the day, and the blocks of
-//! steps that depend on each other.
+//! The times in which a core was shared: the stretches, by piece of the run and by the hour of the day, and the blocks
+//! of dependent steps.
 
 use crate::core::record::{Hour, Piece, Stretches};
 use instruments::neighbour::Sharing;
@@ -10,19 +10,21 @@ use instruments::statistics::summary::CONFIDENCE;
 use record::Bin;
 use std::collections::BTreeMap;
 
-/// Bins an octave of the histogram.
+/// The bins per octave of the histogram.
 const AN_OCTAVE: f64 = 4.0;
-/// Pieces of the timeline at most, and steps in each at least.
+/// The maximum number of pieces of the timeline, and the minimum number of steps in each.
 const PIECES: usize = 240;
 const STEPS_A_PIECE: usize = 20;
-/// A pause between two steps that is longer, and as long as several steps, belongs to another turn.
+/// The pause between two steps that, if it is also as long as several steps, separates two repetitions.
 const LONGEST_PAUSE_S: f64 = 0.005;
 const LONGEST_PAUSE_STEPS: f64 = 4.0;
 
-/// Of steps, by the time at which they began: a stretch begins with a shared step and ends with the first that is
-/// alone. Steps that are neither belong to what was before. One that nobody saw end lasted for its steps at least.
+/// Returns the stretches of steps, which are given by their begin: a stretch begins with a shared step and ends with
+/// the first exclusive one.
+///
+/// Undecided steps belong to the state before. A stretch whose end was not observed lasted at least for its steps.
 pub fn stretches(steps: &[(f64, Sharing)]) -> Stretches {
-    // Those of a long run are long, so that there is room for all.
+    // The steps of a long run are long, so that all fit.
     let apart: Vec<f64> = steps.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
     let step_s = median(&apart).unwrap_or_default();
     let longest_pause_s = (LONGEST_PAUSE_STEPS * step_s).max(LONGEST_PAUSE_S);
@@ -58,7 +60,7 @@ fn histogram(lengths_ns: &[f64]) -> Vec<Bin> {
     bins.into_iter().map(|(bin, count)| Bin { from_ns: edge(bin), to_ns: edge(bin + 1), count }).collect()
 }
 
-/// The share of shared steps, piece by piece.
+/// Returns the share of shared steps, piece by piece.
 pub fn timeline(steps: &[(f64, Sharing)]) -> Vec<Piece> {
     let Some((end, _)) = steps.last() else { return Vec::new() };
     let pieces = (steps.len() / STEPS_A_PIECE).clamp(1, PIECES);
@@ -77,13 +79,15 @@ pub fn timeline(steps: &[(f64, Sharing)]) -> Vec<Piece> {
     counts.iter().enumerate().map(piece).collect()
 }
 
-/// So many blocks of a run at most: moods of the machine outlast a stretch.
+/// The maximum number of blocks of a run: phases of the machine outlast a stretch.
 const MOST: usize = 32;
 
-/// For each step the number of its block. A block has whole stretches, shared ones and those alone after them, and is
-/// no shorter than its part of the run. Steps that are neither belong to what was before.
-pub fn blocks(told: &[(f64, Sharing)]) -> Vec<usize> {
-    let shortest = told.len().div_ceil(MOST);
+/// Returns the number of each step's block.
+///
+/// A block has whole stretches, shared ones and the exclusive ones after them, and is at least as long as its part of
+/// the run. Undecided steps belong to the state before.
+pub fn blocks(classified: &[(f64, Sharing)]) -> Vec<usize> {
+    let shortest = classified.len().div_ceil(MOST);
     let (mut block, mut length, mut is_shared) = (0, 0, true);
     let number = |(_, sharing): &(f64, Sharing)| {
         if *sharing == Sharing::Shared && !is_shared && length >= shortest {
@@ -95,13 +99,14 @@ pub fn blocks(told: &[(f64, Sharing)]) -> Vec<usize> {
         length += 1;
         block
     };
-    told.iter().map(number).collect()
+    classified.iter().map(number).collect()
 }
 
-/// Of the share of shared steps among those that are alone or shared, by the block of each step.
-pub fn shared_share_ci(told: &[(f64, Sharing)], blocks: &[usize]) -> Option<Interval> {
+/// Returns the interval of the share of shared steps among those that are decided, by the block of each step.
+pub fn shared_share_ci(classified: &[(f64, Sharing)], blocks: &[usize]) -> Option<Interval> {
     let mut counts = vec![(0.0, 0.0); blocks.last()? + 1];
-    for ((_, sharing), &block) in told.iter().zip(blocks).filter(|((_, sharing), _)| *sharing != Sharing::Neither) {
+    for ((_, sharing), &block) in classified.iter().zip(blocks).filter(|((_, sharing), _)| *sharing != Sharing::Neither)
+    {
         let (shared, all) = &mut counts[block];
         *shared += f64::from(u8::from(*sharing == Sharing::Shared));
         *all += 1.0;
@@ -111,7 +116,8 @@ pub fn shared_share_ci(told: &[(f64, Sharing)], blocks: &[usize]) -> Option<Inte
 
 const HOUR_S: f64 = 3600.0;
 
-/// Of steps, by their seconds since the run began, and of a run that began at this second since 1970.
+/// Returns the hours of the steps, which are given in seconds since the run began; the run began at this second since
+/// 1970.
 pub fn hours(steps: &[(f64, Sharing)], began_unix_s: u64) -> Vec<Hour> {
     let mut counts = [(0_u64, 0_u64); 24];
     for (at_s, sharing) in steps {
@@ -120,7 +126,7 @@ pub fn hours(steps: &[(f64, Sharing)], began_unix_s: u64) -> Vec<Hour> {
         *alone += u64::from(*sharing == Sharing::Alone);
         *shared += u64::from(*sharing == Sharing::Shared);
     }
-    // Steps of a run lie equally far apart.
+    // The steps of a run are equally spaced.
     let apart_s = match steps {
         [(first, _), .., (last, _)] => (last - first) / (steps.len() - 1) as f64,
         _ => 0.0,
@@ -139,7 +145,7 @@ mod tests {
     use Sharing::{Alone, Neither, Shared};
 
     #[test]
-    fn a_stretch_goes_from_the_first_shared_step_to_the_next_alone() {
+    fn stretch_ends_at_the_first_exclusive_step() {
         let kinds = [Alone, Shared, Neither, Shared, Alone, Neither, Shared, Alone, Shared];
         let steps: Vec<_> = kinds.iter().enumerate().map(|(place, kind)| (place as f64 * 1e-3, *kind)).collect();
         let found = stretches(&steps);
@@ -157,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_between_pauses_is_not_without_length() {
+    fn step_between_pauses_has_a_length() {
         let turn = |from: f64| [(from, Shared), (from + 0.001, Alone), (from + 0.002, Alone), (from + 0.003, Shared)];
         let found = stretches(&[turn(0.0), turn(1.0), turn(2.0)].concat());
         let counted: u64 = found.histogram.iter().map(|bin| bin.count).sum();
@@ -165,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_long_steps_of_a_long_run_are_no_pauses() {
+    fn long_steps_of_a_long_run_are_not_pauses() {
         let kinds = [Alone, Shared, Shared, Shared, Alone];
         let steps: Vec<_> = kinds.iter().enumerate().map(|(place, kind)| (place as f64 * 9e-3, *kind)).collect();
         let found = stretches(&steps);
@@ -187,35 +193,35 @@ mod tests {
     }
 
     #[test]
-    fn a_block_begins_with_the_stretch_that_is_shared() {
+    fn block_begins_with_a_shared_stretch() {
         let kinds = [Alone, Shared, Neither, Shared, Alone, Neither, Shared, Alone, Shared];
         assert_eq!(of(&kinds), [0, 1, 1, 1, 1, 1, 2, 2, 3]);
         assert_eq!(of(&[Shared, Alone, Shared]), [0, 0, 1]);
         assert_eq!(of(&[]), [0; 0]);
     }
 
-    /// A neighbour who comes for some 30 ms and stays away for some 70, looked at every half millisecond.
+    /// A sibling that is active for about 30 ms and idle for about 70, probed every half millisecond.
     #[test]
-    fn the_share_is_within_its_interval_about_as_often_as_that_says() {
+    fn interval_of_the_share_has_its_nominal_coverage() {
         const RUNS: usize = 400;
         let mut rng = fastrand::Rng::with_seed(2);
         let mut run = || {
-            let mut told = Vec::new();
-            while told.len() < 10_000 {
+            let mut classified = Vec::new();
+            while classified.len() < 10_000 {
                 for (sharing, mean) in [(Alone, 140.0), (Shared, 60.0)] {
                     let steps = -(1.0 - rng.f64()).ln() * mean;
-                    (0..steps as usize).for_each(|_| told.push((told.len() as f64 / 2e3, sharing)));
-                    told.push((0.0, Neither));
+                    (0..steps as usize).for_each(|_| classified.push((classified.len() as f64 / 2e3, sharing)));
+                    classified.push((0.0, Neither));
                 }
             }
-            shared_share_ci(&told, &blocks(&told))
+            shared_share_ci(&classified, &blocks(&classified))
         };
         let covered = (0..RUNS).filter(|_| run().is_some_and(|ends| ends.contains(0.3))).count() as f64 / RUNS as f64;
         assert!((0.92..=0.98).contains(&covered), "covered {covered}");
     }
 
     #[test]
-    fn no_stretch_is_cut_and_short_ones_are_joined() {
+    fn stretches_are_whole_and_short_ones_are_joined() {
         let half = |place: usize| if place < 500 { Shared } else { [Alone, Shared][place % 2] };
         let found = of(&(0..1_000).map(half).collect::<Vec<_>>());
         assert!(found[..500].iter().all(|block| *block == 0), "{found:?}");
@@ -223,8 +229,8 @@ mod tests {
     }
 
     #[test]
-    fn a_night_over_midnight_is_told_by_its_hours() {
-        // A step a minute from 22:30 on, for 26 hours: the half hour after 22:30 is seen twice.
+    fn night_over_midnight_is_divided_by_hours() {
+        // A step a minute from 22:30 on, for 26 hours: the half hour after 22:30 occurs twice.
         let began = 86_400 * 20_000 + 22 * 3_600 + 1_800;
         let of = |minute: usize| match ((minute + 30) / 60 + 22) % 24 {
             23 => Shared,

@@ -1,6 +1,7 @@
-//! CPUs are watched: a probe, a loop, a probe, and so on; what was seen is kept in memory that does not grow with time.
+//! The sampling of CPUs: a probe, a loop, a probe, and so on; the results are kept in memory that does not grow with
+//! time.
 
-use super::beside::Beside;
+use super::beside::SiblingActivity;
 use harness::Session;
 use instruments::clock::Clock;
 use instruments::evidence::Timeline;
@@ -10,33 +11,35 @@ use instruments::team::{Member, StartGate, work_together};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How it is watched.
+/// The settings of the sampling.
 pub struct Watch {
     pub clock: Clock,
     pub probe: Probe,
-    /// The time that there is for all CPUs; `None` until a signal.
+    /// The time for all CPUs; `None` until a signal.
     pub left: Option<Duration>,
-    /// In ticks.
+    /// The begin of the run, in ticks.
     pub began: u64,
 }
 
 const LONGER: u32 = 10;
-/// A step is no shorter, or the probes would be all that runs.
+/// The minimum length of a step, below which the probes would dominate.
 const SHORTEST_STEP: Duration = Duration::from_micros(20);
-/// Nor much longer: a neighbour comes and goes within milliseconds. What a long run has beyond, its threads rest.
+/// The maximum length of a step: a sibling comes and goes within milliseconds.
+///
+/// In the rest of a long run's time its threads rest.
 const LONGEST_STEP: Duration = Duration::from_millis(1);
-/// From one step to the next, where there is no end by which to plan.
+/// The time from one step to the next in a run without an end.
 const ENDLESS: Duration = Duration::from_millis(10);
-/// Less is not worth a sleep.
+/// The shortest rest that is worth a sleep.
 const SHORTEST_REST: Duration = Duration::from_micros(200);
-/// A step in ten seconds is the fewest.
+/// The maximum number of halvings: a step every ten seconds.
 const MOST_HALVINGS: u32 = 10;
 const MEMORY_EVERY: Duration = Duration::from_millis(10);
-/// A signal is looked for this often.
+/// The interval of checking for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Watch {
-    /// Watches CPUs at the same time, for so long.
+    /// Samples CPUs simultaneously, for this time.
     pub fn observe(
         &self,
         cpus: &[usize],
@@ -95,7 +98,8 @@ impl Watch {
         }
     }
 
-    /// Rests until the next step is due, which may be in another turn; `false` if this turn or the run is over before.
+    /// Rests until the next step is due, which may be in another repetition; returns `false` if this repetition or the
+    /// run ends before.
     fn rest(&self, due: u64, gate: &StartGate, session: &Session) -> bool {
         loop {
             let now = self.clock.now();
@@ -110,7 +114,7 @@ impl Watch {
         }
     }
 
-    /// From one step to the next: as short as the memory for all steps allows.
+    /// Returns the time from one step to the next: as short as the memory for all steps allows.
     fn apart(&self, halvings: u32) -> Duration {
         match self.left {
             Some(left) => (left / MOST_STEPS as u32).max(SHORTEST_STEP),
@@ -129,54 +133,54 @@ impl Watch {
     }
 }
 
-/// A stretch between two probes, and what ran in it.
+/// A stretch between two probes, and the code that ran in it.
 #[derive(Clone, Copy)]
 pub struct Step {
-    /// Since the start of the run.
+    /// The time since the start of the run.
     pub at_s: f64,
     pub probed: Probed,
     pub ran: Ran,
 }
 
-/// What ran between two probes.
+/// The code that ran between two probes.
 #[derive(Clone, Copy)]
 pub enum Ran {
-    /// A loop of [`KINDS`], by its place, for so many ns.
+    /// A loop of [`KINDS`], by its index, and its time in ns.
     Kind(u8, f32),
     /// A probe ten times as long.
     LongProbe(Probed),
 }
 
-/// All that was seen of a CPU.
+/// The observations of a CPU.
 pub struct Observed {
     pub steps: Vec<Step>,
-    /// What its thread works with.
+    /// The memory of its thread.
     pub workspace: Workspace,
     pub socket: SocketProbe,
     pub memory: Thinned<Memory>,
     pub core_width: CoreWidth,
-    /// Of each turn, the share of steps in which the core was shared, as far as could be told by then.
+    /// The share of steps with the core shared in each repetition, as far as it was known by then.
     pub turns: Vec<f64>,
-    /// Who ran on the core's other hardware threads.
-    pub beside: Beside,
-    /// Steps that `core_width` has learned from.
+    /// The tasks on the core's other hardware threads.
+    pub beside: SiblingActivity,
+    /// The number of steps that `core_width` has learned from.
     learned: usize,
-    /// Steps that there were, kept or not.
+    /// The number of steps so far, whether they were kept or not.
     taken: usize,
-    /// How often every second step was let go, for want of room.
+    /// How often every second step was dropped, for lack of room.
     pub halvings: u32,
-    /// When the next step is to begin, in ticks, where there are rests between them.
+    /// The time of the next step, in ticks, where there are rests between them.
     pub due: u64,
 }
 
-/// So many steps of a CPU are kept, at 32 bytes each.
+/// The maximum number of steps of a CPU that are kept, at 32 bytes each.
 pub const MOST_STEPS: usize = 400_000;
 const MOST_TURNS: usize = 1_000;
-/// Every so many steps a long probe stands where a loop would.
+/// The number of steps from one long probe to the next, which replaces a loop.
 const LONG_EVERY: usize = 16;
 
 impl Observed {
-    /// With room for all that can come.
+    /// Creates observations with memory for all steps.
     pub fn new(socket: SocketProbe) -> Self {
         Self {
             steps: Vec::with_capacity(MOST_STEPS),
@@ -185,7 +189,7 @@ impl Observed {
             memory: Thinned::default(),
             core_width: CoreWidth::default(),
             turns: Vec::new(),
-            beside: Beside::default(),
+            beside: SiblingActivity::default(),
             learned: 0,
             taken: 0,
             halvings: 0,
@@ -193,7 +197,7 @@ impl Observed {
         }
     }
 
-    /// Learns from the steps of the last turn.
+    /// Learns from the steps of the last repetition.
     pub fn end_turn(&mut self) {
         let new = &self.steps[self.learned..];
         new.iter().for_each(|step| _ = self.core_width.learn(&step.probed));
@@ -203,38 +207,38 @@ impl Observed {
         if self.turns.len() > MOST_TURNS {
             self.turns.drain(..MOST_TURNS / 2);
         }
-        // The next turn brings about as many.
+        // The next repetition has about as many.
         if 2 * self.steps.len() - self.learned > MOST_STEPS {
             self.halve();
         }
         self.learned = self.steps.len();
     }
 
-    /// Takes note of who ran on the core's other hardware threads in the last turn; before that is ended.
+    /// Notes the tasks on the core's other hardware threads in the last repetition; called before it is ended.
     pub fn look_beside(&mut self, siblings: &[usize], timeline: &Timeline, began: u64) {
         let new = &self.steps[self.learned..];
-        let told: Vec<_> = new.iter().map(|step| (step.at_s, self.core_width.sharing(&[step.probed]))).collect();
-        self.beside.add(&told, siblings, timeline, began);
+        let classified: Vec<_> = new.iter().map(|step| (step.at_s, self.core_width.sharing(&[step.probed]))).collect();
+        self.beside.add(&classified, siblings, timeline, began);
     }
 
-    /// Keeps every second step, of each kind as many as of the others.
+    /// Keeps every second step, equally many of each kind.
     fn halve(&mut self) {
         let mut place = 0;
         self.steps.retain(|_| {
             place += 1;
-            // Long probes stand in every sixteenth place: the one that is kept of two changes from block to block.
+            // Every sixteenth step is a long probe: which of two is kept alternates from block to block.
             place % 2 == (place / LONG_EVERY) % 2
         });
         self.halvings += 1;
     }
 
-    /// Takes note of a step.
+    /// Adds a step.
     pub fn push(&mut self, step: Step) {
         self.steps.push(step);
         self.taken += 1;
     }
 
-    /// What is to run in the next step; `None` for a long probe.
+    /// Returns the loop of the next step; `None` for a long probe.
     pub fn next_kind(&self) -> Option<usize> {
         let number = self.taken;
         let is_long = number % LONG_EVERY == LONG_EVERY - 1;
@@ -250,7 +254,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_run_without_an_end_keeps_steps_of_every_kind_in_as_much_memory() {
+    fn endless_run_keeps_every_kind_in_constant_memory() {
         let clock = Clock::calibrate(Duration::from_millis(5)).clock;
         let mut seen = Observed::new(SocketProbe::new(clock));
         let probed = Probed::at(Reading { cpu: 0, cycles: 3.0, cycles_per_ns: 3.0 });
@@ -263,12 +267,12 @@ mod tests {
         }
         assert!(seen.halvings > 1 && seen.steps.len() <= MOST_STEPS && seen.steps.capacity() == MOST_STEPS);
         let mut counts = [0_usize; KINDS.len() + 1];
-        // Of the steps that were halved most often, too.
+        // Also among the steps that were halved most often.
         let oldest = &seen.steps[..seen.steps.len() / 4];
         for step in oldest {
             counts[if let Ran::Kind(kind, _) = step.ran { usize::from(kind) } else { KINDS.len() }] += 1;
         }
-        // One in sixteen is long, and of the others each kind has a ninth.
+        // One in sixteen is long, and each kind has a ninth of the others.
         let expected = oldest.len() as f64 / LONG_EVERY as f64;
         assert!(counts.iter().all(|&count| (0.5..2.5).contains(&(count as f64 / expected))), "{counts:?}");
         assert!(seen.steps.windows(2).all(|pair| pair[0].at_s < pair[1].at_s));

@@ -1,9 +1,9 @@
-//! Why rounds took as long as they did: from the other threads' own timestamps, and from the kernel's record.
+//! The causes of the latency of iterations: from the other threads' own timestamps, and from the kernel trace.
 //!
-//! A round is *free* if nobody else had the lock when it was asked for. What a round took beyond what it takes without
-//! a lock is its excess, and is divided: while another thread had the lock, or this one slept for it, it waited for the
-//! holder; the kernel's record says which task or interrupt had the CPU; the rest is unexplained. In less than
-//! `MARGIN_NS` the kernel can have had no part: its shortest visit takes longer.
+//! An iteration is *free* if no other thread had the lock when it was requested. The time of an iteration beyond that
+//! without a lock is its excess, and is divided. While another thread had the lock, or this one was blocked for it, it
+//! waited for the holder; the kernel trace names the task or interrupt that had the CPU; the rest is unexplained. In
+//! less than `MARGIN_NS` the kernel can have had no part: its shortest visit takes longer.
 
 use super::other_threads::{OtherThreads, OthersProbes, Sweep};
 use crate::latency::record::Operation;
@@ -14,30 +14,30 @@ use loops::latency::{Round, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Range, RangeInclusive};
 
-/// An excess below this is too short for anything of the kernel's.
+/// The excess below which the kernel can have had no part.
 const MARGIN_NS: f64 = 1_000.0;
-/// Waking a waiter is a system call, and takes no longer than this.
+/// The maximum time of waking a waiter, which is a system call.
 const WAKING_NS: f64 = 20_000.0;
 
-/// What is known of the rounds of one operation, by their net latency in ticks.
+/// The evidence about the iterations of one operation, by their net latency in ticks.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
     values: HashMap<u64, Value>,
     overhead: EntryExitOverhead,
 }
 
-/// Rounds of one latency.
+/// The iterations of one latency.
 #[derive(Clone, Debug, Default)]
 struct Value {
     rounds: u64,
-    /// Nobody else had, or wanted, the lock, and nothing of the kernel's came between.
+    /// The number of free ones: no other thread had, or wanted, the lock, and the kernel had no part.
     free: u64,
-    /// Rounds that this took most of the excess of, and the excess that it took, in ticks.
+    /// The iterations for which this was the main cause of the excess, and the excess that it took, in ticks.
     by_cause: BTreeMap<DelayCause, (u64, u64)>,
 }
 
 impl Operation {
-    /// When the operation began in a round, and when it ended.
+    /// Returns the begin and the end of the operation in an iteration.
     pub fn span(self, round: &Round) -> (u64, u64) {
         match self {
             Self::Lock => (round.began, round.locked),
@@ -47,32 +47,34 @@ impl Operation {
     }
 }
 
-/// What one slice knows of one thread.
+/// The evidence of one window about one thread.
 pub struct SliceEvidence<'a> {
     pub timeline: &'a Timeline,
-    /// The thread's id.
+    /// The thread's ID.
     pub task: u32,
     pub trace: &'a Trace,
-    /// Rounds that began in it count.
+    /// The range in which iterations that begin count.
     pub window: Range<u64>,
     /// The clock's step, in ticks.
     pub resolution: u64,
-    /// The rounds of the threads that it shares the lock with, and when those probed.
+    /// The iterations of the threads that it shares the lock with, and the times of their probes.
     pub others: &'a OtherThreads,
     pub probes: &'a OthersProbes,
 }
 
-/// A round that took long enough for the kernel to have had a part.
+/// An iteration that took long enough for the kernel to have had a part.
 struct Long {
     net: u64,
     gap: Gap,
-    /// Ticks that may be due to the other threads.
+    /// The ticks that the other threads may have caused.
     others: u64,
 }
 
 impl Causes {
-    /// Adds a slice. `usual` is what this part takes without a lock, in ticks, and `net` gives the net latency of a
-    /// difference of timestamps.
+    /// Adds a window.
+    ///
+    /// `usual` is the time of this part without a lock, in ticks, and `net` returns the net latency of a difference of
+    /// timestamps.
     pub fn add(&mut self, operation: Operation, evidence: &SliceEvidence<'_>, usual: u64, net: impl Fn(u64) -> u64) {
         let clock = evidence.timeline.clock;
         let spoiled = evidence.probes.spoiled(operation, evidence.trace.rounds());
@@ -91,7 +93,7 @@ impl Causes {
             let others = match operation {
                 Operation::Unlock if waits.overlap(round.ended - 1, round.ended) > 0 => waking,
                 Operation::Unlock => 0,
-                // A release is timed a little after it.
+                // The timestamp of a release is a little after it.
                 Operation::Lock | Operation::RoundTrip => held.saturating_sub(4 * evidence.resolution),
             };
             let excess = (end - start).saturating_sub(usual);
@@ -108,13 +110,13 @@ impl Causes {
         self.explain(&long, evidence, usual, &usual_cause);
     }
 
-    /// That of one latency; beyond so many different ones, of those that are nearly the same.
+    /// Returns the value of one latency; beyond the maximum number of different ones, that of nearly equal latencies.
     fn value(&mut self, net: u64) -> &mut Value {
         let is_full = self.values.len() >= MOST_VALUES && !self.values.contains_key(&net);
         self.values.entry(if is_full { coarse(net) } else { net }).or_default()
     }
 
-    /// Divides the excess of the long rounds between the other threads and what the kernel's record says.
+    /// Divides the excess of the long iterations between the other threads and the causes in the kernel trace.
     fn explain(&mut self, long: &[Long], evidence: &SliceEvidence<'_>, usual: u64, usual_cause: &DelayCause) {
         let gaps: Vec<Gap> = long.iter().map(|long| long.gap).collect();
         let stretch = Stretch {
@@ -134,14 +136,14 @@ impl Causes {
             for (cause, ticks) in attribution.of_gap(number) {
                 match cause.kind {
                     Kind::Own => {}
-                    // Who sleeps while it takes a lock sleeps for the lock.
+                    // A thread that sleeps while it acquires a lock is blocked for the lock.
                     Kind::Blocked => *shares.entry(usual_cause.clone()).or_default() += ticks,
                     Kind::Unexplained => {
                         let due = ticks.min(long.others);
                         *shares.entry(usual_cause.clone()).or_default() += due;
                         *shares.entry(DelayCause::Unexplained).or_default() += ticks - due;
                     }
-                    // Of several processes of one name the record needs only the name.
+                    // For several processes of one name the record needs only the name.
                     _ => *shares.entry(DelayCause::Kernel(Cause { pid: None, ..cause.clone() })).or_default() += ticks,
                 }
             }
@@ -156,8 +158,8 @@ impl Causes {
         }
     }
 
-    /// The cause of the rounds with these net latencies, the usual latency of which is `fast` at most; `None` if no
-    /// slice with evidence had such rounds.
+    /// Returns the cause of the iterations with these net latencies, whose usual latency is at most `fast`; `None` if
+    /// no window with evidence had such iterations.
     pub fn cause_of(&self, latencies: RangeInclusive<u64>, fast: u64) -> Option<SpikeCause> {
         let values = self.values.iter().filter(|(net, _)| latencies.contains(net));
         let mut all = Value::default();
@@ -183,39 +185,41 @@ impl Causes {
         })
     }
 
-    /// What nine in ten free rounds take at most, in net ticks, with some steps of the clock to spare. Not their
-    /// median: a free lock may have two speeds, as the core has, and the slower is as usual as the faster.
+    /// Returns the maximum of nine in ten free iterations, in net ticks, with some steps of the clock to spare.
+    ///
+    /// Their median would not do: an uncontended lock may have two speeds, as the core has, and both are usual.
     pub fn fast_limit(&self, resolution: u64) -> u64 {
         let mut free: Vec<(u64, u64)> = self.values.iter().map(|(&net, value)| (net, value.free)).collect();
         weighted_quantile(&mut free, 0.9).unwrap_or(0) + 3 * resolution
     }
 }
 
-/// Why a spike is where it is.
+/// The cause of a spike.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpikeCause {
     pub cause: String,
-    /// Of the excess of the spike's rounds; `None` for what has none.
+    /// The cause's share of the excess of the spike's iterations; `None` for a spike without excess.
     pub cause_share: Option<f64>,
-    /// Of the rounds: those with evidence for this cause.
+    /// The share of the iterations with evidence for this cause.
     pub evidence_share: f64,
-    /// The median of these rounds in the slices with evidence, in net ticks.
+    /// The median of these iterations in the windows with evidence, in net ticks.
     pub median: u64,
 }
 
-/// Different latencies that are kept exactly.
+/// The number of different latencies that are kept exactly.
 const MOST_VALUES: usize = 1 << 15;
-/// Causes that one latency may have.
+/// The maximum number of causes of one latency.
 const MOST_CAUSES: usize = 32;
 
-/// With seven significant bits: within a hundredth.
+/// Rounds to seven significant bits: within a hundredth.
 fn coarse(net: u64) -> u64 {
     let surplus = (u64::BITS - net.leading_zeros()).saturating_sub(7);
     (net >> surplus) << surplus
 }
 
 impl Value {
-    /// Of more causes than there is room for, the new ones are unexplained: nobody tells of them anyway.
+    /// Returns the sum of a cause; beyond the maximum number of causes, new ones are unexplained, since they are not
+    /// printed anyway.
     fn sum_of(&mut self, cause: &DelayCause) -> &mut (u64, u64) {
         let is_full = self.by_cause.len() >= MOST_CAUSES && !self.by_cause.contains_key(cause);
         self.by_cause.entry(if is_full { DelayCause::Unexplained } else { cause.clone() }).or_default()
@@ -238,7 +242,7 @@ impl Value {
     }
 }
 
-/// Of values that occurred so often each.
+/// Returns a quantile of values with these counts.
 fn weighted_quantile(values: &mut [(u64, u64)], q: f64) -> Option<u64> {
     values.sort_unstable();
     let rank = (q * values.iter().map(|(_, count)| count).sum::<u64>() as f64).ceil() as u64;
@@ -249,21 +253,21 @@ fn weighted_quantile(values: &mut [(u64, u64)], q: f64) -> Option<u64> {
     })
 }
 
-/// What took the excess of a round.
+/// The cause of an iteration's excess.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DelayCause {
     /// Another thread had the lock.
     Holder,
     /// Another thread waited for it, and had to be woken.
     Waiter,
-    /// Something of the kernel's.
+    /// A task or an interrupt of the kernel.
     Kernel(Cause),
-    /// Nothing known.
+    /// No known cause.
     Unexplained,
 }
 
 impl DelayCause {
-    /// As the record has it.
+    /// Returns the label in the record.
     pub fn label(&self) -> String {
         match self {
             Self::Holder => "waited for the holder".into(),
@@ -275,9 +279,9 @@ impl DelayCause {
     }
 }
 
-/// The cause of what has no evidence.
+/// The label of a time without evidence.
 pub const UNEXPLAINED: &str = "unexplained";
-/// The cause of the fast path.
+/// The label of the fast path.
 const UNCONTENDED: &str = "uncontended";
 
 #[cfg(test)]
@@ -294,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fast_path_is_uncontended_and_the_rest_is_what_took_most() {
+    fn fast_path_is_uncontended_and_other_spikes_have_causes() {
         let cron = || DelayCause::Kernel(Cause { kind: Kind::Task, name: Some("cron".into()), pid: None });
         let found = causes(vec![
             (100, value(90, 85, &[(DelayCause::Unexplained, 5, 50)])),
@@ -312,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_free_round_that_took_longer_is_unexplained() {
+    fn slow_uncontended_iteration_is_unexplained() {
         let found =
             causes(vec![(100, value(90, 90, &[])), (400, value(10, 10, &[(DelayCause::Unexplained, 10, 3_000)]))]);
         let slow = found.cause_of(300..=500, found.fast_limit(10)).unwrap();

@@ -1,5 +1,5 @@
-//! One cell: a lock, the threads that want it, and the competitors that want their CPU; its slices, with the kernel's
-//! record of some of them; and what it says of itself between its turns.
+//! One cell: a lock, the threads that contend for it, and the competitors for their CPU; its windows, with the kernel
+//! trace of some of them; and its present state between its repetitions.
 
 use super::causes::SliceEvidence;
 use super::latencies;
@@ -27,43 +27,47 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-/// A cell and what has been measured of it.
+/// A cell and its measured values.
 pub struct Cell {
     pub plan: CellPlan,
     pub series: Vec<Series>,
-    /// Lock and unlock in uncontended loops of their own, once before each slice.
+    /// Lock and unlock in separate uncontended loops, once before each window.
     pub pairs: Thinned<Pairs>,
     pub slices: u64,
-    /// Slices with evidence.
+    /// The number of windows with evidence.
     pub recorded: u64,
-    /// What their evidence may lack.
+    /// The coverage of their evidence.
     pub ledger: Option<EvidenceQuality>,
-    /// A slice ended early because a trace was full.
+    /// Whether a window ended early because a trace was full.
     pub cut_short: bool,
     lock: Arc<dyn AnyLock>,
     cpus: Vec<usize>,
-    /// In ticks: an interval within this is narrow, whatever its figure.
+    /// The width in ticks within which an interval is narrow, whatever its value.
     narrow: u64,
     spent: Duration,
     told_at: u32,
-    /// Nanoseconds a tick, and the clock's step in ticks; known with its first slice.
+    /// The nanoseconds of a tick, and the clock's step in ticks; known with its first window.
     scale: Option<(f64, u64)>,
-    /// When its first slice began, and its last ended.
+    /// The begin of its first window, and the end of its last.
     first: Option<Instant>,
     last: Option<Instant>,
-    /// The wait that ends it all.
+    /// The wait that ended the measurement.
     pub stopped: Option<StoppedWait>,
-    /// It measures the measurement: see [`Cell::reference`].
+    /// Whether it measures the measurement: see [`Cell::reference`].
     pub is_reference: bool,
 }
 
-/// Nobody preempts a thread that is alone for a time slice, but who shares its core may come and go within tens of
-/// milliseconds: its slices are short, and have a baseline on either side.
+/// The maximum window of a single thread.
+///
+/// It is not preempted for a time slice, but SMT interference may come and go within tens of milliseconds: its windows
+/// are short, and have a baseline on either side.
 const LONGEST_WINDOW_ALONE: Duration = Duration::from_millis(20);
 
 impl Cell {
-    /// A loop without a lock, measured like the others: it is to read zero, and what it reads is how well they are
-    /// known. In no row.
+    /// Creates a loop without a lock, measured like the others: its reading should be zero, and its actual value is the
+    /// error of all others.
+    ///
+    /// It is in no row.
     pub fn reference(all: &Plan, clock: Clock, narrow: u64) -> anyhow::Result<Self> {
         let plan = CellPlan { lock: locks::NONE.to_owned(), threads: 1, competitors: 0 };
         Ok(Self { is_reference: true, ..Self::new(&plan, all, clock, narrow)? })
@@ -96,22 +100,22 @@ impl Cell {
         })
     }
 
-    /// The CPU of a thread, or of a competitor, which follows the threads' order.
+    /// Returns the CPU of a thread, or of a competitor, which follows the threads' order.
     pub fn cpu_of(&self, thread: usize) -> usize {
         self.cpus[thread % self.cpus.len()]
     }
 
-    /// From the beginning of its first slice to the end of its last.
+    /// Returns the time from the beginning of its first window to the end of its last.
     pub fn span(&self) -> Duration {
         self.first.zip(self.last).map_or(Duration::ZERO, |(first, last)| last - first)
     }
 
-    /// The pairs of one kind that were probed.
+    /// Returns the pairs of one kind that were probed.
     pub fn probed_pairs(&self, kind: fn(&Pairs) -> f64) -> impl Iterator<Item = (f64, &[Probed])> {
         self.pairs.iter().filter_map(move |pairs| Some((kind(pairs), std::slice::from_ref(pairs.probed.as_ref()?))))
     }
 
-    /// The median of the pairs of one kind over the slices, in ticks.
+    /// Returns the median of the pairs of one kind over the windows, in ticks.
     pub fn pair(&self, kind: fn(&Pairs) -> f64) -> Option<Estimate> {
         median_of(&self.pairs.iter().map(kind).collect::<Vec<f64>>())
     }
@@ -120,13 +124,14 @@ impl Cell {
         self.plan.threads + self.plan.competitors == 1
     }
 
-    /// Whether the next slice is one with evidence: the third, and then every fourth. Recording a switch takes time of
-    /// the very waits that it explains, so such a slice tells causes and no latencies.
+    /// Returns whether the next window is one with evidence: the third, and then every fourth.
+    ///
+    /// Recording a switch takes time of the waits that it explains, so such a window gives causes and no latencies.
     pub fn is_recorded_next(&self) -> bool {
         !self.is_reference && (self.slices + self.recorded) % 4 == 2
     }
 
-    /// Runs one slice and adds it up; where it is due, and there is a recorder, it is one with evidence.
+    /// Runs one window and adds it up; if evidence is due, and there is a recorder, it is one with evidence.
     pub fn run(
         &mut self,
         setup: &SliceSetup,
@@ -136,16 +141,16 @@ impl Cell {
         monitor: &mut SmtMonitor,
     ) -> anyhow::Result<()> {
         let slice = if self.is_alone() { slice.alone(LONGEST_WINDOW_ALONE) } else { slice };
-        self.spent += slice.whole();
+        self.spent += slice.total();
         self.first.get_or_insert_with(Instant::now);
         let own_record = recorder.as_ref().is_some_and(|recorder| recorder.source == Source::ThreadRecord);
         let parts = traces.lend(self.plan.threads, self.is_alone());
         let parts = parts.into_iter().map(|(trace, spare)| ThreadSlice::new(trace, spare, own_record)).collect();
         let (members, done) = self.members(*setup, parts);
-        // Whoever comes last may have to wait for all the others' holds.
+        // The last thread may have to wait for the holds of all others.
         let rounds = Duration::from_nanos((setup.clock.to_ns(setup.hold_ticks as u64) * 2.0) as u64);
         let rounds = rounds.saturating_mul(self.plan.threads as u32);
-        let work = || own_lock::work_at(&self.plan.lock, setup.clock, slice.whole(), rounds, members);
+        let work = || own_lock::work_at(&self.plan.lock, setup.clock, slice.total(), rounds, members);
         let tells_causes = recorder.is_some() && self.is_recorded_next();
         let timeline = match recorder {
             Some(recorder) => {
@@ -174,7 +179,8 @@ impl Cell {
         Ok(())
     }
 
-    /// Threads and competitors, which own what they touch, and where the threads' parts come back from.
+    /// Returns threads and competitors, which own all data that they access, and the channel that returns the threads'
+    /// parts.
     fn members(&self, setup: SliceSetup, parts: Vec<ThreadSlice>) -> (Vec<Member<'static>>, Receiver<Part>) {
         let (sender, done) = mpsc::channel();
         let threads = parts.into_iter().enumerate().map(|(thread, mut part)| {
@@ -183,7 +189,7 @@ impl Cell {
                 // The others take no lock before the start, so the first has it for itself.
                 part.pairs = (thread == 0).then(|| probed_pairs(&*lock, &setup));
                 part.work(&*lock, &setup, gate);
-                // Nobody wants it any more from one that was left behind.
+                // The part of an abandoned thread is not needed any more.
                 let _ = sender.send((thread, part));
             };
             Member { cpu: Some(self.cpu_of(thread)), job: Box::new(job) }
@@ -198,13 +204,13 @@ impl Cell {
     /// Ends the lock.
     ///
     /// # Errors
-    /// A thread that was lost in the code of a shared object.
+    /// A thread was lost in the code of a shared object.
     pub fn end(self, clock: Clock) -> anyhow::Result<()> {
         let Self { lock, plan, .. } = self;
         Ok(own_lock::call(&plan.lock, clock, move || drop(lock))??)
     }
 
-    /// What was told apart by a narrower core, wherever a wider one was seen.
+    /// Discards the classification by a narrower core, wherever a wider one was seen.
     pub fn forget_if_wider(&mut self, monitor: &SmtMonitor) {
         if monitor.is_wider_since(&mut self.told_at) {
             self.series.iter_mut().for_each(Series::forget_neighbours);
@@ -237,15 +243,15 @@ impl Cell {
         self.last = Some(Instant::now());
     }
 
-    /// Adds a slice with evidence; `timeline` is that of all CPUs, where there is one.
+    /// Adds a window with evidence; `timeline` is that of all CPUs, where there is one.
     fn add_evidence(&mut self, setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice], timeline: Option<&Timeline>) {
         let Some(window) = window(setup, slice, parts) else { return };
-        // For a thread that may record nothing: its own timestamps are all there is.
+        // A thread that may record nothing has only its own timestamps.
         let nothing = Timeline::of_events(setup.clock, Source::None, window.clone(), 0, Names::default(), &[]);
         let rounds = Rounds::of(parts.iter().map(|part| &part.trace));
         timeline.into_iter().for_each(|timeline| self.enter(&timeline.quality));
         for (place, part) in parts.iter().enumerate() {
-            // Who takes no lock waits for nobody.
+            // A thread without a lock waits for no other.
             let others = if self.plan.lock == locks::NONE { OtherThreads::default() } else { rounds.others(place) };
             part.timeline.iter().for_each(|own| self.enter(&own.quality));
             let Some(baseline) = part.baseline else { continue };
@@ -270,20 +276,22 @@ impl Cell {
     }
 }
 
-/// What a thread leaves of a slice.
+/// A thread's part of a window.
 type Part = (usize, ThreadSlice);
 
-/// In the order of the threads; all have ended.
+/// Returns the parts in the order of the threads; all have ended.
 fn in_order(done: &Receiver<Part>) -> Vec<ThreadSlice> {
     let mut parts: Vec<Part> = done.try_iter().collect();
     parts.sort_by_key(|(thread, _)| *thread);
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
-/// This many turns of the reference are enough for an interval.
+/// The number of repetitions of the reference that is enough for an interval.
 const REFERENCE_TURNS: u64 = 24;
-/// An uncontended lock is described by its pair, which is timed once a window whatever its length: such a configuration
-/// needs less time than one that waits for the scheduler, and gets this share of it.
+/// The divisor of the time of an uncontended lock.
+///
+/// It is described by its pair, which is timed once per window whatever its length: such a configuration needs less
+/// time than one that waits for the scheduler.
 const LESS_ALONE: u32 = 2;
 
 impl turns::Cell for Cell {
@@ -296,7 +304,7 @@ impl turns::Cell for Cell {
         (lock.to_owned(), self.plan.conditions())
     }
 
-    /// How long locking took in all threads.
+    /// Returns the latency of locking in all threads.
     fn shown(&self) -> Option<Shown> {
         let (ns_per_tick, step) = self.scale.filter(|_| !self.is_reference)?;
         latencies::shown(self.series.iter().map(|series| &series.all.lock), ns_per_tick, step as f64 * ns_per_tick)
@@ -316,8 +324,8 @@ impl turns::Cell for Cell {
         if self.is_alone() { self.spent * LESS_ALONE } else { self.spent }
     }
 
-    /// The median and the 99.9 % quantile of every thread's locks and unlocks; of a free lock also its pair, by which it
-    /// is ranked: without an interval of that the lock would have no rank.
+    /// Returns the median and the p99.9 of every thread's locks and unlocks; of an uncontended lock also its pair, by
+    /// which it is ranked: without an interval of that the lock would have no rank.
     fn figures(&self) -> Vec<Estimate> {
         if self.is_reference {
             return Vec::new();
@@ -329,7 +337,7 @@ impl turns::Cell for Cell {
         quantiles.chain(pair.map(|pair| Estimate { resolution: self.narrow as f64, ..pair })).collect()
     }
 
-    /// Whether every thread had a round that was timed.
+    /// Returns whether every thread had an iteration that was timed.
     fn has_result(&self) -> bool {
         self.series.iter().all(|series| series.all.lock.count() > 0)
     }
@@ -339,23 +347,25 @@ impl turns::Cell for Cell {
     }
 }
 
-/// Keeps the kernel's record of the slices with evidence.
+/// The kernel trace of the windows with evidence.
 pub struct EvidenceRecorder {
     pub source: Source,
-    /// Of whole CPUs.
+    /// The recorder of whole CPUs.
     recorder: Option<Recorder>,
     pub warnings: Vec<Warning>,
 }
 
 impl EvidenceRecorder {
-    /// Opens the best record of these CPUs. A record of single threads is opened by each of them.
+    /// Opens the best kernel trace of these CPUs.
+    ///
+    /// A trace of single threads is opened by each of them.
     pub fn open(clock: Clock, cpus: &CpuSet) -> Self {
         let recorder = Recorder::open(clock, cpus);
         let (source, warnings) = (recorder.source(), recorder.warnings().to_vec());
         match source {
             Source::CpuRecord => Self { source, recorder: Some(recorder), warnings },
             Source::ThreadRecord => Self { source, recorder: None, warnings },
-            // The others know nothing of single waits; the threads' own timestamps still do.
+            // The other sources have no single waits; the threads' own timestamps do.
             _ => Self { source: Source::None, recorder: None, warnings },
         }
     }
@@ -364,7 +374,7 @@ impl EvidenceRecorder {
         self.recorder.as_mut().map_or(Ok(()), Recorder::start)
     }
 
-    /// The timeline of all CPUs, where that is what is recorded.
+    /// Returns the timeline of all CPUs, where that is recorded.
     pub fn end(&mut self) -> io::Result<Option<Timeline>> {
         self.recorder.as_mut().map(Recorder::stop).transpose()
     }

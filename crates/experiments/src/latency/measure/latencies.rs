@@ -1,7 +1,7 @@
-//! Latencies of one operation, slice by slice, in ticks less what the same code takes without a lock.
+//! Latencies of one operation, by window, in ticks less the time of the same code without a lock.
 //!
-//! A latency below the clock's resolution can come out a little below zero, and a [`Tally`] has no negative values. So
-//! every latency is kept with an offset, which is taken off again before anything leaves this module.
+//! A latency below the clock's resolution can be slightly negative, and a [`Tally`] has no negative values. So every
+//! latency is kept with an offset, which is subtracted again before anything leaves this module.
 
 use super::baseline::undisturbed_mean;
 use super::causes::Causes;
@@ -15,27 +15,27 @@ use instruments::statistics::{Interval, Thinned};
 use instruments::tally::Tally;
 use std::time::Duration;
 
-/// Added to every latency: no baseline is more, so nothing comes out below zero.
+/// The offset of every latency: no baseline is larger, so no value is negative.
 const OFFSET: u64 = 1 << 12;
 
-/// For about so long a machine stays as it is: who shares its cores, and what else runs.
+/// The approximate length of a machine's phases: of SMT interference and of other load.
 const MOOD: Duration = Duration::from_secs(1);
 
 /// Latencies of one operation.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies {
-    /// Each with [`OFFSET`] added.
+    /// The windows, with [`OFFSET`] added to each latency.
     slices: Slices,
-    /// Of each slice, the mean of the rounds that nothing disturbed.
+    /// The mean of the undisturbed iterations of each window.
     pub means: Thinned<f64>,
-    /// Rounds that are in no figure, since another thread probed its core during them.
+    /// The number of iterations that are in no value, since another thread probed its core during them.
     pub excluded: u64,
-    /// What slices with evidence know of the causes; their latencies are in no figure.
+    /// The causes from windows with evidence; their latencies are in no value.
     pub causes: Causes,
 }
 
 impl Latencies {
-    /// Adds a slice: in parts that have a baseline each.
+    /// Adds a window, in parts that have a baseline each.
     pub fn add<I: Iterator<Item = u64> + Clone>(
         &mut self,
         scratch: &mut Vec<u32>,
@@ -57,7 +57,7 @@ impl Latencies {
                     slice.merge(&std::iter::once(value as u64).collect());
                 }
             }
-            // The slice's mean is that of its largest part, for a mean of several would be of neither.
+            // The window's mean is that of its largest part, since a mean of several would be of neither.
             if count > most {
                 most = count;
                 mean = undisturbed_mean(ticks.clone(), resolution).map(|mean| mean - baseline);
@@ -74,7 +74,7 @@ impl Latencies {
         self.slices.all().count()
     }
 
-    /// Each latency and how often there was one, in order.
+    /// Returns each latency and its count, in order.
     pub fn iter(&self) -> impl Iterator<Item = (f64, u64)> {
         self.slices.all().iter().map(|(value, count)| (signed(value), count))
     }
@@ -91,12 +91,13 @@ impl Latencies {
         self.slices.all().mean().map(|mean| mean - OFFSET as f64)
     }
 
-    /// The median of the slices' undisturbed means, and its interval.
+    /// Returns the median of the windows' undisturbed means, and its interval.
     pub fn undisturbed_mean(&self) -> Option<Estimate> {
         median_of(&self.means)
     }
 
-    /// A quantile with its 95 % interval over the slices; beyond the median, that of the tail of a run so long.
+    /// Returns a quantile with its 95 % interval over the windows; beyond the median, that of the tail of a run of this
+    /// length.
     pub fn quantile(&self, q: f64, span: Duration) -> Option<Estimate> {
         let interval = if q > 0.5 {
             self.slices.tail_interval(q, CONFIDENCE, span.as_secs_f64() / MOOD.as_secs_f64())
@@ -106,7 +107,7 @@ impl Latencies {
         Some(Estimate::new(signed(self.slices.all().quantile(q)?), interval.map(signed_ends)))
     }
 
-    /// The figures that decide whether these are known well enough; an interval within `narrow` is.
+    /// Returns the values that decide whether these are known precisely enough; an interval within `narrow` is.
     pub fn figures(&self, narrow: u64) -> [Estimate; 2] {
         [0.5, 0.999].map(|q| Estimate {
             value: self.slices.all().quantile(q).map_or(0.0, signed),
@@ -115,8 +116,9 @@ impl Latencies {
         })
     }
 
-    /// Finds the spikes; whatever came out below zero counts as zero, or the scatter of the timestamps would have spikes
-    /// of its own. The means still take every value as it is: their errors cancel.
+    /// Finds the spikes; negative values count as zero, or the scatter of the timestamps would have its own spikes.
+    ///
+    /// The means still use every value as it is: their errors cancel.
     pub fn spikes(&self, resolution: u64) -> Spikes {
         let all = self.slices.all();
         let mut found = spikes::find(&all.map_values(|value| value.saturating_sub(OFFSET)), resolution as f64);
@@ -133,7 +135,7 @@ impl Latencies {
     }
 }
 
-/// A histogram of the latencies of several threads, for those who watch; `None` before there are any.
+/// Returns a histogram of the latencies of several threads, for a live view; `None` before there are any.
 pub fn shown<'a>(all: impl Iterator<Item = &'a Latencies>, ns_per_tick: f64, step_ns: f64) -> Option<Shown> {
     let mut sum = Tally::new();
     all.for_each(|latencies| sum.merge(latencies.slices.all()));
@@ -153,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn latencies_have_the_offset_and_are_never_lost_nor_cut_off_at_zero() {
+    fn latencies_below_zero_are_kept_by_the_offset() {
         let mut latencies = Latencies::default();
         latencies.add(&mut Vec::new(), &[([26, 52, 1_000, 10_000_000_000].into_iter(), 48.0)], 26);
         let values: Vec<_> = latencies.iter().map(|(ticks, count)| (ticks as i64, count)).collect();

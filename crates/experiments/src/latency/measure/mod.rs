@@ -1,4 +1,4 @@
-//! The measurement: slices of all cells in turn, until their intervals are narrow or the time is spent.
+//! The measurement: windows of all cells, interleaved, until their intervals are narrow or the time is used up.
 
 mod baseline;
 mod causes;
@@ -34,29 +34,30 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 use terminal::nanoseconds;
 
-/// What the experiment brought.
+/// The results of the experiment.
 pub struct Measured {
     pub rows: Vec<Row>,
-    /// The order in which the cells, by number, had their turns.
+    /// The order of the repetitions of the cells, by number.
     pub order: Vec<Vec<usize>>,
-    /// What calling a shared object's lock and unlock takes; `None` where there is none.
+    /// The cost of calling a shared object's lock and unlock; `None` where there is none.
     pub object_calls_ns: Option<f64>,
     pub warnings: Vec<Warning>,
-    /// A shared object that ended it all.
+    /// The shared object that ended the run, if one did.
     pub lost: Option<Lost>,
-    /// The wait that did.
+    /// The wait that ended the run, if one did.
     pub stopped: Option<StoppedWait>,
 }
 
-/// An interval within this is as narrow as is of use: a lock differs by more from run to run.
+/// The width at which an interval is narrow enough: a lock differs by more from run to run.
 const NARROW_NS: f64 = 1.0;
-/// No cell has converged before this many slices: fewer give the median of the pairs, one a slice, no interval.
+/// The minimum number of windows before a cell has converged: fewer give no interval for the median of the pairs, one
+/// per window.
 const LEAST_SLICES: u64 = 6;
 
-/// Measures every cell of the plan, and says what it is at.
+/// Measures every cell of the plan, and reports the current one.
 ///
 /// # Errors
-/// A lock or a thread that the system refuses; a shared object that crashed or blocked before there was a row.
+/// The system refuses a lock or a thread; or a shared object crashed or blocked before there was a row.
 pub fn run_plan(
     plan: &Plan,
     session: &Session,
@@ -81,7 +82,7 @@ pub fn run_plan(
     }
 }
 
-/// The cells, the last of them the reference, the memory for their traces, and what they are run with.
+/// The cells, the last of which is the reference, the memory for their traces, and their common data.
 struct Measurement {
     cells: Vec<Cell>,
     traces: Traces,
@@ -120,7 +121,7 @@ impl Measurement {
         Ok(Self { cells, traces, setup, slice, recording_ns, control, not_locked, recorder, monitor, lost })
     }
 
-    /// Slices of all cells in turn.
+    /// Runs the windows of all cells, interleaved.
     fn run(&mut self, plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Turns> {
         let Self { cells, traces, setup, slice, recorder, monitor, lost, .. } = self;
         take_turns(cells, &rules(plan, session), session, progress, |cell| {
@@ -131,11 +132,11 @@ impl Measurement {
         })
     }
 
-    /// Ends the locks, and says what shared object was lost, if one was.
+    /// Ends the locks, and returns the shared object that was lost, if any.
     fn end(self, clock: Clock) -> anyhow::Result<Option<Lost>> {
         let Self { cells, mut lost, .. } = self;
         for cell in cells {
-            // Of one whose threads are still in its code nobody ends the lock.
+            // A lock whose threads are still in its code is not ended.
             let _ = own_lock::or_lost(cell.end(clock), &mut lost)?;
         }
         Ok(lost)
@@ -185,7 +186,7 @@ impl Measurement {
     }
 }
 
-/// Who asks for a night wants all of it, however well the figures are known by then.
+/// Returns the rules: a run with a long budget uses all of it, however precise the values are by then.
 fn rules(plan: &Plan, session: &Session) -> Rules {
     Rules {
         began: Instant::now(),
@@ -196,7 +197,7 @@ fn rules(plan: &Plan, session: &Session) -> Rules {
     }
 }
 
-/// The CPUs that the largest cell has threads or competitors on.
+/// Returns the CPUs on which the largest cell has threads or competitors.
 fn cpus_in_use(plan: &Plan) -> CpuSet {
     let most = plan.cells.iter().map(|cell| cell.threads.max(cell.competitors)).max().unwrap_or(1);
     plan.cpus.iter().copied().take(most).collect()
@@ -204,10 +205,10 @@ fn cpus_in_use(plan: &Plan) -> CpuSet {
 
 /// A hold time that deviates by more than this is an error in contend.
 const HOLD_OFF_SHARE: f64 = 0.02;
-/// A hold time is never known better than a few timestamps scatter.
+/// The precision limit of a hold time, which is the scatter of a few timestamps.
 const HOLD_OFF_NS: f64 = 20.0;
 
-/// The row whose hold time was farthest from what was asked for, if that is considerable.
+/// Returns a warning about the row whose hold time deviated most from the requested one, if that is considerable.
 fn hold_off(plan: &Plan, rows: &[Row]) -> Option<Warning> {
     let off = |row: &Row| row.held_us.map_or(0.0, |held| (held - row.hold_us).abs());
     let farthest = rows.iter().max_by(|a, b| off(a).total_cmp(&off(b)))?;
@@ -215,10 +216,10 @@ fn hold_off(plan: &Plan, rows: &[Row]) -> Option<Warning> {
     (off(farthest) * 1e3 > (HOLD_OFF_SHARE * plan.hold_ns).max(HOLD_OFF_NS)).then(|| warning.into())
 }
 
-/// The lock was not held for as long as was asked for.
+/// The warning that the lock was not held for the requested time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct HoldOff {
-    /// The lock whose hold time was farthest off.
+    /// The lock whose hold time deviated most.
     what: String,
     asked_ns: f64,
     held_ns: f64,
@@ -230,9 +231,9 @@ impl WarningKind for HoldOff {
 
     fn message(&self) -> String {
         let share = (self.held_ns / self.asked_ns - 1.0).abs();
-        let asked = nanoseconds(self.asked_ns);
+        let requested = nanoseconds(self.asked_ns);
         format!(
-            "{} was held for {} instead of {asked}: a deviation of {}",
+            "{} was held for {} instead of {requested}: a deviation of {}",
             self.what,
             nanoseconds(self.held_ns),
             percent(share)

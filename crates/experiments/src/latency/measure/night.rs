@@ -1,4 +1,4 @@
-//! Eight hours in the accounts: slices as threads would bring them, without the waiting.
+//! Eight hours in the accounts: windows as threads would produce them, without the waiting.
 
 use super::baseline::Baseline;
 use super::causes::SliceEvidence;
@@ -15,11 +15,11 @@ use std::time::Duration;
 const CPU: usize = 3;
 const LOCKER: u32 = 1;
 const HOUR: u64 = 3_600;
-/// Of one slice, in seconds.
+/// The length of one window, in seconds.
 const SLICE: u64 = 8;
 const SLICES: u64 = 8 * HOUR / SLICE;
 const ROUNDS: u64 = 60;
-/// Of so many slices one has evidence, and its rounds are in no figure.
+/// The number of windows of which one has evidence; its iterations are in no value.
 const RECORDED_EVERY: u64 = 4;
 
 struct Accounts {
@@ -42,7 +42,7 @@ impl Accounts {
         self.clock.to_ticks(ns as f64)
     }
 
-    /// Rounds that wait for up to 20 µs, in steps of a clock.
+    /// Returns iterations that wait for up to 20 µs, in steps of a clock.
     fn rounds(&self, slice: u64) -> Vec<Round> {
         let round = |number: u64| {
             let serial = slice * ROUNDS + number;
@@ -54,7 +54,7 @@ impl Accounts {
         (0..ROUNDS).map(round).collect()
     }
 
-    /// In every wait another process had the CPU, as if somebody compiled all night.
+    /// Returns a timeline in which another process had the CPU in every wait, like a compilation that lasts all night.
     fn timeline(&self, slice: u64, rounds: &[Round]) -> Timeline {
         let (mut names, mut events) = (Names::default(), Vec::new());
         for (number, round) in rounds.iter().enumerate() {

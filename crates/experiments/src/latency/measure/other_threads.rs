@@ -1,22 +1,23 @@
-//! The other threads of a slice: when they had the lock, when they waited for it, and when they probed their core.
+//! The other threads of a window: the times at which they had the lock, waited for it, and probed their core.
 //!
-//! A probe runs between two rounds of the thread that takes it, and during rounds of the others. Where threads share a
-//! CPU, a waiter waits out the probe; where each has its own, a thread that probes does not compete, so a wait is shorter
-//! than it would have been. Neither is the lock's doing: such a round is in no figure. A probe takes microseconds, and a
-//! time slice milliseconds, so a wait that lasts a time slice of the other thread always overlaps one: if overlap alone
-//! excluded it, no long wait would remain. So a round counts where the probes take no more than [`MOST_SHARE`] of it.
+//! A probe runs between two iterations of its thread, and during iterations of the others. Where threads share a CPU, a
+//! waiter waits for the end of the probe; where each has its own, a probing thread does not compete, so a wait is
+//! shorter than it would have been. Neither is an effect of the lock: such an iteration is in no value. A probe takes
+//! microseconds, and a time slice milliseconds, so a wait that lasts a time slice of the other thread always overlaps
+//! one. If overlap alone excluded it, no long wait would remain. So an iteration counts if the probes take no more than
+//! [`MOST_SHARE`] of it.
 
 use crate::latency::record::Operation;
 use loops::latency::{Round, Trace};
 
-/// When other threads had the lock, and when they waited for it: intervals in order of time that do not overlap.
+/// The times at which other threads had the lock, and waited for it: intervals in order of time that do not overlap.
 #[derive(Default)]
 pub struct OtherThreads {
     pub holds: Vec<(u64, u64)>,
     pub waits: Vec<(u64, u64)>,
 }
 
-/// The rounds of all threads of a slice, each with its thread's number, in the order in which they took the lock.
+/// The iterations of all threads of a window, each with its thread's number, in the order of acquisition.
 pub struct Rounds(Vec<(usize, Round)>);
 
 impl Rounds {
@@ -27,23 +28,23 @@ impl Rounds {
         Self(rounds)
     }
 
-    /// What thread number `place` shares the lock with.
+    /// Returns the threads with which thread number `place` shares the lock.
     pub fn others(&self, place: usize) -> OtherThreads {
         let (holds, waits): (Vec<_>, Vec<_>) =
             self.of_others(place).map(|(_, round, until)| ((round.locked, until), (round.began, round.locked))).unzip();
         OtherThreads { holds, waits: joined(waits) }
     }
 
-    /// Which of the other threads had the lock at some time of a span, from when, and until when.
+    /// Returns the other threads that had the lock at some time of a span, with the begin and the end.
     pub fn holds_within(&self, place: usize, (from, to): (u64, u64)) -> impl Iterator<Item = (usize, u64, u64)> {
         let holds = self.of_others(place).map(|(thread, round, until)| (thread, round.locked, until));
         holds.filter(move |(_, locked, until)| *locked < to && *until > from)
     }
 
-    /// The rounds of the others, and when each no longer had the lock.
+    /// Returns the iterations of the others, and the end of each hold.
     ///
-    /// A holder can be switched out between its release and the timestamp behind it. The lock was free by then, since
-    /// somebody else could take it: a hold ends when the next one begins.
+    /// A holder can be descheduled between its release and the timestamp behind it. The lock was free by then, since
+    /// another thread could acquire it: a hold ends when the next one begins.
     fn of_others(&self, place: usize) -> impl Iterator<Item = (usize, &Round, u64)> {
         let next = self.0.iter().skip(1).map(|(_, round)| round.locked).chain([u64::MAX]);
         let others = self.0.iter().zip(next).filter(move |((thread, _), _)| *thread != place);
@@ -51,7 +52,7 @@ impl Rounds {
     }
 }
 
-/// The same time in intervals that do not overlap, in order.
+/// Returns the same time in intervals that do not overlap, in order.
 pub(super) fn joined(mut intervals: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     intervals.sort_unstable();
     intervals.into_iter().fold(Vec::new(), |mut joined: Vec<(u64, u64)>, next| {
@@ -63,7 +64,7 @@ pub(super) fn joined(mut intervals: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     })
 }
 
-/// For how long some of `intervals`, which are in order, overlap a time; times come in order too.
+/// A sweep that returns for how long some of `intervals`, which are in order, overlap a time; times come in order too.
 pub struct Sweep<'a> {
     intervals: &'a [(u64, u64)],
     first: usize,
@@ -83,22 +84,23 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// Probes that take more than this part of a round (a twentieth) exclude it. A round that counts is at most that much longer
-/// than without them, which is less than its intervals are wide.
+/// The part of an iteration (a twentieth) above which probes exclude it.
+///
+/// An iteration that counts is at most that much longer than without them, which is less than its intervals are wide.
 const MOST_SHARE: u64 = 20;
 
-/// When the other threads of a slice probed, in ticks: spans that do not overlap, in order of time.
+/// The probes of the other threads of a window, in ticks: spans that do not overlap, in order of time.
 #[derive(Debug, Default)]
 pub struct OthersProbes(Vec<(u64, u64)>);
 
 impl OthersProbes {
-    /// The probes of all traces but that of thread number `thread`.
+    /// Collects the probes of all traces but that of thread number `thread`.
     pub fn of<'a>(traces: impl Iterator<Item = &'a Trace>, thread: usize) -> Self {
         let others = traces.enumerate().filter(|(place, _)| *place != thread);
         Self(joined(others.flat_map(|(_, trace)| trace.probes()).copied().collect()))
     }
 
-    /// Whether probes took too much of this time for it to count.
+    /// Returns whether probes took too much of this time for it to count.
     pub fn spoil(&self, (start, end): (u64, u64)) -> bool {
         let first = self.0.partition_point(|probe| probe.1 <= start);
         let within = self.0[first..].iter().take_while(|probe| probe.0 < end);
@@ -106,7 +108,9 @@ impl OthersProbes {
         taken * MOST_SHARE > end - start
     }
 
-    /// The places of the rounds whose operation is spoiled, in order. Rounds are in order of time.
+    /// Returns the indices of the iterations whose operation is spoiled, in order.
+    ///
+    /// The iterations are in order of time.
     pub fn spoiled(&self, operation: Operation, rounds: &[Round]) -> Vec<usize> {
         let mut places = Vec::new();
         for probe in &self.0 {
@@ -115,7 +119,7 @@ impl OthersProbes {
             let spoiled = |place: &usize| self.spoil(operation.span(&rounds[*place]));
             places.extend((first..first + overlapping).filter(spoiled));
         }
-        // A round between two probes may overlap both.
+        // An iteration between two probes may overlap both.
         places.dedup();
         places
     }
@@ -132,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_adds_up_what_overlaps() {
+    fn sweep_adds_up_overlaps() {
         let intervals = [(0, 10), (20, 30), (30, 40)];
         let mut sweep = Sweep::over(&intervals);
         assert_eq!(sweep.overlap(5, 8), 3);
@@ -156,7 +160,7 @@ mod tests {
 
     #[test]
     fn waits_that_overlap_another_threads_probe_are_spoiled() {
-        // Two threads in turn, 10 ticks of hold; the other one probes for 7 ticks before its second hold.
+        // Two threads alternate, 10 ticks of hold; the other one probes for 7 ticks before its second hold.
         let rounds = [round(0, 12, 22, 23), round(23, 35, 45, 46), round(46, 65, 75, 76), round(76, 88, 98, 99)];
         let found = probes(&[(47, 54)]);
         assert_eq!(found.spoiled(Operation::Lock, &rounds), [2]);
@@ -171,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_wait_counts_since_probes_are_little_of_it() {
+    fn long_wait_with_short_probes_counts() {
         // A time slice of the other thread, which probes three times in it.
         let slice = [round(0, 4_000_000, 4_006_000, 4_006_100)];
         let found = probes(&[(500_000, 506_800), (2_000_000, 2_006_800), (3_500_000, 3_506_800)]);
@@ -186,9 +190,10 @@ mod tests {
         assert!(OthersProbes::of(own.iter(), 1).spoil((0, 10)));
     }
 
-    /// Simulated turns on one CPU: each thread holds for 6.1 µs, and every 240th round the other probes for 6.8 µs.
+    /// Simulates repetitions on one CPU: each thread holds for 6.1 µs, and every 240th iteration the other probes for
+    /// 6.8 µs.
     #[test]
-    fn the_p99_of_counted_waits_is_that_without_probes() {
+    fn p99_of_counted_waits_equals_that_without_probes() {
         let (hold, switch, probe) = (6_100_u64, 1_500, 6_800);
         let simulate = |probes_every: u64| {
             let (mut now, mut rounds, mut spans) = (0, Vec::new(), Vec::new());

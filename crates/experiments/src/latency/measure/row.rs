@@ -1,4 +1,5 @@
-//! The rows of a cell: from ticks and tallies to figures in nanoseconds, of all rounds and by who was on the core.
+//! The rows of a cell: from ticks and tallies to values in nanoseconds, of all iterations and by the sharing of the
+//! core.
 
 use super::baseline::Control;
 use super::causes::{SpikeCause, UNEXPLAINED};
@@ -21,7 +22,7 @@ use record::Bin;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What the rows of a cell are told apart by.
+/// The fields that distinguish the rows of a cell.
 pub struct RowKey<'a> {
     pub cell: &'a CellPlan,
     pub thread: usize,
@@ -29,7 +30,7 @@ pub struct RowKey<'a> {
     pub operation: Operation,
 }
 
-/// The row of one operation; `None` when no round was timed.
+/// Returns the row of one operation; `None` when no iteration was timed.
 pub fn row(key: &RowKey<'_>, latencies: &Latencies, conditions: &Conditions, accuracy: Accuracy) -> Option<Row> {
     let (min, max) = (latencies.min()?, latencies.max()?);
     let resolution = conditions.resolution;
@@ -89,8 +90,9 @@ pub fn row(key: &RowKey<'_>, latencies: &Latencies, conditions: &Conditions, acc
     })
 }
 
-/// The figures of one operation of one thread, with the core exclusive and with the core shared. The pairs are those of
-/// the cell, in ticks: bare and fenced.
+/// Returns the values of one operation of one thread, with the core exclusive and with the core shared.
+///
+/// The pairs are those of the cell, in ticks: bare and fenced.
 pub fn by_neighbour(
     series: &Series,
     operation: Operation,
@@ -159,16 +161,17 @@ fn spike_rows(found: &spikes::Spikes, latencies: &Latencies, net: &ToNanoseconds
     found.scaled(net.ns_per_tick).spikes.iter().zip(causes).map(row).collect()
 }
 
-/// A pair comes of one loop; between fences it is the difference of two, with a lock and without.
+/// The number of loops: a bare pair comes from one, and one between fences is the difference of two, with a lock and
+/// without.
 const BARE_LOOPS: f64 = 1.0;
 const FENCED_LOOPS: f64 = 2.0;
 
-/// What all rows of a cell share.
+/// The common data of all rows of a cell.
 pub struct Conditions {
     pub placement: String,
     pub hold_ns: f64,
     pub slices: u64,
-    /// From its first slice to its last.
+    /// The time from its first window to its last.
     pub span: Duration,
     pub recorded_slices: u64,
     pub evidence: Source,
@@ -216,32 +219,34 @@ impl Conditions {
         }
     }
 
-    /// For figures that are known from so many ticks on.
+    /// Returns the conversion for values that are known from this many ticks on.
     fn to_nanoseconds(&self, least: Option<f64>) -> ToNanoseconds {
         ToNanoseconds::new(self.resolution, self.ns_per_tick, least.unwrap_or(0.0))
     }
 }
 
-/// The farthest from its mean of a cell's threads.
+/// Returns the hold time that deviates most from its mean among a cell's threads.
 fn held(cell: &Cell) -> Option<f64> {
     let holds: Vec<f64> = cell.series.iter().filter_map(|series| median(&series.holds)).collect();
     let mean = holds.iter().sum::<f64>() / holds.len() as f64;
     holds.into_iter().max_by(|a, b| (a - mean).abs().total_cmp(&(b - mean).abs()))
 }
 
-/// How well an operation is known, in ticks: by what it reads where there is no lock, and where the answer is known.
+/// The accuracy of an operation, in ticks: from its reading without a lock, and from that of a known time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Accuracy {
     residue: Option<f64>,
-    /// Nothing below this is known.
+    /// The least value that is known.
     pub least: Option<f64>,
 }
 
-/// A figure is known to a third.
+/// The factor between the zero offset and the least value: a value is known to a third.
 const TIMES_THE_RESIDUE: f64 = 3.0;
 
 impl Accuracy {
-    /// By the reference. A round trip without a lock is the hold time, so it is known as well as both its ends.
+    /// Computes the accuracy from the reference.
+    ///
+    /// A round trip without a lock is the hold time, so it is known as well as both its ends.
     pub fn of(operation: Operation, reference: Option<&Operations>, control: Option<Control>) -> Self {
         let Some(known) = reference else { return Self::default() };
         let (lock, unlock) = (Self::by(&known.lock, control), Self::by(&known.unlock, control));
@@ -265,23 +270,24 @@ impl Accuracy {
     }
 }
 
-/// Runs of the same pair differ by this where nothing disturbs them: by the core's frequency, and by the clock's rate,
-/// which each run calibrates. In twenty runs of four locks on a quiet machine it was less than a thousandth, without the
-/// clock's step.
+/// The variation between undisturbed runs of the same pair: by the core's frequency, and by the clock's rate, which
+/// each run calibrates.
+///
+/// In twenty runs of four locks on a quiet machine it was less than a thousandth, without the clock's step.
 const RUN_TO_RUN: f64 = 0.001;
 
-/// From ticks to nanoseconds.
+/// The conversion from ticks to nanoseconds.
 struct ToNanoseconds {
-    /// In ticks: below it no quantile is known.
+    /// The least known quantile, in ticks.
     least: f64,
-    /// In ticks: below it no mean is known.
+    /// The least known mean, in ticks.
     accuracy: f64,
     resolution: f64,
     ns_per_tick: f64,
 }
 
 impl ToNanoseconds {
-    /// With a clock that advances in such steps, and figures known from so many ticks on.
+    /// Creates the conversion for a clock that advances in such steps, and values known from this many ticks on.
     fn new(resolution: u64, ns_per_tick: f64, accuracy: f64) -> Self {
         let resolution = resolution as f64;
         Self { least: accuracy.max(resolution), accuracy, resolution, ns_per_tick }
@@ -291,19 +297,19 @@ impl ToNanoseconds {
         mean >= self.accuracy
     }
 
-    /// A value, where it is known.
+    /// Returns a value, where it is known.
     fn value(&self, ticks: f64) -> Option<f64> {
         Some(ticks).filter(|ticks| *ticks >= self.least).map(|ticks| ticks * self.ns_per_tick)
     }
 
-    /// A quantile of a run so long, where it is known, and its interval.
+    /// Returns a quantile of a run of this length, where it is known, and its interval.
     fn quantile(&self, latencies: &Latencies, q: f64, span: Duration) -> Option<Estimate> {
         let ticks = latencies.quantile(q, span)?;
         let interval = ticks.interval.map(|ends| self.widened(ends.scaled(self.ns_per_tick)));
         Some(Estimate::new(self.value(ticks.value)?, interval))
     }
 
-    /// The mean of the undisturbed rounds, where it is known, and its interval.
+    /// Returns the mean of the undisturbed iterations, where it is known, and its interval.
     fn undisturbed_mean(&self, latencies: &Latencies) -> Option<Estimate> {
         latencies.undisturbed_mean().filter(|mean| self.is_known(mean.value)).map(|mean| self.duration(mean))
     }
@@ -312,11 +318,11 @@ impl ToNanoseconds {
         Estimate::new(ticks.value * self.ns_per_tick, ticks.interval.map(|ends| ends.scaled(self.ns_per_tick)))
     }
 
-    /// A pair from loops between two readings: one such loop, or the difference of two.
+    /// Returns a pair from loops between two readings: one such loop, or the difference of two.
     ///
-    /// Each reading is up to a step of the clock behind its moment, and all slices can be so by the same: their medians
-    /// then agree to the last digit and are a step of the loop off all the same. The core's frequency is another in the
-    /// next run, too. The interval is wider by both at either end.
+    /// Each reading is up to a step of the clock behind its moment, and all windows can be so by the same amount. Their
+    /// medians then agree to the last digit and are still a step of the loop off. The core's frequency also differs in
+    /// the next run. The interval is wider by both at either end.
     fn pair(&self, ticks: Estimate, loops: f64) -> Estimate {
         let pair = self.duration(ticks);
         let widening = loops * self.resolution * self.ns_per_tick / f64::from(PAIRS) + RUN_TO_RUN * pair.value.abs();
@@ -324,15 +330,17 @@ impl ToNanoseconds {
         Estimate { interval: pair.interval.map(wider), ..pair }
     }
 
-    /// By a step of the clock at each end. Each of the two readings of a latency is up to a step behind its moment, so
-    /// their difference is up to a step more or less; and where about half of the latencies come out at one step and
-    /// half at the next, a core that is a little faster moves the median by a whole one. No time is below zero.
+    /// Widens the interval by a step of the clock at each end.
+    ///
+    /// Each of the two readings of a latency is up to a step behind its moment, so their difference is up to a step
+    /// more or less. Where about half of the latencies come out at one step and half at the next, a core that is a
+    /// little faster moves the median by a whole one. No time is negative.
     fn widened(&self, ns: Interval) -> Interval {
         let step = self.resolution * self.ns_per_tick;
         Interval::new((ns.low - step).max(0.0), ns.high + step)
     }
 
-    /// Steps of the clock as long as they are the coarser, then 16 bins an octave.
+    /// Returns steps of the clock as long as they are the coarser, then 16 bins per octave.
     fn histogram(&self, latencies: &Latencies) -> Vec<Bin> {
         const BINS_AN_OCTAVE: f64 = 16.0;
         let step = self.resolution;
@@ -389,7 +397,7 @@ mod tests {
         }
     }
 
-    /// Of latencies in ticks, in one slice.
+    /// Returns the row of latencies in ticks, in one window.
     fn row(values: impl Iterator<Item = (i64, u64)>) -> Option<Row> {
         let cell = CellPlan { lock: "std".into(), threads: 1, competitors: 0 };
         let mut latencies = Latencies::default();
@@ -402,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn the_offset_is_taken_off_and_ticks_turned_into_ns() {
+    fn offset_is_subtracted_and_ticks_become_ns() {
         let row = row([(-20, 10), (20, 1_000), (1_000, 50)].into_iter()).unwrap();
         assert_eq!((row.p50_ns, row.max_ns), (Some(10.0), Some(500.0)));
         assert_eq!(row.count, 1_060);
@@ -410,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_misreads_a_known_time_is_known_no_better_than_that() {
+    fn misread_known_time_limits_the_accuracy() {
         let mut reference = Operations::default();
         reference.lock.means.extend([0.1]);
         let least = |control| Accuracy::of(Operation::Lock, Some(&reference), control).least.unwrap();
@@ -420,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_the_clocks_step_is_no_figure_and_no_interval_is_narrower() {
+    fn value_below_the_clock_step_is_unknown() {
         let row = row([(-20, 10), (19, 1_000), (1_000, 50)].into_iter()).unwrap();
         assert_eq!((row.min_ns, row.p50_ns, row.p50_ci_ns), (None, None, None));
         assert_eq!(row.p99_ns, Some(500.0));
@@ -430,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn the_histogram_holds_every_round_in_bins_that_follow_each_other() {
+    fn histogram_has_every_iteration_in_adjacent_bins() {
         let values = (1..4_000_i64).map(|step| (step * step, 3));
         let row = row(values).unwrap();
         assert_eq!(row.histogram.iter().map(|bin| bin.count).sum::<u64>(), row.count);
@@ -440,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn no_rounds_make_no_row() {
+    fn no_iterations_have_no_row() {
         assert!(row(std::iter::empty()).is_none());
     }
 
@@ -453,7 +461,7 @@ mod tests {
 
     const STEP: u64 = 25;
 
-    /// Numbers from 0 to 1 that look random.
+    /// Returns pseudo-random numbers from 0 to 1.
     fn chance() -> impl FnMut() -> f64 {
         let mut state = 1_u64;
         move || {
@@ -462,7 +470,7 @@ mod tests {
         }
     }
 
-    /// What a run makes of an operation that takes `steps` steps of the clock, beside a baseline of two.
+    /// Returns the result of a run for an operation that takes `steps` steps of the clock, with a baseline of two.
     fn run(steps: f64, chance: &mut impl FnMut() -> f64) -> Latencies {
         let mut latencies = Latencies::default();
         for _ in 0..10 {
@@ -473,7 +481,8 @@ mod tests {
         latencies
     }
 
-    /// A loop of pairs by a clock of such steps, and the median of the slices' medians: as the measurement does it.
+    /// Measures a loop of pairs by a clock of such steps, and returns the median of the windows' medians, as the
+    /// measurement does.
     fn pair(ticks: f64, chance: &mut impl FnMut() -> f64) -> Estimate {
         let batch = |chance: &mut dyn FnMut() -> f64| {
             let (began, step) = (chance() * STEP as f64, STEP as f64);
@@ -489,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_of_a_pair_covers_it_in_nineteen_of_twenty_runs() {
+    fn interval_of_a_pair_has_its_nominal_coverage() {
         let (mut chance, net) = (chance(), ToNanoseconds::new(STEP, 0.4, 0.0));
         let (mut covering, mut uncovered, mut widest) = (0, 0, 0.0_f64);
         for run in 0..400 {
@@ -508,10 +517,10 @@ mod tests {
     }
 
     #[test]
-    fn runs_on_either_side_of_a_step_of_the_clock_have_the_grand_median_in_their_intervals() {
+    fn intervals_cover_the_median_across_a_clock_step() {
         let mut chance = chance();
         let net = ToNanoseconds::new(STEP, 0.4, 0.0);
-        // As fast as the core is, which is a little faster or slower from run to run.
+        // The core's speed varies slightly from run to run.
         let mut runs = Vec::new();
         for _ in 0..40 {
             let latencies = run(1.5 + 0.2 * (chance() - 0.5), &mut chance);

@@ -1,11 +1,12 @@
-//! What one thread's rounds add up to, slice by slice.
+//! The sums of one thread's iterations, by window.
 //!
-//! Latencies are kept in ticks, less a baseline: what the same loop takes with no lock in it, in the same slice. The
-//! core's frequency drifts by a per cent or so over seconds; over one slice it is steady.
+//! Latencies are kept in ticks, less a baseline: the time of the same loop without a lock, in the same window. The
+//! core's frequency drifts by about a per cent over seconds; over one window it is steady.
 //!
-//! Beside a neighbour on the core a baseline takes half as long again, and who came between the baseline and the rounds
-//! would be taken for a faster lock. So rounds that had the core for themselves are held against a baseline that had it
-//! too, of this slice or else the last one that did, and those beside a neighbour against one beside a neighbour.
+//! With the core shared a baseline takes half as long again, and interference that begins between the baseline and the
+//! iterations would be taken for a faster lock. So iterations with the core exclusive are compared with a baseline with
+//! it exclusive, and iterations with it shared with a shared one. The baseline is that of this window, or else of the
+//! last one that has it.
 
 use super::baseline::{Baseline, undisturbed_mean};
 use super::causes::SliceEvidence;
@@ -28,37 +29,38 @@ pub struct Operations {
 /// One thread's latencies over all slices of a cell.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
-    /// Of all rounds.
+    /// The values of all iterations.
     pub all: Operations,
-    /// Of those that had the core for themselves, and of those that did not.
+    /// The values with the core exclusive, and those with it shared.
     pub alone: Operations,
     pub shared: Operations,
-    /// Pieces of slices that were the one and the other.
+    /// The numbers of pieces of windows of both kinds.
     pub alone_pieces: u64,
     pub shared_pieces: u64,
-    /// How long the lock was held in each slice, in ticks.
+    /// The hold time in each window, in ticks.
     pub holds: Thinned<f64>,
     alone_baseline: Option<Baseline>,
     shared_baseline: Option<Baseline>,
     scratch: Vec<u32>,
 }
 
-/// A thread's part in a slice, as it is added up.
+/// A thread's part in a window, as it is added up.
 pub struct SliceRounds<'a> {
     pub trace: &'a Trace,
-    /// Rounds that began in it count.
+    /// The range in which iterations that begin count.
     pub window: Range<u64>,
     pub baseline: Baseline,
-    /// Rounds, by their places in the trace, and who was on the core meanwhile.
+    /// The iterations, by their indices in the trace, and the sharing of the core.
     pub pieces: Vec<(Range<usize>, Sharing)>,
-    /// When the other threads of the slice probed.
+    /// The probes of the other threads of the window.
     pub probes: OthersProbes,
     /// The clock's step, in ticks.
     pub resolution: u64,
 }
 
 impl SliceRounds<'_> {
-    /// The pieces without the rounds of this operation that another thread's probe spoiled, and how many those are.
+    /// Returns the pieces without the iterations of this operation that another thread's probe spoiled, and the number
+    /// of those.
     fn unspoiled(&self, operation: Operation) -> (Vec<(Range<usize>, Sharing)>, u64) {
         let spoiled = self.probes.spoiled(operation, self.trace.rounds());
         let excluded = spoiled.iter().filter(|place| self.window.contains(&self.trace.rounds()[**place].began));
@@ -91,7 +93,9 @@ impl SliceRounds<'_> {
 }
 
 impl Operations {
-    /// Adds a slice. The hold time belongs to a round trip, however long it was.
+    /// Adds a window.
+    ///
+    /// The hold time belongs to a round trip, however long it was.
     fn add(&mut self, scratch: &mut Vec<u32>, slice: &SliceRounds<'_>, parts: &[(Sharing, Baseline)]) {
         for operation in Operation::ALL {
             let (pieces, excluded) = slice.unspoiled(operation);
@@ -127,7 +131,7 @@ impl Operations {
 }
 
 impl Series {
-    /// Adds the rounds of a slice.
+    /// Adds the iterations of a window.
     pub fn add(&mut self, slice: &SliceRounds<'_>) {
         let alone = self.alone_baseline.unwrap_or(slice.baseline);
         let shared = self.shared_baseline.unwrap_or(slice.baseline);
@@ -147,7 +151,7 @@ impl Series {
         self.holds.extend(held.map(|hold| hold - slice.baseline.hold));
     }
 
-    /// Takes note of a baseline, for this slice and those after it.
+    /// Notes a baseline, for this window and those after it.
     pub fn note(&mut self, baseline: Baseline, sharing: Sharing) {
         match sharing {
             Sharing::Alone => self.alone_baseline = Some(baseline),
@@ -156,25 +160,26 @@ impl Series {
         }
     }
 
-    /// What was told apart by too wide a core is told apart anew from here on.
+    /// Discards the classification by too narrow a core, from here on.
     pub fn forget_neighbours(&mut self) {
         (self.alone, self.shared) = Default::default();
         (self.alone_pieces, self.shared_pieces) = (0, 0);
         (self.alone_baseline, self.shared_baseline) = (None, None);
     }
 
-    /// Of the pieces that are one or the other, the share of those beside a neighbour.
+    /// Returns the share of the shared pieces among the decided ones.
     pub fn shared_share(&self) -> Option<f64> {
         let told_apart = self.alone_pieces + self.shared_pieces;
         (told_apart > 0).then(|| self.shared_pieces as f64 / told_apart as f64)
     }
 
-    /// The figures that decide whether this is known well enough: of the core alone, once there is enough of that.
+    /// Returns the values that decide whether this is known precisely enough: those with the core exclusive, once there
+    /// are enough.
     pub fn deciding(&self) -> &Operations {
         if self.alone.lock.means.len() >= LEAST_ALONE { &self.alone } else { &self.all }
     }
 
-    /// Adds what a slice with evidence knows of its rounds; their latencies count nowhere else.
+    /// Adds the evidence of a window about its iterations; their latencies count nowhere else.
     pub fn attribute(&mut self, evidence: &SliceEvidence<'_>, baseline: Baseline, hold: f64) {
         for operation in Operation::ALL {
             let cost = baseline.of(operation);
@@ -185,5 +190,5 @@ impl Series {
     }
 }
 
-/// Fewer slices have no interval at 95 %.
+/// The minimum number of windows for an interval at 95 %.
 pub const LEAST_ALONE: usize = 6;

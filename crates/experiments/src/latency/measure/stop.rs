@@ -1,4 +1,4 @@
-//! The first wait that is longer than `--stop-above`: who had the lock meanwhile, and what the kernel recorded.
+//! The first wait that is longer than `--stop-above`: the holders of the lock during it, and the kernel events.
 
 use super::causes::DelayCause;
 use super::other_threads::OthersProbes;
@@ -13,21 +13,21 @@ use instruments::evidence::{Cause, Kind, Ran, Timeline, ran};
 use loops::latency::Round;
 use std::collections::BTreeMap;
 
-/// A slice that has ended.
+/// A window that has ended.
 pub struct Ended<'a> {
     pub plan: &'a CellPlan,
     pub clock: Clock,
     pub parts: &'a [ThreadSlice],
     /// The CPUs of the threads.
     pub cpus: Vec<usize>,
-    /// Of all CPUs, where there is one.
+    /// The timeline of all CPUs, where there is one.
     pub timeline: Option<&'a Timeline>,
 }
 
-/// Holders that are kept.
+/// The maximum number of holders that are kept.
 const MOST: usize = 8;
 
-/// Ticks that somebody had the lock, while another waited.
+/// The ticks for which a thread had the lock, while another waited.
 #[derive(Clone, Copy)]
 struct Hold {
     thread: usize,
@@ -36,7 +36,7 @@ struct Hold {
 }
 
 impl StopRule {
-    /// The first wait of the slice that is longer.
+    /// Returns the first wait of the window that is longer.
     pub fn first(&self, ended: &Ended<'_>) -> Option<StoppedWait> {
         let of_thread = |(thread, part): (usize, &ThreadSlice)| {
             let probes = OthersProbes::of(ended.parts.iter().map(|part| &part.trace), thread);
@@ -47,14 +47,14 @@ impl StopRule {
         };
         let long = ended.parts.iter().enumerate().filter_map(of_thread);
         let (thread, round) = long.min_by_key(|(_, round)| round.locked)?;
-        Some(ended.told(thread, round, self.origin))
+        Some(ended.stopped_wait(thread, round, self.origin))
     }
 }
 
 impl Ended<'_> {
-    fn told(&self, thread: usize, round: Round, origin: u64) -> StoppedWait {
+    fn stopped_wait(&self, thread: usize, round: Round, origin: u64) -> StoppedWait {
         let rounds = Rounds::of(self.parts.iter().map(|part| &part.trace));
-        // Who takes no lock waits for nobody.
+        // A thread without a lock waits for no other.
         let is_lock = self.plan.lock != locks::NONE;
         let holds: Vec<Hold> = rounds
             .holds_within(thread, (round.began, round.locked))
@@ -78,7 +78,9 @@ impl Ended<'_> {
         }
     }
 
-    /// What took most of the wait. While another thread had the lock it is that one's CPU that tells, else the own.
+    /// Returns the main cause of the wait.
+    ///
+    /// While another thread had the lock, the events of that thread's CPU count, otherwise those of the own.
     fn cause(&self, thread: usize, round: Round, holds: &[Hold]) -> (DelayCause, u64) {
         let mut sums: BTreeMap<DelayCause, u64> = BTreeMap::new();
         let mut add = |thread: usize, (from, until): (u64, u64), usual: DelayCause| {
@@ -101,7 +103,7 @@ impl Ended<'_> {
         sums.into_iter().max_by_key(|(_, ticks)| *ticks).unwrap_or((DelayCause::Unexplained, round.lock()))
     }
 
-    /// Who had the CPU of that thread.
+    /// Returns the tasks that had the CPU of that thread.
     fn ran(&self, thread: usize, from: u64, until: u64) -> Vec<Ran> {
         self.timeline_of(thread).map(|timeline| ran(timeline, self.cpus[thread], from, until)).unwrap_or_default()
     }
@@ -110,7 +112,7 @@ impl Ended<'_> {
         self.timeline.or(self.parts[thread].timeline.as_ref())
     }
 
-    /// Of each CPU once, that of whoever waited first.
+    /// Returns the timeline of each CPU once, that of the thread that waited first.
     fn stories(&self, thread: usize, round: Round, holds: &[Hold]) -> Vec<CpuStory> {
         let mut stories: Vec<CpuStory> = Vec::new();
         for thread in std::iter::once(thread).chain(holds.iter().map(|hold| hold.thread)) {
@@ -138,7 +140,7 @@ impl Ended<'_> {
     }
 }
 
-/// Neither a thread of the lock's nor nobody.
+/// Returns whether it is neither a thread of the lock nor idle.
 fn is_foreign(who: &Cause) -> bool {
     match who.kind {
         Kind::Own | Kind::Idle | Kind::Blocked | Kind::Unexplained => false,

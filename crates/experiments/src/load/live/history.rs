@@ -26,17 +26,17 @@ impl History {
         }
     }
 
-    /// The mean load over the last `2^power` seconds; `None` until so much time has passed.
+    /// Returns the mean load over the last `2^power` seconds; `None` until this time has passed.
     pub fn mean_over(&self, power: u32) -> Option<f64> {
         let &(now_s, now_sum_s) = self.sums.back()?;
         let from_s = now_s - f64::from(1_u32 << power);
-        // Ends of intervals lie a little beside whole seconds.
+        // The ends of intervals are slightly off whole seconds.
         let at = self.sums.partition_point(|&(time_s, _)| time_s <= from_s + 0.05);
         let &(then_s, then_sum_s) = self.sums.get(at.checked_sub(1)?)?;
         (now_s > then_s).then(|| (now_sum_s - then_sum_s) / (now_s - then_s))
     }
 
-    /// The loads of the last intervals, newest first.
+    /// Returns the loads of the last intervals, newest first.
     pub fn latest(&self) -> impl Iterator<Item = f64> + '_ {
         let newer = self.sums.iter().rev();
         newer.zip(self.sums.iter().rev().skip(1)).map(|(new, old)| (new.1 - old.1) / (new.0 - old.0))

@@ -1,4 +1,4 @@
-//! The figures as a file of OpenMetrics, replaced whole after each interval.
+//! The values as a file of OpenMetrics, replaced atomically after each interval.
 //!
 //! <https://prometheus.io/docs/specs/om/open_metrics_spec/>: a name ends in its unit, a counter's sample in `_total`,
 //! and the file in `# EOF`.
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The file, and what it could not be given.
+/// The file, and its write errors.
 pub struct MetricsFile {
     path: PathBuf,
     counted: BTreeMap<usize, Counted>,
@@ -20,15 +20,16 @@ pub struct MetricsFile {
     reason: String,
 }
 
-/// As a shell's redirection would make it; a temporary file is private otherwise, and no collector could read it.
+/// The mode of the file, as in a shell's redirection; a temporary file is private otherwise, and no collector could
+/// read it.
 const MODE: u32 = 0o666;
 
-/// What has added up on a CPU, in seconds.
+/// The sums of a CPU, in seconds.
 #[derive(Clone, Copy, Default)]
 struct Counted {
     wall_s: f64,
     load_s: f64,
-    soaked_s: f64,
+    spinner_s: f64,
     ground_s: f64,
     proc_stat_s: f64,
 }
@@ -37,9 +38,9 @@ impl MetricsFile {
     /// Checks that the file can be replaced.
     ///
     /// # Errors
-    /// It is a folder or a device, or its folder takes no new file.
+    /// It is a directory or a device, or its directory is not writable.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // A link is followed, so that it stays one.
+        // Links are followed, so that they remain links.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             return Err(io::Error::other("not a regular file, so it cannot be replaced"));
@@ -48,7 +49,9 @@ impl MetricsFile {
         Ok(Self { path, counted: BTreeMap::new(), last_s: 0.0, failures: 0, reason: String::new() })
     }
 
-    /// Replaces the file. When that fails the old one stays, and the next interval tries again.
+    /// Replaces the file.
+    ///
+    /// When that fails the old one stays, and the next interval tries again.
     pub fn interval(&mut self, rows: &[IntervalRow]) {
         let Some(time_s) = rows.first().map(|row| row.time_s) else { return };
         let length_s = time_s - self.last_s;
@@ -57,7 +60,7 @@ impl MetricsFile {
             let counted = self.counted.entry(row.cpu).or_default();
             counted.wall_s += length_s;
             counted.load_s += length_s * row.shares.load_share;
-            counted.soaked_s += length_s * row.shares.cputime_share;
+            counted.spinner_s += length_s * row.shares.cputime_share;
             counted.ground_s += length_s * row.shares.grind_share;
             counted.proc_stat_s += length_s * row.shares.proc_stat_share.unwrap_or(0.0);
         }
@@ -72,7 +75,7 @@ impl MetricsFile {
         }
     }
 
-    /// What a reader of the file must know.
+    /// Returns the warning about failed writes.
     pub fn warning(self) -> Option<Warning> {
         (self.failures > 0).then(|| {
             Warning::from(LeftOut {
@@ -83,7 +86,7 @@ impl MetricsFile {
     }
 }
 
-/// One family of metrics with a sample for each CPU.
+/// Writes one family of metrics with a sample for each CPU.
 fn family(text: &mut String, name: &str, kind: &str, help: &str, samples: impl Iterator<Item = (usize, Option<f64>)>) {
     let unit = name.rsplit('_').next().unwrap_or_default();
     let _ = writeln!(text, "# TYPE {name} {kind}\n# UNIT {name} {unit}\n# HELP {name} {help}");
@@ -124,7 +127,7 @@ fn exposition(rows: &[IntervalRow], counted: &BTreeMap<usize, Counted>) -> Strin
     };
     counter("contend_measured_seconds", "Measured time.", |sums| sums.wall_s);
     counter("contend_load_seconds", "Time that the spinner did not get.", |sums| sums.load_s);
-    counter("contend_soaked_seconds", "CPU time that the spinner got.", |sums| sums.soaked_s);
+    counter("contend_soaked_seconds", "CPU time that the spinner got.", |sums| sums.spinner_s);
     counter("contend_ground_seconds", "CPU time that the spinner could use.", |sums| sums.ground_s);
     counter("contend_proc_stat_load_seconds", "Busy time according to /proc/stat.", |sums| sums.proc_stat_s);
     text + "# EOF\n"

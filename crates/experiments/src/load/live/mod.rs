@@ -1,4 +1,4 @@
-//! What is seen while it measures: lines, JSON lines, a graph or bars, and the file of metrics.
+//! The output during the measurement: lines, JSON lines, a graph or bars, and the file of metrics.
 
 mod history;
 mod metrics;
@@ -26,20 +26,20 @@ pub struct Live {
     interval: Duration,
     screen: Option<Screen>,
     metrics: Option<MetricsFile>,
-    /// For a program that draws it.
+    /// The progress, for a program that draws it.
     progress: Progress,
-    /// Why stdout can no longer be written, if that is so.
+    /// The reason why stdout can no longer be written, if any.
     failed: Option<io::Error>,
 }
 
-/// How often someone who waits looks whether to stop.
+/// The interval at which a waiting thread checks whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Live {
     /// Checks that the file of metrics can be written.
     ///
     /// # Errors
-    /// It cannot.
+    /// It cannot be written.
     pub fn new(view: Option<View>, metrics: Option<&Path>, session: &Session, plan: &Plan) -> anyhow::Result<Self> {
         let open = |path: &Path| {
             MetricsFile::open(path).with_context(|| format!("--metrics {}: cannot write the file", path.display()))
@@ -63,7 +63,9 @@ impl Live {
         Ok(())
     }
 
-    /// Closes the view. What went wrong on the way is a warning: the measurement went on.
+    /// Closes the view.
+    ///
+    /// Errors of the view are warnings: the measurement continued.
     pub fn end(self) -> Vec<Warning> {
         drop(self.screen);
         let stdout = self.failed.filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
@@ -122,7 +124,7 @@ impl Observer<[IntervalRow]> for Live {
     }
 }
 
-/// Prints an object a line.
+/// Prints an object per line.
 ///
 /// # Errors
 /// Stdout cannot be written.

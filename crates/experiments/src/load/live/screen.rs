@@ -43,7 +43,7 @@ impl Screen {
     /// Adds an interval.
     ///
     /// # Errors
-    /// The terminal has gone.
+    /// The terminal was closed.
     pub fn interval(&mut self, rows: &[IntervalRow]) -> io::Result<()> {
         self.picture.add(rows);
         self.draw()
@@ -51,7 +51,7 @@ impl Screen {
 
     /// Handles keys for this long; returns whether the view was closed.
     pub fn closed(&mut self, patience: Duration) -> bool {
-        // A terminal that cannot be read has gone.
+        // A terminal that cannot be read was closed.
         let Ok(events) = self.tty.events(&mut self.input, patience) else { return true };
         let is_closed = events.into_iter().any(|event| self.closed_by(event));
         is_closed || (full_screen::size() != self.area && self.draw().is_err())
@@ -70,8 +70,10 @@ impl Screen {
         }
     }
 
-    /// The terminal passes Ctrl-Z on as a key, too: the view releases it for as long as the shell has it. The whole
-    /// process group stops, as it would without a view.
+    /// Suspends the process on Ctrl-Z, which the terminal passes on as a key: the view releases the terminal for as
+    /// long as the shell has it.
+    ///
+    /// The whole process group stops, as it would without a view.
     fn suspended(&mut self) -> io::Result<()> {
         self.tty.pause();
         rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
@@ -118,7 +120,7 @@ const KEYS: [&str; 6] = [
     "Ctrl-Z   suspend; fg in the shell resumes",
 ];
 
-/// A lower graph shows nothing.
+/// The least height of a readable graph.
 const LOWEST_GRAPH: u16 = 4;
 
 impl Picture {
@@ -153,7 +155,8 @@ impl Picture {
         frame.render_widget(Line::from(as_many_as_fit(&keys, bottom.width)), bottom);
     }
 
-    /// The load of the last intervals, newest at the right, for each CPU or for all together where space is short.
+    /// Draws the load of the last intervals, the newest at the right, for each CPU or for all together where space is
+    /// short.
     fn graph(&self, frame: &mut Frame, area: Rect) {
         let each = area.height / (self.cpus.len() as u16).max(1);
         if each < LOWEST_GRAPH || self.cpus.len() < 2 {
@@ -165,7 +168,7 @@ impl Picture {
         }
     }
 
-    /// From 0 % at the lower edge to 100 % at the upper one.
+    /// Draws a strip from 0 % at the lower edge to 100 % at the upper one.
     fn strip(&self, frame: &mut Frame, area: Rect, name: &str, history: &History) {
         let now = history.latest().next().map_or_else(|| "…".to_owned(), percent);
         let width = usize::from(area.width.saturating_sub(2));
@@ -180,7 +183,7 @@ impl Picture {
         frame.render_widget(graph.block(block).style(Style::new().fg(Color::Green)), area);
     }
 
-    /// The mean over the last 1, 2, 4 … seconds, as far back as has been measured.
+    /// Draws the mean over the last 1, 2, 4 … seconds, as far back as has been measured.
     fn bars(&self, frame: &mut Frame, area: Rect) {
         let bar = |power: u32| {
             let mean = self.all.mean_over(power)?;
@@ -195,7 +198,7 @@ impl Picture {
     }
 }
 
-/// A value that is cut would be wrong, so parts that do not fit are omitted.
+/// Joins as many parts as fit: a value that is cut would be wrong.
 fn as_many_as_fit(parts: &[String], width: u16) -> String {
     parts.iter().fold(String::new(), |line, part| {
         let longer = if line.is_empty() { part.clone() } else { format!("{line}   {part}") };

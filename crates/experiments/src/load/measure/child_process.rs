@@ -1,12 +1,12 @@
 //! The measurement in a separate process and session.
 //!
-//! The scheduler's autogroups divide the CPU between sessions first and only then by priority: an idle thread of one
-//! session takes half of a CPU from a busy thread of another. So spinners that are to take only unused time are
-//! put into a separate session, whose group then gets the smallest weight, 15 against 1,024. That cannot be done
-//! for a thread, and would take this process from its terminal. Soakers of another priority stay in the user's session,
-//! as the program would whose share is measured.
+//! The scheduler's autogroups divide the CPU between sessions first and only then by priority. An idle thread of one
+//! session takes half of a CPU from a busy thread of another. So spinners that are to take only unused time are put
+//! into a separate session, whose group then gets the smallest weight, 15 against 1,024. That cannot be done for a
+//! thread, and would take this process from its terminal. Spinners of another priority stay in the user's session, as
+//! would the program whose share is measured.
 //!
-//! The child dies with its parent, whatever ends that.
+//! The child dies with its parent, however that ends.
 
 use super::{Measured, run_plan};
 use crate::load::flags::Priority;
@@ -22,7 +22,7 @@ use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// What the child sends, an object a line.
+/// A message of the child, an object per line.
 #[derive(Serialize, Deserialize)]
 enum Message {
     Interval(Vec<IntervalRow>),
@@ -33,8 +33,9 @@ enum Message {
 /// How often the observer is polled for a stop, and the child's messages are read.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Measures in a child until the plan's length is over or the observer stops it. The caller must have no other threads:
-/// a forked child has only a copy of the calling one.
+/// Measures in a child until the plan's length is over or the observer stops it.
+///
+/// The caller must have no other threads: a forked child has only a copy of the calling one.
 pub fn run_in_child(
     plan: &Plan,
     seed: u64,
@@ -42,38 +43,40 @@ pub fn run_in_child(
     monitor: &mut SmtMonitor,
     observer: &mut impl Observer<[IntervalRow]>,
 ) -> io::Result<Measured> {
-    let (here, there) = UnixStream::pair()?;
+    let (parent_end, child_end) = UnixStream::pair()?;
     let parent = std::process::id();
-    // SAFETY: the caller is the only thread, so the child's copy of the process is whole; it measures and leaves with
-    // `_exit`, so nothing of the parent's is dropped twice.
+    // SAFETY: the caller is the only thread, so the child's copy of the process is complete; it measures and leaves
+    // with `_exit`, so nothing of the parent's is dropped twice.
     let child = match unsafe { libc::fork() } {
         -1 => return Err(io::Error::last_os_error()),
         0 => {
-            drop(here);
-            let served = catch_unwind(AssertUnwindSafe(|| serve(parent, there, (plan, seed), calibrated, monitor)));
-            // SAFETY: `_exit` ends the process and touches nothing.
+            drop(parent_end);
+            let served = catch_unwind(AssertUnwindSafe(|| serve(parent, child_end, (plan, seed), calibrated, monitor)));
+            // SAFETY: `_exit` ends the process and accesses no memory.
             unsafe { libc::_exit(i32::from(!matches!(served, Ok(Ok(()))))) }
         }
         pid => Child(Pid::from_raw(pid).ok_or_else(|| io::Error::other("fork returned no process id"))?),
     };
-    drop(there);
-    let measured = listen(here, observer);
+    drop(child_end);
+    let measured = listen(parent_end, observer);
     drop(child);
     measured
 }
 
-/// A child that has not been waited for. Dropping it ends it, unless it has ended by itself.
+/// A child that has not been waited for.
+///
+/// Dropping it ends it, unless it has ended by itself.
 struct Child(Pid);
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // It has sent all it had, or never will. Its number is not given to another process before it is waited for.
+        // It has sent all its messages, or never will. Its process ID is not reused before it is waited for.
         let _ = kill_process(self.0, Signal::KILL);
         let _ = waitpid(Some(self.0), WaitOptions::empty());
     }
 }
 
-/// The parent's part: hands the child's rows to the observer, and the observer's wish to end to the child.
+/// Runs the parent's part: passes the child's rows to the observer, and the observer's request to stop to the child.
 fn listen(mut child: UnixStream, observer: &mut impl Observer<[IntervalRow]>) -> io::Result<Measured> {
     child.set_nonblocking(true)?;
     let mut lines = Lines::default();
@@ -102,12 +105,12 @@ fn listen(mut child: UnixStream, observer: &mut impl Observer<[IntervalRow]>) ->
     }
 }
 
-/// Whole lines out of what has arrived.
+/// The complete lines of the received data.
 #[derive(Default)]
 struct Lines(Vec<u8>);
 
 impl Lines {
-    /// Takes what is there; says whether more may come.
+    /// Reads the available data; returns whether more may come.
     fn read_from(&mut self, stream: &mut UnixStream) -> io::Result<bool> {
         let mut piece = [0; 4096];
         loop {
@@ -116,7 +119,7 @@ impl Lines {
                 Ok(length) => self.0.extend_from_slice(&piece[..length]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The child ended before it read that it should.
+                // The child ended before it read the request to stop.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(false),
                 Err(error) => return Err(error),
             }
@@ -129,7 +132,7 @@ impl Lines {
     }
 }
 
-/// The child's whole life.
+/// Runs the child to its end.
 fn serve(
     parent: u32,
     stream: UnixStream,
@@ -152,13 +155,14 @@ fn serve(
     parent.send(&message)
 }
 
-/// Into a session whose group, if the kernel groups by session, weighs least. Where that is refused, the meter is
-/// heavier than it should be, which it measures and says.
+/// Moves to a session whose group, if the kernel groups by session, has the least weight.
+///
+/// If that is refused, the spinners have more weight than intended, which is measured and reported.
 fn leave_the_session() {
     if rustix::process::setsid().is_err() {
         return;
     }
-    // The kernel lets ordinary users do this ten times a second, all together.
+    // The kernel allows this to all unprivileged users together ten times per second.
     for _ in 0..20 {
         match std::fs::write("/proc/self/autogroup", "19") {
             Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => std::thread::sleep(LOOK),
@@ -167,7 +171,7 @@ fn leave_the_session() {
     }
 }
 
-/// The observer that the child has: its parent, at the other end of the stream.
+/// The observer of the child: its parent, at the other end of the stream.
 struct Parent(UnixStream);
 
 impl Parent {
@@ -182,7 +186,7 @@ impl Observer<[IntervalRow]> for Parent {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-            // Its only words are that it is to stop, or that the parent has gone.
+            // The parent sends only the request to stop, or closes the stream.
             let mut parent = [PollFd::new(&self.0, PollFlags::IN)];
             match poll(&mut parent, Some(&timeout)) {
                 Ok(0) => return ControlFlow::Continue(()),

@@ -1,5 +1,4 @@
-//! The measurement: spinners compute and rest, the accounts are read at every change, and a row comes of every
-//! interval.
+//! The measurement: spinners compute and rest, the accounts are read at every change, and every interval has a row.
 //!
 //! An interval is divided into stretches: between spinning and resting, and between one spinner on each CPU and
 //! several.
@@ -19,7 +18,7 @@ use instruments::cpus::realtime::may_use_realtime;
 use instruments::cpus::schedule::reschedule_current_thread;
 use instruments::neighbour::WidthsOverTime;
 use instruments::warning::{LeftOut, NoRealtimePriority, PriorityRefused, Warning};
-use loops::load::{GRIND, Soakers, no_longer_in_time, read_in_time};
+use loops::load::{GRIND, Spinners, no_longer_in_time, read_in_time};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::ops::ControlFlow;
@@ -48,15 +47,15 @@ pub fn run_plan(
     let priority = granted(plan.priority, &mut warnings);
     let clock = calibrated.clock();
     let tools = (clock, &calibrated.grind, monitor.probe);
-    let soakers = Soakers::start(tools, priority.0, &plan.cpus, plan.grinders)?;
+    let spinners = Spinners::start(tools, priority.0, &plan.cpus, plan.grinders)?;
     read_in_time();
     let reader = Reader {
-        soakers: soakers.soakers.chunks(plan.grinders).collect(),
+        spinners: spinners.spinners.chunks(plan.grinders).collect(),
         clock,
         exact: ExactAccount::find(),
         realtime: priority.is_realtime(),
     };
-    let mut run = Run { plan, reader, soakers: &soakers, rng: fastrand::Rng::with_seed(seed) };
+    let mut run = Run { plan, reader, spinners: &spinners, rng: fastrand::Rng::with_seed(seed) };
     let usual_ns = GRIND.as_nanos() as f64 + calibrated.quality.now.mean_of_1000_ns;
     let mut totals = Totals::new(plan, priority, usual_ns);
     let intervals = run.intervals(&mut totals, observer);
@@ -65,20 +64,25 @@ pub fn run_plan(
     warnings.extend(run.what_was_missing(plan));
     warnings.extend(totals.warnings());
     let exact_account = run.reader.exact.as_ref().map(|account| account.name().to_owned());
-    let rows = with_neighbours(totals.rows(), &soakers, monitor, plan);
+    let rows = with_neighbours(totals.rows(), &spinners, monitor, plan);
     warnings.extend(monitor.warnings());
     Ok(Measured { intervals, totals: rows, all_cpus: totals.all_cpus(), exact_account, warnings })
 }
 
-/// What a neighbour on each core took of its width, as its soakers saw it.
-fn with_neighbours(mut rows: Vec<TotalRow>, soakers: &Soakers, monitor: &mut SmtMonitor, plan: &Plan) -> Vec<TotalRow> {
+/// Adds the part of each core's width that an SMT sibling took, as its spinners measured it.
+fn with_neighbours(
+    mut rows: Vec<TotalRow>,
+    spinners: &Spinners,
+    monitor: &mut SmtMonitor,
+    plan: &Plan,
+) -> Vec<TotalRow> {
     for row in &mut rows {
-        // The neighbour would be our own.
+        // The sibling would be another spinner.
         if plan.beside_our_own.contains(&row.cpu) {
             continue;
         }
         let mut widths = WidthsOverTime::default();
-        soakers.soakers.iter().filter(|soaker| soaker.cpu == row.cpu).for_each(|one| widths.absorb(&one.widths()));
+        spinners.spinners.iter().filter(|spinner| spinner.cpu == row.cpu).for_each(|one| widths.absorb(&one.widths()));
         monitor.learn_widths(row.cpu, &widths.all());
         let taken = monitor.taken(row.cpu, &widths);
         row.core_shared_share = taken.and_then(|taken| taken.shared_share);
@@ -88,7 +92,8 @@ fn with_neighbours(mut rows: Vec<TotalRow>, soakers: &Soakers, monitor: &mut Smt
     rows
 }
 
-/// The requested priority if it is granted; otherwise idle, with a warning, since the load can still be measured.
+/// Returns the requested priority if it is granted; otherwise idle, with a warning, since the load can still be
+/// measured.
 fn granted(wanted: Priority, warnings: &mut Vec<Warning>) -> Priority {
     let may_not = may_use_realtime().err().filter(|_| wanted.is_realtime());
     let refused = match may_not {
@@ -114,7 +119,7 @@ fn granted(wanted: Priority, warnings: &mut Vec<Warning>) -> Priority {
 struct Run<'a> {
     plan: &'a Plan,
     reader: Reader<'a>,
-    soakers: &'a Soakers,
+    spinners: &'a Spinners,
     rng: fastrand::Rng,
 }
 
@@ -125,7 +130,7 @@ impl Run<'_> {
         observer: &mut impl Observer<[IntervalRow]>,
     ) -> io::Result<Vec<IntervalRow>> {
         let mut kept = Vec::new();
-        self.soakers.let_grind(1);
+        self.spinners.let_grind(1);
         let mut snapshot = self.reader.take()?;
         let mut tick = self.reader.tick()?;
         let began = Instant::now();
@@ -134,7 +139,7 @@ impl Run<'_> {
         let mut flow = ControlFlow::Continue(());
         while flow.is_continue() && end.is_none_or(|end| start < end) {
             let mut planned = end.map_or(self.plan.interval, |end| (end - start).min(self.plan.interval));
-            // A remainder too short to say anything of belongs to the interval before it.
+            // A remainder that is too short to be meaningful belongs to the interval before it.
             if let Some(left) = end.map(|end| end - start - planned).filter(|&left| left < self.plan.interval / 4) {
                 planned += left;
             }
@@ -154,7 +159,7 @@ impl Run<'_> {
         Ok(kept)
     }
 
-    /// One interval, stretch by stretch, from the last snapshot on.
+    /// Measures one interval, stretch by stretch, from the last snapshot on.
     fn interval(
         &mut self,
         start: Instant,
@@ -166,16 +171,17 @@ impl Run<'_> {
         let parts = stretches(length, self.plan.grinders, self.reader.exact.is_some(), &mut self.rng);
         let mut until = start;
         for Stretch { active, length } in parts {
-            self.soakers.let_grind(active);
+            self.spinners.let_grind(active);
             until += length;
             if active == 0 {
-                // A rest that began late, because others had the CPU, must not be short: its delta would be of no use.
+                // A rest that began late, because other threads had the CPU, must not be short: its delta would be
+                // useless.
                 until = until.max(Instant::now() + length);
             }
             let flow = observer.wait(until);
             if active == 0 {
-                // The next snapshot is taken while a soaker runs; waking up belongs to the rest.
-                self.soakers.let_grind(1);
+                // The next snapshot is taken while a spinner runs; waking up belongs to the rest.
+                self.spinners.let_grind(1);
             }
             let next = self.reader.take()?;
             let deltas: Vec<Delta> = self.reader.deltas(snapshot, &next);
@@ -211,24 +217,25 @@ impl Run<'_> {
 /// A part of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Soakers that grind on each CPU; with 0 they rest.
+    /// The number of active spinners on each CPU; with 0 they rest.
     pub active: usize,
     pub length: Duration,
 }
 
-/// A rest takes this part of an interval.
+/// The number of rests that would fill an interval.
 const REST: u32 = 16;
-/// Stretches that are compared follow each other this closely, so that the machine's drift meets both.
+/// The length of a pair of compared stretches, short enough that the machine's drift affects both.
 const PAIR: Duration = Duration::from_millis(200);
 
-/// The stretches of one interval, in an order and at times that nothing periodic can follow.
+/// Returns the stretches of one interval, in an order and at times that nothing periodic can follow.
 ///
 /// One spinner computes all the time, except for a rest at a random moment. Several alternate with one alone, pair by
 /// pair, each pair in random order.
 pub fn stretches(interval: Duration, grinders: usize, rests: bool, rng: &mut fastrand::Rng) -> Vec<Stretch> {
     let rest = if rests { interval / REST } else { Duration::ZERO };
-    let soaked = interval - rest;
-    let mut parts = if grinders == 1 { around_a_moment(soaked, rng) } else { in_pairs(soaked, grinders, rng) };
+    let spinner_time = interval - rest;
+    let mut parts =
+        if grinders == 1 { around_a_moment(spinner_time, rng) } else { in_pairs(spinner_time, grinders, rng) };
     if rests {
         let place = if grinders == 1 { 1 } else { rng.usize(..=parts.len()) };
         parts.insert(place, Stretch { active: 0, length: rest });
@@ -236,14 +243,14 @@ pub fn stretches(interval: Duration, grinders: usize, rests: bool, rng: &mut fas
     parts
 }
 
-fn around_a_moment(soaked: Duration, rng: &mut fastrand::Rng) -> Vec<Stretch> {
-    let before = soaked.mul_f64(rng.f64());
-    [before, soaked - before].map(|length| Stretch { active: 1, length }).to_vec()
+fn around_a_moment(spinner_time: Duration, rng: &mut fastrand::Rng) -> Vec<Stretch> {
+    let before = spinner_time.mul_f64(rng.f64());
+    [before, spinner_time - before].map(|length| Stretch { active: 1, length }).to_vec()
 }
 
-fn in_pairs(soaked: Duration, grinders: usize, rng: &mut fastrand::Rng) -> Vec<Stretch> {
-    let pairs = (soaked.as_nanos() / PAIR.as_nanos()).max(1) as u32;
-    let length = soaked / (2 * pairs);
+fn in_pairs(spinner_time: Duration, grinders: usize, rng: &mut fastrand::Rng) -> Vec<Stretch> {
+    let pairs = (spinner_time.as_nanos() / PAIR.as_nanos()).max(1) as u32;
+    let length = spinner_time / (2 * pairs);
     let mut parts = Vec::with_capacity(2 * pairs as usize + 1);
     for _ in 0..pairs {
         let mut pair = [1, grinders];

@@ -1,4 +1,4 @@
-//! What the deltas of a run add up to, CPU by CPU: for the interval at hand and for the run.
+//! The sums of the deltas of a run, CPU by CPU: for the current interval and for the run.
 
 use super::accounts::Delta;
 use crate::load::flags::Priority;
@@ -11,26 +11,26 @@ use instruments::warning::{FewSamples, Warning};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Fewer grinds than this are too few for shares of a per cent or two.
+/// The minimum number of busy loops for shares of a per cent or two.
 const FEW_GRINDS: u64 = 100;
-/// A comparison of intervals is made over the last of them, about an hour of seconds: an endless run must not fill the
+/// The number of the last intervals that are compared, about an hour of seconds: an endless run must not fill the
 /// memory.
 const COMPARED: usize = 4_096;
-/// `/proc/stat` is wrong when it differs from the measured load by more than this, apart from its resolution.
+/// The difference from the measured load above which `/proc/stat` is wrong, apart from its resolution.
 const LIE_SHARE: f64 = 0.02;
-/// A meter that surely takes more than this says so.
+/// The share above which the load of the meter itself is reported.
 const TAKEN_SHARE: f64 = 0.02;
-/// A shorter run does not accuse `/proc/stat`.
+/// The minimum length of a run for a warning about `/proc/stat`.
 const LIE_NEEDS_S: f64 = 2.0;
 
 /// The sums of a run.
 pub struct Totals {
     grinders: usize,
     priority: Priority,
-    /// How long a grind took in the calibration, in nanoseconds.
+    /// The length of a busy loop in the calibration, in nanoseconds.
     calibrated_ns: f64,
     cpus: Vec<OfCpu>,
-    /// What the soakers of all CPUs took, of each interval.
+    /// The share that the spinners of all CPUs took in each interval.
     taken: VecDeque<f64>,
     elapsed: Duration,
     ended: Duration,
@@ -39,9 +39,9 @@ pub struct Totals {
 struct OfCpu {
     cpu: usize,
     now: Parts,
-    /// All soaked deltas of the run.
-    soaked: Delta,
-    /// The tick's answer, as time.
+    /// The sum of all deltas with active spinners.
+    spinner_delta: Delta,
+    /// The load by the tick, as time.
     tick_s: Option<f64>,
     intervals: u64,
     got_most: f64,
@@ -50,7 +50,7 @@ struct OfCpu {
     efficiency: VecDeque<f64>,
 }
 
-/// The deltas of the interval at hand.
+/// The deltas of the current interval.
 #[derive(Clone, Copy, Default)]
 struct Parts {
     resting: Option<Delta>,
@@ -59,8 +59,8 @@ struct Parts {
 }
 
 impl Parts {
-    /// All deltas in which soakers ground.
-    fn soaked(&self) -> Option<Delta> {
+    /// Returns the sum of the deltas in which spinners were active.
+    fn spinner_delta(&self) -> Option<Delta> {
         match (self.alone, self.together) {
             (Some(alone), Some(together)) => Some(alone.and(together)),
             (alone, together) => alone.or(together),
@@ -71,12 +71,12 @@ impl Parts {
         delta.and_then(|delta| Some(delta.others_ns? / delta.wall_ns)).filter(|share| share.is_finite())
     }
 
-    /// How much more the others ran while the soaker rested.
+    /// Returns how much more the other tasks ran while the spinner rested.
     fn taken(&self) -> Option<f64> {
-        Some(Self::others_share(self.resting)? - Self::others_share(self.soaked())?)
+        Some(Self::others_share(self.resting)? - Self::others_share(self.spinner_delta())?)
     }
 
-    /// Grinds in a nanosecond of CPU time, all together against one alone.
+    /// Returns the busy loops per nanosecond of CPU time, of all spinners together relative to one alone.
     fn efficiency(&self) -> Option<f64> {
         let rate = |delta: Delta| (delta.got_ns > 0.0).then(|| delta.grinds as f64 / delta.got_ns);
         Some(rate(self.together?)? / rate(self.alone?)?).filter(|ratio| ratio.is_finite())
@@ -88,7 +88,7 @@ impl Totals {
         let of_cpu = |&cpu: &usize| OfCpu {
             cpu,
             now: Parts::default(),
-            soaked: Delta { others_ns: Some(0.0), ..Delta::default() },
+            spinner_delta: Delta { others_ns: Some(0.0), ..Delta::default() },
             tick_s: Some(0.0),
             intervals: 0,
             got_most: 0.0,
@@ -121,30 +121,32 @@ impl Totals {
         }
     }
 
-    /// Ends the interval at hand: a row for each CPU that was measured in it. An interval that was cut short is not
-    /// compared with others.
-    pub fn end_interval(&mut self, at: Duration, tick_shares: &[Option<f64>], whole: bool) -> Vec<IntervalRow> {
+    /// Ends the current interval: returns a row for each CPU that was measured in it.
+    ///
+    /// An interval that was cut short is not compared with others.
+    pub fn end_interval(&mut self, at: Duration, tick_shares: &[Option<f64>], is_complete: bool) -> Vec<IntervalRow> {
         let length_s = (at - self.ended).as_secs_f64();
         self.ended = at;
         let (time_s, calibrated_ns) = (at.as_secs_f64(), self.calibrated_ns);
         let taken: Option<Vec<f64>> = self.cpus.iter().map(|of_cpu| of_cpu.now.taken()).collect();
-        let taken = taken.filter(|_| whole).map(|taken| taken.iter().sum::<f64>() / taken.len() as f64);
+        let taken = taken.filter(|_| is_complete).map(|taken| taken.iter().sum::<f64>() / taken.len() as f64);
         keep(&mut self.taken, taken);
         let pairs = self.cpus.iter_mut().zip(tick_shares);
-        let rows: Vec<IntervalRow> =
-            pairs.filter_map(|(of_cpu, &tick)| of_cpu.end(time_s, length_s, tick, whole, calibrated_ns)).collect();
+        let rows: Vec<IntervalRow> = pairs
+            .filter_map(|(of_cpu, &tick)| of_cpu.end(time_s, length_s, tick, is_complete, calibrated_ns))
+            .collect();
         if !rows.is_empty() {
             self.elapsed = at;
         }
         rows
     }
 
-    /// A row for each CPU that was measured.
+    /// Returns a row for each CPU that was measured.
     pub fn rows(&self) -> Vec<TotalRow> {
         self.cpus.iter().filter_map(|of_cpu| self.total(of_cpu)).collect()
     }
 
-    /// What the soakers took of all CPUs, where there are several.
+    /// Returns the share that the spinners took of all CPUs, where there are several.
     pub fn all_cpus(&self) -> Option<AllCpusRow> {
         let (taken_share, taken_ci) = compared(&self.taken);
         let measured = self.cpus.len() > 1 && !self.elapsed.is_zero();
@@ -161,7 +163,7 @@ impl Totals {
             cpu: of_cpu.cpu,
             intervals: of_cpu.intervals,
             priority: self.priority.to_string(),
-            shares: shares(of_cpu.soaked, tick, self.calibrated_ns)?,
+            shares: shares(of_cpu.spinner_delta, tick, self.calibrated_ns)?,
             cputime_most_share: of_cpu.got_most,
             cputime_least_share: of_cpu.got_least,
             taken_share: taken,
@@ -175,7 +177,7 @@ impl Totals {
         })
     }
 
-    /// The CPUs for which the tick is wrong, and whether the meter itself disturbs the load.
+    /// Returns warnings about the CPUs for which the tick is wrong, and about the load of the meter itself.
     pub fn warnings(&self) -> Vec<Warning> {
         let (share, interval) = compared(&self.taken);
         // Another priority than idle takes CPU time from others by request.
@@ -192,10 +194,10 @@ impl Totals {
         self.rows().into_iter().filter_map(lie).chain(disturbs).chain(self.too_short()).collect()
     }
 
-    /// The share that was ground is known to one grind at either end.
+    /// Returns a warning if the run was too short: the share by work is uncertain by one busy loop at either end.
     fn too_short(&self) -> Option<Warning> {
-        let measured = self.cpus.iter().filter(|of_cpu| of_cpu.soaked.wanted_ns > 0.0);
-        let fewest = measured.map(|of_cpu| of_cpu.soaked.grinds).min()?;
+        let measured = self.cpus.iter().filter(|of_cpu| of_cpu.spinner_delta.wanted_ns > 0.0);
+        let fewest = measured.map(|of_cpu| of_cpu.spinner_delta.grinds).min()?;
         let what = "the work done, where one unit more or less moves both usable and lost".into();
         (fewest < FEW_GRINDS).then(|| FewSamples { what, count: fewest }.into())
     }
@@ -207,16 +209,16 @@ impl OfCpu {
         time_s: f64,
         length_s: f64,
         tick: Option<f64>,
-        whole: bool,
+        is_complete: bool,
         calibrated_ns: f64,
     ) -> Option<IntervalRow> {
         let parts = std::mem::take(&mut self.now);
-        let soaked = parts.soaked()?;
-        let shares = shares(soaked, tick, calibrated_ns)?;
-        let (taken, efficiency) = if whole { (parts.taken(), parts.efficiency()) } else { (None, None) };
+        let spinner_delta = parts.spinner_delta()?;
+        let shares = shares(spinner_delta, tick, calibrated_ns)?;
+        let (taken, efficiency) = if is_complete { (parts.taken(), parts.efficiency()) } else { (None, None) };
         keep(&mut self.taken, taken);
         keep(&mut self.efficiency, efficiency);
-        self.soaked = self.soaked.and(soaked);
+        self.spinner_delta = self.spinner_delta.and(spinner_delta);
         self.tick_s = self.tick_s.zip(tick).map(|(sum, share)| sum + share * length_s);
         self.intervals += 1;
         self.got_most = self.got_most.max(shares.cputime_share);
@@ -231,21 +233,22 @@ impl OfCpu {
     }
 }
 
-/// The shares of a delta; `None` if the soaker never wanted the CPU in it.
-fn shares(soaked: Delta, proc_stat_share: Option<f64>, calibrated_ns: f64) -> Option<Shares> {
-    if soaked.wanted_ns <= 0.0 {
+/// Returns the shares of a delta; `None` if the spinner never wanted the CPU in it.
+fn shares(spinner_delta: Delta, proc_stat_share: Option<f64>, calibrated_ns: f64) -> Option<Shares> {
+    if spinner_delta.wanted_ns <= 0.0 {
         return None;
     }
-    let cputime_share = (soaked.got_ns / soaked.wanted_ns).clamp(0.0, 1.0);
-    let grind_share = soaked.ground_ns / soaked.wanted_ns;
+    let cputime_share = (spinner_delta.got_ns / spinner_delta.wanted_ns).clamp(0.0, 1.0);
+    let grind_share = spinner_delta.ground_ns / spinner_delta.wanted_ns;
     Some(Shares {
         load_share: 1.0 - cputime_share,
         cputime_share,
         grind_share,
         lost_inside_share: cputime_share - grind_share,
         proc_stat_share,
-        exec_share: Parts::others_share(Some(soaked)),
-        speed_share: (soaked.grinds > 0).then(|| calibrated_ns * soaked.grinds as f64 / soaked.ground_ns),
+        exec_share: Parts::others_share(Some(spinner_delta)),
+        speed_share: (spinner_delta.grinds > 0)
+            .then(|| calibrated_ns * spinner_delta.grinds as f64 / spinner_delta.ground_ns),
     })
 }
 
@@ -258,7 +261,7 @@ fn keep(compared: &mut VecDeque<f64>, value: Option<f64>) {
     }
 }
 
-/// The median and its interval.
+/// Returns the median and its interval.
 fn compared(values: &VecDeque<f64>) -> (Option<f64>, Option<instruments::statistics::Interval>) {
     let values: Vec<f64> = values.iter().copied().collect();
     (median(&values), sample_quantile_interval(&values, 0.5, CONFIDENCE))

@@ -1,8 +1,8 @@
 //! The values that are compared with other records, and those of 1999, for the plan that was computed then.
 //!
-//! Jean-Baptiste Queru, "The Scheduler Is Your Friend", Be Newsletter 4-45, 10 November 1999: a game at priority 20,
-//! another thread at priority 10, 60 frames a second, the scheduler called every 3 ms or, by a real-time thread that
-//! only sleeps, every 100 µs.
+//! Jean-Baptiste Queru, "The Scheduler Is Your Friend", Be Newsletter 4-45, 10 November 1999. A game has priority 20,
+//! another thread has 10, there are 60 frames a second, and the scheduler is called every 3 ms or, by a real-time
+//! thread that only sleeps, every 100 µs.
 
 use super::flags::Policy;
 use super::plan::Plan;
@@ -42,32 +42,32 @@ fn name(lost_quanta: u64) -> String {
 const SLOW_NS: u64 = 3_000_000;
 const FAST_NS: u64 = 100_000;
 
-/// What the other thread takes of the CPU.
+/// The share of the CPU that the other thread takes.
 pub const FRACTION: &str = "1/1025";
 
-/// Whether the plan is 1999's, but for the quantum.
+/// Returns whether the plan is 1999's, except for the quantum.
 fn is_planned(plan: &Plan) -> bool {
     let sixty_a_second = (16_600_000..=16_700_000).contains(&plan.frame_ns);
     plan.policy == Policy::Lottery && (plan.contest.lost, plan.contest.total) == (1, 1025) && sixty_a_second
 }
 
-/// How often a frame loses this number of quanta, as printed.
+/// Returns how often a frame loses this number of quanta, as printed.
 pub fn lost(plan: &Plan, quantum_ns: u64, lost_quanta: u64) -> Option<f64> {
     let printed = [0.850, 0.138, 0.011, 0.000_6];
     (is_planned(plan) && quantum_ns == FAST_NS).then(|| printed.get(lost_quanta as usize).copied()).flatten()
 }
 
-/// "This will occur (on average) once every 205 frames", so every 3 or 4 seconds.
+/// Returns "This will occur (on average) once every 205 frames", so every 3 or 4 seconds.
 pub fn every_frames(plan: &Plan, quantum_ns: u64) -> Option<f64> {
     (is_planned(plan) && quantum_ns == SLOW_NS).then_some(205.0)
 }
 
-/// Less than 2 % is lost in more than 99.998 % of the frames.
+/// Returns the bound that less than 2 % is lost in more than 99.998 % of the frames.
 pub fn more_than(plan: &Plan, quantum_ns: u64, threshold: f64) -> Option<f64> {
     (is_planned(plan) && quantum_ns == FAST_NS && threshold == 0.02).then_some(0.000_02)
 }
 
-/// Two losses in two frames happen less than once in ten minutes.
+/// Returns the bound that two losses in two frames happen less than once in ten minutes.
 pub fn animation_s(plan: &Plan, quantum_ns: u64) -> Option<f64> {
     let same = plan.animation.needs_share == 0.9 && (0.333..=0.334).contains(&plan.animation.ahead_frames);
     (is_planned(plan) && quantum_ns == SLOW_NS && same).then_some(600.0)

@@ -1,4 +1,4 @@
-//! What the user may set.
+//! The flags of the experiment.
 
 use clap::{Args, ValueEnum};
 use harness::parse_duration;
@@ -64,7 +64,7 @@ pub struct Flags {
     pub span: Option<Duration>,
 }
 
-/// How the scheduler chooses.
+/// The rule by which the scheduler chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

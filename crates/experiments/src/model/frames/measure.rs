@@ -5,7 +5,7 @@
 //!
 //! A buffered animation computes ahead: its store carries it over a loss. In a frame it gets the quanta that it does
 //! not lose, and shows a picture that costs it a part of the frame. The rest goes into the store, up to its size;
-//! missing time comes out of it. If the store has not enough, the picture is late. The store is a state, and a frame a
+//! missing time is taken from it. If the store is too small, the picture is late. The store is a state, and a frame a
 //! step from state to state: equal states merge, so that there are few.
 
 use super::findings;
@@ -19,20 +19,20 @@ use instruments::statistics::Interval;
 use instruments::warning::{LeftOut, Warning};
 use std::time::Duration;
 
-/// What came out, and what a reader must know.
+/// The results and the warnings.
 pub struct Computed {
     pub rows: Vec<Row>,
     pub warnings: Vec<Warning>,
 }
 
-/// Outcomes with less than this beyond them are not listed.
+/// The probability beyond which outcomes are not listed.
 const NEGLIGIBLE: f64 = 1e-15;
 
-/// Draws of a simulation, and its frames at the most.
+/// The number of draws of a simulation, which limits its frames.
 const DRAWS: u64 = 1 << 24;
 const MOST_FRAMES: u64 = 1 << 19;
 
-/// Computes every quantum's rows.
+/// Computes the rows of every quantum.
 pub fn compute(plan: &Plan) -> anyhow::Result<Computed> {
     let mut computed = Computed { rows: Vec::new(), warnings: Vec::new() };
     for &quantum_ns in &plan.quanta_ns {
@@ -55,7 +55,7 @@ pub fn compute(plan: &Plan) -> anyhow::Result<Computed> {
     Ok(computed)
 }
 
-/// A probability that may have been counted.
+/// Returns the interval of a probability that may have been counted.
 fn interval(estimate: Estimate) -> Interval {
     let interval = estimate.interval();
     Interval::new(*interval.start(), *interval.end())
@@ -66,7 +66,7 @@ struct Frame {
     quantum_ns: u64,
     quanta: u64,
     model: Distribution<u64, f64>,
-    /// The same shares drawn as by the lottery, for the other policy.
+    /// The same shares by lottery, for the other policy.
     drawn: Option<Distribution<u64, f64>>,
     simulated: Simulated,
     measured: Option<Measured>,
@@ -93,13 +93,13 @@ impl Frame {
         listed.chain([Row::Any(self.any(plan))]).chain(more_than).collect()
     }
 
-    /// The outcomes worth a row: all that are likely enough by any account.
+    /// Returns the outcomes that have a row: all that are likely enough by any account.
     fn listed(&self) -> impl Iterator<Item = u64> {
         let likely = |table: &Distribution<u64, f64>| *table.quantile(1.0 - NEGLIGIBLE);
         let tables = [likely(&self.model), self.drawn.as_ref().map_or(0, likely), self.simulated.most()];
         let most = tables.into_iter().chain(self.measured.as_ref().map(Measured::most)).max().unwrap_or(0);
         let few = most <= 1_000;
-        // A frame of a million quanta has thousands of likely outcomes; those in the far tails say nothing.
+        // A frame of a million quanta has thousands of likely outcomes; those in the far tails are irrelevant.
         let least = if few { 0 } else { *self.model.quantile(NEGLIGIBLE) };
         least..=most
     }
@@ -134,7 +134,7 @@ impl Frame {
     }
 
     fn more_than(&self, threshold: f64, plan: &Plan) -> MoreThanRow {
-        // A hair, so that 20 % of 5 quanta is one of them.
+        // Slightly more, so that 20 % of 5 quanta is one of them.
         let lost_quanta = (threshold * self.quanta as f64 + 1e-9) as u64;
         let probability = self.model.more_than(&lost_quanta);
         let simulated = self.simulated.share(|lost| lost > lost_quanta);
@@ -161,7 +161,7 @@ impl Frame {
     }
 }
 
-/// Simulated frames: how many lost how much.
+/// The number of simulated frames for each loss.
 struct Simulated {
     counts: std::collections::BTreeMap<u64, u64>,
     frames: u64,
@@ -188,7 +188,7 @@ impl Simulated {
     }
 }
 
-/// Every quantum is drawn independently.
+/// Losses in which every quantum is drawn independently.
 #[derive(Clone, Copy, Debug)]
 pub struct Lost {
     pub contest: Contest,
@@ -202,7 +202,7 @@ impl Experiment for Lost {
         chance.how_many(self.quanta, self.contest.lost, self.contest.total)
     }
 
-    /// As a sum of independent draws, which has a closed form.
+    /// Visits the outcomes as a sum of independent draws, which has a closed form.
     fn visit<W: Weight>(&self, limits: &Limits, sink: &mut impl Sink<u64, W>) -> Result<(), Error> {
         let Contest { lost, total } = self.contest;
         let one = move |chance: &mut Chance| u64::from(chance.odds(lost, total));
@@ -210,9 +210,9 @@ impl Experiment for Lost {
     }
 }
 
-/// The quanta are taken in turn: those of the others are spaced evenly, and a frame begins anywhere between two.
+/// Losses in which the quanta rotate: those of the others are spaced evenly, and a frame begins anywhere between two.
 ///
-/// The frame then holds their mean number, rounded down or up, as the fraction of it has it.
+/// The frame then has their mean number, rounded down or up with the probability of its fraction.
 #[derive(Clone, Copy, Debug)]
 pub struct Turns {
     pub contest: Contest,
@@ -233,10 +233,10 @@ impl Experiment for Turns {
 /// The window in which 1999 counts losses.
 const WINDOW_FRAMES: u64 = 2;
 
-/// Outcomes of states, some seconds' worth, after which a risk that still changes is given up.
+/// The number of outcomes of states, some seconds' worth, after which an unsettled risk is abandoned.
 const MOST_OUTCOMES: usize = 16_000_000;
 
-/// The animation's row, from the quanta that one frame loses.
+/// Returns the animation's row, from the quanta that one frame loses.
 pub fn row(plan: &Plan, quantum_ns: u64, lost: &Distribution<u64, f64>) -> anyhow::Result<AnimationRow> {
     let frame_ns = plan.frame_ns as f64;
     let needs_ns = plan.animation.needs_share * frame_ns;
@@ -266,26 +266,27 @@ pub fn row(plan: &Plan, quantum_ns: u64, lost: &Distribution<u64, f64>) -> anyho
 /// The work that is computed ahead, in nanoseconds of the CPU.
 struct Store {
     size_ns: i64,
-    /// What a frame without a loss leaves.
+    /// The time that a frame without a loss leaves.
     spare_ns: i64,
     quantum_ns: i64,
 }
 
 impl Store {
-    /// The quanta that a frame may lose with this much in store.
+    /// Returns the quanta that a frame may lose with this much in store.
     fn bears(&self, level_ns: i64) -> u64 {
         ((level_ns + self.spare_ns) / self.quantum_ns) as u64
     }
 
-    /// After a frame; negative if the picture was late.
+    /// Returns the level after a frame; negative if the picture was late.
     fn after(&self, level_ns: i64, lost: u64) -> i64 {
         (level_ns + self.spare_ns - lost as i64 * self.quantum_ns).min(self.size_ns)
     }
 }
 
-/// The mean number of frames from a full store to the first late picture, `None` if there is none: the chance to come
-/// this far, summed over the frames. Once there are no new states and the risk of a frame has settled, the rest is a
-/// geometric series.
+/// Returns the mean number of frames from a full store to the first late picture, `None` if there is none: the
+/// probability of getting this far, summed over the frames.
+///
+/// Once there are no new states and the risk of a frame has settled, the rest is a geometric series.
 fn frames_to_first_glitch(store: &Store, lost: &Distribution<u64, f64>) -> anyhow::Result<Option<f64>> {
     let source = lost.source();
     let mut states = Distribution::floating(&chance::constant(store.size_ns))?;
@@ -316,7 +317,7 @@ fn frames_to_first_glitch(store: &Store, lost: &Distribution<u64, f64>) -> anyho
     bail!("the probability does not converge: its buffer takes too many frames to fill")
 }
 
-/// What each frame of the recording lost.
+/// The loss of each frame of the recording.
 pub struct Measured {
     lost_ns: Vec<u64>,
     frame_ns: u64,
@@ -324,7 +325,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Cuts a recording that holds at least one frame; what is left at its end is not counted.
+    /// Cuts a recording of at least one frame; the rest at its end is not counted.
     pub fn cut(gaps: &Gaps, frame_ns: u64, quantum_ns: u64) -> Self {
         let frames = (gaps.span_ns() / frame_ns) as usize;
         let mut lost_ns = vec![0; frames];
@@ -342,17 +343,17 @@ impl Measured {
         Self { lost_ns, frame_ns, quantum_ns }
     }
 
-    /// Frames that lost this many quanta, to the nearest.
+    /// Returns the frames that lost this many quanta, to the nearest.
     pub fn rounded(&self, lost_quanta: u64) -> Estimate {
         self.share(|lost_ns| self.quanta(lost_ns) == lost_quanta)
     }
 
-    /// Frames that lost more than this share of their time.
+    /// Returns the frames that lost more than this share of their time.
     pub fn more_than(&self, share: f64) -> Estimate {
         self.share(|lost_ns| lost_ns as f64 > share * self.frame_ns as f64)
     }
 
-    /// The most quanta that a frame lost, to the nearest.
+    /// Returns the largest number of quanta that a frame lost, to the nearest.
     pub fn most(&self) -> u64 {
         self.lost_ns.iter().map(|lost_ns| self.quanta(*lost_ns)).max().unwrap_or(0)
     }
@@ -367,7 +368,7 @@ impl Measured {
     }
 }
 
-/// Four million outcomes; some hundred megabytes while they are made.
+/// The limits of enumeration: four million outcomes; some hundred megabytes while they are made.
 pub const LIMITS: Limits = Limits { bytes: 64 << 20, paths: 100_000_000, draws: 10_000 };
 
 #[cfg(test)]
@@ -382,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn the_figures_of_1999_follow_in_exact_rationals() {
+    fn values_of_1999_follow_in_exact_rationals() {
         assert_eq!(exactly(1).mean().to_string(), "1/1025");
         assert_eq!(exactly(5).mean().to_string(), "1/205");
         let spread = exactly(166);
@@ -395,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_and_lots_lose_the_same_on_average_and_turns_spread_less() {
+    fn rotation_and_lottery_have_equal_means() {
         for contest in [THEN, Contest { lost: 110, total: 1134 }, Contest { lost: 0, total: 1 }] {
             let turns = Distribution::exact(&Turns { contest, quanta: 166 }).unwrap();
             let lots = Distribution::exact(&Lost { contest, quanta: 166 }).unwrap();

@@ -1,4 +1,4 @@
-//! `contend model frames`: how often does the other thread spoil a frame?
+//! `contend model frames`: the frames that the other thread spoils.
 
 mod findings;
 mod flags;
@@ -31,7 +31,7 @@ impl Experiment for Frames {
             "Compute 50 frames per second with nine tenths of the CPU",
         ),
     ];
-    /// It computes.
+    /// The experiment computes, and so has no use for these.
     const UNUSED: &'static [&'static str] = &["seconds", "cpus", "neighbour"];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 0, flags: "" });
 

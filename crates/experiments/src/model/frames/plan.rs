@@ -1,4 +1,4 @@
-//! The plan that comes of the flags, what a record says of it, and the share of the CPU that competing threads get.
+//! The plan made from the flags, its description in a record, and the share of the CPU that competing threads get.
 
 use super::super::trace::{self, Description, Trace};
 use super::flags::{Flags, Policy};
@@ -11,13 +11,13 @@ use std::time::Duration;
 /// An animation that computes ahead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Animation {
-    /// A share of the CPU.
+    /// The share of the CPU that it needs.
     pub needs_share: f64,
-    /// A part of a frame's computation.
+    /// The part of a frame's computation that fits into the buffer.
     pub ahead_frames: f64,
 }
 
-/// Everything that is computed from.
+/// The input of the computation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub policy: Policy,
@@ -26,7 +26,7 @@ pub struct Plan {
     pub contest: Contest,
     pub quanta_ns: Vec<u64>,
     pub frame_ns: u64,
-    /// Shares of a frame.
+    /// The thresholds as shares of a frame.
     pub thresholds: Vec<f64>,
     pub animation: Animation,
     pub beside: Option<Trace>,
@@ -38,12 +38,12 @@ pub struct Plan {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
     pub policy: Policy,
-    /// The first is the thread with the frames; none if shares were given.
+    /// The priorities, of which the first is the thread's with the frames; none if shares were given.
     pub priorities: Vec<i32>,
     pub shares: Vec<f64>,
-    /// What the others take of the CPU.
+    /// The share of the CPU that the other threads take.
     pub others_share: f64,
-    /// The same as a fraction; `null` where shares were given.
+    /// The share as a fraction; `null` where shares were given.
     pub others_fraction: Option<String>,
     pub quantum_us: Vec<f64>,
     pub frame_us: f64,
@@ -56,7 +56,7 @@ pub struct Parameters {
 
 /// The flag that names the trace of the other tasks.
 const BESIDE: &str = "--beside";
-/// A 60th of a second.
+/// The default length of a frame, a 60th of a second.
 const FRAME: Duration = Duration::from_nanos(16_666_667);
 
 impl Plan {
@@ -94,7 +94,7 @@ impl Plan {
         })
     }
 
-    /// The parameters as the record has them.
+    /// Returns the description for the record.
     pub fn parameters(&self) -> Parameters {
         let us = |ns: u64| ns as f64 / 1e3;
         let divisor = gcd(self.contest.lost, self.contest.total);
@@ -152,7 +152,7 @@ pub struct Contest {
 const WHOLE: u64 = 1 << 53;
 
 impl Contest {
-    /// Between threads of these priorities, or with the shares that the flags give.
+    /// Creates the competition between threads of these priorities, or with the shares that the flags give.
     pub fn of(flags: &Flags, priorities: &[i32]) -> Result<Self, UsageError> {
         if !flags.shares.is_empty() {
             return by_shares(flags);
@@ -163,13 +163,13 @@ impl Contest {
         }
     }
 
-    /// What the others take of the CPU.
+    /// Returns the share of the CPU that the other threads take.
     pub fn share(&self) -> f64 {
         self.lost as f64 / self.total as f64
     }
 }
 
-/// Those given, or the policy's own; none where shares are given.
+/// Returns the given priorities, or the policy's own; none where shares are given.
 pub fn priorities(flags: &Flags) -> Vec<i32> {
     if !flags.shares.is_empty() {
         return Vec::new();
@@ -181,7 +181,7 @@ pub fn priorities(flags: &Flags) -> Vec<i32> {
     }
 }
 
-/// Each thread has twice the tickets of one whose priority is a unit lower.
+/// Returns the competition by lottery: each thread has twice the tickets of one whose priority is a unit lower.
 fn lottery(priorities: &[i32]) -> Result<Contest, UsageError> {
     within(priorities, 1..=99, "allowed: 1 to 99, the priorities of time-sharing threads")?;
     let least = priorities.iter().min().copied().unwrap_or_default();
@@ -200,7 +200,7 @@ fn weights(nice: &[i32]) -> Result<Contest, UsageError> {
     Ok(contest(weights).expect("forty weights of 17 bits at most, and a command line of threads, fit 64 bits"))
 }
 
-/// The first's tickets against everyone's; `None` if they are too many to count.
+/// Returns the competition of the first thread's tickets with all; `None` if they are too many to count.
 fn contest(mut tickets: impl Iterator<Item = Option<u64>>) -> Option<Contest> {
     let own = tickets.next()??;
     let lost = tickets.try_fold(0_u64, |sum, ticket| sum.checked_add(ticket?))?;

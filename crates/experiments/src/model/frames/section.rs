@@ -1,10 +1,11 @@
-//! How often the other thread spoils a frame.
+//! The probability that the other thread spoils a frame.
 
 use super::record::Row;
 use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct, optional};
 use terminal::{nanoseconds, percent};
 
-/// Rarer outcomes are in the table only; in the picture they would compress all others.
+/// The least probability that is drawn; rarer outcomes are only in the table, since they would compress all others in
+/// the picture.
 const RAREST_DRAWN: f64 = 1e-12;
 
 pub fn section(rows: &[Row]) -> Section {

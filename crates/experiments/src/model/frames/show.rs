@@ -7,7 +7,7 @@ use super::record::{AnimationRow, AnyRow, FramesRecord, LostRow, MoreThanRow, Ro
 use crate::model::show::{assumptions, printed, seconds, tiny, trace};
 use terminal::{self, Page, nanoseconds, percent};
 
-/// Rows of a table; further outcomes are in the other formats.
+/// The maximum number of rows of a table; further outcomes are in the other formats.
 const MOST_LINES: usize = 12;
 const THEN: &str = "1999";
 
@@ -100,7 +100,7 @@ fn table(rows: &[&LostRow]) -> String {
         + &rest
 }
 
-/// The likeliest by any account, in their order, where there are too many for a page.
+/// Returns the likeliest by any account, in their order, where there are too many for a page.
 fn likeliest<'a>(rows: &[&'a LostRow]) -> Vec<&'a LostRow> {
     let weight = |row: &LostRow| {
         let others = [row.drawn_probability, row.measured_probability];

@@ -1,10 +1,11 @@
-//! What this machine's noise would do to many nodes in lock-step, and the values that are compared with other records.
+//! The effect of this machine's noise on a bulk-synchronous job of many nodes, and the values that are compared with
+//! other records.
 
 use super::record::{Method, Row};
 use record::{Cell, Finding, Metric, Origin, Unit, VariationSource};
 use terminal::{count, nanoseconds};
 
-/// The slowdown of the most nodes that the trace is long enough for.
+/// Returns the slowdown of the largest number of nodes that the length of the trace supports.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let exact = rows.iter().filter(|(_, row)| row.method == Method::Exact);
     let Some((place, row)) = exact.max_by_key(|(_, row)| row.nodes) else { return Vec::new() };
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Steps of a millisecond, exactly.
+    /// Returns an exact row of steps of a millisecond.
     fn row(nodes: u64, slowdown: f64) -> Row {
         serde_json::from_value(json!({
             "method": "exact", "nodes": nodes, "step_us": 1_000.0, "quiet_us": 1_000.0, "mean_us": 1_000.0 * slowdown,
@@ -51,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_nodes_are_told() {
+    fn finding_is_about_the_most_nodes() {
         let (few, many) = (row(10, 1.1), row(5_000, 1.9));
         let found = findings(&[(2, &many), (3, &few)]);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What the user may set.
+//! The flags of the experiment.
 
 use clap::Args;
 use harness::{parse_count, parse_duration};
@@ -60,5 +60,5 @@ pub struct Flags {
 
 pub const MOST_NODES: u64 = 10_000_000;
 const MOST_PROCESSES: u64 = 1 << 20;
-/// Steps of a run, if the user does not say.
+/// The default number of steps of a run.
 pub const MOST_STEPS: u64 = 5_000;

@@ -9,23 +9,23 @@ use instruments::statistics::bootstrap::ratio_of_means;
 use instruments::statistics::order::sample_quantile;
 use instruments::warning::{LeftOut, Warning};
 
-/// What came out, and what a reader must know.
+/// The results and the warnings.
 pub struct Computed {
     pub rows: Vec<Row>,
     pub warnings: Vec<Warning>,
 }
 
-/// Slowdown at which half the time is lost.
+/// The slowdown at which half the time is lost.
 const HALF: f64 = 2.0;
-/// Runs of a simulation, each from new random moments.
+/// The runs of a simulation, each from new random moments.
 const RUNS: u64 = 10;
-/// Steps of processes in a run, and its steps at the least.
+/// The steps of all processes in a run, and the minimum number of its steps.
 const PROCESS_STEPS: u64 = 1 << 20;
 const FEWEST_STEPS: u64 = 20;
 
 const CONFIDENCE: f64 = 0.95;
 
-/// Computes every step's rows; says what it is at.
+/// Computes the rows of every step; reports the current one.
 pub fn compute(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Computed> {
     let mut computed = Computed { rows: Vec::new(), warnings: plan.warnings.clone() };
     let noise = Noise::of(&plan.trace.gaps);
@@ -55,7 +55,7 @@ pub fn compute(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::R
 fn exact(plan: &Plan, step: &StepPlan, nodes: u64, half_lost_nodes: Option<u64>) -> Row {
     let work_us = step.step_ns as f64 / 1e3;
     let quantile_us = |p: f64| work_us + step.delay.slowest_quantile_ns(nodes, p) / 1e3;
-    let told = |p: f64| (plan.extrapolate || step.delay.supports(nodes, p)).then(|| quantile_us(p));
+    let supported_us = |p: f64| (plan.extrapolate || step.delay.supports(nodes, p)).then(|| quantile_us(p));
     let slowdown = step.delay.slowdown(nodes);
     Row {
         method: Method::Exact,
@@ -64,8 +64,8 @@ fn exact(plan: &Plan, step: &StepPlan, nodes: u64, half_lost_nodes: Option<u64>)
         quiet_us: work_us,
         mean_us: work_us * slowdown,
         p50_us: quantile_us(0.5),
-        p90_us: told(0.9),
-        p99_us: told(0.99),
+        p90_us: supported_us(0.9),
+        p99_us: supported_us(0.99),
         slowdown,
         running_slowdown: Some(step.delay_while_running.slowdown(nodes)),
         slowdown_ci: None,
@@ -88,7 +88,7 @@ fn simulated(
     let quiet_ns = apart.quiet_ns as f64;
     let mean_ns = apart.mean_ns();
     let quantile_us = |p: f64| sample_quantile(&apart.steps_ns, p).expect("a simulation has steps") / 1e3;
-    let told = |p: f64| (plan.extrapolate || step.delay.supports(processes, p)).then(|| quantile_us(p));
+    let supported_us = |p: f64| (plan.extrapolate || step.delay.supports(processes, p)).then(|| quantile_us(p));
     let quiet = vec![quiet_ns; apart.run_means_ns.len()];
     // A separate generator, so that the simulation does not depend on its summary.
     let mut rng = fastrand::Rng::with_seed(plan.seed);
@@ -100,8 +100,8 @@ fn simulated(
         quiet_us: quiet_ns / 1e3,
         mean_us: mean_ns / 1e3,
         p50_us: quantile_us(0.5),
-        p90_us: told(0.9),
-        p99_us: told(0.99),
+        p90_us: supported_us(0.9),
+        p99_us: supported_us(0.99),
         slowdown: mean_ns / quiet_ns,
         running_slowdown: None,
         slowdown_ci: ratio.map(|ratio| ratio.interval),

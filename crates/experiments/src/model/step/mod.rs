@@ -1,4 +1,4 @@
-//! `contend model step`: what does this machine's noise do to many of it in lock-step?
+//! `contend model step`: the effect of this machine's noise on a bulk-synchronous job of many nodes.
 
 mod findings;
 mod flags;
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// The experiment.
 pub struct Step;
 
-/// About what the simulations take, for the progress bar.
+/// The approximate time of the simulations, for the progress bar.
 const SIMULATION: Duration = Duration::from_secs(10);
 
 impl Experiment for Step {
@@ -40,10 +40,10 @@ impl Experiment for Step {
             "Use the traces of all ranks of a job that `lockstep` measured",
         ),
     ];
-    /// It computes.
+    /// The experiment computes from a trace.
     const NEEDS: Option<&'static str> = Some("a trace of noise, a file");
     const UNUSED: &'static [&'static str] = &["seconds", "cpus", "neighbour"];
-    /// On the gaps that `noise` left, without a simulated barrier.
+    /// Its part of the survey uses the gaps of `noise`, without a simulated barrier.
     const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 0, flags: "--step 1ms" });
 
     type Flags = Flags;

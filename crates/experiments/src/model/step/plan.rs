@@ -1,4 +1,4 @@
-//! The plan that comes of the flags, what a record says of it, and the number of nodes that a trace is long enough for.
+//! The plan made from the flags, its description in a record, and the number of nodes that a trace supports.
 
 use super::flags::{Flags, MOST_NODES, MOST_STEPS};
 use super::warnings::{Extrapolated, StepShorterThanGap};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 const MOST_ROUNDS: f64 = 20.0;
-/// With fewer gaps their rate is known to a tenth at best.
+/// The number of gaps below which their rate is known to a tenth at best.
 const FEW_GAPS: usize = 100;
 const DEFAULT_PROCESSES: [u64; 9] = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536];
 
@@ -18,17 +18,17 @@ const DEFAULT_PROCESSES: [u64; 9] = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepPlan {
     pub step_ns: u64,
-    /// How late one node is.
+    /// The distribution of the delay of one node.
     pub delay: Delay,
-    /// How late it is if its step never begins in a gap.
+    /// The distribution of its delay if its step never begins in a gap.
     pub delay_while_running: Delay,
-    /// The most nodes whose median the trace can tell.
+    /// The maximum number of nodes whose median the trace supports.
     pub supported_nodes: u64,
     pub nodes: Vec<u64>,
     pub processes: Vec<u64>,
 }
 
-/// Everything that is computed from.
+/// The input of the computation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub trace: Trace,
@@ -37,7 +37,7 @@ pub struct Plan {
     pub steps_a_run: Option<u64>,
     pub extrapolate: bool,
     pub seed: u64,
-    /// What the trace is too short for, and what else a reader must know.
+    /// The results that the trace is too short for, and other warnings.
     pub warnings: Vec<Warning>,
 }
 
@@ -46,7 +46,7 @@ pub struct Plan {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
     pub trace: Description,
-    /// Of a job whose ranks have a trace each; `trace` is of all of them.
+    /// The number of ranks of a job with a trace each; `trace` describes all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u64>,
     pub step_us: Vec<f64>,
@@ -67,7 +67,7 @@ impl Plan {
         Self::on(trace, flags, true, session)
     }
 
-    /// The default numbers of nodes on a trace that is at hand, exactly: without a simulated barrier.
+    /// Plans the default numbers of nodes on a trace of the same run, exactly: without a simulated barrier.
     pub fn exact(trace: Trace, flags: &Flags, session: &Session) -> anyhow::Result<Self> {
         Self::on(trace, flags, false, session)
     }
@@ -82,7 +82,7 @@ impl Plan {
         Ok(Self { trace, steps, network, steps_a_run, extrapolate, seed: session.seed, warnings })
     }
 
-    /// The parameters as the record has them.
+    /// Returns the description for the record.
     pub fn parameters(&self) -> Parameters {
         let own = [
             "independence: every node repeats the recorded interruptions, starting at its own random moment",
@@ -149,7 +149,7 @@ pub fn default_nodes() -> impl Iterator<Item = u64> {
     (0..=6).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power))).chain([MOST_NODES])
 }
 
-/// Whether the simulated time fits 64 bits, should every step be as late as any.
+/// Checks that the simulated time fits into 64 bits, even if every step has the longest delay.
 fn fits(step: Duration, flags: &Flags, trace: &Trace, delay: &Delay) -> Result<(), UsageError> {
     let message = flags.overhead.as_nanos() as f64 + flags.latency.as_nanos() as f64 + trace.gaps.longest_ns() as f64;
     let longest_ns = step.as_nanos() as f64 + delay.slowest_quantile_ns(1, 1.0) + MOST_ROUNDS * message;
@@ -163,10 +163,10 @@ fn fits(step: Duration, flags: &Flags, trace: &Trace, delay: &Delay) -> Result<(
     )))
 }
 
-/// A trace supports a figure if it is long enough for the median.
+/// The quantile that a trace must be long enough for to support a value.
 const MEDIAN: f64 = 0.5;
 
-/// How far a trace reaches with steps of one length.
+/// The limits of a trace with steps of one length.
 pub struct Support {
     pub step: Duration,
     pub nodes: u64,
@@ -176,7 +176,7 @@ pub struct Support {
 }
 
 impl Support {
-    /// The requested numbers, or those of the defaults that the trace supports.
+    /// Returns the requested numbers, or those of the defaults that the trace supports.
     pub fn admit(
         &self,
         flag: &str,
@@ -210,7 +210,7 @@ impl Support {
             terminal::count(self.nodes),
             self.step,
             terminal::count(nodes),
-            // Rounded up, so that what is advised is enough.
+            // Rounded up, so that the advised length is enough.
             (needed_s * 1e3).ceil() / 1e3,
         ))
     }

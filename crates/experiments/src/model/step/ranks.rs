@@ -15,7 +15,7 @@ use record::{content, understand};
 use std::path::Path;
 use std::time::Duration;
 
-/// Shifts of the traces against each other.
+/// The number of shifts of the traces against each other.
 const SHIFTS: usize = 5;
 
 /// Computes from the record of a job.
@@ -50,7 +50,7 @@ fn read(path: &Path) -> anyhow::Result<(String, Traces)> {
     Ok((name.clone(), Traces::of_rows(rows).map_err(wrong)?))
 }
 
-/// All ranks as one recording.
+/// Describes all ranks as one recording.
 fn described(name: &str, traces: &Traces) -> Description {
     let gaps = || traces.gaps.iter().flatten().map(|gap| gap.duration_ns);
     Description {
@@ -86,7 +86,7 @@ fn parameters(flags: &Flags, traces: &Traces, trace: Description) -> Parameters 
 struct Model {
     step: Duration,
     ranks: Ranks,
-    /// With each rank's trace turned by a random amount.
+    /// The ranks with each trace rotated by a random amount.
     apart: Vec<Ranks>,
     groups: Groups,
     extrapolate: bool,
@@ -124,7 +124,7 @@ impl Model {
         let predicted = groups.slowdown(nodes);
         let delay = groups.delay();
         let quantile_us = |p: f64| work_us + delay.slowest_quantile_ns(many, p) / 1e3;
-        let told = |p: f64| (self.extrapolate || delay.supports(many, p)).then(|| quantile_us(p));
+        let supported_us = |p: f64| (self.extrapolate || delay.supports(many, p)).then(|| quantile_us(p));
         let apart: f64 = self.apart.iter().map(|ranks| ranks.delay(workers).slowdown(many)).sum();
         let half = delay.workers_for(2.0).map(|many| many.saturating_mul(workers as u64));
         let supported_nodes = self.groups.supported_nodes();
@@ -135,8 +135,8 @@ impl Model {
             quiet_us: work_us,
             mean_us: work_us * predicted.slowdown,
             p50_us: quantile_us(0.5),
-            p90_us: told(0.9),
-            p99_us: told(0.99),
+            p90_us: supported_us(0.9),
+            p99_us: supported_us(0.99),
             slowdown: predicted.slowdown,
             running_slowdown: None,
             slowdown_ci: predicted.interval,

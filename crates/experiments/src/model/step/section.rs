@@ -1,4 +1,4 @@
-//! Nodes in lock-step on this machine's noise.
+//! A bulk-synchronous job of many nodes with this machine's noise.
 
 use super::record::{Method, Row};
 use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, optional};

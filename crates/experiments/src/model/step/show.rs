@@ -38,7 +38,7 @@ fn time(us: f64) -> String {
     nanoseconds(us * 1e3)
 }
 
-fn told(us: Option<f64>) -> String {
+fn quantile_words(us: Option<f64>) -> String {
     us.map_or_else(|| "-".to_owned(), time)
 }
 
@@ -50,7 +50,7 @@ fn interval(row: &Row) -> String {
     row.slowdown_ci.map_or_else(String::new, |ci| format!("{}-{}", factor(ci.low), factor(ci.high)))
 }
 
-/// A star marks a number of nodes that the trace is too short for.
+/// Writes a number of nodes, with a star if the trace is too short for it.
 fn nodes(row: &Row) -> String {
     format!("  {}{}", terminal::count(row.nodes), if row.nodes > row.supported_nodes { "*" } else { "" })
 }
@@ -61,8 +61,8 @@ fn exact_table(rows: &[&Row]) -> String {
             nodes(row),
             time(row.mean_us),
             time(row.p50_us),
-            told(row.p90_us),
-            told(row.p99_us),
+            quantile_words(row.p90_us),
+            quantile_words(row.p99_us),
             factor(row.slowdown),
             row.running_slowdown.map_or_else(String::new, factor),
         ]
@@ -76,7 +76,7 @@ fn barrier_table(rows: &[&Row]) -> String {
             nodes(row),
             time(row.quiet_us),
             time(row.mean_us),
-            told(row.p99_us),
+            quantile_words(row.p99_us),
             factor(row.slowdown),
             interval(row),
             factor(row.together_slowdown),
@@ -91,7 +91,7 @@ fn ranks_table(rows: &[&Row]) -> String {
             nodes(row),
             time(row.mean_us),
             time(row.p50_us),
-            told(row.p99_us),
+            quantile_words(row.p99_us),
             factor(row.slowdown),
             interval(row),
             row.apart_slowdown.map_or_else(String::new, factor),

@@ -1,14 +1,14 @@
-//! What a reader of computed slowdowns must know.
+//! The warnings of computed slowdowns.
 
 use instruments::warning::WarningKind;
 use serde::Serialize;
 
-/// A figure reaches beyond what its recording is long enough to tell.
+/// The warning that a value exceeds the support of its recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Extrapolated {
-    /// The figure.
+    /// The value.
     pub what: String,
-    /// How far the recording reaches.
+    /// The limit of the recording's support.
     pub supported: String,
 }
 
@@ -25,7 +25,7 @@ impl WarningKind for Extrapolated {
     }
 }
 
-/// The work of a step is shorter than an interruption that it meets.
+/// The warning that the work of a step is shorter than an interruption that it meets.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StepShorterThanGap {
     /// The step's work, in µs.

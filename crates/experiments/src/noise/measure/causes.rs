@@ -1,4 +1,4 @@
-//! What took a cell's gaps, from the kernel's record; and of the rest, what recurs.
+//! The causes of a cell's gaps, from the kernel trace; and the periodic part of the rest.
 
 use crate::noise::cause_sums::{CauseSums, Part};
 use crate::noise::record::CauseRow;
@@ -16,21 +16,20 @@ pub struct Causes {
     overhead: EntryExitOverhead,
     /// The unexplained gaps that are too short for the kernel, which stay unexplained.
     short: Part,
-    /// The parts of gaps that nobody is known to have taken, nor when: since `searched`, and in which no rhythm has
-    /// been looked for.
+    /// The parts of gaps without a known cause: since `searched`, and not yet searched for a period.
     open: Vec<period::Gap>,
-    /// From when on, and until when, in ticks.
+    /// The begin and the end of the search range, in ticks.
     searched: Option<(u64, u64)>,
     combs: Vec<Comb>,
 }
 
-/// The sums of a moment.
+/// The sums at one moment.
 pub struct SoFar {
     sums: CauseSums,
     short: Part,
 }
 
-/// Gaps that recur, added up over the turns.
+/// Periodic gaps, added up over the repetitions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Comb {
     period_ns: f64,
@@ -39,17 +38,17 @@ struct Comb {
     longest_ns: f64,
 }
 
-/// The kernel has no visit that is shorter: what else it is, the core or the host, nobody tells.
+/// The length below which the kernel has no visit: such a gap is caused by the core or the host, without evidence.
 const SHORT_NS: f64 = 1_000.0;
-/// Periods that differ by less, relatively, are one.
+/// The relative difference below which periods are equal.
 const SAME_PERIOD: f64 = 0.005;
-/// A rhythm is looked for in so many gaps, or so long a time, at once: in more it would take longer than the turn.
+/// The number of gaps, or the time, that is searched for periods at once: more would take longer than the repetition.
 const MOST_OPEN: usize = 20_000;
 const MOST_COMBS: usize = 64;
 const LONGEST_SEARCH_NS: f64 = 90e9;
 
 impl Causes {
-    /// Adds a piece of a turn, and tells whose each of its gaps was.
+    /// Adds a piece of a repetition, and returns the cause of each of its gaps.
     pub fn add(
         &mut self,
         timeline: &Timeline,
@@ -77,7 +76,7 @@ impl Causes {
                     self.short.add(unexplained);
                 }
             } else if 2 * open > gap.length {
-                // A gap that is mostly something else's lies where that put it.
+                // A gap that mostly has another cause is at that cause's moment.
                 let (start_ns, duration_ns) = (timeline.clock.to_ns(gap.start - start), timeline.clock.to_ns(open));
                 self.open.push(period::Gap { start_ns, duration_ns });
             }
@@ -89,13 +88,15 @@ impl Causes {
         attribution
     }
 
-    /// Looks for rhythms in what is still to be searched. Once a signal has come it is left unexplained.
+    /// Searches the rest for periods.
+    ///
+    /// After a signal it stays unexplained.
     pub fn end_turn(&mut self, clock: Clock, interruption: &Interruption) {
         let open = std::mem::take(&mut self.open);
         let Some((start, end)) = self.searched.take() else { return };
         let reach_ns = clock.to_ns(end - start);
         let found = interruption.unless_requested(move || period::find(&open, reach_ns));
-        // A system that refuses a thread for it leaves it unexplained too.
+        // If the system refuses a thread for the search, it stays unexplained too.
         for found in found.ok().flatten().unwrap_or_default() {
             let same = |comb: &&mut Comb| (comb.period_ns / found.period_ns - 1.0).abs() < SAME_PERIOD;
             let is_full = self.combs.len() >= MOST_COMBS;
@@ -105,7 +106,7 @@ impl Causes {
                     comb.total_ns += found.total_ns;
                     comb.longest_ns = comb.longest_ns.max(found.longest_gap_ns);
                 }
-                // Of more rhythms than these, the rest stays unexplained.
+                // Beyond this number of periods, the rest stays unexplained.
                 None if is_full => {}
                 None => self.combs.push(Comb {
                     period_ns: found.period_ns,
@@ -117,12 +118,12 @@ impl Causes {
         }
     }
 
-    /// The sums so far.
+    /// Returns the sums so far.
     pub fn so_far(&self) -> SoFar {
         SoFar { sums: self.sums.clone(), short: self.short }
     }
 
-    /// What was added since an earlier state.
+    /// Returns the sums since an earlier state.
     pub fn since(&self, earlier: &SoFar) -> Self {
         Self {
             sums: self.sums.since(&earlier.sums),
@@ -135,14 +136,14 @@ impl Causes {
         }
     }
 
-    /// The share of the gaps' time that the kernel's record explains; `None` without gaps.
+    /// Returns the share of the gaps' time that the kernel trace explains; `None` without gaps.
     pub fn explained_share(&self) -> Option<f64> {
         let total = self.sums.ticks();
         let open = self.sums.ticks_of(Kind::Unexplained);
         (total > 0).then(|| 1.0 - open as f64 / total as f64)
     }
 
-    /// The same, counting unexplained time that recurs.
+    /// Returns the share, counting periodic unexplained time as explained.
     pub fn explained_or_periodic_share(&self, clock: Clock) -> Option<f64> {
         let total = self.sums.ticks();
         let rows = self.rows(clock, total);
@@ -150,7 +151,7 @@ impl Causes {
         (total > 0).then(|| 1.0 - open.map(|row| row.share).sum::<f64>())
     }
 
-    /// A row for each cause, the greatest first; `total` is the time of all gaps, in ticks.
+    /// Returns a row for each cause, the greatest first; `total` is the time of all gaps, in ticks.
     pub fn rows(&self, clock: Clock, total: u64) -> Vec<CauseRow> {
         let total_us = clock.to_ns(total) / 1e3;
         let rows = self.sums.iter().map(|(cause, part)| CauseRow::of(cause, part, clock));
@@ -162,7 +163,7 @@ impl Causes {
         rows
     }
 
-    /// Parts what is too short for the kernel from what it could have seen.
+    /// Separates the gaps that are too short for the kernel from those that it could have recorded.
     fn split_off_short(&self, clock: Clock, rows: &mut Vec<CauseRow>) {
         let Some(rest) = rows.iter_mut().find(|row| row.kind == Kind::Unexplained) else { return };
         let short = CauseRow {
@@ -179,7 +180,7 @@ impl Causes {
         rows.extend((short.count > 0).then_some(short));
     }
 
-    /// Parts what recurs from the rest: from unexplained time first, and what is more from stolen time.
+    /// Separates the periodic part from the rest: from unexplained time first, and the remainder from stolen time.
     fn split_off_combs(&self, rows: &mut Vec<CauseRow>) {
         let mut parted = Vec::new();
         for comb in &self.combs {
@@ -204,7 +205,7 @@ impl Causes {
     }
 }
 
-/// Whether nothing is known of when this kind took the time.
+/// Returns whether the moments of this kind are unknown.
 fn is_open(kind: Kind) -> bool {
     matches!(kind, Kind::Unexplained | Kind::Steal)
 }
@@ -215,7 +216,7 @@ mod tests {
     use instruments::evidence::Cause;
     use std::time::Duration;
 
-    /// Times in ns.
+    /// Returns causes; times in ns.
     fn causes(clock: Clock, parts: &[(Kind, u64, f64)], short: (u64, f64), combs: &[Comb]) -> Causes {
         let part = |count, ns| Part { count, ticks: clock.to_ticks(ns), longest: 0 };
         let sums = parts.iter().map(|&(kind, count, ns)| (Cause::unnamed(kind), part(count, ns))).collect();
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_is_parted_into_short_periodic_and_unknown() {
+    fn rest_is_divided_into_short_periodic_and_unknown() {
         let comb = Comb { period_ns: 1e7, gaps: 10, total_ns: 100_000.0, longest_ns: 0.0 };
         let clock = clock();
         let parts = [(Kind::Interrupt, 50, 6e5), (Kind::Unexplained, 130, 4e5)];
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comb_takes_stolen_time_only_where_unexplained_time_does_not_reach() {
+    fn periodic_component_uses_unexplained_time_first() {
         let comb = Comb { period_ns: 1e7, gaps: 8, total_ns: 80_000.0, longest_ns: 0.0 };
         let clock = clock();
         let found = causes(clock, &[(Kind::Steal, 6, 7.5e4), (Kind::Unexplained, 2, 2.5e4)], (0, 0.0), &[comb]);
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn no_gaps_have_no_share() {
+    fn run_without_gaps_has_no_share() {
         let none = Causes::default();
         let clock = clock();
         assert_eq!((none.explained_share(), none.explained_or_periodic_share(clock)), (None, None));

@@ -1,4 +1,4 @@
-//! A cell: what its turns add up to, and the row that comes of it.
+//! A cell: the sums of its repetitions, and the row made from them.
 
 use super::causes::{Causes, SoFar};
 use super::longest::{Evidence, Longest};
@@ -25,12 +25,12 @@ use std::io;
 use std::ops::ControlFlow;
 use terminal::{nanoseconds, percent};
 
-/// Different lengths that are kept exactly.
+/// The number of different lengths that are kept exactly.
 const EXACT: usize = 1 << 16;
-/// Calibrations that are kept: of more the median is no other.
+/// The number of calibrations that are kept: more do not change the median.
 const MOST_COSTS: usize = 1_000;
 
-/// A cell and what has been measured of it.
+/// A cell and its measured values.
 pub struct Cell {
     pub plan: CellPlan,
     pub clock: Clock,
@@ -41,19 +41,19 @@ pub struct Cell {
     pub ledger: Option<EvidenceQuality>,
     pub source: Source,
     pub costs: Vec<Cost>,
-    /// The lowest and the highest.
+    /// The lowest and the highest threshold.
     pub thresholds: (u64, u64),
     pub preempted: Option<u64>,
     pub competitors: Used,
     pub rescheduler: Used,
-    /// How wide the core was, seen by the reader.
+    /// The widths of the core, as measured by the sampling thread.
     pub widths: WidthsOverTime,
-    /// The gap that ended it all.
+    /// The gap that ended the measurement.
     pub stopped: Option<LongGap>,
     warnings: Vec<Warning>,
-    /// The interval of a live run that its last turn did not end.
+    /// The interval of a live run that its last repetition did not end.
     line: Option<LineSum>,
-    /// `None` unless gaps are kept.
+    /// The gaps, if they are kept.
     kept: Option<GapTrace>,
 }
 
@@ -81,7 +81,7 @@ impl Cell {
         }
     }
 
-    /// One turn; `on_line` gets each interval of it, its time left open, and may end it.
+    /// Runs one repetition; `on_line` receives each interval of it, its time left open, and may end it.
     pub fn run(
         &mut self,
         setup: &TurnSetup<'_>,
@@ -90,7 +90,7 @@ impl Cell {
     ) -> anyhow::Result<()> {
         let plan = self.plan.clone();
         let mut turn = Sum::default();
-        // An interval may be longer than a turn.
+        // An interval may be longer than a repetition.
         let begun = self.line.take();
         let mut line = begun.unwrap_or_else(|| LineSum { causes: self.causes.so_far(), sum: Sum::default() });
         let outcome = turn::run(setup, &plan, record, |piece| {
@@ -100,7 +100,7 @@ impl Cell {
             turn.competitor_longest = turn.competitor_longest.max(competitor_longest);
             line.sum.add(&piece.watch, self.clock);
             match setup.plan.interval {
-                // Nearly: the last piece of an interval may end a pass early.
+                // Nearly: the last piece of an interval may end an iteration early.
                 Some(interval) if self.clock.to_ns(line.sum.span) > 0.99 * interval.as_nanos() as f64 => {
                     let fresh = LineSum { causes: self.causes.so_far(), sum: Sum::default() };
                     on_line(self.line_of(&std::mem::replace(&mut line, fresh)))
@@ -115,7 +115,7 @@ impl Cell {
         Ok(())
     }
 
-    /// One turn with nothing beside, on the thread that calls; `see` gets each piece's watch.
+    /// Runs one repetition without load, on the calling thread; `see` receives each piece's watch.
     pub fn read_alone(
         &mut self,
         setup: &TurnSetup<'_>,
@@ -138,7 +138,7 @@ impl Cell {
         Ok(())
     }
 
-    /// A signal may have come before the turn saw anything.
+    /// Ends a repetition; a signal may have come before it sampled anything.
     fn end_turn(&mut self, turn: Sum) {
         if turn.passes > 0 {
             self.turns.push(turn);
@@ -221,20 +221,20 @@ impl Cell {
         outcome.rescheduler.into_iter().for_each(|used| self.rescheduler.add(used));
     }
 
-    /// However often it is so, it is said once.
+    /// Adds a warning once, however often it applies.
     fn warn(&mut self, warning: Warning) {
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
     }
 
-    /// What a reader of the record must know.
+    /// Returns the warnings of the record.
     pub fn warnings(&mut self) -> Vec<Warning> {
         let lost = self.ledger.iter().flat_map(EvidenceQuality::warnings);
         std::mem::take(&mut self.warnings).into_iter().chain(lost).collect()
     }
 
-    /// For a line of a long run.
+    /// Returns the present state for a line of a long run.
     pub fn words_so_far(&self) -> String {
         let Some(all) = self.all_turns() else { return "nothing yet".into() };
         let figures = all.figures(self.clock);
@@ -248,7 +248,7 @@ impl Cell {
         self.kept.take().unwrap_or_default()
     }
 
-    /// All turns together; `None` when nothing was read.
+    /// Returns the sum of all repetitions; `None` when nothing was sampled.
     pub fn all_turns(&self) -> Option<Sum> {
         let mut all = Sum::default();
         self.turns.iter().for_each(|turn| all.absorb(turn));
@@ -261,7 +261,7 @@ impl turns::Cell for Cell {
         self.plan.name.clone()
     }
 
-    /// Where its pieces are told.
+    /// Returns the table cell in which its pieces are reported.
     fn place(&self) -> (String, String) {
         (self.plan.name.clone(), format!("CPU {}", self.plan.reader_cpu))
     }
@@ -275,7 +275,7 @@ impl turns::Cell for Cell {
     }
 }
 
-/// The longest part of a gap that a competitor of this process took, in ticks.
+/// Returns the longest part of a gap that a competitor of this process took, in ticks.
 fn competitor_longest(attribution: &Attribution, gaps: usize) -> u64 {
     let is_competitor = |cause: &Cause| {
         cause.kind == Kind::Task
@@ -292,7 +292,7 @@ struct LineSum {
     sum: Sum,
 }
 
-/// The row of a cell; `None` when nothing was read.
+/// Returns the row of a cell; `None` when nothing was sampled.
 pub fn row(cell: &Cell, plan: &Plan, monitor: &SmtMonitor) -> Option<Row> {
     let taken = monitor.taken(cell.plan.reader_cpu, &cell.widths);
     let (clock, all) = (cell.clock, cell.all_turns()?);
@@ -304,7 +304,7 @@ pub fn row(cell: &Cell, plan: &Plan, monitor: &SmtMonitor) -> Option<Row> {
         Turn { competitor_longest_us: named(figures.competitor_longest_us), ..figures }
     };
     let (figures, turns) = (figures_of(&all), cell.turns.iter().map(figures_of).collect::<Vec<_>>());
-    let whole = whole(&turns);
+    let complete = complete(&turns);
     Some(Row {
         scenario: cell.plan.name.clone(),
         cpu: cell.plan.reader_cpu,
@@ -327,12 +327,12 @@ pub fn row(cell: &Cell, plan: &Plan, monitor: &SmtMonitor) -> Option<Row> {
         stopped: cell.stopped.clone(),
         role: None,
         longest_us: figures.longest_us,
-        longest_p50_us: median(&of_each(&whole, |turn| turn.longest_us))?,
-        longest_ci_us: median_interval(&whole, |turn| turn.longest_us),
+        longest_p50_us: median(&of_each(&complete, |turn| turn.longest_us))?,
+        longest_ci_us: median_interval(&complete, |turn| turn.longest_us),
         median_gap_us: length_us(cell, 0.5),
         p99_gap_us: length_us(cell, 0.99),
         lost_share: figures.lost_share,
-        lost_ci_share: lost_interval(&whole),
+        lost_ci_share: lost_interval(&complete),
         core_shared_share: taken.and_then(|taken| taken.shared_share),
         core_shared_share_ci: taken.and_then(|taken| taken.shared_share_ci),
         width_lost_share: taken.map(|taken| taken.width_lost_share),
@@ -349,8 +349,8 @@ pub fn row(cell: &Cell, plan: &Plan, monitor: &SmtMonitor) -> Option<Row> {
         preempted_gaps: cell.preempted,
         competitor_slice_every_s: cell.plan.competitor_slice_every_s(plan.contest.competitors),
         competitor_longest_us: figures.competitor_longest_us,
-        competitor_longest_p50_us: named(median(&of_each(&whole, competitor_longest_us))),
-        competitor_longest_ci_us: median_interval(&whole, competitor_longest_us).filter(|_| names_competitor),
+        competitor_longest_p50_us: named(median(&of_each(&complete, competitor_longest_us))),
+        competitor_longest_ci_us: median_interval(&complete, competitor_longest_us).filter(|_| names_competitor),
         competitors_cpu_share: competitors_cpu_share(cell, plan),
         rescheduler_cpu_share: cell.plan.rescheduler.map(|_| cpu_share(&cell.rescheduler)),
         rescheduler_wakes_per_s: cell.plan.rescheduler.map(|_| rounds_per_s(&cell.rescheduler)),
@@ -358,8 +358,8 @@ pub fn row(cell: &Cell, plan: &Plan, monitor: &SmtMonitor) -> Option<Row> {
     })
 }
 
-/// Those that a signal did not cut short: what happens in less time cannot stand beside what happens in more.
-fn whole(turns: &[Turn]) -> Vec<Turn> {
+/// Returns the repetitions that a signal did not cut short: shorter ones are not comparable.
+fn complete(turns: &[Turn]) -> Vec<Turn> {
     let longest_s = turns.iter().map(|turn| turn.span_s).fold(0.0, f64::max);
     turns.iter().filter(|turn| 2.0 * turn.span_s >= longest_s).copied().collect()
 }
@@ -376,13 +376,14 @@ fn median_interval(turns: &[Turn], figure: fn(&Turn) -> f64) -> Option<Interval>
     sample_quantile_interval(&of_each(turns, figure), 0.5, CONFIDENCE)
 }
 
-/// The interval of the share that all turns lost together: a few turns with a long gap move it, but not their median.
+/// Returns the interval of the share that all repetitions lost together: a few repetitions with a long gap change it,
+/// but not their median.
 fn lost_interval(turns: &[Turn]) -> Option<Interval> {
     let blocks: Vec<(f64, f64)> = turns.iter().map(|turn| (turn.lost_share * turn.span_s, turn.span_s)).collect();
     share_interval(&blocks, CONFIDENCE)
 }
 
-/// The median of what the reader's calibrations found.
+/// Returns the median over the calibrations of the sampling thread.
 fn cost_ns(cell: &Cell, of: fn(&Cost) -> f64) -> f64 {
     let costs: Vec<f64> = cell.costs.iter().map(of).collect();
     median(&costs).unwrap_or(0.0) * cell.clock.ns_per_tick()
@@ -396,7 +397,7 @@ fn length_us(cell: &Cell, quantile: f64) -> Option<f64> {
     cell.lengths.quantile(quantile).map(|ticks| cell.clock.to_ns(ticks) / 1e3)
 }
 
-/// Without evidence nothing is known of causes.
+/// Returns the share if there is evidence of causes.
 fn where_known(cell: &Cell, share: Option<f64>) -> Option<f64> {
     share.filter(|_| cell.source != Source::None)
 }
@@ -405,7 +406,9 @@ fn cpu_share(used: &Used) -> f64 {
     used.cpu_ns / used.wall_ns.max(1.0)
 }
 
-/// Of all competitors together. Their walls overlap: each saw the whole turn.
+/// Returns the share of all competitors together.
+///
+/// Their times overlap: each ran during the whole repetition.
 fn competitors_cpu_share(cell: &Cell, plan: &Plan) -> Option<f64> {
     cell.plan.competitor.map(|_| cpu_share(&cell.competitors) * plan.contest.competitors as f64)
 }
@@ -419,7 +422,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interval_of_the_lost_share_contains_it_whatever_one_turn_lost() {
+    fn interval_of_the_lost_share_contains_the_share() {
         let turn = |lost_share| Turn { lost_share, span_s: 1.0, ..Turn::default() };
         let turns: Vec<Turn> = [0.008, 0.009, 0.010, 0.008, 0.009, 0.030].map(turn).to_vec();
         let share = turns.iter().map(|turn| turn.lost_share).sum::<f64>() / turns.len() as f64;

@@ -1,4 +1,4 @@
-//! A reader on each of several CPUs, all from one instant: what is lost where, when, and at the same moment.
+//! Sampling threads on several CPUs, all from one instant: what is lost where, when, and at the same moment.
 
 use super::Measured;
 use super::cell::{self, Cell};
@@ -21,10 +21,10 @@ use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Turns whose order is kept.
+/// The number of repetitions whose order is kept.
 const MOST_TURNS: usize = 1_000;
 
-/// One CPU, and what has been seen of it.
+/// One CPU and its observations.
 struct Watched {
     cell: Cell,
     record: Option<Recorder>,
@@ -33,7 +33,7 @@ struct Watched {
     result: io::Result<()>,
 }
 
-/// Measures all CPUs of the plan together, turn after turn.
+/// Measures all CPUs of the plan together, repetition after repetition.
 pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progress) -> anyhow::Result<Measured> {
     let mut monitor = SmtMonitor::open(session, clock);
     let setup = TurnSetup { clock, plan, probe: monitor.probe, interruption: &session.interruption, progress };
@@ -44,7 +44,7 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
     let mut all: Vec<Watched> = plan.cpus.iter().map(|cpu| Watched::new(plan, cpu, clock, origin, mapped)).collect();
     let (mut order, mut last_turn) = (Vec::new(), Duration::ZERO);
     for _ in 0..plan.turns {
-        // One as long as the last, with what comes beside its readings: what comes later is on no map.
+        // The estimate is the length of the last one with its overhead: later gaps are on no map.
         let (turn_began, is_late) = (Instant::now(), began.elapsed() + last_turn > budget);
         if is_late || session.interruption.is_requested() {
             break;
@@ -81,14 +81,14 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
     Ok(Measured { rows, order, kept: super::GapTrace::default(), warnings: distinct(&warnings, Warning::clone) })
 }
 
-/// For a line of a long run: the CPU with the longest gap.
+/// Returns, for a line of a long run, the CPU with the longest gap.
 fn so_far(all: &[Watched]) -> String {
     let longest = |one: &&Watched| one.cell.longest.first(one.cell.clock).map_or(0.0, |gap| gap.length_us);
     let worst = all.iter().max_by(|a, b| longest(a).total_cmp(&longest(b)));
     worst.map_or_else(String::new, |one| format!("CPU {}: {}", one.cell.plan.reader_cpu, one.cell.words_so_far()))
 }
 
-/// Without what was seen of its core, if the neighbour there would be one of our own readers.
+/// Removes the observations of its core, if the SMT sibling there is another sampling thread.
 fn alone_on_its_core(row: Row, plan: &Plan, machine: &Cpu) -> Row {
     let is_ours = plan.cpus.iter().any(|other| other != row.cpu && machine.share_a_core(row.cpu, other));
     if is_ours {
@@ -123,24 +123,26 @@ impl Watched {
     }
 }
 
-/// The moments of a CPU. However long the run, so many are kept: of a full memory the shorter half goes, and from then
-/// on only what is longer comes in.
+/// The moments of a CPU's gaps.
+///
+/// Their number is limited, however long the run: when the memory is full, the shorter half is dropped, and from then
+/// on only longer ones are added.
 pub struct Moments {
     origin: u64,
     clock: Clock,
-    /// Gaps that are shorter, in ticks, are not kept.
+    /// The length in ticks below which gaps are not kept.
     least: u64,
-    /// Start and length in ticks.
+    /// The start and the length in ticks.
     gaps: Vec<(u64, u64)>,
-    /// When somebody looked, in ticks: the time between turns, and between their pieces, is in none of these.
+    /// The sampled ranges, in ticks, without the time between repetitions and between their pieces.
     watched: Vec<Range<u64>>,
 }
 
 const MOST: usize = 20_000;
 const MOST_STRETCHES: usize = 4_096;
-/// What is shorter is the core's or the hypervisor's own flutter.
+/// The minimum length: shorter gaps come from the core or the hypervisor.
 const LEAST_NS: f64 = 1_000.0;
-/// What begins within this of each other is one moment: an interrupt that goes to all CPUs reaches them so.
+/// The distance within which gaps count as simultaneous: an interrupt to all CPUs reaches them within it.
 const WINDOW_NS: f64 = 25_000.0;
 
 impl Moments {
@@ -169,7 +171,7 @@ impl Moments {
         let mut lengths: Vec<u64> = self.gaps.iter().map(|gap| gap.1).collect();
         let median = *lengths.select_nth_unstable(MOST / 2).1;
         self.least = median + 1;
-        // Of those that are equally long the first stay, as far as there is room.
+        // Among equally long gaps the first ones stay, as far as there is room.
         let mut room = MOST / 2 - self.gaps.iter().filter(|gap| gap.1 > median).count();
         self.gaps.retain(|gap| {
             let stays = gap.1 > median || gap.1 == median && room > 0;
@@ -178,7 +180,8 @@ impl Moments {
         });
     }
 
-    /// Of a long run the pieces of a turn are one stretch, as if nothing lay between them: that is a thousandth of it.
+    /// Joins the pieces of a repetition in a long run, as if there were no pause between them, which is a thousandth of
+    /// it.
     fn forget_the_shorter_breaks(&mut self) {
         let mut breaks: Vec<u64> =
             self.watched.windows(2).map(|pair| pair[1].start.saturating_sub(pair[0].end)).collect();
@@ -191,19 +194,19 @@ impl Moments {
         });
     }
 
-    /// When somebody looked, in nanoseconds since the run began, in order.
+    /// Returns the sampled ranges, in nanoseconds since the run began, in order.
     pub fn watched_ns(&self) -> Vec<Range<f64>> {
         self.watched.iter().map(|stretch| self.clock.to_ns(stretch.start)..self.clock.to_ns(stretch.end)).collect()
     }
 
-    /// In nanoseconds since the run began, in order.
+    /// Returns the starts in nanoseconds since the run began, in order.
     pub fn starts_ns(&self) -> Vec<f64> {
         self.gaps.iter().map(|gap| self.clock.to_ns(gap.0)).collect()
     }
 }
 
-/// For each CPU: how many of its moments came together with those of others, and how many by chance; of the time in
-/// which all of them were watched.
+/// Returns, for each CPU, the number of its gaps that coincided with those of others, and the number by chance, in the
+/// time in which all of them were sampled.
 pub fn together<'a>(all: impl Iterator<Item = &'a Moments>, seed: u64) -> Vec<Together> {
     let (trains, watched): (Vec<_>, Vec<_>) = all.map(|one| (one.starts_ns(), one.watched_ns())).unzip();
     let (trains, span_ns) = watched_by_all(&trains, &watched);
@@ -218,15 +221,15 @@ pub fn together<'a>(all: impl Iterator<Item = &'a Moments>, seed: u64) -> Vec<To
     coincidences(&trains, span_ns, WINDOW_NS, seed).into_iter().map(of).collect()
 }
 
-/// As many as a terminal has columns for.
+/// The number of bins, which fits the columns of a terminal.
 const BINS: usize = 60;
 
-/// Ticks lost and ticks watched, piece by piece.
+/// The lost and the sampled ticks, piece by piece.
 pub struct TimeBins {
     origin: u64,
-    /// Of one bin, in ticks.
+    /// The length of a bin, in ticks.
     length: u64,
-    /// When the last watch ended, in ticks since the origin.
+    /// The end of the last watch, in ticks since the origin.
     end: u64,
     lost: Vec<u64>,
 }
@@ -236,8 +239,10 @@ impl TimeBins {
         Self { origin, length: (ticks / BINS as u64).max(1), end: 0, lost: vec![0; BINS] }
     }
 
-    /// A gap counts in each bin that it lies in; what comes a little after the planned end counts in the last. A run
-    /// that goes on makes the bins twice as long.
+    /// Adds a watch.
+    ///
+    /// A gap counts in each bin that it is in; gaps shortly after the planned end count in the last. A run that
+    /// continues doubles the length of the bins.
     pub fn add(&mut self, watch: &Watch) {
         let last = BINS as u64 - 1;
         let end = watch.start.saturating_sub(self.origin) + watch.span;
@@ -264,11 +269,11 @@ impl TimeBins {
         self.length *= 2;
     }
 
-    /// Shares of each bin's time, as far as the run came.
+    /// Returns the shares of each bin's time, as far as the run has come.
     pub fn shares(&self, clock: Clock, elapsed: Duration) -> Vec<f64> {
         let bins = (clock.ticks_in(elapsed) / self.length + 1).min(BINS as u64) as usize;
         let shares = self.lost[..bins].iter().enumerate().map(|(bin, &lost)| {
-            // The last one has what came after it, and may not be full.
+            // The last one also has the gaps after it, and may not be full.
             let covered = if bin + 1 == bins { self.end.saturating_sub(bin as u64 * self.length) } else { self.length };
             lost as f64 / covered.max(lost).max(1) as f64
         });
@@ -283,7 +288,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn the_longest_are_kept_in_constant_memory() {
+    fn longest_gaps_are_kept_in_constant_memory() {
         let clock = Clock::calibrate(Duration::from_millis(5)).clock;
         let mut moments = Moments::since(0, clock);
         // A night of two million gaps, every tenth of them long.
@@ -301,21 +306,21 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_divided_between_the_pieces_that_it_lies_in() {
+    fn gap_is_divided_between_the_bins_that_it_spans() {
         let mut bins = TimeBins::over(1_000, 60 * 100);
         let gap = |start, length| Gap { start, length };
         let gaps = vec![gap(1_050, 200), gap(1_000 + 5_950, 500)];
         bins.add(&Watch { gaps, span: 6_500, start: 1_000, passes: 1, threshold: 1, full: false, looks: Vec::new() });
         assert_eq!(bins.lost[..4], [50, 100, 50, 0]);
         assert_eq!((bins.lost[59], bins.lost.iter().sum::<u64>()), (500, 700));
-        // The last piece goes on until the end.
+        // The last piece continues until the end.
         let clock = Clock::calibrate(Duration::from_millis(5)).clock;
         let shares = bins.shares(clock, Duration::from_secs(1));
         assert_eq!((shares[1], shares[59]), (1.0, 500.0 / 600.0));
     }
 
     #[test]
-    fn a_run_without_an_end_makes_the_pieces_longer() {
+    fn endless_run_doubles_the_length_of_the_bins() {
         let mut bins = TimeBins::over(0, 60);
         for second in 0..28_800 {
             let gaps = vec![Gap { start: second * 1_000, length: 10 }];

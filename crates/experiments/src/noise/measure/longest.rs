@@ -1,4 +1,4 @@
-//! The longest gaps of a cell, each with what took most of it: what a timeline shows of millions.
+//! The longest gaps of a cell, each with its main cause: the content of a timeline.
 
 use crate::noise::record::LongGap;
 use harness::{StoryPart, story};
@@ -6,15 +6,15 @@ use instruments::clock::Clock;
 use instruments::evidence::{Attribution, Cause, Kind, Timeline};
 use instruments::gaps::{Gap, Watch};
 
-/// A record keeps no more of each cell: enough for a picture, and at most some 12 KB.
+/// The maximum number in the record of each cell: enough for a picture, and at most about 12 KB.
 const MOST: usize = 100;
-/// The longest of them have their story.
+/// The number of the longest gaps whose event timelines are kept.
 const MOST_STORIES: usize = 10;
 
 /// The longest gaps so far, the longest first.
 #[derive(Debug)]
 pub struct Longest {
-    /// When the run began, in ticks.
+    /// The begin of the run, in ticks.
     origin: u64,
     gaps: Vec<Found>,
 }
@@ -23,14 +23,14 @@ pub struct Longest {
 struct Found {
     start: u64,
     length: u64,
-    /// What took most of it, …
+    /// The main cause, …
     cause: Cause,
-    /// … and how much.
+    /// … and the time that it took.
     ticks: u64,
     story: Vec<StoryPart>,
 }
 
-/// What is known of a watch's gaps.
+/// The evidence about a watch's gaps.
 #[derive(Clone, Copy)]
 pub struct Evidence<'a> {
     pub cpu: usize,
@@ -77,13 +77,13 @@ impl Longest {
         self.gaps.iter_mut().skip(MOST_STORIES).for_each(|gap| gap.story = Vec::new());
     }
 
-    /// The last gap of a watch.
+    /// Returns the last gap of a watch.
     pub fn last(&self, watch: &Watch, evidence: Option<Evidence<'_>>, clock: Clock) -> Option<LongGap> {
         let gap = *watch.gaps.last()?;
         Some(Found::of(watch.gaps.len() - 1, gap, evidence).row(clock, self.origin))
     }
 
-    /// The longest of all.
+    /// Returns the longest gap of all.
     pub fn first(&self, clock: Clock) -> Option<LongGap> {
         self.gaps.first().map(|gap| gap.row(clock, self.origin))
     }

@@ -1,4 +1,5 @@
-//! The measurement: turns of all cells, in random order, until the time is spent or each has had its turns.
+//! The measurement: repetitions of all cells, in random order, until the time is used up or each has had its
+//! repetitions.
 
 mod causes;
 mod cell;
@@ -29,20 +30,20 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use turn::TurnSetup;
 
-/// What the experiment brought.
+/// The results of the experiment.
 pub struct Measured {
     pub rows: Vec<Row>,
-    /// The order in which the cells, by number, had their turns.
+    /// The order of the repetitions of the cells, by number.
     pub order: Vec<Vec<usize>>,
     /// Every gap of the first cell, if the plan keeps them.
     pub kept: GapTrace,
     pub warnings: Vec<Warning>,
 }
 
-/// A real-time thread of ours that runs for so long without sleeping is ended by the kernel, with the process.
+/// The time after which the kernel ends a process whose real-time thread does not sleep.
 pub const LONGEST_REALTIME: Duration = Duration::from_millis(500);
 
-/// Measures every cell of the plan; the observer, which may end it all, sees each piece that has been read.
+/// Measures every cell of the plan; the observer, which may end the measurement, receives each piece.
 pub fn run_plan(
     plan: &Plan,
     session: &Session,
@@ -53,7 +54,7 @@ pub fn run_plan(
     bound_realtime(LONGEST_REALTIME)?;
     let mut monitor = SmtMonitor::open(session, clock);
     let setup = TurnSetup { clock, plan, probe: monitor.probe, interruption: &session.interruption, progress };
-    // The kernel's record of each CPU that is read on: opening and closing takes longer than some turns.
+    // The kernel traces of each sampled CPU: opening and closing takes longer than some repetitions.
     let mut records: BTreeMap<usize, Option<Recorder>> = BTreeMap::new();
     let origin = clock.now();
     let new = |cell: &CellPlan| Cell::new(cell.clone(), clock, origin, plan.keeps_gaps);
@@ -75,11 +76,11 @@ pub fn run_plan(
     let warnings: Vec<Warning> = plan.warnings.iter().cloned().chain(own).chain(monitor.warnings()).collect();
     let kept = cells.first_mut().map(Cell::take_kept).unwrap_or_default();
     let rows = cells.iter().filter_map(|cell| cell::row(cell, plan, &monitor)).collect();
-    // Several cells say the same of the machine.
+    // Several cells have the same warnings about the machine.
     Ok(Measured { rows, order: turns.order, kept, warnings: distinct(&warnings, Warning::clone) })
 }
 
-/// The record of these CPUs, opened if it is not yet; it follows the calling thread from now on.
+/// Returns the kernel trace of these CPUs, opened if it is not yet; it follows the calling thread from now on.
 pub fn following<'a>(record: &'a mut Option<Recorder>, clock: Clock, cpus: &CpuSet) -> &'a mut Recorder {
     match record {
         Some(recorder) => {

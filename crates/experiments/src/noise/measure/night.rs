@@ -1,4 +1,4 @@
-//! Eight hours in the accounts: pieces as a reader and a sleeper would bring them, without the waiting.
+//! Eight hours in the accounts: pieces as a sampling or a sleeping thread would produce them, without the waiting.
 
 use super::cell::Cell;
 use super::every_cpu::{Moments, TimeBins};
@@ -19,15 +19,15 @@ use std::time::Duration;
 const CPU: usize = 3;
 const READER: u32 = 1;
 const HOUR: u64 = 3_600;
-/// Of one piece, in seconds.
+/// The length of one piece, in seconds.
 const PIECE: u64 = 8;
 const PIECES: u64 = 8 * HOUR / PIECE;
 const GAPS: u64 = 40;
-/// In which piece the culprit comes, and for how long, in nanoseconds.
+/// The piece in which the culprit runs, and its time in nanoseconds.
 const CULPRIT_AT: u64 = 5 * HOUR / PIECE + 17;
 const CULPRIT_NS: u64 = 80_000;
 
-/// All that is added to in a run.
+/// All accounts of a run.
 struct Accounts {
     clock: Clock,
     cell: Cell,
@@ -35,7 +35,7 @@ struct Accounts {
     bins: TimeBins,
     sleeping: Sleeping,
     turn: Sum,
-    /// As after a signal: nobody looks for rhythms, which would take minutes of a debug build.
+    /// An interruption as after a signal: no search for periods, which would take minutes of a debug build.
     cut_short: Interruption,
 }
 
@@ -67,7 +67,7 @@ impl Accounts {
         self.clock.to_ticks(ns as f64)
     }
 
-    /// A piece of it: in every gap another process, as if somebody compiled all night.
+    /// Adds a piece: another process in every gap, like a compilation that lasts all night.
     fn piece(&mut self, piece: u64) {
         let start = self.ticks(piece * PIECE * 1_000_000_000);
         let length = self.ticks(PIECE * 1_000_000_000 - 1_000_000);
@@ -75,7 +75,7 @@ impl Accounts {
         for number in 0..GAPS {
             let serial = piece * GAPS + number;
             let is_culprit = (piece, number) == (CULPRIT_AT, GAPS - 1);
-            // Lengths of 1 to 21 µs that do not repeat.
+            // The lengths are 1 to 21 µs and do not repeat.
             let ns = if is_culprit { CULPRIT_NS } else { 1_000 + serial.wrapping_mul(2_654_435_761) % 20_000 };
             let gap = Gap { start: start + self.ticks((number + 1) * 150_000_000), length: self.ticks(ns) };
             let task = 1_000 + serial as u32;
@@ -132,6 +132,6 @@ fn eight_hours() {
 }
 
 #[test]
-fn eight_hours_take_no_more_memory_than_two_and_a_planted_culprit_is_named() {
+fn eight_hours_use_no_more_memory_than_two() {
     passes_alone("noise::measure::night::eight_hours");
 }

@@ -1,26 +1,26 @@
-//! The sums of a cell: of the pieces of a turn, and of its turns, in constant memory: of a long run neighbouring turns are
-//! joined, all alike.
+//! The sums of a cell: of the pieces of a repetition, and of its repetitions, in constant memory: in a long run
+//! adjacent repetitions are joined, all equally.
 
 use crate::noise::record::Turn;
 use instruments::clock::Clock;
 use instruments::gaps::Watch;
 
-/// A gap that is longer than this counts, as in 1999.
+/// The length above which a gap counts, as in 1999.
 const LONG_NS: f64 = 256_000.0;
 
-/// What some pieces add up to, in ticks.
+/// The sum of some pieces, in ticks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum {
     /// The first reading.
     pub start: Option<u64>,
-    /// From the first reading to the last, pauses between pieces included.
+    /// The time from the first reading to the last, pauses between pieces included.
     pub reach: u64,
     pub span: u64,
     pub passes: u64,
     pub gaps: u64,
     pub over_256us: u64,
     pub longest: u64,
-    /// The longest part of a gap that a competitor took, as far as the kernel's trace names it.
+    /// The longest part of a gap that a competitor took, as far as the kernel trace names it.
     pub competitor_longest: u64,
     pub lost: u64,
 }
@@ -42,7 +42,7 @@ impl Sum {
         });
     }
 
-    /// A further turn: what lies between the two is in neither.
+    /// Adds a further repetition: the time between the two is in neither.
     pub fn join(&mut self, other: &Self) {
         self.reach += other.reach;
         self.absorb(other);
@@ -75,14 +75,14 @@ impl Sum {
 #[derive(Debug)]
 pub struct TurnSums {
     sums: Vec<Sum>,
-    /// How many turns one sum has, but for the last.
+    /// The number of repetitions in each sum but the last.
     joined: u64,
-    /// How many the last one has.
+    /// The number in the last one.
     in_last: u64,
     turns: u64,
 }
 
-/// Sums that are kept: more than enough for an interval.
+/// The maximum number of sums: more than enough for an interval.
 const MOST: usize = 128;
 
 impl Default for TurnSums {
@@ -116,7 +116,7 @@ impl TurnSums {
         self.sums.iter()
     }
 
-    /// How many turns there were.
+    /// Returns the number of repetitions.
     pub fn turns(&self) -> u64 {
         self.turns
     }
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_night_of_turns_has_room_and_nothing_is_lost() {
+    fn night_of_repetitions_fits_and_loses_nothing() {
         let mut sums = TurnSums::default();
         for turn in 0..10_000 {
             sums.push(Sum { span: 100, reach: 110, passes: 1, gaps: 1, lost: 2, longest: turn, ..Sum::default() });
@@ -141,7 +141,7 @@ mod tests {
             (all.span, all.reach, all.gaps, all.lost, all.longest),
             (1_000_000, 1_100_000, 10_000, 20_000, 9_999)
         );
-        // All but the last are of equally many turns.
+        // All but the last have the same number of repetitions.
         let gaps: Vec<u64> = sums.iter().map(|sum| sum.gaps).collect();
         assert!(gaps[..gaps.len() - 1].iter().all(|&count| count == gaps[0]), "{gaps:?}");
     }

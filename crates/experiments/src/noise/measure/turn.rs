@@ -1,5 +1,6 @@
-//! One turn of a cell: a reader, and what takes the CPU from it on purpose, the competitors and the rescheduler, from a
-//! common start to a common end.
+//! One repetition of a cell, from a common start to a common end.
+//!
+//! There is a sampling thread, and the load that takes the CPU from it on purpose: the competitors and the rescheduler.
 
 use super::following;
 use crate::noise::cells::CellPlan;
@@ -24,19 +25,19 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What every turn needs.
+/// The common data of every repetition.
 pub struct TurnSetup<'a> {
     pub clock: Clock,
     pub plan: &'a Plan,
-    /// What looks for a neighbour on the core.
+    /// The probe of the SMT sibling.
     pub probe: Option<Probe>,
     pub interruption: &'a Interruption,
-    /// Who is told of each piece.
+    /// The receiver of each piece.
     pub progress: &'a Progress,
 }
 
 impl TurnSetup<'_> {
-    /// Tells how much of a piece was lost, to who draws it.
+    /// Reports the lost share of a piece to a program that draws it.
     pub fn show(&self, cell: &CellPlan, watch: &Watch) {
         self.progress.show((cell.name.clone(), format!("CPU {}", cell.reader_cpu)), || {
             let lost: u64 = watch.gaps.iter().map(|gap| gap.length).sum();
@@ -45,59 +46,61 @@ impl TurnSetup<'_> {
     }
 }
 
-/// What the reader saw in one piece of a turn, and the kernel's record of it.
+/// The sampling of one piece of a repetition, and its kernel trace.
 pub struct Piece {
     pub watch: Watch,
-    /// For each gap whether the kernel says that it preempted the reader; empty where it does not say.
+    /// Whether the kernel preempted the sampling thread in each gap; empty where the kernel does not report it.
     pub preempted: Vec<bool>,
     pub timeline: Option<Timeline>,
-    /// How wide the core was.
+    /// The widths of the core.
     pub widths: Widths,
-    /// The last gap is longer than what ends it all.
+    /// Whether the last gap exceeds the limit that ends the measurement.
     pub is_stopped: bool,
 }
 
-/// What the reader found out about itself.
+/// The sampling thread's observations of itself.
 pub struct ReaderNotes {
     pub cost: Cost,
     pub source: Source,
     pub warnings: Vec<Warning>,
 }
 
-/// What a turn leaves beside its pieces.
+/// The results of a repetition in addition to its pieces.
 pub struct Outcome {
     pub reader: ReaderNotes,
     pub competitors: Vec<Used>,
     pub rescheduler: Option<Used>,
 }
 
-/// Gaps that a piece has room for.
+/// The maximum number of gaps of a piece.
 const CAPACITY: usize = 1 << 18;
-/// A real-time reader reads for so long, …
+/// The time for which a real-time sampling thread samples, …
 const BURST: Duration = Duration::from_millis(90);
-/// … and then sleeps, so that it can hang nobody.
+/// … and then sleeps, so that it cannot block the machine.
 const REST: Duration = Duration::from_millis(10);
-/// The reader looks for a neighbour so often, which takes a few microseconds of it.
+/// The interval of probing the core, which takes a few microseconds.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// The recorder has room for so much, even with a rescheduler that wakes 20,000 times a second.
+/// The length of a piece, for which the recorder has room even with a rescheduler that wakes 20,000 times per second.
 const PIECE: Duration = Duration::from_secs(1);
 
-/// Runs one turn; `on_piece` gets each piece on the reader's thread as soon as it ends, and may end the turn. `record`
-/// is the kernel's of the reader's CPU, opened if it is not yet.
+/// Runs one repetition; `on_piece` receives each piece on the sampling thread as soon as it ends, and may end the
+/// repetition.
+///
+/// `record` is the kernel trace of its CPU, opened if it is not yet.
 pub fn run(
     setup: &TurnSetup<'_>,
     cell: &CellPlan,
     record: &mut Option<Recorder>,
     mut on_piece: impl FnMut(Piece) -> ControlFlow<()> + Send,
 ) -> anyhow::Result<Outcome> {
-    let nobody = || Ok(Used::default());
+    let no_member = || Ok(Used::default());
     let mut reader = Err(io::Error::other("the sampling thread did not start"));
     let mut competitors: Vec<io::Result<Used>> =
-        cell.competitor.map_or_else(Vec::new, |_| (0..setup.plan.contest.competitors).map(|_| nobody()).collect());
-    let mut rescheduler = cell.rescheduler.map(|_| nobody());
+        cell.competitor.map_or_else(Vec::new, |_| (0..setup.plan.contest.competitors).map(|_| no_member()).collect());
+    let mut rescheduler = cell.rescheduler.map(|_| no_member());
 
     let over = &AtomicBool::new(false);
-    // Outside of the job, which is dropped unrun where the reader cannot begin.
+    // Outside of the job, which is dropped unrun where the sampling thread cannot begin.
     let (ends, notes, on_piece) = (SetOnDrop(over), &mut reader, &mut on_piece);
     let mut members = vec![Member {
         cpu: Some(cell.reader_cpu),
@@ -121,7 +124,7 @@ pub fn run(
     })
 }
 
-/// Says that the reader has read the kernel's record, however its turn ended.
+/// A guard that signals that the sampling thread has read the kernel trace, however its repetition ended.
 struct SetOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {
@@ -130,12 +133,12 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// The name of a competitor's thread, by which the kernel's trace knows it.
+/// The name of a competitor's thread in the kernel trace.
 pub const COMPETITOR: &CStr = c"competitor";
 const RESCHEDULER: Schedule = Schedule::Fifo { priority: 1 };
 
-/// What the reader does between pieces: as a thread like others, because it may take long, and a real-time thread that
-/// it starts would be one too.
+/// Runs work between pieces on an ordinary thread: it may take long, and a thread started by a real-time thread would
+/// be real-time too.
 fn at_ordinary_rank<T>(cell: &CellPlan, work: impl FnOnce() -> T) -> io::Result<T> {
     if cell.reader_rests() {
         reschedule_current_thread(Schedule::Fair { nice: 0, slice: None })?;
@@ -147,7 +150,7 @@ fn at_ordinary_rank<T>(cell: &CellPlan, work: impl FnOnce() -> T) -> io::Result<
     Ok(done)
 }
 
-/// The reader's turn.
+/// Runs the sampling thread's repetition.
 pub fn read(
     setup: &TurnSetup<'_>,
     cell: &CellPlan,
@@ -167,7 +170,7 @@ pub fn read(
     }
     let mut left = setup.plan.samples;
     let longest = if cell.reader_rests() { BURST } else { PIECE };
-    // An interval is so many whole pieces.
+    // An interval is a number of whole pieces.
     let length = setup
         .plan
         .interval
@@ -192,14 +195,14 @@ pub fn read(
     Ok(notes)
 }
 
-/// The reader with the evidence beside it.
+/// The sampling thread with its kernel trace.
 struct GapWatcher<'a> {
     reader: Reader,
     probe: Option<Probe>,
     recorder: Option<&'a mut Recorder>,
     flag: Option<PreemptionFlag>,
     preempted: Vec<bool>,
-    /// In ticks; a longer gap ends it all.
+    /// The limit in ticks; a longer gap ends the measurement.
     stop_above: u64,
 }
 
@@ -212,7 +215,7 @@ impl<'a> GapWatcher<'a> {
             probe: setup.probe,
             recorder,
             flag: wanted.then(PreemptionFlag::of_current_thread).flatten(),
-            // Not false, which would be memory that nobody has touched.
+            // The value true makes sure that the memory is touched.
             preempted: vec![true; CAPACITY],
             stop_above: setup.plan.stop_above.map_or(u64::MAX, |limit| setup.clock.ticks_in(limit)),
         }
@@ -251,12 +254,12 @@ impl<'a> GapWatcher<'a> {
     }
 }
 
-/// What a competitor or the rescheduler used of the CPU between start and end.
+/// The CPU time that a competitor or the rescheduler used between start and end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Used {
     pub cpu_ns: f64,
     pub wall_ns: f64,
-    /// Rounds of work, or wake-ups.
+    /// The number of work iterations, or of wake-ups.
     pub rounds: u64,
 }
 
@@ -268,8 +271,8 @@ impl Used {
     }
 }
 
-/// Somebody on the reader's CPU, by its name and how it is scheduled, who repeats `round` and stays until the reader's
-/// turn is `over`.
+/// Returns a member that runs on the sampling thread's CPU, with a name and a scheduling policy, repeats `round` and
+/// stays until the sampling thread's repetition is `over`.
 fn intruder<'a>(
     (clock, cpu): (Clock, usize),
     over: &'a AtomicBool,
@@ -284,7 +287,7 @@ fn intruder<'a>(
     Member { cpu: Some(cpu), job: Box::new(job) }
 }
 
-/// Keeps an intruder asleep but alive until then: whoever is gone cannot be asked for its name.
+/// A guard that keeps the intruder asleep but alive: the name of an ended thread cannot be read.
 struct StayUntil<'a>(&'a AtomicBool);
 
 impl Drop for StayUntil<'_> {
@@ -295,13 +298,13 @@ impl Drop for StayUntil<'_> {
     }
 }
 
-/// Names the calling thread, for the kernel's record, and schedules it as planned.
+/// Names the calling thread, for the kernel trace, and schedules it as planned.
 fn take_rank(name: &CStr, schedule: Schedule) -> io::Result<()> {
     set_name(name)?;
     reschedule_current_thread(schedule)
 }
 
-/// Repeats `round` from the start to the end at the given rank.
+/// Repeats `round` from the start to the end with the given scheduling policy.
 fn intrude(clock: Clock, gate: &StartGate, name: &CStr, schedule: Schedule, round: impl Fn()) -> io::Result<Used> {
     let ranked = take_rank(name, schedule);
     let start = gate.ready();
@@ -316,13 +319,13 @@ fn intrude(clock: Clock, gate: &StartGate, name: &CStr, schedule: Schedule, roun
     Ok(Used { cpu_ns: cpu_ns() - before, wall_ns: clock.to_ns(clock.now() - start), rounds })
 }
 
-/// CPU time of the calling thread.
+/// Returns the CPU time of the calling thread.
 fn cpu_ns() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// One system call, and no more of it when a signal cuts it short.
+/// Sleeps in one system call, which is not repeated after a signal.
 pub fn sleep(length: Duration) {
     let wanted = Timespec { tv_sec: length.as_secs() as i64, tv_nsec: i64::from(length.subsec_nanos()) };
     let _ = nanosleep(&wanted);

@@ -1,13 +1,14 @@
-//! The wake-ups of one CPU at one interval, in constant memory however many they are, and what the time between an instant
-//! and the wake-up went to, from the kernel's record of the CPU.
+//! The wake-ups of one CPU at one interval, in constant memory however many they are.
 //!
-//! In order: the timer may be late by the thread's slack; then its interrupt is waited for, by a CPU that idles (its
-//! idle state has to be left) or by one that is awake (the timer is late); the interrupt's handler runs, and what it
-//! left for later; the CPU leaves its idle loop, or the task that it had goes on until the scheduler switches; and the
-//! thread itself returns from the kernel.
+//! The causes of the time between an instant and the wake-up come from the kernel trace of the CPU.
 //!
-//! The time that an idle CPU's timer took to fire, and the time that the CPU then took to wake, cannot be distinguished:
-//! both are idle time.
+//! In order: the timer may be late by the thread's slack; then its interrupt is awaited, by a CPU that idles (its idle
+//! state has to be left) or by one that is awake (the timer is late); the interrupt's handler runs, and its deferred
+//! work; the CPU leaves its idle loop, or its current task continues until the scheduler switches; and the thread
+//! itself returns from the kernel.
+//!
+//! The time that an idle CPU's timer took to fire, and the time that the CPU then took to wake, cannot be
+//! distinguished: both are idle time.
 
 use super::record::LateWake;
 use super::sleeper::{Piece, Wake};
@@ -24,25 +25,25 @@ use std::collections::BTreeMap;
 pub struct Account {
     pub cpu: usize,
     clock: Clock,
-    /// When the run began, in ticks.
+    /// The begin of the run, in ticks.
     origin: u64,
     slack: u64,
-    /// In nanoseconds.
+    /// The wake-up latencies in nanoseconds.
     late: Slices,
     pub causes: CauseSums,
-    /// The causes by the lateness, in steps of a sixteenth of an octave.
+    /// The causes by the latency, in steps of a sixteenth of an octave.
     by_lateness: BTreeMap<u32, CauseSums>,
-    /// The latest first.
+    /// The latest wake-ups, the latest first.
     pub latest: Vec<LateWake>,
     pub stopped: Option<LateWake>,
 }
 
-/// Different latenesses that are kept exactly.
+/// The number of different latencies that are kept exactly.
 const EXACT: usize = 1 << 14;
 const STEPS_AN_OCTAVE: f64 = 16.0;
-/// Causes that a step of lateness has room for.
+/// The number of causes that a step of latency has room for.
 const CAUSES_A_STEP: usize = 24;
-/// Late wake-ups whose story is kept.
+/// The number of late wake-ups whose event timelines are kept.
 const LATEST: usize = 20;
 
 impl Account {
@@ -60,11 +61,11 @@ impl Account {
         }
     }
 
-    /// Adds this CPU's wake-ups of a piece, with the kernel's record of it.
+    /// Adds this CPU's wake-ups of a piece, with the kernel trace of it.
     pub fn add(&mut self, piece: &Piece, timeline: Option<&Timeline>) {
         let cpu = self.cpu;
         let wakes = || piece.wakes.iter().filter(|wake| wake.cpu == cpu);
-        // Each wake-up had one: a record without any does not have them.
+        // Each wake-up had an interrupt: a kernel trace without any does not record them.
         let sees_interrupts = timeline.is_some_and(Timeline::has_handlers);
         for wake in wakes() {
             let parts = self.divided(wake, timeline, sees_interrupts);
@@ -82,12 +83,12 @@ impl Account {
         self.late.add(wakes().map(|wake| wake.late_ns).collect());
     }
 
-    /// In nanoseconds.
+    /// Returns the latencies in nanoseconds.
     pub fn late(&self) -> &Tally {
         self.late.all()
     }
 
-    /// The 95 % interval of a quantile of that: neighbouring wake-ups share their moment, so it is over pieces.
+    /// Returns the 95 % interval of a quantile of the latency: adjacent wake-ups are correlated, so it is over pieces.
     pub fn late_interval(&self, q: f64) -> Option<Interval> {
         self.late.interval(q, CONFIDENCE)
     }
@@ -119,7 +120,7 @@ impl Account {
         self.latest.truncate(LATEST);
     }
 
-    /// What took most of the time of the wake-ups that were so late, in nanoseconds, and its share.
+    /// Returns the main cause of the wake-ups with these latencies, in nanoseconds, and its share.
     pub fn cause_between(&self, from_ns: u64, to_ns: u64) -> Option<(Cause, f64)> {
         let mut sums = CauseSums::default();
         self.by_lateness.range(step(from_ns)..=step(to_ns)).for_each(|(_, step)| sums.absorb(step));
@@ -132,8 +133,9 @@ fn step(late_ns: u64) -> u32 {
     ((late_ns.max(1) as f64).log2() * STEPS_AN_OCTAVE) as u32
 }
 
-/// Divides a lateness, whose story begins at the instant or earlier, between its causes; all times in ticks. The parts
-/// add up to it. Where interrupts are not recorded, nobody can say that the timer's was late.
+/// Divides a latency, whose event timeline begins at the instant or earlier, between its causes; all times in ticks.
+///
+/// The parts add up to it. Where interrupts are not recorded, a late timer cannot be detected.
 pub fn divide(story: &[Ran], (due, woke): (u64, u64), slack: u64, sees_interrupts: bool) -> Vec<(Cause, u64)> {
     let mut parts = Parts { due, slack, sees_interrupts, has_fired: false, known: 0, sums: Vec::new() };
     for ran in story.iter().filter(|ran| ran.end > due && ran.start < woke || ran.start == ran.end) {
@@ -151,7 +153,7 @@ struct Parts {
     due: u64,
     slack: u64,
     sees_interrupts: bool,
-    /// An interrupt came, or was being served when the instant was there.
+    /// Whether an interrupt came, or was being served at the instant.
     has_fired: bool,
     known: u64,
     sums: Vec<(Cause, u64)>,
@@ -168,7 +170,7 @@ impl Parts {
             // The thread runs: it had not gone to sleep yet, or has woken.
             Kind::Own | Kind::Unexplained => self.take(who.clone(), end - start),
             kind if self.has_fired => {
-                // Before it leaves the CPU, a task is what the thread waits for.
+                // Until it leaves the CPU, the thread waits for this task.
                 let cause = if kind == Kind::Idle { Cause::unnamed(kind) } else { who.clone() };
                 self.take(cause, end - start);
             }
@@ -178,7 +180,7 @@ impl Parts {
                 let rest = match kind {
                     Kind::Task if self.sees_interrupts => Cause::unnamed(Kind::TimerLate),
                     Kind::Idle => Cause::unnamed(kind),
-                    // Whoever it was may have run before the timer's interrupt or after it.
+                    // The task may have run before the timer's interrupt or after it.
                     _ => who.clone(),
                 };
                 self.take(rest, end - start - allowed);
@@ -200,7 +202,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_spike_has_the_cause_that_took_most_of_its_time_and_the_latest_are_kept() {
+    fn spike_has_its_main_cause_and_the_latest_are_kept() {
         let clock = Clock::calibrate(Duration::from_millis(5)).clock;
         let mut account = Account::new(3, clock, 0, 0);
         for second in 0..100_u64 {
@@ -210,7 +212,7 @@ mod tests {
                 cpu: 3,
             };
             let mut wakes: Vec<Wake> = (0..1_000).map(wake).collect();
-            // Another CPU's are not this one's.
+            // Wake-ups of another CPU are not counted.
             wakes.push(Wake { cpu: 4, ..wakes[0] });
             account.add(&Piece { wakes, span: (0, 1), skipped: 0, is_stopped: false }, None);
         }
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_night_of_latenesses_has_room() {
+    fn night_of_latencies_fits() {
         let clock = Clock::calibrate(Duration::from_millis(5)).clock;
         let mut account = Account::new(0, clock, 0, 0);
         for second in 0..60_u64 {
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_medians_interval_covers_it_though_wake_ups_of_one_moment_are_alike() {
+    fn interval_of_the_median_covers_correlated_wake_ups() {
         let clock = Clock::calibrate(Duration::from_millis(5)).clock;
         let (mut covered, runs) = (0, 100);
         for seed in 0..runs {
@@ -258,13 +260,13 @@ mod tests {
         Ran { start, end, who }
     }
 
-    /// Kinds with their ticks, the most first.
+    /// Returns kinds with their ticks, the largest first.
     fn kinds(story: &[Ran], due: u64, woke: u64, slack: u64) -> Vec<(Kind, u64)> {
         divide(story, (due, woke), slack, true).into_iter().map(|(cause, ticks)| (cause.kind, ticks)).collect()
     }
 
     #[test]
-    fn an_idle_cpu_has_slack_an_idle_state_an_interrupt_and_a_way_back() {
+    fn latency_of_an_idle_cpu_is_divided_by_phase() {
         let story = [
             ran(0, 170, Cause::unnamed(Kind::Idle)),
             ran(170, 173, named(Kind::Interrupt, "local_timer")),
@@ -278,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_cpu_has_a_late_timer_before_the_interrupt_and_a_task_after_it() {
+    fn latency_of_a_busy_cpu_is_divided_by_phase() {
         let culprit = Cause { kind: Kind::Task, name: Some("culprit".into()), pid: Some(9) };
         let story = [
             ran(90, 110, culprit.clone()),
@@ -293,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_that_is_served_at_the_instant_is_no_late_timer() {
+    fn interrupt_at_the_instant_is_not_a_late_timer() {
         let story = [
             ran(80, 130, named(Kind::Interrupt, "virtio")),
             ran(130, 135, Cause::unnamed(Kind::Idle)),
@@ -303,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn without_interrupts_in_the_record_nothing_is_said_of_the_timer() {
+    fn trace_without_interrupts_has_no_late_timer() {
         let culprit = named(Kind::Task, "culprit");
         let story = [ran(90, 152, culprit.clone()), ran(152, 160, Cause::unnamed(Kind::Own))];
         let found = divide(&story, (100, 153), 10, false);
@@ -314,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_record_it_is_unexplained() {
+    fn latency_without_kernel_events_is_unexplained() {
         assert_eq!(kinds(&[], 100, 150, 50), [(Kind::Unexplained, 50)]);
     }
 }

@@ -1,5 +1,6 @@
-//! The measurement: turns of all intervals, in random order; in a turn every CPU has a thread, all from one instant. A
-//! thread's turn is in pieces, between which the kernel's record is read; each CPU that it woke on has a row.
+//! The measurement: repetitions of all intervals, in random order; in a repetition every CPU has a thread, all from one
+//! instant. A thread's repetition is in pieces, between which the kernel trace is read; each CPU that it woke on has a
+//! row.
 
 use super::account::Account;
 use super::plan::WakePlan;
@@ -27,10 +28,10 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// What came of it.
+/// The results of the measurement.
 pub struct WakeMeasured {
     pub rows: Vec<WakeRow>,
-    /// The order in which the intervals, by number, had their turns.
+    /// The order of the repetitions of the intervals, by number.
     pub order: Vec<Vec<usize>>,
     pub warnings: Vec<Warning>,
 }
@@ -83,8 +84,9 @@ impl Cell {
         }
         work_together(setup.clock, setup.plan.turn, members)?;
         for (thread, result) in self.threads.iter().zip(results) {
-            let who = || thread.cpu.map_or_else(|| "the thread".to_owned(), |cpu| format!("the thread of CPU {cpu}"));
-            result.with_context(who)?;
+            let thread_words =
+                || thread.cpu.map_or_else(|| "the thread".to_owned(), |cpu| format!("the thread of CPU {cpu}"));
+            result.with_context(thread_words)?;
         }
         let is_stopped = self.threads.iter().any(|thread| thread.is_stopped);
         Ok(if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -96,7 +98,7 @@ impl turns::Cell for Cell {
         format!("wake-ups every {}", terminal::nanoseconds(self.interval.as_nanos() as f64))
     }
 
-    /// How late the latest was.
+    /// Returns the maximum latency.
     fn shown(&self) -> Option<Shown> {
         let accounts = self.threads.iter().flat_map(|thread| thread.accounts.values());
         let latest = accounts.filter_map(|account| Some(account.latest.first()?.late_us)).max_by(f64::total_cmp)?;
@@ -123,21 +125,21 @@ impl turns::Cell for Cell {
     }
 }
 
-/// What every turn needs.
+/// The common data of every repetition.
 pub struct TurnSetup<'a> {
     pub clock: Clock,
-    /// When the run began, in ticks.
+    /// The begin of the run, in ticks.
     pub origin: u64,
     pub plan: &'a WakePlan,
     pub interruption: &'a Interruption,
 }
 
-/// A thread that sleeps at one interval, and what is known of it after some turns.
+/// A thread that sleeps at one interval, and its results so far.
 pub struct Thread {
-    /// Where it is pinned; `None` where the kernel places it.
+    /// The CPU that it is pinned to; `None` where the kernel places it.
     pub cpu: Option<usize>,
     pub interval: Duration,
-    /// By the CPU that it woke on.
+    /// The accounts by the CPU that it woke on.
     pub accounts: BTreeMap<usize, Account>,
     pub span: u64,
     pub skipped: u64,
@@ -147,7 +149,7 @@ pub struct Thread {
     pub is_stopped: bool,
 }
 
-/// The recorder has room for this much, and a debug build has time for no more.
+/// The length of a piece, for which the recorder has room; a debug build has time for no more.
 const PIECE: Duration = Duration::from_secs(1);
 
 impl Thread {
@@ -165,7 +167,7 @@ impl Thread {
         }
     }
 
-    /// A turn, on the thread that calls.
+    /// Runs a repetition on the calling thread.
     pub fn turn(&mut self, setup: &TurnSetup<'_>, record: &mut Option<Recorder>, gate: &StartGate) -> io::Result<()> {
         let ended = self.sleep(setup, record, gate);
         // No thread waits for one that failed, or for one that has ended the measurement.
@@ -208,7 +210,7 @@ impl Thread {
         Ok(())
     }
 
-    /// Adds a piece, which has been read, and the kernel's record of it.
+    /// Adds a piece, with its kernel trace.
     pub fn add(&mut self, setup: &TurnSetup<'_>, piece: &Piece, timeline: Option<&Timeline>) {
         self.span += piece.span.1.saturating_sub(piece.span.0);
         self.skipped += piece.skipped;
@@ -227,8 +229,8 @@ impl Thread {
     }
 }
 
-/// Sleeps at the rank that was asked for, and not a moment longer: a real-time thread that reads the kernel's record
-/// would keep its CPU from all others.
+/// Sleeps with the requested scheduling policy, only as long as necessary: a real-time thread that reads the kernel
+/// trace would keep its CPU from all others.
 fn ranked<T>(plan: &WakePlan, interval: Duration, sleep: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     reschedule_current_thread(plan.schedule(interval))?;
     let slept = sleep();
@@ -236,17 +238,17 @@ fn ranked<T>(plan: &WakePlan, interval: Duration, sleep: impl FnOnce() -> io::Re
     slept
 }
 
-/// A row for each CPU that the thread woke on.
+/// Returns a row for each CPU that the thread woke on.
 pub fn rows(thread: &Thread, setup: &TurnSetup<'_>, session: &Session) -> Vec<WakeRow> {
     let mut rows: Vec<WakeRow> =
         thread.accounts.values().filter_map(|account| row(account, thread, setup, session)).collect();
-    // They are the thread's, wherever it woke.
+    // These values are the thread's, wherever it woke.
     rows.iter_mut().skip(1).for_each(|row| (row.skipped, row.ledger) = (0, None));
     rows
 }
 
 impl Thread {
-    /// What a reader of the record must know.
+    /// Returns the warnings of the record.
     pub fn warnings(&self) -> Vec<Warning> {
         let lost = self.ledger.iter().flat_map(EvidenceQuality::warnings);
         self.warnings.iter().cloned().chain(lost).collect()
@@ -287,7 +289,7 @@ fn row(account: &Account, thread: &Thread, setup: &TurnSetup<'_>, session: &Sess
     })
 }
 
-/// What two readings of the clock differ by at least, where nothing happens between them; spikes are no narrower.
+/// The minimum difference of two readings of the clock with nothing between them; spikes are no narrower.
 const RESOLUTION_NS: f64 = 25.0;
 
 fn of_spike(spike: &spikes::Spike, account: &Account, has_evidence: bool) -> WakeSpike {

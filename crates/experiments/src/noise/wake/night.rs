@@ -1,4 +1,4 @@
-//! A sleeper's account of a night, for the test that has the night.
+//! A sleeping thread's account of a night, for the test of the night.
 
 use super::account::Account;
 use super::sleeper::{Piece, Wake};
@@ -17,7 +17,7 @@ impl Sleeping {
         Self { account: Account::new(cpu, clock, 0, 0), clock }
     }
 
-    /// A piece that begins then, in ticks, with the kernel's record of it.
+    /// Adds a piece that begins then, in ticks, with its kernel trace.
     pub fn piece(&mut self, start: u64, timeline: &Timeline) {
         let wake = |number: u64| {
             let serial = self.account.late().count() + number;

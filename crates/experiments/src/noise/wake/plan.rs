@@ -1,4 +1,4 @@
-//! The plan that comes of the flags: at which intervals threads wake, on which CPUs, and how the scheduler ranks them.
+//! The plan made from the flags: the intervals of wake-ups, their CPUs, and their scheduling policy.
 
 use super::sleeper::slack_ns;
 use crate::noise::cells::{Machine, is_granted, no_realtime};
@@ -12,43 +12,43 @@ use instruments::cpus::{CpuSet, online, priority};
 use instruments::warning::{LeftOut, Warning};
 use std::time::Duration;
 
-/// Everything that the measurement needs to know.
+/// The input of the measurement.
 #[derive(Clone, Debug)]
 pub struct WakePlan {
     pub intervals: Vec<Duration>,
     pub policy: Policy,
     pub timer: Timer,
-    /// Each has its own thread, …
+    /// The CPUs, each with its own thread, …
     pub cpus: CpuSet,
     /// … unless the kernel places the only one.
     pub is_pinned: bool,
-    /// The process's own.
+    /// The nice value of the process.
     pub nice: i32,
     pub slack_ns: u64,
     pub budget: Duration,
-    /// The length of a turn of one interval.
+    /// The length of a repetition of one interval.
     pub turn: Duration,
     pub turns: u64,
     pub evidence: EvidenceChoice,
-    /// The first wake-up that is later ends it.
+    /// The limit; the first wake-up that is later ends the measurement.
     pub stop_above: Option<Duration>,
     pub warnings: Vec<Warning>,
 }
 
 const DEFAULT_BUDGET: Duration = Duration::from_secs(20);
-/// Turns that a cell gets, if they have room for some wake-ups each.
+/// The number of repetitions of a cell, if they have room for some wake-ups each.
 const TURNS: u64 = 6;
 const WAKES_A_TURN: u32 = 20;
-/// A turn of a long run, so that there is a line for each.
+/// The length of a repetition in a long run, so that there is a line for each minute.
 const A_MINUTE: Duration = Duration::from_secs(60);
 /// The time of a turn in addition to its wake-ups; the kernel trace is opened once.
 const BESIDE_A_TURN: Duration = Duration::from_millis(100);
 
 impl WakePlan {
-    /// Checks the flags against the machine and fills in the rest.
+    /// Checks the flags against the machine and fills in the defaults.
     ///
     /// # Errors
-    /// A CPU that may not be used, a policy that this process may not have.
+    /// A CPU may not be used, or this process may not use the policy.
     pub fn of(flags: &Flags, shared: &SharedFlags, session: &Session) -> Result<Self, UsageError> {
         let mut intervals = flags.wake.clone();
         intervals.sort_unstable();
@@ -70,7 +70,7 @@ impl WakePlan {
             is_pinned: flags.policy != Policy::Deadline,
             cpus,
             nice,
-            // A real-time thread has none.
+            // A real-time thread has no slack.
             slack_ns: if flags.timer.has_slack() && !flags.policy.is_realtime() { slack_ns() } else { 0 },
             budget,
             turn,
@@ -85,7 +85,7 @@ impl WakePlan {
         self.policy.schedule(self.nice, interval)
     }
 
-    /// What the record says of the plan.
+    /// Returns the description for the record.
     pub fn parameters(&self) -> WakeParameters {
         WakeParameters {
             intervals_us: self.intervals.iter().map(|interval| interval.as_secs_f64() * 1e6).collect(),
@@ -96,7 +96,7 @@ impl WakePlan {
     }
 }
 
-/// The wake-ups' part of a turn's time.
+/// Returns the wake-ups' part of a repetition's time.
 fn turn_of(time: Duration) -> Duration {
     time.saturating_sub(BESIDE_A_TURN).max(time / 2)
 }
@@ -106,7 +106,7 @@ fn realtime_warning(session: &Session) -> Option<Warning> {
     instruments::warning::realtime_throttling(&session.environment, 0.5)
 }
 
-/// The CPUs that get a thread, and what is said of those that do not.
+/// Returns the CPUs that get a thread, and warnings about the others.
 fn cpus(flags: &Flags, shared: &SharedFlags, session: &Session) -> Result<(CpuSet, Vec<Warning>), UsageError> {
     if flags.policy == Policy::Deadline {
         return match shared.cpus.is_some() || flags.cpu.is_some() {
@@ -133,7 +133,7 @@ fn cpus(flags: &Flags, shared: &SharedFlags, session: &Session) -> Result<(CpuSe
     }
 }
 
-/// That a thread of ours may be scheduled so: it is tried, at every interval.
+/// Checks that a thread of contend may be scheduled so, by trying it at every interval.
 fn check_right(policy: Policy, nice: i32, intervals: &[Duration], session: &Session) -> Result<(), UsageError> {
     if !policy.is_realtime() {
         return Ok(());
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn policies_are_written_as_they_are_read() {
+    fn policies_are_written_as_parsed() {
         for text in ["other", "fifo:1", "fifo:80", "deadline"] {
             assert_eq!(text.parse::<Policy>().unwrap().to_string(), text);
         }

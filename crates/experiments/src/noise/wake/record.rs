@@ -8,25 +8,25 @@ use instruments::statistics::Interval;
 use record::{Bin, Cell, Metric, VariationSource};
 use serde::{Deserialize, Serialize};
 
-/// How late one CPU's thread was.
+/// The wake-up latency of one CPU's thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WakeRow {
     /// Always `wake`.
     pub scenario: String,
-    /// Where the thread was when it woke: the one that it is pinned to, or, with a deadline, where the kernel put it.
+    /// The CPU on which the thread woke: the one that it is pinned to, or, with a deadline, where the kernel put it.
     pub cpu: usize,
     pub interval_us: f64,
-    /// `other`, `fifo:80` or `deadline`.
+    /// The policy: `other`, `fifo:80` or `deadline`.
     pub policy: String,
     pub timer: Timer,
-    /// How late the kernel may let a timer of such a thread be, by the thread's setting.
+    /// The timer slack of the thread, by which the kernel may delay its timer.
     pub slack_us: f64,
-    /// Wake-ups.
+    /// The number of wake-ups.
     pub count: u64,
-    /// Instants that had passed before the thread could sleep until them.
+    /// The number of instants that had passed before the thread could sleep until them.
     pub skipped: u64,
-    /// Time in which it slept and woke.
+    /// The time in which it slept and woke.
     pub span_s: f64,
     pub late_min_us: f64,
     pub late_p50_us: f64,
@@ -34,32 +34,32 @@ pub struct WakeRow {
     pub late_p99_us: f64,
     pub late_p999_us: f64,
     pub late_max_us: f64,
-    /// Clusters of the latenesses, the largest first.
+    /// The clusters of the latencies, the largest first.
     pub spikes: Vec<WakeSpike>,
     /// The share of the wake-ups that belong to no spike.
     pub leftover_share: f64,
     /// 16 bins per octave; empty bins are omitted.
     pub histogram: Vec<Bin>,
-    /// What the time between instant and wake-up went to, the most first; the shares add up to 1.
+    /// The causes of the time between instant and wake-up, the largest first; the shares add up to 1.
     pub causes: Vec<CauseRow>,
     /// The share of it that has evidence from the kernel; `null` where there is none.
     pub explained_share: Option<f64>,
     /// The latest wake-ups, the latest first, with the threads that ran in the meantime.
     pub latest: Vec<LateWake>,
-    /// The wake-up that `--stop-above` ended it at.
+    /// The wake-up at which `--stop-above` ended it.
     pub stopped: Option<LateWake>,
     pub evidence: Source,
-    /// What the evidence may lack.
+    /// The coverage of the evidence.
     pub ledger: Option<EvidenceQuality>,
     /// The role of this CPU, if several CPUs were measured.
     pub role: Option<String>,
 }
 
-/// A cluster of latenesses.
+/// A cluster of latencies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WakeSpike {
-    /// `A` has the largest share.
+    /// The letter; `A` has the largest share.
     pub label: String,
     /// The share of all wake-ups.
     pub share: f64,
@@ -70,9 +70,9 @@ pub struct WakeSpike {
     /// The spike that this one repeats after a constant delay.
     pub echo_of: Option<String>,
     pub delay_us: Option<f64>,
-    /// What took most of the time of its wake-ups; `null` without evidence.
+    /// The main cause of the time of its wake-ups; `null` without evidence.
     pub cause: Option<Cause>,
-    /// Its share of that time.
+    /// The cause's share of that time.
     pub cause_share: Option<f64>,
 }
 
@@ -80,14 +80,14 @@ pub struct WakeSpike {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LateWake {
-    /// When it was due, since the run began.
+    /// The instant at which it was due, since the run began.
     pub start_s: f64,
     pub late_us: f64,
     #[serde(flatten)]
     pub cause: Cause,
     /// The time of the main cause.
     pub cause_us: f64,
-    /// Who had the CPU from a little before the instant until the thread ran.
+    /// The tasks that had the CPU, from a little before the instant until the thread ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub story: Vec<StoryPart>,
 }

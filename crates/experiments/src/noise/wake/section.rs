@@ -1,4 +1,4 @@
-//! Wake-ups on a page: how late, as histograms by interval and CPU, and why.
+//! Wake-ups on a page: the latency, as histograms by interval and CPU, and its causes.
 
 use super::record::WakeRow;
 use crate::noise::record::CauseRow;

@@ -1,4 +1,4 @@
-//! Wake-ups on a terminal: a line a CPU and interval, the picture with its spikes, the causes, the latest.
+//! Wake-ups on a terminal: a line for each CPU and interval, the picture with its spikes, the causes, the latest.
 
 use super::record::{LateWake, WakeRow, WakeSpike};
 use crate::noise::record::CauseRow;
@@ -8,7 +8,7 @@ use harness::story_text;
 use instruments::evidence::{Cause, Kind};
 use terminal::{Bar, Histogram, Page, nanoseconds, percent};
 
-/// More rows have no charts, which would take thousands of lines.
+/// The number of rows above which there are no charts, which would take thousands of lines.
 const MOST_DRAWN: usize = 4;
 
 pub fn show(rows: &[WakeRow], page: &Page) -> String {
@@ -92,7 +92,7 @@ fn spikes(row: &WakeRow, page: &Page) -> String {
     table.lines().map(|line| page.cut(line) + "\n").collect()
 }
 
-/// What a cause means for one that waits.
+/// Returns the meaning of a cause for a waiting thread.
 fn words(cause: &Cause) -> String {
     match cause.kind {
         Kind::Idle => "exit from idle state".into(),
@@ -114,7 +114,7 @@ fn short(words: &str) -> String {
     }
 }
 
-/// More causes than these are in the record.
+/// The maximum number of causes; further ones are in the record.
 const CAUSES: usize = 8;
 
 fn causes(row: &WakeRow) -> String {
@@ -137,7 +137,7 @@ fn causes(row: &WakeRow) -> String {
 const LATEST: usize = 3;
 
 fn latest(row: &WakeRow, page: &Page) -> String {
-    let told = |late: &LateWake| {
+    let wake_words = |late: &LateWake| {
         let words = format!(
             "at {:.3} s, latency {}: {} {}",
             late.start_s,
@@ -147,7 +147,7 @@ fn latest(row: &WakeRow, page: &Page) -> String {
         );
         terminal::wrapped(" ", "   ", &words, page)
     };
-    "Longest latencies\n".to_owned() + &row.latest.iter().take(LATEST).map(told).collect::<String>()
+    "Longest latencies\n".to_owned() + &row.latest.iter().take(LATEST).map(wake_words).collect::<String>()
 }
 
 fn ledger(row: &WakeRow, page: &Page) -> String {
@@ -162,7 +162,7 @@ fn ledger(row: &WakeRow, page: &Page) -> String {
     terminal::wrapped(" ", " ", &words, page)
 }
 
-/// The wake-up that ended the measurement, and the threads that ran in the meantime.
+/// Draws the wake-up that ended the measurement, and the threads that ran in the meantime.
 fn stopped_at(row: &WakeRow, late: &LateWake, page: &Page) -> String {
     let words = format!(
         "Stopped at {:.3} s: CPU {}, every {}, latency {}; main cause: {}.",

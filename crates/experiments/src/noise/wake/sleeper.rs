@@ -1,4 +1,4 @@
-//! A thread that sleeps until an instant, and again: what it sleeps in, and how late it is each time.
+//! A thread that sleeps until an instant, and again: its way to sleep, and its latency each time.
 
 use crate::noise::timer::Timer;
 use harness::Interruption;
@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicU32;
 /// One wake-up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wake {
-    /// When the thread ran, in ticks.
+    /// The moment when the thread ran, in ticks.
     pub woke: u64,
     pub late_ns: u64,
     pub cpu: usize,
@@ -27,17 +27,17 @@ pub struct Wake {
 #[derive(Debug)]
 pub struct Piece {
     pub wakes: Vec<Wake>,
-    /// When it began and ended, in ticks.
+    /// The begin and the end, in ticks.
     pub span: (u64, u64),
-    /// Instants that had passed before the thread could sleep until them.
+    /// The number of instants that had passed before the thread could sleep until them.
     pub skipped: u64,
-    /// The last wake-up was later than what ends it all.
+    /// Whether the last wake-up exceeded the limit that ends the measurement.
     pub is_stopped: bool,
 }
 
-/// What ends a piece.
+/// The limits of a piece.
 pub struct Limit<'a> {
-    /// In ticks.
+    /// The end in ticks.
     pub end: u64,
     pub stop_above_ns: u64,
     pub interruption: &'a Interruption,
@@ -61,8 +61,9 @@ impl Sleeper {
         Self { clock, alarm, interval_ns, cpu, wakes }
     }
 
-    /// Sleeps and wakes until the limit. It sleeps in every round: each instant lies in the future when it is asked
-    /// for.
+    /// Sleeps and wakes until the limit.
+    ///
+    /// It sleeps in every iteration: each instant is in the future when it is requested.
     pub fn sleep_through(&mut self, limit: &Limit<'_>) -> io::Result<Piece> {
         let Self { clock, alarm, interval_ns, cpu, wakes } = self;
         wakes.clear();
@@ -98,7 +99,7 @@ impl Sleeper {
     }
 }
 
-/// One of them, opened.
+/// An open timer.
 pub enum Alarm {
     ClockNanosleep,
     Timerfd(OwnedFd),
@@ -114,7 +115,7 @@ impl Alarm {
         })
     }
 
-    /// Sleeps until then, in nanoseconds of the monotonic clock, or until a signal comes.
+    /// Sleeps until then, in nanoseconds of the monotonic clock, or until a signal arrives.
     pub fn sleep_until(&self, due_ns: u64) -> io::Result<()> {
         let due = Timespec { tv_sec: (due_ns / NS) as i64, tv_nsec: (due_ns % NS) as _ };
         let slept = match self {
@@ -127,7 +128,7 @@ impl Alarm {
             Self::Futex(word) => futex::wait_bitset(word, futex::Flags::PRIVATE, 0, Some(&due), NonZeroU32::MAX),
         };
         match slept {
-            // The first is how a futex says that the time has come.
+            // TIMEDOUT is the result of a futex whose time has come.
             Ok(()) | Err(Errno::TIMEDOUT | Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -136,13 +137,13 @@ impl Alarm {
 
 const NS: u64 = 1_000_000_000;
 
-/// The monotonic clock, in nanoseconds.
+/// Returns the monotonic clock, in nanoseconds.
 fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * NS + now.tv_nsec as u64
 }
 
-/// By how much the kernel may let a timer of the calling thread be late; 50 µs by default.
+/// Returns the timer slack of the calling thread; 50 µs by default.
 pub fn slack_ns() -> u64 {
     // SAFETY: this call takes no pointer, and only returns a number.
     let slack = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
@@ -155,7 +156,7 @@ mod tests {
     use clap::ValueEnum;
 
     #[test]
-    fn nobody_wakes_before_the_instant() {
+    fn thread_does_not_wake_before_the_instant() {
         for timer in Timer::value_variants() {
             let alarm = Alarm::open(*timer).unwrap();
             for _ in 0..3 {

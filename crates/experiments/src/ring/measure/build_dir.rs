@@ -1,6 +1,6 @@
 //! A temporary directory in which the contestants that are programs are built and run; dropping it removes it.
 //!
-//! Every build has a copy of its sources to itself: what one compiler leaves another might take for its own.
+//! Every build has a separate copy of its sources: the files of one compiler might affect another.
 
 use super::program::{self, ProcessSpec, Stopped};
 use crate::ring::contestants::{Contestant, Recipe, Runs, Source, filled, find_toolchain};
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 /// The directory, and the sources that are copied into it.
 pub struct BuildDir<'a> {
-    /// On a root that cannot be written there may be none: what is built in runs all the same.
+    /// The directory; a read-only root may have none, and programs that need no build run anyway.
     folder: Option<TempDir>,
     sources: &'a [Source],
     copies: AtomicUsize,
@@ -33,21 +33,21 @@ pub struct Ready {
     pub folder: PathBuf,
 }
 
-/// What became of a contestant that is a program.
+/// The state of a contestant that is a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Readiness {
     Ready(Ready),
-    /// Its toolchain is not here: these packages bring it.
+    /// Its toolchain is missing: these packages contain it.
     Absent(String),
     NotBuilt(String),
 }
 
-/// A slow compiler on a busy machine takes a while.
+/// The time limit of a build, long enough for a slow compiler on a busy machine.
 const BUILD_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl<'a> BuildDir<'a> {
     pub fn open(sources: &'a [Source]) -> anyhow::Result<Self> {
-        // Whatever the umask: what is built here is run.
+        // The mode does not depend on the umask, since programs are built and run here.
         let private = Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().prefix("contend-ring-").permissions(private).tempdir();
         let folder = match folder {
@@ -59,7 +59,7 @@ impl<'a> BuildDir<'a> {
         Ok(Self { folder, sources, copies: AtomicUsize::new(0) })
     }
 
-    /// A fresh copy of a contestant's directory.
+    /// Makes a new copy of a contestant's directory.
     fn copy(&self, of: &str) -> io::Result<PathBuf> {
         let copy = self.path().join(self.copies.fetch_add(1, Ordering::Relaxed).to_string());
         std::fs::create_dir(&copy)?;
@@ -69,13 +69,15 @@ impl<'a> BuildDir<'a> {
         Ok(copy)
     }
 
-    /// A directory for contestants that have none.
+    /// Returns the directory, for contestants that have none.
     pub fn path(&self) -> &Path {
         self.folder.as_ref().map_or(Path::new("/"), TempDir::path)
     }
 
-    /// Finds toolchains, and builds unless only `looking`; directories side by side on several `workers`. The check of
-    /// a toolchain has `timeout`, as a run of its contestant has. When interrupted, the result lacks the rest.
+    /// Finds toolchains, and builds unless only `looking`; directories in parallel on several `workers`.
+    ///
+    /// The check of a toolchain has `timeout`, as a run of its contestant has. When interrupted, the result lacks the
+    /// rest.
     pub fn prepare(
         &self,
         contestants: &[&Contestant],
@@ -112,8 +114,10 @@ impl<'a> BuildDir<'a> {
     }
 }
 
-/// The words behind a guard. A compiler has children, which do not hear that it was killed; the guard hears that this
-/// process has gone, and takes its whole group with it.
+/// Returns the words behind a guard.
+///
+/// Killing a compiler does not end its children; the guard receives a signal when this process ends, and kills its
+/// whole group.
 fn guarded(words: &[String]) -> Vec<String> {
     const GUARD: [&str; 4] = ["/bin/sh", "-c", "trap 'kill -9 0' TERM; \"$@\" & wait $!", "guard"];
     GUARD.into_iter().map(str::to_owned).chain(words.iter().cloned()).collect()
@@ -126,26 +130,26 @@ struct FolderBuild<'a> {
     looking: bool,
     /// The time limit of a check.
     timeout: Duration,
-    /// By tool and command: several contestants may share a build.
+    /// The builds by tool and command: several contestants may share one.
     built: BTreeMap<(PathBuf, Option<String>), Built>,
 }
 
-/// Why a command did not succeed.
+/// The reasons why a command did not succeed.
 enum Failed {
     Ended(String),
     TimedOut(String),
 }
 
-/// A build that came to its end.
+/// A build that has ended.
 #[derive(Clone)]
 struct Built {
     out: PathBuf,
-    /// Whether it succeeded, and if not, why.
+    /// Its success, or the reason of its failure.
     outcome: Result<(), String>,
 }
 
 impl FolderBuild<'_> {
-    /// `None` if it was interrupted.
+    /// Prepares a contestant; `None` if it was interrupted.
     fn prepare(&mut self, recipe: &Recipe) -> io::Result<Option<Readiness>> {
         if self.build_dir.folder.is_none() {
             return Ok(Some(Readiness::Absent(Absent::NO_FOLDER.to_owned())));
@@ -161,7 +165,7 @@ impl FolderBuild<'_> {
         };
         let Some(toolchain) = find_toolchain(recipe, folder, suits) else {
             if let Some(why) = hung {
-                // That its toolchain is not installed is not known.
+                // Whether the toolchain is installed is unknown.
                 return Ok(Some(Readiness::NotBuilt(why)));
             }
             return Ok((!self.interruption.is_requested()).then(|| Readiness::Absent(recipe.package.clone())));
@@ -177,7 +181,7 @@ impl FolderBuild<'_> {
         })))
     }
 
-    /// `None` if it was interrupted.
+    /// Builds a contestant; `None` if it was interrupted.
     fn build(&mut self, recipe: &Recipe, toolchain: &Path) -> io::Result<Option<Built>> {
         let key = (toolchain.to_owned(), recipe.build.clone());
         if let Some(known) = self.built.get(&key) {
@@ -195,7 +199,7 @@ impl FolderBuild<'_> {
         Ok(Some(built))
     }
 
-    /// Whether the command succeeded, and if not, why; `None` if it was interrupted.
+    /// Runs the command, and returns its success or the reason of its failure; `None` if it was interrupted.
     fn perform(&self, words: &[String], folder: &Path, timeout: Duration) -> Option<Result<(), Failed>> {
         // Temporary files of a compiler are removed with the directory.
         let environment = [format!("TMPDIR={}", self.build_dir.path().display())];

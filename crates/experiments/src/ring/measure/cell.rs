@@ -1,10 +1,10 @@
-//! One contestant in one ring: its repetitions, and the row that comes of them.
+//! One contestant in one ring: its repetitions, and the row made from them.
 //!
 //! The time of a hop of a program comes from runs with many hops and with fewer, so that starting and ending cancel. A
-//! program's start takes a millisecond or so and scatters by as much, and now and then another program delays it by as
-//! long as all the hops take. The difference of one long run and its short one then shows a hop of a tenth of what the
-//! kernel needs for a switch, if the short run was the delayed one. So each long run is compared with the short runs of
-//! all repetitions, and the median of those differences counts: a delay of one short run changes no repetition.
+//! program's start takes about a millisecond and scatters by as much, and sometimes another program delays it by as
+//! long as all the hops take. If the short run was the delayed one, the difference then shows a hop of a tenth of the
+//! time of a kernel switch. So each long run is compared with the short runs of all repetitions, and the median of
+//! those differences counts: a delay of one short run changes no repetition.
 
 use super::build_dir::Ready;
 use super::memory::Memory;
@@ -28,29 +28,30 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Fewer give no interval without assuming a distribution.
+/// The minimum number of repetitions: fewer give no interval without assuming a distribution.
 pub const LEAST_TURNS: u64 = 6;
 pub const MOST_TURNS: u64 = 30;
-/// A program's time without hops comes from a run with this many times fewer, which still warm it up.
+/// The factor between many hops and fewer: a program's time without hops comes from a run with fewer, which still warm
+/// it up.
 const FEWER: u64 = 5;
-/// A first turn that was shorter than planned by more than this is taken again, once.
+/// The factor from which on a first repetition that was shorter than planned is repeated, once.
 const FAR_OFF: f64 = 4.0;
 const ATTEMPTS: u32 = 2;
-/// A guess becomes greater or smaller by no more than this at a time.
+/// The maximum factor by which a guess changes at a time.
 const STEP: f64 = 8.0;
-/// Nothing is run for longer because it starts slowly.
+/// The maximum length of a run that is prolonged because it starts slowly.
 const LONGEST_NS: f64 = 100e6;
-/// A hop to somewhere in megabytes of memory, about.
+/// The approximate time of a hop to a random place in megabytes of memory.
 const FAR_MEMORY_NS: f64 = 150.0;
 const FEWEST_HOPS: f64 = 1.0;
 const MOST_HOPS: f64 = 4e9;
 
-/// A contestant in a ring, and what is known of it so far.
+/// A contestant in a ring, and its results so far.
 pub struct Cell {
     pub plan: CellPlan,
-    /// Time of a hop in ns, turn by turn.
+    /// The time of a hop in ns, by repetition.
     pub samples: Vec<f64>,
-    /// The runs of a program, turn by turn, which all samples come of.
+    /// The runs of a program, by repetition, from which all samples are computed.
     two_runs: Vec<TwoRuns>,
     starts_ns: Vec<f64>,
     /// The probable time of a hop, to choose the number of hops.
@@ -58,7 +59,7 @@ pub struct Cell {
     hops: u64,
     pub answer: Option<usize>,
     pub failure: Option<Failure>,
-    /// The time that its turns took.
+    /// The time that its repetitions took.
     pub spent: Duration,
     turns: u64,
     all_hops: u64,
@@ -66,16 +67,16 @@ pub struct Cell {
     switches: Switches,
     stolen_s: f64,
     watched_s: f64,
-    /// By repetition: the time of a hop in each of its parts, and the SMT sibling's use of the core.
+    /// The time of a hop in each part of each repetition, and the SMT sibling's use of the core.
     parts: Vec<Vec<(f64, Probed)>>,
     split: Split,
 }
 
-/// What all turns of a cell are given.
+/// The common data of all repetitions of a cell.
 pub struct Turn<'a> {
     pub plan: &'a Plan,
     pub ready: Option<&'a Ready>,
-    /// About how long it is.
+    /// The approximate length.
     pub slice: Duration,
     pub session: &'a Session,
 }
@@ -108,7 +109,9 @@ impl Cell {
         self.plan.contestant.class == Class::Limit
     }
 
-    /// One turn of about this length. A failure ends the cell, an interruption everything.
+    /// Runs one repetition of about this length.
+    ///
+    /// A failure ends the cell, an interruption everything.
     pub fn visit(&mut self, turn: &Turn<'_>, monitor: &mut SmtMonitor) -> ControlFlow<()> {
         let (began, before) = (Instant::now(), Activity::now().ok());
         self.parts.push(Vec::new());
@@ -138,7 +141,7 @@ impl Cell {
             let slice_ns = self.slice_ns(turn.slice);
             let hops = fixed.unwrap_or_else(|| (slice_ns / self.guess_ns).clamp(FEWEST_HOPS, MOST_HOPS) as u64);
             let ns = self.run_hops(hops, turn, probe)?;
-            // Step by step: what is seen of a few hops is mostly the scatter of the start.
+            // The guess changes in steps: the time of a few hops is mostly the scatter of the start.
             self.guess_ns = ns.clamp(self.guess_ns / STEP, self.guess_ns * STEP);
             let hops_ns = ns * hops as f64;
             let too_short = hops_ns * FAR_OFF < slice_ns;
@@ -149,12 +152,12 @@ impl Cell {
             self.two_runs.clear();
         }
         self.compare_with_all_turns();
-        // One turn that was disturbed says little of the next.
+        // One disturbed repetition does not predict the next.
         self.guess_ns = self.ns_per_hop().unwrap_or(self.guess_ns);
         Ok(())
     }
 
-    /// The hops of a program's turns, each compared with the short runs of all.
+    /// Recomputes the hops of a program's repetitions, each compared with the short runs of all.
     fn compare_with_all_turns(&mut self) {
         if self.two_runs.is_empty() {
             return;
@@ -164,7 +167,8 @@ impl Cell {
         self.parts = self.two_runs.iter().zip(&self.samples).map(part).collect();
     }
 
-    /// A contestant that takes long to start runs for longer, or the scatter of its start would hide its hops.
+    /// Returns the length of a repetition: a contestant that starts slowly runs for longer, or the scatter of its start
+    /// would hide its hops.
     fn slice_ns(&self, slice: Duration) -> f64 {
         let start_ns = self.starts_ns.iter().copied().reduce(f64::min).unwrap_or(0.0);
         (slice.as_nanos() as f64).max((start_ns / 2.0).min(LONGEST_NS))
@@ -176,7 +180,7 @@ impl Cell {
         let (ns, start_ns) = match (&contestant.runs, turn.ready) {
             (Runs::BuiltIn(built_in), _) => {
                 let is_cut = turn.plan.hops.is_none() && probe.is_some();
-                let cut = if is_cut { self.cut(hops) } else { Cut::whole(hops) };
+                let cut = if is_cut { self.cut(hops) } else { Cut::in_one_piece(hops) };
                 let (hops_ns, start_ns) = self.run_built_in(built_in, cut, turn, probe)?;
                 (hops_ns / cut.all_hops().max(1) as f64, start_ns)
             }
@@ -187,7 +191,7 @@ impl Cell {
         Ok(ns)
     }
 
-    /// The time of the hops, and that of making the threads.
+    /// Returns the time of the hops, and that of making the threads.
     fn run_built_in(
         &mut self,
         built_in: &BuiltIn,
@@ -216,7 +220,8 @@ impl Cell {
         Cut::of(hops, self.guess_ns, self.plan.threads, start_ns)
     }
 
-    /// With many hops and with fewer, so that starting and ending cancel: the time of a hop, and that of none.
+    /// Runs with many hops and with fewer, so that starting and ending cancel; returns the time of a hop, and that of
+    /// none.
     fn run_program_twice(
         &mut self,
         hops: u64,
@@ -259,7 +264,9 @@ impl Cell {
         }
     }
 
-    /// A median that is not above nothing is none: the hops were too few to be seen.
+    /// Returns the time of a hop.
+    ///
+    /// A median that is not above 0 is none: the hops were too few.
     pub fn ns_per_hop(&self) -> Option<f64> {
         median(&self.samples).filter(|ns| *ns > 0.0)
     }
@@ -268,7 +275,7 @@ impl Cell {
         monitor.split_turns(&self.parts)
     }
 
-    /// Alone on the core, where that is known; else of all turns.
+    /// Returns the estimate with the core exclusive, where that is known; otherwise that of all repetitions.
     pub fn estimate(&self) -> Option<Estimate> {
         let of_all = || self.ns_per_hop().map(|ns| Estimate::new(ns, self.interval()));
         self.split.alone.or_else(of_all)
@@ -281,7 +288,7 @@ impl Cell {
         interval(&self.two_runs)
     }
 
-    /// The row; `None` without a repetition.
+    /// Returns the row; `None` without a repetition.
     pub fn row(
         &self,
         ended_by: EndedBy,
@@ -289,7 +296,7 @@ impl Cell {
         limit: Option<(String, f64)>,
         monitor: &SmtMonitor,
     ) -> Option<Row> {
-        // By all that was learned since.
+        // The classification uses everything that was learned since.
         let split = self.split(monitor);
         let had_a_turn = self.answer.is_some() || self.failure.is_some();
         let contestant = had_a_turn.then_some(&self.plan.contestant)?;
@@ -344,14 +351,14 @@ impl Cell {
         })
     }
 
-    /// The same in cycles of the core, whatever its frequency was.
+    /// Returns the hop in cycles of the core, whatever its frequency was.
     fn cycles(&self, monitor: &SmtMonitor) -> Option<Estimate> {
         let in_cycles = |(ns, probed): &(f64, Probed)| (ns * f64::from(probed.cycles_per_ns), *probed);
         let turns: Vec<Vec<_>> = self.parts.iter().map(|turn| turn.iter().map(in_cycles).collect()).collect();
         monitor.split_turns(&turns).alone
     }
 
-    /// The core's frequency in GHz while the parts that were alone ran: the median of the turns, and their ends.
+    /// Returns the core's frequency in GHz during the exclusive parts: the median of the repetitions, and their range.
     fn frequency(&self, monitor: &SmtMonitor) -> Option<(f64, Interval)> {
         let of_turn = |turn: &Vec<(f64, Probed)>| {
             let alone = turn.iter().filter(|(_, probed)| monitor.sharing(&[*probed]) == Sharing::Alone);
@@ -365,7 +372,7 @@ impl Cell {
     }
 }
 
-/// Two CPUs on different cores, as far as possible.
+/// Returns two CPUs on different cores, as far as possible.
 fn two_cores(session: &Session) -> Vec<usize> {
     session.environment.cpu.spread(&session.cpus).into_iter().take(2).collect()
 }
@@ -391,7 +398,7 @@ impl turns::Cell for Cell {
         self.estimate().into_iter().collect()
     }
 
-    /// What starts slowly has fewer turns.
+    /// Returns the time of its repetitions: a contestant that starts slowly has fewer.
     fn spent(&self) -> Duration {
         self.spent
     }
@@ -401,7 +408,7 @@ impl turns::Cell for Cell {
     }
 }
 
-/// A turn: a run with many hops and one with fewer, and the probes around them.
+/// A repetition: a run with many hops and one with fewer, and the probes around them.
 #[derive(Clone, Copy, Debug)]
 struct TwoRuns {
     hops: u64,
@@ -411,7 +418,7 @@ struct TwoRuns {
     probed: Option<Probed>,
 }
 
-/// The time of a hop in ns, turn by turn.
+/// Returns the time of a hop in ns, by repetition.
 fn per_hop(turns: &[TwoRuns]) -> Vec<f64> {
     let of_turn = |turn: &TwoRuns| {
         let against = |other: &TwoRuns| {
@@ -423,8 +430,10 @@ fn per_hop(turns: &[TwoRuns]) -> Vec<f64> {
     turns.iter().filter_map(of_turn).collect()
 }
 
-/// The 95 % interval of the median hop: that over the turns, wider by the uncertainty of the start, which all turns
-/// share. `None` with too few turns.
+/// Returns the 95 % interval of the median hop: that over the repetitions, wider by the uncertainty of the start, which
+/// all repetitions share.
+///
+/// `None` with too few repetitions.
 fn interval(turns: &[TwoRuns]) -> Option<Interval> {
     let hops = per_hop(turns);
     let (hop, over_turns) = (median(&hops)?, sample_quantile_interval(&hops, 0.5, CONFIDENCE)?);
@@ -441,22 +450,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_soon_is_cut_into_pieces_that_go_around_and_what_is_not_is_left_whole() {
+    fn ring_that_is_made_quickly_is_cut_into_whole_laps() {
         // 60 ms of a hop of 2 ns: 40 parts of 1.5 ms, each in 30 pieces of 50 µs.
         let short = Cut::of(30_000_000, 2.0, 503, 4e3);
         assert_eq!((short.parts, short.pieces), (40, 30));
         assert_eq!(short.all_hops(), 30_000_000);
         assert!(short.hops as f64 >= run::LEAST_LAPS * 503.0, "{short:?}");
-        // Polled in vain: a lap is as long as many pieces.
+        // Spurious polls: a lap is as long as many pieces.
         assert_eq!(Cut::of(100_000, 600.0, 503, 4e3).pieces, 1);
-        // Threads of the kernel: parts, but no pieces; a million threads: neither.
+        // Kernel threads: parts, but no pieces; a million threads: neither.
         assert_eq!((Cut::of(40_000, 1_500.0, 2, 60e3).parts, Cut::of(40_000, 1_500.0, 2, 60e3).pieces), (40, 1));
-        assert_eq!(Cut::of(1_000_000, 4.0, 1_000_000, 3e6), Cut::whole(1_000_000));
+        assert_eq!(Cut::of(1_000_000, 4.0, 1_000_000, 3e6), Cut::in_one_piece(1_000_000));
     }
 
     const HOP_NS: f64 = 4_000.0;
 
-    /// Turns of 12,000 hops and a fifth of them; every start is late by up to a millisecond, and some by 50 ms.
+    /// Returns repetitions of 12,000 hops and a fifth of them; every start is late by up to a millisecond, and some by
+    /// 50 ms.
     fn turns(count: usize, delayed: f64, rng: &mut fastrand::Rng) -> Vec<TwoRuns> {
         let mut run = |hops: u64| {
             let delay = if rng.f64() < delayed { 50e6 } else { 0.0 };
@@ -468,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delayed_short_run_makes_no_hop_impossibly_short() {
+    fn delayed_short_run_does_not_shorten_the_hop() {
         let mut rng = fastrand::Rng::with_seed(1);
         for _ in 0..300 {
             let turns = turns(8, 0.15, &mut rng);
@@ -482,7 +492,7 @@ mod tests {
                 assert!(least > 0.9 * HOP_NS, "{least} where one by one it is {least_alone}");
             }
         }
-        // A turn by itself gives such a hop: the kernel needs more for a switch.
+        // A single repetition shows such a hop, although the kernel needs more for a switch.
         let mut delayed = turns(8, 0.0, &mut rng);
         delayed[3].short_ns += 46e6;
         assert!((delayed[3].long_ns - delayed[3].short_ns) / 9_600.0 < 0.1 * HOP_NS);
@@ -491,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_covers_the_hop() {
+    fn interval_covers_the_true_hop() {
         let mut rng = fastrand::Rng::with_seed(2);
         let covers = |rng: &mut fastrand::Rng| interval(&turns(8, 0.05, rng)).unwrap().contains(HOP_NS);
         let covering = (0..400).filter(|_| covers(&mut rng)).count();

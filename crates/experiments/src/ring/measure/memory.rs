@@ -1,13 +1,13 @@
-//! What a thread takes: from two sizes of the ring, resident and in the kernel.
+//! The memory of a thread: from two sizes of the ring, resident and in the kernel.
 //!
-//! A program's largest resident size is read from its `VmHWM` while it runs. (What `wait4` reports instead begins with
-//! the size of the process that forked it.) All threads exist before the token sets out and the token visits them all,
-//! so it is at its largest long before the end. What threads take in the kernel is not the process's: it is the rise of
-//! the machine's own account while the program has most threads. Built-in contestants run in a process of their own
-//! here.
+//! A program's largest resident size is read from its `VmHWM` while it runs. (The value of `wait4` begins with the size
+//! of the process that forked it.) All threads exist before the token starts and the token visits them all, so the
+//! program is at its largest long before the end. The threads' memory in the kernel is not part of the process: it is
+//! the rise of the machine's own account while the program has most threads. Built-in contestants run in a separate
+//! process here.
 //!
-//! A rise that the kernel's own counting could hide is not reported: it lets each CPU count some dozens of pages by
-//! itself.
+//! A rise within the error of the kernel's own counting is not reported: each CPU may count some dozens of pages
+//! separately.
 
 use super::build_dir::Ready;
 use super::run::{self, Order, RunError};
@@ -28,7 +28,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// All that threads take in the kernel; `None` where a part of it is not known.
+    /// Returns the memory of threads in the kernel; `None` where a part of it is unknown.
     pub fn kernel_bytes_per_thread(&self) -> Option<f64> {
         let parts = [self.kernel_stack_bytes_per_thread, self.slab_bytes_per_thread, self.page_table_bytes_per_thread];
         parts.into_iter().sum()
@@ -51,10 +51,10 @@ pub struct MemorySamples {
     more_threads: f64,
 }
 
-/// For so long a program should run at least, to be looked at.
+/// The minimum time for which a program should run, so that it can be observed.
 const SPAN_NS: f64 = 30e6;
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-/// The kernel frees the stacks of ended threads a little later.
+/// The time after which the kernel has freed the stacks of ended threads.
 const SETTLING: Duration = Duration::from_millis(30);
 
 impl MemorySamples {
@@ -82,7 +82,7 @@ impl MemorySamples {
         self.pairs.len()
     }
 
-    /// The medians.
+    /// Returns the medians.
     pub fn memory(&self, class: Class) -> Memory {
         let resident: Vec<f64> = self.pairs.iter().map(|(small, _)| small.resident).collect();
         let rise = |part: fn(&Size) -> f64| {
@@ -102,10 +102,10 @@ impl MemorySamples {
     }
 }
 
-/// 32 pages for each of two CPUs, and as much for the heap's own steps.
+/// The minimum rise: 32 pages for each of two CPUs, and as much for the heap's own steps.
 const LEAST_RISE_KIB: f64 = 512.0;
 
-/// The number of additional threads, whose memory must exceed the scatter of a few pages.
+/// Returns the number of additional threads, whose memory must exceed the scatter of a few pages.
 fn step(contestant: &Contestant) -> usize {
     match contestant.class {
         Class::OsBlock => 500,
@@ -121,7 +121,7 @@ fn size(
     timeout: Duration,
     session: &Session,
 ) -> Result<Size, RunError> {
-    // Twice around, so that every thread's memory has been used; where all are polled, two hops have seen to that.
+    // Twice around, so that every thread's memory has been used; where all are polled, two hops suffice for that.
     let visits_all = if contestant.polls_in_vain() { 2 } else { 2 * threads as u64 };
     let hops = visits_all.max((SPAN_NS / contestant.guess_ns(threads)) as u64);
     if contestant.class == Class::OsBlock {
@@ -167,7 +167,7 @@ impl InKernel {
     }
 }
 
-/// The number behind a label at the beginning of a line.
+/// Returns the number behind a label at the beginning of a line.
 fn kib(text: &str, label: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix(label))?;
     line.split_whitespace().next()?.parse().ok()
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slope_is_what_more_threads_add() {
+    fn memory_per_thread_is_the_slope_between_two_sizes() {
         let size = |resident, kernel_stack| Size { resident, kernel_stack, ..Size::default() };
         let pairs = vec![
             (size(2000.0, 100.0), Some(size(3020.0, 1700.0))),
@@ -194,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn a_rise_that_could_be_the_kernels_counting_is_none() {
+    fn rise_within_the_error_of_counting_is_not_reported() {
         let size = |resident| Size { resident, ..Size::default() };
         let samples = MemorySamples { pairs: vec![(size(2000.0), Some(size(2064.0)))], more_threads: 10_000.0 };
         assert_eq!(samples.memory(Class::Mailbox).bytes_per_thread, None);
     }
 
     #[test]
-    fn the_kernel_gives_account() {
+    fn kernel_memory_is_read() {
         let now = InKernel::now().unwrap();
         assert!(now.stack > 0.0 && now.slab > 0.0);
         let status = std::fs::read_to_string("/proc/self/status").unwrap();

@@ -23,11 +23,11 @@ use run::RunError;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What the experiment brought.
+/// The results of the experiment.
 pub struct Measured {
     pub rows: Vec<Row>,
     pub absent: Vec<Absent>,
-    /// The order in which the cells, by number, had their turns.
+    /// The order of the repetitions of the cells, by number.
     pub order: Vec<Vec<usize>>,
     pub warnings: Vec<Warning>,
 }
@@ -41,7 +41,7 @@ struct Known {
     samples: BTreeMap<(String, usize), MemorySamples>,
 }
 
-/// Measures every cell of the plan, and says what it is at.
+/// Measures every cell of the plan, and reports the current one.
 pub fn run_plan(
     plan: &Plan,
     session: &Session,
@@ -97,7 +97,7 @@ fn build(plan: &Plan, build_dir: &BuildDir, session: &Session, progress: &Progre
     }
     for contestant in &contestants {
         if let Runs::BuiltIn(built_in) = contestant.runs {
-            // This program, which is still there when its file has been replaced.
+            // This program, which still exists when its file has been replaced.
             let words = ["/proc/self/exe", "ring", "--alone", built_in.name].map(str::to_owned).into();
             let (environment, folder) = (Vec::new(), build_dir.path().to_owned());
             known.ready.insert(contestant.name.clone(), Ready { words, environment, folder });
@@ -106,7 +106,7 @@ fn build(plan: &Plan, build_dir: &BuildDir, session: &Session, progress: &Progre
     known
 }
 
-/// Measures memory: everyone once, and again while there is time.
+/// Measures memory: of each contestant once, and again while there is time.
 fn measure_memory(plan: &Plan, known: &mut Known, session: &Session, progress: &Progress, until: Instant) {
     for repeat in 0..MEMORY_REPEATS {
         for contestant in &plan.contestants {
@@ -129,7 +129,7 @@ fn measure_memory(plan: &Plan, known: &mut Known, session: &Session, progress: &
     }
 }
 
-/// Whether there is anything to say of a cell: that it fails is something.
+/// Returns whether a cell has a result; a failure is one.
 fn can_run(cell: &CellPlan, known: &Known) -> bool {
     let name = &cell.contestant.name;
     matches!(cell.contestant.runs, Runs::BuiltIn(_))
@@ -137,10 +137,10 @@ fn can_run(cell: &CellPlan, known: &Known) -> bool {
         || known.failures.contains_key(name)
 }
 
-/// A turn lasts long enough for the clock, and for a program's hops to stand out from its start.
+/// The shortest repetition: long enough for the clock, and for a program's hops to exceed the scatter of its start.
 const SHORTEST_TURN: Duration = Duration::from_millis(5);
 const LONGEST_TURN: Duration = Duration::from_millis(60);
-/// Turns a cell for which there should be time.
+/// The number of repetitions of a cell that the time should allow.
 const TURNS: u32 = 14;
 
 fn slice_within(left: Duration, cells: usize) -> Duration {
@@ -157,7 +157,7 @@ fn rows(cells: &[Cell], ended: &[EndedBy], known: &Known, monitor: &SmtMonitor) 
     cells.iter().zip(ended).filter_map(row).collect()
 }
 
-/// The limit that a cell is compared with, and its time: of handoffs on one CPU and between two, the faster.
+/// Returns the limit that a cell is compared with, and its time: of handoffs on one CPU and between two, the faster.
 fn limit_of(cell: &Cell, cells: &[Cell]) -> Option<(String, f64)> {
     let plan = &cell.plan;
     let suits = |limit: &&Cell| {

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Switches of the kernel, of all threads.
+/// The context switches of all threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Switches {
     pub voluntary: u64,
@@ -35,20 +35,20 @@ impl Switches {
     }
 }
 
-/// What to run, and how.
+/// The program to run, and its environment.
 pub struct ProcessSpec<'a> {
     pub words: &'a [String],
-    /// `NAME=value` each.
+    /// The variables, `NAME=value` each.
     pub environment: &'a [String],
     pub folder: &'a Path,
-    /// The one CPU that it may run on; otherwise it stays on the caller's.
+    /// The only CPU that it may run on; otherwise it stays on the caller's.
     pub cpu: Option<usize>,
     pub timeout: Duration,
-    /// Whether it hears of the end of this process, instead of being killed.
+    /// Whether it receives a signal at the end of this process, instead of being killed.
     pub is_guard: bool,
 }
 
-/// How a program ended by itself.
+/// The result of a program that ended by itself.
 #[derive(Debug)]
 pub struct Ended {
     pub wall: Duration,
@@ -60,18 +60,18 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// How it ended, and its first line on standard error.
+    /// Describes how it ended, with its first line on standard error.
     pub fn last_words(&self) -> String {
-        let said = self.stderr.lines().map(str::trim).find(|line| !line.is_empty());
+        let first_line = self.stderr.lines().map(str::trim).find(|line| !line.is_empty());
         let ended = match (self.status.code(), self.status.signal()) {
             (_, Some(signal)) => format!("killed by signal {signal}"),
             (code, _) => format!("exit status {}", code.unwrap_or(-1)),
         };
-        said.map_or_else(|| ended.clone(), |said| format!("{ended}: {said}"))
+        first_line.map_or_else(|| ended.clone(), |line| format!("{ended}: {line}"))
     }
 }
 
-/// Why a program did not end by itself.
+/// The reasons why a program did not end by itself.
 #[derive(Debug)]
 pub enum Stopped {
     Interrupted,
@@ -91,7 +91,8 @@ const KEPT: usize = 64 * 1024;
 /// How often the request to end is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs it, and calls `watch` every so often (once a [`POLL_INTERVAL`] without a shorter wish) with its process id.
+/// Runs it, and regularly calls `watch` (once per [`POLL_INTERVAL`] unless it requests a shorter time) with its process
+/// ID.
 pub fn run(
     spec: &ProcessSpec<'_>,
     interruption: &Interruption,
@@ -114,22 +115,22 @@ fn attend(
     let began = Instant::now();
     let mut running = Running::start(spec)?;
     let (mut stdout, mut stderr) = (running.child.stdout.take(), running.child.stderr.take());
-    let (mut said, mut complained) = (Vec::new(), Vec::new());
+    let (mut stdout_bytes, mut stderr_bytes) = (Vec::new(), Vec::new());
     let pidfd = rustix::process::pidfd_open(running.pid, PidfdFlags::empty()).map_err(io::Error::from)?;
     loop {
         let ended =
             wait_for_news(pidfd.as_fd(), &[stdout.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd)], every)?;
         let wall = began.elapsed();
-        read_what_is_there(&mut stdout, &mut said)?;
-        read_what_is_there(&mut stderr, &mut complained)?;
+        read_what_is_there(&mut stdout, &mut stdout_bytes)?;
+        read_what_is_there(&mut stderr, &mut stderr_bytes)?;
         if ended {
             let (status, usage) = running.reap()?;
             let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
             return Ok(Ended {
                 wall,
                 status,
-                stdout: text(said),
-                stderr: text(complained),
+                stdout: text(stdout_bytes),
+                stderr: text(stderr_bytes),
                 switches: Switches::of(&usage),
             });
         }
@@ -143,20 +144,21 @@ fn attend(
     }
 }
 
-/// Whether the process has ended; waits for that, for output, or for the time.
+/// Waits for the end of the process, for output, or for the time; returns whether the process has ended.
 fn wait_for_news(process: BorrowedFd<'_>, outputs: &[Option<BorrowedFd<'_>>], longest: Duration) -> io::Result<bool> {
     let watched = std::iter::once(process).chain(outputs.iter().copied().flatten());
     let mut watched: Vec<_> = watched.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
     let longest = Timespec { tv_sec: 0, tv_nsec: longest.as_nanos().min(999_999_999) as _ };
     match poll(&mut watched, Some(&longest)) {
         Ok(_) => Ok(!watched[0].revents().is_empty()),
-        // A signal: the caller looks at the flag.
+        // A signal: the caller checks the flag.
         Err(rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Reads without waiting, and closes a pipe that has ended, which `poll` would report again and again.
+/// Reads the available data without waiting, and closes a pipe that has ended, which `poll` would report again and
+/// again.
 fn read_what_is_there<P: Read>(pipe: &mut Option<P>, kept: &mut Vec<u8>) -> io::Result<()> {
     let mut buffer = [0; 4096];
     while let Some(open) = pipe {
@@ -174,7 +176,9 @@ fn read_what_is_there<P: Read>(pipe: &mut Option<P>, kept: &mut Vec<u8>) -> io::
     Ok(())
 }
 
-/// A process that has not been waited for. Dropping kills it and its group.
+/// A process that has not been waited for.
+///
+/// Dropping kills it and its group.
 struct Running {
     child: Child,
     pid: Pid,
@@ -204,7 +208,7 @@ impl Running {
         Ok(running)
     }
 
-    /// Ends whatever is left of the group, then takes the process's account.
+    /// Ends the rest of the group, then reads the process's account.
     fn reap(&mut self) -> io::Result<(ExitStatus, libc::rusage)> {
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
         let mut status = 0;
@@ -228,7 +232,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.reaped {
-            // Its number is not given to another process before it is waited for.
+            // Its process ID is not reused before it is waited for.
             let _ = self.reap();
         }
     }

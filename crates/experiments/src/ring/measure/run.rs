@@ -13,22 +13,24 @@ use std::mem::MaybeUninit;
 use std::panic::catch_unwind;
 use std::time::{Duration, Instant};
 
-/// What a run that ended well took.
+/// The result of a successful run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     pub answer: usize,
-    /// From start to end.
+    /// The time from start to end.
     pub total_ns: f64,
     /// The time of the hops alone, where that is known.
     pub hops_ns: Option<f64>,
     pub wasted_polls: Option<u64>,
     pub switches: Switches,
     /// The time of a hop in each part, in ns: the median of the part's pieces; and the use of the core by an SMT
-    /// sibling. Empty without probes.
+    /// sibling.
+    ///
+    /// Empty without probes.
     pub parts: Vec<(f64, Probed)>,
 }
 
-/// Why there is no such run.
+/// The reason why there is no such run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunError {
     Interrupted,
@@ -39,7 +41,7 @@ fn failed(fault: Fault, message: impl Into<String>) -> RunError {
     RunError::Failed(Failure { fault, message: message.into() })
 }
 
-/// The answer, if it is the number of the thread that must get the last token.
+/// Checks that the answer is the number of the thread that must get the last token.
 fn judged(answer: usize, threads: usize, hops: u64) -> Result<usize, RunError> {
     let right = (hops % threads as u64) as usize + 1;
     if answer == right {
@@ -51,8 +53,9 @@ fn judged(answer: usize, threads: usize, hops: u64) -> Result<usize, RunError> {
     ))
 }
 
-/// Runs a contestant of this process, on the CPU given or wherever the session's threads may run, in parts and
-/// pieces. Its hops look at no flag: a signal leaves it behind.
+/// Runs a contestant of this process, on the given CPU or wherever the session's threads may run, in parts and pieces.
+///
+/// Its hops check no flag: after a signal it is abandoned.
 pub fn built_in(
     built_in: &BuiltIn,
     spec: &RingSpec,
@@ -67,7 +70,7 @@ pub fn built_in(
     let outcome: std::thread::Result<io::Result<_>> =
         session.interruption.unless_requested(caught).map_err(refused)?.ok_or(RunError::Interrupted)?;
     match outcome {
-        Ok(Ok((whole, switches))) => whole.judged(spec, switches),
+        Ok(Ok((sums, switches))) => sums.judged(spec, switches),
         Ok(Err(error)) => Err(failed(Fault::Crashed, refusal(&error, spec))),
         Err(_) => Err(failed(Fault::Crashed, "it panicked")),
     }
@@ -78,42 +81,42 @@ fn timed(
     spec: &RingSpec,
     place: Place,
     cut: Cut,
-) -> io::Result<(Whole, Switches)> {
+) -> io::Result<(RunSums, Switches)> {
     if let Some(cpu) = place.cpu {
         pin_current_thread(cpu)?;
     }
     // A contestant that may move between CPUs, or uses several, has no single core to probe.
     let probe = place.probe.filter(|_| place.cpu.is_some());
     let before = switches_so_far();
-    let mut whole = Whole::default();
+    let mut sums = RunSums::default();
     let mut pieces = Vec::with_capacity(cut.pieces as usize);
     let mut last = probe.map(|probe| probe.take());
     for _ in 0..cut.parts {
         for _ in 0..cut.pieces {
             let began = Instant::now();
             let piece = run(spec)?;
-            whole.add(&piece, began.elapsed());
+            sums.add(&piece, began.elapsed());
             pieces.push(piece.hops_ns / spec.hops.max(1) as f64);
         }
         let next = probe.map(|probe| probe.take());
         let probed = last.zip(next).map(|(before, after)| Probed::between(before, after));
-        whole.parts.extend(median(&pieces).zip(probed));
+        sums.parts.extend(median(&pieces).zip(probed));
         pieces.clear();
         last = next;
     }
-    Ok((whole, switches_so_far().since(before)))
+    Ok((sums, switches_so_far().since(before)))
 }
 
-/// Where a contestant runs, and what looks for others there.
+/// The CPU of a contestant, and the probe of the SMT sibling there.
 #[derive(Clone, Copy)]
 pub struct Place {
     pub cpu: Option<usize>,
     pub probe: Option<Probe>,
 }
 
-/// The parts of a run together.
+/// The sums of the parts of a run.
 #[derive(Default)]
-struct Whole {
+struct RunSums {
     answers: Vec<usize>,
     total_ns: f64,
     hops_ns: f64,
@@ -121,7 +124,7 @@ struct Whole {
     parts: Vec<(f64, Probed)>,
 }
 
-impl Whole {
+impl RunSums {
     fn add(&mut self, part: &RingResult, took: Duration) {
         self.answers.push(part.answer);
         self.total_ns += took.as_nanos() as f64;
@@ -158,7 +161,7 @@ fn refusal(error: &io::Error, spec: &RingSpec) -> String {
 /// Switches of all threads of this process, ended ones included.
 fn switches_so_far() -> Switches {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to memory of the right size; all zeros is a valid value, should the call fail.
+    // SAFETY: the pointer is to memory of the right size; all zeros is a valid value if the call fails.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
         usage.assume_init()
@@ -166,7 +169,7 @@ fn switches_so_far() -> Switches {
     Switches::of(&usage)
 }
 
-/// The run that a program is to do.
+/// The parameters of a program's run.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     pub threads: usize,
@@ -175,7 +178,7 @@ pub struct Order {
     pub timeout: Duration,
 }
 
-/// Runs a program; `watch` gets its process id every so often.
+/// Runs a program; `watch` receives its process ID regularly.
 pub fn program(
     ready: &Ready,
     order: &Order,
@@ -218,14 +221,16 @@ pub fn program(
 const PART_NS: f64 = 1.5e6;
 const MOST_START_SHARE: f64 = 0.3;
 const MOST_PARTS: f64 = 100.0;
-/// With fewer laps, the time of a piece would depend on the place in the ring where it began.
+/// The minimum number of laps: with fewer, the time of a piece would depend on the place in the ring where it began.
 pub const LEAST_LAPS: f64 = 10.0;
-/// Interruptions come some thousand times a second and take microseconds: fewer than half of such short pieces have
+/// The length of a piece.
+///
+/// Interruptions come some thousand times per second and take microseconds: fewer than half of such short pieces have
 /// one, whatever the present rate, and so their median has none.
 const PIECE_NS: f64 = 50e3;
 
-/// The division of a turn of a built-in contestant: parts between probes, pieces that are timed one by one, and the
-/// hops of each.
+/// The division of a repetition of a built-in contestant: parts between probes, pieces that are timed separately, and
+/// the hops of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     pub parts: u32,
@@ -236,16 +241,16 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// A turn in one piece.
-    pub fn whole(hops: u64) -> Self {
+    /// Creates a repetition in one piece.
+    pub fn in_one_piece(hops: u64) -> Self {
         Self { parts: 1, pieces: 1, hops }
     }
 
-    /// Divides `hops`, of which one takes about `hop_ns`, in a ring that takes `start_ns` to make: parts and pieces are
+    /// Divides `hops`, one of which takes about `hop_ns`, in a ring that takes `start_ns` to make: parts and pieces are
     /// so long that `start_ns` is a small share of them.
     pub fn of(hops: u64, hop_ns: f64, threads: usize, start_ns: f64) -> Self {
         if start_ns >= PART_NS * MOST_START_SHARE {
-            return Self::whole(hops);
+            return Self::in_one_piece(hops);
         }
         let parts = (hops as f64 * hop_ns / PART_NS).clamp(1.0, MOST_PARTS) as u32;
         let in_part = hops as f64 / f64::from(parts);
@@ -255,7 +260,7 @@ impl Cut {
         Self { parts, pieces, hops: hops / u64::from(parts * pieces) }
     }
 
-    /// How often the ring is made.
+    /// Returns how often the ring is made.
     pub fn runs(self) -> u32 {
         self.parts * self.pieces
     }

@@ -1,4 +1,4 @@
-//! A ring of async threads: straight code.
+//! A ring of async threads: straight-line code.
 
 use super::Successor;
 use super::{Journey, token_for};
@@ -13,19 +13,19 @@ type Token = Cell<u32>;
 
 #[expect(clippy::manual_async_fn, reason = "the compiler keeps the arguments of an async fn twice")]
 fn member<N: Successor, S: Scheduler>(
-    mut me: Handle<'_, Link<Token>, S, Journey>,
+    mut handle: Handle<'_, Link<Token>, S, Journey>,
     kept: N::Kept,
 ) -> impl Future<Output = ()> {
     async move {
         loop {
-            me.wait().await;
-            let token = me.own().get();
+            handle.wait().await;
+            let token = handle.own().get();
             if token == 0 {
-                me.shared().end(me.index());
+                handle.shared().end(handle.index());
                 continue;
             }
-            let next = N::next(me.index(), me.thread_count(), kept);
-            me.tell(next, |next| next.set(token - 1));
+            let next = N::next(handle.index(), handle.thread_count(), kept);
+            handle.tell(next, |next| next.set(token - 1));
         }
     }
 }
@@ -53,16 +53,16 @@ mod tests {
         size_of::<F>()
     }
 
-    /// The stride of the chase that a large ring is held against.
+    /// The thread size is the stride of the chase that a large ring is compared with.
     #[test]
     fn a_thread_has_the_size_that_its_limit_assumes() {
         let links = [Link::with(Token::new(0))];
         let journey = Journey::default();
         let runtime = Runtime::new(&links, protothreads::Fifo::new(), &journey);
-        let beside = size_of::<Link<Token>>();
-        assert_eq!(size_of_future(|| member::<Anywhere, _>(runtime.handle(0), 0)) + beside, ASYNC_BYTES);
-        // Without a next it is 36 bytes, and 8 of a hand-written one.
-        assert!(size_of_future(|| member::<Forward, _>(runtime.handle(0), ())) + beside <= 36);
+        let link_bytes = size_of::<Link<Token>>();
+        assert_eq!(size_of_future(|| member::<Anywhere, _>(runtime.handle(0), 0)) + link_bytes, ASYNC_BYTES);
+        // Without a successor it is 36 bytes, and a hand-written one 8.
+        assert!(size_of_future(|| member::<Forward, _>(runtime.handle(0), ())) + link_bytes <= 36);
         assert_eq!(HAND_WRITTEN_BYTES, 12);
     }
 }

@@ -1,4 +1,4 @@
-//! A ring of hand-written threads: each is its token, and its next where that is not its neighbour.
+//! A ring of hand-written threads: each is its token, and its successor where that is not adjacent.
 
 use super::Successor;
 use super::{Journey, token_for};
@@ -13,24 +13,24 @@ struct Member<N: Successor> {
     kept: N::Kept,
 }
 
-/// Bytes of a thread that keeps its next.
+/// The bytes of a thread that stores its successor.
 pub const BYTES: usize = size_of::<Slot<Member<super::Anywhere>>>();
 
 impl<N: Successor> Thread for Member<N> {
     type Shared = Journey;
 
-    // It waits in one place only, so it needs no state to say where.
+    // The thread waits in one place only, so it needs no state for its position.
     #[inline(always)]
-    fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
-        ready!(me.poll_wait());
+    fn step<S: Scheduler>(&self, handle: &ThreadHandle<'_, Self, S>) -> Poll<()> {
+        ready!(handle.poll_wait());
         let token = self.token.get();
         if token == 0 {
-            me.shared().end(me.index());
+            handle.shared().end(handle.index());
             return Poll::Ready(());
         }
-        let next = N::next(me.index(), me.thread_count(), self.kept);
-        me.tell(next, |next| next.token.set(token - 1));
-        me.wait_again()
+        let next = N::next(handle.index(), handle.thread_count(), self.kept);
+        handle.tell(next, |next| next.token.set(token - 1));
+        handle.wait_again()
     }
 }
 
@@ -42,14 +42,16 @@ pub fn ring<N: Successor>(spec: &RingSpec, scheduler: impl Scheduler) -> io::Res
     let members: Vec<_> = N::kept(spec).map(member).collect();
     let journey = Journey::default();
     protothreads::run(&members, Fifo::new(), &journey);
-    // All wait.
+    // All threads wait.
     journey.begin();
     let report = travel(&members, scheduler, &journey);
     journey.result::<N>(spec, report)
 }
 
-/// From the first hop to the last. A function of its own, which has the registers to itself: together with what comes
-/// before it, a hop took up to a fifth longer.
+/// Runs from the first hop to the last.
+///
+/// It is a separate function, so that it has the registers to itself: together with the code before it, a hop took up
+/// to a fifth longer.
 #[inline(never)]
 fn travel<N: Successor>(members: &[Slot<Member<N>>], scheduler: impl Scheduler, journey: &Journey) -> Report {
     let runtime = Runtime::new(members, scheduler, journey);

@@ -1,6 +1,6 @@
-//! Our own stackless threads, hand-written and async, under any scheduler; and ordinary futures that wake each other.
-//! Common to them: who comes next in the ring ([`Successor`]), and a token on its way ([`Journey`]), when it set out and
-//! where it ended.
+//! contend's own stackless threads, hand-written and async, under any scheduler; and ordinary futures that wake each
+//! other. They share the order around the ring ([`Successor`]), and the token with the time of its start and its end
+//! ([`Journey`]).
 
 mod asynchronous;
 mod hand_written;
@@ -16,11 +16,11 @@ use std::hint::cold_path;
 use std::io;
 use std::time::Instant;
 
-/// Bytes of a thread that knows its next, with its token and its scheduler's link.
+/// The bytes of a thread that knows its successor, with its token and its scheduler's link.
 pub const HAND_WRITTEN_BYTES: usize = hand_written::BYTES;
 pub const ASYNC_BYTES: usize = 40;
 
-/// Threads keep their nexts only if the ring has an arrangement.
+/// Runs hand-written threads, which store their successors only if the ring has an arrangement.
 pub fn hand_written_anywhere(spec: &RingSpec, scheduler: impl Scheduler) -> io::Result<RingResult> {
     match spec.arrangement {
         None => hand_written::<Forward>(spec, scheduler),
@@ -28,7 +28,7 @@ pub fn hand_written_anywhere(spec: &RingSpec, scheduler: impl Scheduler) -> io::
     }
 }
 
-/// Threads keep their nexts only if the ring has an arrangement.
+/// Runs async threads, which store their successors only if the ring has an arrangement.
 pub fn asynchronous_anywhere(spec: &RingSpec, scheduler: impl Scheduler) -> io::Result<RingResult> {
     match spec.arrangement {
         None => asynchronous::<Forward>(spec, scheduler),
@@ -36,20 +36,20 @@ pub fn asynchronous_anywhere(spec: &RingSpec, scheduler: impl Scheduler) -> io::
     }
 }
 
-/// A bit for each thread.
+/// Returns a bitmap with a bit for each thread.
 pub fn bitmap(threads: usize) -> Bitmap<Vec<Cell<u64>>> {
     Bitmap::new(vec![Cell::new(0); threads.div_ceil(64)])
 }
 
-/// A token as the threads keep it.
+/// Returns a token as the threads store it.
 ///
 /// # Errors
-/// More hops than it can count.
+/// There are more hops than it can count.
 pub fn token_for(hops: u64) -> io::Result<u32> {
     hops.try_into().map_err(|_| io::Error::other(format!("{hops} hops are more than a token of 32 bits can count")))
 }
 
-/// When the token set out, and where and when it came to its end.
+/// The start of the token, and the place and the time of its end.
 #[derive(Default)]
 pub struct Journey {
     pub began: Cell<Option<Instant>>,
@@ -57,19 +57,19 @@ pub struct Journey {
 }
 
 impl Journey {
-    /// A thread got the last token.
+    /// Notes the thread that got the last token.
     #[cold]
     #[inline(never)]
     pub fn end(&self, place: usize) {
         self.ended.set(Some((place, Instant::now())));
     }
 
-    /// All threads wait, and the token sets out.
+    /// Starts the token, when all threads wait.
     pub fn begin(&self) {
         self.began.set(Some(Instant::now()));
     }
 
-    /// Called when all threads wait: at first to have the token `set_out`, and then to end the run.
+    /// Handles the moment when all threads wait: at first the token is started by `set_out`, and then the run ends.
     pub fn idle(&self, set_out: impl FnOnce()) -> bool {
         if self.began.get().is_some() {
             return false;
@@ -89,21 +89,22 @@ impl Journey {
 
 /// The order around the ring.
 pub trait Successor: 'static {
-    /// What a thread keeps to find its next.
+    /// The data with which a thread finds its successor.
     type Kept: Copy + 'static;
 
-    /// What the threads keep, by their places.
+    /// Returns the data of the threads, by their positions.
     fn kept(spec: &RingSpec) -> impl ExactSizeIterator<Item = Self::Kept>;
 
-    /// The place of the next.
+    /// Returns the position of the successor.
     fn next(place: usize, threads: usize, kept: Self::Kept) -> usize;
 
-    /// The number, from 1, of the thread at a place.
+    /// Returns the number, from 1, of the thread at a position.
     fn number(spec: &RingSpec, place: usize) -> usize;
 }
 
-/// The next is the neighbour. The end of the ring is a branch, which is predicted, so no hop waits for the number of
-/// threads.
+/// The order in which the successor is adjacent.
+///
+/// The end of the ring is a branch, which is predicted, so no hop waits for the number of threads.
 pub struct Forward;
 
 impl Successor for Forward {
@@ -127,7 +128,7 @@ impl Successor for Forward {
     }
 }
 
-/// The next is the neighbour on the other side: what the order of polling is the worst for.
+/// The order in which the successor is adjacent on the other side: the worst case for the polling order.
 pub struct Backward;
 
 impl Successor for Backward {
@@ -151,7 +152,7 @@ impl Successor for Backward {
     }
 }
 
-/// The next may be anywhere.
+/// The order in which the successor may be anywhere.
 pub struct Anywhere;
 
 impl Successor for Anywhere {

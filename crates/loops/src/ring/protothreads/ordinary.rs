@@ -1,4 +1,4 @@
-//! A ring of ordinary futures, which know nothing of protothreads: they wait and wake by standard wakers.
+//! A ring of ordinary futures, which do not depend on protothreads: they wait and wake by standard wakers.
 
 use super::{Forward, Successor};
 use super::{Journey, token_for};
@@ -10,7 +10,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Poll, Waker};
 
-/// A place for a token, and the waker of who waits for it.
+/// A slot for a token, and the waker of the future that waits for it.
 #[derive(Default)]
 struct Mailbox {
     token: Cell<Option<u32>>,
@@ -48,7 +48,9 @@ async fn member(mailboxes: &[Mailbox], place: usize, journey: &Journey) {
     }
 }
 
-/// Passes the token around. The others wait for wakers that never come, so the run ends when nobody can run.
+/// Passes the token around.
+///
+/// The others wait for wakers that are never called, so the run ends when no future can run.
 #[inline(never)]
 pub fn ring(spec: &RingSpec, scheduler: impl Scheduler) -> io::Result<RingResult> {
     let token = token_for(spec.hops)?;

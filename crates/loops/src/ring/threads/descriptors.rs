@@ -1,5 +1,5 @@
-//! Through the kernel by a descriptor: streams of bytes (a pipe, a pair of sockets), of which the token is eight, and an
-//! eventfd, a counter in the kernel, where the token is what it counts to.
+//! Descriptors: streams of bytes (a pipe, a pair of sockets), of which the token is eight, and an eventfd, a counter in
+//! the kernel, whose count is the token.
 
 use super::Mailbox;
 use rustix::event::{EventfdFlags, eventfd};
@@ -8,7 +8,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use std::io;
 use std::os::unix::net::UnixStream;
 
-/// A pipe of its own.
+/// A separate pipe.
 pub struct Pipe {
     reads: OwnedFd,
     writes: OwnedFd,
@@ -51,7 +51,7 @@ impl Mailbox for Socketpair {
 }
 
 fn put(stream: impl AsFd, token: u64) -> io::Result<()> {
-    // Eight bytes are written whole or not at all: the buffer is empty.
+    // Eight bytes are written atomically: the buffer is empty.
     rustix::io::write(stream, &token.to_ne_bytes())?;
     Ok(())
 }
@@ -65,7 +65,7 @@ fn take(stream: impl AsFd) -> io::Result<u64> {
     }
 }
 
-/// A counter of its own.
+/// A separate counter.
 pub struct Eventfd(OwnedFd);
 
 impl Mailbox for Eventfd {
@@ -74,7 +74,7 @@ impl Mailbox for Eventfd {
     }
 
     fn put(&self, token: u64) -> io::Result<()> {
-        // One more, because adding nothing wakes nobody.
+        // One more, because adding 0 wakes no thread.
         rustix::io::write(&self.0, &(token + 1).to_ne_bytes())?;
         Ok(())
     }

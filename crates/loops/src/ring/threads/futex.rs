@@ -1,4 +1,4 @@
-//! A bare futex: what every lock and channel of the kernel's threads is made of.
+//! A bare futex: the basis of every lock and channel of kernel threads.
 
 use super::Mailbox;
 use rustix::io::Errno;
@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const EMPTY: u32 = 0;
 const FULL: u32 = 1;
-/// Empty, and a thread sleeps.
+/// The slot is empty, and a thread sleeps.
 const AWAITED: u32 = 2;
 
-/// A word that says whether there is a token, and whether somebody sleeps.
+/// A word with the states: whether there is a token, and whether a thread sleeps.
 pub struct Futex {
     state: AtomicU32,
     token: AtomicU64,
@@ -24,7 +24,7 @@ impl Mailbox for Futex {
 
     fn put(&self, token: u64) -> io::Result<()> {
         self.token.store(token, Ordering::Relaxed);
-        // Release: whoever sees it full sees the token.
+        // Release: a thread that reads FULL sees the token.
         if self.state.swap(FULL, Ordering::Release) == AWAITED {
             futex::wake(&self.state, Flags::PRIVATE, 1)?;
         }
@@ -40,7 +40,7 @@ impl Mailbox for Futex {
                     let _ = self.state.compare_exchange(EMPTY, AWAITED, Ordering::Relaxed, Ordering::Relaxed);
                 }
                 Err(_) => match futex::wait(&self.state, Flags::PRIVATE, AWAITED, None) {
-                    // It was filled before the kernel looked, or a signal came.
+                    // It was filled before the kernel read it, or a signal arrived.
                     Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
                     Err(error) => return Err(error.into()),
                 },

@@ -1,5 +1,5 @@
-//! Threads of the kernel that stand in a ring: each hop blocks one and wakes another. A file for each family of ways of
-//! handing over; the simplest is here: [`Yield`].
+//! Kernel threads in a ring: each hop blocks one and wakes another. Each family of mechanisms has a file; the simplest
+//! is here: [`Yield`].
 
 mod descriptors;
 mod futex;
@@ -18,9 +18,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::{Builder, Scope};
 use std::time::{Duration, Instant};
 
-/// Goes around when all is over. Below the greatest number, so that a mailbox may add one.
+/// The value that is passed around at the end.
+///
+/// It is below the greatest number, so that a mailbox may add one.
 const STOP: u64 = u64::MAX >> 1;
-/// Deep enough for `take`, and small enough for ten thousand.
+/// The size of a stack: deep enough for `take`, and small enough for ten thousand.
 const STACK: usize = 64 * 1024;
 
 struct Shared<'a, M> {
@@ -50,7 +52,7 @@ pub fn ring<M: Mailbox>(spec: &RingSpec) -> io::Result<RingResult> {
     Ok(RingResult { answer: place + 1, hops_ns: ended.duration_since(began).as_nanos() as f64, wasted_polls: None })
 }
 
-/// How many were started, and if that is not all, why.
+/// Starts the threads; if fewer could be started, returns their number and the error.
 fn start<'s, M: Mailbox>(scope: &'s Scope<'s, '_>, shared: &'s Shared<'_, M>) -> Result<usize, (usize, io::Error)> {
     for place in 0..shared.spec.threads {
         let builder = Builder::new().stack_size(STACK);
@@ -59,7 +61,9 @@ fn start<'s, M: Mailbox>(scope: &'s Scope<'s, '_>, shared: &'s Shared<'_, M>) ->
     Ok(shared.spec.threads)
 }
 
-/// A thread's whole life. An error ends the ring: without a last token there is no answer.
+/// Runs a thread to its end.
+///
+/// An error ends the ring: without a last token there is no answer.
 fn member<M: Mailbox>(shared: &Shared<M>, place: usize) {
     let (own, next) = (&shared.mailboxes[place], &shared.mailboxes[(place + 1) % shared.mailboxes.len()]);
     let cpus = &shared.spec.cpus;
@@ -82,12 +86,14 @@ fn pass_on<M: Mailbox>(shared: &Shared<M>, place: usize, own: &M, next: &M) -> i
     }
 }
 
-/// A place for one token, at which one thread waits. It is empty whenever something is put.
+/// A slot for one token, at which one thread waits.
+///
+/// It is empty whenever a token is put.
 pub trait Mailbox: Sync + Sized {
-    /// An empty one; descriptors can run out.
+    /// Creates an empty one; descriptors can run out.
     fn new() -> io::Result<Self>;
 
-    /// Called by the thread that will take from it, before anyone puts.
+    /// Prepares the mailbox on the thread that will take from it, before any thread puts.
     fn settle(&self) {}
 
     fn put(&self, token: u64) -> io::Result<()>;
@@ -98,7 +104,7 @@ pub trait Mailbox: Sync + Sized {
 
 const EMPTY: u64 = u64::MAX;
 
-/// No blocking at all: a thread that has no token gives its turn away. The token is looked for again and again.
+/// A mailbox without blocking: a thread that has no token yields the CPU and checks again.
 pub struct Yield(AtomicU64);
 
 impl Mailbox for Yield {

@@ -8,7 +8,7 @@ use std::thread::Thread;
 
 const EMPTY: u64 = u64::MAX;
 
-/// A token, and who waits for it.
+/// A token, and the thread that waits for it.
 pub struct Park {
     token: AtomicU64,
     waiter: OnceLock<Thread>,
@@ -24,7 +24,7 @@ impl Mailbox for Park {
     }
 
     fn put(&self, token: u64) -> io::Result<()> {
-        // Parking orders this before the waiter's next look.
+        // Parking orders this before the waiter's next check.
         self.token.store(token, Ordering::Relaxed);
         if let Some(waiter) = self.waiter.get() {
             waiter.unpark();

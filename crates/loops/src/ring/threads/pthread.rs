@@ -1,21 +1,22 @@
-//! A pthread mutex a thread, and one with a condition variable.
+//! A pthread mutex for each thread, and one with a condition variable.
 
 use super::Mailbox;
 use std::cell::UnsafeCell;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A locked pthread mutex a thread; whoever leaves the token unlocks it, as in 2008. The mutex is locked while the
-/// mailbox is empty.
+/// A locked pthread mutex for each thread; the thread that puts the token unlocks it, as in 2008.
+///
+/// The mutex is locked while the mailbox is empty.
 pub struct PthreadMutex {
-    // In a box, because a mutex that is in use must stay where it is.
+    // Boxed, because a mutex in use must not move.
     empty: Box<UnsafeCell<libc::pthread_mutex_t>>,
     token: AtomicU64,
 }
 
-// SAFETY: the mutex is used through pthread calls alone, which any thread may make at the same time.
+// SAFETY: the mutex is used only through pthread calls, which any thread may make at the same time.
 unsafe impl Sync for PthreadMutex {}
-// SAFETY: as above; a plain mutex does not belong to the thread that made it.
+// SAFETY: the mutex is used only through pthread calls, and a plain mutex is not bound to the thread that made it.
 unsafe impl Send for PthreadMutex {}
 
 impl PthreadMutex {
@@ -37,8 +38,8 @@ impl Mailbox for PthreadMutex {
 
     fn put(&self, token: u64) -> io::Result<()> {
         self.token.store(token, Ordering::Relaxed);
-        // SAFETY: the mutex was initialised, stays in its box, and is locked since `settle` or `take`. POSIX leaves
-        // open what happens when another thread unlocks it; Linux's plain mutex keeps no owner that would matter.
+        // SAFETY: the mutex was initialised, stays in its box, and is locked since `settle` or `take`. POSIX leaves the
+        // effect undefined when another thread unlocks it; Linux's plain mutex has no owner that would matter.
         unsafe { libc::pthread_mutex_unlock(self.empty.get()) };
         Ok(())
     }
@@ -56,14 +57,15 @@ struct Guarded {
     token: UnsafeCell<Option<u64>>,
 }
 
-/// A pthread mutex and condition variable a thread: handing over with nothing undefined. In a box, because a
-/// mutex and a condition variable that are in use must stay where they are.
+/// A pthread mutex and condition variable for each thread: a handoff with defined behaviour.
+///
+/// Boxed, because a mutex and a condition variable in use must not move.
 pub struct PthreadCondvar(Box<Guarded>);
 
-// SAFETY: the mutex and the condition variable are used through pthread calls alone, which any thread may make at the
-// same time, and the token only while the mutex is held.
+// SAFETY: the mutex and the condition variable are used only through pthread calls, which any thread may make at the
+// same time. The token is used only while the mutex is held.
 unsafe impl Sync for PthreadCondvar {}
-// SAFETY: as above; neither belongs to the thread that made it.
+// SAFETY: both are used only through pthread calls, and neither is bound to the thread that made it.
 unsafe impl Send for PthreadCondvar {}
 
 impl Mailbox for PthreadCondvar {
@@ -90,7 +92,7 @@ impl Mailbox for PthreadCondvar {
     fn take(&self) -> io::Result<u64> {
         let Guarded { mutex, filled, token } = &*self.0;
         // SAFETY: both were initialised and stay in their box; the token is read and cleared while the mutex is held,
-        // which it is again whenever the wait returns.
+        // and the wait returns with the mutex held.
         unsafe {
             libc::pthread_mutex_lock(mutex.get());
             let taken = loop {

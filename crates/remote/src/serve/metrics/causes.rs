@@ -1,4 +1,4 @@
-//! What took the CPU, by cause; and what the others' load left.
+//! The lost CPU time by cause, and the rest that other programs' load left.
 
 use super::samples::Samples;
 use serde_json::Value;
@@ -27,7 +27,9 @@ pub fn add(samples: &mut Samples, host: &str, experiment: &str, rows: &[Value]) 
     }
 }
 
-/// A cause's share of the gaps, of the share that all gaps took. Those of one name are one, whichever process it was.
+/// Exports each cause's share of the gaps, as part of the share of all gaps.
+///
+/// Causes with one name are added up, whichever process they were.
 fn lost(samples: &mut Samples, host: &str, cpu: (&'static str, String), row: &Value) {
     let (Some(lost), Some(causes)) = (row["lost_share"].as_f64(), row["causes"].as_array()) else { return };
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Samples as text: OpenMetrics for whoever asks for it, and for all others the format that was before it.
+//! Samples as text: OpenMetrics for clients that request it, and the older format for all others.
 
 use super::samples::{Samples, Values};
 use anyhow::Context;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 pub const CLASSIC: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// All of these, as OpenMetrics has them.
+/// Writes all samples in OpenMetrics.
 ///
 /// # Errors
 /// The library cannot write them.
@@ -66,7 +66,8 @@ impl Collector for Samples {
     }
 }
 
-/// The same in the older format: counters are called as their samples are, and it knows neither units nor an end.
+/// Converts the text to the older format: a counter has the name of its sample, and there are neither units nor an end
+/// mark.
 pub fn classic(text: &str) -> String {
     let is_counter = |line: &str| line.starts_with("# TYPE ") && line.ends_with(" counter");
     let counters: Vec<&str> =
@@ -89,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_older_format_has_the_same_figures() {
+    fn older_format_has_the_same_values() {
         let mut samples = Samples::default();
         samples.gauge("a", "A \"gauge\"", Some("seconds"), &[("of", "x\"\\\n".into())], 0.5);
         samples.counter("b", "A counter", &[], 3);

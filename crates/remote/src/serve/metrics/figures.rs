@@ -1,10 +1,10 @@
-//! The figures that `contend compare` knows of a record, in base units.
+//! The comparable values of a record (those of `contend compare`), in base units.
 
 use super::samples::Samples;
 use record::{Metric, Naming, Unit};
 use serde_json::Value;
 
-/// Of one record, at most: beyond that they are for nobody's dashboard.
+/// The maximum number of values of one record: more are not useful on a dashboard.
 const MOST: usize = 1_000;
 
 const VALUE: &str = "A value of the last run, named as in contend compare";
@@ -12,7 +12,7 @@ const LOW: &str = "Lower end of its 95 % confidence interval";
 const HIGH: &str = "Upper end of its 95 % confidence interval";
 
 pub fn add(samples: &mut Samples, host: &str, experiment: &str, rows: &[Value]) {
-    // Findings of a survey have none, nor has what a newer contend measured.
+    // Findings of a survey have no values, and neither has a record of a newer contend.
     let Some(entry) = experiments::named(experiment) else { return };
     let rows: Vec<(usize, &Value)> = rows.iter().enumerate().collect();
     let Ok(metrics) = entry.read(&rows).map(|rows| rows.metrics()) else { return };
@@ -27,7 +27,8 @@ pub fn add(samples: &mut Samples, host: &str, experiment: &str, rows: &[Value]) 
         ];
         let ends = metric.interval.map(|interval| [("_low", LOW, interval.low), ("_high", HIGH, interval.high)]);
         for (end, help, value) in [("", VALUE, metric.value)].into_iter().chain(ends.into_iter().flatten()) {
-            // The unit is the last word of a name, so the kinds of figures are told apart by it and not by a label.
+            // The unit is the last word of a name, so the kinds of values are distinguished by the name and not by a
+            // label.
             samples.gauge(&format!("contend_figure{end}"), help, Some(unit), &labels, value * factor);
         }
     }
@@ -38,7 +39,7 @@ fn name(naming: &Naming, metric: &Metric) -> String {
     if metric.is_alone { format!("{name}, core exclusive") } else { name }
 }
 
-/// What Prometheus counts in, and how many of it one is.
+/// Returns the base unit of Prometheus, and the factor to it.
 fn base(unit: Unit) -> (&'static str, f64) {
     match unit {
         Unit::Ns => ("seconds", 1e-9),

@@ -1,8 +1,8 @@
 //! Distributions of the last runs: gaps, wake-ups, waits for locks.
 //!
-//! Classic ones only. Native ones have bounds at powers of a root of two; the bins of a record lie at steps of the
-//! clock and of eighths and sixteenths of an octave, and would have to be spread over them: figures that nobody
-//! measured.
+//! Only classic histograms are exported. Native ones have bounds at powers of a root of two. The bins of a record are
+//! at steps of the clock and at eighths and sixteenths of an octave. They would have to be spread over those of
+//! Prometheus, which would invent values.
 
 use super::samples::{Distribution, Samples};
 use serde_json::Value;
@@ -41,7 +41,9 @@ pub fn add(samples: &mut Samples, host: &str, experiment: &str, rows: &[Value]) 
     }
 }
 
-/// A record counts the gaps that are longer than each of these; an older one has not all of them.
+/// Returns the distribution of gaps.
+///
+/// A record counts the gaps that are longer than each of these bounds; an older one lacks some.
 fn gaps(row: &Value) -> Option<Distribution> {
     let count = row["gaps"].as_u64()?;
     let over = ["over_1us", "over_10us", "over_100us", "over_256us", "over_1ms"];
@@ -58,7 +60,7 @@ fn gaps(row: &Value) -> Option<Distribution> {
     Some(Distribution { sum, count, buckets })
 }
 
-/// What was counted in bins is counted below these: 1, 2 and 5 of each power of ten.
+/// The bounds for values that were counted in bins: 1, 2 and 5 of each power of ten.
 const BOUNDS: [f64; 26] = [
     1e-7,
     2e-7,
@@ -88,7 +90,9 @@ const BOUNDS: [f64; 26] = [
     f64::INFINITY,
 ];
 
-/// A bin counts below a bound if all of it is. Where no sum was kept, it is that of the bins' middles.
+/// Returns the distribution of bins.
+///
+/// A bin counts below a bound if all of it is below. Where no sum was recorded, that of the bins' middles is used.
 fn binned(bins: &[Value], sum: Option<f64>) -> Distribution {
     let read = |bin: &Value| {
         let seconds = |field: &str| Some(bin[field].as_f64()? * 1e-9);
@@ -113,20 +117,20 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn gaps_lie_between_the_bounds_that_they_are_longer_than() {
+    fn gaps_are_between_their_bounds() {
         let row = json!({ "gaps": 10, "over_1us": 6, "over_10us": 3, "over_100us": 3, "over_256us": 1, "over_1ms": 0,
                           "lost_share": 0.5, "span_s": 2.0 });
         let found = gaps(&row).unwrap();
         assert_eq!((found.sum, found.count), (1.0, 10));
         let counts: Vec<u64> = found.buckets.iter().map(|(_, count)| *count).collect();
         assert_eq!(counts, [4, 3, 0, 2, 1, 0]);
-        // Of before the others were counted.
+        // An old record, from before the other bounds were counted.
         let old = gaps(&json!({ "gaps": 10, "over_256us": 1, "lost_share": 0.5, "span_s": 2.0 })).unwrap();
         assert_eq!(old.buckets, [(256e-6, 9), (f64::INFINITY, 1)]);
     }
 
     #[test]
-    fn a_bin_counts_below_a_bound_if_all_of_it_is() {
+    fn bin_counts_below_a_bound_if_entirely_below() {
         let bins = [
             json!({ "from_ns": 900.0, "to_ns": 1000.0, "count": 2 }),
             json!({ "from_ns": 1900.0, "to_ns": 2100.0, "count": 3 }),

@@ -1,4 +1,4 @@
-//! Of each machine, its last run of each experiment.
+//! The last run of each experiment on each machine.
 
 use super::samples::Samples;
 use super::{causes, figures, histograms, neighbour};
@@ -6,17 +6,19 @@ use archive::{Archive, Entry};
 use record::understand;
 use std::collections::BTreeSet;
 
-/// How many of them there are at most: names of machines come from records that others may have sent.
+/// The maximum number of runs: the names of machines come from records that clients may have sent.
 const MOST: usize = 200;
 
-/// The newest first.
+/// Returns the last runs, the newest first.
 pub fn of(entries: &[Entry]) -> Vec<Entry> {
     let mut seen = BTreeSet::new();
     let is_last = |entry: &&Entry| seen.insert((entry.summary.host.clone(), entry.summary.experiment.clone()));
     entries.iter().rev().filter(|entry| !entry.summary.interrupted).filter(is_last).take(MOST).cloned().collect()
 }
 
-/// What is known of these. A part of a survey counts where there is no newer run of its own.
+/// Returns the samples of these runs.
+///
+/// A part of a survey counts if there is no newer run of its experiment.
 ///
 /// # Errors
 /// Git cannot be run.
@@ -28,7 +30,7 @@ pub fn samples(archive: &Archive, last: &[Entry]) -> anyhow::Result<Samples> {
         let entry = &last[place];
         let host = &entry.summary.host;
         let source = found.and_then(|(content, _)| understand(entry.short_id(), &content));
-        // One of a newer contend, or without a result, has no figures here.
+        // A record of a newer contend, or one without results, has no values here.
         let Ok(source) = source else { return };
         let run = [("host", host.clone()), ("experiment", entry.summary.experiment.clone())];
         let began = entry.summary.started_unix_s as f64;

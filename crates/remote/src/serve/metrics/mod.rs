@@ -1,4 +1,4 @@
-//! Figures for a collector: those of each machine's last run of each experiment, and of the server itself.
+//! Metrics for a collector: those of the last run of each experiment on each machine, and of the server itself.
 
 mod causes;
 mod exposition;
@@ -17,7 +17,7 @@ use samples::Samples;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What is counted, and what was read of the records the last time.
+/// The metrics with their cache: the samples of the records that were read last.
 #[derive(Default)]
 pub struct Metrics {
     answered: Mutex<BTreeMap<u16, u64>>,
@@ -26,12 +26,12 @@ pub struct Metrics {
 
 #[derive(Default)]
 struct Read {
-    /// Of the records that it was read from.
+    /// The records from which they were read.
     ids: Vec<String>,
     samples: Arc<Samples>,
 }
 
-/// What the server says of itself.
+/// The server's metrics about itself.
 pub struct Own {
     pub open: usize,
     pub cut: u64,
@@ -43,7 +43,9 @@ impl Metrics {
         *locked(&self.answered).entry(status.as_u16()).or_default() += 1;
     }
 
-    /// All of them, as text of OpenMetrics. Records are read anew only when others are the last.
+    /// Returns all metrics as OpenMetrics text.
+    ///
+    /// Records are read again only when the last runs have changed.
     ///
     /// # Errors
     /// The archive cannot be read.

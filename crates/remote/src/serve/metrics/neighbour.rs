@@ -1,4 +1,5 @@
-//! Who else was on the cores: how often, what that thread took of their width, and what code loses beside it.
+//! SMT interference on the cores: how often a sibling was active, which share of the core it took, and how much slower
+//! code runs with the core shared.
 
 use super::samples::Samples;
 use serde_json::Value;

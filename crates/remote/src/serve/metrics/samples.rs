@@ -1,22 +1,23 @@
-//! Figures with names and labels: each once, whatever a record repeats.
+//! Samples with names and labels: each is unique, whatever a record repeats.
 
 use std::collections::{BTreeMap, BTreeSet};
 use terminal::escaped;
 
-/// The most time series of one answer: a record's labels may be invented, and a collector keeps each for weeks.
+/// The maximum number of time series in one answer: a record's labels may be invented, and a collector keeps each for
+/// weeks.
 pub const MOST: usize = 50_000;
-/// A histogram has a series for each bucket, its sum and its count.
+/// The series of a histogram in addition to its buckets: its sum and its count.
 const BESIDE_BUCKETS: usize = 2;
 
 pub type Labels = Vec<(String, String)>;
 
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
-    /// By name, without the unit.
+    /// The families by name, without the unit.
     pub families: BTreeMap<(String, Option<&'static str>), Family>,
     seen: BTreeSet<(String, Labels)>,
     series: usize,
-    /// Series beyond [`MOST`], which are not here.
+    /// The number of series beyond [`MOST`], which are omitted.
     pub omitted: usize,
 }
 
@@ -33,7 +34,7 @@ pub enum Values {
     Histograms(Vec<(Labels, Distribution)>),
 }
 
-/// How often what lay below each bound; the last bound is infinite.
+/// The number of values below each bound; the last bound is infinite.
 #[derive(Clone, Debug, Default)]
 pub struct Distribution {
     pub sum: f64,
@@ -66,8 +67,9 @@ impl Samples {
         }
     }
 
-    /// The labels, if nothing of this name has them yet and there is room for its series. Their values may be read at a
-    /// terminal, by `curl`.
+    /// Returns the labels, if no sample of this name has them yet and the series fit.
+    ///
+    /// Their values may be printed on a terminal, by `curl`.
     fn unseen(&mut self, name: &str, labels: &[(&str, String)], series: usize) -> Option<Labels> {
         let labels: Labels =
             labels.iter().map(|(name, value)| ((*name).to_owned(), escaped(value).into_owned())).collect();

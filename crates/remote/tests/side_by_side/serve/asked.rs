@@ -1,4 +1,4 @@
-//! Who is answered, and with what.
+//! The clients and requests that are answered, and the answers.
 
 use crate::command::http::{answer, ask, connect, get, raw};
 use crate::command::{Place, Server, refused, rest};
@@ -15,7 +15,7 @@ fn token_in(place: &Place, mode: u32) -> String {
 }
 
 #[test]
-fn records_are_listed_and_given_byte_for_byte() {
+fn records_are_listed_and_returned_byte_for_byte() {
     let place = Place::with(3);
     let server = Server::start(&place.archive, &[]);
     let list = get(server.address, "/records").json();
@@ -23,8 +23,8 @@ fn records_are_listed_and_given_byte_for_byte() {
     assert_eq!(ids, place.ids());
     for id in ids {
         let path = format!("/records/{id}");
-        let given = get(server.address, &path);
-        assert_eq!((given.status, given.body), (200, place.open().record(id).unwrap()));
+        let answered = get(server.address, &path);
+        assert_eq!((answered.status, answered.body), (200, place.open().record(id).unwrap()));
         let rest = ask(server.address, "GET", &path, &["range: bytes=100-"], b"");
         assert_eq!((rest.status, &rest.body[..]), (206, &place.open().record(id).unwrap()[100..]));
     }
@@ -32,12 +32,12 @@ fn records_are_listed_and_given_byte_for_byte() {
 }
 
 #[test]
-fn a_token_is_asked_for_where_one_was_given() {
+fn token_is_required_if_one_is_configured() {
     let place = Place::with(1);
     let token = token_in(&place, 0o600);
     let server = Server::start(&place.archive, &["--token-file", &token]);
-    let asked = |headers: &[&str]| ask(server.address, "GET", "/records", headers, b"").status;
-    assert_eq!(asked(&["authorization: Bearer 0123456789abcdef0123456789abcdef"]), 200);
+    let status = |headers: &[&str]| ask(server.address, "GET", "/records", headers, b"").status;
+    assert_eq!(status(&["authorization: Bearer 0123456789abcdef0123456789abcdef"]), 200);
     for wrong in [
         "x: y",
         "authorization: Bearer 0123456789abcdef0123456789abcdeF",
@@ -46,37 +46,37 @@ fn a_token_is_asked_for_where_one_was_given() {
         "authorization: Basic 0123456789abcdef0123456789abcdef",
         "authorization:",
     ] {
-        assert_eq!(asked(&[wrong]), 401, "{wrong}");
+        assert_eq!(status(&[wrong]), 401, "{wrong}");
     }
-    // A client without a token learns nothing at all.
+    // A client without a token receives no information.
     assert_eq!(get(server.address, "/nothing").status, 401);
 }
 
 #[test]
-fn a_token_that_others_may_read_is_refused_and_one_that_is_not_there_is_made() {
+fn readable_token_file_is_refused_and_missing_one_created() {
     let place = Place::new();
     let open = token_in(&place, 0o640);
     assert!(refused(&place.archive, &["--token-file", &open], 1).contains("chmod 600"));
     let new = place.beside("new");
     let server = Server::start(&place.archive, &["--token-file", new.to_str().unwrap()]);
-    let made = fs::read_to_string(&new).unwrap();
+    let token = fs::read_to_string(&new).unwrap();
     assert_eq!(new.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    let header = format!("authorization: Bearer {}", made.trim());
+    let header = format!("authorization: Bearer {}", token.trim());
     assert_eq!(ask(server.address, "GET", "/records", &[&header], b"").status, 200);
 }
 
 #[test]
-fn other_machines_are_answered_only_with_a_secret() {
+fn other_machines_are_answered_only_with_credentials() {
     let place = Place::new();
-    let said = refused(&place.archive, &["--listen", "0.0.0.0:0"], 2);
-    assert!(said.contains("--token-file") && said.contains("--client-ca"), "{said}");
+    let message = refused(&place.archive, &["--listen", "0.0.0.0:0"], 2);
+    assert!(message.contains("--token-file") && message.contains("--client-ca"), "{message}");
 }
 
 #[test]
-fn what_cannot_be_is_said_before_it_listens() {
+fn invalid_flags_are_reported_before_listening() {
     let place = Place::new();
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
+    let occupied = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = occupied.local_addr().unwrap().to_string();
     assert!(refused(&place.archive, &["--listen", &address], 1).contains("another program uses this address"));
     assert!(refused(&place.archive, &["--listen", "nowhere"], 2).contains("--listen nowhere"));
     assert!(refused(&place.archive, &["--run", "rm -rf"], 2).contains("--run \"rm -rf\""));
@@ -86,18 +86,18 @@ fn what_cannot_be_is_said_before_it_listens() {
 
 /// A foreign page in a browser on this machine can request anything at this address.
 #[test]
-fn a_foreign_host_is_not_answered_without_a_token() {
+fn foreign_host_name_is_refused_without_a_token() {
     let place = Place::with(1);
     let server = Server::start(&place.archive, &["--accept"]);
-    let asked = |headers: &[&str]| ask(server.address, "GET", "/records", headers, b"").status;
+    let status = |headers: &[&str]| ask(server.address, "GET", "/records", headers, b"").status;
     for own in ["localhost", "127.0.0.1:80", "[::1]:1", "localhost:8418"] {
-        assert_eq!(asked(&[&format!("host: {own}")]), 200, "{own}");
+        assert_eq!(status(&[&format!("host: {own}")]), 200, "{own}");
     }
     for foreign in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "[::2]", ""] {
-        assert_eq!(asked(&[&format!("host: {foreign}")]), 421, "{foreign}");
+        assert_eq!(status(&[&format!("host: {foreign}")]), 421, "{foreign}");
     }
-    assert_eq!(asked(&["origin: http://evil.example"]), 421);
-    assert_eq!(asked(&["origin: null"]), 421);
+    assert_eq!(status(&["origin: http://evil.example"]), 421);
+    assert_eq!(status(&["origin: null"]), 421);
     // A form cannot send JSON.
     let form = ask(server.address, "POST", "/records", &["content-type: text/plain"], b"{}");
     assert_eq!(form.status, 415);
@@ -105,7 +105,7 @@ fn a_foreign_host_is_not_answered_without_a_token() {
 
 /// In each, the path leads to the archive's directory, or next to it, for a program that decodes it.
 #[test]
-fn no_spelling_of_a_path_leads_out() {
+fn no_spelling_of_a_path_leaves_the_routes() {
     let place = Place::with(1);
     let secret = place.beside("secret");
     fs::write(&secret, "the secret").unwrap();
@@ -130,14 +130,14 @@ fn no_spelling_of_a_path_leads_out() {
         path += slashes[random.usize(..slashes.len())];
         path += ends[random.usize(..ends.len())];
         let path: String = path.chars().map(|letter| if letter == ' ' { '+' } else { letter }).collect();
-        let said = raw(
+        let message = raw(
             server.address,
             format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").as_bytes(),
         );
         // The text after a question mark or a hash does not belong to the path.
-        let status = answer(&said).map(|answer| answer.status);
+        let status = answer(&message).map(|answer| answer.status);
         assert!(status.is_none_or(|status| matches!(status, 400 | 404 | 421)), "{path}: {status:?}");
-        let text = String::from_utf8_lossy(&said);
+        let text = String::from_utf8_lossy(&message);
         assert!(!text.contains("the secret") && !text.contains("[core]") && !text.contains("root:"), "{path}: {text}");
     }
 }
@@ -147,19 +147,19 @@ fn no_spelling_of_a_path_leads_out() {
 fn a_head_with_two_meanings_is_refused() {
     let place = Place::with(1);
     let server = Server::start(&place.archive, &[]);
-    let asked = |version: &str, headers: &str| {
+    let status = |version: &str, headers: &str| {
         let request = format!("GET /records HTTP/{version}\r\n{headers}connection: close\r\n\r\n");
         let mut stream = connect(server.address);
         stream.write_all(request.as_bytes()).unwrap();
         answer(&rest(&mut stream)).unwrap().status
     };
-    assert_eq!(asked("1.1", "host: localhost\r\n"), 200);
-    assert_eq!(asked("1.0", ""), 200);
-    assert_eq!(asked("1.1", ""), 400);
+    assert_eq!(status("1.1", "host: localhost\r\n"), 200);
+    assert_eq!(status("1.0", ""), 200);
+    assert_eq!(status("1.1", ""), 400);
     for second in ["localhost", "evil.example"] {
-        assert_eq!(asked("1.1", &format!("host: localhost\r\nhost: {second}\r\n")), 400);
+        assert_eq!(status("1.1", &format!("host: localhost\r\nhost: {second}\r\n")), 400);
         let origins = format!("host: localhost\r\norigin: http://localhost\r\norigin: http://{second}\r\n");
-        assert_eq!(asked("1.1", &origins), 400);
+        assert_eq!(status("1.1", &origins), 400);
     }
 }
 
@@ -167,9 +167,9 @@ fn a_head_with_two_meanings_is_refused() {
 fn an_origin_is_a_scheme_a_host_and_a_port() {
     let place = Place::with(1);
     let server = Server::start(&place.archive, &[]);
-    let asked = |line: &str| ask(server.address, "GET", "/records", &[line], b"").status;
+    let status = |line: &str| ask(server.address, "GET", "/records", &[line], b"").status;
     for own in ["http://localhost", "http://127.0.0.1:3000", "https://[::1]:1"] {
-        assert_eq!(asked(&format!("origin: {own}")), 200, "{own}");
+        assert_eq!(status(&format!("origin: {own}")), 200, "{own}");
     }
     for foreign in [
         "http://localhost:x@evil",
@@ -179,10 +179,10 @@ fn an_origin_is_a_scheme_a_host_and_a_port() {
         "file://localhost",
         "localhost",
     ] {
-        assert_eq!(asked(&format!("origin: {foreign}")), 421, "{foreign}");
+        assert_eq!(status(&format!("origin: {foreign}")), 421, "{foreign}");
     }
     for foreign in ["localhost:x@evil", "localhost:1@evil", "localhost@evil"] {
-        assert!(matches!(asked(&format!("host: {foreign}")), 400 | 421), "{foreign}");
+        assert!(matches!(status(&format!("host: {foreign}")), 400 | 421), "{foreign}");
     }
 }
 
@@ -193,19 +193,19 @@ fn a_page_of_another_site_starts_nothing() {
     let token = token_in(&place, 0o600);
     for flags in [&[][..], &["--token-file", &token]] {
         let server = Server::start(&place.archive, flags);
-        let asked = |path: &str, headers: &[&str]| {
+        let status = |path: &str, headers: &[&str]| {
             let secret = "authorization: Bearer 0123456789abcdef0123456789abcdef";
             ask(server.address, "GET", path, &[headers, &[secret]].concat(), b"").status
         };
         for site in ["cross-site", "same-site", "nonsense"] {
             let site = format!("sec-fetch-site: {site}");
-            assert_eq!(asked("/live", &[&site, "sec-fetch-mode: no-cors", "sec-fetch-dest: empty"]), 403);
-            assert_eq!(asked("/records", &[&site, "sec-fetch-mode: navigate", "sec-fetch-dest: iframe"]), 403);
+            assert_eq!(status("/live", &[&site, "sec-fetch-mode: no-cors", "sec-fetch-dest: empty"]), 403);
+            assert_eq!(status("/records", &[&site, "sec-fetch-mode: navigate", "sec-fetch-dest: iframe"]), 403);
             let link = [&site, "sec-fetch-mode: navigate", "sec-fetch-dest: document"];
-            assert_eq!(asked("/records", &link), 200, "a link that the user follows");
+            assert_eq!(status("/records", &link), 200, "a link that the user follows");
         }
         for own in ["same-origin", "none"] {
-            assert_eq!(asked("/records", &[&format!("sec-fetch-site: {own}")]), 200, "{own}");
+            assert_eq!(status("/records", &[&format!("sec-fetch-site: {own}")]), 200, "{own}");
         }
     }
 }

@@ -1,25 +1,25 @@
-//! Records that are pushed: which are kept.
+//! The pushed records that are stored.
 
 use crate::command::http::{answer, ask, connect, get, post, push_head, raw};
-use crate::command::{self, Place, Server, record, waited_for, whole};
+use crate::command::{self, Place, Server, portable, record, waited_for};
 use serde_json::{Value, json};
 use std::io::Write;
 
 #[test]
-fn nothing_is_taken_without_accept_and_nothing_started_without_run() {
+fn push_needs_accept_and_start_needs_run() {
     let place = Place::with(1);
     let server = Server::start(&place.archive, &[]);
-    let sent = serde_json::to_vec(&whole(77)).unwrap();
+    let sent = serde_json::to_vec(&portable(77)).unwrap();
     assert_eq!(post(server.address, "/records", &sent).status, 403);
     assert_eq!(post(server.address, "/live", br#"{"run":"clock"}"#).status, 403);
     assert_eq!(place.ids().len(), 1);
 }
 
 #[test]
-fn a_pushed_record_is_kept_as_it_is_and_once() {
+fn pushed_record_is_stored_unchanged_and_once() {
     let place = Place::with(1);
     let server = Server::start(&place.archive, &["--accept"]);
-    let sent = whole(77);
+    let sent = portable(77);
     let bytes = serde_json::to_vec(&sent).unwrap();
     let first = post(server.address, "/records", &bytes);
     assert_eq!((first.status, first.json()), (201, json!({ "id": sent.id, "kept": true })));
@@ -28,12 +28,12 @@ fn a_pushed_record_is_kept_as_it_is_and_once() {
     assert_eq!(place.verify(), 2);
 }
 
-/// Each differs from a record that would be taken in one thing.
+/// Each differs in one thing from a record that would be stored.
 #[test]
-fn what_is_not_what_its_name_says_is_not_kept() {
+fn record_that_does_not_match_its_name_is_not_stored() {
     let place = Place::with(1);
     let server = Server::start(&place.archive, &["--accept"]);
-    let good = serde_json::to_value(whole(77)).unwrap();
+    let good = serde_json::to_value(portable(77)).unwrap();
     let changed = |field: &str, value: String| {
         let mut sent = good.clone();
         sent[field] = json!(value);
@@ -67,18 +67,18 @@ fn what_is_not_what_its_name_says_is_not_kept() {
         assert_eq!(post(server.address, "/records", bytes).status, 422);
     }
     assert_eq!(place.verify(), 1);
-    // It is none of the server's failures: the good one is still taken.
+    // The server is still working: the good one is stored.
     assert_eq!(post(server.address, "/records", good.to_string().as_bytes()).status, 201);
 }
 
-/// A record whose commit and hashes are right, and whose content is of another kind.
+/// A record whose commit and hashes are right, but whose content is of another kind.
 #[test]
-fn a_record_that_its_readers_could_not_read_is_not_kept() {
+fn unreadable_record_is_not_stored() {
     let (place, other) = (Place::with(1), Place::new());
     let mut lies = record(5);
     lies["environment"]["seed"] = json!(6);
     let honest = command::keep(&other.open(), &lies);
-    let commit = other.open().whole(&honest).unwrap();
+    let commit = other.open().portable(&honest).unwrap();
     let server = Server::start(&place.archive, &["--accept"]);
     // The summary of one run with the record of another, all hashes right.
     let archive = other.open();
@@ -88,7 +88,7 @@ fn a_record_that_its_readers_could_not_read_is_not_kept() {
     let summary = archive::Summary::of(&typed, &manifest, 1);
     for content in [lies.to_string(), "{}".into(), "no JSON".into(), "[".repeat(300_000)] {
         let Ok(id) = archive.append(content.as_bytes(), &manifest, &summary) else { continue };
-        let sent = serde_json::to_vec(&archive.whole(&id).unwrap()).unwrap();
+        let sent = serde_json::to_vec(&archive.portable(&id).unwrap()).unwrap();
         assert_eq!(post(server.address, "/records", &sent).status, 422, "{}", &content[..content.len().min(40)]);
     }
     assert_eq!(place.verify(), 1);
@@ -96,7 +96,7 @@ fn a_record_that_its_readers_could_not_read_is_not_kept() {
 }
 
 #[test]
-fn what_is_too_large_or_ends_in_its_midst_is_refused() {
+fn oversized_or_truncated_record_is_refused() {
     let place = Place::new();
     let server = Server::start(&place.archive, &["--accept"]);
     let large = raw(server.address, push_head(1 << 40).as_bytes());
@@ -110,15 +110,15 @@ fn what_is_too_large_or_ends_in_its_midst_is_refused() {
 }
 
 #[test]
-fn a_signal_lets_what_was_begun_be_finished() {
+fn open_request_is_finished_after_a_signal() {
     let place = Place::with(1);
     let server = Server::start(&place.archive, &["--accept"]);
     let address = server.address;
-    let sent = serde_json::to_vec(&whole(77)).unwrap();
+    let sent = serde_json::to_vec(&portable(77)).unwrap();
     let mut stream = connect(address);
     let head = push_head(sent.len());
     stream.write_all(&[head.as_bytes(), &sent[..100]].concat()).unwrap();
-    // It is being answered when the list has been.
+    // Once the list has been answered, this request is being answered too.
     assert_eq!(get(address, "/records").status, 200);
     std::thread::sleep(std::time::Duration::from_millis(300));
     let ending = std::thread::spawn(move || server.end());
@@ -130,9 +130,9 @@ fn a_signal_lets_what_was_begun_be_finished() {
     assert_eq!(place.verify(), 2);
 }
 
-/// What a list and the metrics say of a record's machine is what the record's own manifest says.
+/// The list and the metrics report the machine that is in the record's own manifest.
 #[test]
-fn a_record_whose_summary_names_another_host_is_not_kept() {
+fn record_whose_summary_names_another_host_is_not_stored() {
     let (place, other) = (Place::new(), Place::new());
     let server = Server::start(&place.archive, &["--accept"]);
     let archive = other.open();
@@ -142,7 +142,7 @@ fn a_record_whose_summary_names_another_host_is_not_kept() {
     let mut summary = archive::Summary::of(&typed, &manifest, 1);
     summary.host = "another".into();
     let id = archive.append(record(1).to_string().as_bytes(), &manifest, &summary).unwrap();
-    let sent = post(server.address, "/records", &serde_json::to_vec(&archive.whole(&id).unwrap()).unwrap());
+    let sent = post(server.address, "/records", &serde_json::to_vec(&archive.portable(&id).unwrap()).unwrap());
     assert_eq!(sent.status, 422);
     assert!(sent.text().contains("its summary names the host \\\"another\\\""), "{}", sent.text());
     assert_eq!(place.verify(), 0);

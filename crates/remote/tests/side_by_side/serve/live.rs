@@ -1,11 +1,11 @@
-//! What the server itself runs, heard as it runs.
+//! The feed of the runs of the server itself.
 
 use crate::command::http::{connect, get, post, until};
 use crate::command::{Place, Server, waited_for};
 use std::io::Write;
 
 #[test]
-fn what_runs_is_heard_as_it_runs_and_its_record_is_kept() {
+fn run_is_streamed_live_and_its_record_is_stored() {
     let contend = std::path::Path::new(env!("CARGO_BIN_EXE_contend-serve")).with_file_name("contend");
     if !contend.exists() {
         return println!("skipped: needs contend beside contend-serve");
@@ -18,17 +18,17 @@ fn what_runs_is_heard_as_it_runs_and_its_record_is_kept() {
     assert!(until(&mut stream, "event: idle").contains("200 OK"));
     let started = post(server.address, "/live", format!("{{\"run\":\"{call}\"}}").as_bytes());
     assert_eq!(started.status, 202, "{}", started.text());
-    let said = until(&mut stream, "\"status\":0");
-    assert!(said.contains("event: started") && said.contains("event: line"), "{said}");
+    let received = until(&mut stream, "\"status\":0");
+    assert!(received.contains("event: started") && received.contains("event: line"), "{received}");
     let id = place.ids().pop().expect("its record is kept");
-    assert!(said.contains(&id) && said.contains("\"status\":0"), "{said}");
+    assert!(received.contains(&id) && received.contains("\"status\":0"), "{received}");
     assert_eq!(post(server.address, "/live", br#"{"run":"clock"}"#).status, 403);
     let page = get(server.address, &format!("/records/{id}/page"));
     assert_eq!(page.status, 200, "{}", page.text());
     assert!(page.text().contains("model frames") && page.header("content-security-policy").is_some());
 }
 
-/// Nothing else would stop it, and the next server would measure while it runs.
+/// Nothing else would stop the run, and the next server would measure while it runs.
 #[test]
 fn an_experiment_does_not_outlive_a_killed_server() {
     let contend = std::path::Path::new(env!("CARGO_BIN_EXE_contend-serve")).with_file_name("contend");
@@ -42,13 +42,13 @@ fn an_experiment_does_not_outlive_a_killed_server() {
     assert_eq!(started.status, 202, "{}", started.text());
     let parent = server.pid().as_raw_pid().to_string();
     let child = waited_for(|| child_of(&parent));
-    // It catches the signal from then on.
+    // The child catches the signal from then on.
     std::thread::sleep(std::time::Duration::from_millis(500));
     rustix::process::kill_process(server.pid(), rustix::process::Signal::KILL).unwrap();
     waited_for(|| (!is_running(&child)).then_some(()));
 }
 
-/// The fields behind a process's name in its `stat`: its state, its parent, and others.
+/// Returns the fields behind a process's name in its `stat`: its state, its parent, and others.
 fn fields(process: &str) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     Some(stat.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect())
@@ -60,7 +60,7 @@ fn child_of(parent: &str) -> Option<String> {
     names.find(|name| fields(name).is_some_and(|fields| fields[1] == parent && fields[0] != "Z"))
 }
 
-/// One that has ended and is not waited for yet runs no more.
+/// Returns whether the process runs; one that has ended but was not waited for does not.
 fn is_running(process: &str) -> bool {
     fields(process).is_some_and(|fields| fields[0] != "Z")
 }

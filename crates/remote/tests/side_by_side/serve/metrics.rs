@@ -1,13 +1,13 @@
-//! The metrics, and what the dashboard and the rules make of them.
+//! The metrics, and the dashboard and the rules that use them.
 
 use crate::command::http::{ask, get};
 use crate::command::{self, Place, Server, record, record_of};
 use serde_json::{Value, json};
 use std::fs;
 
-/// Every figure that is scraped is one of the record's.
+/// Every value that is scraped is a value of the record.
 #[test]
-fn metrics_have_the_figures_of_the_records() {
+fn metrics_have_the_values_of_the_records() {
     let place = Place::new();
     let archive = place.open();
     let noise = record_of("noise", 1);
@@ -46,9 +46,9 @@ fn metrics_have_the_figures_of_the_records() {
     }
 }
 
-/// The neighbour on each core, of whichever experiment looked for it.
+/// The SMT sibling on each core, from whichever experiment probed for it.
 #[test]
-fn metrics_have_who_else_was_on_the_cores() {
+fn metrics_have_the_smt_interference_of_the_cores() {
     let place = Place::new();
     let archive = place.open();
     let (mut core, mut noise) = (record_of("core", 1), record_of("noise", 1));
@@ -79,8 +79,8 @@ fn metrics_have_who_else_was_on_the_cores() {
     assert_eq!(of_cores.count(), 1);
 }
 
-/// The metrics of a server whose last run of noise is one of wakes, and of one whose run is one of gaps.
-fn all_that_is_given() -> String {
+/// Returns the metrics of a server whose last run of noise is one of wakes, and of one whose last run is one of gaps.
+fn all_metrics() -> String {
     let place = Place::new();
     let archive = place.open();
     for experiment in ["noise", "load", "trace", "core"] {
@@ -91,26 +91,26 @@ fn all_that_is_given() -> String {
         "histogram": [{ "from_ns": 900.0, "to_ns": 1000.0, "count": 2 }] }]);
     command::keep(&archive, &wakes);
     let server = Server::start(&place.archive, &[]);
-    let given = get(server.address, "/metrics").text();
-    // The last run of noise is that of the wakes; what its gaps look like is known from the run before.
+    let text = get(server.address, "/metrics").text();
+    // The last run of noise is that of the wakes; the distribution of gaps is known from the run before.
     drop(server);
     let before = Place::new();
     command::keep(&before.open(), &record_of("noise", 1));
-    given + &get(Server::start(&before.archive, &[]).address, "/metrics").text()
+    text + &get(Server::start(&before.archive, &[]).address, "/metrics").text()
 }
 
 /// Every name that the dashboard and the rules query is exported, with the labels of the query.
 #[test]
-fn the_dashboard_and_the_rules_ask_for_what_there_is() {
-    let given = all_that_is_given();
+fn every_query_of_dashboard_and_rules_is_exported() {
+    let text = all_metrics();
     let contrib = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib");
-    let mut asked = 0;
+    let mut queried = 0;
     for file in ["grafana/contend.json", "prometheus/alerts.yml"] {
         let text = fs::read_to_string(contrib.join(file)).unwrap().replace("\\\"", "\"");
         for (place, _) in text.match_indices("contend_") {
             let rest = &text[place..];
             let name = &rest[..rest.find(|letter: char| letter != '_' && !letter.is_ascii_alphanumeric()).unwrap()];
-            let line = given
+            let line = text
                 .lines()
                 .find(|line| line.starts_with(&format!("{name}{{")) || line.starts_with(&format!("{name} ")));
             let line = line.unwrap_or_else(|| panic!("{file} asks for {name}, which nothing gives"));
@@ -122,15 +122,15 @@ fn the_dashboard_and_the_rules_ask_for_what_there_is() {
                     "{file}: {name} has no {label}: {line}"
                 );
             }
-            asked += 1;
+            queried += 1;
         }
     }
-    assert!(asked > 10, "{asked}");
+    assert!(queried > 10, "{queried}");
 }
 
 /// `curl` prints them on a terminal.
 #[test]
-fn labels_have_nothing_that_a_terminal_obeys() {
+fn labels_have_no_control_characters() {
     let place = Place::new();
     let mut trace = record_of("trace", 1);
     for row in trace["results"].as_array_mut().unwrap() {

@@ -1,17 +1,16 @@
-//! Which series a name means: one as the trend lists it, one as `contend compare` prints it, or a part of one.
+//! The series that a name means: one as the trend lists it, one as `contend compare` prints it, or a part of one.
 
-/// Whether the name means this series; the best first.
+/// The match of a name with a series; the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NameMatch {
     Same,
-    /// All that it names is there, in this order; the series has more: a comparison leaves out what does not vary
-    /// there.
+    /// The series has all parts of the name, in this order, and more: a comparison omits parts that do not vary there.
     Named,
-    /// It is a part of the text.
+    /// The name is a part of the text.
     Part,
 }
 
-/// How the wanted name is like that of a series; `None` where it is not.
+/// Returns the match of the wanted name with that of a series; `None` without one.
 pub fn likeness(wanted: &str, series: &str) -> Option<NameMatch> {
     let (wanted, series) = (plain(wanted), plain(series));
     if wanted == series {
@@ -24,13 +23,13 @@ pub fn likeness(wanted: &str, series: &str) -> Option<NameMatch> {
     series.contains(&wanted).then_some(NameMatch::Part)
 }
 
-/// As it can be typed: small letters, one space at a time, and `us` for either sign of a microsecond.
+/// Returns the name as it can be typed: lower case, single spaces, and `us` for either sign of a microsecond.
 fn plain(name: &str) -> String {
     let words: Vec<String> = name.to_lowercase().split_whitespace().map(str::to_owned).collect();
     words.join(" ").replace(['\u{b5}', '\u{3bc}'], "u")
 }
 
-/// What stands between commas and colons.
+/// Returns the parts between commas and colons.
 fn pieces(name: &str) -> impl Iterator<Item = &str> {
     name.split([',', ':']).map(str::trim).filter(|piece| !piece.is_empty())
 }
@@ -40,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_of_a_comparison_is_found_among_longer_ones() {
+    fn name_of_a_comparison_is_found_among_longer_names() {
         let series = "latency: std, 1 thread, hold 6.10 \u{b5}s, on box: lock, median";
         let like = |wanted| likeness(wanted, series);
         assert_eq!(like(series), Some(NameMatch::Same));

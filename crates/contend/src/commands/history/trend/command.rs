@@ -1,4 +1,4 @@
-//! A figure over the records, and where it took a step.
+//! A value over the records, and its steps.
 
 use super::choice::{NameMatch, likeness};
 use super::levels::Trend;
@@ -24,7 +24,7 @@ pub struct Flags {
     filter: Filter,
 }
 
-/// Names that a message has room for.
+/// The maximum number of names in a message.
 const NAMED: usize = 12;
 
 pub fn run(flags: &Flags, catalogue: Catalogue, destination: Destination) -> anyhow::Result<Outcome> {
@@ -43,7 +43,7 @@ pub fn run(flags: &Flags, catalogue: Catalogue, destination: Destination) -> any
     Ok(Outcome::Done)
 }
 
-/// The series that the name is most like; if several are, none.
+/// Returns the series with the best match, if there is only one.
 fn chosen<'a>(wanted: &str, all: &'a [Series]) -> anyhow::Result<&'a Series> {
     let alike: Vec<(NameMatch, &Series)> =
         all.iter().filter_map(|series| Some((likeness(wanted, &series.name())?, series))).collect();

@@ -1,4 +1,4 @@
-//! The levels of a series, and what changed where one begins.
+//! The levels of a series, and the changes where one begins.
 
 use super::series::{Point, Series};
 use crate::commands::compare::environment_differences;
@@ -20,18 +20,18 @@ pub struct Trend {
     pub unit_name: &'static str,
     pub levels: Vec<Level>,
     pub points: Vec<Point>,
-    /// Records left out: it is 0 there, …
+    /// The number of records that are excluded because the value is 0 there, …
     pub not_positive: usize,
-    /// … or this contend cannot read them.
+    /// … or because this contend cannot read them.
     pub unreadable: usize,
-    /// The same figure on all machines, where there are several.
+    /// The same value on all machines, where there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machines: Option<Machines>,
     #[serde(skip)]
     pub unit: Unit,
 }
 
-/// Some records after each other between which nothing stepped.
+/// Consecutive records without a step between them.
 #[derive(Serialize)]
 pub struct Level {
     pub letter: char,
@@ -42,16 +42,17 @@ pub struct Level {
     pub records: usize,
     pub median: f64,
     pub median_ci: Option<Interval>,
-    /// To the level before.
+    /// The ratio to the level before.
     pub ratio: Option<f64>,
     pub ratio_ci: Option<Interval>,
-    /// Between the last record before and the first of this level. That it changed at the same time does not make it
-    /// the cause.
+    /// The changes between the last record before and the first of this level.
+    ///
+    /// A simultaneous change need not be the cause.
     pub changed: Vec<Difference>,
 }
 
 impl Trend {
-    /// Finds the levels, and looks up what changed between them.
+    /// Finds the levels, and the changes between them.
     pub fn of(series: &Series, unreadable: usize, archive: &Archive) -> anyhow::Result<Self> {
         let mut points = series.points.clone();
         let values: Vec<f64> = points.iter().map(|point| point.value).collect();
@@ -77,7 +78,7 @@ impl Trend {
     }
 }
 
-/// What the records say themselves of how much they may be off.
+/// Returns the uncertainty that the records themselves state.
 fn least_noise(points: &[Point]) -> f64 {
     let error =
         |point: &Point| Estimate { value: point.value, interval: point.value_ci, resolution: point.resolution }.error();

@@ -1,4 +1,4 @@
-//! Series of several machines as what the machines are judged by.
+//! The series of several machines as readings by which the machines are judged.
 
 use super::series::Series;
 use crate::commands::machines::Reading;
@@ -6,7 +6,9 @@ use archive::Entry;
 use instruments::statistics::comparison::Estimate;
 use std::collections::HashMap;
 
-/// Every point, with its machine. A series is one machine's, whose name is taken off the cell's.
+/// Returns every point, with its machine.
+///
+/// A series is of one machine, whose name is removed from the cell's.
 pub fn readings<'a>(all: impl IntoIterator<Item = &'a Series>, entries: &[Entry]) -> Vec<Reading> {
     let hosts: HashMap<&str, &str> =
         entries.iter().map(|entry| (entry.id.as_str(), entry.summary.host.as_str())).collect();
@@ -29,7 +31,7 @@ pub fn readings<'a>(all: impl IntoIterator<Item = &'a Series>, entries: &[Entry]
     found
 }
 
-/// The same figure on every machine of which there are records.
+/// Returns the same value on every machine that has records.
 pub fn of_figure<'a>(one: &Series, all: &'a [Series], entries: &[Entry]) -> Vec<&'a Series> {
     let hosts: HashMap<&str, &str> =
         entries.iter().map(|entry| (entry.id.as_str(), entry.summary.host.as_str())).collect();

@@ -1,4 +1,4 @@
-//! A figure over all records: its series, the steps in it, and what else changed there.
+//! A value over all records: its series, its steps, and the other changes there.
 
 mod choice;
 mod command;

@@ -1,4 +1,4 @@
-//! Each figure of each cell, record after record.
+//! The series of each value of each cell.
 
 use crate::commands::reading::metrics;
 use archive::{Archive, Entry};
@@ -7,7 +7,7 @@ use record::{Metric, Naming, Unit, VariationSource, understand};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// One figure of one cell.
+/// One value of one cell over the records.
 #[derive(Debug, Serialize)]
 pub struct Series {
     pub experiment: String,
@@ -15,13 +15,13 @@ pub struct Series {
     pub figure: &'static str,
     #[serde(rename = "unit")]
     pub unit_name: &'static str,
-    /// The oldest first.
+    /// The points, the oldest first.
     pub points: Vec<Point>,
-    /// Records in which it is 0 or less: a ratio to them says nothing.
+    /// The number of records in which it is 0 or less: a ratio to them is meaningless.
     pub not_positive: usize,
     #[serde(skip)]
     pub unit: Unit,
-    /// It is the same on every machine.
+    /// Whether it is computed, and so the same on every machine.
     #[serde(skip)]
     pub is_computed: bool,
 }
@@ -34,20 +34,20 @@ pub struct Point {
     pub value_ci: Option<Interval>,
     /// The step of the clock that it was read from.
     pub resolution: f64,
-    /// The piece of the series that it is in: A, B, …
+    /// The level that the point is in: A, B, …
     pub level: Option<char>,
 }
 
 impl Series {
-    /// As it is called on the command line.
+    /// Returns its name on the command line.
     pub fn name(&self) -> String {
         format!("{}: {}: {}", self.experiment, self.cell, self.figure)
     }
 }
 
-/// All series of these records, and how many of them this contend cannot read.
+/// Returns all series of these records, and the number of records that this contend cannot read.
 ///
-/// Runs on several machines, or with several settings of the work, are series of their own.
+/// Runs on several machines, or with several settings of the work, are separate series.
 pub fn series(archive: &Archive, entries: &[Entry]) -> anyhow::Result<(Vec<Series>, usize)> {
     let mut read: Vec<(&Entry, Vec<Metric>)> = Vec::new();
     let whole: Vec<&Entry> = entries.iter().filter(|entry| !entry.summary.interrupted).collect();
@@ -62,7 +62,8 @@ pub fn series(archive: &Archive, entries: &[Entry]) -> anyhow::Result<(Vec<Serie
     let mut found: BTreeMap<(String, String, &'static str), Series> = BTreeMap::new();
     for (entry, metrics) in &read {
         for metric in metrics {
-            // Of the core alone it is another series: a figure that has both would jump when one of them is missing.
+            // The value with the core exclusive is another series: a series of both would jump when one of them is
+            // missing.
             let alone = metric.alone().map(|alone| Metric { cell: alone.cell.clone().alone(), ..alone });
             for metric in alone.iter().chain([metric]) {
                 let key = (metric.experiment.clone(), naming.name(metric), metric.figure);

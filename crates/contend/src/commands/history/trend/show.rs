@@ -71,7 +71,7 @@ fn left_out(trend: &Trend) -> String {
     text + &unreadable(trend.unreadable)
 }
 
-/// How many records are of another version, or broken.
+/// Returns the note on records of another version, or damaged ones.
 pub fn unreadable(records: usize) -> String {
     match records {
         0 => String::new(),

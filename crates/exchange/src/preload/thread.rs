@@ -1,12 +1,12 @@
-//! The calling thread's number: of all threads of the process, since it was forked or before, the only one that has it.
+//! The number of the calling thread: unique among all threads of the process, before and after a fork.
 //!
-//! It is not the kernel's: a forked child's one thread is its parent's that forked, and what that one held it holds. It
-//! is no address either: the next thread lies where the last one lay.
+//! It is not the kernel's: the only thread of a forked child is the parent's thread that forked, and holds the locks
+//! that this one held. It is not an address either: the next thread may be at the address of an earlier one.
 //!
-//! Beside it: how many locks for readers it holds.
+//! Also the number of reader-writer locks that it holds for reading.
 //!
-//! The words lie at a distance from the thread's own pointer that is known from the program's start: two loads
-//! find one. What a language offers for this asks a function of the loader each time.
+//! The words are at a fixed distance from the thread pointer, known from the program's start: two loads find one. A
+//! language's own thread-local storage calls a function of the loader each time.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -23,15 +23,15 @@ core::arch::global_asm!(
     ".previous",
 );
 
-/// Where each word lies.
+/// The index of each word.
 const NUMBER: usize = 0;
 const READS: usize = 8;
 
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The number; not 0.
+/// Returns the number; not 0.
 #[inline(always)]
-pub fn me() -> u64 {
+pub fn thread_number() -> u64 {
     match get::<NUMBER>() {
         0 => first(),
         number => number,
@@ -45,19 +45,19 @@ fn first() -> u64 {
     number
 }
 
-/// How many locks for readers this thread holds for reading, as far as it freed them itself.
+/// Returns how many reader-writer locks this thread holds for reading, as far as it released them itself.
 #[inline(always)]
 pub fn reads() -> u64 {
     get::<READS>()
 }
 
-/// It holds one more.
+/// Counts one more.
 #[inline(always)]
 pub fn reads_one_more() {
     set::<READS>(reads() + 1);
 }
 
-/// It holds one less.
+/// Counts one less.
 #[inline(always)]
 pub fn reads_one_less() {
     set::<READS>(reads().saturating_sub(1));
@@ -67,7 +67,7 @@ pub fn reads_one_less() {
 fn get<const AT: usize>() -> u64 {
     let word: u64;
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the loader puts the word's distance into the table entry that is read, and `fs` is the thread's pointer.
+    // SAFETY: the loader writes the word's distance into the table entry that is read, and `fs` is the thread pointer.
     unsafe {
         core::arch::asm!(
             "mov {word}, qword ptr [rip + ulocks_thread@GOTTPOFF]",
@@ -78,7 +78,8 @@ fn get<const AT: usize>() -> u64 {
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above, with `tpidr_el0`.
+    // SAFETY: the loader writes the word's distance into the table entry that is read, and `tpidr_el0` is the thread
+    // pointer.
     unsafe {
         core::arch::asm!(
             "adrp {word}, :gottprel:ulocks_thread",
@@ -98,7 +99,8 @@ fn get<const AT: usize>() -> u64 {
 #[inline(always)]
 fn set<const AT: usize>(number: u64) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: as above; the word is nobody else's.
+    // SAFETY: the loader writes the word's distance into the table entry that is read, `fs` is the thread pointer, and
+    // only this thread accesses the word.
     unsafe {
         core::arch::asm!(
             "mov {distance}, qword ptr [rip + ulocks_thread@GOTTPOFF]",
@@ -110,7 +112,8 @@ fn set<const AT: usize>(number: u64) {
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above.
+    // SAFETY: the loader writes the word's distance into the table entry that is read, `tpidr_el0` is the thread
+    // pointer, and only this thread accesses the word.
     unsafe {
         core::arch::asm!(
             "adrp {distance}, :gottprel:ulocks_thread",

@@ -1,8 +1,8 @@
-//! A record with all that its name is the hash of, as text: what travels where there is no Git between two archives.
+//! A record with all objects that its name is the hash of, as text: the form in which it is transferred without Git
+//! between two archives.
 //!
-//! The name is the hash of the commit, which has that of the tree, which has those of both files. So whoever asked for
-//! a name, and computes it from what came, knows that nothing of it was changed, neither on the way nor by whom it came
-//! from.
+//! The name is the hash of the commit, which has the hash of the tree, which has those of both files. So a program that
+//! requested a name, and computes the hash of the received text, knows that it is unchanged, whichever way it came.
 
 use crate::git::Git;
 use crate::listing::RECORDS;
@@ -14,28 +14,28 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 
-/// A record as it lies in the archive.
+/// A record as it is stored in the archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Whole {
-    /// Its name: the commit's hash.
+pub struct PortableRecord {
+    /// The name of the record: the commit's hash.
     pub id: String,
-    /// The commit's text, the summary in it.
+    /// The commit's text, with the summary in it.
     pub commit: String,
     pub manifest: String,
     pub record: String,
 }
 
-impl Whole {
-    /// Bytes of all its text.
+impl PortableRecord {
+    /// Returns the number of bytes of all its text.
     pub fn bytes(&self) -> usize {
         self.commit.len() + self.manifest.len() + self.record.len()
     }
 
-    /// That no part is larger than the archive would read later.
+    /// Checks that no part is larger than the archive would read later.
     ///
     /// # Errors
-    /// The part that is, with its size.
+    /// A part is too large; the error has its size.
     pub fn check_size(&self) -> anyhow::Result<()> {
         for (name, part, most) in [
             ("commit", &self.commit, MOST_BESIDE),
@@ -48,21 +48,23 @@ impl Whole {
     }
 }
 
-/// One that is not what it says.
+/// A record whose content does not match its name.
 pub struct Refused {
     pub id: String,
     pub reason: anyhow::Error,
 }
 
-/// The record of this name. Its hashes are left to whoever takes it.
+/// Returns the record of this name.
+///
+/// The recipient checks its hashes.
 ///
 /// # Errors
-/// It is not there, or no record.
-pub fn read(git: &Git, id: &str) -> anyhow::Result<Whole> {
+/// It does not exist, or is not a record.
+pub fn read(git: &Git, id: &str) -> anyhow::Result<PortableRecord> {
     ensure!(is_hash(id), "{id:?} is not a record ID");
     let names = [id.to_owned(), format!("{id}:{MANIFEST_FILE}"), format!("{id}:{RECORD_FILE}")];
     let expected = [("commit", MOST_BESIDE), ("blob", MOST_BESIDE), ("blob", MOST_BYTES)];
-    // The objects of other references are not the records'.
+    // The objects of other references are not part of the record.
     let reference = format!("{RECORDS}{id}");
     let found = git.line(&["for-each-ref", "--format=%(objectname)", &reference], &[])?;
     ensure!(found == id, "no record {id}");
@@ -77,7 +79,7 @@ pub fn read(git: &Git, id: &str) -> anyhow::Result<Whole> {
     let parts = parts.into_iter().collect::<anyhow::Result<Vec<String>>>();
     let parts: Option<[String; 3]> = parts.with_context(|| format!("record {id}: cannot read it"))?.try_into().ok();
     let [commit, manifest, record] = parts.with_context(|| format!("record {id}: cannot read all of it"))?;
-    Ok(Whole { id: id.to_owned(), commit, manifest, record })
+    Ok(PortableRecord { id: id.to_owned(), commit, manifest, record })
 }
 
 fn check(header: Option<&Header>, kind: &str, most: u64) -> anyhow::Result<()> {
@@ -86,35 +88,36 @@ fn check(header: Option<&Header>, kind: &str, most: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes these into a repository that is nobody's archive, with references; gives those whose name is another, which
-/// get none.
-pub fn write(git: &Git, wholes: &[Whole]) -> anyhow::Result<Vec<Refused>> {
-    // It is gone when this ends, and what the archive takes from it is synced there.
+/// Writes these records into a temporary repository, with references; returns those that do not match their names,
+/// which get no reference.
+pub fn write(git: &Git, portables: &[PortableRecord]) -> anyhow::Result<Vec<Refused>> {
+    // The repository is deleted afterwards, and the objects that the archive takes from it are synced there.
     git.local(&["config", "core.fsync", "none"], &[])?;
-    let trees = trees(git, wholes)?;
+    let trees = trees(git, portables)?;
     let (mut refused, mut references) = (Vec::new(), String::new());
-    for (whole, tree) in wholes.iter().zip(&trees) {
-        match commit(git, whole, tree) {
-            Ok(()) => references += &format!("create {RECORDS}{0} {0}\n", whole.id),
-            Err(reason) => refused.push(Refused { id: whole.id.clone(), reason }),
+    for (portable, tree) in portables.iter().zip(&trees) {
+        match commit(git, portable, tree) {
+            Ok(()) => references += &format!("create {RECORDS}{0} {0}\n", portable.id),
+            Err(reason) => refused.push(Refused { id: portable.id.clone(), reason }),
         }
     }
     git.local(&["update-ref", "--stdin"], references.as_bytes())?;
     Ok(refused)
 }
 
-/// The trees that the files make, in one go.
-fn trees(git: &Git, wholes: &[Whole]) -> anyhow::Result<Vec<String>> {
+/// Writes the trees of the files in one call.
+fn trees(git: &Git, portables: &[PortableRecord]) -> anyhow::Result<Vec<String>> {
     let files: Vec<&[u8]> =
-        wholes.iter().flat_map(|whole| [whole.manifest.as_bytes(), whole.record.as_bytes()]).collect();
+        portables.iter().flat_map(|portable| [portable.manifest.as_bytes(), portable.record.as_bytes()]).collect();
     let hashes = blobs(git, &files)?;
     let tree = |pair: &[String]| {
         let line = |(hash, name): (&String, &str)| format!("100644 blob {hash}\t{name}\n");
         pair.iter().zip([MANIFEST_FILE, RECORD_FILE]).map(line).collect::<String>() + "\n"
     };
-    let asked: String = hashes.chunks(2).map(tree).collect();
-    let trees: Vec<String> = git.line(&["mktree", "--batch"], asked.as_bytes())?.lines().map(str::to_owned).collect();
-    ensure!(trees.len() == wholes.len(), "git mktree: {} trees of {} records", trees.len(), wholes.len());
+    let requests: String = hashes.chunks(2).map(tree).collect();
+    let trees: Vec<String> =
+        git.line(&["mktree", "--batch"], requests.as_bytes())?.lines().map(str::to_owned).collect();
+    ensure!(trees.len() == portables.len(), "git mktree: {} trees of {} records", trees.len(), portables.len());
     Ok(trees)
 }
 
@@ -136,16 +139,16 @@ fn utf8(path: &Path) -> anyhow::Result<&str> {
     path.to_str().context("the archive's path is not UTF-8")
 }
 
-fn commit(git: &Git, whole: &Whole, tree: &str) -> anyhow::Result<()> {
-    ensure!(is_hash(&whole.id), "{:?} is not a record ID", whole.id);
-    whole.check_size()?;
-    let mut lines = whole.commit.lines();
+fn commit(git: &Git, portable: &PortableRecord, tree: &str) -> anyhow::Result<()> {
+    ensure!(is_hash(&portable.id), "{:?} is not a record ID", portable.id);
+    portable.check_size()?;
+    let mut lines = portable.commit.lines();
     ensure!(
         lines.next().and_then(|line| line.strip_prefix("tree ")) == Some(tree),
         "its files are not those that its commit names: the record was modified in transit"
     );
     ensure!(lines.next().is_some_and(|line| line.starts_with("author ")), "its commit is not that of a record");
-    let found = git.line(&["hash-object", "-w", "-t", "commit", "--stdin"], whole.commit.as_bytes())?;
-    ensure!(found == whole.id, "its hash is {found}: the record was modified in transit");
+    let found = git.line(&["hash-object", "-w", "-t", "commit", "--stdin"], portable.commit.as_bytes())?;
+    ensure!(found == portable.id, "its hash is {found}: the record was modified in transit");
     Ok(())
 }
