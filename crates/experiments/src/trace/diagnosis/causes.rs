@@ -1,7 +1,7 @@
 //! Why the waits for a lock were long, and what helps.
 
 use super::objects::{INTERPRETER, MAP, Object, called_in};
-use super::{Evidence, LEAST_READY, Rows, stack};
+use super::{Cause, Evidence, LEAST_READY, Measure, Rows, stack};
 use crate::trace::record::{Row, RowKind, SeenBy};
 use blame::frames::{Kind as FrameKind, function_of, is_lock_wrapper};
 use blame::places::{lock_name, site_label};
@@ -17,26 +17,6 @@ const ENOUGH_S: f64 = 0.1;
 const MOST_UNKNOWN: f64 = 0.2;
 /// A critical section of this length is long.
 const LONG_HOLD_NS: f64 = 20_000.0;
-
-/// A cause, and what helps.
-pub(super) struct Cause {
-    pub(super) object: String,
-    pub(super) place: String,
-    pub(super) text: String,
-    pub(super) remedy: Option<String>,
-    /// The part of the whole wait that it explains.
-    pub(super) share: f64,
-    pub(super) measure: Measure,
-}
-
-/// How the gain of a remedy is measured.
-pub(super) enum Measure {
-    WhatIf,
-    Swap,
-    /// By running the program under a command.
-    Command(&'static str),
-    None,
-}
 
 /// Where a holder was blocked: the function and its caller, and the lock that it held. `is_own` if it is the function that
 /// acquired the lock.

@@ -1,8 +1,7 @@
 //! The locks of Java programs, by the thread dumps of the virtual machine.
 
-use super::Evidence;
-use super::causes::{Cause, Measure};
 use super::objects::Object;
+use super::{Cause, Evidence, Measure};
 use blame::frames::{Frame, Frames};
 use blame::jvm::{JavaHolder, JavaLock, LockKey, State};
 use blame::names::Site;

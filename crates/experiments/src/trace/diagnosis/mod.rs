@@ -54,6 +54,26 @@ pub struct Diagnosis {
     pub no_symbols: Option<NoSymbols>,
 }
 
+/// A cause, and what helps.
+struct Cause {
+    object: String,
+    place: String,
+    text: String,
+    remedy: Option<String>,
+    /// The part of the whole wait that it explains.
+    share: f64,
+    measure: Measure,
+}
+
+/// How the gain of a remedy is measured.
+enum Measure {
+    WhatIf,
+    Swap,
+    /// By running the program under a command.
+    Command(&'static str),
+    None,
+}
+
 /// Locks are the problem from this share of the time in which the threads had something to do.
 const LOCKS_SHARE: f64 = 0.1;
 /// Less waiting than this part of one thread's run time is no problem, whatever its share of little work.
