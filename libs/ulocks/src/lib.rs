@@ -1,4 +1,4 @@
-//! User-space locks in plain words: for one process or for shared memory, from Rust and from C.
+//! User-space locks in plain memory words: for one process or for shared memory, from Rust and from C.
 //!
 //! In 2002 Hubertus Franke wrote locks that enter the kernel only under contention, and a benchmark that compared
 //! them. That work led to the futex. This crate implements those locks on today's futexes, and a lock for general
@@ -38,8 +38,8 @@
 //! # Type parameters
 //!
 //! - [`Private`] or [`Shared`]: whether the threads of one process or of several processes use the lock. The state of
-//!   a lock is plain words without pointers, so each process may map it at another address, and all-zero bytes are an
-//!   unlocked lock. [`shared`] puts locks and data into a file.
+//!   a lock is plain memory words without pointers, so each process may map it at another address, and all-zero bytes
+//!   are an unlocked lock. [`shared`] puts locks and data into a file.
 //! - [`NoCount`] or [`Counted`]: whether the lock counts its contended operations.
 //! - A [`Patience`]: the spin limit, which is how long a thread spins before it blocks, for the locks that let you
 //!   choose it.

@@ -1,4 +1,4 @@
-/* ulocks.h - user-space locks in plain words, in one process or in shared memory. See ulocks(3).
+/* ulocks.h - user-space locks in plain memory words, in one process or in shared memory. See ulocks(3).
  *
  * A lock whose bytes are all zero is unlocked: it needs no initialisation and no destruction. A lock contains no
  * pointer, so memory that several processes map, each at its own address, may contain the shared_ kinds.

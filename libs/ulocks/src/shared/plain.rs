@@ -35,8 +35,8 @@ fn without_modules(name: &str) -> String {
 macro_rules! plain {
     ($([$($generics:tt)*] $type:ty = $name:expr),* $(,)?) => {
         $(
-            // SAFETY: the type consists of plain words, zero is a valid value (for a lock: unlocked), and it has no
-            // drop.
+            // SAFETY: the type consists of plain memory words, zero is a valid value (for a lock: unlocked), and it
+            // has no drop.
             unsafe impl<$($generics)*> Plain for $type {
                 fn name() -> String {
                     $name.to_string()

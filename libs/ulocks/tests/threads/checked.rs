@@ -79,12 +79,11 @@ fn both_lock_orders_are_reported_once_before_a_deadlock() {
     assert_eq!(collect_reports(), [""; 0], "one order is not a fault");
     both(&third, &first);
     both(&third, &first);
-    let collect_reports = collect_reports();
-    assert_eq!(collect_reports.len(), 1, "{collect_reports:?}");
+    let reports = collect_reports();
+    assert_eq!(reports.len(), 1, "{reports:?}");
     assert!(
-        collect_reports[0].contains("in both orders")
-            && collect_reports[0].matches("both_lock_orders_are_reported").count() >= 2,
-        "{collect_reports:?}"
+        reports[0].contains("in both orders") && reports[0].matches("both_lock_orders_are_reported").count() >= 2,
+        "{reports:?}"
     );
 }
 
