@@ -1,4 +1,4 @@
-//! Prints what a thousand dice and ten million draws cost: `cargo bench -p chance`.
+//! The cost of a thousand dice and of ten million draws: `cargo bench -p chance`.
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -14,8 +14,8 @@ fn roll_3d6(chance: &mut Chance) -> u32 {
     chance.die(6) + chance.die(6) + chance.die(6)
 }
 
-/// The fastest of five: what the machine can do, undisturbed.
-fn print<T>(what: &str, work: impl Fn() -> Result<T, Error>) -> Result<(), Error> {
+/// Prints the fastest of five runs: the time of the machine without disturbance.
+fn print<T>(label: &str, work: impl Fn() -> Result<T, Error>) -> Result<(), Error> {
     let mut times_ms = Vec::new();
     for _ in 0..5 {
         let start = Instant::now();
@@ -23,7 +23,7 @@ fn print<T>(what: &str, work: impl Fn() -> Result<T, Error>) -> Result<(), Error
         times_ms.push(start.elapsed().as_secs_f64() * 1e3);
     }
     times_ms.sort_by(f64::total_cmp);
-    println!("{what:<52} {:>9.2} ms  (median {:.2}, slowest {:.2})", times_ms[0], times_ms[2], times_ms[4]);
+    println!("{label:<52} {:>9.2} ms  (median {:.2}, slowest {:.2})", times_ms[0], times_ms[2], times_ms[4]);
     Ok(())
 }
 

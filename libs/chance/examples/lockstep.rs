@@ -1,8 +1,9 @@
-//! Many machines compute in lock-step: each step ends when the slowest machine is done. What do interruptions cost?
+//! The cost of interruptions for many machines that compute bulk-synchronously: each step ends when the slowest
+//! machine has ended it.
 //!
-//! `lockstep STEP_US SPAN_S TRACE` reads a trace of one machine's interruptions, a `start_ns duration_ns` per line, and
-//! prints the slowdown for 1 to 10 million machines that are each interrupted like this one, independently. Without
-//! arguments it takes a gap of 1 ms once a second and steps of 1 ms.
+//! `lockstep STEP_US SPAN_S TRACE` reads a trace of one machine's interruptions, a `start_ns duration_ns` per line.
+//! It prints the slowdown for 1 to 10 million machines that are each interrupted like this machine, independently.
+//! Without arguments, it uses a gap of 1 ms once a second and steps of 1 ms.
 use chance::{Delay, Gap, Gaps, GapsError};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A gap of 1 ms once a second, steps of 1 ms.
+/// Returns the delay for a gap of 1 ms once a second and steps of 1 ms.
 fn synthetic() -> Result<Delay, GapsError> {
     Gaps::new([Gap { start_ns: 0, duration_ns: 1_000_000 }], 1_000_000_000)?.delay(1_000_000)
 }
@@ -47,8 +48,10 @@ fn print(step: &Delay) {
 mod tests {
     use super::*;
 
-    /// A step that starts in a gap waits for its rest; one that meets a gap, for all of it. With the shares 1/1000
-    /// each, the delay has F(x) = 0.998 + 0.001·x up to 1 ms, and the slowest of N has the mean ∫ 1 − F(x)^N dx.
+    /// A step that starts in a gap waits for the rest of it; a step that meets a gap waits for all of it.
+    ///
+    /// With the shares 1/1000 each, the delay has F(x) = 0.998 + 0.001·x up to 1 ms. The slowest of N has the mean ∫
+    /// 1 − F(x)^N dx.
     #[test]
     fn the_synthetic_trace_has_its_closed_form() {
         let step = synthetic().unwrap();

@@ -1,31 +1,32 @@
-//! A time-sharing lottery: each quantum goes to a thread drawn by priority, a factor of two for each unit of it.
+//! A time-sharing lottery scheduler: each quantum goes to a thread drawn by priority, with a factor of two for each
+//! unit of priority.
 //!
-//! How often does a busy thread of low priority take time from a game's frame, and how much? The question and the
-//! figures are Jean-Baptiste Queru's, "The Scheduler Is Your Friend" (Be Newsletter 4-45, 1999).
+//! The example computes how often a busy thread of low priority takes time from a game's frame, and how much. The
+//! problem and the figures are from Jean-Baptiste Queru, "The Scheduler Is Your Friend" (Be Newsletter 4-45, 1999).
 //!
 //! The model's assumption is the article's: draws are independent, and a frame holds a whole number of quanta.
 use chance::{BigRational, Chance, Distribution, Error, Exact, Weight};
 
-/// A thread that wants all CPU time, while another of lower priority wants the same.
+/// A thread that needs all CPU time, and another of lower priority that needs the same.
 struct Lottery {
-    mine: u32,
-    other: u32,
+    own_priority: u32,
+    other_priority: u32,
 }
 
 impl Lottery {
-    /// The quanta lost to the other thread, out of this number.
+    /// Returns the number of quanta out of `quanta` that are lost to the other thread.
     fn lost(&self, quanta: u64) -> Result<Distribution<u64, Exact>, Error> {
-        let tickets = 1 << (self.mine - self.other);
+        let tickets = 1 << (self.own_priority - self.other_priority);
         let lost = |chance: &mut Chance| u64::from(chance.odds(1, tickets + 1));
         Distribution::exact(&lost)?.sum_of(quanta)
     }
 
-    /// The other's share of the CPU.
+    /// Returns the other thread's share of the CPU.
     fn share(&self) -> Result<BigRational, Error> {
         Ok(self.lost(1)?.mean())
     }
 
-    /// How often a frame loses more than `percent` of its quanta.
+    /// Returns the probability that a frame loses more than `percent` of its quanta.
     fn loses_more_than(&self, percent: u64, quanta: u64) -> Result<BigRational, Error> {
         Ok(self.lost(quanta)?.more_than(&(percent * quanta / 100)))
     }
@@ -35,7 +36,7 @@ const FRAME_US: u64 = 16_600;
 const FRAMES_PER_S: f64 = 60.0;
 
 fn main() -> Result<(), Error> {
-    let game = Lottery { mine: 20, other: 10 };
+    let game = Lottery { own_priority: 20, other_priority: 10 };
     println!("priorities 20 and 10: the other thread gets {} of the CPU\n", game.share()?);
     for quantum_us in [3_000, 100] {
         let quanta = FRAME_US / quantum_us;
@@ -51,7 +52,8 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// How often two or more of the 11 quanta in two frames are lost, pair of frames by pair.
+/// Returns the mean time in minutes between losses of two or more of the 11 quanta in two frames, for disjoint pairs
+/// of frames.
 fn buffered_minutes(game: &Lottery) -> Result<f64, Error> {
     let both = Exact::to_f64(&game.lost(11)?.more_than(&1));
     Ok(1.0 / both / (FRAMES_PER_S / 2.0) / 60.0)
@@ -61,14 +63,14 @@ fn buffered_minutes(game: &Lottery) -> Result<f64, Error> {
 mod tests {
     use super::*;
 
-    const GAME: Lottery = Lottery { mine: 20, other: 10 };
+    const GAME: Lottery = Lottery { own_priority: 20, other_priority: 10 };
 
     fn percent(probability: &BigRational, decimals: usize) -> String {
         format!("{:.decimals$}", Exact::to_f64(probability) * 100.0)
     }
 
     #[test]
-    fn one_quantum_in_1025_and_a_loss_every_205_frames_or_3_to_4_seconds() {
+    fn the_printed_priorities_lose_a_quantum_every_205_frames() {
         assert_eq!(GAME.share().unwrap().to_string(), "1/1025");
         assert_eq!(GAME.lost(5).unwrap().mean().to_string(), "1/205");
         let frames = 1.0 / Exact::to_f64(&GAME.lost(5).unwrap().more_than(&0));
@@ -84,16 +86,16 @@ mod tests {
         assert_eq!(lost.iter().map(|row| row.1).sum::<BigRational>().to_string(), "1");
     }
 
-    /// The article says "more than 99.998 %"; the binomial gives 99.9976 %, which is that when rounded.
+    /// The article says "more than 99.998 %"; the binomial gives 99.9976 %, which rounds to it.
     #[test]
     fn less_than_2_percent_is_lost_in_99_998_percent_of_frames() {
-        let kept = BigRational::from_integer(1.into()) - GAME.loses_more_than(2, FRAME_US / 100).unwrap();
-        assert_eq!(percent(&kept, 3), "99.998");
-        assert_eq!(percent(&kept, 4), "99.9976");
+        let undisturbed = BigRational::from_integer(1.into()) - GAME.loses_more_than(2, FRAME_US / 100).unwrap();
+        assert_eq!(percent(&undisturbed, 3), "99.998");
+        assert_eq!(percent(&undisturbed, 4), "99.9976");
     }
 
     #[test]
-    fn the_buffered_animation_is_caught_less_than_once_in_ten_minutes() {
+    fn a_buffered_animation_stalls_less_than_once_in_ten_minutes() {
         let minutes = buffered_minutes(&GAME).unwrap();
         assert!((10.0..11.0).contains(&minutes), "{minutes}");
     }

@@ -1,26 +1,36 @@
-//! Steps that end in a dissemination barrier, simulated in max-plus arithmetic.
+//! Bulk-synchronous steps that end in a dissemination barrier, simulated in max-plus arithmetic.
 //!
-//! Hensgen, Finkel and Manber, "Two Algorithms for Barrier Synchronization" (1988): in round r of ⌈log2 P⌉ a process
-//! sends to the one 2^r places on and waits for the one 2^r places back. When it is through the last round it has heard
-//! of all, and begins its next step. A process is late by the gaps of its node while it works and while it handles a
-//! message; waiting costs nothing, whatever happens in the meantime. So every moment is a maximum of sums of earlier ones.
+//! # Model
+//!
+//! - In round r of ⌈log2 P⌉, a process sends to the process 2^r places after it and waits for the one 2^r places
+//!   before it. After the last round it has a message, direct or indirect, from each process, and begins its next
+//!   step.
+//! - The gaps of its node delay a process while it works and while it handles a message. A gap during a wait costs
+//!   nothing.
+//! - Each moment is therefore a maximum of sums of earlier moments.
+//!
+//! # References
+//!
+//! Hensgen, Finkel and Manber, "Two Algorithms for Barrier Synchronization" (1988).
 
 use crate::Gaps;
 use fastrand::Rng;
 
-/// A network, in the words of LogP (Culler and others, 1993).
+/// The costs of a network in the LogP model (Culler and others, 1993).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
-    /// What handling a message costs a process.
+    /// Time that a process needs to handle one message, in nanoseconds.
     pub overhead_ns: u64,
-    /// From one process to another.
+    /// Transfer time from one process to another, in nanoseconds.
     pub latency_ns: u64,
 }
 
-/// Steps that do not count: until a run has forgotten that all its processes began at once.
+/// Steps at the start of a run that are not counted, because all processes begin a run at the same moment.
 const WARM_UP: u64 = 3;
 
-/// A simulated job.
+/// A simulated bulk-synchronous job.
+///
+/// # Examples
 ///
 /// ```
 /// use chance::{Barrier, Gaps, Network, Noise};
@@ -33,48 +43,50 @@ const WARM_UP: u64 = 3;
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Barrier {
-    /// Between all of them.
+    /// The network between the processes.
     pub network: Network,
-    /// Work before each barrier.
+    /// Work of each process before each barrier, in nanoseconds.
     pub step_ns: u64,
-    /// How many meet.
+    /// The number of processes at the barrier.
     pub processes: u64,
-    /// Rounds of the barrier; twice the processes need one more.
+    /// Rounds of the barrier; one more for twice the processes.
     pub rounds: u32,
     /// Counted steps of a run.
     pub steps: u64,
 }
 
-/// What came out.
+/// The result of [`Barrier::simulate`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Simulated {
-    /// Every step's time.
+    /// The time of each counted step of all runs, in nanoseconds.
     pub steps_ns: Vec<f64>,
-    /// The mean step of each run.
+    /// The mean time of a step in each run, in nanoseconds.
     pub run_means_ns: Vec<f64>,
-    /// A step without noise.
+    /// The time of a step without noise, in nanoseconds.
     pub quiet_ns: u64,
 }
 
 impl Simulated {
-    /// The mean step.
+    /// Returns the mean time of a step over all runs, in nanoseconds.
     pub fn mean_ns(&self) -> f64 {
         mean(&self.run_means_ns)
     }
 }
 
 impl Barrier {
-    /// A barrier of this number of processes.
+    /// Creates a barrier of `processes` processes, with the number of rounds that they need.
     pub fn of(network: Network, step_ns: u64, processes: u64, steps: u64) -> Self {
         Self { network, step_ns, processes, rounds: processes.next_power_of_two().ilog2(), steps }
     }
 
-    /// The control: all nodes are interrupted at the same moments, so all processes are alike, and one stands for all.
+    /// Returns the control: all nodes are interrupted at the same moments, so that one process stands for all.
     pub fn together(self, steps: u64) -> Self {
         Self { processes: 1, steps, ..self }
     }
 
-    /// Runs with each node at a random moment of the recording; `None` if it was interrupted.
+    /// Simulates `runs` runs in which each node begins at a random moment of the recording.
+    ///
+    /// Returns `None` if `interrupted` became true.
     pub fn simulate(
         &self,
         noise: &Noise,
@@ -96,7 +108,7 @@ impl Barrier {
         self.step_ns + u64::from(self.rounds) * (self.network.overhead_ns + self.network.latency_ns)
     }
 
-    /// The time of each counted step, from the last process through one barrier to the last through the next.
+    /// Returns the time of each counted step, from the last process through one barrier to the last through the next.
     fn run(&self, noise: &Noise, mut nodes: Vec<Node>, interrupted: &dyn Fn() -> bool) -> Option<Vec<f64>> {
         let mut now = vec![noise.beginning_ns(); nodes.len()];
         let mut sent = now.clone();
@@ -120,7 +132,7 @@ impl Barrier {
         Some(steps)
     }
 
-    /// Each process sends, then waits for the one this number of places back.
+    /// Lets each process send and then wait for the process `distance` places before it.
     fn round(&self, distance: usize, nodes: &mut [Node], noise: &Noise, now: &mut [u64], sent: &mut [u64]) {
         if self.network.overhead_ns == 0 {
             sent.copy_from_slice(now);
@@ -128,20 +140,20 @@ impl Barrier {
             work(nodes, noise, now, self.network.overhead_ns, sent);
         }
         let latency_ns = self.network.latency_ns;
-        let heard = |now: &mut [u64], own: &[u64], others: &[u64]| {
-            for ((now, own), other) in now.iter_mut().zip(own).zip(others) {
-                *now = (*own).max(other + latency_ns);
+        let receive = |now: &mut [u64], own: &[u64], senders: &[u64]| {
+            for ((now, own), sender) in now.iter_mut().zip(own).zip(senders) {
+                *now = (*own).max(sender + latency_ns);
             }
         };
-        // One process that stands for many hears from itself.
+        // One process that stands for many receives its own message.
         let distance = distance % now.len();
         let (wrapped, straight) = now.split_at_mut(distance);
-        heard(wrapped, &sent[..distance], &sent[sent.len() - distance..]);
-        heard(straight, &sent[distance..], &sent[..sent.len() - distance]);
+        receive(wrapped, &sent[..distance], &sent[sent.len() - distance..]);
+        receive(straight, &sent[distance..], &sent[..sent.len() - distance]);
     }
 }
 
-/// Every node does the same work, each from its own moment.
+/// Does the same work on every node, each from its own moment.
 fn work(nodes: &mut [Node], noise: &Noise, from: &[u64], work_ns: u64, done: &mut [u64]) {
     for ((node, from), done) in nodes.iter_mut().zip(from).zip(done) {
         *done = node.work(noise, *from, work_ns);
@@ -154,7 +166,7 @@ fn mean(values: &[f64]) -> f64 {
 
 // A recording of interruptions, played on each node from a separate moment.
 
-/// A recording of interruptions that is played over and over.
+/// A recording of interruptions that repeats without end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Noise {
     gaps: Vec<(u64, u64)>,
@@ -162,36 +174,36 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// The interruptions of a recording.
+    /// Creates the noise from the interruptions of a recording.
     pub fn of(gaps: &Gaps) -> Self {
         let ends = gaps.iter().map(|gap| (gap.start_ns, gap.start_ns + gap.duration_ns));
         Self { gaps: ends.collect(), span_ns: gaps.span_ns() }
     }
 
-    /// How long the recording is.
+    /// Returns the length of the recording, in nanoseconds.
     pub fn span_ns(&self) -> u64 {
         self.span_ns
     }
 
-    /// When simulated time begins: late enough that a recording may have begun before.
+    /// The begin of simulated time: a node that began its recording earlier has a moment of zero or more.
     fn beginning_ns(&self) -> u64 {
         self.span_ns
     }
 }
 
-/// A node's place in the recording. Its time only moves on.
+/// A node's position in the recording, which only advances.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// When the present pass through the recording began.
+    /// The begin of the current pass through the recording.
     pass_ns: u64,
-    /// The next gap, or the one that it is in.
+    /// The index of the next gap, or of the gap that the node is in.
     next: usize,
     starts_ns: u64,
     ends_ns: u64,
 }
 
 impl Node {
-    /// A node that is `offset_ns` into the recording at the beginning.
+    /// Creates a node that is `offset_ns` into the recording at the begin of simulated time.
     fn at(noise: &Noise, offset_ns: u64) -> Self {
         let next = noise.gaps.partition_point(|gap| gap.1 <= offset_ns);
         let mut node = Self { pass_ns: noise.beginning_ns() - offset_ns, next, starts_ns: 0, ends_ns: 0 };
@@ -199,7 +211,8 @@ impl Node {
         node
     }
 
-    /// When `work_ns` of work is done that the node begins at `now_ns`, or when the gap is over that it is in then.
+    /// Returns the end of `work_ns` of work that the node begins at `now_ns`; if it is in a gap then, the work begins
+    /// after the gap.
     #[inline]
     fn work(&mut self, noise: &Noise, mut now_ns: u64, mut work_ns: u64) -> u64 {
         while now_ns + work_ns > self.starts_ns {
@@ -240,17 +253,17 @@ mod tests {
     }
 
     #[test]
-    fn without_noise_in_reach_a_step_takes_its_work_and_its_rounds() {
+    fn a_step_without_noise_takes_its_work_and_its_rounds() {
         for (processes, rounds) in [(1, 0), (2, 1), (3, 2), (64, 6), (100, 7)] {
-            let (apart, together) = simulate(barrier(processes, 5, 10), "0 1", 1 << 60);
-            let mut steps = apart.steps_ns.iter().chain(&together.steps_ns);
+            let (separate, simultaneous) = simulate(barrier(processes, 5, 10), "0 1", 1 << 60);
+            let mut steps = separate.steps_ns.iter().chain(&simultaneous.steps_ns);
             assert!(steps.all(|step| *step == f64::from(1_000 + rounds * 15)), "{processes}");
         }
     }
 
-    /// With a network that takes no time, no process begins a step before the slowest has ended the one before.
+    /// With a network that takes no time, no process begins a step before the slowest has ended the previous one.
     #[test]
-    fn a_barrier_lets_nobody_through_before_the_last_arrives() {
+    fn a_barrier_opens_only_after_the_last_arrival() {
         for processes in [2_u64, 3, 7, 64] {
             let barrier = barrier(processes, 0, 0);
             let noise = Noise::of(&Gaps::parse("0 300\n5000 50\n", Some(20_000)).unwrap().gaps);
@@ -267,12 +280,12 @@ mod tests {
     }
 
     #[test]
-    fn noise_at_once_costs_what_one_node_pays_and_noise_apart_more() {
-        let (apart, together) = simulate(barrier(256, 0, 0), "0 500", 50_000);
+    fn independent_noise_costs_more_than_simultaneous_noise() {
+        let (separate, simultaneous) = simulate(barrier(256, 0, 0), "0 500", 50_000);
         let share = |simulated: &Simulated| simulated.mean_ns() / 1_000.0;
-        // One node loses 1 % of the time; 256 nodes hardly have a step without a gap.
-        assert!((1.005..1.02).contains(&share(&together)), "{}", share(&together));
-        assert!(share(&apart) > 1.4, "{}", share(&apart));
+        // One node loses 1 % of the time; with 256 nodes, hardly any step is without a gap.
+        assert!((1.005..1.02).contains(&share(&simultaneous)), "{}", share(&simultaneous));
+        assert!(share(&separate) > 1.4, "{}", share(&separate));
     }
 }
 
@@ -281,7 +294,7 @@ mod noise_tests {
     use super::*;
 
     #[test]
-    fn work_is_late_by_the_gaps_that_it_meets() {
+    fn work_is_delayed_by_the_gaps_that_it_meets() {
         let noise = Noise::of(&Gaps::parse("10 5\n40 20\n", Some(100)).unwrap().gaps);
         let work = |offset: u64, work_ns: u64| Node::at(&noise, offset).work(&noise, 100, work_ns) - 100;
         assert_eq!(work(0, 10), 10);
@@ -301,13 +314,14 @@ mod noise_tests {
         assert_eq!(node.work(&noise, 350, 5), 365);
     }
 
-    /// The simulated mean over random starts is that of the exact distribution.
+    /// The simulated mean over random starts is the mean of the exact distribution.
     #[test]
     fn a_random_start_has_the_exact_mean_delay() {
         let gaps = Gaps::parse("10 5\n40 20\n63 1\n", Some(100)).unwrap().gaps;
         let noise = Noise::of(&gaps);
         let late: u64 = (0..100).map(|offset| Node::at(&noise, offset).work(&noise, 100, 30) - 130).sum();
-        // Starts at whole nanoseconds stand for the nanosecond after them: half a nanosecond less delay within a gap.
+        // A start at a whole nanosecond stands for the nanosecond after it: half a nanosecond less delay within a
+        // gap.
         let exact = gaps.delay(30).unwrap().mean_ns();
         assert!((late as f64 / 100.0 - exact).abs() <= 0.5, "{late} {exact}");
     }

@@ -1,15 +1,17 @@
-//! What an experiment asks its random values from.
+//! The source of an experiment's random values.
 use fastrand::Rng;
 
 use crate::path::Path;
 use crate::weight::Mass;
 use crate::{Continuous, Error, Limits, Source, Weight};
 
-/// The maker of an experiment's random choices.
+/// The source of an experiment's random choices.
 ///
-/// The experiment cannot tell who answers: a seeded generator in a [`Simulation`](crate::Simulation), or an enumeration
-/// that will run the experiment again with every other answer. It must therefore depend on nothing but these answers:
-/// no clock, no global, no other generator.
+/// The choices come from a seeded generator in a [`Simulation`](crate::Simulation), or from an enumeration that
+/// performs the experiment again with each other choice. The experiment cannot tell which. It must therefore depend
+/// on these choices only: not on a clock, a global variable or another generator.
+///
+/// # Examples
 ///
 /// ```
 /// use chance::{Chance, Distribution};
@@ -40,10 +42,11 @@ impl Chance {
         Self { answers: Answers::Random(Rng::with_seed(seed)), rejected: false }
     }
 
-    /// One of `0..n`, all equally likely.
+    /// Returns one of `0..n`, all equally likely.
     ///
     /// # Panics
-    /// If `n` is 0.
+    ///
+    /// Panics if `n` is 0.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "a draw needs at least one outcome");
@@ -53,16 +56,23 @@ impl Chance {
         }
     }
 
-    /// One of `1..=sides`, all equally likely.
+    /// Returns one of `1..=sides`, all equally likely.
     ///
     /// # Panics
-    /// If `sides` is 0.
+    ///
+    /// Panics if `sides` is 0.
     #[inline]
     pub fn die(&mut self, sides: u32) -> u32 {
         self.below(u64::from(sides)) as u32 + 1
     }
 
-    /// True `hits` times out of `of`.
+    /// Returns true with probability `hits / of`.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `of` is 0 or less than `hits`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Distribution};
@@ -70,9 +80,6 @@ impl Chance {
     /// assert_eq!(Distribution::exact(&lottery)?.probability(&true).to_string(), "1/1025");
     /// # Ok::<(), chance::Error>(())
     /// ```
-    ///
-    /// # Panics
-    /// If `of` is 0 or less than `hits`.
     #[inline]
     pub fn odds(&mut self, hits: u64, of: u64) -> bool {
         assert!(of > 0 && hits <= of, "odds of {hits} out of {of}");
@@ -85,9 +92,16 @@ impl Chance {
         }
     }
 
-    /// How many of `draws` come up that do so `hits` times out of `of` each: [`odds`](Self::odds), counted.
+    /// Returns the number of `draws` draws that hit, each with probability `hits / of`: counted calls of
+    /// [`odds`](Self::odds).
     ///
-    /// A loop of a caller's is compiled as the caller is; this one is always as good as this crate.
+    /// A loop in the caller's crate has the optimisation level of that crate; this loop has the level of this crate.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `of` is 0 or less than `hits`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Distribution};
@@ -95,22 +109,20 @@ impl Chance {
     /// assert_eq!(Distribution::exact(&frame)?.mean().to_string(), "1/205");
     /// # Ok::<(), chance::Error>(())
     /// ```
-    ///
-    /// # Panics
-    /// As [`odds`](Self::odds).
     pub fn how_many(&mut self, draws: u64, hits: u64, of: u64) -> u64 {
         (0..draws).map(|_| u64::from(self.odds(hits, of))).sum()
     }
 
-    /// One of `items`, all equally likely.
+    /// Returns one of `items`, all equally likely.
     ///
     /// # Panics
-    /// If `items` is empty.
+    ///
+    /// Panics if `items` is empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len() as u64) as usize]
     }
 
-    /// One of a source's outcomes, each by its weight.
+    /// Returns one outcome of a source, with a probability by its weight.
     #[inline]
     pub fn draw<'a, T>(&mut self, source: &'a Source<T>) -> &'a T {
         match &mut self.answers {
@@ -122,7 +134,7 @@ impl Chance {
         }
     }
 
-    /// A number in `[0, 1)`, for simulation only: enumerating it ends in [`Error::Continuous`].
+    /// Returns a number in `[0, 1)`, for simulation only: an enumeration of it ends in [`Error::Continuous`].
     pub fn unit(&mut self) -> f64 {
         match &mut self.answers {
             Answers::Random(rng) => rng.f64(),
@@ -133,7 +145,9 @@ impl Chance {
         }
     }
 
-    /// A value of a continuous distribution, for simulation only, like [`unit`](Self::unit).
+    /// Returns a value of a continuous distribution, for simulation only, like [`unit`](Self::unit).
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Distribution, Error, Exponential, Simulation};
@@ -146,9 +160,11 @@ impl Chance {
         source.quantile(self.unit())
     }
 
-    /// Keeps this run only if `holds`: everything is then given that condition.
+    /// Keeps this run only if `holds`: the result is then conditional on it.
     ///
-    /// The function runs on to its end, but what it returns is thrown away. A simulation tries again.
+    /// The function runs to its end, but its outcome is discarded. A simulation tries again.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Distribution};
@@ -166,15 +182,16 @@ impl Chance {
         self.rejected |= !holds;
     }
 
-    /// Whether `given` failed since the last call.
+    /// Returns whether a condition failed since the previous call.
     pub(crate) fn take_rejected(&mut self) -> bool {
         std::mem::take(&mut self.rejected)
     }
 }
 
-/// A `Chance` that answers along every path in turn.
+/// A `Chance` that takes every path, one after another.
 ///
-/// Most paths have the mass of the one before, so that is kept: a die's exact 1/6 is built once, not once a face.
+/// Most paths have the mass of the previous path, so that mass is kept: the exact 1/6 of a die is built once, not
+/// once per face.
 pub(crate) struct EveryPath<W> {
     chance: Chance,
     draws: Vec<(u64, u64)>,
@@ -187,7 +204,7 @@ impl<W: Weight> EveryPath<W> {
         Self { chance, draws: Vec::new(), mass: W::mass(std::iter::empty()) }
     }
 
-    /// Runs `experiment` along every path; `each` gets the outcomes that no condition rejected.
+    /// Runs `experiment` along every path and passes the outcomes that no condition rejected to `each`.
     pub(crate) fn follow<T>(
         &mut self,
         experiment: impl Fn(&mut Chance) -> T,

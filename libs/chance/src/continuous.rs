@@ -1,8 +1,10 @@
-//! Continuous sources, each by its cumulative distribution and the inverse of that.
+//! Continuous sources, each defined by its cumulative distribution and the inverse of it.
 use crate::Error;
 
-/// A continuous distribution: simulated through its quantiles, enumerated once cut by
-/// [`Distribution::binned`](crate::Distribution::binned).
+/// A continuous distribution: simulated through its quantiles, and enumerated after
+/// [`Distribution::binned`](crate::Distribution::binned) has cut it into cells.
+///
+/// # Examples
 ///
 /// ```
 /// use chance::{Continuous, Exponential, Pareto, Uniform};
@@ -18,14 +20,14 @@ use crate::Error;
 /// # Ok::<(), chance::Error>(())
 /// ```
 pub trait Continuous {
-    /// The probability of `x` or less.
+    /// Returns the probability of `x` or less.
     fn cdf(&self, x: f64) -> f64;
 
-    /// The least value that is reached with probability `p`, for `p` in `[0, 1)`.
+    /// Returns the least value that is reached with probability `p`, for `p` in `[0, 1)`.
     fn quantile(&self, p: f64) -> f64;
 }
 
-/// Every value between two bounds alike.
+/// The uniform distribution between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Uniform {
     low: f64,
@@ -33,10 +35,11 @@ pub struct Uniform {
 }
 
 impl Uniform {
-    /// Between `low` and `high`.
+    /// Creates the distribution between `low` and `high`.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless both are finite and `low` is less than `high`.
+    ///
+    /// Returns [`Error::BadParameter`] unless both are finite and `low` is less than `high`.
     pub fn between(low: f64, high: f64) -> Result<Self, Error> {
         if low < high && (high - low).is_finite() {
             return Ok(Self { low, high });
@@ -55,17 +58,18 @@ impl Continuous for Uniform {
     }
 }
 
-/// The wait for the next of events that come at a constant rate.
+/// The exponential distribution: the wait for the next of events that come at a constant rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Exponential {
     mean: f64,
 }
 
 impl Exponential {
-    /// With this mean wait.
+    /// Creates the distribution with this mean.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless it is a positive number.
+    ///
+    /// Returns [`Error::BadParameter`] unless `mean` is a positive number.
     pub fn with_mean(mean: f64) -> Result<Self, Error> {
         Ok(Self { mean: positive("mean", mean)? })
     }
@@ -81,7 +85,7 @@ impl Continuous for Exponential {
     }
 }
 
-/// A heavy tail: P(more than x) = (least / x)^shape.
+/// The Pareto distribution, which has a heavy tail: P(more than x) = (least / x)^shape.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pareto {
     least: f64,
@@ -89,10 +93,13 @@ pub struct Pareto {
 }
 
 impl Pareto {
-    /// With this least value and shape; the mean is infinite for shapes up to 1, the variance up to 2.
+    /// Creates the distribution with this least value and shape.
+    ///
+    /// The mean is infinite for shapes up to 1, the variance for shapes up to 2.
     ///
     /// # Errors
-    /// [`Error::BadParameter`] unless both are positive numbers.
+    ///
+    /// Returns [`Error::BadParameter`] unless both are positive numbers.
     pub fn from(least: f64, shape: f64) -> Result<Self, Error> {
         Ok(Self { least: positive("least", least)?, shape: positive("shape", shape)? })
     }

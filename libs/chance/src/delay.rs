@@ -1,11 +1,15 @@
-//! How late work is, alone or as the slowest of many: a distribution in steps and straight lines.
+//! The delay of work, alone or as the slowest of many: a distribution of steps and straight lines.
 use crate::{Continuous, Distribution};
 
 /// The delay of work among recorded gaps, made by [`Gaps::delay`](crate::Gaps::delay).
 ///
-/// Its cumulative distribution jumps (delays met by many starting moments) and climbs in straight lines (starts within
-/// a gap). Jumps and slopes are whole nanoseconds of the recording. The slowest of N independent workers has the N-th
-/// power of it, whose mean has a closed form on each line: no sampling, and ten million workers cost what one does.
+/// Its cumulative distribution jumps (delays of many starting moments) and climbs in straight lines (starts within a
+/// gap). Jumps and slopes are whole nanoseconds of the recording.
+///
+/// The slowest of N independent workers has the N-th power of this distribution. Its mean has a closed form on each
+/// line: there is no sampling, and ten million workers cost as much as one.
+///
+/// # Examples
 ///
 /// ```
 /// use chance::{Gap, Gaps};
@@ -24,23 +28,25 @@ pub struct Delay {
     work_ns: u64,
 }
 
-/// A delay where the cumulative distribution jumps or bends, and the recording's time with more delay than that.
+/// A delay at which the cumulative distribution jumps or bends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Knot {
     delay_ns: u64,
-    /// Time with this delay or more.
+    /// Time of the recording with this delay or more.
     at_least: u64,
-    /// Time with more.
+    /// Time of the recording with more delay.
     above: u64,
 }
 
-/// Most workers that [`Delay::workers_for`] looks for.
+/// The most workers that [`Delay::workers_for`] tries.
 const MOST_WORKERS: u64 = 10_000_000;
 
 impl Delay {
-    /// From pieces: `time` ns of the recording have delays evenly between two bounds, or all the same.
+    /// Creates the distribution from pieces `(from, to, time)`: `time` ns of the recording have delays that are
+    /// uniform between two bounds, or all equal.
     pub(crate) fn new(pieces: impl Iterator<Item = (u64, u64, u64)>, work_ns: u64) -> Self {
-        // Per delay: what jumps there, and how the slope changes. A gap climbs by one for each of its nanoseconds.
+        // For each delay: the jump there, and the change of the slope. A gap climbs by one for each of its
+        // nanoseconds.
         let mut events: Vec<(u64, u64, i64)> = Vec::new();
         let mut span_ns = 0;
         for (from, to, time) in pieces {
@@ -64,20 +70,21 @@ impl Delay {
         Self { knots, span_ns, work_ns }
     }
 
-    /// The work whose delay this is.
+    /// Returns the length of the work, in nanoseconds.
     pub fn work_ns(&self) -> u64 {
         self.work_ns
     }
 
-    /// The mean delay of one worker.
+    /// Returns the mean delay of one worker, in nanoseconds.
     pub fn mean_ns(&self) -> f64 {
         self.slowest_mean_ns(1)
     }
 
-    /// The mean delay of the slowest of `workers` independent ones.
+    /// Returns the mean delay of the slowest of `workers` independent workers, in nanoseconds.
     ///
     /// # Panics
-    /// If `workers` is 0.
+    ///
+    /// Panics if `workers` is 0.
     pub fn slowest_mean_ns(&self, workers: u64) -> f64 {
         assert!(workers > 0, "the slowest of zero workers does not exist");
         let line = |pair: &[Knot]| {
@@ -87,10 +94,11 @@ impl Delay {
         self.knots[0].delay_ns as f64 + self.knots.windows(2).map(line).sum::<f64>()
     }
 
-    /// The delay that the slowest of `workers` exceeds with probability 1 − `p` at most.
+    /// Returns the delay that the slowest of `workers` exceeds with probability 1 − `p` at most, in nanoseconds.
     ///
     /// # Panics
-    /// If `workers` is 0 or `p` is not between 0 and 1.
+    ///
+    /// Panics if `workers` is 0 or `p` is not between 0 and 1.
     pub fn slowest_quantile_ns(&self, workers: u64, p: f64) -> f64 {
         assert!(workers > 0, "the slowest of zero workers does not exist");
         let tail = one_workers_tail(workers, p) * self.span_ns as f64;
@@ -100,25 +108,30 @@ impl Delay {
             return knot.delay_ns as f64;
         }
         let left = self.knots[right - 1];
-        let fallen = (left.above as f64 - tail) / (left.above - knot.at_least).max(1) as f64;
-        left.delay_ns as f64 + fallen * (knot.delay_ns - left.delay_ns) as f64
+        let fraction = (left.above as f64 - tail) / (left.above - knot.at_least).max(1) as f64;
+        left.delay_ns as f64 + fraction * (knot.delay_ns - left.delay_ns) as f64
     }
 
-    /// The mean time of a step that waits for the slowest of `workers`, over the time of the work alone.
+    /// Returns the mean time of a step that waits for the slowest of `workers`, divided by the time of the work
+    /// alone.
     ///
     /// # Panics
-    /// If `workers` is 0.
+    ///
+    /// Panics if `workers` is 0.
     pub fn slowdown(&self, workers: u64) -> f64 {
         1.0 + self.slowest_mean_ns(workers) / self.work_ns as f64
     }
 
-    /// The same if all workers are interrupted at once: however many they are, they are as late as one.
+    /// Returns the slowdown if all workers are interrupted at the same moments: the slowdown of one worker, for any
+    /// number of them.
     pub fn slowdown_together(&self) -> f64 {
         self.slowdown(1)
     }
 
-    /// The fewest workers with at least this slowdown; `None` if ten million do not reach it. At 2, half the time is
-    /// lost. The longest delay's own slowdown is approached and never reached, unless there is no other delay.
+    /// Returns the fewest workers with at least this slowdown, or `None` if ten million do not reach it.
+    ///
+    /// At a slowdown of 2, half the time is lost. The slowdown of the longest delay is a limit that is never reached,
+    /// unless there is no other delay.
     pub fn workers_for(&self, slowdown: f64) -> Option<u64> {
         let longest_ns = self.knots[self.knots.len() - 1].delay_ns as f64;
         if self.knots.len() > 1 && slowdown > 1.0 && slowdown >= 1.0 + longest_ns / self.work_ns as f64 {
@@ -132,20 +145,27 @@ impl Delay {
         (high <= MOST_WORKERS).then_some(high)
     }
 
-    /// Whether the recording is long enough to tell the `p`-quantile of the slowest of `workers`.
+    /// Returns whether the recording is long enough for the `p`-quantile of the slowest of `workers`.
     ///
-    /// A recording holds as many separate pieces of work as fit in it, and cannot show rarer delays than one
-    /// in that number.
+    /// A recording holds as many separate pieces of work as fit in it, and cannot show rarer delays than one in that
+    /// number.
     ///
     /// # Panics
-    /// If `workers` is 0 or `p` is not between 0 and 1.
+    ///
+    /// Panics if `workers` is 0 or `p` is not between 0 and 1.
     pub fn supports(&self, workers: u64, p: f64) -> bool {
         assert!(workers > 0, "the slowest of zero workers does not exist");
         one_workers_tail(workers, p) * self.span_ns as f64 >= self.work_ns as f64
     }
 
-    /// The most workers of which the recording can tell the `p`-quantile of the slowest, by the measure of
-    /// [`supports`](Self::supports).
+    /// Returns the most workers for which the recording supports the `p`-quantile of the slowest, as
+    /// [`supports`](Self::supports) defines it.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `p` is not between 0 and 1.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Gap, Gaps};
@@ -154,19 +174,17 @@ impl Delay {
     /// assert!(step.supports(692, 0.5) && !step.supports(693, 0.5));
     /// # Ok::<(), chance::GapsError>(())
     /// ```
-    ///
-    /// # Panics
-    /// If `p` is not between 0 and 1.
     pub fn supported_workers(&self, p: f64) -> u64 {
         assert!((0.0..=1.0).contains(&p), "quantile {p}: it must lie between 0 and 1");
         let share = self.work_ns as f64 / self.span_ns as f64;
         if share >= 1.0 { 0 } else { (p.ln() / (-share).ln_1p()) as u64 }
     }
 
-    /// The delays in cells of `cell_ns`, as a distribution over the cells' numbers.
+    /// Returns the delays in cells of `cell_ns`, as a distribution over the cells' numbers.
     ///
     /// # Errors
-    /// [`crate::Error::BadParameter`] if `cell_ns` is 0.
+    ///
+    /// Returns [`crate::Error::BadParameter`] if `cell_ns` is 0.
     pub fn binned(&self, cell_ns: u64) -> Result<Distribution<u64, f64>, crate::Error> {
         let last = self.knots[self.knots.len() - 1].delay_ns;
         Distribution::binned(self, cell_ns as f64, last / cell_ns.max(1) + 1)
@@ -182,8 +200,8 @@ impl Continuous for Delay {
         let right = self.knots.partition_point(|knot| knot.delay_ns as f64 <= delay_ns);
         let Some(left) = right.checked_sub(1).map(|index| self.knots[index]) else { return 0.0 };
         let Some(knot) = self.knots.get(right) else { return 1.0 };
-        let along = (delay_ns - left.delay_ns as f64) / (knot.delay_ns - left.delay_ns) as f64;
-        1.0 - (left.above as f64 - along * (left.above - knot.at_least) as f64) / self.span_ns as f64
+        let fraction = (delay_ns - left.delay_ns as f64) / (knot.delay_ns - left.delay_ns) as f64;
+        1.0 - (left.above as f64 - fraction * (left.above - knot.at_least) as f64) / self.span_ns as f64
     }
 
     fn quantile(&self, p: f64) -> f64 {
@@ -191,16 +209,17 @@ impl Continuous for Delay {
     }
 }
 
-/// The tail of one worker that makes the tail of the slowest 1 − p.
+/// Returns the tail of one worker at which the tail of the slowest is 1 − p.
 fn one_workers_tail(workers: u64, p: f64) -> f64 {
     assert!((0.0..=1.0).contains(&p), "quantile {p}: it must lie between 0 and 1");
     -(p.ln() / workers as f64).exp_m1()
 }
 
-/// The mean of 1 − (1 − s)^n for tails s evenly between `from` and `to`, `from` the greater.
+/// Returns the mean of 1 − (1 − s)^n for tails s that are uniform between `from` and `to`, where `from` is the
+/// greater.
 ///
-/// The antiderivative is (1 − s)^(n+1)/(n+1). Where it hardly changes, its difference would lose digits; there the
-/// function is smooth, and five-point Gauss-Legendre quadrature is exact to the last ones.
+/// The antiderivative is (1 − s)^(n+1)/(n+1). Where it hardly changes, its difference would lose digits. There the
+/// function is smooth, and five-point Gauss-Legendre quadrature is exact to the last digits.
 fn mean_exceeding(from: f64, to: f64, n: f64) -> f64 {
     const NODES: [(f64, f64); 5] = [
         (0.0, 128.0 / 225.0),

@@ -1,4 +1,4 @@
-//! Every outcome with its probability.
+//! A table of all outcomes, each with its probability.
 use std::borrow::Cow;
 
 use crate::outcome_table::OutcomeTable;
@@ -7,7 +7,10 @@ use crate::{Continuous, Error, Exact, Integer, Limits, Sink, Source, Weight};
 
 /// A finite distribution: distinct outcomes in ascending order, each with a positive weight.
 ///
-/// Two are equal if they give the same outcomes the same probabilities, however they came to them.
+/// Two distributions are equal if they give the same outcomes the same probabilities, no matter how they were
+/// computed.
+///
+/// # Examples
 ///
 /// ```
 /// use chance::{Chance, Distribution};
@@ -25,14 +28,16 @@ use crate::{Continuous, Error, Exact, Integer, Limits, Sink, Source, Weight};
 #[derive(Debug, Clone)]
 pub struct Distribution<T, W> {
     rows: Vec<(T, W)>,
-    /// The rows' sum.
+    /// The sum of the rows' weights.
     kept: W,
-    /// `kept` and what conditions rejected.
+    /// `kept` plus the weight that conditions rejected.
     considered: W,
 }
 
 impl<T: Clone + Ord> Distribution<T, Exact> {
-    /// The same distribution in `f64`. Probabilities below about 1e-308 drop out.
+    /// Returns the same distribution in `f64`.
+    ///
+    /// Probabilities below about 1e-308 are omitted.
     pub fn to_floating(&self) -> Distribution<T, f64> {
         let evidence = Exact::to_f64(&self.evidence());
         let in_f64 = |weight: &Exact| weight.share(&self.kept);
@@ -43,7 +48,15 @@ impl<T: Clone + Ord> Distribution<T, Exact> {
 }
 
 impl Distribution<u64, f64> {
-    /// A continuous distribution cut into `cells` of `width` from zero up; the first and last take all values beyond.
+    /// Returns a continuous distribution cut into `cells` cells of `width`, from zero up; the first and the last cell
+    /// hold all values beyond them.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::BadParameter`] if `width` is not a positive number, and [`Error::NoOutcomes`] if `cells`
+    /// is 0.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Distribution, Exponential};
@@ -51,9 +64,6 @@ impl Distribution<u64, f64> {
     /// assert!((wait.at_most(&1) - (1.0 - (-1.0_f64).exp())).abs() < 1e-12);
     /// # Ok::<(), chance::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Error::BadParameter`] if `width` is not a positive number, [`Error::NoOutcomes`] if `cells` is 0.
     pub fn binned(source: &impl Continuous, width: f64, cells: u64) -> Result<Self, Error> {
         if !(width > 0.0 && width.is_finite()) {
             return Err(Error::BadParameter { name: "width", value: width, allowed: "a positive number" });
@@ -66,7 +76,9 @@ impl Distribution<u64, f64> {
 }
 
 impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
-    /// The distribution of a function of the outcome.
+    /// Returns the distribution of a function of the outcome.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Distribution};
@@ -75,8 +87,8 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     /// # Ok::<(), chance::Error>(())
     /// ```
     pub fn map<U: Clone + Ord>(&self, function: impl Fn(&T) -> U) -> Distribution<U, W> {
-        let of_any_size = Limits { bytes: u64::MAX, ..Limits::default() };
-        let mapped = Distribution::gathered(&of_any_size, |table| {
+        let unlimited = Limits { bytes: u64::MAX, ..Limits::default() };
+        let mapped = Distribution::gathered(&unlimited, |table| {
             table.scale(&self.considered);
             let mut rows = self.rows.iter();
             rows.try_for_each(|(outcome, weight)| table.outcome(function(outcome), Cow::Borrowed(weight), &W::one()))
@@ -84,16 +96,23 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
         mapped.expect("no outcome is lost")
     }
 
-    /// The distribution given that `condition` holds.
+    /// Returns the distribution conditional on `condition`.
     ///
     /// # Errors
-    /// [`Error::Impossible`] if it never does.
+    ///
+    /// Returns [`Error::Impossible`] if it never does.
     pub fn given(&self, condition: impl Fn(&T) -> bool) -> Result<Self, Error> {
         let rows = self.rows.iter().filter(|(outcome, _)| condition(outcome)).cloned().collect();
         Self::from_rows(rows, self.considered.clone())
     }
 
-    /// The sum of an outcome of this distribution and an independent one of `other`.
+    /// Returns the distribution of the sum of an outcome and an independent outcome of `other`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Overflow`] if a sum does not fit `T`, and [`Error::TooLarge`] beyond the default limits.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Distribution};
@@ -102,9 +121,6 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     /// assert_eq!(die.plus(&coin)?.probability(&7).to_string(), "1/12");
     /// # Ok::<(), chance::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Error::Overflow`] if a sum does not fit `T`, [`Error::TooLarge`] past the default limits.
     pub fn plus(&self, other: &Self) -> Result<Self, Error>
     where
         T: Integer,
@@ -128,7 +144,7 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
         })
     }
 
-    /// The probability of `outcome`; zero if it is none of the table's.
+    /// Returns the probability of `outcome`, or zero if it is not in the table.
     pub fn probability(&self, outcome: &T) -> W::Probability {
         match self.rows.binary_search_by(|row| row.0.cmp(outcome)) {
             Ok(index) => self.rows[index].1.ratio(&self.kept),
@@ -136,17 +152,25 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
         }
     }
 
-    /// The probability of `outcome` or less.
+    /// Returns the probability of `outcome` or less.
     pub fn at_most(&self, outcome: &T) -> W::Probability {
         sum(self.rows.iter().take_while(|row| row.0 <= *outcome).map(|row| &row.1)).ratio(&self.kept)
     }
 
-    /// The probability of more than `outcome`, summed from the far end: small tails keep their digits.
+    /// Returns the probability of more than `outcome`, summed from the far end so that small tails keep their digits.
     pub fn more_than(&self, outcome: &T) -> W::Probability {
         sum(self.rows.iter().rev().take_while(|row| row.0 > *outcome).map(|row| &row.1)).ratio(&self.kept)
     }
 
-    /// The least outcome that is reached with probability `p`; `p` and the probabilities are compared as `f64`.
+    /// Returns the least outcome that is reached with probability `p`.
+    ///
+    /// `p` and the probabilities are compared as `f64`.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `p` is not between 0 and 1.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Distribution};
@@ -154,20 +178,17 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     /// assert_eq!((ten.quantile(0.0), ten.quantile(0.9), ten.quantile(0.91)), (&1, &9, &10));
     /// # Ok::<(), chance::Error>(())
     /// ```
-    ///
-    /// # Panics
-    /// If `p` is not between 0 and 1.
     pub fn quantile(&self, p: f64) -> &T {
         assert!((0.0..=1.0).contains(&p), "quantile {p}: it must lie between 0 and 1");
         let mut reached = W::zero();
-        let found = self.rows.iter().find(|(_, weight)| {
+        let row = self.rows.iter().find(|(_, weight)| {
             reached.plus(weight);
             reached.share(&self.kept) >= p
         });
-        &found.or(self.rows.last()).expect("a distribution has an outcome").0
+        &row.or(self.rows.last()).expect("a distribution has an outcome").0
     }
 
-    /// The mean outcome.
+    /// Returns the mean outcome.
     pub fn mean(&self) -> W::Probability
     where
         T: Integer,
@@ -175,7 +196,7 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
         self.mean_of(|outcome| W::integer(outcome.widen()))
     }
 
-    /// The mean square distance from the mean.
+    /// Returns the variance: the mean square distance from the mean.
     pub fn variance(&self) -> W::Probability
     where
         T: Integer,
@@ -187,7 +208,9 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
         })
     }
 
-    /// The mean of a function of the outcome.
+    /// Returns the mean of a function of the outcome.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Distribution};
@@ -202,28 +225,30 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
         total / self.kept.of(W::integer(1))
     }
 
-    /// The probability that every condition held on the way here; 1 where there was none.
+    /// Returns the probability that every condition on the experiment held, or 1 if there was no condition.
     pub fn evidence(&self) -> W::Probability {
         self.kept.ratio(&self.considered)
     }
 
-    /// The outcomes with their probabilities, ascending.
+    /// Returns the outcomes with their probabilities, in ascending order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&T, W::Probability)> {
         self.rows.iter().map(|(outcome, weight)| (outcome, weight.ratio(&self.kept)))
     }
 
-    /// The outcomes, ascending.
+    /// Returns the outcomes, in ascending order.
     pub fn outcomes(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.rows.iter().map(|row| &row.0)
     }
 
-    /// The number of distinct outcomes.
+    /// Returns the number of distinct outcomes.
     #[expect(clippy::len_without_is_empty, reason = "a distribution has at least one outcome")]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// The distribution as something to draw from, with probabilities rounded to parts of 2^60.
+    /// Returns the distribution as a source for draws, with probabilities rounded to parts of 2^60.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Distribution, Simulation};
@@ -239,7 +264,7 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
 }
 
 impl<T: Ord, W: Weight> Distribution<T, W> {
-    /// The distribution of the outcomes that `fill` sends to a table.
+    /// Creates the distribution of the outcomes that `fill` sends to a table.
     pub(crate) fn gathered(
         limits: &Limits,
         fill: impl FnOnce(&mut OutcomeTable<T, W>) -> Result<(), Error>,
@@ -252,7 +277,9 @@ impl<T: Ord, W: Weight> Distribution<T, W> {
 }
 
 impl<T, W: Weight> Distribution<T, W> {
-    /// From ascending distinct outcomes of positive weight. Floating weights are brought to a sum of one.
+    /// Creates the distribution from ascending distinct outcomes of positive weight.
+    ///
+    /// Floating weights are normalised to a sum of one.
     pub(crate) fn from_rows(mut rows: Vec<(T, W)>, mut considered: W) -> Result<Self, Error> {
         if rows.is_empty() {
             return Err(Error::Impossible);

@@ -1,11 +1,12 @@
-//! Every outcome of an experiment, with its probability, and how far an enumeration may go before it gives up.
+//! The enumeration of all outcomes of an experiment, and its limits.
 use crate::{Chance, Distribution, Error, Exact, Experiment, Source, Weight};
 
 impl<T: Clone + Ord> Distribution<T, Exact> {
     /// Enumerates `experiment` in exact rationals, within the default [`Limits`].
     ///
     /// # Errors
-    /// See [`within`](Self::within).
+    ///
+    /// Returns the errors of [`within`](Self::within).
     pub fn exact(experiment: &impl Experiment<Outcome = T>) -> Result<Self, Error> {
         Self::of(experiment)
     }
@@ -15,17 +16,19 @@ impl<T: Clone + Ord> Distribution<T, f64> {
     /// Enumerates `experiment` in `f64`, within the default [`Limits`].
     ///
     /// # Errors
-    /// See [`within`](Self::within).
+    ///
+    /// Returns the errors of [`within`](Self::within).
     pub fn floating(experiment: &impl Experiment<Outcome = T>) -> Result<Self, Error> {
         Self::of(experiment)
     }
 }
 
 impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
-    /// Enumerates `experiment` within the default [`Limits`], in the arithmetic that `W` names.
+    /// Enumerates `experiment` within the default [`Limits`], in the arithmetic `W`.
     ///
     /// # Errors
-    /// See [`within`](Self::within).
+    ///
+    /// Returns the errors of [`within`](Self::within).
     pub fn of(experiment: &impl Experiment<Outcome = T>) -> Result<Self, Error> {
         Self::within(experiment, &Limits::default())
     }
@@ -33,21 +36,24 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     /// Enumerates `experiment` within `limits`.
     ///
     /// # Errors
-    /// When a limit is passed, a condition never holds, or the experiment draws a continuous value.
+    ///
+    /// Returns an error if a limit is exceeded, a condition never holds, or the experiment draws a continuous value.
     pub fn within(experiment: &impl Experiment<Outcome = T>, limits: &Limits) -> Result<Self, Error> {
         Self::gathered(limits, |table| experiment.visit(limits, table))
     }
 }
 
 impl<T: Clone + Ord> Source<T> {
-    /// The source as an exact distribution.
+    /// Returns the source as an exact distribution.
     pub fn distribution(&self) -> Distribution<T, Exact> {
         Distribution::exact(&|chance: &mut Chance| chance.draw(self).clone())
             .expect("a source has an outcome, and its outcomes fit in memory once more")
     }
 }
 
-/// Bounds on an enumeration, so that a state space too large stops with an [`Error`], not the machine.
+/// The limits of an enumeration, beyond which it stops with an [`Error`] before the memory of the machine is full.
+///
+/// # Examples
 ///
 /// ```
 /// use chance::{Chance, Distribution, Error, Experiment, Limits, constant};
@@ -59,13 +65,14 @@ impl<T: Clone + Ord> Source<T> {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// What one table of distinct outcomes may occupy. By default 1 GiB. Heap memory that an outcome owns is not seen.
-    /// While a table grows, the one it grows from and what has not merged yet are there too: two to three times as
-    /// much.
+    /// Memory that one table of distinct outcomes may occupy, in bytes. Default: 1 GiB.
+    ///
+    /// Heap memory that an outcome owns is not counted. While a table grows, the previous table and the outcomes that
+    /// are not merged yet also occupy memory: two to three times as much.
     pub bytes: u64,
-    /// Paths through one step, over all the states it starts from. By default 100 million.
+    /// Paths through one step, over all states from which it starts. Default: 100 million.
     pub paths: u64,
-    /// Draws on one path through one step. By default 10,000.
+    /// Draws on one path through one step. Default: 10,000.
     pub draws: usize,
 }
 
@@ -76,7 +83,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Refuses a table of `states` outcomes of `each` bytes.
+    /// Rejects a table of `states` outcomes of `each` bytes that exceeds the limit.
     pub(crate) fn admit(&self, states: u128, each: u128) -> Result<(), Error> {
         let bytes = states.saturating_mul(each);
         if bytes <= u128::from(self.bytes) {

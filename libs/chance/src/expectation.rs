@@ -1,4 +1,4 @@
-//! One number about an experiment, without the table of the rest.
+//! Single numbers about an experiment, without a table of its outcomes.
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
@@ -9,8 +9,11 @@ use crate::{Error, Exact, Experiment, Limits, Sink, Weight};
 
 /// An experiment of which single numbers are computed.
 ///
-/// The last step is never tabulated: each of its paths adds to one sum and is forgotten. The probability of one value
-/// of a [`sum_of`](Experiment::sum_of) is an inner product of two half sums, never the whole one.
+/// The last step is not tabulated: each of its paths is added to one sum and then discarded. The probability of one
+/// value of a [`sum_of`](Experiment::sum_of) is an inner product of the sums of its two halves; the distribution of
+/// the whole sum is not computed.
+///
+/// # Examples
 ///
 /// ```
 /// use chance::{Chance, Expectation, Experiment};
@@ -29,45 +32,48 @@ pub struct Expectation<'a, E, W> {
 }
 
 impl<'a, E: Experiment> Expectation<'a, E, Exact> {
-    /// Answers in exact rationals.
+    /// Computes in exact rationals, within the default [`Limits`].
     pub fn exact(experiment: &'a E) -> Self {
         Self::within(experiment, Limits::default())
     }
 }
 
 impl<'a, E: Experiment> Expectation<'a, E, f64> {
-    /// Answers in `f64`.
+    /// Computes in `f64`, within the default [`Limits`].
     pub fn floating(experiment: &'a E) -> Self {
         Self::within(experiment, Limits::default())
     }
 }
 
 impl<'a, E: Experiment, W: Weight> Expectation<'a, E, W> {
-    /// Answers within `limits`.
+    /// Computes within `limits`.
     pub fn within(experiment: &'a E, limits: Limits) -> Self {
         Self { experiment, limits, arithmetic: PhantomData }
     }
 
-    /// The probability of exactly `outcome`.
+    /// Returns the probability of exactly `outcome`.
     ///
     /// # Errors
-    /// When the experiment cannot be enumerated within the limits; see [`Error`].
+    ///
+    /// Returns an [`Error`] if the experiment cannot be enumerated within the limits.
     pub fn probability_of(&self, outcome: &E::Outcome) -> Result<W::Probability, Error> {
         self.experiment.probability_of::<W>(outcome, &self.limits)
     }
 
-    /// The probability that `event` holds for the outcome.
+    /// Returns the probability that `event` holds for the outcome.
     ///
     /// # Errors
-    /// As [`probability_of`](Self::probability_of).
+    ///
+    /// Returns the errors of [`probability_of`](Self::probability_of).
     pub fn probability(&self, event: impl Fn(&E::Outcome) -> bool) -> Result<W::Probability, Error> {
         probability_where::<_, W>(self.experiment, event, &self.limits)
     }
 
-    /// The mean of a function of the outcome.
+    /// Returns the mean of a function of the outcome.
     ///
     /// # Errors
-    /// As [`probability_of`](Self::probability_of).
+    ///
+    /// Returns the errors of [`probability_of`](Self::probability_of).
     pub fn mean(&self, function: impl Fn(&E::Outcome) -> W::Probability) -> Result<W::Probability, Error> {
         let mut sums = Sums { function, total: W::Probability::zero(), seen: W::zero(), of: W::one() };
         self.experiment.visit(&self.limits, &mut sums)?;
@@ -75,7 +81,7 @@ impl<'a, E: Experiment, W: Weight> Expectation<'a, E, W> {
     }
 }
 
-/// The parts seen so far and the function summed over them, both out of `of`, which cancels.
+/// The sum of the parts and the sum of the function over them, both as parts of `of`, which cancels.
 struct Sums<F, P, W> {
     function: F,
     total: P,
@@ -84,7 +90,7 @@ struct Sums<F, P, W> {
 }
 
 impl<T, W: Weight, F: Fn(&T) -> W::Probability> Sink<T, W> for Sums<F, W::Probability, W> {
-    /// The whole of both sums, which cancels too.
+    /// The scale of both sums, which also cancels.
     fn scale(&mut self, _: &W) {}
 
     fn outcome(&mut self, outcome: T, part: Cow<'_, W>, of: &W) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! Experiments: functions of a [`Chance`], and the ways to join them, each with its simulation and its enumeration.
+//! Experiments: functions of a [`Chance`] and their combinations, each with its simulation and its enumeration.
 
 use crate::chance::EveryPath;
 use crate::outcome_table::{OutcomeTable, Sink};
@@ -7,10 +7,13 @@ use std::borrow::Cow;
 
 /// A random experiment: a function of a [`Chance`], or steps made of such functions.
 ///
-/// Every `Fn(&mut Chance) -> T` is one. Give a closure's argument its type: `|chance: &mut Chance| …`.
+/// Every `Fn(&mut Chance) -> T` is an experiment. The argument of a closure needs its type:
+/// `|chance: &mut Chance| …`.
 ///
-/// Joining with [`then`](Self::then) and [`repeat`](Self::repeat) changes no answer, only the cost: equal outcomes of a
-/// step merge before the next begins.
+/// [`then`](Self::then) and [`repeat`](Self::repeat) change the cost of the result, not the result: equal outcomes of
+/// a step merge before the next step begins.
+///
+/// # Examples
 ///
 /// ```
 /// use chance::{Chance, Distribution, Experiment, constant};
@@ -21,7 +24,7 @@ use std::borrow::Cow;
 /// # Ok::<(), chance::Error>(())
 /// ```
 pub trait Experiment {
-    /// The outcome. Equal outcomes are the same outcome: `Ord` finds them.
+    /// The type of an outcome; outcomes that compare as equal by `Ord` are the same outcome.
     type Outcome: Clone + Ord;
 
     /// Performs the experiment once.
@@ -29,25 +32,31 @@ pub trait Experiment {
 
     /// Sends every outcome with its probability to `sink`; an outcome may arrive in several portions.
     ///
-    /// Unless a kind of experiment knows better, this performs it along every path.
+    /// By default, performs the experiment along every path.
     ///
     /// # Errors
-    /// When `limits` are passed or the experiment cannot be enumerated; see [`Error`].
+    ///
+    /// Returns an [`Error`] if a limit is exceeded or the experiment cannot be enumerated.
     fn visit<W: Weight>(&self, limits: &Limits, sink: &mut impl Sink<Self::Outcome, W>) -> Result<(), Error> {
         let perform = |chance: &mut Chance| self.perform(chance);
         EveryPath::<W>::new(limits)
             .follow(perform, |outcome, mass| sink.outcome(outcome, Cow::Borrowed(&mass.part), &mass.of))
     }
 
-    /// The probability of exactly `wanted`. Unless a kind of experiment knows better, from a table of two rows.
+    /// Returns the probability of exactly `value`.
+    ///
+    /// By default, it comes from a table of two rows.
     ///
     /// # Errors
-    /// As [`visit`](Self::visit).
-    fn probability_of<W: Weight>(&self, wanted: &Self::Outcome, limits: &Limits) -> Result<W::Probability, Error> {
-        probability_where::<_, W>(self, |outcome| outcome == wanted, limits)
+    ///
+    /// Returns the errors of [`visit`](Self::visit).
+    fn probability_of<W: Weight>(&self, value: &Self::Outcome, limits: &Limits) -> Result<W::Probability, Error> {
+        probability_where::<_, W>(self, |outcome| outcome == value, limits)
     }
 
-    /// Goes on with `step` from each distinct outcome.
+    /// Continues with `step` from each distinct outcome.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Distribution, Experiment};
@@ -66,11 +75,13 @@ pub trait Experiment {
         Then { first: self, step }
     }
 
-    /// Goes on with `step` from each distinct outcome, `times` times over.
+    /// Continues with `step` from each distinct outcome, `times` times.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Distribution, Experiment, constant};
-    /// // A drunkard's walk of 100 steps ends where it began with probability C(100, 50) / 2^100.
+    /// // A random walk of 100 steps ends at its start with probability C(100, 50) / 2^100.
     /// let step = |chance: &mut Chance, at| if chance.odds(1, 2) { at + 1 } else { at - 1 };
     /// let walk = constant(0_i32).repeat(100, step);
     /// assert!((Distribution::floating(&walk)?.probability(&0) - 0.079_589_237).abs() < 1e-9);
@@ -84,7 +95,9 @@ pub trait Experiment {
         Repeat { start: self, times, step }
     }
 
-    /// The sum of `copies` independent performances.
+    /// Returns the sum of `copies` independent performances, as an experiment.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Expectation, Experiment};
@@ -100,7 +113,9 @@ pub trait Experiment {
         SumOf { each: self, copies }
     }
 
-    /// The greatest outcome of `copies` independent performances.
+    /// Returns the greatest outcome of `copies` independent performances, as an experiment.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Expectation, Experiment};
@@ -115,7 +130,9 @@ pub trait Experiment {
         MaxOf { each: self, copies }
     }
 
-    /// The least outcome of `copies` independent performances.
+    /// Returns the least outcome of `copies` independent performances, as an experiment.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Expectation, Experiment};
@@ -139,11 +156,11 @@ impl<T: Clone + Ord, F: Fn(&mut Chance) -> T> Experiment for F {
     }
 }
 
-/// The experiment that always comes out the same; made by [`constant`].
+/// An experiment with one outcome only, made by [`constant`].
 #[derive(Debug, Clone, Copy)]
 pub struct Constant<T>(T);
 
-/// The experiment that always comes out as `outcome`: where a [`repeat`](Experiment::repeat) starts.
+/// Returns the experiment whose only outcome is `outcome`, the start of a [`repeat`](Experiment::repeat).
 pub fn constant<T: Clone + Ord>(outcome: T) -> Constant<T> {
     Constant(outcome)
 }
@@ -156,7 +173,7 @@ impl<T: Clone + Ord> Experiment for Constant<T> {
     }
 }
 
-/// The probability of an event: the experiment's distribution with two rows left, inside and outside.
+/// Returns the probability of an event, from a distribution with two rows: inside and outside.
 pub(crate) fn probability_where<E: Experiment + ?Sized, W: Weight>(
     experiment: &E,
     event: impl Fn(&E::Outcome) -> bool,
@@ -188,7 +205,7 @@ pub struct Then<E, F> {
     pub(crate) step: F,
 }
 
-/// A step repeated; made by [`Experiment::repeat`](crate::Experiment::repeat).
+/// A repeated step, made by [`Experiment::repeat`](crate::Experiment::repeat).
 #[derive(Debug, Clone, Copy)]
 pub struct Repeat<E, F> {
     pub(crate) start: E,
@@ -196,21 +213,21 @@ pub struct Repeat<E, F> {
     pub(crate) step: F,
 }
 
-/// The sum of independent performances; made by [`Experiment::sum_of`](crate::Experiment::sum_of).
+/// The sum of independent performances, made by [`Experiment::sum_of`](crate::Experiment::sum_of).
 #[derive(Debug, Clone, Copy)]
 pub struct SumOf<E> {
     pub(crate) each: E,
     pub(crate) copies: u64,
 }
 
-/// The greatest of independent performances; made by [`Experiment::max_of`](crate::Experiment::max_of).
+/// The greatest of independent performances, made by [`Experiment::max_of`](crate::Experiment::max_of).
 #[derive(Debug, Clone, Copy)]
 pub struct MaxOf<E> {
     pub(crate) each: E,
     pub(crate) copies: u64,
 }
 
-/// The least of independent performances; made by [`Experiment::min_of`](crate::Experiment::min_of).
+/// The least of independent performances, made by [`Experiment::min_of`](crate::Experiment::min_of).
 #[derive(Debug, Clone, Copy)]
 pub struct MinOf<E> {
     pub(crate) each: E,
@@ -250,10 +267,11 @@ impl<E: Experiment, F: Fn(&mut Chance, E::Outcome) -> E::Outcome> Experiment for
 }
 
 impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
-    /// Goes on with `step` from every outcome; equal results merge.
+    /// Continues with `step` from every outcome; equal results merge.
     ///
     /// # Errors
-    /// See [`within`](Self::within).
+    ///
+    /// Returns the errors of [`within`](Self::within).
     pub fn then<U: Clone + Ord>(&self, step: impl Fn(&mut Chance, T) -> U) -> Result<Distribution<U, W>, Error> {
         let limits = Limits::default();
         Distribution::gathered(&limits, |table| step_from(self, step, &limits, table))
@@ -278,7 +296,7 @@ fn step_from<S: Clone + Ord, T, W: Weight>(
     Ok(())
 }
 
-/// The product, borrowed where one factor is one: a fair draw's exact weights need no new number.
+/// Returns the product, borrowed where one factor is one: the exact weights of a fair draw need no new number.
 fn scaled<'a, W: Weight>(weight: &'a W, part: &W) -> Cow<'a, W> {
     if *part == W::one() { Cow::Borrowed(weight) } else { Cow::Owned(weight.times(part)) }
 }
@@ -286,11 +304,19 @@ fn scaled<'a, W: Weight>(weight: &'a W, part: &W) -> Cow<'a, W> {
 // Independent copies of one experiment: their sum, maximum and minimum.
 
 impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
-    /// The sum of `copies` independent outcomes.
+    /// Returns the distribution of the sum of `copies` independent outcomes.
     ///
-    /// Outcomes on an even grid become the coefficients of a polynomial, and the sum its power. With d grid points that
-    /// costs n·d² products by a short integer in [`Exact`](crate::Exact), and about (n·d)²/2 multiplications in `f64`,
-    /// where two outcomes cost only n. Scattered outcomes are convolved pair by pair.
+    /// Outcomes on an even grid become the coefficients of a polynomial, and the sum its power. Scattered outcomes
+    /// are convolved in pairs. The cost on a grid of d points is:
+    ///
+    /// - n·d² products by a short integer in [`Exact`](crate::Exact);
+    /// - about (n·d)²/2 multiplications in `f64`; for two outcomes only n.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Overflow`] if a sum does not fit `T`, and [`Error::TooLarge`] beyond the default limits.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Distribution};
@@ -299,9 +325,6 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     /// assert_eq!(thousand.mean().to_string(), "3500");
     /// # Ok::<(), chance::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Error::Overflow`] if a sum does not fit `T`, [`Error::TooLarge`] past the default limits.
     pub fn sum_of(&self, copies: u64) -> Result<Self, Error>
     where
         T: Integer,
@@ -349,9 +372,17 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
         Ok(sum)
     }
 
-    /// The greatest of `copies` independent outcomes: the n-th power of the cumulative distribution.
+    /// Returns the distribution of the greatest of `copies` independent outcomes: the n-th power of the cumulative
+    /// distribution.
     ///
-    /// In `f64` any number of copies costs the same, and the tails keep their digits; exact numbers grow with `copies`.
+    /// In `f64` any number of copies costs the same, and the tails keep their digits. Exact numbers grow with
+    /// `copies`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::NoCopies`] if `copies` is 0, and [`Error::TooLarge`] beyond the default limits.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Distribution};
@@ -359,9 +390,6 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     /// assert!((noise.max_of(1_000_000)?.probability(&true) - (1.0 - (-1.0_f64).exp())).abs() < 1e-6);
     /// # Ok::<(), chance::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Error::NoCopies`] if `copies` is 0, [`Error::TooLarge`] past the default limits.
     pub fn max_of(&self, copies: u64) -> Result<Self, Error> {
         self.max_of_within(copies, &Limits::default())
     }
@@ -370,10 +398,12 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
         self.extreme(self.weighted().iter().collect(), copies, limits)
     }
 
-    /// The least of `copies` independent outcomes; as [`max_of`](Self::max_of).
+    /// Returns the distribution of the least of `copies` independent outcomes, at the cost of
+    /// [`max_of`](Self::max_of).
     ///
     /// # Errors
-    /// As [`max_of`](Self::max_of).
+    ///
+    /// Returns the errors of [`max_of`](Self::max_of).
     pub fn min_of(&self, copies: u64) -> Result<Self, Error> {
         self.min_of_within(copies, &Limits::default())
     }
@@ -382,7 +412,7 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
         self.extreme(self.weighted().iter().rev().collect(), copies, limits)
     }
 
-    /// The last in the order of `rows` among `copies` outcomes.
+    /// Returns the distribution of the outcome that is last in the order of `rows` among `copies` outcomes.
     fn extreme(&self, rows: Vec<&(T, W)>, copies: u64, limits: &Limits) -> Result<Self, Error> {
         if copies == 0 {
             return Err(Error::NoCopies);
@@ -397,7 +427,7 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     }
 }
 
-/// The coarsest even spacing that all outcomes lie on.
+/// The coarsest even spacing on which all outcomes lie.
 struct Grid {
     first: i128,
     last: i128,
@@ -420,7 +450,8 @@ impl<E: Experiment<Outcome: Integer>> Experiment for SumOf<E> {
     type Outcome = E::Outcome;
 
     /// # Panics
-    /// If the sum does not fit the outcome type.
+    ///
+    /// Panics if the sum does not fit the outcome type.
     fn perform(&self, chance: &mut Chance) -> E::Outcome {
         let sum = (0..self.copies).map(|_| self.each.perform(chance).widen()).sum();
         E::Outcome::fit(sum).expect("the sum fits the outcome type")
@@ -430,14 +461,14 @@ impl<E: Experiment<Outcome: Integer>> Experiment for SumOf<E> {
         send(&Distribution::within(&self.each, limits)?.sum_of_within(self.copies, limits)?, sink)
     }
 
-    /// From the sums of two halves: one inner product in place of the last convolution.
-    fn probability_of<W: Weight>(&self, wanted: &E::Outcome, limits: &Limits) -> Result<W::Probability, Error> {
+    /// Computes the probability from the sums of two halves: one inner product instead of the last convolution.
+    fn probability_of<W: Weight>(&self, value: &E::Outcome, limits: &Limits) -> Result<W::Probability, Error> {
         let each = Distribution::<_, W>::within(&self.each, limits)?;
         let half = each.sum_of_within(self.copies / 2, limits)?;
         let rest = each.sum_of_within(self.copies - self.copies / 2, limits)?;
         let mut weight = W::zero();
         for (a, weight_a) in half.weighted() {
-            let Ok(b) = E::Outcome::fit(wanted.widen() - a.widen()) else { continue };
+            let Ok(b) = E::Outcome::fit(value.widen() - a.widen()) else { continue };
             if let Ok(index) = rest.weighted().binary_search_by(|row| row.0.cmp(&b)) {
                 weight.plus(&weight_a.times(&rest.weighted()[index].1));
             }
@@ -452,7 +483,8 @@ macro_rules! extreme {
             type Outcome = E::Outcome;
 
             /// # Panics
-            /// If there are no copies.
+            ///
+            /// Panics if there are no copies.
             fn perform(&self, chance: &mut Chance) -> E::Outcome {
                 (0..self.copies).map(|_| self.each.perform(chance)).$reach().expect("at least one copy")
             }

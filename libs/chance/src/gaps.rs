@@ -1,55 +1,59 @@
-//! Recorded interruptions as a random source: how long does a piece of work take that starts at a random moment?
+//! Recorded interruptions as a random source: the time that a piece of work takes if it starts at a random moment.
 //!
-//! The recording is taken to repeat forever, and the work to start at any instant of it alike. That is the whole
-//! model: it keeps every gap and every interval between gaps as recorded, and knows nothing rarer than the recording
-//! holds.
+//! # Model
+//!
+//! - The recording repeats without end, and every instant of it is equally likely as the start of the work.
+//! - The model keeps every gap and every interval between gaps as recorded. It contains no event that is rarer than
+//!   the recording shows.
 use crate::Delay;
 
 /// An interval in which nothing ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
-    /// When it began, from the recording's start.
+    /// The start of the gap, in nanoseconds from the start of the recording.
     pub start_ns: u64,
-    /// How long it lasted.
+    /// The length of the gap, in nanoseconds.
     pub duration_ns: u64,
 }
 
-/// Why gaps make no recording. Positions count from 0 in the order given.
+/// The reason for which gaps make no recording.
+///
+/// Positions count from 0 in the order given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GapsError {
-    /// No gaps.
+    /// There are no gaps.
     #[error("there are no gaps")]
     Empty,
-    /// A gap of no length.
+    /// A gap has no length.
     #[error("a gap of zero length")]
     Zero {
-        /// Which.
+        /// The position of the gap.
         position: usize,
     },
-    /// A gap that begins before the one before it has ended.
+    /// A gap begins before the previous gap has ended.
     #[error("the gap overlaps the one before, which ends at {ends_ns} ns")]
     Overlap {
-        /// Which.
+        /// The position of the gap.
         position: usize,
-        /// The end of the one before.
+        /// The end of the previous gap, in nanoseconds.
         ends_ns: u64,
     },
-    /// A gap that ends after the recording.
+    /// A gap ends after the recording.
     #[error("the gap ends after the recording, which lasts {span_ns} ns")]
     Beyond {
-        /// Which.
+        /// The position of the gap.
         position: usize,
-        /// The recording's length.
+        /// The length of the recording, in nanoseconds.
         span_ns: u64,
     },
-    /// Gaps that leave no time to run.
+    /// The gaps leave no running time.
     #[error("the gaps fill the whole recording: nothing ever ran")]
     NeverRuns,
-    /// Work of no length, or so long that its delay does not fit 64 bits.
+    /// The work has no length, or its delay does not fit in 64 bits.
     #[error("work of {work_ns} ns: it must last at least 1 ns, and its delay fit 64 bits")]
     Work {
-        /// Its length.
+        /// The length of the work, in nanoseconds.
         work_ns: u64,
     },
 }
@@ -65,6 +69,8 @@ impl GapsError {
 
 /// A recording of interruptions.
 ///
+/// # Examples
+///
 /// ```
 /// use chance::{Gap, Gaps};
 /// let gaps = Gaps::new([Gap { start_ns: 0, duration_ns: 1_000_000 }], 1_000_000_000)?;
@@ -74,17 +80,19 @@ impl GapsError {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gaps {
-    /// By the running time before it: where each gap sits if the gaps are cut out, and its length. Strictly ascending.
+    /// For each gap: the running time before it, which is its place if the gaps are cut out, and its length. Strictly
+    /// ascending.
     cuts: Vec<(u64, u64)>,
     running_ns: u64,
     lost_ns: u64,
 }
 
 impl Gaps {
-    /// Gaps in order of time, in a recording of `span_ns`.
+    /// Creates a recording of `span_ns` from gaps in order of time.
     ///
     /// # Errors
-    /// The first thing wrong with them; see [`GapsError`].
+    ///
+    /// Returns the [`GapsError`] of the first invalid gap.
     pub fn new(gaps: impl IntoIterator<Item = Gap>, span_ns: u64) -> Result<Self, GapsError> {
         let mut cuts: Vec<(u64, u64)> = Vec::new();
         let (mut ends_ns, mut lost_ns) = (0, 0);
@@ -110,27 +118,29 @@ impl Gaps {
             (_, 0) => return Err(GapsError::NeverRuns),
             _ => {}
         }
-        // The recording repeats: a gap at its very end touches one at its very beginning.
+        // The recording repeats: a gap at its very end touches a gap at its very beginning.
         if cuts.len() > 1 && cuts[0].0 == 0 && cuts[cuts.len() - 1].0 == running_ns {
             cuts[0].1 += cuts.pop().map_or(0, |last| last.1);
         }
         Ok(Self { cuts, running_ns, lost_ns })
     }
 
-    /// The length of the recording.
+    /// Returns the length of the recording, in nanoseconds.
     pub fn span_ns(&self) -> u64 {
         self.running_ns + self.lost_ns
     }
 
-    /// The time lost in all gaps.
+    /// Returns the time lost in all gaps, in nanoseconds.
     pub fn lost_ns(&self) -> u64 {
         self.lost_ns
     }
 
-    /// The gaps, touching ones taken together, in order of time.
+    /// Returns the gaps in order of time; gaps that touch are joined.
     ///
-    /// A gap at the recording's end that touches one at its beginning is one with it and comes first: time then counts
-    /// from where that gap begins.
+    /// A gap at the end of the recording that touches a gap at its beginning is joined with it and comes first. Time
+    /// then counts from the start of that gap.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Gap, Gaps};
@@ -147,19 +157,24 @@ impl Gaps {
         })
     }
 
-    /// The longest gap, touching ones taken together.
+    /// Returns the length of the longest gap, in nanoseconds; gaps that touch are joined.
     pub fn longest_ns(&self) -> u64 {
         self.cuts.iter().map(|cut| cut.1).max().unwrap_or(0)
     }
 
-    /// The delay of `work_ns` of work that starts at a random moment: exact, for the recording repeated forever.
+    /// Returns the exact delay of `work_ns` of work that starts at a random moment of the endlessly repeated
+    /// recording.
     ///
-    /// Cut the gaps out, and the work covers an interval of running time. If it starts while running, it is delayed by
-    /// the gaps that lie inside: a constant between one gap's entering the interval and the next one's leaving. If it
-    /// starts in a gap, it is delayed by what is left of that, evenly distributed, and by the gaps that follow.
+    /// With the gaps cut out, the work covers an interval of running time:
+    ///
+    /// - Work that starts while running is delayed by the gaps inside the interval. This delay is constant from the
+    ///   moment a gap enters the interval until the next gap leaves it.
+    /// - Work that starts in a gap is delayed by the rest of that gap, which is uniformly distributed, and by the
+    ///   gaps that follow.
     ///
     /// # Errors
-    /// [`GapsError::Work`] if the work has no length or its delay does not fit.
+    ///
+    /// Returns [`GapsError::Work`] if the work has no length or its delay does not fit in 64 bits.
     pub fn delay(&self, work_ns: u64) -> Result<Delay, GapsError> {
         self.check(work_ns)?;
         let sums = Sums::new(self);
@@ -171,7 +186,13 @@ impl Gaps {
         Ok(Delay::new(evenly.chain(constant), work_ns))
     }
 
-    /// The same for work that starts at a random moment at which nothing is interrupted: after other work, say.
+    /// Returns the delay of work that starts at a random moment outside all gaps, for example after other work.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`delay`](Self::delay).
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Gap, Gaps};
@@ -181,9 +202,6 @@ impl Gaps {
     /// assert!((delay.slowdown(1_000) - (2.0 - (998.0_f64 / 999.0).powi(1_000))).abs() < 1e-9);
     /// # Ok::<(), chance::GapsError>(())
     /// ```
-    ///
-    /// # Errors
-    /// As [`delay`](Self::delay).
     pub fn delay_while_running(&self, work_ns: u64) -> Result<Delay, GapsError> {
         self.check(work_ns)?;
         let sums = Sums::new(self);
@@ -197,15 +215,15 @@ impl Gaps {
         if fits { Ok(()) } else { Err(GapsError::Work { work_ns }) }
     }
 
-    /// Delays of starts in running time, and how much of it has each.
+    /// Returns the delays of starts in running time, and how much running time has each.
     fn while_running(&self, sums: &Sums<'_>, work_ns: u64) -> impl Iterator<Item = (u64, u64, u64)> {
-        let mut turns: Vec<u64> = self.cuts.iter().map(|cut| cut.0 % self.running_ns).collect();
+        let mut boundaries: Vec<u64> = self.cuts.iter().map(|cut| cut.0 % self.running_ns).collect();
         let back = self.running_ns - work_ns % self.running_ns;
-        turns.extend(self.cuts.iter().map(|cut| (cut.0 + back) % self.running_ns));
-        turns.sort_unstable();
-        turns.dedup();
-        let ends = turns.iter().skip(1).copied().chain([turns[0] + self.running_ns]);
-        turns
+        boundaries.extend(self.cuts.iter().map(|cut| (cut.0 + back) % self.running_ns));
+        boundaries.sort_unstable();
+        boundaries.dedup();
+        let ends = boundaries.iter().skip(1).copied().chain([boundaries[0] + self.running_ns]);
+        boundaries
             .iter()
             .zip(ends)
             .map(|(&from, to)| {
@@ -217,7 +235,7 @@ impl Gaps {
     }
 }
 
-/// The gaps' lengths summed along the running time, over as many repetitions as asked.
+/// The sums of the gaps' lengths along the running time, over any number of repetitions.
 struct Sums<'a> {
     gaps: &'a Gaps,
     /// `upto[i]` is the length of the first `i` gaps.
@@ -234,12 +252,12 @@ impl<'a> Sums<'a> {
         Self { gaps, upto }
     }
 
-    /// Sums the gaps before `at`.
+    /// Returns the sum of the gaps before `at`.
     fn before(&self, at: u64) -> u64 {
         self.sum(at, |cut, rest| cut < rest)
     }
 
-    /// Sums the gaps before and at `at`.
+    /// Returns the sum of the gaps before and at `at`.
     fn through(&self, at: u64) -> u64 {
         self.sum(at, |cut, rest| cut <= rest)
     }

@@ -3,19 +3,22 @@ use crate::Error;
 
 /// A whole-number outcome: every primitive integer but `u128`.
 pub trait Integer: Copy + Ord {
-    /// The number.
+    /// Returns the number as an `i128`.
     fn widen(self) -> i128;
 
-    /// The number in this type.
+    /// Converts a number to this type.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Overflow`] if it does not fit.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Error, Integer};
     /// assert_eq!(u8::fit(200), Ok(200));
     /// assert_eq!(u8::fit(300), Err(Error::Overflow { value: 300 }));
     /// ```
-    ///
-    /// # Errors
-    /// [`Error::Overflow`] if it does not fit.
     fn fit(value: i128) -> Result<Self, Error>;
 }
 

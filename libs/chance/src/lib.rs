@@ -1,12 +1,14 @@
-//! Random experiments, described once and asked in three ways.
+//! Random experiments as ordinary functions, for simulation, exact enumeration and single probabilities.
 //!
-//! An experiment is an ordinary function: it asks a [`Chance`] for dice, coins and draws, branches and loops on what it
-//! gets, and returns an outcome. That one function can then be
+//! An experiment is a function that draws dice, coins and other random values from a [`Chance`], branches and loops
+//! on them, and returns an outcome. Three types interpret the same function:
 //!
-//! - **simulated**: [`Simulation`] performs it with seeded random numbers;
-//! - **enumerated**: [`Distribution`] finds every outcome with its probability, in exact rationals ([`Exact`]) or
-//!   `f64`;
-//! - **asked**: [`Expectation`] gives the probability of one event, or one mean, and keeps no table of the rest.
+//! - [`Simulation`] performs it with seeded random numbers.
+//! - [`Distribution`] enumerates it: every outcome with its probability, in exact rationals ([`Exact`]) or in `f64`.
+//! - [`Expectation`] reduces it to one number, the probability of an event or a mean, without a table of the
+//!   outcomes.
+//!
+//! # Examples
 //!
 //! ```
 //! use chance::{Chance, Distribution, Expectation, Simulation};
@@ -26,21 +28,24 @@
 //! # Ok::<(), chance::Error>(())
 //! ```
 //!
-//! # What it costs
+//! # Cost
 //!
-//! Enumeration runs the function again along every path through its draws. A single function of three dice has 216
-//! paths; one of a thousand dice has more than the universe has atoms. So long experiments are written in steps, with
-//! [`then`](Experiment::then) and [`repeat`](Experiment::repeat): after each step equal outcomes merge, and the cost
-//! grows with distinct states. Independent copies have closed forms, [`sum_of`](Experiment::sum_of),
-//! [`max_of`](Experiment::max_of) and [`min_of`](Experiment::min_of), which are cheaper still. What outgrows its
-//! [`Limits`] stops with an [`Error`] that tells the size it had reached.
+//! An enumeration performs the function once for each path through its draws. A function of three dice has 216 paths;
+//! a function of a thousand dice has more paths than the universe has atoms.
 //!
-//! # Where it comes from
+//! - Long experiments are therefore written in steps, with [`then`](Experiment::then) and
+//!   [`repeat`](Experiment::repeat). Equal outcomes merge after each step, and the cost grows with the number of
+//!   distinct states.
+//! - Independent copies have closed forms, which cost less: [`sum_of`](Experiment::sum_of),
+//!   [`max_of`](Experiment::max_of) and [`min_of`](Experiment::min_of).
+//! - An enumeration that exceeds its [`Limits`] stops with an [`Error`] that contains the size it had reached.
+//!
+//! # Origin
 //!
 //! "Warm fuzzy things for random simulations" (2008), on the weblog eigenclass.org, wrote experiments in Ruby against
-//! an abstract monad and interpreted them as Simulation, Distribution and Expectation; the names are kept. There a
-//! continuation is passed to each draw. Here the continuation is the rest of the function, which is run again for each
-//! value of the draw.
+//! an abstract monad and interpreted them as Simulation, Distribution and Expectation; this crate keeps the names.
+//! There, each draw receives a continuation. Here, the continuation is the rest of the function, which is run again
+//! for each value of the draw.
 
 #![warn(missing_docs)]
 

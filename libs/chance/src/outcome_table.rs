@@ -1,9 +1,9 @@
-//! The table under construction: outcomes arrive in any order, equal ones merge, the size is watched.
+//! A table under construction: outcomes arrive in any order, equal ones merge, and the size is limited.
 //!
-//! Arrivals are appended. When they outnumber what is merged already, the whole is sorted and equal neighbours are
-//! added up; the sort finds the old part in order, so an arrival costs a few comparisons and no tree or hash. Most
-//! steps lead from neighbouring states to neighbouring states: an arrival equal to one of the last few is added there
-//! at once.
+//! New outcomes are appended. When more of them are waiting than are merged already, the table is sorted and equal
+//! neighbours are added. The sort finds the merged part in order, so an outcome costs a few comparisons, without a
+//! tree or a hash. Most steps lead from neighbouring states to neighbouring states: an outcome that equals one of the
+//! last few is added to it at once.
 
 use crate::{Error, Limits, Weight};
 use std::borrow::Cow;
@@ -11,16 +11,16 @@ use std::borrow::Cow;
 pub(crate) struct OutcomeTable<T, W> {
     entries: Vec<(T, W)>,
     merged: usize,
-    /// What all weights are parts of, besides `scale`.
+    /// The denominator of all weights, apart from `scale`.
     common: W,
     scale: W,
     limits: Limits,
 }
 
-/// Arrivals that are not worth a merge.
+/// The number of new outcomes below which a merge is not worth its cost.
 const FEW: usize = 256;
 
-/// How far back an equal arrival is looked for.
+/// The number of recent outcomes in which an equal outcome is searched.
 const NEAR: usize = 8;
 
 impl<T: Ord, W: Weight> OutcomeTable<T, W> {
@@ -28,7 +28,7 @@ impl<T: Ord, W: Weight> OutcomeTable<T, W> {
         Self { entries: Vec::new(), merged: 0, common: W::one(), scale: W::one(), limits: *limits }
     }
 
-    /// Adds up equal outcomes; an error if the distinct ones outgrow the limit.
+    /// Adds up equal outcomes and fails if the distinct ones exceed the limit.
     fn merge(&mut self) -> Result<(), Error> {
         self.entries.sort_by(|a, b| a.0.cmp(&b.0));
         self.entries.dedup_by(|later, kept| {
@@ -44,7 +44,7 @@ impl<T: Ord, W: Weight> OutcomeTable<T, W> {
         self.limits.admit(self.merged as u128, each)
     }
 
-    /// Brings a mass to the common denominator, widening that where it must.
+    /// Converts a mass to the common denominator, which grows where necessary.
     fn align<'a>(&mut self, part: Cow<'a, W>, of: &W) -> Cow<'a, W> {
         if *of == self.common {
             return part;
@@ -58,7 +58,8 @@ impl<T: Ord, W: Weight> OutcomeTable<T, W> {
         Cow::Owned(part.times(&self.common.over(of)))
     }
 
-    /// The finished table: distinct outcomes in ascending order with positive weights, and what these are parts of.
+    /// Returns the finished table, which is distinct outcomes in ascending order with positive weights, and the
+    /// denominator of the weights.
     pub(crate) fn finish(mut self) -> Result<(Vec<(T, W)>, W), Error> {
         self.merge()?;
         self.entries.retain(|(_, weight)| !weight.is_nothing());
@@ -82,14 +83,15 @@ impl<T: Ord, W: Weight> Sink<T, W> for OutcomeTable<T, W> {
     }
 }
 
-/// Where an enumeration sends its outcomes.
+/// A receiver of the outcomes of an enumeration.
 pub trait Sink<T, W: Weight> {
-    /// Makes the whole of every part `total` times as large: a part's probability is `part / (of · total)`.
+    /// Multiplies the denominator of every part by `total`: a part's probability is `part / (of · total)`.
     fn scale(&mut self, total: &W);
 
-    /// Takes a portion of an outcome's probability: `part` out of `of`.
+    /// Adds a portion of an outcome's probability: `part` out of `of`.
     ///
     /// # Errors
-    /// When the sink can hold no more.
+    ///
+    /// Returns an [`Error`] if the sink cannot hold the outcome.
     fn outcome(&mut self, outcome: T, part: Cow<'_, W>, of: &W) -> Result<(), Error>;
 }

@@ -1,8 +1,9 @@
 //! One path through an experiment's draws, and the walk over all paths.
 //!
-//! The choices made so far are a stack. Running the experiment again answers its draws from the stack and pushes the
-//! first alternative of each new draw. Afterwards the last choice that has an alternative left takes it, and the ones
-//! above it are dropped: depth first, each path once, no copy of the experiment's state.
+//! The choices so far are a stack. A new run of the experiment takes its draws from the stack and pushes the first
+//! alternative of each new draw. After the run, the last choice with an alternative left takes that alternative, and
+//! the choices above it are dropped. The walk is depth-first and takes each path once, without a copy of the
+//! experiment's state.
 use fastrand::Rng;
 
 use crate::{Error, Limits};
@@ -18,13 +19,13 @@ struct Choice {
 #[derive(Debug)]
 pub(crate) struct Path {
     choices: Vec<Choice>,
-    /// Draws of this run answered so far.
+    /// The number of draws of this run so far.
     position: usize,
     most_draws: usize,
     most_paths: u64,
     paths: u64,
     fault: Option<Error>,
-    /// Finishes a run after a fault: any loop that chance ends is still ended.
+    /// The source of choices after a fault, so that every loop that chance ends still ends.
     escape: Rng,
 }
 
@@ -41,7 +42,7 @@ impl Path {
         }
     }
 
-    /// The alternative this path takes in the next draw.
+    /// Returns the alternative that this path takes in the next draw.
     pub(crate) fn choose(&mut self, alternatives: u64, total: u64, weight: impl Fn(u64) -> u64) -> u64 {
         if self.position == self.most_draws {
             self.fail(Error::TooManyDraws { draws: self.most_draws });
@@ -62,17 +63,17 @@ impl Path {
         choice.taken
     }
 
-    /// Ends the enumeration with `fault` once the current run is over; the first fault stays.
+    /// Ends the enumeration with `fault` after the current run; the first fault is kept.
     pub(crate) fn fail(&mut self, fault: Error) {
         self.fault.get_or_insert(fault);
     }
 
-    /// A number to finish a failed run with.
+    /// Returns a number with which a failed run can end.
     pub(crate) fn escape_unit(&mut self) -> f64 {
         self.escape.f64()
     }
 
-    /// Closes a run, with the fault that spoiled it if one did.
+    /// Ends a run and returns its fault, if there was one.
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
@@ -87,12 +88,12 @@ impl Path {
         Ok(())
     }
 
-    /// The weight and the total of each draw on this path.
+    /// Returns the weight and the total of each draw on this path.
     pub(crate) fn draws(&self) -> impl Iterator<Item = (u64, u64)> {
         self.choices.iter().map(|choice| (choice.weight, choice.total))
     }
 
-    /// Moves on to the next path; false after the last.
+    /// Advances to the next path; returns false after the last.
     pub(crate) fn advance(&mut self) -> bool {
         self.position = 0;
         while let Some(last) = self.choices.last_mut() {

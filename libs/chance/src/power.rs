@@ -1,15 +1,20 @@
-//! Powers: of a polynomial, whose coefficients are the weights of a sum of independent copies, and of a cumulative
-//! distribution, which is that of the greatest.
+//! Powers of a polynomial and of a cumulative distribution.
+//!
+//! - The coefficients of a polynomial are the weights of an outcome; those of its n-th power are the weights of the
+//!   sum of n independent copies.
+//! - The n-th power of a cumulative distribution is the cumulative distribution of the greatest of n copies.
 use num_bigint::BigUint;
 use num_traits::Zero;
 
-/// Coefficients of a polynomial's `copies`-th power, each from the few before it.
+/// Returns the coefficients of a polynomial's `copies`-th power, each from the few before it.
 ///
-/// With Q = P^n, the identity P·Q' = n·P'·Q gives, coefficient by coefficient,
+/// With Q = P^n, the identity P·Q' = n·P'·Q gives, coefficient by coefficient:
+///
 /// k·p0·q_k = Σ_{i=1..d} ((n+1)·i − k)·p_i·q_{k−i}
-/// (Euler; Knuth, *The Art of Computer Programming*, vol. 2, 4.7). That is n·d² products of a long integer by a short
-/// one, where squaring needs (n·d)² products of two long ones. It needs p0 ≠ 0, and exact division: hence not for
-/// `f64`.
+///
+/// (Euler; Knuth, *The Art of Computer Programming*, vol. 2, 4.7). This takes n·d² products of a long integer by a
+/// short one, where squaring takes (n·d)² products of two long ones. It requires p0 ≠ 0 and exact division, and is
+/// therefore not for `f64`.
 pub(crate) fn by_recurrence(weights: &[BigUint], copies: u64) -> Vec<BigUint> {
     let degree = weights.len() - 1;
     let mut power = Vec::with_capacity(degree * copies as usize + 1);
@@ -26,9 +31,10 @@ pub(crate) fn by_recurrence(weights: &[BigUint], copies: u64) -> Vec<BigUint> {
     power
 }
 
-/// Coefficients of (a + b·x)^`copies`, each from its neighbour: n operations, where squaring needs n².
+/// Returns the coefficients of (a + b·x)^`copies`, each from its neighbour: n operations, where squaring needs n².
 ///
-/// From the greatest one outwards, so that none but the negligible ends underflows; up to a common factor.
+/// The computation begins at the greatest coefficient and proceeds outwards, so that only the negligible ends
+/// underflow. The result has an arbitrary common factor.
 pub(crate) fn by_ratios(a: f64, b: f64, copies: u64) -> Vec<f64> {
     let mode = (((copies + 1) as f64 * b / (a + b)) as u64).min(copies) as usize;
     let mut power = vec![0.0; copies as usize + 1];
@@ -43,7 +49,7 @@ pub(crate) fn by_ratios(a: f64, b: f64, copies: u64) -> Vec<f64> {
     power
 }
 
-/// Coefficients of a polynomial's `copies`-th power, by repeated squaring; `copies` is at least 1.
+/// Returns the coefficients of a polynomial's `copies`-th power, by repeated squaring; `copies` is at least 1.
 pub(crate) fn by_squaring(weights: &[f64], copies: u64) -> Vec<f64> {
     let mut power = vec![1.0];
     for bit in (0..=copies.ilog2()).rev() {
@@ -65,7 +71,7 @@ fn convolve(a: &[f64], b: &[f64]) -> Vec<f64> {
     product
 }
 
-/// Weights of the greatest of `copies`: the steps of the cumulative weight's power.
+/// Returns the weights of the greatest of `copies`: the steps of the power of the cumulative weight.
 pub(crate) fn greatest_exact(weights: &[&BigUint], copies: u64) -> Vec<BigUint> {
     let (mut reached, mut before) = (BigUint::zero(), BigUint::zero());
     let step = |weight: &&BigUint| {
@@ -78,7 +84,8 @@ pub(crate) fn greatest_exact(weights: &[&BigUint], copies: u64) -> Vec<BigUint> 
     weights.iter().map(step).collect()
 }
 
-/// Weights of the greatest of `copies`, from whichever of the lower and the upper tail is small: neither loses digits.
+/// Returns the weights of the greatest of `copies`, from the smaller of the lower and the upper tail, so that neither
+/// tail loses digits.
 pub(crate) fn greatest_f64(weights: &[&f64], total: f64, copies: u64) -> Vec<f64> {
     let n = copies as f64;
     let mut above = vec![0.0; weights.len() + 1];
@@ -89,7 +96,7 @@ pub(crate) fn greatest_f64(weights: &[&f64], total: f64, copies: u64) -> Vec<f64
     let step = |(i, weight): (usize, &&f64)| {
         let before = reached / total;
         reached += **weight;
-        // The chance that the greatest is above this outcome, and above the one before.
+        // The probability that the greatest is above this outcome, and above the previous one.
         let exceeds = |tail: f64| -(n * (-(tail / total).min(1.0)).ln_1p()).exp_m1();
         let (tail, tail_before) = (exceeds(above[i + 1]), exceeds(above[i]));
         if tail_before < 0.5 {

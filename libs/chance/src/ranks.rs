@@ -1,27 +1,29 @@
-//! Workers that were watched at the same time: how long does the slowest take, if their interruptions come as recorded?
+//! Workers recorded at the same time: the delay of the slowest, with their interruptions as recorded.
 //!
-//! [`Gaps`](crate::Gaps) is one worker's recording, and many workers are that one, each from a separate moment. Here
-//! each worker has its own recording, and all recordings are on one axis: interruptions that hit several workers at the
-//! same moment stay together.
+//! [`Gaps`](crate::Gaps) is the recording of one worker; many workers are then this worker, each from a separate
+//! moment. Here each worker has its own recording, and all recordings have one time axis: interruptions that hit
+//! several workers at the same moment stay simultaneous.
 
 use crate::{Delay, Gap, GapsError};
 use std::collections::BTreeMap;
 
-/// What makes no recording of several workers.
+/// The reason for which the recording of a worker is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("worker {worker}: {problem}")]
 pub struct RanksError {
-    /// Whose, counted from 0.
+    /// The index of the worker, counted from 0.
     pub worker: usize,
     /// The problem.
     pub problem: GapsError,
 }
 
-/// Recordings of several workers on one axis of time, repeated forever, and each one's work.
+/// Recordings of several workers on one time axis, repeated without end, and the work of each.
+///
+/// # Examples
 ///
 /// ```
 /// use chance::{Gap, Ranks};
-/// // Two workers lose a tenth of the time each, by turns or at once.
+/// // Two workers lose a tenth of the time each, alternately or at once.
 /// let gap = |start_ns| vec![Gap { start_ns, duration_ns: 1_000 }];
 /// let mean = |other: u64| {
 ///     let ranks = Ranks::new([(gap(0), 1), (gap(other), 1)], 10_000)?;
@@ -37,11 +39,13 @@ pub struct Ranks {
 }
 
 impl Ranks {
-    /// Each worker's gaps, in order of time, in a recording of `span_ns`, and the length of its work. A worker may have
-    /// no gaps.
+    /// Creates the recordings from each worker's gaps, in order of time within `span_ns`, and the length of its work.
+    ///
+    /// A worker may have no gaps.
     ///
     /// # Errors
-    /// The first worker whose gaps make no recording, or whose work has no length.
+    ///
+    /// Returns the first worker whose gaps are invalid as a recording, or whose work has no length.
     pub fn new(workers: impl IntoIterator<Item = (Vec<Gap>, u64)>, span_ns: u64) -> Result<Self, RanksError> {
         let line = |(worker, (gaps, work_ns)): (usize, (Vec<Gap>, u64))| {
             Line::new(&gaps, span_ns, work_ns).map_err(|problem| RanksError { worker, problem })
@@ -49,58 +53,68 @@ impl Ranks {
         Ok(Self { lines: workers.into_iter().enumerate().map(line).collect::<Result<_, _>>()?, span_ns })
     }
 
-    /// How many workers.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.lines.len()
     }
 
-    /// The length of the recording.
+    /// Returns the length of the recording, in nanoseconds.
     pub fn span_ns(&self) -> u64 {
         self.span_ns
     }
 
-    /// The longest work of the first `workers`: what a step takes that nothing interrupts.
+    /// Returns the longest work of the first `workers`, which is the time of a step without interruptions, in
+    /// nanoseconds.
     ///
     /// # Panics
-    /// If there are fewer, or `workers` is 0.
+    ///
+    /// Panics if `workers` is 0 or greater than the number of workers.
     pub fn work_ns(&self, workers: usize) -> u64 {
         self.lines[..workers].iter().map(|line| line.work_ns).max().expect("at least one worker")
     }
 
-    /// How late the slowest of the first `workers` is, who all begin at the same random moment: exact, for the
-    /// recordings repeated forever. Late is what is later than the longest work without gaps.
+    /// Returns the exact delay of the slowest of the first `workers`, which all begin at the same random moment of
+    /// the endlessly repeated recordings.
     ///
-    /// Powers of it are those of independent groups: `delay(k).slowdown(m)` is that of m·k workers, of whom each k
-    /// are interrupted as these were, and apart from the other groups.
+    /// The delay counts from the end of the longest work without gaps.
+    ///
+    /// The powers of this distribution are those of independent groups. `delay(k).slowdown(m)` is the slowdown of m·k
+    /// workers in groups of k: each group is interrupted as these workers were, and independently of the other
+    /// groups.
     ///
     /// # Panics
-    /// If there are fewer, or `workers` is 0.
+    ///
+    /// Panics if `workers` is 0 or greater than the number of workers.
     pub fn delay(&self, workers: usize) -> Delay {
         let work_ns = self.work_ns(workers);
         Delay::new(slowest(&self.lines[..workers], self.span_ns, work_ns).into_iter(), work_ns)
     }
 
-    /// Steps one after another, from a moment of the recording on; in each the first `workers` begin at once, and wait
-    /// for the slowest.
+    /// Plays consecutive steps from a moment of the recording on; in each step the first `workers` begin at once and
+    /// wait for the slowest.
     ///
     /// # Panics
-    /// If there are fewer, or `workers` is 0.
+    ///
+    /// Panics if `workers` is 0 or greater than the number of workers.
     pub fn play(&self, workers: usize, from_ns: u64) -> Playback<'_> {
         assert!(workers > 0, "a step of zero workers does not exist");
         Playback::new(&self.lines[..workers], from_ns)
     }
 
-    /// The same workers, the recording of each turned by as much as `shift` says: what is common to them is no more,
-    /// and each keeps all that is its own.
+    /// Returns the same workers with the recording of each rotated by a value of `shift`.
+    ///
+    /// The interruptions that the workers have in common lose their simultaneity; no worker loses an interruption.
     pub fn shifted(&self, mut shift: impl FnMut() -> u64) -> Self {
         let lines = self.lines.iter().map(|line| line.shifted(shift() % self.span_ns));
         Self { lines: lines.collect(), span_ns: self.span_ns }
     }
 
-    /// The same recordings without the stretch from `from_ns` to `to_ns`; `None` if nothing would be left.
+    /// Returns the same recordings without the interval from `from_ns` to `to_ns`, or `None` if no running time would
+    /// be left.
     ///
     /// # Panics
-    /// If the stretch does not lie in the recording.
+    ///
+    /// Panics if the interval is not in the recording.
     pub fn without(&self, from_ns: u64, to_ns: u64) -> Option<Self> {
         assert!(from_ns <= to_ns && to_ns <= self.span_ns, "the stretch is inside the recording");
         let span_ns = self.span_ns - (to_ns - from_ns);
@@ -109,28 +123,28 @@ impl Ranks {
     }
 }
 
-// One worker's recording, in which every moment keeps its place.
+// The recording of one worker, in which every moment keeps its place.
 
-/// Gaps on an axis that all workers share.
+/// Gaps on a time axis that all workers share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// Start and end of each gap, in order; touching ones are one.
+    /// The start and the end of each gap, in order; gaps that touch are joined.
     pub gaps: Vec<(u64, u64)>,
-    /// The running time before each gap: where it sits if the gaps are cut out. Strictly ascending.
+    /// The running time before each gap, which is its place if the gaps are cut out. Strictly ascending.
     cuts: Vec<u64>,
-    /// The length of all gaps before each, and of all.
+    /// The length of all gaps before each gap, and of all gaps.
     lost: Vec<u64>,
     span_ns: u64,
     pub work_ns: u64,
 }
 
-/// Part of the recording whose starts have the same delay, or one that falls by a nanosecond each nanosecond.
+/// A part of the recording whose starts have the same delay, or a delay that falls by one nanosecond per nanosecond.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Piece {
     pub from_ns: u64,
-    /// The delay of the very first start in it.
+    /// The delay of the first start in this piece, in nanoseconds.
     pub delay_ns: u64,
-    /// Whether it is in a gap: work that starts later waits for less.
+    /// True in a gap: work that starts later waits for less.
     pub falls: bool,
 }
 
@@ -181,12 +195,13 @@ impl Line {
         self.span_ns - self.lost_ns()
     }
 
-    /// The gaps' lengths before `at` of running time, over as many repetitions as asked; the gap at `at` itself counts
-    /// if `through`.
+    /// Returns the sum of the gaps' lengths before `at` of running time, over any number of repetitions.
+    ///
+    /// The gap at `at` itself counts if `through`.
     fn sum(&self, at: u64, through: bool) -> u64 {
         let (laps, rest) = (at / self.running_ns(), at % self.running_ns());
         let gaps = self.cuts.partition_point(|cut| if through { *cut <= rest } else { *cut < rest });
-        // A gap at the very end of the recording sits where the next repetition begins.
+        // A gap at the very end of the recording is placed where the next repetition begins.
         let ended = self.cuts.last().is_some_and(|cut| *cut == self.running_ns());
         let late = if ended && rest == 0 && laps > 0 && !through { self.length(self.gaps.len() - 1) } else { 0 };
         laps * self.lost_ns() + self.lost[gaps] - late
@@ -196,13 +211,13 @@ impl Line {
         self.gaps[gap].1 - self.gaps[gap].0
     }
 
-    /// Gaps before this moment of the recording have ended; and whether the next has begun.
+    /// Returns the number of gaps that have ended before this moment, and whether the next has begun.
     fn at(&self, moment_ns: u64) -> (usize, bool) {
         let ended = self.gaps.partition_point(|gap| gap.1 <= moment_ns);
         (ended, self.gaps.get(ended).is_some_and(|gap| gap.0 <= moment_ns))
     }
 
-    /// When work that begins at this moment is done; the recording repeats.
+    /// Returns the end of the work that begins at this moment, in nanoseconds; the recording repeats.
     pub fn done_ns(&self, moment_ns: u64) -> u64 {
         let (laps, rest) = (moment_ns / self.span_ns, moment_ns % self.span_ns);
         let (ended, inside) = self.at(rest);
@@ -211,11 +226,11 @@ impl Line {
         until + self.sum(until, false)
     }
 
-    /// The pieces of the recording, in order; the first begins where it does.
+    /// Returns the pieces of the recording, in order; the first begins at the start of the recording.
     pub fn pieces(&self) -> Vec<Piece> {
         let running = self.running_ns();
         let back = running - self.work_ns % running;
-        // Work from there on ends where a gap begins: a little later it meets the gap.
+        // Work that starts there ends where a gap begins; work that starts a little later meets the gap.
         let met = self.cuts.iter().map(|cut| (cut + back) % running).map(|at| at + self.sum(at, true));
         let mut starts: Vec<u64> = met.chain([0]).chain(self.gaps.iter().flat_map(|gap| [gap.0, gap.1])).collect();
         starts.retain(|start| *start < self.span_ns);
@@ -230,7 +245,8 @@ impl Line {
             return Piece { from_ns, delay_ns: self.done_ns(from_ns) - from_ns - self.work_ns, falls: true };
         }
         let at = from_ns - self.lost[ended];
-        // What a start a little after `from_ns` meets: not the gap that ends there, but one that its work ends at.
+        // A start shortly after `from_ns` does not meet the gap that ends there, but meets a gap at which its work
+        // ends.
         let delay_ns = self.sum(at + self.work_ns, true) - self.lost[ended];
         Piece { from_ns, delay_ns, falls: false }
     }
@@ -250,7 +266,7 @@ impl Line {
         Self::of(joined(gaps), self.span_ns, self.work_ns)
     }
 
-    /// Without a stretch of time; `None` if it would never run.
+    /// Returns the line without an interval of time, or `None` if no running time would be left.
     pub fn without(&self, from_ns: u64, to_ns: u64, span_ns: u64) -> Option<Self> {
         let place = |moment: u64| if moment <= from_ns { moment } else { moment.max(to_ns) - (to_ns - from_ns) };
         let gaps = self.gaps.iter().map(|gap| (place(gap.0), place(gap.1))).filter(|gap| gap.0 < gap.1);
@@ -259,7 +275,7 @@ impl Line {
     }
 }
 
-/// Touching gaps are one.
+/// Joins gaps that touch.
 fn joined(gaps: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     let mut joined: Vec<(u64, u64)> = Vec::with_capacity(gaps.len());
     for gap in gaps {
@@ -271,9 +287,9 @@ fn joined(gaps: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     joined
 }
 
-// Steps one after another, as recorded: no worker begins before the slowest has ended.
+// Consecutive steps, as recorded: no worker begins before the slowest has ended.
 
-/// Steps without end, from one moment on.
+/// An endless series of steps from one moment on.
 #[derive(Debug, Clone)]
 pub struct Playback<'a> {
     lines: &'a [Line],
@@ -285,13 +301,15 @@ impl<'a> Playback<'a> {
         Self { lines, now_ns }
     }
 
-    /// The moment up to which it has played.
+    /// Returns the moment up to which the playback has advanced, in nanoseconds.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// Plays a step, and a rest in which no worker works and interruptions cost nothing, such as a barrier. Returns the
-    /// length of the step and the worker that was last: the first of those that were last together.
+    /// Plays one step, and a rest in which no worker works and interruptions cost nothing, such as a barrier.
+    ///
+    /// Returns the length of the step in nanoseconds and the index of the worker that was last; of several, the
+    /// first.
     pub fn step(&mut self, rest_ns: u64) -> (u64, usize) {
         let begin = self.now_ns;
         let (mut last, mut end) = (0, 0);
@@ -308,15 +326,15 @@ impl<'a> Playback<'a> {
 
 // The delay of the slowest worker at every starting moment, piece by piece.
 //
-// At each moment a worker's delay is constant or falls by a nanosecond each nanosecond, so the greatest of all is the
-// greater of the greatest constant and the greatest falling one: at most two pieces between two neighbouring moments
-// at which some worker's piece begins.
+// At each moment, a worker's delay is constant or falls by one nanosecond per nanosecond. The greatest delay is
+// therefore the greater of the greatest constant one and the greatest falling one. Between two neighbouring moments
+// at which some worker's piece begins, there are at most two pieces.
 
-/// Values with how many have them.
+/// A multiset of values.
 #[derive(Default)]
-struct Many(BTreeMap<i128, usize>);
+struct Multiset(BTreeMap<i128, usize>);
 
-impl Many {
+impl Multiset {
     fn add(&mut self, value: i128) {
         *self.0.entry(value).or_insert(0) += 1;
     }
@@ -335,33 +353,34 @@ impl Many {
     }
 }
 
-/// Where a worker's piece begins, whose it is, its value there beyond the longest work, and whether it falls.
+/// The start of a worker's piece, the index of the worker, its value there beyond the longest work, and whether it
+/// falls.
 type Begin = (u64, usize, i128, bool);
 
-/// Pieces of `(from, to, time)`: delays evenly between two bounds, or all the same.
+/// Returns pieces `(from, to, time)`, in which the delays are uniform between two bounds, or all equal.
 pub fn slowest(lines: &[Line], span_ns: u64, work_ns: u64) -> Vec<(u64, u64, u64)> {
     let mut begins: Vec<Begin> = Vec::new();
     for (worker, line) in lines.iter().enumerate() {
-        // Who has less work is ahead by the difference.
+        // A worker with less work is ahead by the difference.
         let ahead = i128::from(work_ns) - i128::from(line.work_ns);
         let value = |delay_ns: u64| i128::from(delay_ns) - ahead;
         let of = line.pieces().into_iter().map(|piece| (piece.from_ns, worker, value(piece.delay_ns), piece.falls));
         begins.extend(of);
     }
     begins.sort_unstable();
-    let mut present: Vec<Option<(i128, bool)>> = vec![None; lines.len()];
-    let (mut constant, mut falling) = (Many::default(), Many::default());
+    let mut current: Vec<Option<(i128, bool)>> = vec![None; lines.len()];
+    let (mut constant, mut falling) = (Multiset::default(), Multiset::default());
     let mut pieces = Vec::with_capacity(2 * begins.len());
     for (place, &(from, worker, value, falls)) in begins.iter().enumerate() {
-        // What falls is kept as the moment at which it would be nothing: so it stays the same.
-        let kept = if falls { value + i128::from(from) } else { value };
-        if let Some((old, fell)) = present[worker].replace((kept, falls)) {
-            if fell { falling.take(old) } else { constant.take(old) }
+        // A falling value is kept as the moment at which it would be zero, so that it stays constant.
+        let invariant = if falls { value + i128::from(from) } else { value };
+        if let Some((previous, fell)) = current[worker].replace((invariant, falls)) {
+            if fell { falling.take(previous) } else { constant.take(previous) }
         }
         if falls {
-            falling.add(kept)
+            falling.add(invariant)
         } else {
-            constant.add(kept)
+            constant.add(invariant)
         }
         let to = begins.get(place + 1).map_or(span_ns, |next| next.0);
         if to > from {
@@ -371,15 +390,15 @@ pub fn slowest(lines: &[Line], span_ns: u64, work_ns: u64) -> Vec<(u64, u64, u64
     pieces
 }
 
-/// The greater of a constant and of what is nothing at the moment `zero`, from one moment to another.
+/// Adds the greater of a constant and of a value that is zero at the moment `zero`, between two moments.
 fn between(from: u64, to: u64, constant: Option<i128>, zero: Option<i128>, pieces: &mut Vec<(u64, u64, u64)>) {
     let floor = constant.unwrap_or(0).max(0);
-    let turns = zero.map_or(from, |zero| (zero - floor).clamp(i128::from(from), i128::from(to)) as u64);
-    if let Some(zero) = zero.filter(|_| turns > from) {
+    let crossing = zero.map_or(from, |zero| (zero - floor).clamp(i128::from(from), i128::from(to)) as u64);
+    if let Some(zero) = zero.filter(|_| crossing > from) {
         let at = |moment: u64| (zero - i128::from(moment)) as u64;
-        pieces.push((at(turns), at(from), turns - from));
+        pieces.push((at(crossing), at(from), crossing - from));
     }
-    if to > turns {
-        pieces.push((floor as u64, floor as u64, to - turns));
+    if to > crossing {
+        pieces.push((floor as u64, floor as u64, to - crossing));
     }
 }

@@ -3,7 +3,9 @@ use std::fmt::{self, Display, Formatter};
 
 use crate::{Distribution, Weight};
 
-/// Outcome and probability, a row each, to 15 significant digits: the digits that every `f64` keeps.
+/// A text table with outcome and probability in each row, to 15 significant digits, which every `f64` keeps.
+///
+/// # Examples
 ///
 /// ```
 /// use chance::{Chance, Distribution};
@@ -14,7 +16,10 @@ use crate::{Distribution, Weight};
 #[derive(Debug)]
 pub struct Table<'a, T, W>(&'a Distribution<T, W>);
 
-/// A bar for each outcome, the likeliest 50 columns wide, in eighths of a column.
+/// A text chart with a bar for each outcome, in eighths of a column; the bar of the likeliest outcome is 50 columns
+/// wide.
+///
+/// # Examples
 ///
 /// ```
 /// use chance::{Chance, Distribution};
@@ -29,12 +34,12 @@ pub struct Plot<'a, T, W> {
 }
 
 impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
-    /// The distribution as a table of text: see [`Table`].
+    /// Returns the distribution as a [`Table`] of text.
     pub fn table(&self) -> Table<'_, T, W> {
         Table::new(self)
     }
 
-    /// The distribution as bars of text: see [`Plot`].
+    /// Returns the distribution as a [`Plot`] of text.
     pub fn plot(&self) -> Plot<'_, T, W> {
         Plot::new(self)
     }
@@ -51,7 +56,7 @@ impl<'a, T, W> Plot<'a, T, W> {
         Self { distribution, width: 50 }
     }
 
-    /// With the longest bar this many columns wide.
+    /// Sets the width of the longest bar, in columns.
     #[must_use]
     pub fn width(self, width: usize) -> Self {
         Self { width, ..self }
@@ -79,7 +84,7 @@ impl<T: Clone + Ord + Display, W: Weight> Display for Plot<'_, T, W> {
     }
 }
 
-/// Outcomes, right-aligned, with their probabilities.
+/// Returns the outcomes, right-aligned, with their probabilities.
 fn labelled<T: Clone + Ord + Display, W: Weight>(distribution: &Distribution<T, W>) -> Vec<(String, f64)> {
     let rows: Vec<_> = distribution
         .weighted()
@@ -95,7 +100,8 @@ fn bar(eighths: usize) -> String {
     "█".repeat(eighths / 8) + rest
 }
 
-/// A number from 0 to 1 with this number of significant digits, without trailing zeros; powers of ten where it is tiny.
+/// Formats a number from 0 to 1 with this number of significant digits, without trailing zeros, and as a power of ten
+/// if it is very small.
 fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 {
         return "0".into();

@@ -1,15 +1,17 @@
-//! Experiments performed with seeded random numbers, and what can be said from counting.
+//! Experiments performed with seeded random numbers, and estimates from counts.
 use std::ops::RangeInclusive;
 
 use crate::{Chance, Distribution, Error, Experiment, Source};
 
-/// Tries before a condition is taken to be impossible.
+/// Attempts after which a condition is considered impossible.
 const TRIES: u64 = 1_000_000;
 
-/// The 97.5 % point of the normal distribution: two tails of it leave 95 %.
+/// The 97.5 % quantile of the normal distribution; its two tails leave 95 %.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// A performer of experiments; the same seed gives the same outcomes.
+/// A performer of experiments that gives the same outcomes for the same seed.
+///
+/// # Examples
 ///
 /// ```
 /// use chance::{Chance, Simulation};
@@ -26,15 +28,16 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// A simulation that follows from `seed`.
+    /// Creates a simulation from `seed`.
     pub fn seeded(seed: u64) -> Self {
         Self { chance: Chance::random(seed) }
     }
 
-    /// Performs `experiment`, again and again until its conditions hold.
+    /// Performs `experiment` repeatedly until its conditions hold.
     ///
     /// # Errors
-    /// [`Error::Rejected`] if they hold in none of a million tries.
+    ///
+    /// Returns [`Error::Rejected`] if they hold in none of a million attempts.
     #[inline]
     pub fn run<T>(&mut self, experiment: &impl Experiment<Outcome = T>) -> Result<T, Error> {
         for _ in 0..TRIES {
@@ -46,12 +49,18 @@ impl Simulation {
         Err(Error::Rejected { tries: TRIES })
     }
 
-    /// Performances without end.
+    /// Returns an endless series of performances.
     pub fn runs<T>(&mut self, experiment: &impl Experiment<Outcome = T>) -> impl Iterator<Item = Result<T, Error>> {
         std::iter::repeat_with(|| self.run(experiment))
     }
 
-    /// How often each outcome came up in `runs` performances, as a distribution of exact shares.
+    /// Returns the relative frequency of each outcome in `runs` performances, as a distribution of exact shares.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`run`](Self::run), and [`Error::NoOutcomes`] if `runs` is 0.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Simulation};
@@ -60,9 +69,6 @@ impl Simulation {
     /// # use chance::Weight;
     /// # Ok::<(), chance::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// As [`run`](Self::run); [`Error::NoOutcomes`] if `runs` is 0.
     pub fn sample<T: Clone + Ord>(
         &mut self,
         experiment: &impl Experiment<Outcome = T>,
@@ -72,7 +78,13 @@ impl Simulation {
         Ok(Source::empirical(outcomes)?.distribution())
     }
 
-    /// How often `event` held in `runs` performances.
+    /// Estimates the probability of `event` from `runs` performances.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`run`](Self::run).
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Simulation};
@@ -80,9 +92,6 @@ impl Simulation {
     /// assert!(six.interval().contains(&(1.0 / 6.0)));
     /// # Ok::<(), chance::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// As [`run`](Self::run).
     pub fn estimate<T>(
         &mut self,
         experiment: &impl Experiment<Outcome = T>,
@@ -97,23 +106,26 @@ impl Simulation {
     }
 }
 
-/// A probability estimated by counting.
+/// A probability estimated from counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Estimate {
-    /// Performances in which the event held.
+    /// The number of performances in which the event held.
     pub hits: u64,
-    /// All performances.
+    /// The number of all performances.
     pub runs: u64,
 }
 
 impl Estimate {
-    /// The share of hits; not a number if there were no runs.
+    /// Returns the share of hits, or NaN if there were no runs.
     pub fn probability(&self) -> f64 {
         self.hits as f64 / self.runs as f64
     }
 
-    /// The 95 % interval for the true probability: Wilson's score interval (1927), which stays within 0 and 1 and is
-    /// sound for rare events. All of it if there were no runs.
+    /// Returns the 95 % interval for the true probability, or all of `0..=1` if there were no runs.
+    ///
+    /// It is Wilson's score interval (1927), which stays within 0 and 1 and is valid for rare events.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let never = chance::Estimate { hits: 0, runs: 100 };

@@ -1,13 +1,15 @@
-//! Finite sources to draw from: weighted lists and recorded samples.
+//! Finite sources of draws: weighted lists and recorded samples.
 
 use crate::Error;
 use crate::weight::PARTS;
 use fastrand::Rng;
 
-/// Outcomes with whole-number weights, ready for [`Chance::draw`](crate::Chance::draw).
+/// Outcomes with whole-number weights, for [`Chance::draw`](crate::Chance::draw).
 ///
-/// A simulated draw takes constant time however many outcomes there are; an enumeration takes each in turn, with its
+/// A simulated draw takes constant time for any number of outcomes. An enumeration takes each outcome once, with its
 /// exact weight.
+///
+/// # Examples
 ///
 /// ```
 /// use chance::{Chance, Distribution, Source};
@@ -26,10 +28,12 @@ pub struct Source<T> {
 }
 
 impl<T> Source<T> {
-    /// Outcomes and their weights; weights of zero are omitted.
+    /// Creates a source from outcomes and their weights; weights of zero are omitted.
     ///
     /// # Errors
-    /// [`Error::NoOutcomes`] if nothing is left, [`Error::WeightsTooLarge`] if the sum exceeds a `u64`.
+    ///
+    /// Returns [`Error::NoOutcomes`] if no outcome is left, and [`Error::WeightsTooLarge`] if the sum exceeds a
+    /// `u64`.
     pub fn weighted(pairs: impl IntoIterator<Item = (T, u64)>) -> Result<Self, Error> {
         let (outcomes, weights): (Vec<T>, Vec<u64>) = pairs.into_iter().filter(|pair| pair.1 > 0).unzip();
         if outcomes.is_empty() {
@@ -40,16 +44,21 @@ impl<T> Source<T> {
         Ok(Self { alias: Alias::new(&weights, total), outcomes, weights, total })
     }
 
-    /// Outcomes and their probabilities, rounded to parts of 2^60: for exact fractions use
-    /// [`weighted`](Self::weighted).
+    /// Creates a source from outcomes and their probabilities, rounded to parts of 2^60.
+    ///
+    /// For exact fractions use [`weighted`](Self::weighted).
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::BadProbability`] if a probability is not between 0 and 1, and [`Error::NotOne`] if their sum
+    /// differs from one by more than 1e-9.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Error, Source};
     /// assert_eq!(Source::with_probabilities([('a', 0.5), ('b', 0.4)]), Err(Error::NotOne { sum: 0.9 }));
     /// ```
-    ///
-    /// # Errors
-    /// [`Error::BadProbability`] if one is not between 0 and 1, [`Error::NotOne`] if they miss one by more than 1e-9.
     pub fn with_probabilities(pairs: impl IntoIterator<Item = (T, f64)>) -> Result<Self, Error> {
         let pairs: Vec<(T, f64)> = pairs.into_iter().collect();
         if let Some(bad) = pairs.iter().position(|pair| !(0.0..=1.0).contains(&pair.1)) {
@@ -62,7 +71,13 @@ impl<T> Source<T> {
         Self::weighted(pairs.into_iter().map(|(outcome, p)| (outcome, (p * PARTS as f64).round() as u64)))
     }
 
-    /// Recorded outcomes, each as likely as it was frequent.
+    /// Creates a source from recorded outcomes, each with its relative frequency as its probability.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::NoOutcomes`] if there are none.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Chance, Distribution, Source};
@@ -71,9 +86,6 @@ impl<T> Source<T> {
     /// assert_eq!(Distribution::exact(&worse_of_two)?.probability(&90).to_string(), "7/16");
     /// # Ok::<(), chance::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Error::NoOutcomes`] if there are none.
     pub fn empirical(samples: impl IntoIterator<Item = T>) -> Result<Self, Error>
     where
         T: Ord,
@@ -88,13 +100,13 @@ impl<T> Source<T> {
         Self::weighted(counts)
     }
 
-    /// The number of outcomes listed.
+    /// Returns the number of outcomes.
     #[expect(clippy::len_without_is_empty, reason = "a source has at least one outcome")]
     pub fn len(&self) -> usize {
         self.outcomes.len()
     }
 
-    /// The sum of the weights.
+    /// Returns the sum of the weights.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -113,20 +125,20 @@ impl<T> Source<T> {
     }
 }
 
-// Drawing from weights in constant time: Walker's alias method (1977), built as by Vose (1991), in integers.
+// Draws from weights in constant time: Walker's alias method (1977), constructed as by Vose (1991), in integers.
 //
-// Each of n columns holds `total` units, so n·total in all; outcome i owns n·weight(i) of them. A column is split
-// between its own outcome and one other, its alias. To draw: any column, any unit in it. No rounding anywhere.
+// Each of n columns holds `total` units, n·total in all; outcome i owns n·weight(i) of them. A column is split
+// between its own outcome and one other, its alias. A draw takes any column, and any unit in it. Nothing is rounded.
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Alias {
-    /// Per column: how many units are its own, and whose the others are.
+    /// Each column's number of units for its outcome, and the outcome of the rest.
     columns: Vec<(u64, u32)>,
     total: u64,
 }
 
 impl Alias {
-    /// `weights` are positive and sum to `total`; there are at most 2^32.
+    /// Creates the columns for positive `weights` that sum to `total`; there are at most 2^32.
     pub(crate) fn new(weights: &[u64], total: u64) -> Self {
         let (n, full) = (weights.len() as u128, u128::from(total));
         let mut units: Vec<u128> = weights.iter().map(|&weight| u128::from(weight) * n).collect();
@@ -144,7 +156,7 @@ impl Alias {
         Self { columns, total }
     }
 
-    /// The index of an outcome.
+    /// Returns the index of an outcome.
     #[inline]
     pub(crate) fn draw(&self, rng: &mut Rng) -> usize {
         let column = rng.usize(..self.columns.len());

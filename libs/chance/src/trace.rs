@@ -1,13 +1,13 @@
-//! Reading recorded interruptions from text: one `start_ns duration_ns` a line, with blanks or a comma between.
+//! Recorded interruptions as text: one `start_ns duration_ns` per line, separated by blanks or a comma.
 use crate::{Gap, Gaps, GapsError};
 
-/// A trace that cannot be read, and where.
+/// A trace that cannot be read, with the position of its first problem.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {problem}")]
 pub struct TraceError {
-    /// Line, counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// Character in that line, counted from 1.
+    /// The character in that line, counted from 1.
     pub column: usize,
     /// The problem there.
     pub problem: Problem,
@@ -17,54 +17,60 @@ pub struct TraceError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// No gap in the whole text.
+    /// The text contains no gap.
     #[error("the trace has no gaps")]
     Empty,
-    /// A line with one number.
+    /// A line has one number only.
     #[error("two numbers are needed, start_ns duration_ns")]
     MissingField,
-    /// More than two fields.
+    /// A line has more than two fields.
     #[error("only two numbers are allowed, start_ns duration_ns")]
     ExtraField,
-    /// A number below zero.
+    /// A number is negative.
     #[error("{0} is negative")]
     Negative(String),
-    /// Not a whole number of nanoseconds.
+    /// A field is not a whole number of nanoseconds.
     #[error("{0:?} is not a whole number of nanoseconds")]
     NotANumber(String),
-    /// A gap whose end no 64 bits can hold.
+    /// The end of a gap does not fit in 64 bits.
     #[error("the gap ends beyond 2^64 ns")]
     TooLate,
-    /// A number read well that makes no sense where it is.
+    /// A number is readable, but not valid at its position.
     #[error(transparent)]
     Gap(#[from] GapsError),
 }
 
-/// How the length of a recording is known.
+/// The source of a recording's length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpanFrom {
-    /// The caller gave it.
+    /// The argument of the caller.
     Caller,
-    /// A line `# span_ns N` gave it.
+    /// A line `# span_ns N`.
     Header,
-    /// Nothing gave it: the recording is taken to end with its last gap.
+    /// The end of the last gap, as there is no other source.
     LastGap,
 }
 
-/// A trace that was read.
+/// A recording read from a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recording {
-    /// Its gaps.
+    /// The gaps of the recording.
     pub gaps: Gaps,
-    /// How its length is known.
+    /// The source of the recording's length.
     pub span_from: SpanFrom,
 }
 
 impl Gaps {
-    /// Reads a trace from text; its length is `span_ns`, else that of a line `# span_ns N`, else the end of the last
-    /// gap.
+    /// Reads a trace from text.
     ///
-    /// Blank lines, other lines that start with `#`, and column names on the first line are passed over.
+    /// The length of the recording is `span_ns`, else the value of a line `# span_ns N`, else the end of the last
+    /// gap. Blank lines, other lines that start with `#`, and column names on the first line are ignored.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first problem, with its line and column.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use chance::{Gaps, SpanFrom};
@@ -75,9 +81,6 @@ impl Gaps {
     /// assert_eq!(error.to_string(), "line 2, column 5: -5 is negative");
     /// # Ok::<(), chance::TraceError>(())
     /// ```
-    ///
-    /// # Errors
-    /// The first thing wrong, with its line and column.
     pub fn parse(text: &str, span_ns: Option<u64>) -> Result<Recording, TraceError> {
         let mut gaps: Vec<Gap> = Vec::new();
         let mut places = Vec::new();
@@ -110,7 +113,7 @@ impl Gaps {
     }
 }
 
-/// The length of the recording, if this comment gives it.
+/// Returns the length of the recording, if this comment contains it.
 fn span_in(line: usize, content: &str) -> Result<Option<u64>, TraceError> {
     let comment = content.trim_start_matches(|letter: char| letter == '#' || letter.is_whitespace());
     let Some(after) = comment.strip_prefix("span_ns") else { return Ok(None) };
@@ -139,7 +142,8 @@ fn gap(line: usize, content: &str) -> Result<Gap, TraceError> {
     Ok(Gap { start_ns, duration_ns })
 }
 
-/// The fields of a line with the byte that each begins at: parted by blanks, or by a comma with or without blanks.
+/// Returns the fields of a line, each with the byte at which it begins, separated by blanks or by a comma with or
+/// without blanks.
 fn fields(content: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut rest = content;
     let mut after_comma = false;

@@ -1,8 +1,9 @@
 //! The two arithmetics of probability: exact, as whole-number weights over a common total, and `f64`.
 //!
-//! Exact tables hold integers, not fractions: six faces of a die are six ones out of six, and a thousand dice are
-//! integers out of 6^1000. Adding is integer addition, nothing is reduced until someone asks for a probability, and a
-//! sum of one is an equality of integers. The price is size: n draws out of d make numbers of n·log2(d) bits.
+//! Exact tables hold integers, not fractions: the six faces of a die are six ones out of six, and a thousand dice are
+//! integers out of 6^1000. An addition is an integer addition, and nothing is reduced until a probability is
+//! requested. The check that a sum is one is an equality of integers. The price is size: n draws out of d make
+//! numbers of n·log2(d) bits.
 
 use num_bigint::{BigInt, BigUint};
 use num_integer::Integer;
@@ -10,10 +11,12 @@ use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
 use std::fmt::Debug;
 
-/// Weights as whole numbers of any size: probabilities are exact [`BigRational`]s.
+/// Weights as whole numbers of any size, for which probabilities are exact [`BigRational`]s.
 pub type Exact = BigUint;
 
-/// How probabilities are computed: [`Exact`] or `f64`. Sealed.
+/// The arithmetic of probabilities, [`Exact`] or `f64`; a sealed trait.
+///
+/// # Examples
 ///
 /// ```
 /// use chance::{Chance, Distribution, Exact, Weight};
@@ -25,10 +28,10 @@ pub type Exact = BigUint;
 /// assert_eq!((even::<Exact>(), even::<f64>()), (0.5, 0.5));
 /// ```
 pub trait Weight: Clone + PartialEq + Debug + Arithmetic<Number = <Self as Weight>::Probability> {
-    /// What a probability or a mean is given in.
+    /// The type of a probability or a mean.
     type Probability: num_traits::Num + Clone + PartialOrd + Debug;
 
-    /// The nearest `f64`.
+    /// Returns the nearest `f64`.
     fn to_f64(number: &Self::Probability) -> f64;
 }
 
@@ -50,13 +53,13 @@ impl Weight for BigUint {
 
 // The operations behind [`Weight`]. This module does not export them, so they can change.
 
-/// The probability of one path, as a part of a whole.
+/// The probability of one path, as a part of a total.
 pub struct Mass<W> {
     pub(crate) part: W,
     pub(crate) of: W,
 }
 
-/// What a sampled probability is rounded to: parts of 2^60.
+/// The denominator to which a sampled probability is rounded: 2^60 parts.
 pub(crate) const PARTS: u64 = 1 << 60;
 
 pub trait Arithmetic: Sized {
@@ -66,32 +69,32 @@ pub trait Arithmetic: Sized {
     fn one() -> Self;
     fn is_nothing(&self) -> bool;
     fn plus(&mut self, other: &Self);
-    /// Divides by `sum` where that keeps numbers in range; whole numbers stay.
+    /// Divides by `sum` where this keeps numbers in range; whole numbers stay unchanged.
     fn normalise(&mut self, sum: &Self);
     fn times(&self, other: &Self) -> Self;
-    /// The mass of a path from each draw's weight and total.
+    /// Returns the mass of a path from the weight and the total of each draw.
     fn mass(draws: impl Iterator<Item = (u64, u64)>) -> Mass<Self>;
-    /// A denominator for both wholes: never less than `a`, which it replaces.
+    /// Returns a common denominator of both, never less than `a`, which it replaces.
     fn common(a: &Self, b: &Self) -> Self;
-    /// `self / divisor`; whole numbers are known to leave no remainder.
+    /// Returns `self / divisor`; the caller ensures that whole numbers leave no remainder.
     fn over(&self, divisor: &Self) -> Self;
     fn ratio(&self, total: &Self) -> Self::Number;
-    /// `self / total` as the nearest `f64`, without reducing the fraction.
+    /// Returns `self / total` as the nearest `f64`, without a reduction of the fraction.
     fn share(&self, total: &Self) -> f64;
-    /// `number` counted `self` times.
+    /// Returns `number` counted `self` times.
     fn of(&self, number: Self::Number) -> Self::Number;
-    /// Adds to a sum of such.
+    /// Adds to a sum of results of `of`.
     fn add(sum: &mut Self::Number, number: Self::Number);
     fn integer(value: i128) -> Self::Number;
     fn heap_bytes(&self) -> u64;
-    /// Bytes of a weight of the `copies`-fold power of a table with this total.
+    /// Returns the bytes of a weight of the `copies`-fold power of a table with this total.
     fn bytes_of_power(&self, copies: u64) -> u128;
-    /// `self / total` in parts of 2^60, rounded.
+    /// Returns `self / total` in parts of 2^60, rounded.
     fn parts(&self, total: &Self) -> u64;
     fn raise(&self, exponent: u64) -> Self;
-    /// Coefficients of the polynomial `weights` raised to `copies`.
+    /// Returns the coefficients of the polynomial `weights` raised to `copies`.
     fn power(weights: &[Self], copies: u64) -> Vec<Self>;
-    /// For ascending `weights` with sum `total`: the weights of the greatest of `copies`.
+    /// Returns the weights of the greatest of `copies`, for ascending `weights` with sum `total`.
     fn greatest(weights: &[&Self], total: &Self, copies: u64) -> Vec<Self>;
 }
 
@@ -134,7 +137,7 @@ impl Arithmetic for BigUint {
     fn share(&self, total: &Self) -> f64 {
         BigRational::new_raw(self.clone().into(), total.clone().into()).to_f64().unwrap_or(f64::NAN)
     }
-    /// Integers are kept from rational arithmetic, which would look for common divisors with one.
+    /// Integers do not enter rational arithmetic, which would search for common divisors with one.
     fn of(&self, number: BigRational) -> BigRational {
         let weight = BigInt::from(self.clone());
         if number.is_integer() { BigRational::from_integer(number.numer() * weight) } else { number * weight }
@@ -169,7 +172,7 @@ impl Arithmetic for BigUint {
     }
 }
 
-/// A product of many `u64`, kept in machine words for as long as it fits.
+/// A product of many `u64`, in machine words while it fits.
 struct Product {
     large: Option<BigUint>,
     small: u64,
@@ -195,7 +198,7 @@ impl Product {
     }
 }
 
-/// Up to here `f64` holds every whole number.
+/// The limit up to which `f64` holds every whole number.
 const LARGEST_WHOLE: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
 
 impl Arithmetic for f64 {
@@ -219,8 +222,7 @@ impl Arithmetic for f64 {
     fn times(&self, other: &Self) -> Self {
         self * other
     }
-    /// As whole numbers for as long as `f64` holds those exactly: 15 paths out of 216 are then one rounding from
-    /// 15/216.
+    /// Counts in whole numbers while `f64` holds them exactly: 15 paths out of 216 are then one rounding from 15/216.
     fn mass(draws: impl Iterator<Item = (u64, u64)>) -> Mass<Self> {
         draws.fold(Mass { part: 1.0, of: 1.0 }, |Mass { part, of }, (weight, total)| {
             let (part, of) = (part * weight as f64, of * total as f64);

@@ -1,4 +1,4 @@
-//! Criterion with the core for oneself: the same loop as it comes, and without the batches beside a neighbour.
+//! Criterion with an exclusive core: the same loop with all batches, and without the batches with SMT interference.
 //!
 //! `cargo bench -p instruments --bench alone`
 
@@ -8,7 +8,8 @@ use instruments::neighbour::Alone;
 use std::hint::black_box;
 use std::time::Duration;
 
-/// Eight generators side by side: limited by how many instructions the core issues, of which a neighbour takes half.
+/// Runs eight independent generators: limited by the number of instructions that the core issues, of which an SMT
+/// sibling takes half.
 fn wide(states: &mut [u64; 8]) {
     for _ in 0..64 {
         for state in states.iter_mut() {

@@ -1,5 +1,5 @@
-//! What the kernel knows of the gaps of a thread that only reads the clock: alone, and beside a competitor. And what
-//! the evidence costs. Takes about ten seconds.
+//! Kernel events of the gaps of a thread that only reads the clock: without and with a competitor. It also measures
+//! the cost of the events, and takes about ten seconds.
 //!
 //!     cargo run --release -p instruments --example evidence
 
@@ -14,7 +14,7 @@ use instruments::gaps;
 
 const SLICE: Duration = Duration::from_millis(25);
 const PAIRS: usize = 20;
-/// Turns of two threads that yield to each other.
+/// Number of times that two threads yield to each other.
 const TURNS: u32 = 20_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Two threads yield to each other, with and without evidence: the difference is its cost.
+/// Measures two threads that yield to each other, with and without events: the difference is the cost.
 fn cost_of_an_event(clock: Clock, cpu: usize, recorder: &mut Recorder) -> std::io::Result<()> {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -82,7 +82,7 @@ fn yields(clock: Clock) -> f64 {
     clock.to_ns(clock.stamp() - start) / f64::from(TURNS)
 }
 
-/// Of the time in which the thread ran.
+/// Returns the passes per tick of the time in which the thread ran.
 fn passes_per_tick(watch: &gaps::Watch) -> f64 {
     let lost: u64 = watch.gaps.iter().map(|gap| gap.length).sum();
     watch.passes as f64 / (watch.span - lost) as f64
@@ -93,7 +93,7 @@ fn middle(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Slices with and without evidence take turns.
+/// Measures with and without events, interleaved.
 fn measure(clock: Clock, recorder: &mut Recorder, scenario: &str) -> std::io::Result<()> {
     let mut ratios = Vec::new();
     let mut overhead = EntryExitOverhead::default();

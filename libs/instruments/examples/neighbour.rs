@@ -1,4 +1,4 @@
-//! The share of time with an active SMT sibling, by short probes, and how well ten times longer ones agree.
+//! The share of time with an active SMT sibling, by short probes, and its agreement with ten times longer ones.
 //!
 //! `cargo run --release --example neighbour [SECONDS] [CPU]`
 
@@ -26,10 +26,10 @@ fn main() {
         long.learn(&middle);
         stretches.push((around, middle));
     }
-    let told = stretches.iter().map(|(around, middle)| (short.sharing(&[*around]), long.sharing(&[*middle])));
-    let told: Vec<_> = told.collect();
-    let count = |one, other| told.iter().filter(|&&pair| pair == (one, other)).count();
-    println!("a probe takes {:.2} us; {} stretches", probe.cost_ns() / 1e3, told.len());
+    let classified = stretches.iter().map(|(around, middle)| (short.sharing(&[*around]), long.sharing(&[*middle])));
+    let classified: Vec<_> = classified.collect();
+    let count = |one, other| classified.iter().filter(|&&pair| pair == (one, other)).count();
+    println!("a probe takes {:.2} us; {} stretches", probe.cost_ns() / 1e3, classified.len());
     for sharing in [Sharing::Alone, Sharing::Shared, Sharing::Neither] {
         let row = [Sharing::Alone, Sharing::Shared, Sharing::Neither].map(|other| count(sharing, other));
         println!("short {sharing:?}: long alone {}, shared {}, neither {}", row[0], row[1], row[2]);

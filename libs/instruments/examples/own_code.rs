@@ -1,4 +1,4 @@
-//! Your lock, and your function, measured: a spinning word beside the standard library's mutex, with the ratio.
+//! Timing of your own lock and function: a spinning word compared with the standard library's mutex, with the ratio.
 //!
 //! `cargo run --release -p instruments --example own_code`
 
@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A stranger's lock.
+/// A user-supplied lock.
 struct Spin(AtomicBool);
 
 impl Spin {
@@ -25,7 +25,7 @@ impl Spin {
 
 fn main() -> std::io::Result<()> {
     let (spin, mutex) = (Spin(AtomicBool::new(false)), Mutex::new(()));
-    // The ten lines.
+    // The ten lines of the measurement.
     pin_current_thread(current_cpu())?;
     let clock = Clock::calibrate(Duration::from_millis(100)).clock;
     let mut own = || spin.with(|| {});

@@ -1,5 +1,6 @@
-//! How much of the time probes take, measured around each of them: beside work that fills the second cache, with one
-//! every 1.5 ms, as experiments have them.
+//! The share of time that probes take, measured around each of them.
+//!
+//! The work between them fills the second-level cache, and there is one probe every 1.5 ms, as in the experiments.
 //!
 //! `cargo run --release -p instruments --example probe_cost [SECONDS] [CPU]`
 
@@ -10,7 +11,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 const BETWEEN: Duration = Duration::from_micros(1_500);
-/// So many words are half of a second cache of 1 MiB.
+/// Number of words in half of a second-level cache of 1 MiB.
 const WORDS: usize = 1 << 16;
 
 fn main() {
@@ -43,7 +44,7 @@ fn main() {
     println!("of all time: {:.3} %", 100.0 * probing.as_secs_f64() / whole.as_secs_f64());
 }
 
-/// Goes through all words again and again.
+/// Reads all words repeatedly.
 fn work(words: &mut [u64]) {
     let until = Instant::now() + BETWEEN;
     while Instant::now() < until {

@@ -1,7 +1,9 @@
-//! The kernel's tick by two ways over the same gaps: the search for periods, and a plain fold at a frequency that is
-//! known. `cargo run --release -p instruments --example tick -- HZ`
+//! The kernel's tick by two methods from the same gaps: the search for periods, and a plain fold at a known
+//! frequency.
 //!
-//! The fold knows nothing of the search.
+//! `cargo run --release -p instruments --example tick -- HZ`
+//!
+//! The fold is independent of the search.
 
 use instruments::clock::Clock;
 use instruments::gaps::{Limit, Reader};
@@ -31,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The gaps of two seconds on CPU 0, and how long it was, in nanoseconds.
+/// Returns the gaps of two seconds on CPU 0, and the length of the watch, in nanoseconds.
 fn watched() -> Result<(Vec<Gap>, f64), Box<dyn Error>> {
     let clock = Clock::calibrate(Duration::from_millis(200)).clock;
     let limit = Limit { length: Duration::from_secs(2), passes: u64::MAX };

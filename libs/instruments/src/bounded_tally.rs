@@ -1,11 +1,15 @@
-//! A tally of a night: it stays small however much is added.
+//! A tally in bounded memory, for measurements of any length.
 
 use crate::log_buckets::{index, middle};
 use crate::tally::Tally;
 use std::ops::Deref;
 
-/// A tally with room for so many different values. When they are more it goes over to values of eleven significant
-/// bits, which is a part in two thousand: some 1,000 an octave. The smallest and the largest stay what was really seen.
+/// A tally with room for a fixed number of distinct values.
+///
+/// If there are more, it changes to values of eleven significant bits, which are exact to a part in two thousand:
+/// about 1,000 values per octave. The smallest and the largest value stay exact.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::bounded_tally::BoundedTally;
@@ -28,19 +32,19 @@ pub struct BoundedTally {
 const BITS: u32 = 10;
 
 impl Default for BoundedTally {
-    /// Exact for 131,072 different values.
+    /// Returns a tally that is exact up to 131,072 distinct values.
     fn default() -> Self {
         Self::with_room(1 << 17)
     }
 }
 
 impl BoundedTally {
-    /// Exact for so many different values.
+    /// Returns a tally that is exact up to `room` distinct values.
     pub fn with_room(room: usize) -> Self {
         Self { all: Tally::new(), room, is_coarse: false }
     }
 
-    /// Adds everything that `other` has seen.
+    /// Adds all values of `other`.
     pub fn add(&mut self, other: &Tally) {
         if self.is_coarse {
             let ends = [self.all.min().into_iter().chain(other.min()).min(), self.all.max().max(other.max())];
@@ -63,7 +67,7 @@ impl From<Tally> for BoundedTally {
     }
 }
 
-/// All that was added.
+/// Dereferences to the tally of all added values.
 impl Deref for BoundedTally {
     type Target = Tally;
 
@@ -72,11 +76,11 @@ impl Deref for BoundedTally {
     }
 }
 
-/// With the values rounded to the middle of what eleven bits leave open, but for these.
+/// Returns the tally with all values except `exact` rounded to the middle of the range that eleven bits leave open.
 fn coarsened(tally: &Tally, exact: [Option<u64>; 2]) -> Tally {
     tally.map_values(|value| {
         let middle = middle::<BITS>(index::<BITS>(value));
-        // The middle can lie beyond the ends.
+        // The middle can be beyond the smallest or the largest value.
         let [low, high] = [exact[0].unwrap_or(0), exact[1].unwrap_or(u64::MAX)];
         if exact.contains(&Some(value)) { value } else { middle.clamp(low, high) }
     })

@@ -1,10 +1,11 @@
-//! Do things happen on several CPUs at the same moment, more often than by chance?
+//! Test whether events on several CPUs coincide more often than by chance.
 //!
-//! For each train of moments it is counted how many lie within a window of one of another train. What chance gives is
-//! known from the trains themselves: one is shifted against the others, around the whole time, by random amounts, and
-//! counted again. A shift keeps how many there are, how they cluster and what rhythm they have, and breaks only what
-//! ties them to the others (as for trains of spikes: Grün and Rotter, "Analysis of Parallel Spike Trains", 2010). So
-//! two rhythms that tick together are told from two that only have the same period.
+//! For each train of times, the events within a window of an event of another train are counted. The expected count
+//! by chance is computed from the trains themselves: one train is shifted against the others, around the whole time,
+//! by random amounts, and the events are counted again. A shift preserves the number of events, their clusters and
+//! their rhythm, and breaks only their relation to the other trains. (The method is that for spike trains: Grün and
+//! Rotter, "Analysis of Parallel Spike Trains", 2010.) Two rhythms that tick together are therefore distinguished
+//! from two that only have the same period.
 //!
 //! ```
 //! use instruments::coincidence::coincidences;
@@ -21,35 +22,49 @@ use std::ops::Range;
 
 use fastrand::Rng;
 
-/// A train's moments that have company.
+/// The number of events of a train that coincide with events of another train.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coincidence {
-    /// Moments of this train.
+    /// Number of events of this train.
     pub moments: usize,
-    /// Those that lie within the window of a moment of another train, …
+    /// Number of events within the window of an event of another train.
     pub together: usize,
-    /// … how many chance would give, …
+    /// Number of coincidences expected by chance.
     pub by_chance: f64,
-    /// … and how far that differs from shift to shift, as a standard deviation.
+    /// Standard deviation of that number between shifts.
     pub deviation: f64,
 }
 
-/// A count that exceeds chance's by so many standard deviations is none of chance's.
+/// Number of standard deviations by which a count must exceed the expected one.
 const DEVIATIONS: f64 = 5.0;
 const SHIFTS: usize = 200;
-/// Parts of the time at either end that no shift lies in: what belongs together would meet again.
+/// Part of the time at either end that no shift uses, because events that belong together would coincide again.
 const MARGIN: f64 = 0.01;
 
 impl Coincidence {
-    /// Whether more come together than by chance; a few moments are never enough to say so.
+    /// Returns whether the events coincide more often than by chance.
+    ///
+    /// A few events are never sufficient evidence.
     pub fn is_common(&self) -> bool {
-        // A count differs by its root at least, whatever some shifts say.
+        // A count deviates by at least its square root, even if the shifts scatter less.
         let deviation = self.deviation.max(self.by_chance.sqrt()).max(1.0);
         self.together as f64 - self.by_chance > DEVIATIONS * deviation
     }
 }
 
-/// For each train, in order of time, of moments from 0 to `span`: how many lie within `window` of one of another train.
+/// Counts, for each sorted train of times from 0 to `span`, the events within `window` of an event of another train.
+///
+/// `seed` initialises the random shifts. All times have the same unit.
+///
+/// # Examples
+///
+/// ```
+/// use instruments::coincidence::coincidences;
+///
+/// let one: Vec<f64> = (1..90).map(|n| f64::from(n) * 1e7).collect();
+/// let found = coincidences(&[one.clone(), one], 1e9, 1e4, 7);
+/// assert_eq!(found[0].together, 89);
+/// ```
 pub fn coincidences(trains: &[Vec<f64>], span: f64, window: f64, seed: u64) -> Vec<Coincidence> {
     let mut random = Rng::with_seed(seed);
     let of = |(place, own): (usize, &Vec<f64>)| {
@@ -67,10 +82,13 @@ pub fn coincidences(trains: &[Vec<f64>], span: f64, window: f64, seed: u64) -> V
     trains.iter().enumerate().map(of).collect()
 }
 
-/// The moments in stretches of time in which every train was watched, on an axis that has only these; and its length.
+/// Maps the events in those periods in which every train was watched to an axis of only these periods; returns its
+/// length too.
 ///
-/// A shift may carry a moment to any time of the axis. On one with stretches that nobody watched, where there is no
-/// other to meet, chance would seem to give too few.
+/// A shift may move an event to any time of the axis. On an axis with unwatched periods, which contain no events of
+/// other trains, the expected count by chance would be too small.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::coincidence::watched_by_all;
@@ -82,7 +100,7 @@ pub fn coincidences(trains: &[Vec<f64>], span: f64, window: f64, seed: u64) -> V
 pub fn watched_by_all(trains: &[Vec<f64>], watched: &[Vec<Range<f64>>]) -> (Vec<Vec<f64>>, f64) {
     let common = watched.iter().cloned().reduce(|one, other| overlaps(&one, &other)).unwrap_or_default();
     let mut span = 0.0;
-    // Each stretch with where it begins on the new axis.
+    // Each period with its start on the new axis.
     let placed: Vec<(f64, Range<f64>)> = common
         .into_iter()
         .map(|stretch| {
@@ -99,7 +117,7 @@ pub fn watched_by_all(trains: &[Vec<f64>], watched: &[Vec<Range<f64>>]) -> (Vec<
     (trains.iter().map(|train| train.iter().filter_map(on_axis).collect()).collect(), span)
 }
 
-/// What lies in a stretch of both, which are in order.
+/// Returns the intersections of two ordered lists of periods.
 fn overlaps(one: &[Range<f64>], other: &[Range<f64>]) -> Vec<Range<f64>> {
     let (mut found, mut first) = (Vec::new(), 0);
     for stretch in one {
@@ -110,7 +128,7 @@ fn overlaps(one: &[Range<f64>], other: &[Range<f64>]) -> Vec<Range<f64>> {
     found
 }
 
-/// How many of the moments have one of the others within the window.
+/// Returns the number of events that have an event of `others` within the window.
 fn count(moments: impl Iterator<Item = f64>, others: &[f64], window: f64) -> usize {
     let has_company = |moment: &f64| {
         let next = others.partition_point(|other| *other < moment - window);

@@ -1,8 +1,8 @@
-//! Interruptions of a thread that only reads the clock.
+//! Detection of the times at which a thread that only reads the clock does not run.
 //!
-//! Between two neighbouring reads nothing of the thread's own happens, so a difference much larger than the usual one
-//! is time in which it did not run. Such a gap is stored before the clock is read again, and the next difference is
-//! taken from the value that ended the gap: the time spent on storing is itself watched.
+//! The sampling thread does nothing between two adjacent reads of the clock, so a difference much larger than usual
+//! is time in which it did not run: a *gap*. The gap is stored before the clock is read again, and the next
+//! difference starts at the value that ended the gap. The time for storing is therefore watched as well.
 //!
 //! Each sampling thread calibrates the threshold of a gap on its own CPU: a time clearly above the usual pass.
 
@@ -10,72 +10,73 @@ use crate::clock::{Clock, step};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// One interruption.
+/// One time at which the thread did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// When it began, in ticks.
+    /// Start, in ticks.
     pub start: u64,
-    /// How long it lasted, in ticks.
+    /// Length, in ticks.
     pub length: u64,
 }
 
 impl Gap {
-    /// When it ended, in ticks.
+    /// Returns the end, in ticks.
     pub fn end(&self) -> u64 {
         self.start + self.length
     }
 }
 
-/// What a watch saw.
+/// Result of a watch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watch {
-    /// The interruptions, oldest first.
+    /// Gaps, oldest first.
     pub gaps: Vec<Gap>,
-    /// The whole watch in ticks, looks elsewhere included.
+    /// Length of the watch in ticks, including pauses.
     pub span: u64,
-    /// When it began, in ticks.
+    /// Start of the watch, in ticks.
     pub start: u64,
-    /// Passes of the loop.
+    /// Number of passes of the loop.
     pub passes: u64,
-    /// A difference above this many ticks counts as a gap.
+    /// Threshold in ticks: a larger difference counts as a gap.
     pub threshold: u64,
-    /// The buffer for gaps was full before the time was up.
+    /// Whether the buffer for gaps was full before the time was over.
     pub full: bool,
-    /// Stretches within it in which the sampling thread did something else: there are no data.
+    /// Pauses within the watch, in which the sampling thread did something else: there are no data.
     pub looks: Vec<Gap>,
 }
 
 impl Watch {
-    /// The time in which the clock was read, in ticks.
+    /// Returns the time in which the clock was read, in ticks.
     pub fn watched(&self) -> u64 {
         self.span - self.looks.iter().map(|look| look.length).sum::<u64>().min(self.span)
     }
 
-    /// The share of the watch that the gaps took, 0 to 1.
+    /// Returns the share of the watched time that was lost to gaps, 0 to 1.
     pub fn lost_share(&self) -> f64 {
         self.gaps.iter().map(|gap| gap.length).sum::<u64>() as f64 / self.watched().max(1) as f64
     }
 }
 
-/// The end of a watch: after this time or this number of passes, whatever is first.
+/// End of a watch: after this time or this number of passes, whichever comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Time.
+    /// Longest time.
     pub length: Duration,
-    /// Passes of the loop.
+    /// Largest number of passes of the loop.
     pub passes: u64,
 }
 
-/// What the loop of a [`Reader`] costs more than a loop that only reads the clock: the medians of short turns, in ticks.
+/// Cost of the loop of a [`Reader`] compared with a loop that only reads the clock: medians of short repetitions, in
+/// ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// A pass of the reader's loop.
+    /// Duration of a pass of the reader's loop, in ticks.
     pub pass: f64,
-    /// A pass of the bare loop.
+    /// Duration of a pass of the bare loop, in ticks.
     pub bare_pass: f64,
 }
 
-/// A thread's eye on its CPU: the calibrated threshold and memory for the gaps.
+/// A sampling thread's calibrated threshold and its buffer for gaps.
 #[derive(Debug)]
 pub struct Reader {
     clock: Clock,
@@ -83,33 +84,38 @@ pub struct Reader {
     gaps: Vec<Gap>,
 }
 
-/// Gaps that [`watch`] has room for.
+/// Number of gaps for which [`watch`] has room.
 const CAPACITY: usize = 1 << 20;
 
 impl Reader {
-    /// Calibrates on the calling thread's CPU, in a few milliseconds, and makes room for `capacity` gaps. Pin the
-    /// thread first.
+    /// Calibrates on the calling thread's CPU in a few milliseconds, and allocates room for `capacity` gaps.
+    ///
+    /// Pin the thread first.
     ///
     /// # Panics
-    /// When `capacity` is 0.
+    ///
+    /// Panics if `capacity` is 0.
     pub fn new(clock: Clock, capacity: usize) -> Self {
         assert!(capacity > 0, "a reader needs room for a gap");
-        // Touched now, so that no page fault shows up as a gap.
+        // Written now, so that no page fault appears as a gap.
         Self { clock, threshold: threshold(clock), gaps: vec![Gap { start: 1, length: 1 }; capacity] }
     }
 
-    /// A difference above this many ticks counts as a gap.
+    /// Returns the threshold in ticks: a larger difference counts as a gap.
     pub fn threshold(&self) -> u64 {
         self.threshold
     }
 
-    /// Reads the clock until a limit is met, the memory is full, or `on_gap` breaks. That is called after each gap is
-    /// stored, with its number, counted from 0, and itself; a gap that hits this very call is found by the next pass.
+    /// Reads the clock until a limit is reached, the buffer is full, or `on_gap` breaks.
+    ///
+    /// `on_gap` is called after each gap is stored, with the gap and its number, counted from 0. The next pass
+    /// detects a gap that occurs during this call.
     pub fn read(&mut self, limit: Limit, mut on_gap: impl FnMut(usize, Gap) -> ControlFlow<()>) -> Watch {
         self.watch(limit, limit.length, &mut || (), &mut on_gap)
     }
 
-    /// The same, and after `every` so long `look` looks at something else; there are no data of that time.
+    /// Reads the clock as [`read`](Self::read) does, and calls `look` after each period of length `every`; there are
+    /// no data for the time of these calls.
     pub fn read_and_look(
         &mut self,
         limit: Limit,
@@ -120,7 +126,7 @@ impl Reader {
         self.watch(limit, every, &mut look, &mut on_gap)
     }
 
-    /// One loop for all who watch, compiled here: what a pass costs does not depend on how its caller is compiled.
+    /// The only loop of all watches, compiled here: the cost of a pass does not depend on how the caller is compiled.
     fn watch(
         &mut self,
         limit: Limit,
@@ -139,7 +145,8 @@ impl Reader {
             while last < next && passes < limit.passes && goes_on {
                 let now = clock.now();
                 passes += 1;
-                // Signed: a counter that steps back, as when a virtual machine moves, is not a gap.
+                // The comparison is signed: a counter that steps back, as when a virtual machine migrates, is not a
+                // gap.
                 if now.wrapping_sub(last) as i64 > threshold as i64 {
                     let gap = Gap { start: last, length: now - last };
                     gaps[found] = gap;
@@ -161,7 +168,8 @@ impl Reader {
         Watch { gaps: gaps[..found].to_vec(), span, start, passes, threshold, full, looks }
     }
 
-    /// Compares the loop with a bare one, in alternating turns of some 10 µs each: too short to be interrupted often.
+    /// Compares the loop with a bare one in alternating repetitions of about 10 µs each, which are too short to be
+    /// interrupted often.
     pub fn cost(&mut self) -> Cost {
         const TURNS: usize = 301;
         const PASSES: u64 = 1_000;
@@ -176,12 +184,12 @@ impl Reader {
     }
 }
 
-/// How long `passes` reads of the clock take in a loop that does nothing else.
+/// Returns the duration of `passes` reads of the clock in a loop that does nothing else, in ticks.
 fn bare(clock: Clock, passes: u64) -> u64 {
     let start = clock.now();
     let mut last = start;
     for _ in 0..passes {
-        // Kept, or the compiler would drop all reads but the last.
+        // Prevents the compiler from removing all reads except the last.
         last = std::hint::black_box(clock.now());
     }
     last.saturating_sub(start)
@@ -192,21 +200,21 @@ pub fn watch(clock: Clock, length: Duration) -> Watch {
     Reader::new(clock, CAPACITY).read(Limit { length, passes: u64::MAX }, |_, _| ControlFlow::Continue(()))
 }
 
-/// Reads that the calibration looks at.
+/// Number of reads for the calibration.
 const READS: usize = 100_001;
-/// A pass that is this much longer than the usual one, in nanoseconds, is a gap. That is beyond the jitter of one read
-/// and the effect of an SMT sibling, whose clusters are at 100 to 130, and far below the shortest interrupt.
+/// Excess over the usual pass, in nanoseconds, above which a difference is a gap. It exceeds the jitter of one read
+/// and the effect of an SMT sibling, whose clusters are at 100 to 130, and is far below the shortest interrupt.
 const MARGIN_NS: f64 = 140.0;
 
-/// In ticks, on the calling thread's CPU.
+/// Returns the threshold of a gap on the calling thread's CPU, in ticks.
 pub fn threshold(clock: Clock) -> u64 {
     let mut reads = vec![0; READS];
     reads.iter_mut().for_each(|slot| *slot = clock.now());
     usual(reads.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect()) + clock.to_ticks(MARGIN_NS)
 }
 
-/// The usual length of a pass: the median of many, and no less than the clock's step. A coarse clock does not advance
-/// between most reads, and the step that follows is not a gap.
+/// Returns the usual duration of a pass: the median of many, and at least the clock's step. A coarse clock does not
+/// advance between most reads, and the step that follows is not a gap.
 fn usual(mut differences: Vec<u64>) -> u64 {
     let median = *differences.select_nth_unstable(READS / 2).1;
     median.max(step(&differences.into_iter().collect()))
@@ -221,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_lasts_as_long_as_requested_and_its_gaps_lie_in_it() {
+    fn watch_has_the_requested_length_and_contains_its_gaps() {
         let clock = clock();
         let watch = watch(clock, Duration::from_millis(50));
         assert!(clock.to_ns(watch.span) >= 50e6 * 0.99 && watch.passes > 0 && !watch.full);
@@ -238,22 +246,22 @@ mod tests {
     }
 
     #[test]
-    fn full_memory_ends_the_watch_and_is_said() {
+    fn full_buffer_ends_the_watch_and_is_reported() {
         let clock = clock();
-        let mut told = Vec::new();
+        let mut numbers = Vec::new();
         let mut reader = Reader::new(clock, 3);
-        // A thread that sleeps does not run: the next pass finds a gap.
+        // A thread that sleeps does not run: the next pass detects a gap.
         let watch = reader.read(Limit { length: Duration::from_secs(60), passes: u64::MAX }, |number, _| {
-            told.push(number);
+            numbers.push(number);
             std::thread::sleep(Duration::from_micros(100));
             ControlFlow::Continue(())
         });
         assert!(watch.full && watch.gaps.len() == 3);
-        assert_eq!(told, [0, 1, 2]);
+        assert_eq!(numbers, [0, 1, 2]);
     }
 
     #[test]
-    fn who_is_told_of_a_gap_may_end_the_watch() {
+    fn callback_on_a_gap_can_end_the_watch() {
         let watch = Reader::new(clock(), 8)
             .read(Limit { length: Duration::from_secs(60), passes: u64::MAX }, |_, _| ControlFlow::Break(()));
         assert!(watch.gaps.len() == 1 && !watch.full);
@@ -275,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_watches_while_the_reader_looks_elsewhere() {
+    fn pauses_of_the_reader_are_not_watched() {
         let clock = clock();
         let mut reader = Reader::new(clock, 100_000);
         let limit = Limit { length: Duration::from_millis(100), passes: u64::MAX };
@@ -293,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_lies_above_the_usual_pass() {
+    fn threshold_exceeds_the_usual_pass() {
         let clock = clock();
         let mut reader = Reader::new(clock, 1_000);
         let cost = reader.cost();
@@ -307,7 +315,7 @@ mod threshold_tests {
     use super::*;
 
     #[test]
-    fn the_step_of_a_coarse_clock_is_no_gap() {
+    fn step_of_a_coarse_clock_is_not_a_gap() {
         let coarse = (0..READS).map(|read| if read % 30 == 0 { 62 } else { 0 });
         assert_eq!(usual(coarse.collect()), 62);
         assert_eq!(usual((0..READS as u64).map(|read| 25 + read % 2 * 25).collect()), 25);

@@ -1,15 +1,16 @@
-//! Work that takes a known time and does nothing.
+//! A calibrated busy loop, called *grind*: work that takes a known time and has no effect.
 //!
-//! A chain of dependent loads: each load's address is what the last one brought, so they cannot overlap, and each
-//! takes the L1 cache's load-to-use latency. 32 are in a row in a pass, which hides the loop in their shadow. The
-//! loads are volatile, so the compiler can neither drop nor join them. The shape and the calibration are those of
-//! `cpuload` (Rico Tudor, Be Newsletter, October 1998): a power-of-1.1 search for the length that takes 800 µs, short
-//! enough to fit between two 1 ms ticks, with the best of 100 runs for each candidate. One run below 800 µs says that
-//! the best of them is too, so that only the last candidate has all 100: the search ends where it ever did, in a tenth
-//! of the time.
+//! It is a chain of dependent loads. The address of each load is the result of the previous one, so the loads cannot
+//! overlap, and each takes the load-to-use latency of the L1 cache. A pass contains 32 loads, which hide the cost of
+//! the loop itself. The loads are volatile, so the compiler can neither remove nor merge them.
 //!
-//! 1998 assumed 3 cycles a load to turn time into MHz. Here a second chain, of dependent register additions of one
-//! cycle each, measures the cycle, and the latency in cycles follows from it.
+//! The shape and the calibration are those of `cpuload` (Rico Tudor, Be Newsletter, October 1998). The search
+//! increases the length by a factor of 1.1 until it takes 800 µs, short enough to fit between two 1 ms ticks, with
+//! the best of 100 runs for each candidate. One run below 800 µs proves that the best of them is below too, so only
+//! the last candidate needs all 100. The search ends with the same candidate as the original in a tenth of the time.
+//!
+//! In 1998 the author assumed 3 cycles per load to convert time into MHz. Here a second chain, of dependent register
+//! additions of one cycle each, measures the cycle, and the latency in cycles follows from it.
 //!
 //! ```
 //! use instruments::{clock::Clock, grind::Grind};
@@ -25,7 +26,7 @@
 use crate::clock::Clock;
 use serde::{Deserialize, Serialize};
 
-/// Dependent loads in one pass of the inner loop.
+/// Number of dependent loads in one pass of the inner loop.
 pub const LOADS_A_PASS: u64 = 32;
 
 struct Link {
@@ -40,7 +41,7 @@ static FUTILE: Link = Link { next: &raw const FUTILE };
 
 #[inline(always)]
 fn follow(link: *const Link) -> *const Link {
-    // SAFETY: `link` is &FUTILE, as every `next` that is reachable from it is; FUTILE lives as long as the program.
+    // SAFETY: `link` is `&FUTILE`, as every `next` reachable from it is; `FUTILE` lives as long as the program.
     unsafe { core::ptr::read_volatile(&raw const (*link).next) }
 }
 
@@ -52,19 +53,19 @@ pub struct Work {
 }
 
 impl Work {
-    /// `loads` dependent loads.
+    /// Returns the work of `loads` dependent loads.
     pub const fn of_loads(loads: u64) -> Self {
         Self { passes: loads / LOADS_A_PASS, rest: loads % LOADS_A_PASS }
     }
 
-    /// How many loads it makes.
+    /// Returns the number of its loads.
     pub const fn loads(self) -> u64 {
         self.passes * LOADS_A_PASS + self.rest
     }
 
-    /// Does it.
+    /// Does the work.
     ///
-    /// Never inlined, so that its cost is the same at each place that calls it.
+    /// The function is never inlined, so that its cost is the same at each call site.
     #[inline(never)]
     pub fn run(self) {
         let mut link: *const Link = &FUTILE;
@@ -87,41 +88,42 @@ fn follow_eight(link: *const Link) -> *const Link {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Candidate {
-    /// Dependent loads a run.
+    /// Dependent loads per run.
     pub loads: u64,
-    /// In nanoseconds, the clock's cost taken off: the best of 100 runs, or the first that was short enough to go on.
+    /// Duration in nanoseconds without the clock's cost: the best of 100 runs, or the first that was short enough to
+    /// continue the search.
     pub best_ns: f64,
 }
 
-/// A calibrated grind: how long a load takes here, and what a run costs in addition to its loads.
+/// A calibrated grind: the duration of a load on this machine, and the constant cost of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Grind {
-    /// Nanoseconds a load.
+    /// Nanoseconds per load.
     pub ns_per_load: f64,
-    /// Nanoseconds a run costs in addition to its loads: call, loop entry and exit.
+    /// Cost of a run in nanoseconds in addition to its loads: call, loop entry and exit.
     pub overhead_ns: f64,
-    /// Nanoseconds a cycle, by the chain of additions; `None` where no such chain is known for the architecture.
+    /// Nanoseconds per cycle, measured by the chain of additions; `None` if the architecture has no such chain.
     pub ns_per_cycle: Option<f64>,
-    /// The search, from the shortest to the longest.
+    /// Candidates of the search, from the shortest to the longest.
     pub search: Vec<Candidate>,
 }
 
-/// What a grind of a given length took when it was checked.
+/// Measured duration of a grind of a given length.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
-    /// The requested length, in nanoseconds.
+    /// Requested length, in nanoseconds.
     #[serde(rename = "asked_ns")]
     pub requested_ns: f64,
-    /// The best of 100 runs, in nanoseconds: up to one step of the clock below the truth.
+    /// Best of 100 runs, in nanoseconds: up to one step of the clock below the true value.
     pub best_ns: f64,
-    /// The median of those runs, in nanoseconds.
+    /// Median of those runs, in nanoseconds.
     pub median_ns: f64,
 }
 
 impl Check {
-    /// Whether the best run was within 1 % or 20 ns of what was requested, whichever is larger.
+    /// Returns whether the best run was within 1 % or 20 ns of the requested length, whichever is larger.
     pub fn holds(&self) -> bool {
         (self.best_ns - self.requested_ns).abs() <= (self.requested_ns * 0.01).max(20.0)
     }
@@ -132,8 +134,9 @@ const FIRST_PASSES: f64 = 10.0;
 const SEARCH_FACTOR: f64 = 1.1;
 
 impl Grind {
-    /// Searches for about a tenth of a second on the calling thread, pinned first; ends early when `stop` says so, with
-    /// what it has by then.
+    /// Calibrates on the calling thread for about a tenth of a second; pin the thread first.
+    ///
+    /// If `stop` returns true, it ends early with the candidates measured so far.
     pub fn calibrate(clock: Clock, stop: impl Fn() -> bool) -> Self {
         Self::search(clock, &stop)
     }
@@ -159,12 +162,12 @@ impl Grind {
         Self { ns_per_load, overhead_ns, ns_per_cycle: cycle_ns(clock, clock_cost_ns), search }
     }
 
-    /// The work that takes `ns` nanoseconds on a CPU that nothing interrupts; none for 0 or less.
+    /// Returns the work that takes `ns` nanoseconds on a CPU without interruptions; none for 0 or less.
     pub fn work(&self, ns: f64) -> Work {
         Work::of_loads(((ns - self.overhead_ns) / self.ns_per_load).round() as u64)
     }
 
-    /// Runs a grind of `ns` nanoseconds 100 times and compares.
+    /// Runs a grind of `ns` nanoseconds 100 times and returns its measured duration.
     pub fn check(&self, clock: Clock, ns: f64) -> Check {
         let clock_cost_ns = clock_cost_ns(clock);
         let work = self.work(ns);
@@ -172,21 +175,21 @@ impl Grind {
         Check { requested_ns: ns, best_ns: took[0] - clock_cost_ns, median_ns: took[RUNS / 2] - clock_cost_ns }
     }
 
-    /// The core's clock rate in MHz, by the chain of additions.
+    /// Returns the core's clock rate in MHz, measured by the chain of additions.
     pub fn mhz(&self) -> Option<f64> {
         self.ns_per_cycle.map(|ns| 1e3 / ns)
     }
 
-    /// The L1 cache's load-to-use latency in cycles.
+    /// Returns the load-to-use latency of the L1 cache in cycles.
     pub fn cycles_per_load(&self) -> Option<f64> {
         self.ns_per_cycle.map(|ns| self.ns_per_load / ns)
     }
 }
 
-/// So short that the constant cost of a run shows, and an error of a per cent in the cost of a load does not.
+/// Work so short that the constant cost of a run matters, and an error of a per cent in the cost of a load does not.
 const SHORT: Work = Work::of_loads(2 * LOADS_A_PASS);
 
-/// The least; no more runs are made once one of them is not above `limit`.
+/// Returns the least value; no more runs are made once one of them is at most `limit`.
 fn best_unless_below(limit: f64, runs: impl IntoIterator<Item = f64>) -> f64 {
     let mut best = f64::INFINITY;
     for took in runs {
@@ -202,16 +205,16 @@ fn clock_cost_ns(clock: Clock) -> f64 {
     undisturbed_mean(&runs(clock, 1_000, || ()))
 }
 
-/// What a run of `work` takes, the clock's cost included.
+/// Returns the usual duration of a run of `work` in nanoseconds, including the clock's cost.
 fn usual_ns(clock: Clock, work: Work) -> f64 {
     undisturbed_mean(&runs(clock, 1_000, || work.run()))
 }
 
-// The length of a cycle, by a chain of dependent additions.
+// The length of a cycle, measured by a chain of dependent additions.
 
 const ADDITIONS_A_PASS: u64 = 32;
 
-/// The best of 100 chains of some 30 µs each.
+/// Returns the length of a cycle in nanoseconds, by the best of 100 chains of about 30 µs each.
 pub fn cycle_ns(clock: Clock, clock_cost_ns: f64) -> Option<f64> {
     const PASSES: u64 = 4_000;
     add_in_a_row(1)?;
@@ -221,8 +224,10 @@ pub fn cycle_ns(clock: Clock, clock_cost_ns: f64) -> Option<f64> {
     Some((best - clock_cost_ns) / (PASSES * ADDITIONS_A_PASS) as f64)
 }
 
-/// Dependent additions of one register to another: one cycle each on every core of the last twenty years. Immediates
-/// would not do: some cores fold those while they rename registers.
+/// Runs dependent additions of one register to another, which take one cycle each on every core of the last twenty
+/// years.
+///
+/// Additions of constants are unsuitable, because some cores eliminate them in register renaming.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(never)]
 fn add_in_a_row(passes: u64) -> Option<u64> {
@@ -258,28 +263,29 @@ fn add_in_a_row(_passes: u64) -> Option<u64> {
     None
 }
 
-// The time of a job, by many runs of it.
+// The duration of a job, measured by many runs.
 
-/// Of which the best is taken.
+/// Number of runs of which the best is used.
 pub const RUNS: usize = 100;
 
-/// What `job` takes in nanoseconds, the clock's own cost included.
+/// Returns the duration of `job` in nanoseconds, including the clock's own cost.
 pub fn run_ns(clock: Clock, mut job: impl FnMut()) -> f64 {
     let start = clock.stamp();
     job();
     clock.to_ns(clock.stamp() - start)
 }
 
-/// The same of many runs, sorted.
+/// Returns the durations of `count` runs of `job` in nanoseconds, sorted, including the clock's own cost.
 pub fn runs(clock: Clock, count: usize, mut job: impl FnMut()) -> Vec<f64> {
     let mut took: Vec<f64> = (0..count).map(|_| run_ns(clock, &mut job)).collect();
     took.sort_by(f64::total_cmp);
     took
 }
 
-/// Mean of the runs that nothing interrupted, which are those within a few dozen ns of the median. A counter that advances
-/// in steps hides nothing from a mean, but up to a step from a minimum; excluding a fixed share would cut into the
-/// upper of two neighbouring steps.
+/// Returns the mean of the runs without interruptions, which are those within a few dozen nanoseconds of the median.
+///
+/// A counter that advances in steps does not bias a mean, but biases a minimum by up to one step. Excluding a fixed
+/// share would remove a part of the upper of two adjacent steps.
 pub fn undisturbed_mean(sorted: &[f64]) -> f64 {
     let limit = sorted[sorted.len() / 2] * 1.1 + 30.0;
     let kept = &sorted[..sorted.partition_point(|&ns| ns <= limit)];
@@ -299,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_grinds_take_longer() {
+    fn longer_grinds_last_longer() {
         let clock = Clock::calibrate(Duration::from_millis(20)).clock;
         let grind = Grind::calibrate(clock, || false);
         let best = |ns| grind.check(clock, ns).best_ns;
@@ -311,17 +317,17 @@ mod tests {
 
     #[test]
     fn all_runs_are_made_unless_one_is_below_the_limit() {
-        let mut made = 0;
+        let mut runs_made = 0;
         let mut best = |took: [f64; 5]| {
-            let all = took.into_iter().inspect(|_| made += 1);
-            (best_unless_below(800.0, all), std::mem::take(&mut made))
+            let all = took.into_iter().inspect(|_| runs_made += 1);
+            (best_unless_below(800.0, all), std::mem::take(&mut runs_made))
         };
         assert_eq!(best([900.0, 850.0, 801.0, 840.0, 990.0]), (801.0, 5));
         assert_eq!(best([900.0, 850.0, 700.0, 600.0, 500.0]), (700.0, 3));
     }
 
     #[test]
-    fn a_negative_or_tiny_length_is_no_work() {
+    fn negative_or_tiny_length_gives_no_work() {
         let grind = Grind { ns_per_load: 1.0, overhead_ns: 5.0, ns_per_cycle: Some(0.25), search: Vec::new() };
         assert_eq!(grind.work(-1.0).loads(), 0);
         assert_eq!(grind.work(0.0).loads(), 0);

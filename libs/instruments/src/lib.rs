@@ -1,23 +1,23 @@
-//! What `contend` measures with.
+//! The measuring instruments of `contend`: clocks, calibrated work, gaps, kernel events, statistics.
 //!
-//! Nothing here knows an experiment, prints, or decides what is measured.
+//! Nothing here knows an experiment, prints, or decides what to measure.
 //!
-//! | to | use |
+//! | task | module |
 //! |---|---|
-//! | read the time in nanoseconds and know what a read costs | [`clock`] |
-//! | spend a known time doing nothing | [`grind`] |
+//! | read the time in nanoseconds, with the cost of a read | [`clock`] |
+//! | spend a known time without effect | [`grind`] |
 //! | run threads that start and end together, each on its CPU | [`team`], [`cpus`] |
-//! | see when a thread did not run | [`gaps`] |
-//! | tell what hits several CPUs at once from chance | [`coincidence`] |
-//! | know from the kernel who ran instead | [`evidence`] |
-//! | see who else is on the core, and have a figure without them | [`neighbour`] |
+//! | detect when a thread did not run | [`gaps`] |
+//! | distinguish events that hit several CPUs at once from chance | [`coincidence`] |
+//! | attribute gaps to the tasks and interrupts that the kernel recorded | [`evidence`] |
+//! | detect SMT interference, and separate its effect | [`neighbour`] |
 //! | share memory with forked processes | [`shared_memory`] |
 //! | time a lock or a function of your own | [`timing`] |
-//! | count values without loss, or in memory that does not grow | [`tally`], [`bounded_tally`], [`log_buckets`] |
-//! | say how sure a figure is, and when enough was measured | [`statistics`] |
-//! | find the clusters in latencies, and what recurs in time | [`spikes`], [`period`] |
-//! | know which program or library it was | [`sha256`] |
-//! | know the machine, and what a reader must be told | [`environment`], [`warning`] |
+//! | count values exactly, or in bounded memory | [`tally`], [`bounded_tally`], [`log_buckets`] |
+//! | compute confidence intervals, and decide when to stop | [`statistics`] |
+//! | find the clusters in latencies, and the periodic components in time | [`spikes`], [`period`] |
+//! | identify a program or library by its hash | [`sha256`] |
+//! | record the machine, and warn about properties that affect a measurement | [`environment`], [`warning`] |
 
 #![warn(missing_docs)]
 
@@ -29,10 +29,12 @@ pub mod environment;
 pub mod evidence;
 pub mod gaps;
 pub mod grind;
+/// # Examples
+///
 /// ```
 /// use instruments::log_buckets::{bounds, index, middle};
 ///
-/// // Eight buckets an octave: 100 ns lie in a bucket of 8 ns.
+/// // Eight buckets per octave: 100 ns is in a bucket of 8 ns.
 /// let bucket = index::<3>(100);
 /// assert_eq!((bounds::<3>(bucket), middle::<3>(bucket)), ((96, 104), 100));
 /// ```
@@ -48,7 +50,7 @@ pub mod team;
 pub mod timing;
 pub mod warning;
 
-/// The README's examples are tested with the others.
+/// Compiles the examples of the README as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,11 +1,11 @@
-//! Log-linear buckets: `1 << BITS` of equal width to an octave, so that a bucket's width is at most that part of its
-//! values.
+//! Log-linear buckets: `1 << BITS` buckets of equal width per octave, so that a bucket's width is at most that part
+//! of its values.
 //!
-//! Values below `2 << BITS` have a bucket each. This is the arithmetic alone; the counts are the caller's, in a
-//! [`Tally`](crate::tally::Tally) of bucket numbers or in an array. It uses `core` only, since the `interpose` library
-//! compiles this file too.
+//! Values below `2 << BITS` have a bucket each. This module contains only the arithmetic. The caller keeps the
+//! counts, in a [`Tally`](crate::tally::Tally) of bucket numbers or in an array. It uses `core` only, since the
+//! `interpose` library compiles this file too.
 
-/// The bucket of `value`, counted from 0 without a gap.
+/// Returns the bucket of `value`; buckets are numbered contiguously from 0.
 #[inline(always)]
 pub const fn index<const BITS: u32>(value: u64) -> usize {
     if value < 2 << BITS {
@@ -15,19 +15,19 @@ pub const fn index<const BITS: u32>(value: u64) -> usize {
     ((shift as usize) << BITS) + (value >> shift) as usize
 }
 
-/// The least value in a bucket, and the least in the next (`u64::MAX` after the last).
+/// Returns the least value of a bucket, and the least of the next (`u64::MAX` after the last).
 pub const fn bounds<const BITS: u32>(bucket: usize) -> (u64, u64) {
     let (shift, least) = position::<BITS>(bucket);
     (least, least.saturating_add(1 << shift))
 }
 
-/// The middle of a bucket, rounded up where its width is even.
+/// Returns the middle of a bucket, rounded up if its width is even.
 pub const fn middle<const BITS: u32>(bucket: usize) -> u64 {
     let (shift, least) = position::<BITS>(bucket);
     least + (1 << shift) / 2
 }
 
-/// The binary logarithm of a bucket's width, and its least value.
+/// Returns the binary logarithm of a bucket's width, and its least value.
 const fn position<const BITS: u32>(bucket: usize) -> (u32, u64) {
     let shift = (bucket >> BITS).saturating_sub(1);
     (shift as u32, ((bucket - (shift << BITS)) as u64) << shift)

@@ -1,36 +1,39 @@
-//! Finds periodic losses among the gaps in which a thread did not run: the kernel's tick, the host's tick.
+//! Detection of periodic components among the gaps in which a thread did not run: the kernel's tick, the host's tick.
 //!
-//! A regular cause leaves a *comb*: gaps at a constant distance, its *teeth*. Its frequency and the multiples of that
-//! stand out in the Rayleigh spectrum of the gaps' start times; every such line, divided by 1, 2, 3, …, is a candidate
-//! for the fundamental. Of all candidates the one wins whose comb explains the gaps best: at each tooth there is a gap
-//! or there is none, and the likelihood of these answers, against that of gaps by chance, is highest at the
-//! fundamental. Half the period doubles the misses, twice the period halves the hits. The gaps so explained are taken
-//! out and the search is repeated, so that several combs are separated.
+//! A regular cause produces a *comb*: gaps at a constant distance, its *teeth*. Its frequency and the multiples of it
+//! have peaks in the Rayleigh spectrum of the gaps' start times. Every such line, divided by 1, 2, 3, …, is a
+//! candidate for the fundamental frequency. The candidate whose comb explains the gaps best wins. At each tooth there
+//! is a gap or there is none, and the likelihood of these outcomes, relative to that of gaps by chance, is highest at
+//! the fundamental. Half the period doubles the misses, twice the period halves the hits. The explained gaps are
+//! removed and the search is repeated, so that several combs are separated.
 //!
-//! Long gaps are searched first. A tick of 40 µs is lost among tens of thousands of gaps of 0.2 µs that the host or the
-//! core's other thread leaves, and there is nothing to be seen of it in a spectrum in which all gaps count alike. Each
-//! tooth is given the longest gap within its reach, since a short one may be there by chance. A frequency that is known
-//! to be likely, as the kernel's own, is a candidate whether it stands out or not.
+//! Long gaps are searched first. A tick of 40 µs is invisible among tens of thousands of gaps of 0.2 µs, caused by
+//! the host or by the core's SMT sibling, in a spectrum that weights all gaps equally. Each tooth is assigned the
+//! longest gap within its reach, since a short one may be there by chance. A frequency that is likely in advance,
+//! such as the kernel's own, is a candidate even without a peak.
 
 use crate::statistics::order::{median, sorted};
 use crate::statistics::spectrum;
 use serde::{Deserialize, Serialize};
 
-/// Of searches among gaps without any rhythm, at most this part finds a period. It bounds each of two tests that a
-/// comb has to pass, the spectrum's and the teeth's.
+/// Largest share of searches among gaps without any rhythm that find a period. It bounds each of the two tests that a
+/// comb must pass, that of the spectrum and that of the teeth.
 pub const FALSE_ALARMS: f64 = 0.01;
 
-/// More combs than this in one place is not what a machine does.
+/// Largest number of combs on one CPU; a machine does not produce more.
 const MOST_COMBS: usize = 8;
 
-/// Gaps at least so long are searched, one length after the other. The kernel has no visit shorter than 1 µs.
+/// Least lengths of the gaps that are searched, one after the other. The kernel has no interruption shorter than 1
+/// µs.
 const LENGTHS_NS: [f64; 3] = [10_000.0, 1_000.0, 0.0];
 
-/// Finds the periods among `gaps` seen while observing for `span_ns`, those of most gaps first.
+/// Finds the periodic components among `gaps` observed for `span_ns`, those with most gaps first.
 ///
-/// Gaps may come in any order; those outside the observation are ignored. Only significant periods are given, see
-/// [`FALSE_ALARMS`]; for each of them the observation should span at least some ten teeth. Of an observation longer
-/// than 100 s only the first 100 s are used.
+/// Gaps may be in any order; those outside the observation are ignored. Only significant periods are returned, see
+/// [`FALSE_ALARMS`]. For each of them the observation should contain at least about ten teeth. Only the first 100 s
+/// of a longer observation are used.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::period::{Gap, find};
@@ -45,7 +48,8 @@ pub fn find(gaps: &[Gap], span_ns: f64) -> Vec<Period> {
     find_among(gaps, span_ns, &[])
 }
 
-/// As [`find`], and tries the frequencies that are `likely`, in Hz, also where nothing in the spectrum points to them.
+/// Finds periodic components as [`find`] does, and also tries the `likely` frequencies, in Hz, without a peak in the
+/// spectrum.
 pub fn find_among(gaps: &[Gap], span_ns: f64, likely: &[f64]) -> Vec<Period> {
     if !span_ns.is_finite() {
         return Vec::new();
@@ -59,10 +63,11 @@ pub fn find_among(gaps: &[Gap], span_ns: f64, likely: &[f64]) -> Vec<Period> {
     for _ in 0..MOST_COMBS {
         let Some((comb, least)) = strongest_of_the_longest(&open, &explained, span, likely) else { break };
         let taken = comb.longest_at_each_tooth(&open, least);
-        // What begins at a tooth and outlasts the next is something else, as a preemption that the tick has brought.
+        // An event that begins at a tooth and outlasts the next one has another cause, for example a preemption that
+        // the tick has triggered.
         let durations = taken.iter().map(|&index| open[index].duration_ns).filter(|&length| length < comb.period);
         let durations: Vec<f64> = durations.collect();
-        // The rest of a comb already found, gaps that missed their tooth, is not a separate comb.
+        // Gaps that missed a tooth of a comb found before are not a separate comb.
         if !durations.is_empty() && !periods.iter().any(|found| comb.is_rest_of(found)) {
             periods.push(period(&comb, &durations, total));
         }
@@ -74,14 +79,14 @@ pub fn find_among(gaps: &[Gap], span_ns: f64, likely: &[f64]) -> Vec<Period> {
     periods
 }
 
-/// The strongest comb among the longest gaps that have one, and the least length of a gap that it explains.
+/// Returns the strongest comb among the longest gaps that have one, and the least length of a gap that it explains.
 fn strongest_of_the_longest(open: &[Gap], explained: &[f64], span: f64, likely: &[f64]) -> Option<(Comb, f64)> {
     let longer = |least: f64| -> Vec<f64> {
         open.iter().filter(|gap| gap.duration_ns >= least).map(|gap| gap.start_ns).collect()
     };
     let rungs = LENGTHS_NS.map(|least| (least, longer(least)));
     let scene = |open| Scene { open, explained, span, likely, false_alarms: FALSE_ALARMS / LENGTHS_NS.len() as f64 };
-    // Nothing new is there to be found where no gap is added.
+    // A search is repeated only if it has more gaps.
     let is_new = |rung: usize| rung == 0 || rungs[rung].1.len() > rungs[rung - 1].1.len();
     let found = (0..rungs.len()).filter(|&rung| is_new(rung)).find_map(|rung| {
         let comb = scene(&rungs[rung].1).strongest()?;
@@ -89,7 +94,7 @@ fn strongest_of_the_longest(open: &[Gap], explained: &[f64], span: f64, likely: 
     });
     let (rung, mut comb) = found?;
     let mut least = LENGTHS_NS[rung];
-    // Some of its gaps may be shorter: followed down for as long as that explains more.
+    // Some gaps of the comb may be shorter: include them as long as that explains more.
     for (shorter, times) in &rungs[rung + 1..] {
         let further = comb.weighed(&scene(times));
         if further.evidence <= comb.evidence {
@@ -113,77 +118,78 @@ fn period(comb: &Comb, durations: &[f64], total: usize) -> Period {
     }
 }
 
-/// A stretch of time in which the thread did not run.
+/// A period of time in which the thread did not run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gap {
-    /// When it began, since the start of the observation.
+    /// Start, in nanoseconds since the start of the observation.
     pub start_ns: f64,
-    /// How long it lasted.
+    /// Duration in nanoseconds.
     pub duration_ns: f64,
 }
 
-/// A comb of gaps.
+/// A periodic component: a comb of gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Period {
-    /// The distance between teeth.
+    /// Distance between teeth in nanoseconds.
     pub period_ns: f64,
-    /// The time of the first tooth, since the start of the observation.
+    /// Time of the first tooth, in nanoseconds since the start of the observation.
     pub phase_ns: f64,
-    /// How many gaps are explained by this comb and by no stronger one, without those that outlast its period.
+    /// Number of gaps that this comb explains and no stronger one does, without those that outlast its period.
     pub gaps: usize,
-    /// The median duration of these gaps.
+    /// Median duration of these gaps in nanoseconds.
     pub median_gap_ns: f64,
-    /// The longest of these gaps.
+    /// Duration of the longest of these gaps in nanoseconds.
     pub longest_gap_ns: f64,
-    /// How long these gaps last together.
+    /// Sum of the durations of these gaps in nanoseconds.
     pub total_ns: f64,
-    /// These gaps as a part of all gaps, 0 to 1.
+    /// Share of these gaps in the number of all gaps, 0 to 1.
     pub share_of_gaps: f64,
-    /// The part of all teeth within the observation at which any gap was seen, 0 to 1.
+    /// Share of the teeth within the observation at which any gap was observed, 0 to 1.
     pub presence: f64,
 }
 
-// A comb: the gaps that it explains, how well, and the search for the one that explains most.
+// A comb: the gaps that it explains, how well, and the search for the comb that explains most.
 
-/// The frequencies searched, in Hz.
+/// Range of frequencies searched, in Hz.
 pub const SEARCHED_HZ: (f64, f64) = (5.0, 5_000.0);
 
-/// Candidates closer than this, relatively, end at the same comb.
+/// Relative distance below which candidates lead to the same comb.
 const SAME_PERIOD: f64 = 1e-3;
 
-/// Fewer gaps have no rhythm that could be distinguished from chance.
+/// Least number of gaps whose rhythm can be distinguished from chance.
 const FEWEST_GAPS: usize = 6;
 
-/// This number of the strongest, and as many of the lowest lines are taken as possible multiples of the fundamental.
+/// Number of the strongest lines, and also of the lowest lines, that are tried as multiples of the fundamental
+/// frequency.
 const LINES: usize = 6;
 
-/// The highest multiple of the fundamental that a line is taken for.
+/// Highest multiple of the fundamental frequency that is tried for a line.
 const HIGHEST_MULTIPLE: u32 = 40;
 
-/// Teeth are at first this part of the period wide, to either side, and then ever narrower, …
+/// Initial half-width of teeth as a part of the period; it is then reduced step by step.
 const WIDEST: f64 = 1.0 / 8.0;
 
-/// … down to this, in nanoseconds.
+/// Least half-width of teeth in nanoseconds.
 const NARROWEST_NS: f64 = 5_000.0;
 
-/// The shortest period wins among combs that explain nearly as much as the best.
+/// Share of the best explanation above which the comb with the shortest period wins.
 const NEARLY: f64 = 0.97;
 
-/// A likely frequency may be a multiple or a part of the one that there is: this number is tried to either side.
+/// Largest factor by which a likely frequency may be a multiple or a part of the actual one.
 const MULTIPLES_OF_LIKELY: u32 = 8;
 
-/// What a search looks at; all times in nanoseconds and sorted.
+/// Input of a search; all times are in nanoseconds and sorted.
 struct Scene<'a> {
     /// Gaps that no comb explains so far.
     pub open: &'a [f64],
-    /// Gaps that one does. Another comb's tooth may hide behind one of these, so there it is neither hit nor missed.
+    /// Gaps that a comb explains. They may hide another comb's tooth, which then counts neither as hit nor as missed.
     pub explained: &'a [f64],
     pub span: f64,
     /// Frequencies to try in any case, in Hz.
     pub likely: &'a [f64],
-    /// Of searches among gaps without any rhythm, at most this part may find one.
+    /// Largest share of searches among gaps without any rhythm that may find one.
     pub false_alarms: f64,
 }
 
@@ -194,26 +200,28 @@ struct Comb {
     pub phase: f64,
     reach: f64,
     pub presence: f64,
-    /// The logarithm of how much likelier the gaps are with this comb than by chance.
+    /// Logarithm of the likelihood ratio of the gaps with this comb and by chance.
     pub evidence: f64,
 }
 
 impl Scene<'_> {
-    /// The comb that explains the open gaps best, if any is significant.
+    /// Returns the comb that explains the open gaps best, if any is significant.
     pub fn strongest(&self) -> Option<Comb> {
         if self.open.len() < FEWEST_GAPS {
             return None;
         }
         let seconds: Vec<f64> = self.open.iter().map(|ns| ns * 1e-9).collect();
         let lines = spectrum::peaks(&seconds, self.span * 1e-9, SEARCHED_HZ, self.false_alarms);
-        let of_lines = candidates(&lines).into_iter().filter_map(|period| fit(self, period, WIDEST * period));
-        let of_likely = likely_periods(self.likely).into_iter().flat_map(|period| {
-            // Known well, so that its teeth may be narrow from the start: others cannot pull them away.
+        let line_candidates = candidates(&lines).into_iter().filter_map(|period| fit(self, period, WIDEST * period));
+        let likely_candidates = likely_periods(self.likely).into_iter().flat_map(|period| {
+            // The frequency is known well, so the teeth may be narrow from the start: other gaps cannot pull them
+            // away.
             [8.0, 64.0, 512.0].into_iter().filter_map(move |part| fit(self, period, period / part))
         });
-        let combs: Vec<Comb> = of_lines.chain(of_likely).collect();
+        let combs: Vec<Comb> = line_candidates.chain(likely_candidates).collect();
         let best = combs.iter().map(|comb| comb.evidence).max_by(f64::total_cmp)?;
-        // As many combs could have been tried as there are distinguishable periods and phases, at each width.
+        // The number of combs that could have been tried is the number of distinguishable periods and phases, for
+        // each width.
         let teeth = self.span * 1e-9 * SEARCHED_HZ.1;
         let phases = 1e9 / SEARCHED_HZ.0 / NARROWEST_NS;
         if best < (teeth * phases / self.false_alarms).ln() {
@@ -224,7 +232,7 @@ impl Scene<'_> {
     }
 }
 
-/// The periods of the likely frequencies, their multiples and parts.
+/// Returns the periods of the likely frequencies, their multiples and parts.
 fn likely_periods(likely_hz: &[f64]) -> Vec<f64> {
     let factors = (1..=MULTIPLES_OF_LIKELY).flat_map(|n| [f64::from(n), 1.0 / f64::from(n)]);
     let frequencies = factors.flat_map(|factor| likely_hz.iter().map(move |hz| hz * factor));
@@ -232,7 +240,7 @@ fn likely_periods(likely_hz: &[f64]) -> Vec<f64> {
     within.map(|hz| 1e9 / hz).collect()
 }
 
-/// The periods, in nanoseconds, of which the lines may be multiples.
+/// Returns the periods, in nanoseconds, of which the lines may be multiples.
 fn candidates(lines_hz: &[f64]) -> Vec<f64> {
     let lowest = sorted(lines_hz);
     let lines = lines_hz.iter().take(LINES).chain(lowest.iter().take(LINES));
@@ -243,7 +251,7 @@ fn candidates(lines_hz: &[f64]) -> Vec<f64> {
     periods
 }
 
-/// The best comb near `period`: found with teeth of this width, then followed as they get narrower.
+/// Returns the best comb near `period`: searched with teeth of this width, then followed as they get narrower.
 fn fit(scene: &Scene, period: f64, widest: f64) -> Option<Comb> {
     let mut reach = widest.max(NARROWEST_NS);
     let mut comb = Comb { period, phase: fullest(scene.open, period, reach), reach, presence: 0.0, evidence: 0.0 };
@@ -258,10 +266,10 @@ fn fit(scene: &Scene, period: f64, widest: f64) -> Option<Comb> {
     best
 }
 
-/// The phase around which the most times lie within `reach`, all folded onto one period.
+/// Returns the phase with the most times within `reach`, when all times are folded onto one period.
 fn fullest(times: &[f64], period: f64, reach: f64) -> f64 {
     let once = sorted(&times.iter().map(|time| time.rem_euclid(period)).collect::<Vec<f64>>());
-    // The fold is a circle: append it once more.
+    // The folded axis is a circle, so the times are appended once more.
     let twice: Vec<f64> = once.iter().copied().chain(once.iter().map(|phase| phase + period)).collect();
     let mut end = 0;
     let mut most = (0, 0.0);
@@ -277,14 +285,14 @@ fn fullest(times: &[f64], period: f64, reach: f64) -> f64 {
 }
 
 impl Comb {
-    /// The number of the tooth nearest to a time, and how far after it the time is.
+    /// Returns the number of the tooth nearest to a time, and the distance of the time after it.
     fn tooth(&self, time: f64) -> (f64, f64) {
         let tooth = ((time - self.phase) / self.period).round();
         (tooth, time - self.phase - tooth * self.period)
     }
 
-    /// Period and phase fitted to the times at the teeth: a least-squares line through their deviations. `None` when
-    /// fewer than three are there.
+    /// Fits period and phase to the times at the teeth, by a least-squares line through their deviations; `None` if
+    /// there are fewer than three.
     fn straightened(self, times: &[f64]) -> Option<Self> {
         let near: Vec<(f64, f64)> =
             times.iter().map(|&time| self.tooth(time)).filter(|(_, off)| off.abs() <= self.reach).collect();
@@ -300,10 +308,11 @@ impl Comb {
         Some(Self { period: self.period + slope, phase: self.phase + median(&rest)?, ..self })
     }
 
-    /// Presence and evidence, from which teeth hit a gap.
+    /// Computes presence and evidence from the teeth that hit a gap.
     pub fn weighed(self, scene: &Scene) -> Self {
         let hidden = self.hit(scene.explained);
-        // Where one hides, a gap by chance must not count either: it would be a hit that could not have been a miss.
+        // Where a tooth is hidden, a gap by chance must not count as a hit either, because it could not have been a
+        // miss.
         let hits = self.hit(scene.open).iter().filter(|tooth| hidden.binary_search(tooth).is_err()).count() as f64;
         let hidden = hidden.len() as f64;
         let first = (-self.phase / self.period).ceil();
@@ -319,7 +328,7 @@ impl Comb {
         Self { presence: (hits + hidden) / teeth, evidence, ..self }
     }
 
-    /// The teeth that hit one of the times, in order.
+    /// Returns the teeth that hit one of the times, in order.
     fn hit(&self, times: &[f64]) -> Vec<i64> {
         let near = times.iter().map(|&time| self.tooth(time)).filter(|(_, off)| off.abs() <= self.reach);
         let mut teeth: Vec<i64> = near.map(|(tooth, _)| tooth as i64).collect();
@@ -327,8 +336,8 @@ impl Comb {
         teeth
     }
 
-    /// The indices of the gaps that each tooth explains: the longest within its reach, if one lasts `least`. One
-    /// each, since a second may belong to another comb.
+    /// Returns the indices of the gaps that each tooth explains: the longest within its reach, if it lasts at least
+    /// `least`. Only one per tooth, since a second may belong to another comb.
     pub fn longest_at_each_tooth(&self, gaps: &[Gap], least: f64) -> Vec<usize> {
         let mut longest: Vec<(f64, usize)> = Vec::new();
         for (index, gap) in gaps.iter().enumerate().filter(|(_, gap)| gap.duration_ns >= least) {
@@ -345,7 +354,8 @@ impl Comb {
         longest.into_iter().map(|(_, index)| index).collect()
     }
 
-    /// Whether this comb has the period of one found before, or a multiple, and is within a tooth's width of it.
+    /// Returns whether this comb has the period of one found before, or a multiple, and is within a tooth's width of
+    /// it.
     pub fn is_rest_of(&self, found: &Period) -> bool {
         let multiple = (self.period / found.period_ns).round();
         let off = (self.phase - found.phase_ns) / found.period_ns;
@@ -356,22 +366,27 @@ impl Comb {
 
 // A known period, without a search: the result of a search can be compared with it.
 
-/// Gaps that begin at the same place of a period, to within this number of nanoseconds.
+/// Width in nanoseconds of the bins of a period in which gaps begin.
 const BIN_NS: f64 = 10_000.0;
-/// The kernel has no visit that is shorter.
+/// Shortest gap in nanoseconds: the kernel has no shorter interruption.
 const SHORTEST_NS: f64 = 1_000.0;
 
-/// The gaps of the place where most begin.
+/// The gaps in the bin of a period in which most gaps begin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Folded {
-    /// How many.
+    /// Number of gaps.
     pub gaps: usize,
-    /// Their median duration.
+    /// Median duration of the gaps in nanoseconds.
     pub median_gap_ns: f64,
 }
 
-/// Lays all periods over each other: of their places of 10 µs that in which most gaps of 1 µs and more begin. A gap
-/// that is longer than the period is not a beat of it, but a consequence of one. `None` without any gap.
+/// Folds all periods onto each other, and returns the gaps of the 10 µs bin in which most gaps of at least 1 µs
+/// begin.
+///
+/// A gap that is longer than the period is not a beat of it, but a consequence of one. The result is `None` without
+/// any gap.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::period::{Gap, fold};

@@ -1,6 +1,7 @@
-//! The SHA-256 of a file (FIPS 180-4), by which a record says which program or library it is of.
+//! The SHA-256 hash of a file (FIPS 180-4), by which a record identifies the measured program or library.
 //!
-//! `sha256sum FILE` prints the same. It is here by hand, since a package for it brings six others.
+//! `sha256sum FILE` prints the same value. The implementation is part of this crate, since a package for it depends
+//! on six others.
 
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -10,7 +11,7 @@ use std::path::Path;
 
 const BLOCK: usize = 64;
 
-/// The fractional parts of the cube roots of the first 64 primes.
+/// Fractional parts of the cube roots of the first 64 primes.
 #[rustfmt::skip]
 const ROUNDS: [u32; 64] = [
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -23,12 +24,14 @@ const ROUNDS: [u32; 64] = [
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 ];
 
-/// Hashes a file's content, in hexadecimal digits.
+/// Returns the hash of a file's content, in hexadecimal digits.
 ///
 /// # Errors
-/// The file cannot be read, is not a regular file, or has more than 1 GiB.
+///
+/// Returns an error if the file cannot be read, is not a regular file, or has more than 1 GiB.
 ///
 /// # Examples
+///
 /// ```
 /// let file = std::env::temp_dir().join(format!("sha256-{}", std::process::id()));
 /// std::fs::write(&file, "abc")?;
@@ -100,7 +103,7 @@ fn add(state: &mut [u32; 8], block: &[u8]) {
 mod tests {
     use super::*;
 
-    /// The standard's own examples, and lengths about the ends of a block and of what is read at once.
+    /// The examples of the standard, and lengths near the ends of a block and of a read.
     #[test]
     fn hashes_are_those_of_the_standard() {
         let of = |text: &str| of(text.as_bytes()).unwrap();

@@ -1,13 +1,15 @@
-//! Memory that this process and the children it forks see alike.
+//! Memory that this process shares with its forked children.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// Values in an anonymous shared mapping, which forked children inherit at the same address.
+/// An array of values in an anonymous shared mapping, which forked children inherit at the same address.
 ///
-/// What the values point to on the heap is not shared: after a fork every process has its own copy of that. Only the
-/// process that made the array should drop it; a forked child leaves with `_exit`, which drops nothing.
+/// Heap memory that the values point to is not shared: after a fork every process has its own copy. Only the process
+/// that created the array should drop it. A forked child exits by `_exit`, which drops nothing.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::shared_memory::SharedArray;
@@ -30,15 +32,16 @@ unsafe impl<T: Send> Send for SharedArray<T> {}
 unsafe impl<T: Sync> Sync for SharedArray<T> {}
 
 impl<T> SharedArray<T> {
-    /// An array of `length` values.
+    /// Creates an array of `length` values.
     ///
     /// # Errors
-    /// The system has no memory to map, or `make` fails.
+    ///
+    /// Returns an error if the system has no memory to map, or the first error of `make`.
     pub fn from_fn(length: usize, mut make: impl FnMut(usize) -> io::Result<T>) -> io::Result<Self> {
         const { assert!(align_of::<T>() <= 4096, "a mapping is aligned to a page") };
         use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
         let bytes = (size_of::<T>() * length).max(1);
-        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
+        // SAFETY: a new mapping at an address that the kernel chooses overlaps no other memory.
         let start = unsafe {
             mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED)?
         };
@@ -46,9 +49,9 @@ impl<T> SharedArray<T> {
         let mut array = Self { first, length: 0, bytes };
         for place in 0..length {
             let value = make(place)?;
-            // SAFETY: `place` is below the length that was mapped; the slot holds no value yet.
+            // SAFETY: `place` is below the length that was mapped; the slot contains no value yet.
             unsafe { array.first.add(place).write(value) };
-            // Counted one by one, so that a failure drops exactly those that were made.
+            // Incremented for each value, so that a failure drops exactly the initialised values.
             array.length += 1;
         }
         Ok(array)
@@ -66,7 +69,8 @@ impl<T> Deref for SharedArray<T> {
 
 impl<T> DerefMut for SharedArray<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: the first `length` values are initialised and live as long as `self`, which is borrowed exclusively.
+        // SAFETY: the first `length` values are initialised and live as long as `self`, which is borrowed
+        // exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.length) }
     }
 }
@@ -75,7 +79,7 @@ impl<T> Drop for SharedArray<T> {
     fn drop(&mut self) {
         // SAFETY: the values are initialised, owned by `self`, and not used after this.
         unsafe { std::ptr::drop_in_place(&mut **self) };
-        // SAFETY: the mapping was made by `from_fn`; nothing refers to it any more. Its failure would only leak it.
+        // SAFETY: `from_fn` made the mapping, and nothing refers to it any more. A failure would only leak it.
         let _ = unsafe { rustix::mm::munmap(self.first.as_ptr().cast(), self.bytes) };
     }
 }

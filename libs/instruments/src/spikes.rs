@@ -1,14 +1,14 @@
-//! Finds the spikes in the latencies of one thread, and which of them echo another.
+//! Detection of the spikes (clusters) in the latencies of one thread, and of those that echo another one.
 //!
-//! The lock latency article of the Be Newsletter (1998) plotted every latency of a thread on log axes, gave each spike
-//! a letter and explained it by hand: "B is A, delayed 5.0 µs by a scheduler interruption"; what was scattered between
-//! the spikes was drawn as `#` and left alone. This module does the finding:
+//! The lock latency article of the Be Newsletter (1998) plotted every latency of a thread on log axes, labelled each
+//! spike with a letter and explained it by hand: "B is A, delayed 5.0 µs by a scheduler interruption". The latencies
+//! scattered between the spikes were drawn as `#` and not explained. This module automates that analysis:
 //!
-//! 1. `axis` lays the latencies on a log axis whose bins are never narrower than the clock's step.
-//! 2. `blocks` cuts the axis where the density changes by more than chance allows (Bayesian blocks), and nowhere else:
-//!    thin noise over several octaves stays one block, and so does noise on top of a body of millions.
-//! 3. `modes` takes each clear maximum of that density, with the tails that lean on it, as a cluster.
-//! 4. `letters` keeps the clusters that matter and names them.
+//! 1. `axis` assigns the latencies to a log axis whose bins are never narrower than the clock's step.
+//! 2. `blocks` cuts the axis only where the density changes by more than chance permits (Bayesian blocks). Sparse
+//!    noise over several octaves remains one block, and so does noise on top of a cluster of millions.
+//! 3. `modes` takes each clear maximum of that density, with its adjacent tails, as a cluster.
+//! 4. `letters` selects the clusters that matter and labels them.
 //! 5. `echo` marks those that are another one plus a constant delay.
 
 use crate::statistics::Interval;
@@ -17,25 +17,28 @@ use crate::statistics::summary::CONFIDENCE;
 use crate::tally::Tally;
 use serde::{Deserialize, Serialize};
 
-/// All spikes of a tally, largest share first, and what belongs to none.
+/// All spikes of a tally, largest share first, and the share of the remaining latencies.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spikes {
-    /// The spikes. Their ranges do not overlap.
+    /// Spikes, whose ranges do not overlap.
     pub spikes: Vec<Spike>,
-    /// The part of all latencies that is scattered between the spikes: at most 0.01.
+    /// Share of the latencies scattered between the spikes: at most 0.01.
     pub leftover_share: f64,
 }
 
-/// Finds the spikes in `tally`, whose clock moves in steps of `resolution` (in the tally's unit).
+/// Finds the spikes in `tally`, whose clock has steps of `resolution` (in the tally's unit).
 ///
-/// Clusters closer than three steps of the clock are one: a latency between two steps shows up at both. A `resolution`
-/// below 1, or not a number, is taken as 1, since the tally holds whole numbers.
+/// Clusters closer than three steps of the clock are one, because a latency between two steps appears at both. A
+/// `resolution` below 1, or not a number, is treated as 1, since the tally contains integers.
 ///
-/// A cluster becomes a spike when a valley at least half as deep as its top parts it from its neighbours, when it holds
-/// at least ten latencies, and when it matters: one in ten thousand of the latencies, or one in a thousand of the time
-/// that all of them took together. The rest belongs to no spike, unless that would be more than a hundredth: then the latencies
-/// between two spikes are accepted as a spike too, largest first, until the spikes hold 99 %.
+/// A cluster becomes a spike if three conditions hold. A valley at least half as deep as its top separates it from
+/// the adjacent clusters. It contains at least ten latencies. It has a share of at least one in ten thousand of the
+/// latencies, or one in a thousand of their total time. The other latencies belong to no spike, unless they are more
+/// than a hundredth. In that case the latencies between two spikes also become a spike, largest first, until the
+/// spikes contain 99 %.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::spikes::find;
@@ -64,7 +67,9 @@ pub fn find(tally: &Tally, resolution: f64) -> Spikes {
 }
 
 impl Spikes {
-    /// The label of the spike that `value`, in the unit of the spikes, belongs to.
+    /// Returns the label of the spike that contains `value`, in the unit of the spikes.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use instruments::tally::Tally;
@@ -78,46 +83,48 @@ impl Spikes {
         self.spikes.iter().find(|spike| spike.from <= value && value <= spike.to).map(|spike| spike.label.as_str())
     }
 
-    /// The same spikes in another unit: every quantity multiplied by `factor`.
+    /// Returns the same spikes in another unit: every quantity multiplied by `factor`.
     pub fn scaled(&self, factor: f64) -> Self {
         let spikes = self.spikes.iter().map(|spike| spike.scaled(factor)).collect();
         Self { spikes, leftover_share: self.leftover_share }
     }
 }
 
-/// A cluster of latencies. Every quantity is in the unit of the tally it was found in.
+/// A cluster of latencies. Every quantity is in the unit of the tally in which it was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spike {
-    /// `A` for the largest share, then `B` and so on; `AA` follows `Z`.
+    /// Label: `A` for the largest share, then `B` and so on; `AA` follows `Z`.
     pub label: String,
-    /// Its part of all latencies, 0 to 1.
+    /// Share of all latencies, 0 to 1.
     pub share: f64,
-    /// How many latencies.
+    /// Number of latencies.
     pub count: u64,
-    /// Their mean.
+    /// Mean latency.
     pub mean: f64,
-    /// Their median.
+    /// Median latency.
     pub median: f64,
-    /// The 95 % interval of the median, as if the latencies were independent; `None` below six. Neighbours in time are
-    /// not: of what came in slices, [`Slices::interval_within`](crate::statistics::slices::Slices::interval_within)
-    /// gives one that is as wide as it should be.
-    pub median_ci: Option<Interval>,
-    /// The smallest.
-    pub from: f64,
-    /// The largest.
-    pub to: f64,
-    /// The label of the spike that this one repeats after a constant delay.
+    /// 95 % confidence interval of the median for independent latencies; `None` for fewer than six.
     ///
-    /// An echo is arithmetic, not proof of a cause: it says that this spike has the shape that the other would have if
-    /// something always delayed it by `delay`. What that something is takes evidence from elsewhere.
+    /// Latencies adjacent in time are not independent:
+    /// [`Slices::interval_within`](crate::statistics::slices::Slices::interval_within) returns an interval of the
+    /// correct width for latencies recorded in windows.
+    pub median_ci: Option<Interval>,
+    /// Smallest latency.
+    pub from: f64,
+    /// Largest latency.
+    pub to: f64,
+    /// Label of the spike that this one repeats after a constant delay.
+    ///
+    /// An echo is arithmetic, not proof of a cause: this spike has the shape that the other would have if an event
+    /// always delayed it by `delay`. Other evidence must identify that event.
     pub echo_of: Option<String>,
-    /// The delay of the echo: the difference of the two medians.
+    /// Delay of the echo: the difference of the two medians.
     pub delay: Option<f64>,
 }
 
 impl Spike {
-    /// The same spike in another unit: every quantity multiplied by `factor`.
+    /// Returns the same spike in another unit: every quantity multiplied by `factor`.
     fn scaled(&self, factor: f64) -> Self {
         Self {
             mean: self.mean * factor,
@@ -131,43 +138,44 @@ impl Spike {
     }
 }
 
-// The axis that latencies are laid on: linear near zero, logarithmic above.
+// The axis of the latencies: linear near zero, logarithmic above.
 
-/// How finely the log part is cut: a bin is 2.2 % wide.
+/// Resolution of the logarithmic part: a bin is 2.2 % wide.
 const BINS_PER_OCTAVE: f64 = 32.0;
 
 /// The edges of the bins.
 ///
-/// No bin is narrower than the clock's step, or empty bins between two neighbouring steps would look like valleys.
-/// Every bin holds a whole number of steps, or bins that hold two would alternate with bins that hold one.
+/// No bin is narrower than the clock's step, because empty bins between two adjacent steps would look like valleys.
+/// Every bin contains a whole number of steps, because bins with two steps would otherwise alternate with bins with
+/// one.
 struct Axis {
-    /// Bin `i` reaches from `edges[i]` to below `edges[i + 1]`.
+    /// Bin `i` extends from `edges[i]` to below `edges[i + 1]`.
     edges: Vec<f64>,
-    /// By how much each bin is wider or narrower than the axis would have it without whole steps.
+    /// Ratio of each bin's width to its width on the axis without rounding to whole steps.
     exposures: Vec<f64>,
 }
 
-/// A bin with what fell into it.
+/// A bin with its latencies.
 #[derive(Debug, Clone, Copy)]
 struct Bin {
-    /// How many latencies.
+    /// Number of latencies.
     pub count: u64,
-    /// The bin's width on the axis: 1, but for rounding to whole steps.
+    /// Width of the bin on the axis: 1, except for rounding to whole steps.
     pub exposure: f64,
-    /// The lower edge, in the unit of the latencies.
+    /// Lower edge, in the unit of the latencies.
     pub start: f64,
-    /// The smallest latency seen in it; 0 when there was none.
+    /// Smallest latency in the bin; 0 if it is empty.
     pub from: u64,
-    /// The largest latency seen in it; 0 when there was none.
+    /// Largest latency in the bin; 0 if it is empty.
     pub to: u64,
 }
 
 impl Axis {
-    /// The axis over all that `tally` has seen; `None` for nothing.
+    /// Returns the axis for all values of `tally`; `None` if it is empty.
     pub fn of(tally: &Tally, step: f64) -> Option<Self> {
         let (min, max) = (tally.min()? as f64, tally.max()? as f64);
-        // The steps are counted from the most frequent value, in the middle of its step: a clock that is rounded to
-        // whole ticks may be a little off on either side.
+        // The steps are counted from the most frequent value, in the middle of its step: the values of a clock that
+        // is rounded to whole ticks may deviate a little to either side.
         let (anchor, _) = tally.iter().max_by_key(|&(_, count)| count)?;
         let origin = anchor as f64 - step / 2.0;
         let growth = (1.0 / BINS_PER_OCTAVE).exp2() - 1.0;
@@ -176,7 +184,7 @@ impl Axis {
         while edge <= max {
             let ideal = step.max(edge * growth);
             let width = (ideal / step).round() * step;
-            // Where the numbers are so large that a step vanishes in rounding, one bin takes the rest.
+            // If the numbers are so large that a step vanishes in rounding, one bin takes the rest.
             let next = if edge + width > edge { edge + width } else { f64::INFINITY };
             axis.exposures.push(width / ideal);
             axis.edges.push(next);
@@ -205,20 +213,20 @@ impl Axis {
     }
 }
 
-// Cuts the axis where the density changes by more than chance allows.
+// Cuts of the axis where the density changes by more than chance permits.
 //
-// Bayesian blocks (Scargle, Norris, Jackson and Chiang, "Studies in Astronomical Time Series Analysis VI", 2013): of
-// all ways to cut the axis into blocks of constant density, the one of highest likelihood, less a price per block that
-// keeps the chance of a cut in pure noise small. Dense regions get fine blocks, sparse ones wide blocks, with no width
-// to choose.
+// Bayesian blocks (Scargle, Norris, Jackson and Chiang, "Studies in Astronomical Time Series Analysis VI", 2013):
+// among all ways to cut the axis into blocks of constant density, the one of highest likelihood. A price per block
+// keeps the probability of a cut in pure noise small. Dense regions get fine blocks, sparse ones wide blocks, and no
+// width has to be chosen.
 
-/// The chance, per search, of a cut where there is only noise.
+/// Probability per search of a cut where there is only noise.
 const FALSE_CUTS: f64 = 0.001;
 
-/// Neighbouring bins of one density.
+/// Adjacent bins of one density.
 #[derive(Debug, Clone, Copy)]
 struct Block {
-    /// The first bin.
+    /// First bin.
     pub first: usize,
     /// One past the last bin.
     pub end: usize,
@@ -226,7 +234,7 @@ struct Block {
     pub density: f64,
 }
 
-/// The blocks of `bins`, which hold `total` latencies, in order.
+/// Returns the blocks of `bins`, which contain `total` latencies, in order.
 fn cut_into_blocks(bins: &[Bin], total: u64) -> Vec<Block> {
     let price = price_of_a_block(total);
     let (counts, exposures) = sums(bins);
@@ -256,12 +264,12 @@ fn cut_into_blocks(bins: &[Bin], total: u64) -> Vec<Block> {
     blocks
 }
 
-/// Equation 21 of the paper, found there by simulation of pure noise.
+/// Returns the price of a block by equation 21 of the paper, which was fitted there to simulations of pure noise.
 fn price_of_a_block(total: u64) -> f64 {
     4.0 - (73.53 * FALSE_CUTS * (total as f64).powf(-0.478)).ln()
 }
 
-/// Counts and exposures of all bins before each bin, so that those of any block are a difference.
+/// Returns the counts and exposures of all bins before each bin, so that those of any block are a difference.
 fn sums(bins: &[Bin]) -> (Vec<f64>, Vec<f64>) {
     let mut counts = vec![0.0];
     let mut exposures = vec![0.0];
@@ -275,24 +283,25 @@ fn sums(bins: &[Bin]) -> (Vec<f64>, Vec<f64>) {
     (counts, exposures)
 }
 
-// Clusters: the clear maxima of the density, each with the tails that lean on it.
+// Clusters: the clear maxima of the density, each with its adjacent tails.
 
-/// A valley parts two maxima when its density is below this part of the lower one. With millions of samples every
-/// ripple is significant; only deep ones are of interest.
+/// Density of a valley relative to the lower of two maxima below which it separates them. With millions of samples
+/// every ripple is significant; only deep ones are of interest.
 const VALLEY: f64 = 0.5;
 
-/// Maxima nearer than this many steps of the clock are one: what falls between two steps shows up at both of them, and
-/// some clocks prefer every other step.
+/// Distance in steps of the clock below which maxima are one: a latency between two steps appears at both of them,
+/// and some clocks prefer every other step.
 const NEAREST_STEPS: f64 = 3.0;
 
-/// A tail ends where its density falls below this part of its top: further out, one latency in a thousand would move
-/// the mean of the spike.
+/// Density relative to the top below which a tail ends: further out, one latency in a thousand would move the mean of
+/// the spike.
 const TAIL: f64 = 1e-3;
 
-/// Below one latency per bin what leans on a top is scatter, unless the top is nearly as thin: this part of it.
+/// Below one latency per bin, the bins adjacent to a top are scatter, unless their density is at least this part of
+/// that of the top.
 const SCATTER: f64 = 0.1;
 
-/// Latencies of one cluster, both ends seen and included.
+/// Latencies of one cluster, from the smallest to the largest one, inclusive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Cluster {
     pub from: u64,
@@ -304,12 +313,13 @@ struct Cluster {
 struct Top {
     /// The block of the highest density.
     block: usize,
-    /// The first and the last block of what the clock cannot tell apart from it: a few steps with empty ones between.
+    /// The first and the last block that the clock cannot distinguish from it: a few steps with empty ones in
+    /// between.
     first: usize,
     last: usize,
 }
 
-/// The clusters of `blocks`, in order. They do not overlap.
+/// Returns the clusters of `blocks`, in order. They do not overlap.
 fn clusters(bins: &[Bin], blocks: &[Block], step: f64) -> Vec<Cluster> {
     let tops = tops(bins, blocks, step);
     let mut clusters = Vec::new();
@@ -327,8 +337,8 @@ fn clusters(bins: &[Bin], blocks: &[Block], step: f64) -> Vec<Cluster> {
     clusters
 }
 
-/// The blocks that are separate maxima: starting from all local maxima, the one with the shallowest valley next to
-/// it is given up until every valley left is deep enough.
+/// Returns the blocks that are separate maxima. It starts with all local maxima, and removes the one with the
+/// shallowest adjacent valley until every valley is deep enough.
 fn tops(bins: &[Bin], blocks: &[Block], step: f64) -> Vec<Top> {
     let maxima = (0..blocks.len()).filter(|&index| is_local_maximum(blocks, index));
     let mut tops: Vec<Top> = maxima.map(|block| Top { block, first: block, last: block }).collect();
@@ -347,7 +357,7 @@ fn tops(bins: &[Bin], blocks: &[Block], step: f64) -> Vec<Top> {
         let (lower, higher) =
             if blocks[left.block].density < blocks[right.block].density { (left, right) } else { (right, left) };
         let mut kept = higher;
-        // A ripple far out on the tail is given up, but does not draw the tail into the spike.
+        // A ripple far out on the tail is removed, but does not extend the spike by the tail.
         if is_near(left, right) && blocks[lower.block].density > TAIL * blocks[higher.block].density {
             kept.first = left.first;
             kept.last = right.last;
@@ -361,19 +371,19 @@ fn is_local_maximum(blocks: &[Block], index: usize) -> bool {
     above(blocks.get(index + 1)) && above(index.checked_sub(1).map(|before| &blocks[before]))
 }
 
-/// The distance, in the unit of the latencies, from the last bin of one top to the first bin of a later one.
+/// Returns the distance, in the unit of the latencies, from the last bin of one top to the first bin of a later one.
 fn distance(bins: &[Bin], blocks: &[Block], left: Top, right: Top) -> f64 {
     bins[blocks[right.first].first].start - bins[blocks[left.last].end - 1].start
 }
 
-/// The lowest density between two tops, and the bin in the middle of it.
+/// Returns the lowest density between two tops, and the bin in the middle of it.
 fn valley(blocks: &[Block], left: Top, right: Top) -> (f64, usize) {
     let between = &blocks[left.last + 1..right.first];
     let lowest = between.iter().min_by(|a, b| a.density.total_cmp(&b.density));
     lowest.map_or((f64::INFINITY, blocks[right.first].first), |block| (block.density, block.first.midpoint(block.end)))
 }
 
-/// The bins from the first to one past the last that lean on a top without a break.
+/// Returns the contiguous bins adjacent to a top, from the first to one past the last.
 fn reach(blocks: &[Block], top: Top) -> (usize, usize) {
     let peak = blocks[top.block].density;
     let leans =
@@ -383,21 +393,21 @@ fn reach(blocks: &[Block], top: Top) -> (usize, usize) {
     (left.first, right.end)
 }
 
-// The clusters that are spikes, and their letters.
+// The clusters that are spikes, and their labels.
 
-/// Fewer latencies than this are scatter, however close they are.
+/// Least number of latencies of a spike: fewer are scatter, however close they are.
 const FEWEST: u64 = 10;
 
-/// A spike holds at least this part of the latencies, …
+/// Least share of a spike in the latencies.
 const LEAST_SHARE: f64 = 1e-4;
 
-/// … or of the time that all latencies took: preemptions are rare and long.
+/// Least share of a spike in the total time, which suffices as well: preemptions are rare and long.
 const LEAST_TIME_SHARE: f64 = 1e-3;
 
-/// The spikes hold at least this part of the latencies.
+/// Least share of all spikes in the latencies.
 const COVERED: f64 = 0.99;
 
-/// The spikes of `tally`, largest first, not yet searched for echoes.
+/// Returns the labelled spikes of `tally`, largest first, without echoes.
 fn lettered(tally: &Tally, clusters: &[Cluster]) -> Vec<Spike> {
     let mut chosen: Vec<(Cluster, Tally)> = clusters
         .iter()
@@ -416,7 +426,7 @@ fn matters(inside: &Tally, tally: &Tally) -> bool {
     inside.count() >= FEWEST && (share >= LEAST_SHARE || time(inside) >= LEAST_TIME_SHARE * time(tally))
 }
 
-/// Accepts the values between two spikes as one more, largest first, until enough is covered.
+/// Adds the values between two spikes as a further one, largest first, until the spikes cover enough.
 fn cover(chosen: &mut Vec<(Cluster, Tally)>, tally: &Tally) {
     let mut covered = chosen.iter().fold(0, |sum: u64, (_, inside)| sum.saturating_add(inside.count()));
     if is_enough(covered, tally) {
@@ -437,7 +447,7 @@ fn is_enough(covered: u64, tally: &Tally) -> bool {
     covered as f64 >= COVERED * tally.count() as f64
 }
 
-/// The counts before, between and after the chosen clusters, which are in order.
+/// Returns the counts before, between and after the selected clusters, which are in order.
 fn gaps(chosen: &[(Cluster, Tally)], tally: &Tally) -> Vec<(Cluster, Tally)> {
     let starts = std::iter::once(Some(0)).chain(chosen.iter().map(|(cluster, _)| cluster.to.checked_add(1)));
     let ends = chosen.iter().map(|(cluster, _)| cluster.from.checked_sub(1)).chain([Some(u64::MAX)]);
@@ -465,7 +475,7 @@ fn spike(index: usize, cluster: Cluster, inside: &Tally, total: f64) -> Option<S
     })
 }
 
-/// A to Z, then AA, AB and so on.
+/// Returns the label: A to Z, then AA, AB and so on.
 fn label(index: usize) -> String {
     let mut letters = Vec::new();
     let mut left = index + 1;
@@ -479,20 +489,21 @@ fn label(index: usize) -> String {
 
 // Echoes: spikes that are another one plus a constant delay.
 //
-// An interruption that hits a few of the operations in one spike delays these by its own length, so they form a later
-// and smaller spike of the same shape, blurred a little by the interruption's jitter.
+// An interruption that hits a few of the operations in one spike delays these by its own length. They form a later
+// and smaller spike of the same shape, slightly blurred by the jitter of the interruption.
 
-/// An echo holds at most this part of its parent: in 1998 interruptions hit 0.3 to 3 % of the operations. What happens
-/// more often is a separate path.
+/// Largest share of an echo in its parent: in 1998 interruptions hit 0.3 to 3 % of the operations. A more frequent
+/// event is a separate path.
 const LARGEST: f64 = 0.1;
 
-/// How much wider than its parent an echo may be, as a part of the delay: the jitter of what caused it.
+/// Largest excess of the width of an echo over that of its parent, as a part of the delay: the jitter of its cause.
 const JITTER: f64 = 0.25;
 
-/// An echo narrower than this part of its parent cannot be a random part of it; some slack for few samples.
+/// Least width of an echo relative to its parent: a narrower one cannot be a random part of it; the slack is for few
+/// samples.
 const NARROWEST: f64 = 0.5;
 
-/// Two delays that differ by less than this part are the same delay.
+/// Relative difference below which two delays are the same.
 const SAME_DELAY: f64 = 0.08;
 
 /// A spike that may be the echo of another.
@@ -504,8 +515,8 @@ struct Pair {
 
 /// Marks the echoes among `spikes`, largest first.
 ///
-/// A parent is never itself an echo, so the echo of an echo goes to the root. Where several parents fit, a delay that
-/// other spikes show as well decides, then the larger share.
+/// A parent is never itself an echo, so the echo of an echo is assigned to the root. If several parents fit, a delay
+/// that other spikes show as well takes precedence, then the larger share.
 fn mark_echoes(spikes: &mut [Spike], tally: &Tally, resolution: f64) {
     let spreads: Vec<f64> = spikes.iter().map(|spike| spread(spike, tally)).collect();
     let fits = |parent: usize, echo: usize| {
@@ -521,9 +532,9 @@ fn mark_echoes(spikes: &mut [Spike], tally: &Tally, resolution: f64) {
         .filter_map(|(parent, echo)| fits(parent, echo))
         .collect();
     for echo in 0..spikes.len() {
-        let of_roots = pairs.iter().filter(|pair| pair.echo == echo && spikes[pair.parent].echo_of.is_none());
+        let root_pairs = pairs.iter().filter(|pair| pair.echo == echo && spikes[pair.parent].echo_of.is_none());
         // The parents come in order of share, and only a strictly better one replaces an earlier one.
-        let best = of_roots.rev().max_by_key(|pair| is_shared(pair, &pairs, resolution));
+        let best = root_pairs.rev().max_by_key(|pair| is_shared(pair, &pairs, resolution));
         if let Some(pair) = best {
             spikes[echo].echo_of = Some(spikes[pair.parent].label.clone());
             spikes[echo].delay = Some(pair.delay);
@@ -531,16 +542,15 @@ fn mark_echoes(spikes: &mut [Spike], tally: &Tally, resolution: f64) {
     }
 }
 
-/// The distance from the 10th to the 90th percentile.
+/// Returns the distance from the 10th to the 90th percentile.
 fn spread(spike: &Spike, tally: &Tally) -> f64 {
-    // The ends came from whole numbers; where they are too large for that to be exact, the spread is not needed
-    // exactly.
+    // The ends come from integers. If they are too large for exact conversion, the spread need not be exact.
     let inside = tally.between(spike.from as u64..=spike.to as u64);
     let at = |q| inside.quantile(q).unwrap_or(0) as f64;
     at(0.9) - at(0.1)
 }
 
-/// Whether another spike follows another parent after the same delay.
+/// Returns whether another spike follows another parent after the same delay.
 fn is_shared(pair: &Pair, pairs: &[Pair], resolution: f64) -> bool {
     let tolerance = SAME_DELAY * pair.delay + resolution;
     let other = |other: &&Pair| other.echo != pair.echo && other.parent != pair.parent;

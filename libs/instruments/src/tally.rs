@@ -1,8 +1,8 @@
-//! How many times each value was seen: exactly, with no bucketing.
+//! Exact counts of values, without buckets.
 //!
-//! Latencies come from a clock that ticks in steps, so millions of samples hold few distinct values. Keeping each
-//! distinct value with its count is therefore both exact and small, and every quantile read from it is a latency that
-//! was really measured, never the edge of a bucket.
+//! Latencies come from a clock that advances in steps, so millions of samples have few distinct values. Storing each
+//! distinct value with its count is therefore exact and small. Every quantile is a latency that was measured, never
+//! the edge of a bucket.
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -10,22 +10,24 @@ use std::sync::Arc;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Values below this are counted in a table; sorting is kept for the few above.
+/// Values below this are counted in a table; only the few values above are sorted.
 const DENSE: usize = 1 << 16;
 
-/// With fewer values than this, clearing and reading the table costs more than sorting.
+/// Number of values below which clearing and reading the table costs more than sorting.
 const DENSE_PAYS_FROM: usize = 1 << 13;
 
-/// So many times fewer values than there are already are put in one by one.
+/// Ratio of existing to new values above which the new ones are inserted one by one.
 const FEW: usize = 64;
 
-/// Product of a quantile and a count that is this close above a whole number, relatively, is that number:
+/// Relative distance above an integer within which the product of a quantile and a count means that integer:
 /// `0.07 * 100.0` is `7.000000000000001`, yet the 7th value is meant.
 const ROUNDING: f64 = 1e-12;
 
-/// How many times each value was seen, sorted by value.
+/// The number of times that each value was seen, sorted by value.
 ///
-/// The unit is the caller's: clock ticks, nanoseconds. A clone shares the data until one of the two changes.
+/// The caller defines the unit: clock ticks, nanoseconds. A clone shares the data until one of the two changes.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::tally::Tally;
@@ -37,18 +39,20 @@ const ROUNDING: f64 = 1e-12;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Strictly rising values, each with a count of at least one.
+    /// Strictly increasing values, each with a count of at least one.
     runs: Arc<Vec<(u64, u64)>>,
     count: u64,
 }
 
 impl Tally {
-    /// A tally of nothing.
+    /// Returns an empty tally.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Tallies values that come with their counts, in any order; repeated values add up, zero counts vanish.
+    /// Creates a tally from values with counts, in any order; repeated values add up, and zero counts vanish.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use instruments::tally::Tally;
@@ -75,7 +79,11 @@ impl Tally {
         Self { runs: Arc::new(runs), count }
     }
 
-    /// Adds a value that was seen `count` times. For many at once [`Self::add_values`] or [`Self::merge`] is faster.
+    /// Adds a value that was seen `count` times.
+    ///
+    /// For many values, [`Self::add_values`] or [`Self::merge`] is faster.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use instruments::tally::Tally;
@@ -97,7 +105,9 @@ impl Tally {
         self.count = self.count.saturating_add(count);
     }
 
-    /// Adds many values at once; made for millions of raw samples. Leaves `values` in another order.
+    /// Adds many values at once, such as millions of raw samples; changes the order of `values`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use instruments::tally::Tally;
@@ -130,7 +140,9 @@ impl Tally {
         self.merge(&Self::from_runs(runs));
     }
 
-    /// Adds everything that `other` has seen.
+    /// Adds all values of `other`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use instruments::tally::Tally;
@@ -149,27 +161,29 @@ impl Tally {
         }
     }
 
-    /// How many values were seen.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether no value was seen.
+    /// Returns whether the tally is empty.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// The smallest value.
+    /// Returns the smallest value.
     pub fn min(&self) -> Option<u64> {
         self.runs.first().map(|&(value, _)| value)
     }
 
-    /// The largest value.
+    /// Returns the largest value.
     pub fn max(&self) -> Option<u64> {
         self.runs.last().map(|&(value, _)| value)
     }
 
-    /// The `rank`-th smallest value, counted from 1; `None` when there is no such rank.
+    /// Returns the `rank`-th smallest value, counted from 1; `None` if there is no such rank.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use instruments::tally::Tally;
@@ -191,10 +205,13 @@ impl Tally {
         None
     }
 
-    /// The quantile by nearest rank: the `ceil(q * count)`-th smallest value, so always a value that was seen.
+    /// Returns the quantile by nearest rank: the `ceil(q * count)`-th smallest value, so always a value that was
+    /// seen.
     ///
-    /// `q` is taken as 0 below 0 (the minimum) and as 1 above 1 (the maximum). `None` when the tally is empty or `q`
-    /// is not a number.
+    /// `q` is treated as 0 below 0 (the minimum) and as 1 above 1 (the maximum). The result is `None` if the tally is
+    /// empty or `q` is not a number.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use instruments::tally::Tally;
@@ -211,23 +228,25 @@ impl Tally {
         self.at_rank(nearest_rank(q, self.count))
     }
 
-    /// How many different values were seen.
+    /// Returns the number of distinct values.
     pub fn distinct(&self) -> usize {
         self.runs.len()
     }
 
-    /// The arithmetic mean.
+    /// Returns the arithmetic mean.
     pub fn mean(&self) -> Option<f64> {
         let sum: f64 = self.iter().map(|(value, count)| value as f64 * count as f64).sum();
         (!self.is_empty()).then(|| sum / self.count as f64)
     }
 
-    /// Each value with its count, values rising.
+    /// Returns each value with its count, in increasing order of values.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + Clone + '_ {
         self.runs.iter().copied()
     }
 
-    /// What was seen within `range`.
+    /// Returns the tally of the values within `range`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use instruments::tally::Tally;
@@ -240,7 +259,7 @@ impl Tally {
         Self::from_runs(self.runs_between(range).to_vec())
     }
 
-    /// How many values were seen within `range`.
+    /// Returns the number of values within `range`.
     pub fn count_between(&self, range: RangeInclusive<u64>) -> u64 {
         total(self.runs_between(range))
     }
@@ -251,9 +270,11 @@ impl Tally {
         self.runs.get(from..to).unwrap_or_default()
     }
 
-    /// The tally of `change(value)` for every value: ticks to nanoseconds, or a constant subtracted.
+    /// Returns the tally of `change(value)` for every value: ticks to nanoseconds, or a constant subtracted.
     ///
-    /// Values that become equal are merged; `change` need not keep the order.
+    /// Values that become equal are merged; `change` need not preserve the order.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use instruments::tally::Tally;
@@ -267,15 +288,16 @@ impl Tally {
     }
 }
 
-/// The sum of all counts. Nobody counts to 2^64, but a record that claims so must not end the program.
+/// Returns the sum of all counts. No measurement counts to 2^64, but a record that claims so must not end the
+/// program.
 fn total(runs: &[(u64, u64)]) -> u64 {
     runs.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count))
 }
 
-/// The rank, counted from 1, of the quantile `q` among `count` values; `count` must not be zero.
+/// Returns the rank, counted from 1, of the quantile `q` among `count` values; `count` must not be zero.
 pub(crate) fn nearest_rank(q: f64, count: u64) -> u64 {
     let rank = (q * count as f64 * (1.0 - ROUNDING)).ceil();
-    // A cast from float to integer saturates, so any q ends within the ranks that exist.
+    // A cast from float to integer saturates, so any q leads to an existing rank.
     (rank as u64).clamp(1, count)
 }
 
@@ -295,7 +317,7 @@ impl Serialize for Tally {
     }
 }
 
-/// Accepts pairs in any order, since a record may have been written or edited by other hands.
+/// Accepts pairs in any order, since another program or a person may have written or edited the record.
 impl<'de> Deserialize<'de> for Tally {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let pairs = Vec::<(u64, u64)>::deserialize(deserializer)?;

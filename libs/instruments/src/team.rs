@@ -1,9 +1,9 @@
 //! Threads, or processes, that start together, work for a while, and end together.
 //!
-//! Each member is pinned, prepares itself, and calls [`StartGate::ready`]. When the last one is ready, a start a little
-//! in the future is announced, and all of them wait for that instant: a barrier would let them out one after the other,
-//! and the first would run uncontended. A member that fails cancels the start, so no other waits for it. A team whose
-//! members run third-party code waits for none of them forever.
+//! Each member is pinned, prepares itself, and calls [`StartGate::ready`]. When the last one is ready, a start time
+//! in the near future is announced, and all members wait for it. A barrier would release them one after the other,
+//! and the first would run uncontended. A member that fails cancels the start, so no other member waits for it. A
+//! team whose members run third-party code waits for none of them forever.
 
 use crate::clock::Clock;
 use crate::cpus::pin_current_thread;
@@ -19,15 +19,15 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// Why a team did not work.
+/// A reason why a team did not work.
 #[derive(Debug, Error)]
 pub enum TeamError {
     /// The system refused a thread.
     #[error("cannot start more than {started} threads; raise `ulimit -u` or the cgroup's pids.max")]
     Spawn {
-        /// Threads that could be started.
+        /// Number of threads that were started.
         started: usize,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// A member could not be pinned.
@@ -35,45 +35,45 @@ pub enum TeamError {
     Pin {
         /// The CPU.
         cpu: usize,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// A process of the team did not end by itself.
     #[error("worker process {member} {how}; the other workers were stopped")]
     Died {
-        /// Which of the members, from 0.
+        /// Number of the member, from 0.
         member: usize,
-        /// What became of it.
+        /// How the process ended.
         how: String,
     },
     /// Processes of the team did not end long after they should have.
     #[error("{members} worker processes were still running one minute after their end time; they were killed")]
     Stuck {
-        /// How many.
+        /// Number of processes.
         members: usize,
     },
-    /// Threads of the team did not come back, and were left where they are.
+    /// Threads of the team did not return and were abandoned.
     #[error("{members} worker threads did not return")]
     LeftBehind {
-        /// How many.
+        /// Number of threads.
         members: usize,
     },
 }
 
 /// One thread or process of a team.
 pub struct Member<'a> {
-    /// The CPU that it is pinned to; `None` leaves it where the scheduler wants it.
+    /// CPU to which the member is pinned; `None` lets the scheduler choose.
     pub cpu: Option<usize>,
-    /// The work of a member. It must call [`StartGate::ready`] once and end soon after [`StartGate::stop`].
+    /// Work of the member. It must call [`StartGate::ready`] once and end soon after [`StartGate::stop`].
     pub job: Box<dyn FnOnce(&StartGate) + Send + 'a>,
 }
 
-/// Where the members of a team meet.
+/// The synchronisation of the start and end of a team.
 pub struct StartGate {
     clock: Clock,
-    /// The end of the window, in ticks. On a separate cache line: the members read it in every round.
+    /// End of the window, in ticks. On a separate cache line: the members read it in every iteration.
     stop: CachePadded<AtomicU64>,
-    /// The start, in ticks; 0 until it is announced.
+    /// Start, in ticks; 0 until it is announced.
     start: AtomicU64,
     members: usize,
     ready: AtomicUsize,
@@ -81,7 +81,8 @@ pub struct StartGate {
     length_ticks: u64,
 }
 
-/// How far ahead the start is announced, in addition to the time in which every sleeping member looks: long enough to wake.
+/// Time between the announcement and the start, in addition to the period in which every sleeping member checks once:
+/// sufficient to wake.
 const HEAD_START: Duration = Duration::from_micros(300);
 
 impl StartGate {
@@ -97,22 +98,23 @@ impl StartGate {
         }
     }
 
-    /// A gate that is open and stays so, for what a member does before the team works.
+    /// Returns a gate that is open and stays open, for work that a member does before the team starts.
     pub fn endless(clock: Clock) -> Self {
         let gate = Self::new(clock, 0, Duration::ZERO);
         gate.stop.store(u64::MAX, Ordering::Relaxed);
         gate
     }
 
-    /// Says that this member is prepared, and waits for the start. Returns the start in ticks, or `None` when the
-    /// team does not work after all.
+    /// Reports that this member is prepared, and waits for the start.
+    ///
+    /// Returns the start in ticks, or `None` if the team does not work.
     pub fn ready(&self) -> Option<u64> {
         if self.ready.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
             let start = self.clock.now() + self.clock.ticks_in(HEAD_START + 2 * self.look_every());
             self.stop.store(start + self.length_ticks, Ordering::Relaxed);
             self.start.store(start, Ordering::Release);
         }
-        // Members may share a CPU with those that still prepare, so waiting gives it away.
+        // Members may share a CPU with others that still prepare, so a waiting member yields it.
         while self.start.load(Ordering::Acquire) == 0 {
             if self.cancelled.load(Ordering::Relaxed) {
                 return None;
@@ -126,29 +128,30 @@ impl StartGate {
         Some(start)
     }
 
-    /// Many that wait look less often, or their looking would keep the others from preparing.
+    /// Returns the period of the checks. Large teams check less often, because their checks would prevent the others
+    /// from preparing.
     fn look_every(&self) -> Duration {
         Duration::from_micros(50 + 5 * self.members as u64)
     }
 
-    /// When to stop, in ticks. Cheap enough to ask in every round.
+    /// Returns the end of the window, in ticks. The call is cheap enough for every iteration.
     #[inline(always)]
     pub fn stop(&self) -> u64 {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Ends the window at `ticks` for everyone, unless it ends before.
+    /// Ends the window at `ticks` for all members, unless it ends before.
     pub fn stop_at(&self, ticks: u64) {
         self.stop.fetch_min(ticks, Ordering::Relaxed);
     }
 
-    /// How long the window is still open; nothing before the start is announced.
+    /// Returns the time left in the window; zero before the start is announced.
     fn left(&self) -> Duration {
         let ticks = self.stop().saturating_sub(self.clock.now());
         Duration::from_nanos(self.clock.to_ns(ticks) as u64)
     }
 
-    /// How many are prepared.
+    /// Returns the number of prepared members.
     fn ready_members(&self) -> usize {
         self.ready.load(Ordering::Relaxed)
     }
@@ -158,13 +161,15 @@ impl StartGate {
     }
 }
 
-/// Runs `work` on a separate thread that is pinned to `cpu`, so that the caller's affinity stays as it is.
+/// Runs `work` on a separate thread that is pinned to `cpu`, so that the caller's affinity does not change.
 ///
 /// # Errors
-/// The system refuses the thread, or it may not run on that CPU.
+///
+/// Returns an error if the system refuses the thread, or if it may not run on that CPU.
 ///
 /// # Panics
-/// When `work` does.
+///
+/// Panics if `work` panics.
 pub fn on_cpu<T: Send>(cpu: usize, work: impl FnOnce() -> T + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let pinned = move || pin_current_thread(cpu).map(|()| work());
@@ -188,10 +193,12 @@ impl Drop for CancelOnPanic<'_> {
 /// Lets all members work for `length` from a common start, and waits until all have ended.
 ///
 /// # Errors
-/// A thread that the system refuses, or a CPU that a member may not run on. No member has worked then.
+///
+/// Returns an error if the system refuses a thread, or if a member may not run on its CPU. No member has worked then.
 ///
 /// # Panics
-/// When a member panics, once the others have ended.
+///
+/// Panics if a member panics, once the others have ended.
 pub fn work_together(clock: Clock, length: Duration, members: Vec<Member<'_>>) -> Result<(), TeamError> {
     let gate = StartGate::new(clock, members.len(), length);
     std::thread::scope(|scope| {
@@ -229,9 +236,9 @@ fn serve(gate: &StartGate, member: Member<'_>) -> Result<(), TeamError> {
     Ok(())
 }
 
-// A team of processes: forked, watched, and never abandoned.
+// A team of processes: forked, supervised, and never abandoned.
 
-/// A child that has not ended this long after the window is taken to be stuck, and killed.
+/// Time after the end of the window after which a running child counts as stuck, and is killed.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PIN_FAILED: i32 = 101;
 const PANICKED: i32 = 102;
@@ -239,16 +246,18 @@ const PANICKED: i32 = 102;
 /// Lets all members work for `length` from a common start, each in a separate process, and waits until all have
 /// ended.
 ///
-/// What the members write must lie in a [`SharedArray`], or it is lost with the child. Children die with the calling
-/// thread, whatever ends it. The caller must have no other threads: a forked child has only a copy of the calling one,
-/// and a lock that another thread held at that moment, the allocator's for instance, would stay locked in it.
+/// Results that the members write must be in a [`SharedArray`], or they are lost with the child. Children die with
+/// the calling thread, whatever ends it. The caller must have no other threads. A forked child has only a copy of the
+/// calling thread, and a lock that another thread held at that moment, the allocator's for instance, would stay
+/// locked in it.
 ///
-/// While it waits it looks at `is_cut`: once that is true, the window ends for all. A signal that only the caller gets,
-/// say, is not seen by its children.
+/// While it waits, it checks `is_cut`: once that returns true, the window ends for all members. That is necessary,
+/// for example, for a signal that only the caller receives.
 ///
 /// # Errors
-/// A process that the system refuses, a CPU that a member may not run on, a child that died or had to be killed because
-/// it did not end. No child is left in any case.
+///
+/// Returns an error if the system refuses a process, if a member may not run on its CPU, or if a child died or was
+/// killed because it did not end. No child remains in any case.
 pub fn work_together_as_processes(
     clock: Clock,
     length: Duration,
@@ -278,19 +287,19 @@ pub fn work_together_as_processes(
 fn fork_member(gate: &StartGate, member: Member<'_>) -> io::Result<Pid> {
     let parent = std::process::id();
     // SAFETY: the caller is the only thread (see `work_together_as_processes`), so the child's copy of the process is
-    // whole; it runs the member and leaves with `_exit`, so nothing of the parent's is dropped twice.
+    // consistent. The child runs the member and exits by `_exit`, so it drops no value of the parent a second time.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
             let status = live_and_die(parent, gate, member);
-            // SAFETY: `_exit` ends the process and touches nothing.
+            // SAFETY: `_exit` ends the process and accesses no memory.
             unsafe { libc::_exit(status) }
         }
         pid => Pid::from_raw(pid).ok_or_else(|| io::Error::other("fork returned no process id")),
     }
 }
 
-/// The child's whole life; its exit status.
+/// Runs the member in the child, and returns its exit status.
 fn live_and_die(parent: u32, gate: &StartGate, member: Member<'_>) -> i32 {
     let dies_with_parent = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
     if !dies_with_parent || std::os::unix::process::parent_id() != parent {
@@ -318,7 +327,7 @@ struct Children {
 }
 
 impl Children {
-    /// Waits for all; `look` is called now and then in the meantime.
+    /// Waits for all children; calls `look` periodically.
     fn wait(mut self, length: Duration, look: impl Fn()) -> Result<(), TeamError> {
         let began = Instant::now();
         let mut misfortunes = Vec::new();
@@ -333,7 +342,8 @@ impl Children {
                 Err(_) => false,
             });
             if let Some(error) = misfortunes.pop() {
-                // The others may wait for its lock or its arrival, and would wait forever: they are killed.
+                // The others may wait for the lock or the arrival of this child, and would wait forever, so they are
+                // killed.
                 return Err(error);
             }
             if began.elapsed() > length + PATIENCE {
@@ -360,35 +370,38 @@ fn misfortune(place: usize, status: WaitStatus) -> Option<TeamError> {
 impl Drop for Children {
     fn drop(&mut self) {
         for &(pid, _) in &self.running {
-            // It may have ended in the meantime; its number is not given to another process before it is waited for.
+            // The child may have ended in the meantime; its number is not reused before it is waited for.
             let _ = kill_process(pid, Signal::KILL);
             let _ = waitpid(Some(pid), WaitOptions::empty());
         }
     }
 }
 
-// A team of threads some of which may never come back, since they run third-party code.
+// A team of threads that may never return, since they run third-party code.
 
-/// The pause between two checks of whether the members have ended.
+/// Pause between two checks of whether the members have ended.
 const LOOK: Duration = Duration::from_millis(50);
-/// Seldom in the middle of a long window, and hardly ever in a short one: the check takes a CPU from the members.
+/// Pause within the window, so that a long one has few checks, and a short one hardly any: the check takes a CPU from
+/// the members.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
-/// The wait ends after this number of checks without progress: five seconds, and the time of the checks.
-/// Not so long a time, in which the whole process may have been stopped.
+/// Number of checks without progress after which the wait ends: five seconds, and the time of the checks. A limit in
+/// time would count periods in which the whole process was stopped.
 const MOST_LOOKS: u32 = 100;
 
-/// Lets all members work as [`work_together`] does, but waits for no member forever: if none of
-/// those that should have ended ends for five seconds and as long as `own` besides, which one of them may take with
-/// nothing wrong, they are left behind.
+/// Lets all members work as [`work_together`] does, but waits for no member forever.
 ///
-/// That is safe because members own what they touch. An abandoned thread stays as it is until the process ends, and may
-/// take CPU time. `is_lost` tells of members that are known not to come back: then there is no need for patience.
+/// If none of the members that should have ended ends for five seconds plus `own`, they are abandoned. `own` is the
+/// additional time that a member may need without a defect. That is safe because members own the memory that they
+/// access. An abandoned thread remains until the process ends, and may use CPU time. `is_lost` reports members that
+/// are known not to return: the wait then ends at once.
 ///
 /// # Errors
-/// As [`work_together`], and [`TeamError::LeftBehind`].
+///
+/// Returns the errors of [`work_together`], and [`TeamError::LeftBehind`] for abandoned members.
 ///
 /// # Panics
-/// When a member panics, once the others have ended.
+///
+/// Panics if a member panics, once the others have ended.
 pub fn work_together_or_leave(
     clock: Clock,
     length: Duration,
@@ -404,7 +417,7 @@ pub fn work_together_or_leave(
         let (gate, sender) = (Arc::clone(&gate), sender.clone());
         let work = move || {
             let served = catch_unwind(AssertUnwindSafe(|| serve(&gate, member)));
-            // An abandoned thread that comes back after all finds no receiver.
+            // An abandoned thread that returns after all finds no receiver.
             let _ = sender.send(served);
         };
         if let Err(source) = Builder::new().spawn(work) {
@@ -442,14 +455,16 @@ pub fn work_together_or_leave(
     panic.map_or(outcome, |payload| resume_unwind(payload))
 }
 
-/// Returns the result of `work` on a separate thread, which is abandoned if it does not come back, as those of
-/// [`work_together_or_leave`].
+/// Returns the result of `work` on a separate thread, which is abandoned if it does not return, as the members of
+/// [`work_together_or_leave`] are.
 ///
 /// # Errors
-/// The system refuses the thread; it was left behind.
+///
+/// Returns an error if the system refuses the thread, or if the thread was abandoned.
 ///
 /// # Panics
-/// When `work` does.
+///
+/// Panics if `work` panics.
 pub fn work_or_leave<T: Send + 'static>(
     clock: Clock,
     work: impl FnOnce() -> T + Send + 'static,
@@ -475,7 +490,7 @@ mod threads_tests {
     }
 
     #[test]
-    fn all_members_start_after_the_common_start_and_end_after_the_stop() {
+    fn members_start_and_end_within_the_common_window() {
         let clock = clock();
         let seen = std::sync::Mutex::new(Vec::new());
         let member = || Member {
@@ -556,7 +571,7 @@ mod leavers_tests {
     }
 
     #[test]
-    fn whoever_is_known_to_be_lost_is_left_behind_at_once_and_the_others_end() {
+    fn known_lost_member_is_abandoned_and_the_others_end() {
         let others = Arc::new(AtomicBool::new(false));
         let ended = Arc::clone(&others);
         let waits = member(move |gate| {
@@ -577,7 +592,7 @@ mod leavers_tests {
     }
 
     #[test]
-    fn one_that_hangs_before_the_start_is_left_behind_when_nobody_comes_on() {
+    fn member_hanging_before_the_start_is_abandoned() {
         let waits = member(|gate| assert!(gate.ready().is_none()));
         let members = vec![waits, member(|_| forever())];
         let left = work_together_or_leave(clock(), Duration::from_millis(5), Duration::ZERO, members, || false);
@@ -585,7 +600,7 @@ mod leavers_tests {
     }
 
     #[test]
-    fn work_that_comes_back_gives_what_it_gives() {
+    fn returning_work_passes_its_result_on() {
         assert_eq!(work_or_leave(clock(), || 7, || false).unwrap(), 7);
     }
 

@@ -1,13 +1,13 @@
-//! What a call of your own takes: a lock and its unlock, or any function, in ten lines and with an interval.
+//! Timing of your own calls: a lock/unlock pair, or any function, in ten lines and with a confidence interval.
 //!
-//! The calls are made in batches between two timestamps, so that the clock's cost and step do not matter; batches of a
-//! loop that calls nothing come between them, and what those take is taken off. A slice has a few of either, and its
-//! figure is the difference of their medians: an interruption hits a batch, and no median. The result is the median of
-//! the slices with its 95 % interval (order statistics, no distribution assumed), so the moods of a machine that last
-//! longer than a slice are in the interval.
+//! The calls are made in batches between two timestamps, so that the clock's cost and step do not matter. Batches of
+//! a loop that calls nothing are interleaved, and their duration is subtracted. A window contains a few batches of
+//! either kind, and its value is the difference of their medians: an interruption affects a batch, but not a median.
+//! The result is the median of the windows with its 95 % confidence interval (order statistics, no distribution
+//! assumed). The interval therefore includes phases of the machine that last longer than a window.
 //!
-//! Functions that are compared take turns, slice by slice: [`of_each`]. A ratio of two that were timed one after the
-//! other would have the machine's mood in it.
+//! [`of_each`] interleaves the functions that are compared, window by window. A ratio of two functions that were
+//! timed one after the other would include a change of the machine's phase.
 //!
 //! ```
 //! use instruments::{clock::Clock, timing};
@@ -21,9 +21,14 @@
 //! println!("a lock and an unlock take {:.1} ns ({:.1} to {:.1})", found.ns.value, ends.low, ends.high);
 //! ```
 //!
-//! What it cannot: see single calls (a distribution needs a timestamp each), threads that contend (see
-//! [`crate::team`]), or keep the compiler from moving what it proves to be without effect: give results to
-//! [`std::hint::black_box`].
+//! # Limits
+//!
+//! The module cannot:
+//!
+//! - show single calls: a distribution needs a timestamp for each;
+//! - time threads that contend: see [`crate::team`];
+//! - prevent the compiler from moving code that it proves to have no effect: pass results to
+//!   [`std::hint::black_box`].
 
 use crate::clock::Clock;
 use crate::statistics::comparison::Estimate;
@@ -31,24 +36,25 @@ use crate::statistics::order::{median, sample_quantile_interval};
 use crate::statistics::summary::CONFIDENCE;
 use std::time::Duration;
 
-/// What a call takes.
+/// Duration of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timing {
-    /// Of one call, in nanoseconds, without the loop around it. Near 0 it may be negative: it is not cut off.
+    /// Duration of one call in nanoseconds, without the loop around it. A value near 0 may be negative; it is not
+    /// clipped.
     pub ns: Estimate,
-    /// What a pass of the empty loop took.
+    /// Duration of a pass of the empty loop in nanoseconds.
     pub empty_ns: f64,
-    /// Calls between two timestamps.
+    /// Number of calls between two timestamps.
     pub batch: u64,
-    /// Slices that the interval rests on.
+    /// Number of windows that determine the interval.
     pub slices: usize,
 }
 
-/// Enough for an interval, and for moods of some length.
+/// Number of windows: sufficient for an interval, and for phases of some length.
 const SLICES: u32 = 25;
-/// Batches of either kind in a slice.
+/// Least number of batches of either kind in a window.
 const LEAST_BATCHES: usize = 3;
-/// A batch lasts so long: far more than the clock's step, far less than a time slice of the scheduler's.
+/// Duration of a batch in nanoseconds: far more than the clock's step, far less than a time slice of the scheduler.
 const BATCH_NS: f64 = 20_000.0;
 const MOST_CALLS: u64 = 1 << 20;
 
@@ -59,7 +65,7 @@ pub fn of(clock: Clock, length: Duration, mut call: impl FnMut()) -> Timing {
     of_each(clock, length, &mut [&mut call])[0]
 }
 
-/// Times several for about `length` together, in turns; in their order.
+/// Times several functions for about `length` in total, interleaved; returns the results in the order of `calls`.
 pub fn of_each(clock: Clock, length: Duration, calls: &mut [&mut dyn FnMut()]) -> Vec<Timing> {
     let mut subjects: Vec<Subject> = calls.iter_mut().map(|call| Subject::new(clock, *call)).collect();
     let slice_ticks = clock.ticks_in(length) / u64::from(SLICES) / calls.len().max(1) as u64;
@@ -71,7 +77,7 @@ pub fn of_each(clock: Clock, length: Duration, calls: &mut [&mut dyn FnMut()]) -
     subjects.into_iter().map(|subject| subject.timing(clock)).collect()
 }
 
-/// One function, and its slices so far, in ticks a call.
+/// One function, and its windows so far, in ticks per call.
 struct Subject {
     batch: u64,
     net: Vec<f64>,
@@ -79,7 +85,7 @@ struct Subject {
 }
 
 impl Subject {
-    /// Finds how many calls make a batch. The first calls warm up and count for nothing.
+    /// Determines the number of calls in a batch. The first calls warm up and are not counted.
     fn new(clock: Clock, call: &mut dyn FnMut()) -> Self {
         let enough = clock.to_ticks(BATCH_NS);
         let mut batch = 1;
@@ -115,7 +121,7 @@ impl Subject {
     }
 }
 
-/// Never inlined, and the function behind a pointer: the empty loop is the same machine code.
+/// Never inlined, and the function is behind a pointer: the empty loop is the same machine code.
 #[inline(never)]
 fn ticks_of(clock: Clock, calls: u64, call: &mut dyn FnMut()) -> u64 {
     let began = clock.stamp();

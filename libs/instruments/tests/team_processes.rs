@@ -1,4 +1,5 @@
-//! Teams of processes. One test: they are forked, and a process that forks should have one thread.
+//! Teams of processes, in one test without a harness: they are forked, and a process that forks should have one
+//! thread.
 
 use instruments::clock::Clock;
 use instruments::shared_memory::SharedArray;
@@ -8,25 +9,25 @@ use std::time::Duration;
 
 fn main() {
     let clock = Clock::calibrate(Duration::from_millis(20)).clock;
-    all_work_between_start_and_stop(clock);
-    a_child_that_is_killed_is_reported_and_the_others_are_ended(clock);
+    members_work_between_start_and_stop(clock);
+    killed_child_is_reported_and_the_others_end(clock);
     a_child_that_panics_is_reported(clock);
     the_caller_can_cut_the_window_short(clock);
     println!("4 passed, 0 failed");
 }
 
-fn no_child_is_left() -> bool {
+fn no_child_remains() -> bool {
     rustix::process::waitpid(None, rustix::process::WaitOptions::NOHANG).is_err()
 }
 
-fn all_work_between_start_and_stop(clock: Clock) {
+fn members_work_between_start_and_stop(clock: Clock) {
     let rounds = SharedArray::from_fn(4, |_| Ok(AtomicU64::new(0))).unwrap();
     let member = |place: usize| {
         let rounds = &rounds;
         Member {
             cpu: None,
             job: Box::new(move |gate: &StartGate| {
-                let start = gate.ready().expect("nobody cancels");
+                let start = gate.ready().expect("no member cancels");
                 assert!(clock.now() >= start);
                 while clock.now() < gate.stop() {
                     rounds[place].fetch_add(1, Ordering::Relaxed);
@@ -36,10 +37,10 @@ fn all_work_between_start_and_stop(clock: Clock) {
     };
     work_together_as_processes(clock, Duration::from_millis(30), (0..4).map(member).collect(), || false).unwrap();
     assert!(rounds.iter().all(|count| count.load(Ordering::Relaxed) > 0));
-    assert!(no_child_is_left());
+    assert!(no_child_remains());
 }
 
-fn a_child_that_is_killed_is_reported_and_the_others_are_ended(clock: Clock) {
+fn killed_child_is_reported_and_the_others_end(clock: Clock) {
     let waiting = || Member {
         cpu: None,
         job: Box::new(|gate: &StartGate| {
@@ -51,14 +52,14 @@ fn a_child_that_is_killed_is_reported_and_the_others_are_ended(clock: Clock) {
         cpu: None,
         job: Box::new(|gate: &StartGate| {
             gate.ready();
-            let me = rustix::process::getpid();
-            rustix::process::kill_process(me, rustix::process::Signal::KILL).unwrap();
+            let own_pid = rustix::process::getpid();
+            rustix::process::kill_process(own_pid, rustix::process::Signal::KILL).unwrap();
         }),
     };
     let error = work_together_as_processes(clock, Duration::from_secs(1), vec![waiting(), dying, waiting()], || false)
         .unwrap_err();
     assert!(matches!(error, TeamError::Died { member: 1, .. }), "{error}");
-    assert!(no_child_is_left());
+    assert!(no_child_remains());
 }
 
 fn a_child_that_panics_is_reported(clock: Clock) {
@@ -67,7 +68,7 @@ fn a_child_that_panics_is_reported(clock: Clock) {
     let error =
         work_together_as_processes(clock, Duration::from_secs(1), vec![waiting, panicking], || false).unwrap_err();
     assert!(matches!(error, TeamError::Died { .. }), "{error}");
-    assert!(no_child_is_left());
+    assert!(no_child_remains());
 }
 
 fn the_caller_can_cut_the_window_short(clock: Clock) {
@@ -82,9 +83,9 @@ fn the_caller_can_cut_the_window_short(clock: Clock) {
             }
         }),
     };
-    // An hour, unless it is cut: the test would not end.
+    // An hour, unless the window is cut: otherwise the test would not end.
     let hour = Duration::from_secs(3_600);
     let cut = || arrived[0].load(Ordering::Relaxed) == 2;
     work_together_as_processes(clock, hour, vec![member(), member()], cut).unwrap();
-    assert!(no_child_is_left());
+    assert!(no_child_remains());
 }

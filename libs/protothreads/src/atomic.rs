@@ -1,6 +1,6 @@
 //! The atomics of the wake path: the hardware's, or, under `cfg(loom)`, those of the model checker.
 //!
-//! Only what that path uses is here, so that it cannot reach past the model by accident.
+//! The module contains only the operations that this path uses, so that it cannot bypass the model by accident.
 
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ pub(crate) use std::thread;
 #[cfg(loom)]
 pub(crate) use loom::thread;
 
-/// Waits a moment for another OS thread.
+/// Pauses for a moment while another OS thread makes progress.
 pub(crate) fn pause() {
     #[cfg(any(feature = "std", loom))]
     thread::yield_now();

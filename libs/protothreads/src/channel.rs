@@ -1,4 +1,5 @@
-//! A bounded queue of values: two semaphores, one for the values and one for the places, as Dijkstra wrote it.
+//! A bounded queue of values: two semaphores, one for the values and one for the free slots, by Dijkstra's
+//! construction.
 use core::{
     array,
     cell::{Cell, RefCell},
@@ -7,10 +8,9 @@ use core::{
 
 use crate::{handle::Handle, node::Node, runtime::Runtime, schedulers::Scheduler, semaphore::Semaphore};
 
-/// A queue of at most `N` values between any threads of a runtime: first in, first out, and who waits is served in
-/// order.
+/// A queue of at most `N` values between any threads of a runtime: first in, first out, with waiters served in order.
 ///
-/// The storage is within it. It is never closed; a separate value marks the end.
+/// It contains its storage. It is never closed; a special value can mark the end.
 #[derive(Debug)]
 pub struct Channel<T, const N: usize> {
     values: Semaphore,
@@ -21,7 +21,7 @@ pub struct Channel<T, const N: usize> {
 }
 
 impl<T, const N: usize> Channel<T, N> {
-    /// An empty channel. It must have at least one place.
+    /// Returns an empty channel. `N` must be at least one.
     pub fn new() -> Self {
         const { assert!(N > 0 && N < 1 << 31, "a channel has 1 to 2,147,483,647 places") };
         Self {
@@ -33,26 +33,28 @@ impl<T, const N: usize> Channel<T, N> {
         }
     }
 
-    /// Sends the value in `value`, or waits for a place; `Ready` when it was taken from there.
+    /// Sends the value in `value`, or waits for a free slot; returns `Ready` when the value was taken.
     ///
     /// # Panics
-    /// If there is no value.
-    pub fn poll_send<K: Node, S: Scheduler, W>(&self, me: &Handle<'_, K, S, W>, value: &mut Option<T>) -> Poll<()> {
-        ready!(self.places.poll_wait(me));
-        self.put(me.runtime(), value.take().expect("there is a value to send"));
+    ///
+    /// Panics if `value` is `None`.
+    pub fn poll_send<K: Node, S: Scheduler, W>(&self, handle: &Handle<'_, K, S, W>, value: &mut Option<T>) -> Poll<()> {
+        ready!(self.places.poll_wait(handle));
+        self.put(handle.runtime(), value.take().expect("there is a value to send"));
         Poll::Ready(())
     }
 
-    /// Sends a value, or waits for a place. If the wait is dropped, the value is, too.
-    pub async fn send<K: Node, S: Scheduler, W>(&self, me: &mut Handle<'_, K, S, W>, value: T) {
-        self.places.wait(me).await;
-        self.put(me.runtime(), value);
+    /// Sends a value, or waits for a free slot. Dropping the wait drops the value.
+    pub async fn send<K: Node, S: Scheduler, W>(&self, handle: &mut Handle<'_, K, S, W>, value: T) {
+        self.places.wait(handle).await;
+        self.put(handle.runtime(), value);
     }
 
-    /// Sends a value if there is a place; gives it back if there is none.
+    /// Sends a value if there is a free slot.
     ///
     /// # Errors
-    /// The value.
+    ///
+    /// Returns the value if there is no free slot.
     pub fn try_send<K: Node, S: Scheduler, W>(&self, runtime: &Runtime<'_, K, S, W>, value: T) -> Result<(), T> {
         if !self.places.try_wait() {
             return Err(value);
@@ -62,15 +64,15 @@ impl<T, const N: usize> Channel<T, N> {
     }
 
     /// Receives a value, or waits for one.
-    pub fn poll_receive<K: Node, S: Scheduler, W>(&self, me: &Handle<'_, K, S, W>) -> Poll<T> {
-        ready!(self.values.poll_wait(me));
-        Poll::Ready(self.get(me.runtime()))
+    pub fn poll_receive<K: Node, S: Scheduler, W>(&self, handle: &Handle<'_, K, S, W>) -> Poll<T> {
+        ready!(self.values.poll_wait(handle));
+        Poll::Ready(self.get(handle.runtime()))
     }
 
-    /// Receives a value, or waits for one. If the wait is dropped, no value is lost.
-    pub async fn receive<K: Node, S: Scheduler, W>(&self, me: &mut Handle<'_, K, S, W>) -> T {
-        self.values.wait(me).await;
-        self.get(me.runtime())
+    /// Receives a value, or waits for one. Dropping the wait loses no value.
+    pub async fn receive<K: Node, S: Scheduler, W>(&self, handle: &mut Handle<'_, K, S, W>) -> T {
+        self.values.wait(handle).await;
+        self.get(handle.runtime())
     }
 
     /// Receives a value if there is one.
@@ -78,14 +80,14 @@ impl<T, const N: usize> Channel<T, N> {
         self.values.try_wait().then(|| self.get(runtime))
     }
 
-    /// The caller has a unit of `places`.
+    /// Stores a value. The caller has a unit of `places`.
     fn put<K: Node, S: Scheduler, W>(&self, runtime: &Runtime<'_, K, S, W>, value: T) {
         let end = self.end.replace((self.end.get() + 1) % N);
         self.buffer[end].replace(Some(value));
         self.values.signal(runtime);
     }
 
-    /// The caller has a unit of `values`.
+    /// Removes a value. The caller has a unit of `values`.
     fn get<K: Node, S: Scheduler, W>(&self, runtime: &Runtime<'_, K, S, W>) -> T {
         let first = self.first.replace((self.first.get() + 1) % N);
         let value = self.buffer[first].take().expect("a unit stands for a value, unless a thread polled another wait");

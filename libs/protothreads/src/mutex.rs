@@ -1,4 +1,4 @@
-//! A value for one thread at a time: a semaphore with one unit, and what it guards.
+//! A value for one thread at a time: a semaphore with one unit, and the protected value.
 use core::{
     cell::{RefCell, RefMut},
     fmt,
@@ -8,10 +8,10 @@ use core::{
 
 use crate::{handle::Handle, node::Node, runtime::Runtime, schedulers::Scheduler, semaphore::Semaphore};
 
-/// A value for one thread at a time, also while that thread waits for something else; first come, first served.
+/// A value for one thread at a time, even while that thread waits for another event; first come, first served.
 ///
-/// Between two waits a thread has everything for itself, so a [`Cell`](core::cell::Cell) does for what is changed
-/// there. A mutex is for what takes several.
+/// Between two waits no other thread runs, so a [`Cell`](core::cell::Cell) suffices for changes within that time. A
+/// mutex is for changes that include a wait.
 #[derive(Debug)]
 pub struct Mutex<T> {
     unlocked: Semaphore,
@@ -19,47 +19,48 @@ pub struct Mutex<T> {
 }
 
 impl<T> Mutex<T> {
-    /// A mutex that is free.
+    /// Returns an unlocked mutex.
     pub const fn new(value: T) -> Self {
         Self { unlocked: Semaphore::new(1), value: RefCell::new(value) }
     }
 
-    /// Locks it, or waits until that is possible.
+    /// Locks the mutex, or waits until that is possible.
     ///
     /// # Panics
-    /// If the thread takes what it was granted by something else for this mutex: see
+    ///
+    /// Panics if the thread polls another wait after it was granted this mutex: see
     /// [`Thread::step`](crate::Thread::step).
     pub fn poll_lock<'a, 'r, N: Node, S: Scheduler, W>(
         &'a self,
-        me: &Handle<'r, N, S, W>,
+        handle: &Handle<'r, N, S, W>,
     ) -> Poll<MutexGuard<'a, 'r, T, N, S, W>> {
-        ready!(self.unlocked.poll_wait(me));
-        Poll::Ready(self.guard(me.runtime()))
+        ready!(self.unlocked.poll_wait(handle));
+        Poll::Ready(self.guard(handle.runtime()))
     }
 
-    /// Locks it, or waits until that is possible. The wait can be dropped at any time.
+    /// Locks the mutex, or waits until that is possible. The wait can be dropped at any time.
     pub async fn lock<'a, 'r, N: Node, S: Scheduler, W>(
         &'a self,
-        me: &mut Handle<'r, N, S, W>,
+        handle: &mut Handle<'r, N, S, W>,
     ) -> MutexGuard<'a, 'r, T, N, S, W> {
-        self.unlocked.wait(me).await;
-        self.guard(me.runtime())
+        self.unlocked.wait(handle).await;
+        self.guard(handle.runtime())
     }
 
-    /// Locks it if it is free.
+    /// Locks the mutex if it is unlocked.
     pub fn try_lock<'a, 'r, N: Node, S: Scheduler, W>(
         &'a self,
-        me: &Handle<'r, N, S, W>,
+        handle: &Handle<'r, N, S, W>,
     ) -> Option<MutexGuard<'a, 'r, T, N, S, W>> {
-        self.unlocked.try_wait().then(|| self.guard(me.runtime()))
+        self.unlocked.try_wait().then(|| self.guard(handle.runtime()))
     }
 
-    /// The value; no thread can have it locked.
+    /// Returns the value; the exclusive reference proves that no thread has it locked.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
 
-    /// The value, without the mutex.
+    /// Consumes the mutex and returns the value.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
@@ -72,7 +73,7 @@ impl<T> Mutex<T> {
     }
 }
 
-/// A locked [`Mutex`]; dropping it hands the mutex to the first who waits.
+/// The right to a locked [`Mutex`]; dropping it hands the mutex off to the first waiter.
 pub struct MutexGuard<'a, 'r, T, N: Node, S: Scheduler, W> {
     value: RefMut<'a, T>,
     unlocked: &'a Semaphore,
@@ -95,7 +96,7 @@ impl<T, N: Node, S: Scheduler, W> DerefMut for MutexGuard<'_, '_, T, N, S, W> {
 
 impl<T, N: Node, S: Scheduler, W> Drop for MutexGuard<'_, '_, T, N, S, W> {
     fn drop(&mut self) {
-        // The next owner runs later, when the value is no longer borrowed.
+        // The next owner runs later, when the value is not borrowed any more.
         self.unlocked.signal(self.runtime);
     }
 }

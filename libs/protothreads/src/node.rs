@@ -1,29 +1,29 @@
-//! The state that a scheduler keeps of each thread, in addition to the thread itself.
+//! The state that a scheduler keeps for each thread, in addition to the thread itself.
 use crate::word::{NONE, Word};
 
-/// The most threads that a [`Runtime`](crate::Runtime) can have: 16,777,215.
+/// Largest number of threads of a [`Runtime`](crate::Runtime): 16,777,215.
 pub const MOST_THREADS: usize = NONE as usize;
 
-/// A place in a runtime's slice of threads: [`Slot`] for hand-written threads, [`Link`] for async ones.
+/// An element of a runtime's slice of threads: [`Slot`] for hand-written threads, [`Link`] for async ones.
 ///
-/// It is sealed: there are these two.
+/// The trait is sealed: there are only these two.
 pub trait Node: sealed::Sealed {
     /// The part of the thread that other threads see.
     type Thread;
 
-    /// The part of the thread that other threads see.
+    /// Returns the part of the thread that other threads see.
     fn thread(&self) -> &Self::Thread;
 
-    /// The word that says what the thread waits for, and whether it is in the ready queue.
+    /// Returns the word with the state of the thread's wait and its membership in the ready queue.
     fn word(&self) -> &Word;
 
-    /// The word that links the ready queue; may be the same.
+    /// Returns the word that links the ready queue; it may be the same one.
     fn behind(&self) -> &Word;
 
-    /// The thread is about to be polled: true if it was in the ready queue.
+    /// Removes the thread from the ready queue before it is polled; returns whether it was in the queue.
     fn leave_queue(&self) -> bool;
 
-    /// The thread is in a wait list from now on, before `next`.
+    /// Records that the thread is in a wait list from now on, before `next`.
     fn wait_before(&self, next: u32);
 }
 
@@ -41,20 +41,21 @@ pub struct Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// A thread that has not begun.
+    /// Returns a thread that has not started.
     pub const fn new(thread: T) -> Self {
         Self::with_units(thread, 0)
     }
 
-    /// A thread that has not begun, whose own semaphore has this number of units.
+    /// Returns a thread that has not started, whose own semaphore has this number of units.
     ///
     /// # Panics
-    /// If they are more than [`MOST_OWN_UNITS`](crate::MOST_OWN_UNITS).
+    ///
+    /// Panics if `units` is more than [`MOST_OWN_UNITS`](crate::MOST_OWN_UNITS).
     pub const fn with_units(thread: T, units: u32) -> Self {
         Self { word: Word::with_units(units), thread }
     }
 
-    /// The thread, whatever it has become.
+    /// Returns the thread in its current state.
     pub fn thread(&self) -> &T {
         &self.thread
     }
@@ -90,33 +91,33 @@ impl<T> Node for Slot<T> {
     }
 }
 
-/// What the scheduler needs for an async thread, 8 bytes, and what other threads see of it: a place for messages,
-/// perhaps.
+/// The scheduler's state of an async thread, 8 bytes, and the part of the thread that other threads see, such as a
+/// slot for messages.
 ///
-/// Links are in a separate array because futures refer to them. A value for a thread at each switch belongs into
+/// Links are in a separate array because futures refer to them. Put a value that a thread needs at each switch into
 /// its link: it is then in the cache when the thread is signalled.
 #[derive(Debug)]
 pub struct Link<T = ()> {
     word: Word,
-    // Its units say whether the thread's handle was handed out.
+    // The units record whether the thread's handle was returned.
     behind: Word,
     thread: T,
 }
 
 impl Link {
-    /// The link of a thread that has not begun.
+    /// Returns the link of a thread that has not started.
     pub const fn new() -> Self {
         Self::with(())
     }
 }
 
 impl<T> Link<T> {
-    /// The link of a thread that has not begun, of which others see `thread`.
+    /// Returns the link of a thread that has not started, of which other threads see `thread`.
     pub const fn with(thread: T) -> Self {
         Self { word: Word::new(), behind: Word::new(), thread }
     }
 
-    /// True for the first caller only.
+    /// Returns true for the first call only.
     pub(crate) fn take(&self) -> bool {
         let first = self.behind.own_units() == 0;
         if first {

@@ -1,4 +1,4 @@
-//! The threads, what they share, and the scheduler that picks the next.
+//! The threads, their shared data, and their scheduler.
 
 use crate::{
     node::{MOST_THREADS, Node},
@@ -6,10 +6,10 @@ use crate::{
 };
 use core::{cell::Cell, hint::cold_path, task::Poll};
 
-/// The threads, what they share, and their scheduler.
+/// The threads, their shared data, and their scheduler.
 ///
 /// `N` is a [`Slot`](crate::Slot) (hand-written threads) or a [`Link`](crate::Link) (async threads), `S` the
-/// [`Scheduler`], `W` what the threads share. All storage is the user's. A runtime belongs to one OS thread.
+/// [`Scheduler`], `W` the type of the shared data. The user provides all storage. A runtime belongs to one OS thread.
 #[derive(Debug)]
 pub struct Runtime<'r, N, S, W = ()> {
     pub(crate) nodes: &'r [N],
@@ -19,37 +19,39 @@ pub struct Runtime<'r, N, S, W = ()> {
 }
 
 impl<'r, N: Node, S: Scheduler, W> Runtime<'r, N, S, W> {
-    /// A runtime for these threads.
+    /// Returns a runtime for these threads.
     ///
     /// # Panics
-    /// If there are more than [`MOST_THREADS`].
+    ///
+    /// Panics if there are more than [`MOST_THREADS`].
     pub fn new(nodes: &'r [N], scheduler: S, shared: &'r W) -> Self {
         assert!(nodes.len() <= MOST_THREADS, "a runtime has at most {MOST_THREADS} threads, not {}", nodes.len());
         Self { nodes, scheduler, shared, wasted_polls: Cell::new(0) }
     }
 
-    /// What the threads share.
+    /// Returns the data that the threads share.
     #[inline(always)]
     pub fn shared(&self) -> &'r W {
         self.shared
     }
 
-    /// A thread: all of it if it is hand-written, and what its [`Link`](crate::Link) has if it is async.
+    /// Returns a thread: all of it if it is hand-written, and the value in its [`Link`](crate::Link) if it is async.
     ///
     /// # Panics
-    /// If there is no thread of that number.
+    ///
+    /// Panics if there is no thread of that number.
     #[inline(always)]
     pub fn thread(&self, index: usize) -> &'r N::Thread {
         self.nodes[index].thread()
     }
 
-    /// How many threads there are, finished ones included.
+    /// Returns the number of threads, including finished ones.
     #[inline(always)]
     pub fn thread_count(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The node of a thread whose handle asks for it: `thread` must be the number in a [`Handle`](crate::Handle) of
+    /// Returns the node of a thread for its handle: `thread` must be the number in a [`Handle`](crate::Handle) of
     /// this runtime.
     #[inline(always)]
     pub(crate) fn own_node(&self, thread: u32) -> &'r N {
@@ -58,7 +60,7 @@ impl<'r, N: Node, S: Scheduler, W> Runtime<'r, N, S, W> {
         unsafe { self.nodes.get_unchecked(thread as usize) }
     }
 
-    /// Reports to the scheduler that a thread can run, unless it knows.
+    /// Reports to the scheduler that a thread can run, unless it knows that already.
     #[inline(always)]
     pub(crate) fn make_ready(&self, thread: u32) {
         let word = self.nodes[thread as usize].word();
@@ -68,26 +70,29 @@ impl<'r, N: Node, S: Scheduler, W> Runtime<'r, N, S, W> {
         }
     }
 
-    /// Gives a thread what it waited for; it is in no wait list any more.
+    /// Grants a thread its wait; the thread is not in a wait list any more.
     #[inline(always)]
     pub(crate) fn grant(&self, thread: u32) {
         self.nodes[thread as usize].word().set_granted();
         self.make_ready(thread);
     }
 
-    /// Gives a unit to thread `index`'s own semaphore.
+    /// Gives a unit to the own semaphore of thread `index`.
     ///
     /// # Panics
-    /// If there is no thread of that number, or its semaphore has [`MOST_OWN_UNITS`](crate::MOST_OWN_UNITS).
+    ///
+    /// Panics if there is no thread of that number, or if its semaphore has
+    /// [`MOST_OWN_UNITS`](crate::MOST_OWN_UNITS).
     #[inline(always)]
     pub fn signal(&self, index: usize) {
         self.tell(index, |_| ());
     }
 
-    /// Leaves something with thread `index`, and gives a unit to its own semaphore.
+    /// Calls `leave` with thread `index`, for example to store a message, and gives a unit to its own semaphore.
     ///
     /// # Panics
-    /// As [`signal`](Self::signal).
+    ///
+    /// Panics if there is no thread of that number, or its semaphore is full, as [`signal`](Self::signal) does.
     #[inline(always)]
     pub fn tell(&self, index: usize, leave: impl FnOnce(&'r N::Thread)) {
         let nodes = self.nodes;
@@ -98,7 +103,7 @@ impl<'r, N: Node, S: Scheduler, W> Runtime<'r, N, S, W> {
         }
     }
 
-    /// The next thread to poll; none when no thread can run. Counts the poll.
+    /// Returns the next thread to poll, and counts the poll; `None` when no thread can run.
     #[inline(always)]
     pub(crate) fn next(&self) -> Option<u32> {
         loop {
@@ -107,7 +112,7 @@ impl<'r, N: Node, S: Scheduler, W> Runtime<'r, N, S, W> {
             if !node.leave_queue() {
                 cold_path();
                 if node.word().is_finished() {
-                    // It finished while it was in the ready queue.
+                    // The thread finished while it was in the ready queue.
                     continue;
                 }
                 self.wasted_polls.set(self.wasted_polls.get() + 1);
@@ -116,16 +121,16 @@ impl<'r, N: Node, S: Scheduler, W> Runtime<'r, N, S, W> {
         }
     }
 
-    /// The polls and the states of the threads so far.
+    /// Returns the number of polls and the states of the threads so far.
     pub fn report(&self) -> Report {
         let finished = self.nodes.iter().filter(|node| node.word().is_finished()).count();
         Report { wasted_polls: self.wasted_polls.get(), finished, waiting: self.nodes.len() - finished }
     }
 }
 
-/// What a thread does about something that it may have to wait for.
+/// Tries to complete a wait, and otherwise enlists the thread.
 ///
-/// `take` takes it if it is there; `enlist` puts the thread into the list of those who wait for it.
+/// `take` completes it if that is possible; `enlist` adds the thread to the list of waiters.
 #[inline(always)]
 pub(crate) fn wait<N: Node>(node: &N, take: impl FnOnce() -> bool, enlist: impl FnOnce()) -> Poll<()> {
     let word = node.word();
@@ -143,14 +148,14 @@ pub(crate) fn wait<N: Node>(node: &N, take: impl FnOnce() -> bool, enlist: impl 
     Poll::Pending
 }
 
-/// What a run did, and how it left the threads.
+/// The polls of a run, and the states of the threads after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Polls of threads that had no reason to run: what a polling scheduler costs. An async thread that was woken for
-    /// nothing is not among them, for the scheduler cannot know.
+    /// Number of spurious polls: polls of threads that had no reason to run, which are the cost of a polling
+    /// scheduler. Spurious wake-ups of an async thread are not included, because the scheduler cannot detect them.
     pub wasted_polls: u64,
-    /// Threads that have finished, in this run or before it.
+    /// Number of threads that have finished, in this run or before it.
     pub finished: usize,
-    /// Threads that have not. Nothing but a signal from outside can make them run.
+    /// Number of threads that have not finished. Only a signal from outside can make them run.
     pub waiting: usize,
 }

@@ -3,17 +3,17 @@
 use crate::{node::Node, word::NONE};
 use core::{cell::Cell, hint::cold_path};
 
-/// Decides which thread is polled next.
+/// A policy that selects the thread that is polled next.
 ///
-/// Schedulers are values, and any of them runs any threads. [`Fifo`](crate::Fifo), [`RunNext`](crate::RunNext) and
-/// [`Bitmap`](crate::Bitmap) poll threads that can run and no others; [`InOrder`](crate::InOrder),
-/// [`Reverse`](crate::Reverse) and [`Random`](crate::Random) poll all of them, as protothreads do, and most of their
-/// polls may be wasted.
+/// Schedulers are values, and each of them can run any threads. [`Fifo`](crate::Fifo), [`RunNext`](crate::RunNext)
+/// and [`Bitmap`](crate::Bitmap) poll only threads that can run. [`InOrder`](crate::InOrder),
+/// [`Reverse`](crate::Reverse) and [`Random`](crate::Random) poll all of them, as protothreads in C do, and most of
+/// their polls may be spurious.
 pub trait Scheduler {
-    /// Reports that a thread can run: once for each time that the thread is polled with a reason.
+    /// Records that a thread can run; called once for each time that the thread is polled with a reason.
     fn ready<N: Node>(&self, nodes: &[N], thread: u32);
 
-    /// The thread to poll now; none when no thread can run.
+    /// Returns the thread to poll now; `None` when no thread can run.
     fn next<N: Node>(&self, nodes: &[N]) -> Option<u32>;
 }
 
@@ -29,21 +29,21 @@ impl<S: Scheduler> Scheduler for &S {
     }
 }
 
-/// A ready queue: first ready, first polled. Three words; the threads' own words link them.
+/// A ready queue: first ready, first polled. It takes three words; the threads' own words link them.
 ///
-/// No thread starves: before a thread that is ready runs, every other is polled at most once.
+/// No thread starves: before a ready thread runs, every other is polled at most once.
 #[derive(Debug)]
 pub struct Fifo {
-    /// The front has a separate word: a token that travels alone touches no other.
+    /// Front of the queue. It has a separate word, so that a token that travels alone accesses no other word.
     front: Cell<u32>,
-    /// Those behind the front; none if that is.
+    /// First thread behind the front, or none.
     second: Cell<u32>,
-    /// Valid if there is a second.
+    /// Last thread, valid if there is a second.
     last: Cell<u32>,
 }
 
 impl Fifo {
-    /// An empty queue.
+    /// Returns an empty queue.
     pub const fn new() -> Self {
         Self { front: Cell::new(NONE), second: Cell::new(NONE), last: Cell::new(NONE) }
     }
@@ -58,7 +58,7 @@ impl Fifo {
         if self.is_empty() {
             return self.front.set(thread);
         }
-        // Long queues are not rare, but there the memory decides; with a short one every cycle shows.
+        // Long queues are not rare, but memory dominates their cost; with a short one every cycle matters.
         cold_path();
         if self.second.get() == NONE {
             self.second.set(thread);
@@ -68,7 +68,7 @@ impl Fifo {
         self.last.set(thread);
     }
 
-    /// The queue must not be empty.
+    /// Inserts a thread at the front. The queue must not be empty.
     #[inline(always)]
     pub(crate) fn push_front<N: Node>(&self, nodes: &[N], thread: u32) {
         let front = self.front.replace(thread);
@@ -112,14 +112,14 @@ impl Scheduler for Fifo {
     }
 }
 
-// The thread that became ready last runs next, while its data is in the cache; the others are not forgotten.
+// The thread that became ready last runs next, while its data is in the cache, with a bound for the others.
 //
-// There is one queue. A thread that becomes ready goes to its front, and after [`TURNS`] of those in a row one goes to
-// its end. No thread starves: in T polls at most T + N threads become ready, since each of the N is in the queue
-// once. Of these, one in 62 goes to the end. So the number before a thread shrinks by at least T / 62 − N, and it runs
-// within 124·N polls.
+// There is one queue. A thread that becomes ready is inserted at its front, and after [`TURNS`] consecutive
+// insertions one thread is appended to its end. No thread starves. In T polls at most T + N threads become ready,
+// since each of the N is in the queue once. One in 62 of them goes to the end. The number of threads before a thread
+// therefore shrinks by at least T / 62 − N, and the thread runs within 124·N polls.
 
-/// Polls the thread that became ready last; others wait their turn.
+/// A ready queue whose front is the thread that became ready last.
 ///
 /// No thread starves: of 62 threads that become ready while others wait, one goes to the end of the queue.
 #[derive(Debug)]
@@ -128,11 +128,12 @@ pub struct RunNext {
     left: Cell<u32>,
 }
 
-/// A prime, so that it falls into step with nothing.
+/// Number of consecutive insertions at the front; a prime, so that it does not synchronise with any period of the
+/// threads.
 const TURNS: u32 = 61;
 
 impl RunNext {
-    /// An empty queue.
+    /// Returns an empty queue.
     pub const fn new() -> Self {
         Self { queue: Fifo::new(), left: Cell::new(TURNS) }
     }
@@ -166,9 +167,10 @@ impl Scheduler for RunNext {
     }
 }
 
-/// A bit for each thread; set when it can run. The search goes round: it begins after the thread that was polled last.
+/// A bit for each thread, set when it can run. The search is round robin: it starts after the thread that was polled
+/// last.
 ///
-/// No thread starves: between two polls of one, every other is polled at most once. A search looks at all words in the
+/// No thread starves: between two polls of one, every other is polled at most once. A search reads all words in the
 /// worst case, one for each 64 threads.
 #[derive(Debug)]
 pub struct Bitmap<B> {
@@ -178,15 +180,19 @@ pub struct Bitmap<B> {
 }
 
 impl<B: AsRef<[Cell<u64>]>> Bitmap<B> {
-    /// A scheduler for as many threads as there are bits in these words, which must be 0: an array, a slice, a `Vec`.
+    /// Returns a scheduler for as many threads as there are bits in these words, which must be 0: an array, a slice,
+    /// a `Vec`.
     pub fn new(bits: B) -> Self {
         Self { bits, last: Cell::new(0), ready: Cell::new(0) }
     }
 }
 
 impl<B: AsRef<[Cell<u64>]>> Scheduler for Bitmap<B> {
+    /// Records that a thread can run.
+    ///
     /// # Panics
-    /// If there are more threads than bits.
+    ///
+    /// Panics if there are more threads than bits.
     #[inline(always)]
     fn ready<N: Node>(&self, _: &[N], thread: u32) {
         let word = &self.bits.as_ref()[thread as usize / 64];
@@ -202,7 +208,8 @@ impl<B: AsRef<[Cell<u64>]>> Scheduler for Bitmap<B> {
         }
         self.ready.set(left - 1);
         let words = self.bits.as_ref();
-        // The threads after the last one within its word, then the words after it; at the end the whole of its word.
+        // The search covers the threads after the last one within its word, then the words after it, and finally the
+        // whole of its word.
         let mut at = self.last.get() as usize / 64;
         let mut seen = words[at].get() & (!1 << (self.last.get() % 64));
         while seen == 0 {
@@ -217,12 +224,13 @@ impl<B: AsRef<[Cell<u64>]>> Scheduler for Bitmap<B> {
     }
 }
 
-// Polling: every thread, whether it can run or not, in one order or another.
+// Polling schedulers: they poll every thread, whether it can run or not, in a given order.
 //
-// This is what the function that calls all protothreads in turn does. No thread starves: each is polled once a round.
-// When no thread can run the round ends early, for nothing but a thread could change that.
+// A function that calls all protothreads one after another does the same. No thread starves: each is polled once a
+// round. When no thread can run, the round ends early, because only a thread could change that.
 
-/// Polls all threads in order, again and again: the optimum for a token that travels from each thread to the next.
+/// A scheduler that polls all threads in order, repeatedly: the optimum for a token that travels from each thread to
+/// the next.
 #[derive(Debug, Default)]
 pub struct InOrder {
     ready: Cell<u32>,
@@ -230,7 +238,7 @@ pub struct InOrder {
 }
 
 impl InOrder {
-    /// Begins with thread 0.
+    /// Returns a scheduler that begins with thread 0.
     pub const fn new() -> Self {
         Self { ready: Cell::new(0), at: Cell::new(0) }
     }
@@ -253,8 +261,8 @@ impl Scheduler for InOrder {
     }
 }
 
-/// Polls all threads in reverse order: the pessimum for a token that travels from each thread to the next, which then
-/// advances by one thread in a round.
+/// A scheduler that polls all threads in reverse order: the worst case for a token that travels from each thread to
+/// the next, which then advances by one thread per round.
 #[derive(Debug, Default)]
 pub struct Reverse {
     ready: Cell<u32>,
@@ -262,7 +270,7 @@ pub struct Reverse {
 }
 
 impl Reverse {
-    /// Begins with the last thread.
+    /// Returns a scheduler that begins with the last thread.
     pub const fn new() -> Self {
         Self { ready: Cell::new(0), at: Cell::new(0) }
     }
@@ -285,10 +293,10 @@ impl Scheduler for Reverse {
     }
 }
 
-/// Polls all threads, each round in another random order.
+/// A scheduler that polls all threads, each round in another random order.
 ///
-/// The order is a small block cipher (Luby and Rackoff, 1988) of the places in the round, with a key for each round:
-/// each thread comes once, and no memory is needed.
+/// The order is a small block cipher (Luby and Rackoff, 1988) of the positions in the round, with a key for each
+/// round: each thread is polled once, and no memory is needed.
 #[derive(Debug)]
 pub struct Random {
     ready: Cell<u32>,
@@ -298,14 +306,14 @@ pub struct Random {
 }
 
 impl Random {
-    /// The seed determines all orders.
+    /// Returns a scheduler whose orders are determined by the seed.
     pub const fn seeded(seed: u64) -> Self {
         Self { ready: Cell::new(0), seed, key: Cell::new(mix(seed)), at: Cell::new(0) }
     }
 
-    /// Who is polled at this place of the round.
+    /// Returns the thread at this position of the round.
     fn permuted(&self, place: u32, threads: u32) -> u32 {
-        // Two halves of as many bits as it takes; what comes out too great is encrypted again.
+        // The cipher has two halves with sufficient bits; a result that is too large is encrypted again.
         let half_bits = threads.next_power_of_two().ilog2().div_ceil(2);
         let mask = (1 << half_bits) - 1;
         let mut value = place;
@@ -346,7 +354,7 @@ impl Scheduler for Random {
     }
 }
 
-/// One step of SplitMix64 (Steele, Lea and Flood, 2014).
+/// Returns one step of SplitMix64 (Steele, Lea and Flood, 2014).
 const fn mix(state: u64) -> u64 {
     let mut mixed = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -354,7 +362,7 @@ const fn mix(state: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// The next thread of a walk that has not finished; none when none can run.
+/// Returns the next unfinished thread of a walk; `None` when no thread can run.
 #[inline(always)]
 fn poll_one<N: Node>(nodes: &[N], ready: &Cell<u32>, walk: impl Fn() -> u32) -> Option<u32> {
     if ready.get() == 0 {

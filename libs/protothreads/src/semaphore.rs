@@ -2,11 +2,11 @@
 //!
 //! | bit 31 | bits 0 to 30 |
 //! |---|---|
-//! | 0 | units that may be taken |
-//! | 1 | the last of the threads that wait |
+//! | 0 | number of available units |
+//! | 1 | the last of the waiting threads |
 //!
-//! There are never units and waiters at once: a unit goes to the first waiter directly, so no other thread can take it in
-//! between and no waiter starves.
+//! There are never units and waiters at once: a unit goes to the first waiter directly, so no other thread can take
+//! it in between and no waiter starves.
 use core::{
     cell::Cell,
     future::Future,
@@ -24,7 +24,9 @@ use crate::{
 
 const WAITERS: u32 = 1 << 31;
 
-/// A counting semaphore: 4 bytes, however many wait; first come, first served.
+/// A counting semaphore of 4 bytes for any number of waiters: first come, first served.
+///
+/// # Examples
 ///
 /// ```
 /// use protothreads::{Fifo, Scheduler, Semaphore, Slot, Thread, ThreadHandle, run};
@@ -36,11 +38,11 @@ const WAITERS: u32 = 1 << 31;
 /// impl Thread for Adder {
 ///     type Shared = (Semaphore, Cell<u32>);
 ///
-///     fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
-///         let (unit, sum) = me.shared();
-///         ready!(unit.poll_wait(me));
+///     fn step<S: Scheduler>(&self, handle: &ThreadHandle<'_, Self, S>) -> Poll<()> {
+///         let (unit, sum) = handle.shared();
+///         ready!(unit.poll_wait(handle));
 ///         sum.set(sum.get() + 1);
-///         unit.signal(me.runtime());
+///         unit.signal(handle.runtime());
 ///         Poll::Ready(())
 ///     }
 /// }
@@ -53,29 +55,33 @@ const WAITERS: u32 = 1 << 31;
 pub struct Semaphore(Cell<u32>);
 
 impl Semaphore {
-    /// A semaphore with this number of units.
+    /// Returns a semaphore with this number of units.
     ///
     /// # Panics
-    /// If they are more than 2^31 − 1.
+    ///
+    /// Panics if `units` is more than 2^31 − 1.
     pub const fn new(units: u32) -> Self {
         assert!(units < WAITERS, "a semaphore has at most 2,147,483,647 units");
         Self(Cell::new(units))
     }
 
-    /// Takes a unit, or waits for one: `Ready` when it is the thread's own.
+    /// Takes a unit, or waits for one; returns `Ready` when the thread has it.
     #[inline(always)]
-    pub fn poll_wait<N: Node, S: Scheduler, W>(&self, me: &Handle<'_, N, S, W>) -> Poll<()> {
-        runtime::wait(me.node(), || self.try_wait(), || self.enlist(me))
+    pub fn poll_wait<N: Node, S: Scheduler, W>(&self, handle: &Handle<'_, N, S, W>) -> Poll<()> {
+        runtime::wait(handle.node(), || self.try_wait(), || self.enlist(handle))
     }
 
     /// Takes a unit, or waits for one.
     ///
     /// The wait can be dropped at any time, and has then not taken a unit.
-    pub fn wait<'m, 'r, N: Node, S: Scheduler, W>(&'m self, me: &'m mut Handle<'r, N, S, W>) -> Wait<'m, 'r, N, S, W> {
-        Wait { semaphore: self, me }
+    pub fn wait<'m, 'r, N: Node, S: Scheduler, W>(
+        &'m self,
+        handle: &'m mut Handle<'r, N, S, W>,
+    ) -> Wait<'m, 'r, N, S, W> {
+        Wait { semaphore: self, handle }
     }
 
-    /// Takes a unit if there is one.
+    /// Takes a unit if one is available; returns whether it did.
     #[inline(always)]
     pub fn try_wait(&self) -> bool {
         let word = self.0.get();
@@ -86,10 +92,11 @@ impl Semaphore {
         free
     }
 
-    /// Gives a unit: to the first thread that waits, or to the next that comes.
+    /// Returns a unit: it goes to the first waiter, or stays available if there is none.
     ///
     /// # Panics
-    /// In a debug build, if there are 2^31 − 1 units.
+    ///
+    /// Panics in a debug build if there are 2^31 − 1 units.
     #[inline(always)]
     pub fn signal<N: Node, S: Scheduler, W>(&self, runtime: &Runtime<'_, N, S, W>) {
         if !self.grant_first(runtime) {
@@ -98,7 +105,7 @@ impl Semaphore {
         }
     }
 
-    /// Units that may be taken; 0 when threads wait.
+    /// Returns the number of available units; 0 while threads wait.
     pub fn units(&self) -> u32 {
         if self.has_waiters() { 0 } else { self.0.get() }
     }
@@ -108,7 +115,7 @@ impl Semaphore {
         self.0.get() & WAITERS != 0
     }
 
-    /// Gives a unit to the first thread that waits; false when none does.
+    /// Gives a unit to the first waiter; returns false if there is none.
     #[inline(always)]
     pub(crate) fn grant_first<N: Node, S: Scheduler, W>(&self, runtime: &Runtime<'_, N, S, W>) -> bool {
         if !self.has_waiters() {
@@ -121,16 +128,16 @@ impl Semaphore {
     }
 
     #[inline(always)]
-    pub(crate) fn enlist<N: Node, S: Scheduler, W>(&self, me: &Handle<'_, N, S, W>) {
+    pub(crate) fn enlist<N: Node, S: Scheduler, W>(&self, handle: &Handle<'_, N, S, W>) {
         let last = self.has_waiters().then_some(self.0.get() & !WAITERS);
-        self.0.set(WAITERS | wait_list::push(me.runtime().nodes, last, me.number()));
+        self.0.set(WAITERS | wait_list::push(handle.runtime().nodes, last, handle.number()));
     }
 
-    /// Ends a wait that was begun and not finished: a unit that was granted is passed on by `signal`.
-    pub(crate) fn give_up<N: Node, S: Scheduler, W>(&self, me: &Handle<'_, N, S, W>, signal: impl FnOnce()) {
-        let word = me.node().word();
+    /// Ends a wait that was not completed: `signal` passes a granted unit on.
+    pub(crate) fn give_up<N: Node, S: Scheduler, W>(&self, handle: &Handle<'_, N, S, W>, signal: impl FnOnce()) {
+        let word = handle.node().word();
         if word.is_listed() {
-            let last = wait_list::remove(me.runtime().nodes, self.0.get() & !WAITERS, me.number());
+            let last = wait_list::remove(handle.runtime().nodes, self.0.get() & !WAITERS, handle.number());
             self.0.set(last.map_or(0, |last| WAITERS | last));
             word.set_free();
         } else if word.is_granted() {
@@ -145,7 +152,7 @@ impl Semaphore {
 #[derive(Debug)]
 pub struct Wait<'m, 'r, N: Node, S: Scheduler, W> {
     semaphore: &'m Semaphore,
-    me: &'m mut Handle<'r, N, S, W>,
+    handle: &'m mut Handle<'r, N, S, W>,
 }
 
 impl<N: Node, S: Scheduler, W> Future for Wait<'_, '_, N, S, W> {
@@ -153,16 +160,16 @@ impl<N: Node, S: Scheduler, W> Future for Wait<'_, '_, N, S, W> {
 
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        self.semaphore.poll_wait(self.me)
+        self.semaphore.poll_wait(self.handle)
     }
 }
 
 impl<N: Node, S: Scheduler, W> Drop for Wait<'_, '_, N, S, W> {
     #[inline(always)]
     fn drop(&mut self) {
-        // The thread can have begun no other wait, for this one borrows its handle.
-        if !self.me.node().word().is_free() {
-            self.semaphore.give_up(self.me, || self.semaphore.signal(self.me.runtime()));
+        // The thread cannot have begun another wait, because this one borrows its handle.
+        if !self.handle.node().word().is_free() {
+            self.semaphore.give_up(self.handle, || self.semaphore.signal(self.handle.runtime()));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Hand-written threads: a state machine, a step at a time.
+//! Hand-written threads: a state machine, one step at a time.
 use core::task::Poll;
 
 use crate::{
@@ -10,18 +10,18 @@ use crate::{
 
 /// A hand-written thread: a state machine.
 ///
-/// Its state is its fields, usually [`Cell`](core::cell::Cell)s, for threads refer to each other. Where a wait comes in
-/// the midst of a step, a field says where to go on; a thread with a single wait needs none.
+/// Its state is its fields, usually [`Cell`](core::cell::Cell)s, because threads refer to each other. If a step waits
+/// in the middle, a field records where to continue; a thread with a single wait needs none.
 pub trait Thread: Sized {
-    /// What all threads of the runtime share.
+    /// Data that all threads of the runtime share.
     type Shared;
 
-    /// Runs until the thread has finished (`Ready`) or has to wait (`Pending`).
+    /// Runs until the thread has finished (`Ready`) or must wait (`Pending`).
     ///
-    /// Before it returns `Pending` it must have polled something that was not ready, or have [given
-    /// way](Handle::give_way). When it is called again it must poll the same thing again, until that is ready: it is
-    /// then the thread's own. Under a polling scheduler it is called many times for nothing.
-    fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()>;
+    /// Before it returns `Pending` it must have polled something that was not ready, or have
+    /// [yielded](Handle::give_way). When it is called again it must poll the same thing again, until that is ready
+    /// and belongs to the thread. Under a polling scheduler it is called many times without a reason.
+    fn step<S: Scheduler>(&self, handle: &ThreadHandle<'_, Self, S>) -> Poll<()>;
 }
 
 /// The handle of a hand-written thread of type `T` under scheduler `S`.
@@ -32,15 +32,15 @@ pub type ThreadRuntime<'r, T, S> = Runtime<'r, Slot<T>, S, <T as Thread>::Shared
 
 /// Runs hand-written threads until none can run.
 ///
-/// All that have not finished and are not waiting begin in the order of the slice.
+/// All threads that have not finished and are not waiting start in the order of the slice.
 #[inline]
 pub fn run<T: Thread, S: Scheduler>(threads: &[Slot<T>], scheduler: S, shared: &T::Shared) -> Report {
     run_with(threads, scheduler, shared, |_| false)
 }
 
-/// Runs hand-written threads; when none can run, asks `idle`, and goes on while it returns true.
+/// Runs hand-written threads; when none can run, calls `idle`, and continues while it returns true.
 ///
-/// `idle` is for what comes from outside: it signals semaphores, advances a [`Timer`](crate::Timer), sleeps until an
+/// `idle` handles external events: it signals semaphores, advances a [`Timer`](crate::Timer), or sleeps until an
 /// interrupt. If it returns true and has made no thread ready, it is called again.
 #[inline]
 pub fn run_with<T: Thread, S: Scheduler>(
@@ -59,9 +59,9 @@ pub fn run_with<T: Thread, S: Scheduler>(
     }
 }
 
-/// The parts of [`run_with`], for a program that has its own loop.
+/// The parts of [`run_with`], for a program with its own loop.
 impl<T: Thread, S: Scheduler> Runtime<'_, Slot<T>, S, T::Shared> {
-    /// All threads that have not finished and are not waiting can run from now on, in the order of the slice.
+    /// Makes all threads that have not finished and are not waiting ready, in the order of the slice.
     pub fn begin(&self) {
         for (index, slot) in self.nodes.iter().enumerate() {
             if slot.word().is_free() || slot.word().is_granted() {
@@ -70,9 +70,8 @@ impl<T: Thread, S: Scheduler> Runtime<'_, Slot<T>, S, T::Shared> {
         }
     }
 
-    /// Runs those that can run, until none can.
-    //
-    // Inlined, so that the scheduler's own words are in registers: the runtime must not be somewhere in memory.
+    /// Runs ready threads until none can run.
+    // Inlined, so that the scheduler's own words are in registers: the runtime must not be in memory.
     #[inline(always)]
     pub fn run_ready(&self) {
         while let Some(thread) = self.next() {

@@ -1,4 +1,4 @@
-//! Threads that sleep, in a binary heap by deadline (Williams, 1964), in storage that the user gives.
+//! Threads that sleep, in a binary heap by deadline (Williams, 1964), in storage that the user provides.
 use core::{
     cell::Cell,
     future::Future,
@@ -14,14 +14,18 @@ use crate::{
     word::NONE,
 };
 
-/// A place of a [`Timer`]: 16 bytes.
+/// A slot of a [`Timer`], of 16 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sleeper {
     deadline: u64,
     thread: u32,
 }
 
-/// Wakes threads at their time. What time is, and what its unit, the user says by [`advance`](Self::advance).
+/// A timer that wakes threads at their deadlines.
+///
+/// The user defines the time and its unit by [`advance`](Self::advance).
+///
+/// # Examples
 ///
 /// ```
 /// use protothreads::{Fifo, Link, Runtime, Sleeper, Timer};
@@ -31,10 +35,10 @@ pub struct Sleeper {
 /// let timer = Timer::new([const { Cell::new(Sleeper::new()) }; 2]);
 /// let runtime = Runtime::new(&links, Fifo::new(), &timer);
 /// let sleepy = |index: usize| {
-///     let mut me = runtime.handle(index);
+///     let mut handle = runtime.handle(index);
 ///     async move {
-///         let until_ms = me.shared().now() + 2 - index as u64;
-///         me.shared().sleep_until(&mut me, until_ms).await;
+///         let until_ms = handle.shared().now() + 2 - index as u64;
+///         handle.shared().sleep_until(&mut handle, until_ms).await;
 ///     }
 /// };
 /// let threads = pin!([sleepy(0), sleepy(1)]);
@@ -57,31 +61,32 @@ pub struct Timer<A> {
 }
 
 impl Sleeper {
-    /// An empty place.
+    /// Returns an empty slot.
     pub const fn new() -> Self {
         Self { deadline: 0, thread: 0 }
     }
 }
 
 impl<A: AsRef<[Cell<Sleeper>]>> Timer<A> {
-    /// A timer at time 0, for as many sleepers as there are places: an array, a slice, a `Vec`.
+    /// Returns a timer at time 0, for as many sleeping threads as there are slots: an array, a slice, a `Vec`.
     ///
-    /// A thread sleeps at most once at a time, so as many places as threads are always enough.
+    /// A thread sleeps at most once at a time, so one slot per thread is always sufficient.
     pub const fn new(places: A) -> Self {
         Self { heap: places, sleepers: Cell::new(0), now: Cell::new(0) }
     }
 
-    /// The time that was set last.
+    /// Returns the time that was set last.
     pub fn now(&self) -> u64 {
         self.now.get()
     }
 
-    /// The earliest time at which a thread is to be woken; none if none sleeps.
+    /// Returns the earliest deadline; `None` if no thread sleeps.
     pub fn next_deadline(&self) -> Option<u64> {
         (self.sleepers.get() > 0).then(|| self.heap.as_ref()[0].get().deadline)
     }
 
-    /// It is `now`: wakes those whose time has come, the earliest first. A time before the last one is taken for that.
+    /// Sets the time to `now`, and wakes the threads whose deadline has come, the earliest first. A time before the
+    /// last one is treated as the last one.
     pub fn advance<N: Node, S: Scheduler, W>(&self, runtime: &Runtime<'_, N, S, W>, now: u64) {
         self.now.set(self.now.get().max(now));
         while self.next_deadline().is_some_and(|deadline| deadline <= self.now.get()) {
@@ -89,32 +94,34 @@ impl<A: AsRef<[Cell<Sleeper>]>> Timer<A> {
         }
     }
 
-    /// Sleeps until `deadline`, unless that has passed. Its value counts when the sleep begins.
+    /// Sleeps until `deadline`, unless it has passed. The value of `deadline` counts when the sleep begins.
     ///
     /// # Panics
-    /// If all places are taken.
-    pub fn poll_sleep_until<N: Node, S: Scheduler, W>(&self, me: &Handle<'_, N, S, W>, deadline: u64) -> Poll<()> {
-        runtime::wait(me.node(), || deadline <= self.now.get(), || self.enlist(me, deadline))
+    ///
+    /// Panics if all slots are in use.
+    pub fn poll_sleep_until<N: Node, S: Scheduler, W>(&self, handle: &Handle<'_, N, S, W>, deadline: u64) -> Poll<()> {
+        runtime::wait(handle.node(), || deadline <= self.now.get(), || self.enlist(handle, deadline))
     }
 
-    /// Sleeps until `deadline`, unless that has passed. The sleep can be dropped at any time.
+    /// Sleeps until `deadline`, unless it has passed. The sleep can be dropped at any time.
     ///
     /// # Panics
-    /// When it is polled, if all places are taken.
+    ///
+    /// Panics when it is polled, if all slots are in use.
     pub fn sleep_until<'m, 'r, N: Node, S: Scheduler, W>(
         &'m self,
-        me: &'m mut Handle<'r, N, S, W>,
+        handle: &'m mut Handle<'r, N, S, W>,
         deadline: u64,
     ) -> Sleep<'m, 'r, A, N, S, W> {
-        Sleep { timer: self, me, deadline }
+        Sleep { timer: self, handle, deadline }
     }
 
-    fn enlist<N: Node, S: Scheduler, W>(&self, me: &Handle<'_, N, S, W>, deadline: u64) {
+    fn enlist<N: Node, S: Scheduler, W>(&self, handle: &Handle<'_, N, S, W>, deadline: u64) {
         let heap = self.heap.as_ref();
         let at = self.sleepers.get();
         assert!(at < heap.len(), "this timer has room for {at} sleepers; it needs one for each thread");
-        me.node().wait_before(NONE);
-        heap[at].set(Sleeper { deadline, thread: me.number() });
+        handle.node().wait_before(NONE);
+        heap[at].set(Sleeper { deadline, thread: handle.number() });
         self.sleepers.set(at + 1);
         self.rise(at);
     }
@@ -158,7 +165,7 @@ impl<A: AsRef<[Cell<Sleeper>]>> Timer<A> {
 #[derive(Debug)]
 pub struct Sleep<'m, 'r, A: AsRef<[Cell<Sleeper>]>, N: Node, S: Scheduler, W> {
     timer: &'m Timer<A>,
-    me: &'m mut Handle<'r, N, S, W>,
+    handle: &'m mut Handle<'r, N, S, W>,
     deadline: u64,
 }
 
@@ -166,19 +173,19 @@ impl<A: AsRef<[Cell<Sleeper>]>, N: Node, S: Scheduler, W> Future for Sleep<'_, '
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        self.timer.poll_sleep_until(self.me, self.deadline)
+        self.timer.poll_sleep_until(self.handle, self.deadline)
     }
 }
 
 impl<A: AsRef<[Cell<Sleeper>]>, N: Node, S: Scheduler, W> Drop for Sleep<'_, '_, A, N, S, W> {
     fn drop(&mut self) {
-        let word = self.me.node().word();
+        let word = self.handle.node().word();
         if word.is_listed() {
             let sleepers = &self.timer.heap.as_ref()[..self.timer.sleepers.get()];
-            let at = sleepers.iter().position(|sleeper| sleeper.get().thread == self.me.number());
+            let at = sleepers.iter().position(|sleeper| sleeper.get().thread == self.handle.number());
             self.timer.remove(at.expect("a thread that sleeps has a place"));
         }
-        // A wake that has come has nothing to pass on.
+        // A wake-up that has come has nothing to pass on.
         if !word.is_free() {
             word.set_free();
         }

@@ -1,7 +1,7 @@
 //! Threads that wait for one thing, first come, first served, in one word.
 //!
-//! The word is the last waiter; the words of the threads link them in a circle, last to first. So a list of any length
-//! takes 4 bytes and no heap.
+//! The word is the last waiter; the words of the threads link them in a circle, last to first. A list of any length
+//! therefore takes 4 bytes and no heap.
 use crate::node::Node;
 
 /// Appends `thread` to the list that ends with `last`; returns the new last.
@@ -19,7 +19,7 @@ pub(crate) fn push<N: Node>(nodes: &[N], last: Option<u32>, thread: u32) -> u32 
     thread
 }
 
-/// Takes the first of the list that ends with `last`; returns it and the new last.
+/// Removes the first thread of the list that ends with `last`; returns it and the new last.
 #[inline(always)]
 pub(crate) fn pop<N: Node>(nodes: &[N], last: u32) -> (u32, Option<u32>) {
     let first = nodes[last as usize].word().next();
@@ -30,9 +30,7 @@ pub(crate) fn pop<N: Node>(nodes: &[N], last: u32) -> (u32, Option<u32>) {
     (first, Some(last))
 }
 
-/// Takes `thread` out of the list that ends with `last`, wherever it is; returns the new last.
-///
-/// Walks the list.
+/// Removes `thread` from the list that ends with `last`, at any position; walks the list and returns the new last.
 pub(crate) fn remove<N: Node>(nodes: &[N], last: u32, thread: u32) -> Option<u32> {
     let mut before = last;
     while nodes[before as usize].word().next() != thread {

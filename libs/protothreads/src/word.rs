@@ -1,27 +1,29 @@
-//! One word for each thread: what it waits for, whether it is in the ready queue, and who is behind it there.
+//! One word for each thread: the state of its wait, its membership in the ready queue, and its successor there.
 //!
-//! | bits | name | means |
+//! # State
+//!
+//! | bits | name | meaning |
 //! |---|---|---|
 //! | 31 | `QUEUED` | the scheduler knows that the thread can run |
 //! | 30 | `LISTED` | the thread is in the wait list of a semaphore |
 //! | 29 | `GRANTED` | its wait was granted, but it was not polled since |
 //! | 28 | `OWN` | the thread waits for its own semaphore, which has no unit |
-//! | 30 and 29 | | it has finished |
+//! | 30 and 29 | | the thread has finished |
 //! | 24 to 27 | units | units in its own semaphore |
-//! | 0 to 23 | next | the thread behind it in the list that it is in, or `NONE` |
+//! | 0 to 23 | next | the successor in the list that contains the thread, or `NONE` |
 //!
 //! A thread that waits for one thing at a time is never in a wait list and in the ready queue at once, so a
-//! hand-written thread has one such word. An async thread can be woken by a [`Waker`](core::task::Waker) while
-//! it is in a wait list: it has a second word, whose next is the one behind it in the ready queue.
+//! hand-written thread has one such word. A [`Waker`](core::task::Waker) can wake an async thread while it is in a
+//! wait list, so it has a second word, whose next is the successor in the ready queue.
 //!
-//! The thread that signals another's own semaphore knows its number, so what to run next comes from no word in memory: the words
-//! only decide branches, which the processor predicts. That is why a ring of such threads is as fast as it is.
+//! A thread that signals another's own semaphore knows its number, so the next thread to run comes from no word in
+//! memory. The words only decide branches, which the processor predicts. That makes a ring of such threads fast.
 use core::{cell::Cell, hint::cold_path, task::Poll};
 
 /// No thread.
 pub(crate) const NONE: u32 = (1 << 24) - 1;
 
-/// The most units of a thread's own semaphore.
+/// Largest number of units of a thread's own semaphore.
 pub const MOST_OWN_UNITS: u32 = 15;
 
 const QUEUED: u32 = 1 << 31;
@@ -31,14 +33,14 @@ const OWN: u32 = 1 << 28;
 const UNIT: u32 = 1 << 24;
 const UNITS: u32 = UNIT * MOST_OWN_UNITS;
 
-// Whole words of a thread that is in no list before another. Nearly all hand-overs come by these only, so they are
-// compared first: that takes one instruction, and what follows knows every bit.
+// Whole words of a thread that is in no list before another. Nearly all handoffs involve only these, so they are
+// compared first: that takes one instruction, and the following code knows every bit.
 const FREE: u32 = NONE;
 const WAITS: u32 = OWN | NONE;
 const HAS: u32 = GRANTED | NONE;
 const CALLED: u32 = QUEUED | HAS;
 
-/// The word of a thread: opaque; all of it is the runtime's.
+/// The state word of a thread; it is opaque, and only the runtime uses it.
 #[derive(Debug)]
 pub struct Word(Cell<u32>);
 
@@ -76,7 +78,7 @@ impl Word {
         self.0.set(self.0.get() | QUEUED);
     }
 
-    /// Taken out of the ready queue: true if it was in it.
+    /// Removes the thread from the ready queue; returns whether it was in it.
     #[inline(always)]
     pub(crate) fn leave_queue(&self) -> bool {
         if self.0.get() == CALLED {
@@ -91,7 +93,7 @@ impl Word {
         queued
     }
 
-    /// Taken out of the ready queue that this word links.
+    /// Removes the thread from the ready queue that this word links.
     #[inline(always)]
     pub(crate) fn leave_own_queue(&self) -> bool {
         let queued = self.leave_queue();
@@ -101,7 +103,7 @@ impl Word {
         queued
     }
 
-    /// It waits for nothing, has not finished, and has no granted wait.
+    /// Returns whether it waits for nothing, has not finished, and has no granted wait.
     #[inline(always)]
     pub(crate) fn is_free(&self) -> bool {
         self.0.get() & (LISTED | GRANTED | OWN) == 0
@@ -122,7 +124,7 @@ impl Word {
         self.0.get() & (LISTED | GRANTED) == LISTED | GRANTED
     }
 
-    /// In a wait list, before `next`.
+    /// Records that it is in a wait list, before `next`.
     #[inline(always)]
     pub(crate) fn set_listed(&self, next: u32) {
         self.0.set(self.0.get() & !NONE | LISTED | next);
@@ -133,18 +135,18 @@ impl Word {
         self.0.set(self.0.get() & !LISTED | GRANTED | NONE);
     }
 
-    /// Told of what it was granted, or no longer in a wait list.
+    /// Records that it was polled after a grant, or is not in a wait list any more.
     #[inline(always)]
     pub(crate) fn set_free(&self) {
         self.0.set(self.0.get() & !(LISTED | GRANTED | OWN) | NONE);
     }
 
-    /// It may still be in the ready queue, whose link stays.
+    /// Records that it has finished. It may still be in the ready queue, whose link stays.
     pub(crate) fn set_finished(&self) {
         self.0.set(self.0.get() & NONE | LISTED | GRANTED);
     }
 
-    /// Takes a unit of the thread's own semaphore, or notes that it waits for one.
+    /// Takes a unit of the thread's own semaphore, or records that it waits for one.
     #[inline(always)]
     pub(crate) fn wait_own(&self) -> Poll<()> {
         let word = self.0.get();
@@ -158,7 +160,7 @@ impl Word {
         }
         cold_path();
         if word == WAITS {
-            // Polled in vain.
+            // A spurious poll.
             return Poll::Pending;
         }
         if word & GRANTED != 0 {
@@ -173,8 +175,8 @@ impl Word {
         Poll::Pending
     }
 
-    /// Adds a unit to the thread's own semaphore; true if the thread, which waited for it, now belongs into the ready
-    /// queue, as the word says.
+    /// Adds a unit to the thread's own semaphore; returns true if the thread waited for it and now belongs into the
+    /// ready queue, as the word records.
     #[inline(always)]
     pub(crate) fn signal_own(&self) -> bool {
         let word = self.0.get();
@@ -192,7 +194,7 @@ impl Word {
         word & QUEUED == 0
     }
 
-    /// Ends a wait for the thread's own semaphore that was begun and not finished.
+    /// Ends a wait for the thread's own semaphore that was not completed.
     #[inline(always)]
     pub(crate) fn give_up_own(&self) {
         let word = self.0.get();

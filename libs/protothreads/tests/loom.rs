@@ -1,11 +1,10 @@
-//! The path of wakes from other OS threads under loom: all interleavings, with a bounded number of preemptions.
+//! The path of wake-ups from other OS threads under loom: all interleavings, with a bounded number of preemptions.
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg loom" cargo test --release -p protothreads --test loom
 //! ```
 //!
-//! Loom reports a lost wake-up as a deadlock, and the use of an inbox that is gone through the cells that it is made
-//! of.
+//! Loom reports a lost wake-up as a deadlock, and the use of a dropped inbox through its cells.
 #![cfg(loom)]
 
 use loom::{
@@ -26,19 +25,19 @@ fn model(model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-/// Waits, as a runtime that is idle, until `wanted` wakes have been seen.
-fn await_wakes(inbox: &Inbox, wanted: u64) {
+/// Waits, as an idle runtime does, until this number of wake-ups has been seen.
+fn await_wakes(inbox: &Inbox, count: u64) {
     let mut seen = 0;
-    while seen != wanted {
+    while seen != count {
         inbox.drain(2, |thread| seen |= 1 << thread);
-        if seen != wanted {
+        if seen != count {
             thread::park();
         }
     }
 }
 
 #[test]
-fn two_wakers_meet_a_place_that_opens_and_closes() {
+fn two_wakers_race_with_an_opening_and_closing_entry() {
     model(|| {
         let place = Arc::new(Place::new());
         let inbox = Inbox::new();
@@ -48,8 +47,8 @@ fn two_wakers_meet_a_place_that_opens_and_closes() {
                 thread::spawn(move || place.wake(index))
             })
             .collect();
-        // A wake from before the place is open belongs to no thread, so nothing is waited for here.
-        place.with(&inbox, || inbox.drain(2, |_| ())).expect("nobody else has the place");
+        // A wake-up before the entry is open belongs to no thread, so this call waits for none.
+        place.with(&inbox, || inbox.drain(2, |_| ())).expect("no other runtime occupies the entry");
         for waker in wakers {
             waker.join().unwrap();
         }
@@ -57,12 +56,12 @@ fn two_wakers_meet_a_place_that_opens_and_closes() {
 }
 
 #[test]
-fn a_kernel_that_parks_sees_the_wakes_of_two_threads() {
+fn parked_runtime_sees_the_wakes_of_two_threads() {
     model(|| {
         let inbox = Arc::new(Inbox::new());
         for index in 0..2 {
             let inbox = Arc::clone(&inbox);
-            // Not joined: in loom an unpark that comes late would end the join.
+            // Not joined: in loom a late unpark would end the join.
             thread::spawn(move || inbox.wake(index));
         }
         await_wakes(&inbox, 0b11);
@@ -70,7 +69,7 @@ fn a_kernel_that_parks_sees_the_wakes_of_two_threads() {
 }
 
 #[test]
-fn what_was_written_before_a_wake_is_seen_after_it() {
+fn writes_before_a_wake_are_visible_after_it() {
     model(|| {
         let inbox = Arc::new(Inbox::new());
         let value = Arc::new(AtomicUsize::new(0));
@@ -87,7 +86,7 @@ fn what_was_written_before_a_wake_is_seen_after_it() {
 }
 
 #[test]
-fn a_place_is_left_only_when_nobody_looks_at_it() {
+fn entry_is_left_only_without_visitors() {
     model(|| {
         let place = Arc::new(Place::new());
         let waker = {
@@ -98,9 +97,9 @@ fn a_place_is_left_only_when_nobody_looks_at_it() {
             })
         };
         {
-            // It is dropped as soon as the place is left.
+            // It is dropped as soon as the entry is left.
             let inbox = Inbox::new();
-            place.with(&inbox, || inbox.drain(2, |_| ())).expect("nobody else has the place");
+            place.with(&inbox, || inbox.drain(2, |_| ())).expect("no other runtime occupies the entry");
         }
         waker.join().unwrap();
         let inbox = Inbox::new();
@@ -109,7 +108,7 @@ fn a_place_is_left_only_when_nobody_looks_at_it() {
 }
 
 #[test]
-fn one_kernel_has_a_place() {
+fn entry_holds_one_runtime() {
     model(|| {
         let place = Arc::new(Place::new());
         let inside = Arc::new(AtomicUsize::new(0));

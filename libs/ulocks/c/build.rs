@@ -1,5 +1,7 @@
-//! The library's name for those that link with it, and that it stays loaded: several plugins may use it, and the one that
-//! is unloaded first must not take it from the others' waiting threads.
+//! Link options of the shared library: its soname, and that it stays loaded.
+//!
+//! Several plugins may use the library. The plugin that is unloaded first must not remove it while threads of the
+//! others wait in it.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,8 +1,8 @@
-//! Compares `Adaptive` with other locks: throughput, fairness and longest wait, for children x mixes.
+//! Compares `Adaptive` with other locks: throughput, fairness and longest wait, for each number of children and mix.
 //!
-//! Children loop: work outside the lock, lock, work inside it, unlock; each piece of work is drawn uniformly from 0.5x
-//! to 1.5x of its mean. The locks of one cell are run one after the other, round after round, so that a disturbance of
-//! the machine hits all of them; medians over the rounds are printed.
+//! Each child repeats: work outside the lock, lock, work inside it, unlock. Each piece of work is drawn uniformly
+//! from 0.5 to 1.5 times its mean. The locks of one configuration run one after the other in each round, so that a
+//! disturbance of the machine affects all of them. The example prints medians over the rounds.
 //!
 //! ```sh
 //! cargo run --release --example compare -- --seconds 1 --rounds 3 --children 2,4,8,100 --mixes 0+1,0+10,7+3,9+1
@@ -21,7 +21,7 @@ use std::{
 };
 use ulocks::lock_api::{RawMutex, RawMutexFair};
 
-/// What the comparison needs of a lock.
+/// The operations of a lock that the comparison uses.
 trait Lock: Sync {
     fn with(&self, work: &mut dyn FnMut());
 }
@@ -31,7 +31,7 @@ impl<R: RawMutex + Sync> Lock for Raw<R> {
     fn with(&self, work: &mut dyn FnMut()) {
         let guard = self.0.lock();
         work();
-        // SAFETY: locked above, with this guard.
+        // SAFETY: this thread acquired the lock with this guard.
         unsafe { self.0.unlock(guard) };
     }
 }
@@ -41,7 +41,7 @@ impl<R: RawMutexFair + Sync> Lock for Fair<R> {
     fn with(&self, work: &mut dyn FnMut()) {
         let guard = self.0.lock();
         work();
-        // SAFETY: locked above, with this guard.
+        // SAFETY: this thread acquired the lock with this guard.
         unsafe { self.0.unlock_fair(guard) };
     }
 }
@@ -71,7 +71,7 @@ const LOCKS: &[Maker] = &[
     ("mcs", || Box::new(Raw(ulocks::Mcs::<ulocks::NoCount>::INIT))),
 ];
 
-/// What one run of one lock gave.
+/// Result of one run of one lock.
 struct Outcome {
     per_second: f64,
     cov: f64,
@@ -104,7 +104,7 @@ fn plan_from_arguments() -> Plan {
     let given: BTreeMap<&str, &str> =
         arguments.chunks(2).filter_map(|p| Some((p.first()?.as_str(), p.get(1)?.as_str()))).collect();
     let value = |name: &str, default: &'static str| given.get(name).copied().unwrap_or(default).to_owned();
-    let wanted = value("--locks", "adaptive,biased,std,parking_lot,parking_lot-fair,calock-spin");
+    let selected = value("--locks", "adaptive,biased,std,parking_lot,parking_lot-fair,calock-spin");
     Plan {
         children: list(&value("--children", "2,4,8,100")),
         mixes: value("--mixes", "0+1,0+10,7+3,9+1")
@@ -112,7 +112,7 @@ fn plan_from_arguments() -> Plan {
             .map(|mix| mix.split_once('+').expect("a mix is NONHOLD+HOLD, in microseconds"))
             .map(|(non_hold, hold)| (number(non_hold), number(hold)))
             .collect(),
-        locks: LOCKS.iter().copied().filter(|(name, _)| wanted.split(',').any(|w| w == *name)).collect(),
+        locks: LOCKS.iter().copied().filter(|(name, _)| selected.split(',').any(|w| w == *name)).collect(),
         seconds: number(&value("--seconds", "1")),
         rounds: number(&value("--rounds", "3")) as usize,
     }
@@ -126,7 +126,7 @@ fn list(text: &str) -> Vec<usize> {
     text.split(',').map(|item| number(item) as usize).collect()
 }
 
-/// A piece of work that takes CPU time, not wall time: an interrupted one takes longer.
+/// Does a piece of work that takes CPU time, not wall time: an interruption makes it longer.
 fn work(rounds: u64) {
     for round in 0..rounds {
         black_box(round);
@@ -142,7 +142,7 @@ fn calibrate() -> f64 {
     (0..20).map(|_| once()).fold(0.0, f64::max)
 }
 
-/// xorshift64*: enough to spread the work.
+/// Returns a value from 0.5 to 1.5 times `mean` by xorshift64*, which is sufficient to spread the work.
 fn uniform(state: &mut u64, mean: f64) -> u64 {
     *state ^= *state >> 12;
     *state ^= *state << 25;
@@ -151,19 +151,19 @@ fn uniform(state: &mut u64, mean: f64) -> u64 {
     (mean * (0.5 + unit)) as u64
 }
 
-/// Lock and unlock alone, inlined, with an addition inside, in turns.
+/// Measures inlined lock/unlock pairs with an addition inside, interleaved over the locks.
 fn uncontended() {
     const TIMES: u32 = 5_000_000;
-    const TURNS: usize = 7;
+    const REPETITIONS: usize = 7;
     macro_rules! pairs {
         ($($name:literal: $type:ty, $lock:expr;)*) => {[$(($name, {
             static LOCK: $type = <$type>::new(0);
-            fn turn() -> f64 {
+            fn repetition() -> f64 {
                 let start = Instant::now();
                 (0..TIMES).for_each(|_| *$lock(&LOCK) += 1);
                 start.elapsed().as_secs_f64() * 1e9 / f64::from(TIMES)
             }
-            turn as fn() -> f64
+            repetition as fn() -> f64
         })),*]};
     }
     let pairs = pairs! {
@@ -173,11 +173,12 @@ fn uncontended() {
         "std": std::sync::Mutex<u64>, |lock: &'static std::sync::Mutex<u64>| lock.lock().unwrap();
         "parking_lot": parking_lot::Mutex<u64>, parking_lot::Mutex::lock;
     };
-    let turns: Vec<Vec<f64>> = (0..TURNS).map(|_| pairs.iter().map(|(_, turn)| turn()).collect()).collect();
-    for (place, (name, _)) in pairs.iter().enumerate() {
-        let mut times: Vec<f64> = turns.iter().map(|turn| turn[place]).collect();
+    let repetitions: Vec<Vec<f64>> =
+        (0..REPETITIONS).map(|_| pairs.iter().map(|(_, repetition)| repetition()).collect()).collect();
+    for (index, (name, _)) in pairs.iter().enumerate() {
+        let mut times: Vec<f64> = repetitions.iter().map(|repetition| repetition[index]).collect();
         times.sort_by(f64::total_cmp);
-        println!("uncontended, ns a pair: {name:<12} {:6.2}, at best {:6.2}", times[TURNS / 2], times[0]);
+        println!("uncontended, ns a pair: {name:<12} {:6.2}, at best {:6.2}", times[REPETITIONS / 2], times[0]);
     }
 }
 

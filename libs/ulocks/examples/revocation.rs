@@ -1,5 +1,7 @@
-//! What it takes to take the bias of a `Biased` lock from a thread: the first `lock` of each next thread, beside the
-//! first `lock` of an `Adaptive` that the same threads have used, and the owner's pair before and after.
+//! Measures the cost of revoking the bias of a `Biased` lock.
+//!
+//! For each next thread, it prints the duration of the first `lock`, compared with the first `lock` of an `Adaptive`
+//! lock that the same threads have used. It also prints the duration of the owner's pair before and after.
 //!
 //! ```sh
 //! cargo run --release --example revocation
@@ -18,48 +20,52 @@ use std::{
 use ulocks::{Adaptive, Biased, NoCount, Private, lock_api::RawMutex};
 
 const LOCKS: usize = 2_000;
-/// The first thread that uses a lock is its owner; four more revoke, the last of them for good, and one finds it so.
+/// Number of threads: the first one is the owner, four more revoke the bias, the last of these permanently, and one
+/// finds the lock unbiased.
 const THREADS: usize = 6;
 const PAIRS: u32 = 1_000;
 
-/// Whether another processor runs this program while a thread comes: that one the fence must interrupt.
+/// Whether another processor runs this program while a thread arrives: the fence must interrupt that processor.
 #[derive(Clone, Copy, PartialEq)]
-enum Other {
+enum OtherProcessor {
     Idle,
     Runs,
 }
 
 fn pair<R: RawMutex>(lock: &R) {
     let guard = lock.lock();
-    // SAFETY: locked in the line before.
+    // SAFETY: this thread acquired the lock with this guard.
     unsafe { lock.unlock(guard) };
 }
 
-/// How long `work` took, in nanoseconds.
+/// Returns the duration of `work` in nanoseconds.
 fn timed(work: impl FnOnce()) -> f64 {
     let start = Instant::now();
     work();
     start.elapsed().as_secs_f64() * 1e9
 }
 
-/// What one thread's first pair with each lock takes, and what its later pairs do.
+/// Returns the durations of one thread's first pair with each lock, and of its later pairs.
 fn visit<R: RawMutex>(locks: &[R]) -> (Vec<f64>, f64) {
     let firsts = locks.iter().map(|lock| timed(|| pair(black_box(lock)))).collect();
     let lock = black_box(&locks[0]);
     (firsts, timed(|| (0..PAIRS).for_each(|_| pair(lock))) / f64::from(PAIRS))
 }
 
-/// One thread after another visits all locks, and stays until the last has: else the next would be taken for it.
-fn visits<R: RawMutex + Sync + Send>(other: Other) -> Vec<(Vec<f64>, f64)> {
+/// Lets one thread after another visit all locks, and returns the durations of each.
+///
+/// Each thread stays until the last has finished, because a later thread could otherwise have the same thread
+/// pointer.
+fn visits<R: RawMutex + Sync + Send>(other: OtherProcessor) -> Vec<(Vec<f64>, f64)> {
     let locks: Vec<R> = (0..LOCKS).map(|_| R::INIT).collect();
-    let (end, last) = (AtomicBool::new(other == Other::Idle), Barrier::new(THREADS + 1));
+    let (end, last) = (AtomicBool::new(other == OtherProcessor::Idle), Barrier::new(THREADS + 1));
     thread::scope(|scope| {
         scope.spawn(|| {
             while !end.load(Relaxed) {
                 spin_loop();
             }
         });
-        let mut told = Vec::new();
+        let mut durations = Vec::new();
         for _ in 0..THREADS {
             let (sender, receiver) = mpsc::channel();
             let (locks, last) = (&locks, &last);
@@ -67,15 +73,15 @@ fn visits<R: RawMutex + Sync + Send>(other: Other) -> Vec<(Vec<f64>, f64)> {
                 sender.send(visit(locks)).expect("it is waited for");
                 last.wait();
             });
-            told.push(receiver.recv().expect("no visitor panics"));
+            durations.push(receiver.recv().expect("no visitor panics"));
         }
         last.wait();
         end.store(true, Relaxed);
-        told
+        durations
     })
 }
 
-/// The value that this share of all is below.
+/// Returns the value below which this share of all values is.
 fn quantile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     values[((values.len() - 1) as f64 * share) as usize]
@@ -87,7 +93,7 @@ fn main() {
         "the clock itself: {:.0} ns; first pairs with {LOCKS} locks, median, p90, p99 in ns",
         quantile(&mut clock, 0.5)
     );
-    for (other, state) in [(Other::Idle, "idle"), (Other::Runs, "runs")] {
+    for (other, state) in [(OtherProcessor::Idle, "idle"), (OtherProcessor::Runs, "runs")] {
         let both = [visits::<Biased<NoCount>>(other), visits::<Adaptive<Private>>(other)];
         for (name, visits) in ["biased", "adaptive"].iter().zip(both) {
             for (number, (mut firsts, later)) in visits.into_iter().enumerate() {

@@ -1,12 +1,13 @@
-/* The biased lock: an owner that takes and frees a word by plain stores, and revokers that mark it and fence.
+/* The biased lock: an owner that acquires and releases a word by plain stores, and revokers that set a flag and fence.
  *
- * Threads lock and unlock ROUNDS times. Two inside at a time, or a touch of the lock after its last owner freed the
- * memory, are assertions; a thread that waits for ever is an invalid end state. The scheduler aborts any sequence at any
- * moment. The fence reaches one thread after another, with steps of others between. The lock beneath is a word that is
- * taken and freed in one step each. Whether a bias passes on or is nobody's for good is open at each revocation.
+ * Threads lock and unlock ROUNDS times. Two threads in the critical section, or an access to the lock after its last
+ * owner freed the memory, violate assertions; a thread that waits forever is an invalid end state. The scheduler aborts
+ * any sequence at any moment. The fence reaches one thread after another, with steps of other threads in between. The
+ * inner lock is a word that is acquired and released in one step each. Each revocation may pass the bias on or end it
+ * permanently.
  *
- * Broken on purpose: NO_FENCE (the revoker does not fence), FENCE_FIRST (it fences before it marks), STORE_FIRST (the
- * owner stores before it compares), LOOK_AFTER (the owner looks at the word after it has freed it).
+ * Deliberate faults: NO_FENCE (the revoker does not fence), FENCE_FIRST (it fences before it sets the flag), STORE_FIRST
+ * (the owner stores before it compares), LOOK_AFTER (the owner reads the word after it has released it).
  */
 #ifndef THREADS
 #define THREADS 3
@@ -17,10 +18,10 @@
 #define HELD 1
 #define REVOKING 2
 #define REVOKED REVOKING
-#define MINE ((me + 1) * 4)
+#define OWN_BIAS ((me + 1) * 4)
 
 byte bias;
-bool beneath;
+bool inner;
 bool running[THREADS];      /* within a sequence that has not been aborted */
 byte inside;                /* holders */
 byte owners = THREADS;      /* threads that will still lock, counted under the lock */
@@ -37,7 +38,7 @@ inline fence() {
     i = 0
 }
 
-/* The sequence: bias becomes `to` if it is `from`, unless it is aborted. */
+/* The sequence: changes the bias from `from` to `to` unless it has another value or the sequence is aborted. */
 inline store_if(from, to) {
     stored = false;
     running[me] = true;
@@ -74,9 +75,9 @@ inline change(from, to) {
     }
 }
 
-inline take_beneath() { atomic { !beneath -> touch(); beneath = true } }
+inline acquire_inner() { atomic { !inner -> touch(); inner = true } }
 
-inline leave_beneath() { atomic { touch(); beneath = false } }
+inline release_inner() { atomic { touch(); inner = false } }
 
 proctype thread(byte me) {
     byte i, seen, mark, next, rounds;
@@ -85,9 +86,9 @@ proctype thread(byte me) {
     :: rounds == ROUNDS -> break
     :: else ->
         rounds++;
-        store_if(MINE, MINE | HELD);
+        store_if(OWN_BIAS, OWN_BIAS | HELD);
         if
-        :: !stored -> change(MINE, MINE | HELD)
+        :: !stored -> change(OWN_BIAS, OWN_BIAS | HELD)
         :: else -> skip
         fi;
         settled = true;
@@ -95,7 +96,7 @@ proctype thread(byte me) {
         :: stored -> break
         :: else ->
             if
-            :: settled -> take_beneath()
+            :: settled -> acquire_inner()
             :: else -> skip
             fi;
             touch();
@@ -104,9 +105,9 @@ proctype thread(byte me) {
             :: seen == REVOKED ->
                 stored = true
             :: seen == 0 ->
-                change(0, MINE | HELD);
+                change(0, OWN_BIAS | HELD);
                 assert(stored);
-                leave_beneath()
+                release_inner()
             :: else ->
                 mark = seen | REVOKING;
 #ifdef FENCE_FIRST
@@ -127,12 +128,12 @@ proctype thread(byte me) {
                     stored = false
                 :: stored && !(mark & HELD) ->
                     if
-                    :: next = MINE | HELD
+                    :: next = OWN_BIAS | HELD
                     :: next = REVOKED
                     fi;
                     change(mark, next);
                     if
-                    :: stored && next != REVOKED -> leave_beneath()
+                    :: stored && next != REVOKED -> release_inner()
                     :: else -> skip
                     fi
                 :: else -> skip
@@ -152,9 +153,9 @@ proctype thread(byte me) {
         touch();
         seen = bias;
         if
-        :: seen == REVOKED -> leave_beneath()
+        :: seen == REVOKED -> release_inner()
         :: else ->
-            store_if(MINE | HELD, MINE);
+            store_if(OWN_BIAS | HELD, OWN_BIAS);
 #ifdef LOOK_AFTER
             if
             :: stored -> touch()
@@ -163,13 +164,13 @@ proctype thread(byte me) {
 #endif
             if
             :: !stored ->
-                change(MINE | HELD, MINE);
+                change(OWN_BIAS | HELD, OWN_BIAS);
                 if
-                :: !stored -> change(MINE | HELD | REVOKING, REVOKED)
+                :: !stored -> change(OWN_BIAS | HELD | REVOKING, REVOKED)
                 :: else -> skip
                 fi;
                 if
-                :: !stored -> leave_beneath()
+                :: !stored -> release_inner()
                 :: else -> skip
                 fi
             :: else -> skip

@@ -1,11 +1,11 @@
-/* The restartable unlock: a holder that frees a word by a plain store, and waiters that mark it and fence.
+/* The restartable unlock: a holder that releases a word by a plain store, and waiters that set a flag and fence.
  *
- * Threads lock and unlock ROUNDS times. A sleeper that is never woken is an invalid end state; two holders, or a touch of
- * the word after its last owner freed the memory, are assertions. The scheduler aborts any sequence at any moment. The
- * fence reaches one thread after another, with steps of others between.
+ * Threads lock and unlock ROUNDS times. A blocked thread that is never woken is an invalid end state. Two holders, or an
+ * access to the word after its last owner freed the memory, violate assertions. The scheduler aborts any sequence at any
+ * moment. The fence reaches one thread after another, with steps of other threads in between.
  *
- * Broken on purpose: NO_FENCE (the waiter does not fence), FENCE_FIRST (it fences before it marks), STORE_FIRST (the
- * holder stores before it compares), LOOK_AFTER (the holder looks for waiters after it has stored: another thread may
+ * Deliberate faults: NO_FENCE (the waiter does not fence), FENCE_FIRST (it fences before it sets the flag), STORE_FIRST
+ * (the holder stores before it compares), LOOK_AFTER (the holder reads the word after it has stored: another thread may
  * have freed the memory).
  */
 #ifndef THREADS
@@ -35,7 +35,7 @@ inline fence() {
     i = 0
 }
 
-/* Any sleeper may be the one: more than the kernel, which is fair, would do. */
+/* Wakes any blocked thread: more behaviours than those of the kernel, which is fair. */
 inline wake() {
     if
     :: atomic { asleep[0] -> asleep[0] = false }

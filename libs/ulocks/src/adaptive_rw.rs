@@ -1,53 +1,72 @@
-//! A readers' lock that spins while that pays, sleeps otherwise, and lets neither side keep the other out.
+//! A general-purpose reader-writer lock in which neither side starves the other.
+//!
+//! The lock is one 32-bit word. Under contention, waiters spin while that can pay off and block otherwise. Every
+//! operation is a read-modify-write of the word. The releasing one is the last memory access of an unlock, so the
+//! next owner may free the memory.
 //!
 //! # State
-//! | `word` bit | name | meaning | set by | cleared by |
+//!
+//! | bits of `word` | name | meaning | set by | cleared by |
 //! |---|---|---|---|---|
-//! | 31 | `WRITER` | a writer holds | that writer | that writer |
-//! | 30 | `WRITERS` | a writer may sleep; readers that come now wait | a writer about to sleep, or that slept | the thread that wakes one |
-//! | 29 | `READERS` | a reader may sleep | a reader about to sleep | the writer that wakes them all |
-//! | 28 | `RESERVED` | only who has slept may take the lock | one that has, while it is awake; a writer keeps it | that one |
-//! | 0..28 | | readers that hold | readers | readers |
+//! | 31 | `WRITER` | a writer holds the lock | that writer | that writer |
+//! | 30 | `WRITERS` | a writer may be blocked; readers that arrive now wait | a writer that is about to block, or has blocked | the thread that wakes a writer |
+//! | 29 | `READERS` | a reader may be blocked | a reader that is about to block | the writer that wakes all readers |
+//! | 28 | `RESERVED` | only threads that have blocked may acquire the lock | such a thread while it runs; a writer keeps it set while blocked | that thread |
+//! | 0..28 | | number of readers that hold the lock | readers | readers |
 //!
-//! All sleep on the word, readers in one of its queues and writers in another.
+//! All threads block on the word, readers in one of its queues and writers in another.
 //!
-//! # Ordering
-//! Taking is `Acquire`, freeing is `Release`, all by read-modify-writes of one word: there is no fence.
+//! # Memory ordering
 //!
-//! No wake-up is lost. A reader sleeps only while a writer holds, or readers hold and `WRITERS` is set; a writer only
-//! while a thread holds; both set their mark in the word that they compare. The last reader that leaves takes `WRITERS`
-//! away and wakes a writer; a writer that leaves wakes all readers, or, if there are none, does the same. A reader
-//! subtracts itself without a loop if it saw no mark. If the mark came in between, the reader wakes a writer too, and the
-//! mark stays on the free lock. If that writer has just given up, readers that come take it for void after 0.2 ms. A woken
-//! writer takes the lock with `WRITERS`, since others may sleep. If no thread was there to be woken (it timed out), the
-//! waker wakes the other side. A thread that was woken and gives up sets `WRITERS` again, or, if the lock is free, wakes in
-//! turn.
+//! Acquisition is `Acquire` and release is `Release`, always by a read-modify-write of a single word. There is hence
+//! no fence.
+//!
+//! **No wake-up is lost.** A reader blocks only while a writer holds the lock, or while readers hold it and `WRITERS`
+//! is set. A writer blocks only while a thread holds the lock. Both set their flag in the word that the kernel
+//! compares.
+//!
+//! - The last reader that leaves clears `WRITERS` and wakes a writer.
+//! - A writer that leaves wakes all readers. If there are none, it clears `WRITERS` and wakes a writer.
+//! - A reader that saw no flag subtracts itself without a loop. If the flag was set in between, the reader wakes a
+//!   writer too, and the flag stays on the unlocked lock. If that writer has just given up, arriving readers ignore
+//!   the flag after 0.2 ms.
+//! - A woken writer acquires the lock with `WRITERS` set, since other writers may be blocked.
+//! - If the wake-up found no thread (it timed out), the waker wakes the other side.
+//! - A woken thread that gives up sets `WRITERS` again or, if the lock is unlocked, wakes another thread.
 //!
 //! # Lifetime
-//! The read-modify-write that frees is the last access of an unlock: the memory may be freed by the thread that holds
-//! the lock last. After it the kernel gets an address to wake, at most.
+//!
+//! The releasing read-modify-write is the last memory access of an unlock: the thread that holds the lock last may
+//! free the memory. After it, the thread at most passes the *address* of the word to the kernel to wake a waiter.
 //!
 //! # Fork
-//! A forked child may use one that its thread held or no thread did, whichever threads waited: their marks cost a wake
-//! that finds no waiter, their reservation is void after some 0.2 ms.
+//!
+//! A forked child may use a lock that its thread held or that no thread held, regardless of which threads were
+//! waiting for it. Their flags cost a wake-up that finds no thread, and their reservation expires after about 0.2 ms.
 //!
 //! # Fairness
-//! Bounded. Readers that come while a writer sleeps wait behind it. When it leaves, all readers that slept go first,
-//! also past the next writer's mark, but each of them once. A thread that was woken and finds the lock taken again reserves it:
-//! then only others that have slept can take it; a writer's reservation lasts until it has had its turn. So a reader
-//! that takes the lock twice can deadlock with a writer that comes between, unless it says so:
-//! [`lock_shared_recursive`](AdaptiveRw::lock_shared_recursive) goes past writers that wait.
 //!
-//! # A stopped or dead holder
-//! Blocks all other threads (a reader: the writers, and the readers behind them). A stopped or dead waiter does not: what
-//! is reserved is void when the lock has been free for some 0.2 ms, or after some 0.5 ms among readers. In
-//! [`Shared`](crate::Shared) scope a sleeper looks for itself every 100 ms.
+//! Waiting time is bounded. Readers that arrive while a writer is blocked wait behind it. When the writer leaves, all
+//! blocked readers go first, also past the flag of the next writer, but each of them only once. A woken thread that
+//! finds the lock acquired by another thread reserves it: then only threads that have blocked can acquire it. A
+//! writer's reservation lasts until the writer has held the lock.
 //!
-//! # Source
-//! One word for both sides: `rwlock` of Hubertus Franke's ulocks, 2002. Turns for those that have waited: phase-fair
-//! locks (Brandenburg and Anderson, ECRTS 2009), and this crate's [`Adaptive`](crate::Adaptive). Readers share the
-//! word's cache line: locks with a line for each reader (BRAVO: Dice and Kogan, USENIX ATC 2019) scale further on many
-//! CPUs, and cost their writers a walk.
+//! A reader that acquires the lock twice can therefore deadlock with a writer that arrives in between, unless it
+//! calls [`lock_shared_recursive`](AdaptiveRw::lock_shared_recursive), which overtakes waiting writers.
+//!
+//! # Stopped or terminated threads
+//!
+//! A writer that is stopped or dies while it holds the lock blocks all other threads; a reader blocks the writers,
+//! and the readers behind them. A stopped or dead waiter does not: its reservation expires when the lock has been
+//! unlocked for about 0.2 ms, or after about 0.5 ms among readers. In [`Shared`](crate::Shared) scope, a blocked
+//! waiter also re-checks the word every 100 ms.
+//!
+//! # References
+//!
+//! One word for both sides: `rwlock` of Hubertus Franke's ulocks, 2002. Priority for threads that have waited:
+//! phase-fair locks (Brandenburg and Anderson, ECRTS 2009), and [`Adaptive`](crate::Adaptive) of this crate. Readers
+//! share the cache line of the word. Locks with a line for each reader (BRAVO: Dice and Kogan, USENIX ATC 2019) scale
+//! further on many CPUs, and their writers must scan all lines.
 
 use crate::{
     atomic::{
@@ -60,11 +79,13 @@ use crate::{
 };
 use core::{marker::PhantomData, time::Duration};
 
-/// The adaptive readers' lock. 4 bytes.
+/// A general-purpose reader-writer lock of 4 bytes.
 ///
-/// Neither side starves the other. Readers of several CPUs share one cache line. `try_lock_shared` and
-/// `try_lock_exclusive` can fail on a free lock that is reserved for a waiter. The [crate's documentation](crate) says how
-/// it behaves across fork, dlclose and signals.
+/// Neither side starves the other. Readers on several CPUs share one cache line. `try_lock_shared` and
+/// `try_lock_exclusive` can fail on an unlocked lock that is reserved for a waiter. The [crate's
+/// documentation](crate) describes the behaviour across fork, dlclose and signals.
+///
+/// # Examples
 ///
 /// ```
 /// use ulocks::{AdaptiveRw, lock_api::RwLock};
@@ -85,13 +106,15 @@ const _: () = assert!(cfg!(loom) || size_of::<AdaptiveRw>() == 4);
 
 impl<S: Scope, C: Count> AdaptiveRw<S, C> {
     const_unless_loom! {
-        /// A free lock.
+        /// Returns an unlocked lock.
         pub fn new() -> Self {
             AdaptiveRw { word: AtomicU32::new(0), counts: C::ZERO, scope: PhantomData }
         }
     }
 
-    /// Takes the lock for reading. Where as many readers hold it as can be counted, it waits for one to leave.
+    /// Acquires the lock for reading, and waits if a writer holds it or waits for it.
+    ///
+    /// If the maximum number of readers (268,435,455) holds the lock, it also waits until one leaves.
     #[inline]
     pub fn lock_shared(&self) {
         if !self.take_as::<Reading>() {
@@ -99,15 +122,17 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
         }
     }
 
-    /// Takes the lock for reading if no writer holds it or waits for it, and fewer readers hold it than can be counted:
-    /// 268,435,455.
+    /// Acquires the lock for reading if no writer holds it or waits for it, and fewer than 268,435,455 readers, the
+    /// largest count, hold it.
     #[inline]
     pub fn try_lock_shared(&self) -> bool {
         self.try_as::<Reading>()
     }
 
-    /// Takes the lock for reading, past writers that wait: for a thread that has it for reading already, or acts for
-    /// one that has. Readers that always do so keep writers out.
+    /// Acquires the lock for reading, and overtakes waiting writers.
+    ///
+    /// It is for a thread that holds the lock for reading already, or acts for a thread that does. Readers that
+    /// always use it starve the writers.
     #[inline]
     pub fn lock_shared_recursive(&self) {
         if !self.take_as::<Again>() {
@@ -115,16 +140,18 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
         }
     }
 
-    /// As [`lock_shared_recursive`](Self::lock_shared_recursive), if no writer holds the lock.
+    /// Acquires the lock for reading if no writer holds it; see
+    /// [`lock_shared_recursive`](Self::lock_shared_recursive).
     #[inline]
     pub fn try_lock_shared_recursive(&self) -> bool {
         self.try_as::<Again>()
     }
 
-    /// Ends reading. The last reader wakes a writer.
+    /// Releases a shared acquisition. The last reader wakes a writer.
     ///
     /// # Safety
-    /// The caller gives up a shared acquisition.
+    ///
+    /// The caller holds the lock for reading, and gives up that acquisition.
     #[inline]
     pub unsafe fn unlock_shared(&self) {
         if self.word.load(Relaxed) & WRITERS != 0 {
@@ -132,21 +159,22 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
         }
         let before = self.word.fetch_sub(1, Release);
         if left_by_reader(before).1 {
-            // The mark came after the look. It stays, since the lock may be gone by now: the writer clears it.
+            // `WRITERS` was set after the check. It stays, since the lock may be gone by now: the writer clears it.
             wake_writer::<S>(&self.word, before & READERS != 0);
         }
     }
 
-    /// Ends reading where a writer may sleep: the last reader takes its mark away in the step that releases the lock.
+    /// Releases a shared acquisition while a writer may be blocked: the last reader clears `WRITERS` in the step that
+    /// releases the lock.
     #[cold]
     fn leave_to_a_writer(&self) {
         let mut word = self.word.load(Relaxed);
         loop {
-            let (left, wakes) = left_by_reader(word);
-            match self.word.compare_exchange_weak(word, left, Release, Relaxed) {
+            let (next, wakes) = left_by_reader(word);
+            match self.word.compare_exchange_weak(word, next, Release, Relaxed) {
                 Ok(_) => {
                     if wakes {
-                        wake_writer::<S>(&self.word, left & READERS != 0);
+                        wake_writer::<S>(&self.word, next & READERS != 0);
                     }
                     return;
                 }
@@ -155,7 +183,7 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
         }
     }
 
-    /// Takes the lock for writing.
+    /// Acquires the lock for writing, and waits if it is held.
     #[inline]
     pub fn lock_exclusive(&self) {
         if self.word.compare_exchange(0, WRITER, Acquire, Relaxed).is_err() {
@@ -163,7 +191,7 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
         }
     }
 
-    /// Takes the lock for writing if no thread holds it now, and it is not kept for one that has waited.
+    /// Acquires the lock for writing if no thread holds it now and it is not reserved for a thread that has waited.
     #[inline]
     pub fn try_lock_exclusive(&self) -> bool {
         self.try_as::<Writing>()
@@ -174,7 +202,7 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
         self.take_as::<W>() || is_free(self.word.load(Relaxed)) && self.try_again::<W>()
     }
 
-    /// Takes the lock if no thread is in the way, and respects a reservation.
+    /// Acquires the lock if no holder, waiting writer or reservation prevents it.
     #[inline]
     fn take_as<W: Side>(&self) -> bool {
         let mut word = self.word.load(Relaxed);
@@ -187,8 +215,10 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
         false
     }
 
-    /// A reserved free lock is left to its waiter, but only once: the waiter may not exist any more. A
-    /// writer that sleeps although the lock is free is woken; if there is none, its mark means no thread.
+    /// Cancels the claims on an unlocked lock, and acquires the lock if there were none.
+    ///
+    /// A reservation is respected only once, since the reserving thread may not exist any more. A writer that is
+    /// blocked although the lock is unlocked is woken; if there is none, `WRITERS` belongs to no thread.
     #[cold]
     fn try_again<W: Side>(&self) -> bool {
         let word = self.word.load(Relaxed);
@@ -201,10 +231,11 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
         taken.is_some_and(|taken| self.word.compare_exchange(bare, taken, Acquire, Relaxed).is_ok())
     }
 
-    /// Ends writing. Wakes the readers that sleep, or, if there are none, a writer.
+    /// Releases the exclusive acquisition. Wakes all blocked readers or, if there are none, a writer.
     ///
     /// # Safety
-    /// The caller gives up the exclusive acquisition.
+    ///
+    /// The caller holds the lock for writing, and gives up that acquisition.
     #[inline]
     pub unsafe fn unlock_exclusive(&self) {
         if self.word.compare_exchange(WRITER, 0, Release, Relaxed).is_err() {
@@ -212,24 +243,24 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
         }
     }
 
-    /// Whether a thread holds the lock, at this moment.
+    /// Returns whether a thread holds the lock at this moment.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.word.load(Relaxed) & (WRITER | COUNT) != 0
     }
 
-    /// Whether a writer holds the lock, at this moment.
+    /// Returns whether a writer holds the lock at this moment.
     #[inline]
     pub fn is_locked_exclusive(&self) -> bool {
         self.word.load(Relaxed) & WRITER != 0
     }
 
-    /// What happened on this lock, if it counts.
+    /// Returns the counters of this lock.
     pub fn counts(&self) -> &C {
         &self.counts
     }
 
-    /// The memory may be reused from now on: loom reports any thread that still touches it.
+    /// Declares that the memory may be reused: loom then reports any thread that still accesses it.
     #[cfg(loom)]
     #[doc(hidden)]
     pub fn destroy(&mut self) {
@@ -267,7 +298,8 @@ fn unlock_and_wake<S: Scope>(lock: &AtomicU32) {
     }
 }
 
-/// Wakes a writer; if none sleeps any more, the readers that waited behind it. Whether a writer comes.
+/// Wakes a writer or, if no writer is blocked any more, the readers that waited behind it; returns whether a writer
+/// comes.
 #[cold]
 fn wake_writer<S: Scope>(lock: &AtomicU32, or_readers: bool) -> bool {
     let comes = futex::wake::<S>(lock, 1, WRITING) > 0;
@@ -281,7 +313,7 @@ raw_rwlock!([S: Scope, C: Count] AdaptiveRw<S, C>);
 raw_rwlock_timed!([S: Scope, C: Count] AdaptiveRw<S, C>);
 raw_rwlock_recursive!([S: Scope, C: Count] AdaptiveRw<S, C>);
 
-// The word of an adaptive readers' lock: what its bits are, and how each side may change them. No step is taken here.
+// The word of the lock: the meaning of its bits, and the transitions of each side as pure functions.
 
 const WRITER: u32 = 1 << 31;
 const WRITERS: u32 = 1 << 30;
@@ -289,46 +321,46 @@ const READERS: u32 = 1 << 29;
 const RESERVED: u32 = 1 << 28;
 const COUNT: u32 = RESERVED - 1;
 
-/// The queues of the word.
+/// Wait queues of the word.
 const READING: u32 = 1;
 const WRITING: u32 = 2;
 
-/// What a thread that asks may disregard.
+/// The restrictions that a thread that wants the lock may ignore.
 #[derive(Clone, Copy, Debug)]
 struct Claim {
-    /// It has slept: it has waited for its turn.
+    /// Whether the thread has blocked, and so has waited long enough to go next.
     slept: bool,
-    /// The reservation is its own.
+    /// Whether the reservation is its own.
     reserved: bool,
-    /// Those who have a claim before it don't come.
+    /// Whether the threads with an earlier claim do not come.
     void: bool,
 }
 
 impl Claim {
-    /// The claim of a waiter that has just come.
+    /// The claim of a waiter that has just arrived.
     const NONE: Claim = Claim { slept: false, reserved: false, void: false };
 
-    /// The word without a reservation that has served its purpose.
+    /// Returns `word` without a reservation that has served its purpose.
     fn used(self, word: u32) -> u32 {
         if self.reserved || self.void { word & !RESERVED } else { word }
     }
 }
 
-/// One of the two ways to hold the lock.
+/// One of the ways to hold the lock.
 trait Side {
-    /// Says that one of this side may sleep.
+    /// The flag for a blocked thread of this side.
     const MARK: u32;
-    /// Where it sleeps.
+    /// The queue in which threads of this side block.
     const QUEUE: u32;
 
-    /// The word as one with this claim takes it, if it may.
+    /// Returns the word after a thread with this claim has acquired the lock, if it may.
     fn taken(word: u32, claim: Claim) -> Option<u32>;
-    /// Whether a holder will wake one of this side.
+    /// Returns whether a holder will wake a thread of this side.
     fn must_wait(word: u32) -> bool;
 }
 
 struct Reading;
-/// Reading past writers that wait.
+/// Reading that overtakes waiting writers.
 struct Again;
 struct Writing;
 
@@ -337,15 +369,15 @@ impl Side for Reading {
     const QUEUE: u32 = READING;
 
     fn taken(word: u32, claim: Claim) -> Option<u32> {
-        // While readers hold the lock, the last of them wakes the writer that the mark is of, however long this thread
-        // was without a CPU in the meantime. On a free lock, the mark may be of a writer that gave up.
+        // While readers hold the lock, the last of them wakes the writer that set `WRITERS`, however long this thread
+        // was without a CPU in the meantime. On an unlocked lock, the flag may be that of a writer that gave up.
         let yields_to_writers = word & WRITERS != 0 && !(claim.void && is_free(word));
         let is_reserved = word & RESERVED != 0 && !claim.void;
         let is_barred = (yields_to_writers || is_reserved) && !claim.slept;
         (word & WRITER == 0 && word & COUNT != COUNT && !is_barred).then(|| claim.used(word) + 1)
     }
 
-    /// A reservation alone is not slept on: no thread would report its end.
+    /// No thread blocks on a reservation alone, because no thread would report its end.
     fn must_wait(word: u32) -> bool {
         word & WRITER != 0 || (word & COUNT != 0 && word & WRITERS != 0)
     }
@@ -370,7 +402,7 @@ impl Side for Writing {
 
     fn taken(word: u32, claim: Claim) -> Option<u32> {
         let is_barred = word & RESERVED != 0 && !claim.slept && !claim.void;
-        // The waker has taken the mark away, and others may sleep.
+        // The waker has cleared the flag, and other writers may be blocked.
         let mark = if claim.slept { WRITERS } else { 0 };
         (word & (WRITER | COUNT) == 0 && !is_barred).then(|| claim.used(word) | WRITER | mark)
     }
@@ -384,32 +416,33 @@ fn is_free(word: u32) -> bool {
     word & (WRITER | COUNT) == 0
 }
 
-/// The word as a reader leaves, and whether a writer is to be woken.
+/// Returns the word after a reader has left, and whether a writer is to be woken.
 fn left_by_reader(word: u32) -> (u32, bool) {
-    let left = word.wrapping_sub(1);
-    let wakes = is_free(left) && left & WRITERS != 0;
-    (if wakes { left & !WRITERS } else { left }, wakes)
+    let next = word.wrapping_sub(1);
+    let wakes = is_free(next) && next & WRITERS != 0;
+    (if wakes { next & !WRITERS } else { next }, wakes)
 }
 
-/// The word as a writer leaves. `WRITERS` stays while readers go first: the last of them looks at it.
+/// Returns the word after a writer has left. `WRITERS` stays set while readers go first, because the last of them
+/// checks it.
 fn left_by_writer(word: u32) -> u32 {
-    let left = word & !(WRITER | READERS);
-    if word & READERS != 0 { left } else { left & !WRITERS }
+    let next = word & !(WRITER | READERS);
+    if word & READERS != 0 { next } else { next & !WRITERS }
 }
 
-// Waiting for either side: spin, sleep, look again.
+// Waiting, for either side: spin, block, check again.
 
-/// Between processes a wake may be lost with the process that it woke.
+/// Longest sleep between processes, where a wake-up may be lost with the process that was woken.
 const SHARED_SLEEP: Duration = Duration::from_millis(100);
 
-/// A thread that waits.
+/// A waiting thread.
 struct Waiter<'a, W> {
     word: &'a AtomicU32,
     claim: Claim,
     side: PhantomData<W>,
 }
 
-/// Takes the lock, or gives up at the deadline; says which.
+/// Acquires the lock or gives up at the deadline; returns whether it acquired the lock.
 #[cold]
 fn wait<S: Scope, W: Side>(word: &AtomicU32, counts: &impl Count, deadline: Option<Deadline>) -> bool {
     let mut waiter = Waiter::<W> { word, claim: Claim::NONE, side: PhantomData };
@@ -421,7 +454,7 @@ fn wait<S: Scope, W: Side>(word: &AtomicU32, counts: &impl Count, deadline: Opti
     loop {
         let ended = match waiter.mark() {
             Marked::Taken => return true,
-            // As many readers as can be counted: none that leaves will say so.
+            // The count of readers is at its maximum, and a reader that leaves does not announce it.
             Marked::Full if futex::nap(deadline) => Wait::TimedOut,
             Marked::Full => Wait::Changed,
             Marked::At(expected) => {
@@ -429,10 +462,10 @@ fn wait<S: Scope, W: Side>(word: &AtomicU32, counts: &impl Count, deadline: Opti
                 futex::wait::<S>(word, expected, W::QUEUE, futex::sooner(deadline, nap))
             }
         };
-        // A reader that looks for itself has not had its turn: it is one of those that a waiting writer goes before.
-        // Neither has one that a signal handler interrupted.
+        // A reader that re-checks by itself has not been woken by a holder, so a waiting writer still goes first. The
+        // same holds for one that a signal handler interrupted.
         waiter.claim.slept |= if W::MARK == READERS { ended == Wait::Woken } else { ended != Wait::Changed };
-        // The handler of a signal may have run past the deadline, and the lock be free by now: POSIX asks for another look.
+        // A signal handler may have run past the deadline while the lock was released: POSIX requires another check.
         let looks_again = matches!(ended, Wait::Woken | Wait::Interrupted);
         if !looks_again && deadline.is_some_and(|deadline| deadline.passed()) {
             waiter.give_up::<S>();
@@ -444,13 +477,13 @@ fn wait<S: Scope, W: Side>(word: &AtomicU32, counts: &impl Count, deadline: Opti
     }
 }
 
-/// What a thread that wants to sleep found.
+/// Result of the attempt to announce a thread that wants to block.
 enum Marked {
-    /// The lock is its own.
+    /// The thread has acquired the lock.
     Taken,
-    /// It can sleep while the word is this.
+    /// The thread can block while the word has this value.
     At(u32),
-    /// There is no room, and no thread will wake it.
+    /// The count is at its maximum, and no thread will wake this one.
     Full,
 }
 
@@ -460,14 +493,16 @@ impl<W: Side> Waiter<'_, W> {
             .is_some_and(|taken| self.word.compare_exchange(word, taken, Acquire, Relaxed).is_ok())
     }
 
-    /// Reserves the lock for this thread, which has slept, so that no thread that has not slept gets it first.
+    /// Reserves the lock for this thread, which has blocked, so that no thread that has not blocked acquires it
+    /// first.
     fn reserve(&mut self, word: u32) {
         self.claim.reserved |=
             word & RESERVED == 0 && self.word.compare_exchange(word, word | RESERVED, Relaxed, Relaxed).is_ok();
     }
 
-    /// Sees to it that it will be woken, if there is a holder. A lock without one is not slept on, whichever thread it is kept
-    /// for.
+    /// Ensures that the holder, if there is one, will wake this thread.
+    ///
+    /// No thread blocks on a lock without a holder, whichever thread it is reserved for.
     fn mark(&mut self) -> Marked {
         loop {
             let word = self.word.load(Relaxed);
@@ -480,8 +515,9 @@ impl<W: Side> Waiter<'_, W> {
                 }
                 continue;
             }
-            // A writer that was woken and found the lock taken keeps its reservation while it sleeps, or the reader
-            // that leaves last, and comes again at once, would have the lock each time before it is awake.
+            // A writer that was woken and found the lock acquired keeps its reservation while it is blocked.
+            // Otherwise the reader that leaves last, and returns at once, would acquire the lock each time before the
+            // writer runs.
             let keeps = W::MARK == WRITERS;
             let marked = if keeps { word } else { self.without_reservation(word) } | W::MARK;
             if word == marked || self.word.compare_exchange(word, marked, Relaxed, Relaxed).is_ok() {
@@ -495,17 +531,19 @@ impl<W: Side> Waiter<'_, W> {
         if self.claim.reserved { word & !RESERVED } else { word }
     }
 
-    /// Leaves without the lock. Others may have relied on this thread: the holder learns of them, or, if there is
-    /// none, one is woken now.
+    /// Leaves without the lock.
+    ///
+    /// Other threads may have relied on this thread. It therefore informs the holder of them; if there is no holder,
+    /// it wakes one of them now.
     fn give_up<S: Scope>(&self) {
         loop {
             let word = self.word.load(Relaxed);
             let mark = if self.claim.slept && !is_free(word) { W::MARK & WRITERS } else { 0 };
-            let left = self.without_reservation(word) | mark;
-            if self.word.compare_exchange(word, left, Relaxed, Relaxed).is_err() {
+            let next = self.without_reservation(word) | mark;
+            if self.word.compare_exchange(word, next, Relaxed, Relaxed).is_err() {
                 continue;
             }
-            if is_free(left) && futex::wake::<S>(self.word, 1, WRITING) == 0 && left & READERS != 0 {
+            if is_free(next) && futex::wake::<S>(self.word, 1, WRITING) == 0 && next & READERS != 0 {
                 futex::wake::<S>(self.word, u32::MAX, READING);
             }
             return;
@@ -518,19 +556,21 @@ mod patience {
     use super::*;
     use crate::{atomic::give_way, cpu::coarse_now};
 
-    /// How long a spin lasts, how long one with a reservation does, and after how long a reservation is void: in units
-    /// of about 10 µs.
+    /// Time limit of a spin, in units of about 10 µs.
     const PATIENCE: u32 = 3;
-    /// For so long a free lock is left to whom it is reserved for: longer than it takes to wake on another CPU.
+    /// Time for which an unlocked lock is left to the thread that reserved it: longer than a wake-up on another CPU takes.
     const PATIENCE_FREE: u32 = 20;
+    /// Time limit of a spin with a reservation.
     const PATIENCE_RESERVED: u32 = 20;
+    /// Time after which a reservation expires.
     const VOID: u32 = 2 * PATIENCE_RESERVED;
-    /// Rounds of a spin, of some 100 ns each, where others sleep: the queue is long.
+    /// Iterations of a spin, of about 100 ns each, after which a thread blocks if other threads are blocked: the
+    /// queue is long.
     const ROUNDS: u32 = 12;
     const PAUSES: u32 = 4;
 
     impl<W: Side> Waiter<'_, W> {
-        /// Spins while it can pay; says whether it took the lock.
+        /// Spins while that can pay off; returns whether it acquired the lock.
         pub(super) fn spin(&mut self) -> bool {
             let start = coarse_now();
             let patience = if self.claim.slept { PATIENCE_RESERVED } else { PATIENCE };
@@ -545,7 +585,8 @@ mod patience {
                 }
                 rounds += 1;
                 if is_free(word) {
-                    // Kept for a thread that is not running, or it would have taken it: perhaps this CPU is its.
+                    // The lock is reserved for a thread that does not run, or it would have acquired the lock. It may
+                    // be waiting for this CPU.
                     free_since = free_since.or(Some(age));
                     give_way();
                     continue;
@@ -554,18 +595,19 @@ mod patience {
                 if self.claim.slept && !self.claim.reserved {
                     self.reserve(word);
                 }
-                let is_crowded = !self.claim.slept && word & (WRITERS | READERS) != 0 && rounds > ROUNDS;
-                if age > VOID || (W::must_wait(word) && (age >= patience || is_crowded)) {
+                let is_overloaded = !self.claim.slept && word & (WRITERS | READERS) != 0 && rounds > ROUNDS;
+                if age > VOID || (W::must_wait(word) && (age >= patience || is_overloaded)) {
                     return false;
                 }
-                // A look at a word that others change takes it away from them.
+                // Each read of the word takes its cache line from the threads that change it.
                 (0..PAUSES.max(rounds.min(64))).for_each(|_| pause());
             }
         }
     }
 }
 
-/// In a model the length of a spin proves nothing: one try, and for one that has slept another with a reservation.
+/// Makes one attempt, and a second one with a reservation for a thread that was blocked: in a model, the length of a
+/// spin proves nothing.
 #[cfg(loom)]
 impl<W: Side> Waiter<'_, W> {
     fn spin(&mut self) -> bool {
@@ -588,9 +630,9 @@ impl<W: Side> Waiter<'_, W> {
 mod tests {
     use super::*;
 
-    /// A reader that had no CPU for half a millisecond while it looked at the word passed a waiting writer.
+    /// Regression: a reader that had no CPU for half a millisecond while it read the word overtook a waiting writer.
     #[test]
-    fn a_late_reader_does_not_pass_a_writer_that_waits_for_readers() {
+    fn late_reader_does_not_overtake_a_waiting_writer() {
         let late = Claim { void: true, ..Claim::NONE };
         assert_eq!(Reading::taken(WRITERS | 1, late), None);
         assert_eq!(Reading::taken(WRITERS, late), Some(WRITERS | 1), "the writer may have given up");

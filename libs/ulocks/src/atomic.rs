@@ -1,6 +1,6 @@
 //! The atomics that every lock uses: the hardware's, or, under `cfg(loom)`, those of the model checker.
 //!
-//! Only what the locks use is here, so that a lock cannot reach past the model by accident.
+//! The module contains only the operations that the locks use, so that a lock cannot bypass the model by accident.
 
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -8,17 +8,18 @@ pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Stands between two `SeqCst` accesses that must not be reordered.
+/// Separates two `SeqCst` accesses that must not be reordered.
 ///
-/// In the language's memory model there is one total order of `SeqCst` accesses and this is nothing. Loom treats such
-/// accesses as `AcqRel` and would report lost wake-ups that cannot happen, so the model gets the fence it understands.
+/// The language's memory model has one total order of `SeqCst` accesses, so this function does nothing. Loom treats
+/// such accesses as `AcqRel` and would report lost wake-ups that cannot happen, so the model gets a fence that loom
+/// understands.
 #[inline(always)]
 pub(crate) fn between_seqcst() {
     #[cfg(loom)]
     loom::sync::atomic::fence(Ordering::SeqCst);
 }
 
-/// Waits a moment within a loop that spins.
+/// Pauses for a moment within a spin loop.
 #[inline(always)]
 pub(crate) fn pause() {
     #[cfg(not(loom))]
@@ -27,11 +28,11 @@ pub(crate) fn pause() {
     loom::thread::yield_now();
 }
 
-/// Lets another thread have the CPU.
+/// Yields the CPU to another thread.
 pub(crate) fn give_way() {
     #[cfg(not(loom))]
     {
-        // SAFETY: the call takes nothing and touches no memory.
+        // SAFETY: `sched_yield` takes no argument and accesses no memory of this program.
         unsafe { libc::sched_yield() };
     }
     #[cfg(loom)]

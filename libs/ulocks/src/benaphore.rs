@@ -1,41 +1,50 @@
-//! The benaphore: an atomic counter in front of any semaphore, so that the kernel is asked only when two threads meet.
+//! The benaphore: an atomic counter in front of any semaphore, so that only contended operations enter the kernel.
 //!
 //! # State
+//!
 //! | `count` | meaning |
 //! |---|---|
-//! | 0 | free |
+//! | 0 | unlocked |
 //! | 1 | held |
-//! | n > 1 | held, and n - 1 threads wait for the semaphore or are on their way to it |
+//! | n > 1 | held, and n - 1 threads wait for the semaphore or are about to |
 //!
-//! The semaphore's own count starts at 0 and holds the wake-ups that nobody has collected yet.
+//! The count of the semaphore itself starts at 0 and contains the wake-ups that no thread has consumed yet.
 //!
-//! # Ordering
-//! Lock is an `Acquire` add and unlock a `Release` subtract on the same counter. A thread that finds the lock free
-//! reads the last unlock's value, or one in the release sequence that it heads (every change of the counter is a
-//! read-modify-write), so it sees what the last holder wrote. A thread that waits is ordered by the semaphore:
-//! release happens before the acquire that takes its unit. No fence is missing: the decision to wait and the decision
-//! to wake are made by one modification order, that of `count`.
+//! # Memory ordering
+//!
+//! `lock` is an `Acquire` add and `unlock` a `Release` subtract on the same counter. A thread that finds the lock
+//! unlocked reads the value of the last unlock, or one in the release sequence that it heads (every change of the
+//! counter is a read-modify-write). It therefore sees the writes of the last holder. A thread that waits is ordered
+//! by the semaphore: a release happens before the acquire that takes its unit. No fence is missing: one modification
+//! order, that of `count`, determines both which thread waits and which thread wakes.
 //!
 //! # Lifetime
-//! That of its semaphore: between counting itself out and releasing the semaphore a holder still has the lock, since
-//! whoever waits needs that unit. So with one that may be freed by whoever takes the last unit
-//! ([`FutexSem`](crate::FutexSem), [`SysvSem`](crate::SysvSem)) the memory may be freed by whoever holds the lock last.
+//!
+//! That of its semaphore. Between the subtraction and the release of the semaphore, a holder still owns the lock,
+//! since the waiter needs that unit. If the thread that takes the last unit of the semaphore may free it
+//! ([`FutexSem`](crate::FutexSem), [`SysvSem`](crate::SysvSem)), then the thread that holds the lock last may free
+//! the memory.
 //!
 //! # Fork
-//! A forked child may use one that its thread held or nobody did, if nobody else waited: the count has a place for each
-//! thread that did not come along.
+//!
+//! A forked child may use a lock that its thread held or that no thread held, if no other thread waited. The count
+//! includes each thread of the parent that does not exist in the child.
 //!
 //! # Fairness
-//! The semaphore's. The lock is never free while someone waits (unlock hands it over), so nobody can barge in: with
-//! [`SysvSem`](crate::SysvSem) it is first come, first served.
 //!
-//! # A stopped or dead holder
-//! Blocks everybody else, for as long as it is stopped or for ever. A *waiter* that dies keeps its place in the count,
-//! so the lock will be handed to a dead thread: not a lock for processes that may be killed.
+//! That of the semaphore. The lock is never unlocked while a thread waits, because `unlock` hands it off, so no
+//! thread can barge in. With [`SysvSem`](crate::SysvSem) it is first come, first served.
 //!
-//! # Source
-//! Benoît Schillings, "Be Engineering Insights: Benaphores", Be Newsletter 1-26, 1996; used to measure lock latency in
-//! the Be Newsletter of 1998. The same idea is `usema` in Hubertus Franke's ulocks of 2002.
+//! # Stopped or terminated threads
+//!
+//! A stopped holder blocks all other threads while it is stopped; a dead one blocks them forever. A *waiter* that
+//! dies stays in the count, so the lock will be handed off to a dead thread. Do not use this lock for processes that
+//! may be killed.
+//!
+//! # References
+//!
+//! Benoît Schillings, "Be Engineering Insights: Benaphores", Be Newsletter 1-26, 1996; used to measure lock latency
+//! in the Be Newsletter of 1998. `usema` in Hubertus Franke's ulocks of 2002 uses the same idea.
 
 use crate::{
     Semaphore,
@@ -44,6 +53,8 @@ use crate::{
 };
 
 /// A lock made of an atomic counter and a [`Semaphore`].
+///
+/// # Examples
 ///
 /// ```
 /// # fn main() -> std::io::Result<()> {
@@ -66,7 +77,7 @@ pub struct Benaphore<S: Semaphore, C: Count = NoCount> {
 
 impl<S: Semaphore> Benaphore<S> {
     const_unless_loom! {
-        /// A free lock around `semaphore`, which must hold nothing (a count of 0).
+        /// Returns an unlocked lock around `semaphore`, whose count must be 0.
         pub fn new(semaphore: S) -> Self {
             Benaphore { count: AtomicU32::new(0), counts: NoCount, semaphore }
         }
@@ -74,14 +85,14 @@ impl<S: Semaphore> Benaphore<S> {
 }
 
 impl<S: Semaphore> Benaphore<S, Counted> {
-    /// As [`new`](Benaphore::new), with statistics.
+    /// Returns an unlocked lock with statistics around `semaphore`, whose count must be 0.
     pub fn counting(semaphore: S) -> Self {
         Benaphore { count: AtomicU32::new(0), counts: Counted::ZERO, semaphore }
     }
 }
 
 impl<S: Semaphore, C: Count> Benaphore<S, C> {
-    /// Takes the lock, waiting for it if it is held.
+    /// Acquires the lock, and waits if it is held.
     pub fn lock(&self) {
         if self.count.fetch_add(1, Acquire) > 0 {
             self.counts.write_contended();
@@ -90,35 +101,38 @@ impl<S: Semaphore, C: Count> Benaphore<S, C> {
         }
     }
 
-    /// Takes the lock if it is free now.
+    /// Acquires the lock if it is unlocked now.
     pub fn try_lock(&self) -> bool {
         self.count.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
     }
 
-    /// Frees the lock, or hands it to a thread that waits. The caller must hold it: unlocking a lock that is free
-    /// lets the next one that takes it wait for ever.
+    /// Releases the lock, or hands it off to a waiter.
+    ///
+    /// The caller must hold the lock: after an unlock of an unlocked lock, the next thread that acquires it waits
+    /// forever.
     pub fn unlock(&self) {
         if self.count.fetch_sub(1, Release) > 1 {
             self.semaphore.release();
         }
     }
 
-    /// Whether somebody holds the lock, at this moment.
+    /// Returns whether a thread holds the lock at this moment.
     pub fn is_locked(&self) -> bool {
         self.count.load(Relaxed) > 0
     }
 
-    /// What happened on this lock, if it counts.
+    /// Returns the counters of this lock.
     pub fn counts(&self) -> &C {
         &self.counts
     }
 
-    /// The semaphore inside.
+    /// Returns the semaphore.
     pub fn semaphore(&self) -> &S {
         &self.semaphore
     }
 
-    /// The semaphore inside, for one that must be set up where it will stay.
+    /// Returns the semaphore for modification, for example for a semaphore that must be initialised at its final
+    /// address.
     pub fn semaphore_mut(&mut self) -> &mut S {
         &mut self.semaphore
     }

@@ -1,70 +1,84 @@
-//! A lock without an atomic while one thread alone uses it.
+//! A lock that one thread acquires and releases without an atomic instruction, until a second thread uses it.
 //!
-//! The lock is *biased* to the first thread that takes it: that one takes and frees it by plain stores, in restartable
-//! sequences. When a second thread comes it revokes the bias, by the membarrier that restarts such sequences. From then
-//! on the lock is biased to that one, or, if the first held it or there were four already, it is an
-//! [`Adaptive`](crate::Adaptive) lock for good.
+//! The lock is *biased* to the first thread that acquires it. That thread, the *owner*, acquires and releases it by
+//! plain stores in restartable sequences. A second thread revokes the bias by the membarrier that restarts such
+//! sequences. From then on the lock is biased to the second thread. If the first thread held the lock at that time,
+//! or the lock has had four owners already, it becomes an [`Adaptive`](crate::Adaptive) lock permanently.
 //!
 //! # State
-//! | `bias` | meaning | changed by |
+//!
+//! | `bias` | meaning | written by |
 //! |---|---|---|
-//! | 0 | nobody's: whoever holds the lock beneath may claim it | that one |
-//! | *thread* | biased to it, free | that thread, to *held*; a revoker, to *revoking* |
-//! | *thread* + `HELD` | biased to it, which holds it | that thread, to *free*; a revoker, to *revoking* |
-//! | *thread* + `REVOKING` | it is to store no more | the revoker |
-//! | *thread* + `HELD` + `REVOKING` | the same, while it holds | the revoker; that thread, when it frees |
-//! | `REVOKING` alone | nobody's for good | nobody |
+//! | 0 | not biased: a thread that holds the inner lock may claim the bias | that thread |
+//! | *thread* | biased to it, unlocked | that thread, to *held*; a revoker, to *revoking* |
+//! | *thread* + `HELD` | biased to it, held by it | that thread, to *unlocked*; a revoker, to *revoking* |
+//! | *thread* + `REVOKING` | the owner must not store any more | the revoker |
+//! | *thread* + `HELD` + `REVOKING` | the same, while the owner holds the lock | the revoker; the owner on release |
+//! | `REVOKING` alone | not biased, permanently | no thread |
 //!
-//! *thread* is the thread pointer, which no two threads have at a time. `lock` is the lock beneath, and `owners` counts
-//! whom the lock has been biased to; both are explained where they are changed.
+//! *thread* is the thread pointer, which is unique among running threads. `lock` is the inner lock. `owners` counts
+//! the threads to which the lock has been biased, and only a thread that holds the inner lock changes it.
 //!
-//! A thread has the lock if the bias says so, or, while the bias is nobody's, if it has the lock beneath. Only who has
-//! the lock beneath marks the word with `REVOKING`, so there is one revoker at a time:
+//! A thread holds the lock if the bias says so. While there is no bias, it holds the lock if it holds the inner lock.
+//! Only a thread that holds the inner lock sets `REVOKING`, so there is one revoker at a time. It proceeds as
+//! follows:
 //!
-//! 1. Mark the word by compare-and-swap, and fence.
-//! 2. If the mark is still there the owner was not inside: the bias becomes the revoker's own, held.
-//! 3. If it was inside, the lock beneath, which the revoker has, becomes the owner's: the bias is nobody's for good,
-//!    and the owner frees the lock beneath, on which the revoker now waits as on any.
-//! 4. If the mark is gone, begin again.
+//! 1. Set the flag by compare-and-swap, and fence.
+//! 2. If the flag is still set and the owner did not hold the lock, replace the bias by the revoker's own, held.
+//! 3. If the flag is still set and the owner held the lock, the inner lock, which the revoker holds, becomes the
+//!    owner's. There is no bias any more. The owner will release the inner lock, and the revoker waits for it as for
+//!    any lock.
+//! 4. If the flag is not set any more, start again.
 //!
-//! # Ordering
-//! What the sequence and its fence promise is told in their file. A sequence that compared before the mark has stored
-//! before the fence ends, and the compare-and-swap of 2 or 3 fails, or it never stores. One that compares later finds
-//! the mark. No other mark can have come in between, so finding it is enough: with two revokers at a time the second
-//! could take the first one's mark for its own and rely on a fence that came before it.
+//! # Memory ordering
 //!
-//! The owner's accesses are in its program's order. A revoker reads what the owner wrote last by the compare-and-swaps
-//! (`SeqCst`, `Acquire`), which read its last store, a `Release`. The owner's store that takes the lock may be in its
-//! processor's buffer while it reads what is protected: the fence drains the buffer, so the revoker finds it held, or
-//! it was aborted, and then what it read so far counts for nothing.
+//! The source file of the sequence states the guarantees of the sequence and its fence. A sequence that compared
+//! before the flag was set either stored before the fence ended, so that the compare-and-swap of step 2 or 3 fails,
+//! or it never stores. One that compares later finds the flag. No other flag can have been set in between, so finding
+//! it is sufficient. With two revokers at a time, the second could mistake the flag of the first for its own and rely
+//! on a fence that preceded it.
 //!
-//! No wake-up is lost, since nobody sleeps on `bias`.
+//! The owner's accesses are in its program order. A revoker reads the last writes of the owner by the
+//! compare-and-swaps (`SeqCst`, `Acquire`), which read its last store, a `Release`. The owner's acquiring store may
+//! still be in the store buffer of its processor while it reads the protected data. The fence drains that buffer, so
+//! the revoker finds the lock held, or the sequence was aborted and the values read so far are discarded.
+//!
+//! No wake-up is lost, since no thread blocks on `bias`.
 //!
 //! # Lifetime
-//! As [`Adaptive`](crate::Adaptive): the store or compare-and-swap that frees is the last access of an unlock.
+//!
+//! As for [`Adaptive`](crate::Adaptive): the releasing store or compare-and-swap is the last memory access of an
+//! unlock.
 //!
 //! # Fork
-//! A child may use each lock that its one thread held, or that nobody held, if nobody waited for it or tried it:
-//! whoever was about to revoke the bias did not come along. A child of `vfork` or of a bare `clone` may not use these
-//! locks.
+//!
+//! A child may use each lock that its only thread held or that no thread held, if no other thread waited for it or
+//! tried it. A thread that was about to revoke the bias does not exist in the child. A child of `vfork` or of a bare
+//! `clone` must not use these locks.
 //!
 //! # Fairness
-//! While it is biased nobody else waits. After that it is an [`Adaptive`](crate::Adaptive) lock's.
 //!
-//! # A stopped or dead owner
-//! Is revoked as another, if it does not hold the lock. A thread that ended leaves its bias to one that has its thread
-//! pointer later, or to a revoker.
+//! While the lock is biased, no other thread waits. After that, the fairness is that of an
+//! [`Adaptive`](crate::Adaptive) lock.
 //!
-//! # Where it works
-//! Where sequences do not it is an [`Adaptive`](crate::Adaptive) lock with a longer unlock. If the kernel refuses the
-//! fence later (a seccomp filter) a revoker waits 50 ms instead: a sequence that runs takes some nanoseconds, and one
-//! that is preempted is aborted, so that only a virtual machine that stops one of its processors for so long can let
-//! two in.
+//! # Stopped or terminated threads
 //!
-//! # Source
-//! Biased locking of Java's virtual machines; its revocation by a fence of the others' making: Dave Dice, Mark Moir and
-//! William Scherer, "Quickly Reacquirable Locks", 2003. That the owner's side is a sequence, and that it frees without
-//! looking back, is this crate's own.
+//! The bias of a stopped or dead owner that does not hold the lock is revoked as any other. A thread that ended
+//! leaves its bias to a later thread with the same thread pointer, or to a revoker. An owner that is stopped or dies
+//! while it holds the lock blocks all others.
+//!
+//! # Platforms
+//!
+//! Where restartable sequences do not work, this is an [`Adaptive`](crate::Adaptive) lock with a longer unlock. If
+//! the kernel refuses the fence later (a seccomp filter), a revoker waits 50 ms instead. A running sequence takes
+//! some nanoseconds, and a preempted one is aborted. Only a virtual machine whose host stops one of its processors
+//! for that long can let two threads in.
+//!
+//! # References
+//!
+//! Biased locking in Java virtual machines. Revocation by a fence that the revoking thread makes: Dave Dice, Mark
+//! Moir and William Scherer, "Quickly Reacquirable Locks", 2003. The owner's side as a restartable sequence, and its
+//! release without a later read, are original to this crate.
 
 use crate::{
     Adaptive,
@@ -78,26 +92,29 @@ use crate::{
 };
 use core::time::Duration;
 
-/// The thread that the lock is biased to holds it.
+/// The owner holds the lock.
 const HELD: u64 = 1;
-/// That thread is to store no more: somebody revokes.
+/// A thread revokes the bias; the owner must not store any more.
 const REVOKING: u64 = 2;
-/// Nobody's, and open to be claimed.
+/// Not biased; a thread can claim the bias.
 const UNCLAIMED: u64 = 0;
-/// Nobody's, for good.
+/// Not biased, permanently.
 const REVOKED: u64 = REVOKING;
 
-/// After so many threads it is nobody's.
+/// Number of owners after which the lock stays unbiased.
 const MOST_OWNERS: u32 = 4;
 
-/// What stands for a fence that the kernel refuses; signals end a single sleep early.
+/// Waiting time that replaces a fence that the kernel refuses; signals can end a single sleep early, so the wait is
+/// repeated.
 const UNFENCED_WAIT: Duration = Duration::from_millis(50);
 
-/// The biased lock. 16 bytes, for the threads of one process.
+/// A mutex for data that one thread uses nearly alone, of 16 bytes, for the threads of one process.
 ///
-/// A second thread revokes the bias with `membarrier`, which interrupts the CPUs that run threads of this process. A child
-/// of `fork` can use it only if no other thread waited or tried; one of `vfork` never. The [crate's documentation](crate)
-/// says how it behaves with dlclose and signals.
+/// A second thread revokes the bias with `membarrier`, which interrupts the CPUs that run threads of this process. A
+/// child of `fork` can use the lock only if no other thread waited for it or tried it; a child of `vfork` must never
+/// use it. The [crate's documentation](crate) describes the behaviour with dlclose and signals.
+///
+/// # Examples
 ///
 /// ```
 /// use ulocks::{Biased, lock_api::Mutex};
@@ -117,23 +134,23 @@ pub struct Biased<C: Count = NoCount> {
 
 const _: () = assert!(cfg!(loom) || size_of::<Biased>() == 16);
 
-/// What came of a revocation.
+/// Result of a revocation.
 enum Settled {
-    /// The caller has the lock.
+    /// The caller holds the lock.
     Taken,
-    /// The one that it was biased to has it, and the caller waits for the lock beneath as for any.
+    /// The previous owner of the bias holds the lock, and the caller waits for the inner lock as for any lock.
     Transferred,
 }
 
 impl<C: Count> Biased<C> {
     const_unless_loom! {
-        /// A free lock.
+        /// Returns an unlocked lock.
         pub fn new() -> Self {
             Biased { bias: AtomicU64::new(UNCLAIMED), owners: AtomicU32::new(0), lock: Adaptive::new() }
         }
     }
 
-    /// Takes the lock, waiting for it if it is held.
+    /// Acquires the lock, and waits if it is held.
     #[inline]
     pub fn lock(&self) {
         if !self.take() {
@@ -141,41 +158,43 @@ impl<C: Count> Biased<C> {
         }
     }
 
-    /// Takes the lock if it is free now.
+    /// Acquires the lock if it is unlocked now.
     #[inline]
     pub fn try_lock(&self) -> bool {
         self.take() || self.try_slowly()
     }
 
-    /// Frees the lock, and wakes a sleeper if it is time to. As soon as another thread can have taken it, this one does
-    /// not touch it any more: that one may free the memory.
+    /// Releases the lock, and wakes a blocked waiter if that is due.
+    ///
+    /// The releasing store is the last access to the memory of the lock, so the next owner may free it.
     ///
     /// # Safety
-    /// The lock is held by the calling thread, which gives up the right to it.
+    ///
+    /// The calling thread holds the lock, and gives up the right to it.
     #[inline]
     pub unsafe fn unlock(&self) {
-        let me = restartable::me();
-        // Acquire, for the lock beneath that a revoker took for this thread.
+        let thread = restartable::current_thread();
+        // `Acquire` makes the inner lock visible that a revoker acquired for this thread.
         if self.bias.load(Acquire) == REVOKED {
-            // SAFETY: nobody holds by the bias, so the caller holds the lock beneath.
+            // SAFETY: the caller holds the lock, and there is no bias, so it holds the inner lock.
             unsafe { self.lock.unlock() };
-        } else if !restartable::store_if(&self.bias, me | HELD, me) {
-            self.free(me);
+        } else if !restartable::store_if(&self.bias, thread | HELD, thread) {
+            self.free(thread);
         }
     }
 
-    /// Whether somebody holds the lock, or is just taking it, at this moment.
+    /// Returns whether a thread holds the lock, or is just acquiring it, at this moment.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.bias.load(Relaxed) & HELD != 0 || self.lock.is_locked()
     }
 
-    /// What happened on this lock, if it counts.
+    /// Returns the counters of this lock.
     pub fn counts(&self) -> &C {
         self.lock.counts()
     }
 
-    /// The memory is somebody else's from now on: loom reports whoever touches it still.
+    /// Declares that the memory may be reused: loom then reports any thread that still accesses it.
     #[cfg(loom)]
     #[doc(hidden)]
     pub fn destroy(&mut self) {
@@ -185,18 +204,18 @@ impl<C: Count> Biased<C> {
 
     #[inline(always)]
     fn take(&self) -> bool {
-        let me = restartable::me();
-        self.bias.load(Relaxed) == me && restartable::store_if(&self.bias, me, me | HELD)
+        let thread = restartable::current_thread();
+        self.bias.load(Relaxed) == thread && restartable::store_if(&self.bias, thread, thread | HELD)
     }
 
     #[cold]
     fn lock_by(&self, deadline: Option<Deadline>) -> bool {
-        let me = restartable::me();
-        if self.take_atomically(me) {
+        let thread = restartable::current_thread();
+        if self.take_atomically(thread) {
             return true;
         }
         while self.lock.take_now() || self.lock.lock_by(deadline) {
-            match self.settle(me) {
+            match self.settle(thread) {
                 Settled::Taken => return true,
                 Settled::Transferred => (),
             }
@@ -206,25 +225,27 @@ impl<C: Count> Biased<C> {
 
     #[cold]
     fn try_slowly(&self) -> bool {
-        let me = restartable::me();
-        self.take_atomically(me)
-            || self.bias.load(Relaxed) & HELD == 0 && self.lock.try_lock() && matches!(self.settle(me), Settled::Taken)
+        let thread = restartable::current_thread();
+        self.take_atomically(thread)
+            || self.bias.load(Relaxed) & HELD == 0
+                && self.lock.try_lock()
+                && matches!(self.settle(thread), Settled::Taken)
     }
 
-    /// For an owner whose sequence was aborted.
-    fn take_atomically(&self, me: u64) -> bool {
-        self.bias.load(Relaxed) == me && self.bias.compare_exchange(me, me | HELD, Acquire, Relaxed).is_ok()
+    /// Acquires the lock for an owner whose sequence was aborted.
+    fn take_atomically(&self, thread: u64) -> bool {
+        self.bias.load(Relaxed) == thread && self.bias.compare_exchange(thread, thread | HELD, Acquire, Relaxed).is_ok()
     }
 
-    /// The caller has the lock beneath, and so is the only one that revokes.
-    fn settle(&self, me: u64) -> Settled {
+    /// Settles the bias. The caller holds the inner lock, and so is the only revoker.
+    fn settle(&self, thread: u64) -> Settled {
         loop {
             let bias = self.bias.load(Acquire);
             match bias {
                 REVOKED => return Settled::Taken,
                 UNCLAIMED => {
                     if restartable::works() {
-                        self.bias.store(me | HELD, Relaxed);
+                        self.bias.store(thread | HELD, Relaxed);
                         self.leave_beneath();
                     }
                     return Settled::Taken;
@@ -239,7 +260,8 @@ impl<C: Count> Biased<C> {
                 let end = Deadline::after(UNFENCED_WAIT);
                 while !futex::nap(end) {}
             }
-            let next = if mark & HELD == 0 && self.owners.load(Relaxed) < MOST_OWNERS { me | HELD } else { REVOKED };
+            let next =
+                if mark & HELD == 0 && self.owners.load(Relaxed) < MOST_OWNERS { thread | HELD } else { REVOKED };
             if self.bias.compare_exchange(mark, next, AcqRel, Relaxed).is_err() {
                 continue;
             }
@@ -253,20 +275,22 @@ impl<C: Count> Biased<C> {
         }
     }
 
-    /// The caller has just become who the lock is biased to, and holds it so.
+    /// Releases the inner lock after the caller has become the owner and holds the lock by the bias.
     fn leave_beneath(&self) {
         self.owners.store(self.owners.load(Relaxed) + 1, Relaxed);
-        // SAFETY: the caller has the lock beneath, and needs it no more.
+        // SAFETY: the caller holds the inner lock and does not need it any more.
         unsafe { self.lock.unlock() };
     }
 
-    /// Frees the lock where no sequence did: it was aborted, somebody revokes or has revoked, or nobody has claimed it.
+    /// Releases the lock where no sequence did: it was aborted, a thread revokes or has revoked the bias, or no
+    /// thread has claimed it.
     #[cold]
-    fn free(&self, me: u64) {
+    fn free(&self, thread: u64) {
         let freed = |from: u64, to: u64| self.bias.compare_exchange(from, to, Release, Acquire).is_ok();
-        // A revoker that marks the word between the two finds the second, and it has the lock beneath already.
-        if !freed(me | HELD, me) && !freed(me | HELD | REVOKING, REVOKED) {
-            // SAFETY: the bias does not say that the caller holds, so it has the lock beneath.
+        // A revoker that sets the flag between the two attempts makes the second succeed, and it has acquired the
+        // inner lock before.
+        if !freed(thread | HELD, thread) && !freed(thread | HELD | REVOKING, REVOKED) {
+            // SAFETY: the bias does not say that the caller holds the lock, so the caller holds the inner lock.
             unsafe { self.lock.unlock() };
         }
     }

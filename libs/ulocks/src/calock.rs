@@ -1,32 +1,40 @@
-//! The convoy-avoidance lock: unlocking frees the lock even when it wakes someone, and the woken competes for it.
+//! The convoy-avoidance lock: a release makes the lock available to any thread, even if it wakes one, and the woken
+//! thread competes for it.
 //!
 //! # State
-//! | `word` | meaning | who changes it |
+//!
+//! | `word` | meaning | written by |
 //! |---|---|---|
-//! | 0 | free | anybody, to 1 or 2, by taking it |
-//! | 1 | held, nobody sleeps | the holder, to 0; a waiter, to 2 |
-//! | 2 | held, somebody may sleep | the holder, to 0, and it must then wake one |
+//! | 0 | unlocked | any thread that acquires the lock, to 1 or 2 |
+//! | 1 | held, no thread is blocked | the holder, to 0; a waiter, to 2 |
+//! | 2 | held, a thread may be blocked | the holder, to 0, which must then wake a thread |
 //!
-//! A thread that has slept cannot know whether others still do, so it takes the lock as 2: one wake too many at most.
+//! A thread that was blocked cannot know whether others still are, so it acquires the lock as 2. That costs one
+//! superfluous wake-up at most.
 //!
-//! # Ordering
-//! Taking is `Acquire`, freeing is `Release`, on one word whose every change is a read-modify-write: what a holder
-//! wrote is seen by all later ones. There is no fence, because there is no second word: a waiter's 2 and a holder's
-//! 0 are changes of the same word and so in one order. Either the swap to 0 reads the 2, and wakes; or the 2 comes
-//! after the 0, and then the swap that wrote it has taken the lock.
+//! # Memory ordering
+//!
+//! Acquisition is `Acquire` and release is `Release`, on a single word that is changed only by read-modify-writes:
+//! all later holders see the writes of each holder. There is no second word, and hence no fence. A waiter's 2 and a
+//! holder's 0 are changes of the same word, and so in one order. Either the swap to 0 reads the 2, and the holder
+//! wakes a thread; or the 2 comes after the 0, and then the swap that wrote the 2 has acquired the lock.
 //!
 //! # Fairness
-//! None. Whoever finds the lock free takes it; a woken thread may find it taken, any number of times. That is the
-//! point: the lock is not idle while a woken thread finds its CPU.
 //!
-//! # A stopped or dead holder
-//! Blocks everybody else. A *waiter* that is killed between being woken and looking keeps the wake for itself: the
-//! others sleep until the next contended unlock. [`Robust`](crate::Robust) survives both.
+//! None. Any thread acquires the lock when it finds it unlocked; a woken thread may find it held, any number of
+//! times. That is the purpose: the lock is not idle while a woken thread waits for a CPU.
 //!
-//! # Source
+//! # Stopped or terminated threads
+//!
+//! A stopped or dead holder blocks all other threads. A *waiter* that is killed between its wake-up and its next
+//! check consumes the wake-up: the others stay blocked until the next contended unlock. [`Robust`](crate::Robust)
+//! survives both.
+//!
+//! # References
+//!
 //! `calock` and `calock_spin` (lock types `c`, `C`) in Hubertus Franke, "Lightweight userspace semaphores",
-//! linux-kernel, February 2002. With three values instead of a counter: the third mutex of Ulrich Drepper, "Futexes Are
-//! Tricky".
+//! linux-kernel, February 2002. The three values instead of a counter: the third mutex of Ulrich Drepper, "Futexes
+//! Are Tricky".
 
 use crate::{
     atomic::{
@@ -43,7 +51,9 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 const SLEPT_ON: u32 = 2;
 
-/// The convoy-avoidance lock with a patience: it spins for a while before it sleeps. 4 bytes.
+/// A convoy-avoidance mutex of 4 bytes that spins up to a limit before it blocks.
+///
+/// # Examples
 ///
 /// ```
 /// use ulocks::{CalockSpin, lock_api::Mutex};
@@ -60,7 +70,9 @@ pub struct CalockSpin<S: Scope = Private, C: Count = NoCount, P: Patience = Micr
     kind: PhantomData<(S, P)>,
 }
 
-/// The convoy-avoidance lock that sleeps at once. 4 bytes.
+/// A convoy-avoidance mutex of 4 bytes that blocks without spinning.
+///
+/// # Examples
 ///
 /// ```
 /// use ulocks::{Calock, lock_api::Mutex};
@@ -75,13 +87,13 @@ const _: () = assert!(cfg!(loom) || size_of::<CalockSpin>() == 4);
 
 impl<S: Scope, C: Count, P: Patience> CalockSpin<S, C, P> {
     const_unless_loom! {
-        /// A free lock.
+        /// Returns an unlocked lock.
         pub fn new() -> Self {
             CalockSpin { word: AtomicU32::new(FREE), counts: C::ZERO, kind: PhantomData }
         }
     }
 
-    /// Takes the lock, waiting for it if it is held.
+    /// Acquires the lock, and waits if it is held.
     #[inline]
     pub fn lock(&self) {
         if !self.try_lock() {
@@ -89,16 +101,17 @@ impl<S: Scope, C: Count, P: Patience> CalockSpin<S, C, P> {
         }
     }
 
-    /// Takes the lock if it is free now.
+    /// Acquires the lock if it is unlocked now.
     #[inline]
     pub fn try_lock(&self) -> bool {
         self.word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok()
     }
 
-    /// Frees the lock, and wakes the thread that has slept longest, if any does.
+    /// Releases the lock, and wakes the thread that has been blocked longest, if there is one.
     ///
     /// # Safety
-    /// The lock is held, and the caller gives up the right to it.
+    ///
+    /// The caller holds the lock, and gives up the right to it.
     #[inline]
     pub unsafe fn unlock(&self) {
         if self.word.swap(FREE, Release) == SLEPT_ON {
@@ -106,13 +119,13 @@ impl<S: Scope, C: Count, P: Patience> CalockSpin<S, C, P> {
         }
     }
 
-    /// Whether somebody holds the lock, at this moment.
+    /// Returns whether a thread holds the lock at this moment.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.word.load(Relaxed) != FREE
     }
 
-    /// What happened on this lock, if it counts.
+    /// Returns the counters of this lock.
     pub fn counts(&self) -> &C {
         &self.counts
     }

@@ -1,33 +1,38 @@
 //! A condition variable for any lock of this crate.
 //!
 //! # State
+//!
 //! | word | meaning |
 //! |---|---|
-//! | `notes` | how often somebody has notified |
-//! | `waiting` | how many threads wait |
+//! | `notes` | number of notifications |
+//! | `waiting` | number of threads that wait |
 //!
-//! # Ordering
-//! A waiter announces itself and reads `notes` while it still holds the lock. A notifier whose change made the
-//! condition true made it under the lock, later, and so sees both: it finds the waiter announced, and it changes the
-//! `notes` that the waiter compares when it falls asleep. The lock orders them, and everything here can be relaxed.
-//! A notifier that never took the lock may notify too early, as with every condition variable.
+//! # Memory ordering
 //!
-//! `notes` wraps around: a waiter that is stopped between unlocking and sleeping for exactly 4,294,967,296
+//! A waiter announces itself and reads `notes` while it still holds the lock. A notifier that made the condition true
+//! did so later under the lock, and therefore sees both effects. It finds the announced waiter, and it changes the
+//! `notes` that the kernel compares when the waiter blocks. The lock orders them, so all operations here can be
+//! relaxed. A notifier that never acquired the lock may notify too early, as with every condition variable.
+//!
+//! `notes` wraps around: a waiter that is stopped between the unlock and the blocking for exactly 4,294,967,296
 //! notifications misses them.
 //!
 //! # Fairness
+//!
 //! A notification wakes a thread that waited when it was made: the kernel changes `notes` and wakes as one step, so a
-//! thread that comes later cannot sleep before the wake. Of those that waited, the one with the highest real-time
-//! priority is woken, and among equals the one that has waited longest. The woken threads then compete for the lock by
-//! its rules. A wait may return for no reason: wait in a loop.
+//! thread that arrives later cannot block before the wake-up. Of the waiting threads, the kernel wakes the one with
+//! the highest real-time priority, and among equals the one that has waited longest. The woken threads then compete
+//! for the lock by its rules. A wait may return spuriously, so wait in a loop.
 //!
-//! # A stopped or dead waiter
-//! May take a notification with it. Processes that can be killed should use `notify_all`.
+//! # Stopped or terminated threads
 //!
-//! # Source
-//! The sequence counter of musl's and Rust's futex condition variables, incremented by `FUTEX_WAKE_OP`, which glibc
-//! used for the same purpose up to 2.24. The count of waiters spares a system call when there are none. (glibc's, up to
-//! 2.40, can lose a wake-up: its bug 25847.)
+//! A waiter that is stopped or dies may consume a notification. Processes that can be killed should use `notify_all`.
+//!
+//! # References
+//!
+//! The sequence counter of the futex condition variables of musl and Rust, incremented by `FUTEX_WAKE_OP`, which
+//! glibc used for the same purpose up to 2.24. The count of waiters saves a system call when there are none. (The
+//! condition variables of glibc up to 2.40 can lose a wake-up: bug 25847.)
 
 use crate::{
     atomic::{AtomicU32, Ordering::Relaxed},
@@ -37,9 +42,11 @@ use core::{marker::PhantomData, time::Duration};
 #[cfg(feature = "std")]
 use std::time::Instant;
 
-/// A condition variable. 8 bytes.
+/// A condition variable of 8 bytes.
 ///
-/// It is used through a `lock_api` guard, with whatever lock the guard is of:
+/// It is used through a `lock_api` guard of any lock.
+///
+/// # Examples
 ///
 /// ```
 /// use std::thread;
@@ -70,26 +77,27 @@ const _: () = assert!(cfg!(loom) || size_of::<Condvar>() == 8);
 
 impl<S: Scope> Condvar<S> {
     const_unless_loom! {
-        /// A condition variable that nobody waits for.
+        /// Returns a condition variable without waiters.
         pub fn new() -> Self {
             Self::starting_at(0)
         }
     }
 
     const_unless_loom! {
-        /// One that has been notified `notes` times: for tests of the wrap-around.
+        /// Returns a condition variable that has been notified `notes` times, for tests of the wrap-around.
         #[doc(hidden)]
         pub fn starting_at(notes: u32) -> Self {
             Condvar { notes: AtomicU32::new(notes), waiting: AtomicU32::new(0), scope: PhantomData }
         }
     }
 
-    /// Frees the lock, waits for a notification, and takes the lock again.
+    /// Releases the lock, waits for a notification, and reacquires the lock.
     pub fn wait<R: lock_api::RawMutex, T: ?Sized>(&self, guard: &mut lock_api::MutexGuard<'_, R, T>) {
         self.wait_unlocked(None, |sleep| lock_api::MutexGuard::unlocked(guard, sleep));
     }
 
-    /// As [`wait`](Self::wait), for `timeout` at most; says whether it ended before.
+    /// Waits for a notification as [`wait`](Self::wait) does, for at most `timeout`; returns whether the wait ended
+    /// before.
     pub fn wait_for<R: lock_api::RawMutex, T: ?Sized>(
         &self,
         guard: &mut lock_api::MutexGuard<'_, R, T>,
@@ -98,7 +106,8 @@ impl<S: Scope> Condvar<S> {
         self.wait_unlocked(Deadline::after(timeout), |sleep| lock_api::MutexGuard::unlocked(guard, sleep))
     }
 
-    /// As [`wait`](Self::wait), until `deadline` at most; says whether it ended before.
+    /// Waits for a notification as [`wait`](Self::wait) does, until `deadline` at most; returns whether the wait
+    /// ended before.
     #[cfg(feature = "std")]
     pub fn wait_until<R: lock_api::RawMutex, T: ?Sized>(
         &self,
@@ -108,7 +117,9 @@ impl<S: Scope> Condvar<S> {
         self.wait_unlocked(Deadline::at(deadline), |sleep| lock_api::MutexGuard::unlocked(guard, sleep))
     }
 
-    /// Waits as long as `condition` holds for what the lock protects.
+    /// Waits while `condition` returns true for the protected data.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::thread;
@@ -135,7 +146,8 @@ impl<S: Scope> Condvar<S> {
         }
     }
 
-    /// As [`wait_while`](Self::wait_while), for `timeout` at most; says whether the condition ended.
+    /// Waits as [`wait_while`](Self::wait_while) does, for at most `timeout`; returns whether the condition became
+    /// false.
     pub fn wait_while_for<R: lock_api::RawMutex, T: ?Sized>(
         &self,
         guard: &mut lock_api::MutexGuard<'_, R, T>,
@@ -151,8 +163,9 @@ impl<S: Scope> Condvar<S> {
         true
     }
 
-    /// For a lock without a guard: `unlocked` must free the lock, call its argument, and take the lock again. Says
-    /// whether the wait ended before `timeout`.
+    /// Waits with a lock that has no guard, for at most `timeout`; returns whether the wait ended before.
+    ///
+    /// `unlocked` must release the lock, call its argument, and reacquire the lock.
     pub fn wait_with(&self, timeout: Option<Duration>, unlocked: impl FnOnce(&mut dyn FnMut())) -> bool {
         self.wait_unlocked(timeout.and_then(Deadline::after), |mut sleep| unlocked(&mut sleep))
     }
@@ -171,7 +184,7 @@ impl<S: Scope> Condvar<S> {
         self.notify(1);
     }
 
-    /// Wakes all threads that wait.
+    /// Wakes all waiting threads.
     pub fn notify_all(&self) {
         self.notify(u32::MAX);
     }

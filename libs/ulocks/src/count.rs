@@ -1,41 +1,43 @@
-//! Lock statistics, counted in the lock, behind a type parameter so that a lock without them pays nothing.
+//! Lock statistics, counted in the lock, and selected by a type parameter so that a lock without them has no cost.
 //!
-//! As in ulocks of 2002 an event costs one increment, and only contended operations have events: a lock taken without
-//! waiting touches no counter. The counters are statistics, not synchronisation, so they are relaxed, and they use the
-//! plain atomics even where a model checker replaces the lock's own.
+//! As in ulocks of 2002, an event costs one increment, and only contended operations have events: an acquisition
+//! without waiting does not touch a counter. The counters are statistics, not synchronisation, so they are relaxed.
+//! They use the plain atomics even where a model checker replaces those of the lock.
 
 use core::{
     fmt,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-/// What happened on a lock since it was made.
+/// The events of a lock since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Exclusive acquisitions that found the lock taken.
+    /// Number of exclusive acquisitions that found the lock held.
     pub write_contended: u64,
-    /// Shared acquisitions that found the lock taken.
+    /// Number of shared acquisitions that found the lock held.
     pub read_contended: u64,
-    /// Contended acquisitions that ended while spinning, without a sleep.
+    /// Number of contended acquisitions that ended while spinning, without blocking.
     pub spun: u64,
-    /// Times a thread went to sleep: one acquisition may do it more than once.
+    /// Number of times that a thread blocked; one acquisition may block more than once.
     pub slept: u64,
 }
 
 impl Counts {
-    /// The `R` column of 2002 for a lock that hands over: the share of contended acquisitions that spinning resolved.
+    /// Returns the share of contended acquisitions that ended while spinning: the `R` column of 2002 for a lock that
+    /// hands off.
     pub fn spun_share(&self) -> f64 {
         share(self.spun, self.write_contended + self.read_contended)
     }
 
-    /// The `R` column of 2002 for a lock that does not hand over: how often a contended acquisition slept, on average.
+    /// Returns how often a contended acquisition blocked on average: the `R` column of 2002 for a lock that does not
+    /// hand off.
     pub fn sleeps_per_contention(&self) -> f64 {
         share(self.slept, self.write_contended + self.read_contended)
     }
 }
 
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+fn share(part: u64, total: u64) -> f64 {
+    if total == 0 { 0.0 } else { part as f64 / total as f64 }
 }
 
 mod sealed {
@@ -44,25 +46,27 @@ mod sealed {
     impl Sealed for super::Counted {}
 }
 
-/// Whether a lock counts: [`NoCount`] or [`Counted`].
+/// Choice between [`NoCount`] and [`Counted`] for the statistics of a lock.
 pub trait Count: sealed::Sealed + fmt::Debug + Send + Sync + 'static {
-    /// Nothing has happened yet.
+    /// Counters before the first event.
     #[allow(clippy::declare_interior_mutable_const)] // as in lock_api: a template for a new lock, never shared
     const ZERO: Self;
 
-    /// An exclusive acquisition found the lock taken.
+    /// Counts an exclusive acquisition that found the lock held.
     fn write_contended(&self);
-    /// A shared acquisition found the lock taken.
+    /// Counts a shared acquisition that found the lock held.
     fn read_contended(&self);
-    /// A contended acquisition ended while spinning.
+    /// Counts a contended acquisition that ended while spinning.
     fn spun(&self);
-    /// A thread is about to sleep.
+    /// Counts a thread that is about to block.
     fn slept(&self);
-    /// The counters now. Each is read on its own, so they may be apart by what is happening meanwhile.
+    /// Returns the current counters.
+    ///
+    /// Each counter is read separately, so they may differ by the events that happen during the call.
     fn snapshot(&self) -> Counts;
 }
 
-/// No statistics, no bytes, no instructions.
+/// No statistics: no bytes, no instructions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoCount;
 

@@ -1,12 +1,11 @@
-//! Hints: which CPU this is, how many there are, and roughly what time it is. Nothing that must be right depends on
-//! them.
+//! Hints for spinning: the number of the current CPU and a coarse time. Correctness does not depend on them.
 
-/// The CPU that this thread runs on, plus one, modulo 256; 0 if unknown.
+/// Returns the number of the current CPU plus one, modulo 256; 0 if unknown.
 #[inline]
 pub(crate) fn cpu_hint() -> u32 {
     #[cfg(not(loom))]
     {
-        // SAFETY: the call takes nothing and returns a number, or -1.
+        // SAFETY: `sched_getcpu` takes no argument and returns a number, or -1.
         let cpu = unsafe { libc::sched_getcpu() };
         (cpu + 1).cast_unsigned() & 0xff
     }
@@ -14,9 +13,9 @@ pub(crate) fn cpu_hint() -> u32 {
     0
 }
 
-/// Time in units of about 10 µs (8 to 16 with the clock rates of today's machines).
+/// Returns the time in units of about 10 µs (8 to 16 µs with the clock rates of today's machines).
 ///
-/// The CPU's own counter where it can be read in a few nanoseconds, because an unlock calls this.
+/// It reads the CPU's own counter where that takes a few nanoseconds, because an unlock calls this function.
 #[inline]
 pub(crate) fn coarse_now() -> u32 {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
@@ -25,8 +24,8 @@ pub(crate) fn coarse_now() -> u32 {
             return counter::from_the_kernel();
         }
         // SAFETY: every x86-64 CPU has the instruction. It faults only in a thread that has called
-        // `prctl(PR_SET_TSC, PR_TSC_SIGSEGV)`, which was excluded above for a process that began so. The crate's
-        // documentation asks all other programs not to call it.
+        // `prctl(PR_SET_TSC, PR_TSC_SIGSEGV)`. For a process that began with that ban, `is_forbidden` returned true.
+        // The documentation of the crate forbids the call to all other programs.
         let cycles = unsafe { core::arch::x86_64::_rdtsc() };
         (cycles >> 15) as u32
     }
@@ -52,21 +51,21 @@ pub(crate) mod counter {
     static AT_LOAD: extern "C" fn() = at_load;
 
     extern "C" fn at_load() {
-        ask();
+        check_forbidden();
     }
 
-    /// Whether this thread may not read the counter. A program inherits the ban from the one that started it.
-    pub(crate) fn ask() -> bool {
+    /// Checks and returns whether this thread must not read the counter. A program inherits the ban from its parent.
+    pub(crate) fn check_forbidden() -> bool {
         let mut state: libc::c_int = libc::PR_TSC_ENABLE;
-        // SAFETY: the call writes one integer to where the pointer leads.
-        let asked = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut state) };
-        if asked == 0 && state == libc::PR_TSC_SIGSEGV {
+        // SAFETY: the call writes one integer to `state`, which outlives the call.
+        let result = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut state) };
+        if result == 0 && state == libc::PR_TSC_SIGSEGV {
             forbid();
         }
         is_forbidden()
     }
 
-    /// From now on this process takes the time from the kernel.
+    /// Makes this process take the time from the kernel from now on.
     pub(crate) fn forbid() {
         IS_FORBIDDEN.store(true, Relaxed);
     }
@@ -76,11 +75,11 @@ pub(crate) mod counter {
         IS_FORBIDDEN.load(Relaxed)
     }
 
-    /// The C library's `clock_gettime` reads the counter too: this is the system call.
+    /// Returns the time from the system call: `clock_gettime` of the C library reads the counter too.
     #[cold]
     pub(super) fn from_the_kernel() -> u32 {
         let mut now = [0_i64; 2];
-        // SAFETY: the call writes a time, which is two words of 64 bits here.
+        // SAFETY: the call writes a `timespec`, which is two 64-bit words here, to `now`, which outlives the call.
         unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, now.as_mut_ptr()) };
         ((now[0] as u64 * 1_000_000_000 + now[1] as u64) >> 13) as u32
     }

@@ -1,13 +1,13 @@
-//! Sleeping and waking: the one door to the kernel, or, under `cfg(loom)`, a model of it.
+//! Blocking and waking: the only interface to the kernel or, under `cfg(loom)`, a model of it.
 //!
-//! A futex is a word and the kernel's promise about it: [`wait`] compares the word with an expected value and goes to
-//! sleep *atomically with respect to* [`wake`] on the same word. [`add_and_wake`] changes the word within that step. All
-//! that the locks here rely on is that promise, the first-in-first-out order of sleepers of one priority, and that a
-//! sleeper may be woken for no reason.
+//! A futex is a word with a guarantee of the kernel: [`wait`] compares the word with an expected value and blocks
+//! *atomically with respect to* [`wake`] on the same word. [`add_and_wake`] changes the word within that step. The
+//! locks of this crate rely on three properties only: that guarantee, the first-in-first-out order of blocked threads
+//! of one priority, and that spurious wake-ups may occur.
 //!
-//! A word has as many wait queues as it has waiter classes: 32, one for each bit of the set that a sleeper gives and
-//! a waker names (`FUTEX_WAIT_BITSET`). With a second word a lock has 32 more. In 2002 a lock had two queues at most,
-//! and whether it should have more was an open question; here it is `class`.
+//! A word has 32 wait queues, one for each bit of the set that a waiter passes and a waker names
+//! (`FUTEX_WAIT_BITSET`). A second word gives a lock 32 more. In 2002 a lock had at most two queues, and whether it
+//! should have more was an open question; here the parameter `class` selects them.
 
 use crate::atomic::{self, AtomicU32};
 use core::{fmt, time::Duration};
@@ -18,18 +18,18 @@ mod sealed {
     impl Sealed for super::Shared {}
 }
 
-/// Who uses a lock: [`Private`] or [`Shared`].
+/// Choice between [`Private`] and [`Shared`]: the processes whose threads use a lock.
 pub trait Scope: sealed::Sealed + fmt::Debug + Copy + Send + Sync + 'static {
-    /// Whether only the threads of one process do.
+    /// Whether only the threads of one process use the lock.
     const PRIVATE: bool;
 }
 
-/// Used by the threads of one process. The kernel then finds a sleeper by the word's address, which is cheaper.
+/// Use by the threads of one process. The kernel then finds a waiter by the address of the word, which is cheaper.
 #[derive(Clone, Copy, Debug)]
 pub struct Private;
 
-/// Used by several processes, in memory that they share: the kernel finds a sleeper by the page and the offset in it,
-/// so each process may have the memory at a different address.
+/// Use by several processes, in shared memory. The kernel finds a waiter by the page and the offset in it, so each
+/// process may map the memory at a different address.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared;
 
@@ -40,20 +40,20 @@ impl Scope for Shared {
     const PRIVATE: bool = false;
 }
 
-/// Every class of waiters.
+/// All classes of waiters.
 pub(crate) const ALL: u32 = u32::MAX;
 
-/// Why a wait ended. All but `TimedOut` mean: look again.
+/// Reason for the end of a wait. After every value except `TimedOut`, the caller must check again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Woken by a waker, which has counted this sleeper.
+    /// A waker woke and counted this waiter.
     Woken,
-    /// A signal handler ran. No waker has counted this sleeper.
+    /// A signal handler ran. No waker has counted this waiter.
     #[cfg_attr(loom, expect(dead_code, reason = "the model has no signals"))]
     Interrupted,
     /// The word did not have the expected value.
     Changed,
-    /// The deadline passed, and no waker has counted this sleeper.
+    /// The deadline passed, and no waker has counted this waiter.
     TimedOut,
 }
 
@@ -64,7 +64,7 @@ pub use model::expire;
 #[cfg(loom)]
 pub(crate) use model::{Deadline, add_and_wake, wait, wake};
 
-/// The deadline, or the end of a nap of this length, whichever comes first; `None` is never.
+/// Returns the earlier of the deadline and the end of a sleep of length `nap`; `None` means never.
 pub(crate) fn sooner(deadline: Option<Deadline>, nap: Option<Duration>) -> Option<Deadline> {
     match (deadline, nap.and_then(Deadline::after)) {
         (Some(deadline), Some(nap)) => Some(deadline.earlier(nap)),
@@ -72,22 +72,23 @@ pub(crate) fn sooner(deadline: Option<Deadline>, nap: Option<Duration>) -> Optio
     }
 }
 
-/// How long to sleep where nobody promises a wake.
+/// Length of a sleep where no thread guarantees a wake-up.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Sleeps a moment, in a state that nobody will wake from: one that a stray write has made, or a count that is full.
-/// Says whether the deadline has passed.
+/// Sleeps for a moment, and returns whether the deadline has passed.
+///
+/// It is for states that no thread will wake from: a stray write has made the state, or a count is at its maximum.
 #[cold]
 pub(crate) fn nap(deadline: Option<Deadline>) -> bool {
-    let nobody = AtomicU32::new(0);
-    wait::<Private>(&nobody, 0, ALL, sooner(deadline, Some(NAP)));
+    let word = AtomicU32::new(0);
+    wait::<Private>(&word, 0, ALL, sooner(deadline, Some(NAP)));
     deadline.is_some_and(|deadline| deadline.passed())
 }
 
-/// After so many rounds a wait that spins has lasted longer than any that spinning is for.
+/// Iterations after which a spinning wait has lasted longer than any wait that spinning is for.
 const MOST_ROUNDS: u32 = 100_000;
 
-/// Lets others have the CPU in this round of a wait that spins: for the moment, and in the end for longer.
+/// Yields the CPU in this iteration of a spinning wait, and sleeps for a moment after [`MOST_ROUNDS`] iterations.
 pub(crate) fn give_way(round: u32) {
     if round < MOST_ROUNDS {
         atomic::give_way();
@@ -109,12 +110,13 @@ mod kernel {
     #[cfg(feature = "std")]
     use std::time::Instant;
 
-    /// When a wait gives up, on the monotonic clock.
+    /// Time at which a wait gives up, on the monotonic clock.
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct Deadline(Timespec);
 
     impl Deadline {
-        /// `None` when it is too far away to be written down: that is a wait without a deadline.
+        /// Returns the deadline after `timeout`; `None`, which is a wait without a deadline, if the time cannot be
+        /// represented.
         pub(crate) fn after(timeout: Duration) -> Option<Self> {
             let now = clock_gettime(ClockId::Monotonic);
             let nanoseconds = now.tv_nsec + i64::from(timeout.subsec_nanos());
@@ -137,9 +139,9 @@ mod kernel {
             (now.tv_sec, now.tv_nsec) >= (self.0.tv_sec, self.0.tv_nsec)
         }
 
-        pub(crate) fn earlier(self, other: Self) -> Self {
+        pub(crate) fn earlier(self, second: Self) -> Self {
             let key = |deadline: &Self| (deadline.0.tv_sec, deadline.0.tv_nsec);
-            if key(&other) < key(&self) { other } else { self }
+            if key(&second) < key(&self) { second } else { self }
         }
     }
 
@@ -151,7 +153,7 @@ mod kernel {
         NonZeroU32::new(class).expect("a class of waiters has at least one bit")
     }
 
-    /// Sleeps while `word` holds `expected`, until woken in this class, until the deadline.
+    /// Blocks while `word` equals `expected`, until woken in this class or until the deadline.
     #[cold]
     pub(crate) fn wait<S: Scope>(word: &AtomicU32, expected: u32, class: u32, deadline: Option<Deadline>) -> Wait {
         let timeout = deadline.as_ref().map(Deadline::timespec);
@@ -160,29 +162,31 @@ mod kernel {
             Err(Errno::INTR) => Wait::Interrupted,
             Err(Errno::AGAIN) => Wait::Changed,
             Err(Errno::TIMEDOUT) => Wait::TimedOut,
-            // EFAULT or ENOSYS: the memory is gone from under the lock, or there are no futexes. Neither can go on.
+            // EFAULT or ENOSYS: the memory of the lock was unmapped, or there are no futexes. The lock cannot work in
+            // either case.
             Err(error) => panic!("futex wait: {error}"),
         }
     }
 
-    /// Wakes up to `count` sleepers of this class, those that sleep longest first; says how many.
+    /// Wakes up to `count` threads blocked in this class, longest-blocked first; returns the number woken.
     #[cold]
     pub(crate) fn wake<S: Scope>(word: &AtomicU32, count: u32, class: u32) -> usize {
-        // The kernel reads the count as an `int`. An error means that the memory is gone, with the sleepers in it:
-        // a lock may be freed by the next owner between an unlock's store and its wake.
+        // The kernel reads the count as an `int`. An error means that the memory is unmapped, together with its
+        // waiters: the next owner may free a lock between an unlock's store and its wake-up.
         futex::wake_bitset(word, flags::<S>(), count.min(i32::MAX as u32), set(class)).unwrap_or(0)
     }
 
-    /// Adds 1 to `word` and wakes up to `count` of its sleepers of any class, as one step: a thread that reads the new
-    /// value cannot fall asleep before the wake, and so cannot be woken in place of one that slept already. (Among those
-    /// the kernel prefers a real-time priority to an earlier arrival.)
+    /// Adds 1 to `word` and wakes up to `count` of its waiters of any class, as one step.
+    ///
+    /// A thread that reads the new value cannot block before the wake-up, and so cannot be woken in place of one that
+    /// blocked earlier. (Among the latter, the kernel prefers a real-time priority to an earlier arrival.)
     #[cold]
     pub(crate) fn add_and_wake<S: Scope>(word: &AtomicU32, count: u32) {
         use core::sync::atomic::Ordering::Release;
         use rustix::thread::futex::{WakeOp, WakeOpCmp};
         let count = count.min(i32::MAX as u32);
-        // The operation could wake sleepers of a second word if a comparison holds: this one does once in 2^32 times,
-        // and then wakes one more.
+        // The operation can also wake waiters of a second word if a comparison is true. This comparison is true once
+        // in 2^32 calls, and then one more waiter is woken.
         let never = (1 << 12) - 1;
         let done = futex::wake_op(word, flags::<S>(), count, 0, word, WakeOp::Add, WakeOpCmp::Eq, 1, never);
         if done == Err(Errno::NOSYS) {
@@ -192,8 +196,10 @@ mod kernel {
     }
 }
 
-/// The futex as loom sees it: one mutex makes comparing and queueing one step, as the kernel's bucket lock does, and
-/// each sleeper has its own condition, so that a wake can reach no sleeper but those it names.
+/// Model of the futex for loom.
+///
+/// One mutex makes the comparison and the queueing one step, as the kernel's bucket lock does. Each waiter has its
+/// own condition variable, so that a wake-up reaches only the waiters that it names.
 #[cfg(loom)]
 mod model {
     use super::{Scope, Wait};
@@ -201,7 +207,7 @@ mod model {
     use loom::sync::{Arc, Condvar, Mutex};
     use std::time::{Duration, Instant};
 
-    /// In a model time passes when a thread calls [`expire`].
+    /// A deadline of the model, in which time passes when a thread calls [`expire`].
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct Deadline;
 
@@ -220,7 +226,7 @@ mod model {
         }
     }
 
-    struct Sleeper {
+    struct Waiter {
         word: usize,
         class: u32,
         timed: bool,
@@ -230,7 +236,7 @@ mod model {
 
     #[derive(Default)]
     struct Kernel {
-        sleepers: Vec<Arc<Sleeper>>,
+        waiters: Vec<Arc<Waiter>>,
         expired: bool,
     }
 
@@ -238,7 +244,7 @@ mod model {
         static ref KERNEL: Mutex<Kernel> = Mutex::new(Kernel::default());
     }
 
-    impl Sleeper {
+    impl Waiter {
         fn end(&self, why: Wait) {
             *self.ended.lock().unwrap() = Some(why);
             self.alarm.notify_one();
@@ -246,7 +252,7 @@ mod model {
     }
 
     pub(crate) fn wait<S: Scope>(word: &AtomicU32, expected: u32, class: u32, deadline: Option<Deadline>) -> Wait {
-        let sleeper = {
+        let waiter = {
             let mut kernel = KERNEL.lock().unwrap();
             if word.load(Ordering::SeqCst) != expected {
                 return Wait::Changed;
@@ -254,22 +260,22 @@ mod model {
             if deadline.is_some() && kernel.expired {
                 return Wait::TimedOut;
             }
-            let sleeper = Arc::new(Sleeper {
+            let waiter = Arc::new(Waiter {
                 word: std::ptr::from_ref(word).addr(),
                 class,
                 timed: deadline.is_some(),
                 ended: Mutex::new(None),
                 alarm: Condvar::new(),
             });
-            kernel.sleepers.push(Arc::clone(&sleeper));
-            sleeper
+            kernel.waiters.push(Arc::clone(&waiter));
+            waiter
         };
-        let mut ended = sleeper.ended.lock().unwrap();
+        let mut ended = waiter.ended.lock().unwrap();
         loop {
             if let Some(why) = *ended {
                 return why;
             }
-            ended = sleeper.alarm.wait(ended).unwrap();
+            ended = waiter.alarm.wait(ended).unwrap();
         }
     }
 
@@ -287,11 +293,11 @@ mod model {
         fn wake(&mut self, word: &AtomicU32, count: u32, class: u32) -> usize {
             let address = std::ptr::from_ref(word).addr();
             let mut woken = 0;
-            self.sleepers.retain(|sleeper| {
-                let named = sleeper.word == address && sleeper.class & class != 0 && woken < count as usize;
+            self.waiters.retain(|waiter| {
+                let named = waiter.word == address && waiter.class & class != 0 && woken < count as usize;
                 if named {
                     woken += 1;
-                    sleeper.end(Wait::Woken);
+                    waiter.end(Wait::Woken);
                 }
                 !named
             });
@@ -303,11 +309,11 @@ mod model {
     pub fn expire() {
         let mut kernel = KERNEL.lock().unwrap();
         kernel.expired = true;
-        kernel.sleepers.retain(|sleeper| {
-            if sleeper.timed {
-                sleeper.end(Wait::TimedOut);
+        kernel.waiters.retain(|waiter| {
+            if waiter.timed {
+                waiter.end(Wait::TimedOut);
             }
-            !sleeper.timed
+            !waiter.timed
         });
     }
 }

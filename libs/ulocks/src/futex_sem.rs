@@ -1,37 +1,49 @@
-//! A counting semaphore that enters the kernel only to sleep and to wake.
+//! A counting semaphore that enters the kernel only to block and to wake.
 //!
 //! # State
+//!
 //! | word | bits | meaning |
 //! |---|---|---|
-//! | `available` | 0..31 | how many may be taken |
-//! | | 31 | `ASLEEP`: somebody may sleep |
-//! | `waiting` | | how many threads sleep, or are about to, or have just been woken |
+//! | `available` | 0..31 | number of available units |
+//! | | 31 | `ASLEEP`: a thread may be blocked |
+//! | `waiting` | | number of threads that are blocked, are about to block, or have just been woken |
 //!
-//! # Ordering
-//! Taking is an `Acquire` decrement, giving a `Release` increment. To sleep: announce in `waiting`, set `ASLEEP` where
-//! nothing is left, and sleep while the word says just that. To give: read `available`, then `waiting`, then exchange
-//! `available` for one more. Whoever finds `ASLEEP` finds who has set it in `waiting`, since the exchange that set it
-//! was a `Release`. If one waits at most the flag goes, and all are woken: one that has announced itself since, and
-//! sleeps on the flag, with it. If more do it stays, and one is woken. So no sleeper is without the flag.
+//! # Memory ordering
+//!
+//! `acquire` is an `Acquire` decrement, `release` a `Release` increment.
+//!
+//! - To block, a thread increments `waiting`, sets `ASLEEP` if no unit is available, and blocks while the word is
+//!   exactly `ASLEEP`.
+//! - To release, a thread reads `available`, then `waiting`, and then exchanges `available` for one unit more.
+//!
+//! A thread that reads `ASLEEP` also sees the waiter that set it in `waiting`, because the exchange that set the flag
+//! was a `Release`. If at most one thread waits, the flag is removed and all are woken, including a thread that has
+//! announced itself since and blocks on the flag. If more threads wait, the flag stays and one is woken. Hence no
+//! thread is blocked without the flag.
 //!
 //! # Lifetime
-//! The exchange is the last access of `release`: the memory may be freed by whoever takes the unit. After it the kernel
-//! gets an address to wake, at most.
+//!
+//! The exchange is the last memory access of `release`: the thread that takes the unit may free the memory. After it,
+//! the releasing thread at most passes the *address* of the word to the kernel.
 //!
 //! # Fork
-//! A forked child may use one for which other threads of its parent waited: `waiting` counts them for ever, which keeps
-//! the flag once it is set, and costs a wake that finds nobody for each release.
+//!
+//! A forked child may use a semaphore for which other threads of its parent waited. `waiting` counts them forever,
+//! which keeps the flag once it is set and costs each release a wake-up that finds no thread.
 //!
 //! # Fairness
-//! None: an arrival may take what a woken thread was woken for, which then sleeps again.
 //!
-//! # A stopped or dead holder
-//! A semaphore has no holder. What a dead process took is not given back; a dead sleeper costs a needless wake for
-//! each later release, once somebody has slept.
+//! None: an arriving thread may take the unit for which another thread was woken, which then blocks again.
 //!
-//! # Source
-//! Dijkstra's P and V; the order of looks, and the flag that the last waiter's wake takes away, are those of musl's
-//! `sem_post`, which had to solve the same.
+//! # Stopped or terminated threads
+//!
+//! A semaphore has no holder. The units of a dead process are lost. A dead waiter costs a superfluous wake-up for
+//! each later release, once a thread has blocked.
+//!
+//! # References
+//!
+//! Dijkstra's P and V. The order of the reads, and the flag that the last waiter's wake-up removes, are those of
+//! musl's `sem_post`, which solves the same problem.
 
 use crate::{
     Semaphore,
@@ -46,8 +58,11 @@ use core::{marker::PhantomData, time::Duration};
 const ASLEEP: u32 = 1 << 31;
 const COUNT: u32 = ASLEEP - 1;
 
-/// A counting semaphore on a futex. 8 bytes; all zero is an empty one. One that holds 2,147,483,647 is full: releasing
-/// it adds nothing.
+/// A counting semaphore of 8 bytes on a futex.
+///
+/// All-zero bytes are a semaphore with no units. One with 2,147,483,647 units is full: releasing it adds nothing.
+///
+/// # Examples
 ///
 /// ```
 /// use ulocks::{FutexSem, Semaphore};
@@ -71,19 +86,19 @@ const _: () = assert!(cfg!(loom) || size_of::<FutexSem>() == 8);
 
 impl<S: Scope> FutexSem<S> {
     const_unless_loom! {
-        /// A semaphore that holds `initial`, or as much as it can.
+        /// Returns a semaphore with `initial` units, or the maximum if that is less.
         pub fn new(initial: u32) -> Self {
             let initial = if initial > COUNT { COUNT } else { initial };
             FutexSem { available: AtomicU32::new(initial), waiting: AtomicU32::new(0), scope: PhantomData }
         }
     }
 
-    /// Takes one if there is one within `timeout`; says whether it did.
+    /// Takes a unit if one becomes available within `timeout`; returns whether it did.
     pub fn acquire_for(&self, timeout: Duration) -> bool {
         self.try_acquire() || self.acquire_by(Deadline::after(timeout))
     }
 
-    /// How many may be taken, at this moment.
+    /// Returns the number of available units at this moment.
     pub fn available(&self) -> u32 {
         self.available.load(Relaxed) & COUNT
     }
@@ -128,7 +143,7 @@ impl<S: Scope> Semaphore for FutexSem<S> {
         loop {
             let waiting = self.waiting.load(Relaxed);
             let count = available & COUNT;
-            // A full one stays full.
+            // A full semaphore stays full.
             let more = if count == COUNT { count } else { count + 1 };
             let asleep = if waiting > 1 { available & ASLEEP } else { 0 };
             match self.available.compare_exchange_weak(available, more | asleep, AcqRel, Acquire) {
@@ -146,7 +161,7 @@ impl<S: Scope> Semaphore for FutexSem<S> {
 
 #[cfg(loom)]
 impl<S: Scope> FutexSem<S> {
-    /// The memory is somebody else's from now on: loom reports whoever touches it still.
+    /// Declares that the memory may be reused: loom then reports any thread that still accesses it.
     #[doc(hidden)]
     pub fn destroy(&mut self) {
         self.available.with_mut(|_| ());

@@ -1,39 +1,48 @@
-//! The MCS queue lock: fair, and each waiter spins on a cache line of its own. Here for contrast.
+//! The MCS queue lock: fair, and each waiter spins on its own cache line. It is here for comparison.
 //!
 //! # State
+//!
 //! | word | meaning |
 //! |---|---|
-//! | `tail` | the last in line, as the number of its node; 0: the lock is free |
-//! | `holder` | the holder's node, written and read by the holder only |
+//! | `tail` | number of the last node in the queue; 0: the lock is unlocked |
+//! | `holder` | the holder's node, read and written by the holder only |
 //!
-//! | in a node | meaning | written by |
+//! | word of a node | meaning | written by |
 //! |---|---|---|
-//! | `taken` | some acquisition uses this node | who takes the node, who gives it back |
-//! | `waits` | 1 while its thread must wait | that thread before it joins; the one before it, once, to 0 |
-//! | `next` | the node behind it, 0 if none is known | the one behind it; reset by who takes the node |
+//! | `taken` | an acquisition uses this node | the thread that allocates or returns the node |
+//! | `waits` | 1 while its thread must wait | that thread before it joins; its predecessor, once, to 0 |
+//! | `next` | the successor, 0 if none is known | the successor; reset by the thread that allocates the node |
 //!
-//! Nodes are numbers in tables of the process, not pointers: 4,096 in each, a cache line each, found by the thread's
-//! address in memory and, where that is taken, the next free one. When all are taken another table is made, up to four
-//! million nodes; one more is a panic.
+//! Nodes are numbers in tables of the process, not pointers. A table has 4,096 nodes, each in its own cache line. A
+//! thread searches from an index derived from its stack address to the next free node. When all are in use, another
+//! table is allocated, up to four million nodes; one more is a panic.
 //!
-//! # Ordering
-//! Joining is an `AcqRel` swap of `tail`: `Acquire` for the data of a holder that left it free, `Release` so that the
-//! next to join finds the node prepared. The link (`next`) and the handover (`waits`) are `Release` stores read with
-//! `Acquire`. A holder that leaves nobody behind swaps `tail` from its node to 0 with `Release`. Nobody sleeps, so
-//! there is no wake-up to lose and no fence.
+//! # Memory ordering
+//!
+//! Joining is an `AcqRel` swap of `tail`: `Acquire` for the data of a holder that left the lock unlocked, `Release`
+//! so that the next thread to join finds the node prepared. The link (`next`) and the handoff (`waits`) are `Release`
+//! stores read with `Acquire`. A holder without a successor swaps `tail` from its node to 0 with `Release`. No thread
+//! blocks, so there is no wake-up to lose and no fence.
 //!
 //! # Fairness
-//! Strict, first come, first served.
 //!
-//! # A stopped or dead holder
-//! As with [`Ticket`](crate::Ticket): a stopped holder or waiter stops all behind it, and with more threads than CPUs
-//! throughput collapses. The nodes belong to the process, so this lock cannot be shared between processes. After a
-//! fork a lock that another thread held or waited for stays held in the child.
+//! Strict: first come, first served.
 //!
-//! # Source
+//! # Fork
+//!
+//! The nodes belong to the process. After a fork, a lock that another thread held or waited for stays held in the
+//! child. For the same reason the lock cannot be shared between processes.
+//!
+//! # Stopped or terminated threads
+//!
+//! As with [`Ticket`](crate::Ticket): a stopped holder or waiter stops all threads behind it, and with more threads
+//! than CPUs the throughput collapses.
+//!
+//! # References
+//!
 //! John Mellor-Crummey and Michael Scott, "Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors",
-//! ACM TOCS 9(1), 1991, section 2.4. Keeping the holder's node in the lock, so that nobody has to pass it in: the K42
-//! operating system's variant.
+//! ACM TOCS 9(1), 1991, section 2.4. The holder's node is stored in the lock, so that callers need not pass it: the
+//! variant of the K42 operating system.
 
 use crate::{
     atomic::{
@@ -46,16 +55,17 @@ use crate::{
 };
 use std::sync::OnceLock;
 
-/// Nodes of a table.
+/// Number of nodes in a table.
 const NODES: usize = if cfg!(loom) { 4 } else { 4096 };
-/// Tables. Linux has four million threads at most; one that holds many of these locks needs a node for each.
+/// Number of tables. Linux has at most four million threads; a thread that holds several of these locks needs a node
+/// for each.
 const TABLES: usize = if cfg!(loom) { 1 } else { 1024 };
 
-/// How many rounds to spin before yielding the CPU each round.
+/// Number of iterations before the thread yields the CPU in each further one.
 const ROUNDS: u32 = 1000;
 
-/// One waiter's place in one line. The alignment keeps two waiters off one cache line (and the pair that is fetched
-/// together).
+/// Position of one waiter in one queue. The alignment keeps two waiters off one cache line, and off the pair of lines
+/// that is fetched together.
 #[repr(C, align(128))]
 struct Node {
     taken: AtomicU32,
@@ -77,10 +87,11 @@ static FIRST: [Node; NODES] = [const { Node::new() }; NODES];
 loom::lazy_static! {
     static ref FIRST: [Node; NODES] = std::array::from_fn(|_| Node::new());
 }
-/// Those that are made when all nodes before them are taken. They stay: a number may name one at any time.
+/// Tables that are allocated when all nodes of the previous ones are in use. They are never freed, because a number
+/// may refer to a node at any time.
 static FURTHER: [OnceLock<Box<[Node]>>; TABLES - 1] = [const { OnceLock::new() }; TABLES - 1];
 
-/// The node with this number, which is not 0.
+/// Returns the node with this number, which is not 0.
 fn node(number: u32) -> &'static Node {
     let index = number.wrapping_sub(1) as usize;
     match (index / NODES) % TABLES {
@@ -89,14 +100,16 @@ fn node(number: u32) -> &'static Node {
     }
 }
 
-/// Takes a free node and gives its number.
+/// Allocates a free node and returns its number.
 ///
 /// # Panics
-/// When four million are taken: then acquisitions were forgotten.
+///
+/// Panics if four million nodes are in use, which means that acquisitions were forgotten.
 fn take_node() -> u32 {
-    let here = 0u8;
-    // Threads have stacks at different addresses: a place to start looking, no more. (Under loom: at the front.)
-    let start = if cfg!(loom) { 0 } else { (std::ptr::from_ref(&here).addr() >> 14).wrapping_mul(0x9E37_79B1) };
+    let on_stack = 0u8;
+    // Threads have stacks at different addresses, so the address is a good index to start the search. (Under loom,
+    // the search starts at the front.)
+    let start = if cfg!(loom) { 0 } else { (std::ptr::from_ref(&on_stack).addr() >> 14).wrapping_mul(0x9E37_79B1) };
     let mut numbers = (0..TABLES)
         .flat_map(|table| (0..NODES).map(move |step| (table * NODES + start.wrapping_add(step) % NODES) as u32 + 1));
     let number = numbers.find(|&number| {
@@ -113,7 +126,9 @@ fn give_node(number: u32) {
     node(number).taken.store(0, Release);
 }
 
-/// The MCS spin lock. 8 bytes, for the threads of one process.
+/// An MCS spin lock of 8 bytes, for the threads of one process.
+///
+/// # Examples
 ///
 /// ```
 /// use ulocks::{Mcs, lock_api::Mutex};
@@ -133,72 +148,75 @@ const _: () = assert!(cfg!(loom) || size_of::<Mcs>() == 8);
 
 impl<C: Count> Mcs<C> {
     const_unless_loom! {
-        /// A free lock.
+        /// Returns an unlocked lock.
         pub fn new() -> Self {
             Mcs { tail: AtomicU32::new(0), holder: AtomicU32::new(0), counts: C::ZERO }
         }
     }
 
-    /// Takes the lock, spinning in line if it is held.
+    /// Acquires the lock, and spins in the queue if it is held.
     ///
     /// # Panics
-    /// When four million acquisitions of such locks are held or waited for in this process.
+    ///
+    /// Panics if four million acquisitions of such locks are held or waited for in this process.
     pub fn lock(&self) {
-        let mine = take_node();
-        let before = self.tail.swap(mine, AcqRel);
+        let own_node = take_node();
+        let before = self.tail.swap(own_node, AcqRel);
         if before != 0 {
             self.counts.write_contended();
-            node(before).next.store(mine, Release);
-            spin_until(|| node(mine).waits.load(Acquire) == 0);
+            node(before).next.store(own_node, Release);
+            spin_until(|| node(own_node).waits.load(Acquire) == 0);
             self.counts.spun();
         }
-        self.holder.store(mine, Relaxed);
+        self.holder.store(own_node, Relaxed);
     }
 
-    /// Takes the lock if it is free now.
+    /// Acquires the lock if it is unlocked now.
     ///
     /// # Panics
-    /// As [`lock`](Self::lock).
+    ///
+    /// Panics if four million acquisitions of such locks are held or waited for in this process.
     pub fn try_lock(&self) -> bool {
         if self.is_locked() {
             return false;
         }
-        let mine = take_node();
-        let taken = self.tail.compare_exchange(0, mine, AcqRel, Relaxed).is_ok();
+        let own_node = take_node();
+        let taken = self.tail.compare_exchange(0, own_node, AcqRel, Relaxed).is_ok();
         if taken {
-            self.holder.store(mine, Relaxed);
+            self.holder.store(own_node, Relaxed);
         } else {
-            give_node(mine);
+            give_node(own_node);
         }
         taken
     }
 
-    /// Hands the lock to the next in line, or frees it if there is none.
+    /// Hands the lock off to the next thread in the queue, or releases it if there is none.
     ///
     /// # Safety
-    /// The lock is held, and the caller gives up the right to it.
+    ///
+    /// The caller holds the lock, and gives up the right to it.
     pub unsafe fn unlock(&self) {
-        let mine = self.holder.load(Relaxed);
-        if node(mine).next.load(Acquire) == 0 && self.tail.compare_exchange(mine, 0, Release, Relaxed).is_ok() {
-            give_node(mine);
+        let own_node = self.holder.load(Relaxed);
+        if node(own_node).next.load(Acquire) == 0 && self.tail.compare_exchange(own_node, 0, Release, Relaxed).is_ok() {
+            give_node(own_node);
             return;
         }
-        // Somebody has joined; the link from here to its node may still be on its way.
+        // A thread has joined the queue, but may not have linked its node yet.
         let mut next = 0;
         spin_until(|| {
-            next = node(mine).next.load(Acquire);
+            next = node(own_node).next.load(Acquire);
             next != 0
         });
         node(next).waits.store(0, Release);
-        give_node(mine);
+        give_node(own_node);
     }
 
-    /// Whether somebody holds the lock, at this moment.
+    /// Returns whether a thread holds the lock at this moment.
     pub fn is_locked(&self) -> bool {
         self.tail.load(Relaxed) != 0
     }
 
-    /// What happened on this lock, if it counts.
+    /// Returns the counters of this lock.
     pub fn counts(&self) -> &C {
         &self.counts
     }
@@ -215,11 +233,11 @@ fn spin_until(mut done: impl FnMut() -> bool) {
 
 raw_mutex!([C: Count] Mcs<C>, lock_api::GuardSend);
 
-// SAFETY: `unlock` hands over to the next in line already.
+// SAFETY: `unlock` hands the lock off to the next thread in the queue.
 #[cfg(not(loom))]
 unsafe impl<C: Count> lock_api::RawMutexFair for Mcs<C> {
     unsafe fn unlock_fair(&self, _: Self::Guard) {
-        // SAFETY: the caller holds the lock: it has the guard.
+        // SAFETY: the caller holds the lock, because it has the guard.
         unsafe { self.unlock() }
     }
 }

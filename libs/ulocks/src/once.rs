@@ -1,31 +1,38 @@
-//! Something that is done once, by whoever comes first, while the others wait.
+//! One-time initialisation by the first thread that calls, while the others wait.
 //!
 //! # State
+//!
 //! | `word` | meaning |
 //! |---|---|
 //! | 0 | not done |
-//! | 1 | being done |
-//! | 2 | being done, and somebody may sleep until it is |
+//! | 1 | in progress |
+//! | 2 | in progress, and a thread may be blocked until it is done |
 //! | 3 | done |
 //!
-//! Any other value is a stray write: as being done, and who waits sleeps until it changes.
+//! Any other value is a stray write. It is treated as in progress, and a waiter blocks until the word changes.
 //!
-//! # Ordering
-//! Done is written with `Release` and read with `Acquire`: whoever sees it sees what was done. One word, no fence.
+//! # Memory ordering
+//!
+//! The value 3 is written with `Release` and read with `Acquire`: a thread that sees it sees the effects of the work.
+//! There is a single word, and hence no fence.
 //!
 //! # Fairness
-//! All wait for the same, and all are woken by it.
 //!
-//! # A stopped or dead doer
-//! Blocks the others. One that panics leaves it undone, and the next one tries. A *process* that is killed in the
-//! middle, in shared memory, leaves it being done for ever: set up shared memory before you name it, as
-//! [`shared`](crate::shared) does.
+//! All threads wait for the same event, which wakes all of them.
+//!
+//! # Stopped or terminated threads
+//!
+//! A stopped thread that does the work blocks the others. If it panics, the work counts as not done, and the next
+//! thread tries. A *process* that is killed during the work, in shared memory, leaves the word in progress forever.
+//! Initialise shared memory before you give it a name, as [`shared`](crate::shared) does.
 //!
 //! # Fork
-//! A child can use one that is done, or that no thread was doing. A call on one that another thread was doing
+//!
+//! A child can use a `Once` that is done, or that no thread was doing. A call on one that another thread was doing
 //! never returns in the child: unlike `pthread_once` of glibc, it does not restart the work.
 //!
-//! # Source
+//! # References
+//!
 //! `pthread_once`; the three waiting states are Drepper's ("Futexes Are Tricky").
 
 use crate::{
@@ -42,11 +49,13 @@ const DOING: u32 = 1;
 const SLEPT_ON: u32 = 2;
 const DONE: u32 = 3;
 
-/// Does something once. 4 bytes.
+/// A one-time initialisation of 4 bytes.
 ///
-/// A thread that ends without returning from the work, other than by a panic, leaves it being done: the calls of all
-/// others never return. That holds for a process that is killed, with `Once<Shared>`, and in a forked child for a thread that did not
-/// come along.
+/// A thread that ends without returning from the work, other than by a panic, leaves it in progress: the calls of all
+/// other threads never return. That applies to a process that is killed, with `Once<Shared>`, and in a forked child
+/// to a thread that does not exist there.
+///
+/// # Examples
 ///
 /// ```
 /// static SETUP: ulocks::Once = ulocks::Once::new();
@@ -66,21 +75,21 @@ const _: () = assert!(cfg!(loom) || size_of::<Once>() == 4);
 
 impl<S: Scope> Once<S> {
     const_unless_loom! {
-        /// Nothing is done yet.
+        /// Returns a `Once` whose work is not done.
         pub fn new() -> Self {
             Once { word: AtomicU32::new(TO_DO), scope: PhantomData }
         }
     }
 
-    /// Whether it has been done: then what was done is visible here.
+    /// Returns whether the work is done; if so, its effects are visible to the caller.
     #[inline]
     pub fn is_done(&self) -> bool {
         self.word.load(Acquire) == DONE
     }
 
-    /// Does it, or waits until another thread has done it. If `work` panics it is not done, and another may try.
+    /// Does the work, or waits until another thread has done it.
     ///
-    /// Calling it from within `work` waits for ever.
+    /// If `work` panics, it counts as not done, and another thread may try. A call from within `work` waits forever.
     #[inline]
     pub fn call_once(&self, work: impl FnOnce()) {
         if !self.is_done() {
@@ -116,7 +125,7 @@ impl<S: Scope> Default for Once<S> {
     }
 }
 
-/// Ends the doing on every way out of it, also a panic's.
+/// Ends the progress state on every exit from the work, including a panic.
 struct End<'a, S: Scope> {
     once: &'a Once<S>,
     state: u32,

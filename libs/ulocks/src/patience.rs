@@ -1,40 +1,43 @@
-//! How long a thread spins before it sleeps: 2002's *patience*, as a type.
+//! Spin limits: how long a thread spins before it blocks (the *patience* of 2002), as a type.
 //!
-//! A type takes no room in the lock. A program that wants to choose at run time reads a static:
-//!
-//! ```
-//! use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-//! use std::time::Duration;
-//! use ulocks::{CalockSpin, NoCount, Patience, Private};
-//!
-//! static MICROSECONDS: AtomicU32 = AtomicU32::new(3);
-//!
-//! #[derive(Debug)]
-//! struct FromFlags;
-//! impl Patience for FromFlags {
-//!     fn patience() -> Duration {
-//!         Duration::from_micros(MICROSECONDS.load(Relaxed).into())
-//!     }
-//! }
-//!
-//! let lock = CalockSpin::<Private, NoCount, FromFlags>::new();
-//! MICROSECONDS.store(10, Relaxed);
-//! lock.lock();
-//! # // SAFETY: locked one line above.
-//! unsafe { lock.unlock() };
-//! ```
+//! A type takes no space in the lock. A program that chooses the limit at run time reads a static: the documentation
+//! of [`Patience`] has an example.
 
 #[cfg(not(loom))]
 use crate::futex::Deadline;
 use core::{fmt, time::Duration};
 
-/// How long to spin before sleeping.
+/// Spin limit: how long a thread spins before it blocks.
+///
+/// # Examples
+///
+/// A limit that is chosen at run time:
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+/// use std::time::Duration;
+/// use ulocks::{CalockSpin, NoCount, Patience, Private};
+///
+/// static MICROSECONDS: AtomicU32 = AtomicU32::new(3);
+///
+/// #[derive(Debug)]
+/// struct FromFlags;
+/// impl Patience for FromFlags {
+///     fn patience() -> Duration {
+///         Duration::from_micros(MICROSECONDS.load(Relaxed).into())
+///     }
+/// }
+///
+/// let lock = CalockSpin::<Private, NoCount, FromFlags>::new();
+/// MICROSECONDS.store(10, Relaxed);
+/// assert!(lock.try_lock());
+/// ```
 pub trait Patience: fmt::Debug + Send + Sync + 'static {
-    /// Asked once for each contended acquisition.
+    /// Returns the limit; called once for each contended acquisition.
     fn patience() -> Duration;
 }
 
-/// A patience of `N` microseconds.
+/// A spin limit of `N` microseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Micros<const N: u32>;
 
@@ -45,9 +48,9 @@ impl<const N: u32> Patience for Micros<N> {
     }
 }
 
-/// Asks `done` again and again, until it says so or `P` runs out; says whether it did.
+/// Calls `done` repeatedly until it returns true or `P` expires; returns whether it returned true.
 ///
-/// The clock is read every eight tries: reading it costs about as much as a pause.
+/// The clock is read once in eight calls: reading it costs about as much as a pause.
 #[cfg(not(loom))]
 pub(crate) fn spin<P: Patience>(mut done: impl FnMut() -> bool) -> bool {
     let patience = P::patience();
@@ -68,7 +71,7 @@ pub(crate) fn spin<P: Patience>(mut done: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// One try: in a model the length of a spin proves nothing.
+/// Makes one attempt: in a model, the length of a spin proves nothing.
 #[cfg(loom)]
 pub(crate) fn spin<P: Patience>(mut done: impl FnMut() -> bool) -> bool {
     !P::patience().is_zero() && done()

@@ -1,33 +1,39 @@
-//! The priority-inheriting lock: while an important thread waits, the holder runs with its priority.
+//! The priority-inheritance lock: while a high-priority thread waits, the holder runs with its priority.
 //!
 //! # State
-//! The word's layout is the kernel's (`FUTEX_LOCK_PI`), which reads and writes it too.
 //!
-//! | `word` bits | meaning | set by | cleared by |
+//! The kernel defines the layout of the word (`FUTEX_LOCK_PI`), and reads and writes it too.
+//!
+//! | bits of `word` | meaning | set by | cleared by |
 //! |---|---|---|---|
-//! | 0..30 | the holder's thread number; 0: free | the taker; the kernel when it hands over | the holder; the kernel |
-//! | 30 | a holder died, and the kernel handed over | the kernel | the next free |
-//! | 31 | somebody waits: free through the kernel | the kernel | the kernel |
+//! | 0..30 | the holder's thread number; 0: unlocked | the acquiring thread; the kernel on handoff | the holder; the kernel |
+//! | 30 | a holder died, and the kernel handed the lock off | the kernel | the next release |
+//! | 31 | a thread waits: release through the kernel | the kernel | the kernel |
 //!
-//! # Ordering
-//! Uncontended: `Acquire` from 0 to the thread's number, `Release` back. Contended, the kernel makes both changes
-//! under its own lock on the futex, which is a full barrier on each side. There is one word and no fence.
+//! # Memory ordering
+//!
+//! Uncontended: `Acquire` from 0 to the thread number, `Release` back. Contended, the kernel makes both changes under
+//! its own lock on the futex, which is a full barrier on each side. There is a single word, and hence no fence.
 //!
 //! # Fairness
-//! By priority, and among equals first come, first served. The kernel hands the lock over, so nobody barges past a
-//! waiter; for ordinary threads that means the pace of the scheduler.
 //!
-//! # A stopped or dead holder
-//! A stopped holder blocks the others, with their priority. When one dies while others already wait, the kernel hands
-//! the lock to the first of them. When one dies with nobody waiting, the lock stays held. Neither tells that the data
-//! may be half written: [`Robust`](crate::Robust) does.
+//! By priority, and among equals first come, first served. The kernel hands the lock off, so no thread overtakes a
+//! waiter. For ordinary threads, the pace is therefore that of the scheduler.
 //!
-//! What the kernel refuses to wait for (a holder that is dead or no thread, the calling thread itself, a word that
-//! contradicts what it knows) is waited for here: by looking again every millisecond, for a stray write can be undone.
+//! # Stopped or terminated threads
 //!
-//! # Source
-//! futex(2) and the kernel's Documentation/locking/pi-futex.rst (Ingo Molnar and Thomas Gleixner, 2006); Sha, Rajkumar
-//! and Lehoczky, "Priority Inheritance Protocols", 1990.
+//! A stopped holder blocks the others, and has their priority. When a holder dies while others wait, the kernel hands
+//! the lock off to the first of them. When a holder dies without waiters, the lock stays held. Neither case reports
+//! that the data may be half written: [`Robust`](crate::Robust) does.
+//!
+//! The kernel refuses some waits: for a holder that is dead or not a thread, for the calling thread itself, or on a
+//! word that contradicts the kernel's state. This lock then re-checks the word every millisecond, because a stray
+//! write can be undone.
+//!
+//! # References
+//!
+//! futex(2) and the kernel's Documentation/locking/pi-futex.rst (Ingo Molnar and Thomas Gleixner, 2006); Sha,
+//! Rajkumar and Lehoczky, "Priority Inheritance Protocols", 1990.
 
 use crate::{
     atomic::{
@@ -44,7 +50,11 @@ use rustix::{
     thread::futex::{self as kernel, Flags},
 };
 
-/// The priority-inheriting lock. 4 bytes. Its guard stays with its thread.
+/// A mutex of 4 bytes with priority inheritance.
+///
+/// The guard cannot be sent to another thread.
+///
+/// # Examples
 ///
 /// ```
 /// use ulocks::{Pi, lock_api::Mutex};
@@ -64,12 +74,12 @@ pub struct Pi<S: Scope = Private, C: Count = NoCount> {
 const _: () = assert!(size_of::<Pi>() == 4);
 
 impl<S: Scope, C: Count> Pi<S, C> {
-    /// A free lock.
+    /// Returns an unlocked lock.
     pub const fn new() -> Self {
         Pi { word: AtomicU32::new(0), counts: C::ZERO, scope: PhantomData }
     }
 
-    /// Takes the lock, waiting for it if it is held: for ever, if by this thread or by one that is dead.
+    /// Acquires the lock, and waits if it is held: forever, if by this thread or by a dead one.
     #[inline]
     pub fn lock(&self) {
         if !self.try_lock() {
@@ -77,30 +87,31 @@ impl<S: Scope, C: Count> Pi<S, C> {
         }
     }
 
-    /// Takes the lock if it is free now.
+    /// Acquires the lock if it is unlocked now.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        self.word.compare_exchange(0, thread_id::mine().tid, Acquire, Relaxed).is_ok()
+        self.word.compare_exchange(0, thread_id::current_thread().tid, Acquire, Relaxed).is_ok()
     }
 
-    /// Frees the lock; with somebody waiting, the kernel hands it over.
+    /// Releases the lock; if a thread waits, the kernel hands the lock off.
     ///
     /// # Safety
+    ///
     /// The calling thread holds the lock.
     #[inline]
     pub unsafe fn unlock(&self) {
-        if self.word.compare_exchange(thread_id::mine().tid, 0, Release, Relaxed).is_err() {
+        if self.word.compare_exchange(thread_id::current_thread().tid, 0, Release, Relaxed).is_err() {
             self.unlock_by_kernel();
         }
     }
 
-    /// Whether somebody holds the lock, at this moment.
+    /// Returns whether a thread holds the lock at this moment.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.word.load(Relaxed) != 0
     }
 
-    /// What happened on this lock, if it counts.
+    /// Returns the counters of this lock.
     pub fn counts(&self) -> &C {
         &self.counts
     }
@@ -114,7 +125,7 @@ impl<S: Scope, C: Count> Pi<S, C> {
         self.counts.write_contended();
         self.counts.slept();
         loop {
-            // Without a deadline the older call does, which also older kernels (before 5.14) have.
+            // Without a deadline, the older call is sufficient, and kernels before 5.14 have it too.
             let locked = match &deadline {
                 None => kernel::lock_pi(&self.word, Self::flags(), None),
                 Some(deadline) => kernel::lock_pi2(&self.word, Self::flags(), Some(deadline.timespec())),
@@ -123,7 +134,8 @@ impl<S: Scope, C: Count> Pi<S, C> {
                 Ok(()) => return true,
                 Err(Errno::TIMEDOUT) => return false,
                 Err(Errno::INTR) => {}
-                // The memory is gone, or the kernel has no such futexes: neither depends on what is in the word.
+                // The memory is unmapped, or the kernel has no such futexes: neither depends on the value of the
+                // word.
                 Err(error @ (Errno::FAULT | Errno::NOSYS)) => panic!("FUTEX_LOCK_PI: {error}"),
                 Err(_) if futex::nap(deadline) => return false,
                 Err(_) => {}
@@ -133,7 +145,8 @@ impl<S: Scope, C: Count> Pi<S, C> {
 
     #[cold]
     fn unlock_by_kernel(&self) {
-        // Refused where the word names another thread by now: a stray write, and then it is not this thread's to free.
+        // The kernel refuses if the word names another thread. That is a stray write, and then this thread must not
+        // release the lock.
         let _ = kernel::unlock_pi(&self.word, Self::flags());
     }
 }

@@ -1,6 +1,6 @@
-//! What lets a lock be a `static`, and what makes it a `lock_api` lock, written once.
+//! Macros for `const` constructors and for the traits of `lock_api`.
 
-/// A `const fn`, except under loom, whose atomics cannot be made in a constant.
+/// Defines a `const fn`; under loom a plain `fn`, because loom's atomics cannot be created in a constant.
 macro_rules! const_unless_loom {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty)?) -> Self $body:block) => {
         #[cfg(not(loom))]
@@ -12,7 +12,7 @@ macro_rules! const_unless_loom {
     };
 }
 
-/// `lock_api::RawMutex` for a lock whose own `lock`, `try_lock`, `unlock` and `is_locked` say the same thing.
+/// Implements `lock_api::RawMutex` for a lock by its inherent `lock`, `try_lock`, `unlock` and `is_locked`.
 macro_rules! raw_mutex {
     ([$($generics:tt)*] $lock:ty, $guard:ty) => {
         #[cfg(not(loom))]
@@ -22,8 +22,8 @@ macro_rules! raw_mutex {
             }
         }
 
-        // SAFETY: exclusion is the lock's own, argued at the head of its file. The guard has no state; it is
-        // `GuardNoSend` where the lock remembers which thread took it.
+        // SAFETY: the lock excludes other threads; the module documentation of its file contains the argument. The
+        // guard has no state. It is `GuardNoSend` where the lock remembers the thread that acquired it.
         #[cfg(not(loom))]
         unsafe impl<$($generics)*> lock_api::RawMutex for $lock {
             #[allow(clippy::declare_interior_mutable_const)] // a template for a new lock, never shared
@@ -43,7 +43,7 @@ macro_rules! raw_mutex {
 
             #[inline]
             unsafe fn unlock(&self, _: Self::Guard) {
-                // SAFETY: the caller holds the lock: it has the guard.
+                // SAFETY: the caller holds the lock, because it has the guard.
                 unsafe { <$lock>::unlock(self) }
             }
 
@@ -55,23 +55,23 @@ macro_rules! raw_mutex {
     };
 }
 
-/// `lock_api::RawMutexTimed`, from a private `lock_by(deadline)`.
+/// Implements `lock_api::RawMutexTimed` by a private `lock_by(deadline)`.
 macro_rules! raw_mutex_timed {
     ([$($generics:tt)*] $lock:ty, $guard:ty) => {
         impl<$($generics)*> $lock {
-            /// Takes the lock if it becomes free within `timeout`; says whether it did.
+            /// Acquires the lock if it becomes unlocked within `timeout`; returns whether it did.
             pub fn try_lock_for(&self, timeout: core::time::Duration) -> bool {
                 self.try_lock() || self.lock_by(crate::futex::Deadline::after(timeout))
             }
 
-            /// Takes the lock if it becomes free before `deadline`; says whether it did.
+            /// Acquires the lock if it becomes unlocked before `deadline`; returns whether it did.
             #[cfg(feature = "std")]
             pub fn try_lock_until(&self, deadline: std::time::Instant) -> bool {
                 self.try_lock() || self.lock_by(crate::futex::Deadline::at(deadline))
             }
         }
 
-        // SAFETY: `true` from the methods above means that the lock was taken.
+        // SAFETY: the inherent methods return `true` only if they acquired the lock.
         #[cfg(all(feature = "std", not(loom)))]
         unsafe impl<$($generics)*> lock_api::RawMutexTimed for $lock {
             type Duration = core::time::Duration;
@@ -88,21 +88,21 @@ macro_rules! raw_mutex_timed {
     };
 }
 
-/// `lock_api::RawMutexFair`, from a public `unlock_fair`.
+/// Implements `lock_api::RawMutexFair` by an inherent `unlock_fair`.
 macro_rules! raw_mutex_fair {
     ([$($generics:tt)*] $lock:ty) => {
-        // SAFETY: it frees the lock, as `unlock` does.
+        // SAFETY: the inherent `unlock_fair` releases the lock, as `unlock` does.
         #[cfg(not(loom))]
         unsafe impl<$($generics)*> lock_api::RawMutexFair for $lock {
             unsafe fn unlock_fair(&self, _: Self::Guard) {
-                // SAFETY: the caller holds the lock: it has the guard.
+                // SAFETY: the caller holds the lock, because it has the guard.
                 unsafe { <$lock>::unlock_fair(self) }
             }
         }
     };
 }
 
-/// `lock_api::RawRwLock` for a lock whose own methods say the same thing.
+/// Implements `lock_api::RawRwLock` for a lock by its inherent methods of the same names.
 macro_rules! raw_rwlock {
     ([$($generics:tt)*] $lock:ty) => {
         #[cfg(not(loom))]
@@ -112,7 +112,8 @@ macro_rules! raw_rwlock {
             }
         }
 
-        // SAFETY: a writer excludes everybody, readers exclude writers: argued at the head of the lock's file.
+        // SAFETY: a writer excludes all other threads, and readers exclude writers; the module documentation of the
+        // lock's file contains the argument.
         #[cfg(not(loom))]
         unsafe impl<$($generics)*> lock_api::RawRwLock for $lock {
             #[allow(clippy::declare_interior_mutable_const)] // a template for a new lock, never shared
@@ -167,34 +168,34 @@ macro_rules! raw_rwlock {
     };
 }
 
-/// `lock_api::RawRwLockTimed`, from private `lock_shared_by(deadline)` and `lock_exclusive_by(deadline)`.
+/// Implements `lock_api::RawRwLockTimed` by private `lock_shared_by(deadline)` and `lock_exclusive_by(deadline)`.
 macro_rules! raw_rwlock_timed {
     ([$($generics:tt)*] $lock:ty) => {
         impl<$($generics)*> $lock {
-            /// Takes the lock for reading if it can within `timeout`; says whether it did.
+            /// Acquires the lock for reading if that is possible within `timeout`; returns whether it did.
             pub fn try_lock_shared_for(&self, timeout: core::time::Duration) -> bool {
                 self.try_lock_shared() || self.lock_shared_by(crate::futex::Deadline::after(timeout))
             }
 
-            /// Takes the lock for reading if it can before `deadline`; says whether it did.
+            /// Acquires the lock for reading if that is possible before `deadline`; returns whether it did.
             #[cfg(feature = "std")]
             pub fn try_lock_shared_until(&self, deadline: std::time::Instant) -> bool {
                 self.try_lock_shared() || self.lock_shared_by(crate::futex::Deadline::at(deadline))
             }
 
-            /// Takes the lock for writing if it can within `timeout`; says whether it did.
+            /// Acquires the lock for writing if that is possible within `timeout`; returns whether it did.
             pub fn try_lock_exclusive_for(&self, timeout: core::time::Duration) -> bool {
                 self.try_lock_exclusive() || self.lock_exclusive_by(crate::futex::Deadline::after(timeout))
             }
 
-            /// Takes the lock for writing if it can before `deadline`; says whether it did.
+            /// Acquires the lock for writing if that is possible before `deadline`; returns whether it did.
             #[cfg(feature = "std")]
             pub fn try_lock_exclusive_until(&self, deadline: std::time::Instant) -> bool {
                 self.try_lock_exclusive() || self.lock_exclusive_by(crate::futex::Deadline::at(deadline))
             }
         }
 
-        // SAFETY: `true` from the methods above means that the lock was taken in that mode.
+        // SAFETY: the inherent methods return `true` only if they acquired the lock in that mode.
         #[cfg(all(feature = "std", not(loom)))]
         unsafe impl<$($generics)*> lock_api::RawRwLockTimed for $lock {
             type Duration = core::time::Duration;
@@ -219,11 +220,12 @@ macro_rules! raw_rwlock_timed {
     };
 }
 
-/// The timed form of `lock_shared_recursive`, from a private `lock_shared_recursive_by(deadline)`.
+/// Defines the timed form of `lock_shared_recursive` by a private `lock_shared_recursive_by(deadline)`.
 macro_rules! raw_rwlock_recursive {
     ([$($generics:tt)*] $lock:ty) => {
         impl<$($generics)*> $lock {
-            /// As `lock_shared_recursive`, if it can within `timeout`; says whether it did.
+            /// Acquires the lock for reading as `lock_shared_recursive` does, if that is possible within `timeout`;
+            /// returns whether it did.
             pub fn try_lock_shared_recursive_for(&self, timeout: core::time::Duration) -> bool {
                 self.try_lock_shared_recursive()
                     || self.lock_shared_recursive_by(crate::futex::Deadline::after(timeout))

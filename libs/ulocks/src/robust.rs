@@ -1,44 +1,51 @@
-//! The robust lock: when its holder dies, the next owner gets the lock, and is told.
+//! The robust lock: when its holder dies, the next owner acquires the lock and receives a report of the death.
 //!
 //! # State
-//! One word of 64 bits, so that who holds and since when that thread has lived change together.
 //!
-//! | `word` bits | name | meaning |
+//! A single word of 64 bits, so that the holder and its start time change together.
+//!
+//! | bits of `word` | name | meaning |
 //! |---|---|---|
-//! | 0..30 | | the holder's thread number; 0: free |
-//! | 30 | `SUSPECT` | a holder died, and nobody has said yet that the data is whole again |
-//! | 31 | `SLEPT_ON` | somebody may sleep: freeing must wake one |
-//! | 32..64 | | when the holder's thread started, which tells it from a later one with the same number |
+//! | 0..30 | | the holder's thread number; 0: unlocked |
+//! | 30 | `SUSPECT` | a holder died, and no thread has declared the data consistent since |
+//! | 31 | `SLEPT_ON` | a thread may be blocked: a release must wake one |
+//! | 32..64 | | start time of the holder's thread, which distinguishes it from a later thread with the same number |
 //!
-//! Waiters sleep on the lower half, 1 ms at first and 16 ms at most. Whoever sleeps that long with the holder
-//! unchanged looks whether it is still alive; if not, it takes the lock from the dead one by a compare-exchange on
-//! the whole word. Only one can succeed, so each death is told to exactly one next owner.
+//! Waiters block on the lower half, for 1 ms at first and 16 ms at most. A waiter whose sleep ends with the holder
+//! unchanged checks whether the holder is alive. If it is not, the waiter acquires the lock by a compare-exchange of
+//! the whole word. Only one waiter can succeed, so each death is reported to exactly one next owner.
 //!
-//! # Ordering
-//! Taking is `Acquire`, freeing `Release`, on one word. A dead holder released nothing; that its writes are seen by who
-//! takes over comes from the kernel, which ended the thread before it said so. No fence: one word.
+//! # Memory ordering
+//!
+//! Acquisition is `Acquire` and release is `Release`, on a single word, and hence there is no fence. A dead holder
+//! released nothing. Its successor sees its writes because the kernel ended the thread before it reported the end.
 //!
 //! # Fairness
-//! None: a free lock is taken by whoever finds it.
 //!
-//! # A stopped or dead holder
-//! A stopped holder is alive: the others wait. A dead one is found by a waiter when its next look is due, 1 to 16 ms
-//! later, or when its time is over: a timed wait that ends in vain has looked, and so has a try. The same look replaces a wake-up
-//! that a killed *waiter* took with it, so no survivor hangs. What it cannot do:
+//! None: any thread acquires an unlocked lock.
 //!
-//! - Thread numbers mean something within one pid namespace, start times within one time namespace: processes in
-//!   different containers must not share one.
-//! - `/proc` must be mounted for a reused number, and an unreaped zombie, to be noticed.
-//! - A process that unmaps the memory, or execs, while holding is alive, and so holds.
-//! - Nothing can keep out a process that writes over the word.
+//! # Stopped or terminated threads
 //!
-//! The kernel has a mechanism too (`set_robust_list`), and glibc uses it: it is told within 20 µs, but it links the
-//! locks that a thread holds by pointers inside the locks (a process that overwrites them crashes the others), gives up
-//! after 2,048 held locks, and has one list per thread, which glibc owns. The price of doing without is the delay.
+//! A stopped holder is alive: the others wait. A waiter detects a dead holder at its next check, 1 to 16 ms later, or
+//! when its time is over: a timed wait that fails has checked, and so has a `try_lock`. The same check replaces a
+//! wake-up that was lost with a killed *waiter*, so no survivor waits forever. Limits:
 //!
-//! # Source
-//! The contract is POSIX's `PTHREAD_MUTEX_ROBUST` and the kernel's Documentation/locking/robust-futexes.rst; the sign
-//! of life is a thread's start time from proc(5), as service managers use it to tell reused pids apart.
+//! - Thread numbers are valid within one pid namespace, and start times within one time namespace: processes in
+//!   different containers must not share a lock.
+//! - `/proc` must be mounted for a reused number, and a zombie that its parent has not waited for, to be detected.
+//! - A process that unmaps the memory, or calls exec, while it holds the lock is alive, and so holds it.
+//! - A process that overwrites the word cannot be excluded.
+//!
+//! The kernel has a mechanism too (`set_robust_list`), and glibc uses it. It reports a death within 20 µs. However,
+//! it links the locks that a thread holds by pointers inside the locks, so a process that overwrites them crashes the
+//! others. It also gives up after 2,048 held locks, and has one list per thread, which glibc owns. The price of
+//! avoiding it is the delay.
+//!
+//! # References
+//!
+//! The contract is that of POSIX's `PTHREAD_MUTEX_ROBUST` and the kernel's Documentation/locking/robust-futexes.rst.
+//! The evidence that a holder lives is the start time of its thread from proc(5), by which service managers recognise
+//! reused pids.
 
 use crate::{
     count::{Count, NoCount},
@@ -58,34 +65,39 @@ const TID: u64 = (1 << 30) - 1;
 const SUSPECT: u64 = 1 << 30;
 const SLEPT_ON: u64 = 1 << 31;
 
-/// How long to sleep before looking whether the holder lives: at first, and, doubled with each look, at most.
+/// Time that a waiter blocks before its first check whether the holder is alive; it doubles with each check, up to
+/// `LAST_LOOK`.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 const LAST_LOOK: Duration = Duration::from_millis(16);
 
-/// What the last owner left.
+/// State in which the last owner left the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "after a death the data may be half written"]
 pub enum Inherited {
-    /// The last owner freed the lock.
+    /// The last owner released the lock.
     Clean,
-    /// The last owner died holding it. This is said once for each death.
+    /// The last owner died while it held the lock. Each death is reported once.
     OwnerDied,
 }
 
-/// The robust lock. 8 bytes. Its guard stays with its thread.
+/// A mutex of 8 bytes that reports the death of its owner.
+///
+/// The guard cannot be sent to another thread.
+///
+/// # Examples
 ///
 /// ```
 /// use ulocks::{Inherited, Robust};
 ///
 /// let lock = Robust::<ulocks::Private>::new();
 /// std::thread::scope(|scope| {
-///     scope.spawn(|| lock.lock()); // ends without freeing it
+///     scope.spawn(|| lock.lock()); // ends without a release
 /// });
 /// assert_eq!(lock.lock(), Inherited::OwnerDied);
 /// assert!(lock.is_suspect());
 /// // ... repair the data ...
 /// lock.mark_consistent();
-/// # // SAFETY: locked above.
+/// # // SAFETY: this thread acquired the lock above.
 /// unsafe { lock.unlock() };
 /// ```
 #[derive(Debug)]
@@ -107,12 +119,12 @@ fn holder(word: u64) -> ThreadId {
 }
 
 impl<S: Scope, C: Count> Robust<S, C> {
-    /// A free lock.
+    /// Returns an unlocked lock.
     pub const fn new() -> Self {
         Robust { word: AtomicU64::new(0), counts: C::ZERO, scope: PhantomData }
     }
 
-    /// Takes the lock, waiting for it if it is held, and says what the last owner left.
+    /// Acquires the lock, and waits if it is held; returns the state in which the last owner left it.
     #[inline]
     pub fn lock(&self) -> Inherited {
         match self.take_free() {
@@ -121,75 +133,80 @@ impl<S: Scope, C: Count> Robust<S, C> {
         }
     }
 
-    /// Acquires the lock if it is free now, or if its owner has died. A try that fails has looked up in `/proc` whether
-    /// the owner lives: some microseconds.
+    /// Acquires the lock if it is unlocked now, or if its owner has died.
+    ///
+    /// An attempt that fails has checked in `/proc` whether the owner is alive, which takes some microseconds.
     #[inline]
     pub fn try_lock(&self) -> Option<Inherited> {
         self.take_free().or_else(|| self.try_the_dead())
     }
 
-    /// Acquires the lock if it becomes free within `timeout`, or if its owner dies within it.
+    /// Acquires the lock if it becomes unlocked, or its owner dies, within `timeout`.
     pub fn try_lock_for(&self, timeout: Duration) -> Option<Inherited> {
         self.take_free().or_else(|| self.lock_by(Deadline::after(timeout)))
     }
 
-    /// Acquires the lock if it becomes free before `deadline`, or if its owner dies before it.
+    /// Acquires the lock if it becomes unlocked, or its owner dies, before `deadline`.
     pub fn try_lock_until(&self, deadline: Instant) -> Option<Inherited> {
         self.take_free().or_else(|| self.lock_by(Deadline::at(deadline)))
     }
 
-    /// Frees the lock, and wakes the thread that has slept longest, if any does.
+    /// Releases the lock, and wakes the thread that has been blocked longest, if there is one.
     ///
     /// # Safety
-    /// The lock is held, and the caller gives up the right to it.
+    ///
+    /// The caller holds the lock, and gives up the right to it.
     #[inline]
     pub unsafe fn unlock(&self) {
-        // The start time goes with the number: a free word says nothing about anybody.
+        // The start time is cleared with the number: an unlocked word identifies no thread.
         if self.word.fetch_and(SUSPECT, Release) & SLEPT_ON != 0 {
             futex::wake::<S>(self.lower(), 1, futex::ALL);
         }
     }
 
-    /// Whether a holder died and nobody has said since that the data is whole. It outlives unlocking.
+    /// Returns whether a holder died and no thread has declared the data consistent since.
+    ///
+    /// The state survives a release.
     pub fn is_suspect(&self) -> bool {
         self.word.load(Relaxed) & SUSPECT != 0
     }
 
-    /// Says that the data is whole again. Call it while holding the lock.
+    /// Declares the data consistent again. Call it while you hold the lock.
     pub fn mark_consistent(&self) {
         self.word.fetch_and(!SUSPECT, Relaxed);
     }
 
-    /// Whether somebody holds the lock, or died holding it, at this moment.
+    /// Returns whether a thread holds the lock, or died while it held it, at this moment.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.word.load(Relaxed) & TID != 0
     }
 
-    /// What happened on this lock, if it counts.
+    /// Returns the counters of this lock.
     pub fn counts(&self) -> &C {
         &self.counts
     }
 
     #[inline]
     fn take_free(&self) -> Option<Inherited> {
-        self.take(held_by(thread_id::mine())).then_some(Inherited::Clean)
+        self.take(held_by(thread_id::current_thread())).then_some(Inherited::Clean)
     }
 
-    /// Acquires a lock whose owner has died. Blocked waiters stay marked: the next release wakes one.
+    /// Acquires a lock whose owner has died. The flag for blocked waiters stays set: the next release wakes one.
     #[cold]
     fn try_the_dead(&self) -> Option<Inherited> {
         let word = self.word.load(Relaxed);
-        let mine = held_by(thread_id::mine());
-        (word & TID != 0 && self.take_from_the_dead(word, mine)).then_some(Inherited::OwnerDied)
+        let current_thread = held_by(thread_id::current_thread());
+        (word & TID != 0 && self.take_from_the_dead(word, current_thread)).then_some(Inherited::OwnerDied)
     }
 
-    /// Takes the lock if it is free, keeping what is known about its data and its sleepers.
+    /// Acquires the lock if it is unlocked, and keeps the flags for its data and its waiters.
     #[inline]
-    fn take(&self, mine: u64) -> bool {
+    fn take(&self, current_thread: u64) -> bool {
         let mut word = self.word.load(Relaxed);
         while word & TID == 0 {
-            match self.word.compare_exchange_weak(word, word & (SUSPECT | SLEPT_ON) | mine, Acquire, Relaxed) {
+            match self.word.compare_exchange_weak(word, word & (SUSPECT | SLEPT_ON) | current_thread, Acquire, Relaxed)
+            {
                 Ok(_) => return true,
                 Err(now) => word = now,
             }
@@ -200,12 +217,12 @@ impl<S: Scope, C: Count> Robust<S, C> {
     #[cold]
     fn lock_by(&self, deadline: Option<Deadline>) -> Option<Inherited> {
         self.counts.write_contended();
-        let mine = held_by(thread_id::mine());
+        let current_thread = held_by(thread_id::current_thread());
         let mut slept = 0;
         let mut look = FIRST_LOOK;
         loop {
-            // Having slept, it cannot know whether others still do.
-            if self.take(mine | slept) {
+            // A thread that was blocked cannot know whether others still are.
+            if self.take(current_thread | slept) {
                 return Some(Inherited::Clean);
             }
             let word = self.word.load(Relaxed);
@@ -216,7 +233,7 @@ impl<S: Scope, C: Count> Robust<S, C> {
             if self.sleep(word, deadline, look) != Wait::TimedOut {
                 continue;
             }
-            if self.take_from_the_dead(word | SLEPT_ON, mine) {
+            if self.take_from_the_dead(word | SLEPT_ON, current_thread) {
                 return Some(Inherited::OwnerDied);
             }
             if deadline.is_some_and(|deadline| deadline.passed()) {
@@ -226,9 +243,10 @@ impl<S: Scope, C: Count> Robust<S, C> {
         }
     }
 
-    /// Sleeps while the lower half stays, for `look` at most, and not once the deadline has passed: whoever is woken
-    /// again and again for nothing must not need a quiet moment to give up. The mark of a sleeper is set in any case,
-    /// so a thread that was woken and gives up takes no wake from the others.
+    /// Blocks while the lower half is unchanged, for at most `look`, and not after the deadline.
+    ///
+    /// A thread that is woken repeatedly for nothing must be able to give up without a quiet moment. The flag for
+    /// blocked waiters is set in any case, so a woken thread that gives up takes no wake-up from the others.
     fn sleep(&self, word: u64, deadline: Option<Deadline>, look: Duration) -> Wait {
         let marked = word | SLEPT_ON;
         if word != marked && self.word.compare_exchange(word, marked, Relaxed, Relaxed).is_err() {
@@ -241,17 +259,18 @@ impl<S: Scope, C: Count> Robust<S, C> {
         futex::wait::<S>(self.lower(), marked as u32, futex::ALL, futex::sooner(deadline, Some(look)))
     }
 
-    /// Takes the lock from the holder that `word` names, if that one has died.
-    fn take_from_the_dead(&self, word: u64, mine: u64) -> bool {
-        let inherited = word & SLEPT_ON | SUSPECT | mine;
+    /// Acquires the lock from the holder that `word` names, if that holder has died.
+    fn take_from_the_dead(&self, word: u64, current_thread: u64) -> bool {
+        let inherited = word & SLEPT_ON | SUSPECT | current_thread;
         thread_id::has_ended(holder(word)) && self.word.compare_exchange(word, inherited, Acquire, Relaxed).is_ok()
     }
 
-    /// The half that a futex can name, as the kernel sees it.
+    /// Returns the half of the word that the kernel uses as the futex.
     fn lower(&self) -> &AtomicU32 {
         let halves = self.word.as_ptr().cast::<AtomicU32>();
         // SAFETY: both halves are within the word, aligned for 32 bits, and live as long as `self`. The reference is
-        // only handed to the kernel, which reads the half by itself; this program never accesses it through it.
+        // only passed to the kernel, which reads the half by itself; this program never accesses it through the
+        // reference.
         unsafe { &*halves.add(usize::from(cfg!(target_endian = "big"))) }
     }
 }
@@ -262,8 +281,9 @@ impl<S: Scope, C: Count> Default for Robust<S, C> {
     }
 }
 
-// SAFETY: exclusion is argued above. Who locks through `lock_api` learns of a death from `is_suspect`. The guard stays
-// with its thread, whose number is in the word.
+// SAFETY: the compare-exchange from an unlocked word, or from one whose owner has died, excludes all other threads. A
+// thread that locks through `lock_api` can query a death by `is_suspect`. The guard cannot leave its thread, whose
+// number is in the word.
 unsafe impl<S: Scope, C: Count> lock_api::RawMutex for Robust<S, C> {
     #[allow(clippy::declare_interior_mutable_const)] // a template for a new lock, never shared
     const INIT: Self = Self::new();
@@ -279,7 +299,7 @@ unsafe impl<S: Scope, C: Count> lock_api::RawMutex for Robust<S, C> {
     }
 
     unsafe fn unlock(&self, _: Self::Guard) {
-        // SAFETY: the caller holds the lock: it has the guard.
+        // SAFETY: the caller holds the lock, because it has the guard.
         unsafe { Robust::unlock(self) }
     }
 
@@ -288,7 +308,7 @@ unsafe impl<S: Scope, C: Count> lock_api::RawMutex for Robust<S, C> {
     }
 }
 
-// SAFETY: `Some` is returned only where the lock was taken.
+// SAFETY: `Some` is returned only if the lock was acquired.
 unsafe impl<S: Scope, C: Count> lock_api::RawMutexTimed for Robust<S, C> {
     type Duration = Duration;
     type Instant = Instant;

@@ -1,39 +1,49 @@
-//! The readers' lock: many readers or one writer, two queues, and on wake-up the readers go first.
+//! The reader-writer lock of 2002: many readers or one writer, two queues, and readers go first when the lock is
+//! released.
 //!
 //! # State
-//! | `state` bit | name | meaning | set by | cleared by |
+//!
+//! | bits of `state` | name | meaning | set by | cleared by |
 //! |---|---|---|---|---|
-//! | 31 | `WRITER` | a writer holds | that writer | that writer |
-//! | 30 | `WRITERS` | a writer may sleep | a writer about to sleep, or that slept and takes it | whoever wakes one |
-//! | 29 | `READERS` | a reader may sleep | a reader about to sleep | the writer that wakes them all |
-//! | 0..29 | | readers that hold | readers | readers |
+//! | 31 | `WRITER` | a writer holds the lock | that writer | that writer |
+//! | 30 | `WRITERS` | a writer may be blocked | a writer that is about to block, or was blocked and acquires the lock | the thread that wakes a writer |
+//! | 29 | `READERS` | a reader may be blocked | a reader that is about to block | the writer that wakes all readers |
+//! | 0..29 | | number of readers that hold the lock | readers | readers |
 //!
-//! All sleep on `state`, readers in one of its queues and writers in another, because a writer that leaves wakes all of
-//! one kind.
+//! All threads block on `state`, readers in one of its queues and writers in another, because a writer that leaves
+//! wakes all threads of one kind.
 //!
-//! # Ordering
-//! Taking is `Acquire`, freeing is `Release`, all by read-modify-writes of `state`. A sleeper's mark is in the word
-//! that it sleeps on: either who frees the lock sees it, or the sleeper sees that the lock is free. One word, no fence.
-//! Readers that come and go keep a writer from falling asleep; when that has happened often it naps.
+//! # Memory ordering
+//!
+//! Acquisition is `Acquire` and release is `Release`, always by a read-modify-write of `state`. The flag of a blocked
+//! waiter is in the word on which it blocks: either the releasing thread sees the flag, or the waiter sees that the
+//! lock is unlocked. There is a single word, and hence no fence. Readers that arrive and leave keep a writer from
+//! blocking; after 16 such attempts the writer sleeps for a moment.
 //!
 //! # Lifetime
-//! The read-modify-write that frees is the last access of an unlock: the memory may be freed by whoever holds the lock
-//! last. After it the kernel gets an address to wake, at most.
+//!
+//! The releasing read-modify-write is the last memory access of an unlock: the thread that holds the lock last may
+//! free the memory. After it, the thread at most passes the *address* of the word to the kernel to wake a waiter.
 //!
 //! # Fork
-//! A forked child may use one that its thread held or nobody did, whoever waited: the marks of those cost a wake that
-//! finds nobody.
+//!
+//! A forked child may use a lock that its thread held or that no thread held, regardless of which threads waited:
+//! their flags cost a wake-up that finds no thread.
 //!
 //! # Fairness
-//! Readers are preferred. They come in whenever no writer holds, even if one waits, so a reader may take the lock again
-//! while it has it; and when a writer leaves, all readers that sleep are woken before any writer. A steady stream of
-//! readers keeps writers out for ever: [`AdaptiveRw`](crate::AdaptiveRw) and [`RwLockFair`](crate::RwLockFair) do not.
 //!
-//! # A stopped or dead holder
-//! Blocks everybody else (a reader: the writers). A thread that is killed between being woken and looking keeps the
-//! wake for itself.
+//! Readers are preferred. They acquire the lock whenever no writer holds it, even if one waits, so a reader may
+//! acquire the lock recursively. When a writer leaves, all blocked readers are woken before any writer. A steady
+//! stream of readers starves the writers; [`AdaptiveRw`](crate::AdaptiveRw) and [`RwLockFair`](crate::RwLockFair) are
+//! starvation-free.
 //!
-//! # Source
+//! # Stopped or terminated threads
+//!
+//! A stopped or dead writer that holds the lock blocks all other threads; a reader blocks the writers. A thread that
+//! is killed between its wake-up and its next check consumes the wake-up.
+//!
+//! # References
+//!
 //! `rwlock` (lock type `s`) in Hubertus Franke, "Lightweight userspace semaphores", linux-kernel, February 2002.
 
 use crate::{
@@ -51,14 +61,16 @@ const WRITERS: u32 = 1 << 30;
 const READERS: u32 = 1 << 29;
 const COUNT: u32 = READERS - 1;
 
-/// The queues of the word.
+/// Wait queues of the word.
 const READING: u32 = 1;
 const WRITING: u32 = 2;
 
-/// So often a writer tries to fall asleep before it naps.
+/// Number of failed attempts to block before a writer sleeps for a moment.
 const TRIES: u32 = 16;
 
-/// The readers' lock, as in 2002. 4 bytes.
+/// A reader-writer lock of 4 bytes that prefers readers, as in 2002.
+///
+/// # Examples
 ///
 /// ```
 /// static NAMES: ulocks::lock_api::RwLock<ulocks::RwLock, Vec<&str>> = ulocks::lock_api::RwLock::new(Vec::new());
@@ -77,13 +89,15 @@ const _: () = assert!(cfg!(loom) || size_of::<RwLock>() == 4);
 
 impl<S: Scope, C: Count> RwLock<S, C> {
     const_unless_loom! {
-        /// A free lock.
+        /// Returns an unlocked lock.
         pub fn new() -> Self {
             RwLock { state: AtomicU32::new(0), counts: C::ZERO, scope: PhantomData }
         }
     }
 
-    /// Takes the lock for reading. Where as many readers hold it as can be counted, it waits for one to leave.
+    /// Acquires the lock for reading, and waits if a writer holds it.
+    ///
+    /// If the maximum number of readers (536,870,911) holds the lock, it also waits until one leaves.
     #[inline]
     pub fn lock_shared(&self) {
         if !self.try_lock_shared() {
@@ -91,7 +105,8 @@ impl<S: Scope, C: Count> RwLock<S, C> {
         }
     }
 
-    /// Takes the lock for reading if no writer holds it now, and fewer readers than can be counted: 536,870,911.
+    /// Acquires the lock for reading if no writer holds it now, and fewer than 536,870,911 readers, the largest
+    /// count, do.
     #[inline]
     pub fn try_lock_shared(&self) -> bool {
         let mut state = self.state.load(Relaxed);
@@ -104,17 +119,18 @@ impl<S: Scope, C: Count> RwLock<S, C> {
         false
     }
 
-    /// Ends reading. The last reader wakes a writer.
+    /// Releases a shared acquisition. The last reader wakes a writer.
     ///
     /// # Safety
-    /// The caller gives up a shared acquisition.
+    ///
+    /// The caller holds the lock for reading, and gives up that acquisition.
     #[inline]
     pub unsafe fn unlock_shared(&self) {
         let mut state = self.state.load(Relaxed);
         loop {
-            let left = state.wrapping_sub(1);
-            let wakes = left & (WRITER | COUNT) == 0 && left & WRITERS != 0;
-            let free = if wakes { left & !WRITERS } else { left };
+            let next = state.wrapping_sub(1);
+            let wakes = next & (WRITER | COUNT) == 0 && next & WRITERS != 0;
+            let free = if wakes { next & !WRITERS } else { next };
             match self.state.compare_exchange_weak(state, free, Release, Relaxed) {
                 Ok(_) if wakes => {
                     futex::wake::<S>(&self.state, 1, WRITING);
@@ -126,7 +142,7 @@ impl<S: Scope, C: Count> RwLock<S, C> {
         }
     }
 
-    /// Takes the lock for writing.
+    /// Acquires the lock for writing, and waits if it is held.
     #[inline]
     pub fn lock_exclusive(&self) {
         if !self.try_lock_exclusive() {
@@ -134,43 +150,45 @@ impl<S: Scope, C: Count> RwLock<S, C> {
         }
     }
 
-    /// Takes the lock for writing if nobody holds it now.
+    /// Acquires the lock for writing if no thread holds it now.
     #[inline]
     pub fn try_lock_exclusive(&self) -> bool {
         self.take_exclusive(0)
     }
 
-    /// Ends writing. Wakes the readers that sleep, or, if there are none, a writer.
+    /// Releases the exclusive acquisition. Wakes all blocked readers or, if there are none, a writer.
     ///
     /// # Safety
-    /// The caller gives up the exclusive acquisition.
+    ///
+    /// The caller holds the lock for writing, and gives up that acquisition.
     #[inline]
     pub unsafe fn unlock_exclusive(&self) {
-        // While a writer holds no reader is counted, so only the marks of sleepers can be left beside `WRITER`.
+        // While a writer holds the lock, no reader is counted, so the word contains only `WRITER` and the flags of
+        // blocked threads.
         if self.state.compare_exchange(WRITER, 0, Release, Relaxed).is_err() {
             self.unlock_and_wake();
         }
     }
 
-    /// Whether anybody holds the lock, at this moment.
+    /// Returns whether a thread holds the lock at this moment.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.state.load(Relaxed) & (WRITER | COUNT) != 0
     }
 
-    /// Whether a writer holds the lock, at this moment.
+    /// Returns whether a writer holds the lock at this moment.
     #[inline]
     pub fn is_locked_exclusive(&self) -> bool {
         self.state.load(Relaxed) & WRITER != 0
     }
 
-    /// What happened on this lock, if it counts.
+    /// Returns the counters of this lock.
     pub fn counts(&self) -> &C {
         &self.counts
     }
 
-    /// Takes the lock for writing if nobody holds it; `mark` is `WRITERS` for a thread that has slept, since others
-    /// may still.
+    /// Acquires the lock for writing if no thread holds it; `mark` is `WRITERS` for a thread that was blocked, since
+    /// other writers may still be.
     fn take_exclusive(&self, mark: u32) -> bool {
         let mut state = self.state.load(Relaxed);
         while state & (WRITER | COUNT) == 0 {
@@ -190,14 +208,14 @@ impl<S: Scope, C: Count> RwLock<S, C> {
                 return true;
             }
             let state = self.state.load(Relaxed);
-            // No more can be counted, and who leaves wakes writers only.
+            // The count is at its maximum, and a reader that leaves wakes only writers.
             if state & (WRITER | COUNT) == COUNT {
                 if futex::nap(deadline) {
                     return false;
                 }
                 continue;
             }
-            // A reader that times out was not counted by any waker: it owes nobody a look.
+            // No waker has counted a reader that times out, so it need not check again.
             if state & WRITER != 0 && self.sleep(state, READERS, READING, deadline) == Wait::TimedOut {
                 return false;
             }
@@ -230,8 +248,9 @@ impl<S: Scope, C: Count> RwLock<S, C> {
         true
     }
 
-    /// A writer that may have been woken in the place of another leaves without the lock: the holder is told that one
-    /// sleeps, or, if there is none, one is woken now.
+    /// Leaves without the lock, for a writer that may have been woken in the place of another one.
+    ///
+    /// It makes the holder wake another writer; if there is no holder, it wakes one now.
     #[cold]
     fn pass_on(&self) {
         loop {
@@ -246,7 +265,7 @@ impl<S: Scope, C: Count> RwLock<S, C> {
         }
     }
 
-    /// Sets `mark` and sleeps in `queue`, unless the word has changed from `state`.
+    /// Sets `mark` and blocks in `queue`, unless the word has changed from `state`.
     fn sleep(&self, state: u32, mark: u32, queue: u32, deadline: Option<Deadline>) -> Wait {
         let marked = state | mark;
         if state != marked && self.state.compare_exchange(state, marked, Relaxed, Relaxed).is_err() {
@@ -260,14 +279,14 @@ impl<S: Scope, C: Count> RwLock<S, C> {
     fn unlock_and_wake(&self) {
         let mut state = self.state.load(Relaxed);
         loop {
-            // `WRITERS` stays while readers go first: the last of them looks at it.
+            // `WRITERS` stays set while readers go first, because the last of them checks it.
             let free = if state & READERS != 0 { state & WRITERS } else { 0 };
             match self.state.compare_exchange_weak(state, free, Release, Relaxed) {
                 Ok(_) => break,
                 Err(now) => state = now,
             }
         }
-        // If no reader was there to take the turn (they timed out), it is a writer's.
+        // If no reader was woken, because they timed out, wake a writer.
         let readers = state & READERS != 0 && futex::wake::<S>(&self.state, u32::MAX, READING) > 0;
         if !readers && state & WRITERS != 0 {
             futex::wake::<S>(&self.state, 1, WRITING);
@@ -280,7 +299,7 @@ raw_rwlock_timed!([S: Scope, C: Count] RwLock<S, C>);
 
 #[cfg(loom)]
 impl<S: Scope, C: Count> RwLock<S, C> {
-    /// The memory is somebody else's from now on: loom reports whoever touches it still.
+    /// Declares that the memory may be reused: loom then reports any thread that still accesses it.
     #[doc(hidden)]
     pub fn destroy(&mut self) {
         self.state.with_mut(|_| ());

@@ -1,53 +1,63 @@
-//! The phase-fair lock: readers and writers alternate, so neither can keep the other out.
+//! The phase-fair reader-writer lock: readers and writers alternate, so neither can starve the other.
 //!
 //! # State
+//!
 //! | word | bits | meaning |
 //! |---|---|---|
-//! | `arrived` | 8..32 | readers that have come |
-//! | | 2 | `NEXT_ASLEEP`: the next writer sleeps until that one has left |
-//! | | 1 | `WRITER`: a writer holds, or waits only for the readers before it |
-//! | | 0 | the phase: changes with each writer, so that a reader knows *its* writer has gone |
-//! | `departed` | 8..32 | readers that have gone |
-//! | | 0 | `ASLEEP`: that writer sleeps until they have |
-//! | `next` | | the ticket that the next writer draws |
-//! | `serving` | | the ticket of the writer whose turn it is |
+//! | `arrived` | 8..32 | number of readers that have arrived |
+//! | | 2 | `NEXT_ASLEEP`: the next writer is blocked until this one has left |
+//! | | 1 | `WRITER`: a writer holds the lock, or waits only for the readers before it |
+//! | | 0 | the phase: it changes with each writer, so that a reader recognises the end of *its* writer |
+//! | `departed` | 8..32 | number of readers that have left |
+//! | | 0 | `ASLEEP`: that writer is blocked until they have left |
+//! | `next` | | the ticket of the next writer to arrive |
+//! | `serving` | | the ticket of the writer that goes next |
 //!
-//! At most 2^23 readers are let in: the counts wrap around at 2^24, and when they meet, a writer believes that all have
-//! gone.
+//! At most 2^23 readers are admitted. The counts wrap around at 2^24, and when they meet, a writer concludes that all
+//! readers have left.
 //!
-//! Sleeping readers wait on `arrived`, the first writer on `departed`, the other writers on `serving`, there each in
-//! one of 32 queues by its ticket: 34 queues, where 2002 had two. A writer that leaves names the next first, and frees
-//! `arrived` last; the next one, which must find `arrived` free, may have to sleep on that for a moment too.
+//! Blocked readers wait on `arrived`, the first writer on `departed`, and the other writers on `serving`, each in one
+//! of its 32 queues, selected by the ticket. That makes 34 queues, where the lock of 2002 had two. A writer that
+//! leaves names the next one first, and releases `arrived` last. The next one, which needs `arrived` released, may
+//! have to block on it for a moment too.
 //!
-//! # Ordering
-//! A reader takes by an `Acquire` add to `arrived`, which reads what the last writer's `Release` and left there. A
-//! writer takes by an `Acquire` read of `departed`, which reads the last reader's `Release` add. Writers are ordered
-//! by `serving`. Sleeping takes no fence for readers (they sleep on the word that the writer changes to let them in);
-//! the writer's `ASLEEP` is a change of `departed` itself, in one order with the readers' adds. A writer that hands
-//! over reads `next` to know whether to wake, while an arrival draws from `next` and then reads `serving`: two words,
-//! so these four accesses are `SeqCst`, and one of the two sees the other.
+//! # Memory ordering
+//!
+//! A reader acquires by an `Acquire` add to `arrived`, which reads the `Release` of the last writer that left. A
+//! writer acquires by an `Acquire` read of `departed`, which reads the `Release` add of the last reader. Writers are
+//! ordered by `serving`.
+//!
+//! Readers need no fence to block, because they block on the word that the writer changes to admit them. The writer's
+//! `ASLEEP` is a change of `departed` itself, in one order with the readers' adds. A writer that hands off reads
+//! `next` to decide whether to wake a thread, while an arriving writer draws from `next` and then reads `serving`.
+//! These are two words, so the four accesses are `SeqCst`, and one of the two threads sees the other.
 //!
 //! # Lifetime
-//! The read-modify-write of `departed` with which a reader leaves, or of `arrived` with which a writer does, is its
-//! last access: the memory may be freed by the thread that holds the lock last. After it the kernel gets addresses to wake, at
-//! most.
+//!
+//! A reader's last memory access is the read-modify-write of `departed`, a writer's that of `arrived`: the thread
+//! that holds the lock last may free the memory. After it, the thread at most passes addresses to the kernel to wake
+//! waiters.
 //!
 //! # Fork
-//! A forked child may use one that its thread held or no thread did, if no other thread waited: a thread that did not come
-//! along is counted among the readers, or has a ticket.
+//!
+//! A forked child may use a lock that its thread held or that no thread held, if no other thread waited. A thread
+//! that does not exist in the child is counted among the readers, or has a ticket.
 //!
 //! # Fairness
-//! Writers among themselves: first come, first served. A reader waits for one writer at most, a writer for the
-//! readers that came before it. The price is a turn that is kept for a thread that must first be woken. No thread can
-//! time out, since a writer's ticket cannot be handed back. A reader that takes the lock twice can deadlock with a
-//! writer that comes between.
 //!
-//! # A stopped or dead holder
-//! Blocks all other threads, and so does a stopped or dead waiting writer when its turn comes.
+//! Writers among themselves: first come, first served. A reader waits for at most one writer, a writer for the
+//! readers that arrived before it. The price is that the lock waits for a thread that must first be woken. No wait
+//! can time out, since a writer's ticket cannot be returned. A reader that acquires the lock twice can deadlock with
+//! a writer that arrives in between.
 //!
-//! # Source
+//! # Stopped or terminated threads
+//!
+//! A stopped or dead holder blocks all other threads, and so does a stopped or dead waiting writer when it is next.
+//!
+//! # References
+//!
 //! Björn Brandenburg and James Anderson, "Reader-Writer Synchronization for Shared-Memory Multiprocessor Real-Time
-//! Systems", ECRTS 2009: the phase-fair ticket lock PF-T. Sleeping is added here.
+//! Systems", ECRTS 2009: the phase-fair ticket lock PF-T. Blocking is an addition of this crate.
 
 use crate::{
     atomic::{
@@ -67,7 +77,9 @@ const WRITER_BITS: u32 = WRITER | PHASE;
 const NEXT_ASLEEP: u32 = 4;
 const ASLEEP: u32 = 1;
 
-/// The phase-fair readers' lock. 16 bytes.
+/// A phase-fair reader-writer lock of 16 bytes.
+///
+/// # Examples
 ///
 /// ```
 /// use ulocks::{RwLockFair, lock_api::RwLock};
@@ -89,30 +101,30 @@ pub struct RwLockFair<S: Scope = Private, C: Count = NoCount> {
 
 const _: () = assert!(cfg!(loom) || size_of::<RwLockFair>() == 16);
 
-/// Half of what the counts can tell apart, since a thread counts itself before it knows how many there are: 2^22, the
-/// most threads that Linux has, come on top, and the two counts must not meet.
+/// Largest number of readers: half of the range of the counts. A thread counts itself before it knows the number of
+/// readers, so 2^22 threads, the maximum of Linux, can be added, and the two counts must not meet.
 const MOST_READERS: u32 = 1 << 23;
 
-/// How many readers have come and not gone.
+/// Returns the number of readers that have arrived and not left.
 fn readers(arrived: u32, departed: u32) -> u32 {
     (arrived >> 8).wrapping_sub(departed >> 8) & (u32::MAX >> 8)
 }
 
-/// The queue in which this ticket waits for its turn.
+/// Returns the queue in which this ticket waits.
 fn class(ticket: u32) -> u32 {
     1 << (ticket % 32)
 }
 
 impl<S: Scope, C: Count> RwLockFair<S, C> {
     const_unless_loom! {
-        /// A free lock.
+        /// Returns an unlocked lock.
         pub fn new() -> Self {
             Self::starting_at(0)
         }
     }
 
     const_unless_loom! {
-        /// A free lock whose counters have come far: for tests of the wrap-around.
+        /// Returns an unlocked lock whose counters start at `count`, for tests of the wrap-around.
         #[doc(hidden)]
         pub fn starting_at(count: u32) -> Self {
             RwLockFair {
@@ -126,7 +138,9 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
         }
     }
 
-    /// Takes the lock for reading. Where 8,388,608 readers hold it, it waits for one to leave.
+    /// Acquires the lock for reading, and waits if a writer holds it or goes next.
+    ///
+    /// If 8,388,608 readers hold the lock, it also waits until one leaves.
     #[inline]
     pub fn lock_shared(&self) {
         let departed = self.departed.load(Acquire);
@@ -139,12 +153,12 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
         }
     }
 
-    /// Takes the lock for reading if no writer holds it or waits to hold it next, and fewer than 8,388,608 readers do.
+    /// Acquires the lock for reading if no writer holds it or goes next, and fewer than 8,388,608 readers hold it.
     #[inline]
     pub fn try_lock_shared(&self) -> bool {
         let departed = self.departed.load(Acquire);
         let mut arrived = self.arrived.load(Relaxed);
-        while arrived & WRITER == 0 && (readers(arrived, departed) < MOST_READERS || !self.is_crowded()) {
+        while arrived & WRITER == 0 && (readers(arrived, departed) < MOST_READERS || !self.is_full()) {
             match self.arrived.compare_exchange_weak(arrived, arrived.wrapping_add(READER), Acquire, Relaxed) {
                 Ok(_) => return true,
                 Err(now) => arrived = now,
@@ -153,10 +167,11 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
         false
     }
 
-    /// Ends reading.
+    /// Releases a shared acquisition.
     ///
     /// # Safety
-    /// The caller gives up a shared acquisition.
+    ///
+    /// The caller holds the lock for reading, and gives up that acquisition.
     #[inline]
     pub unsafe fn unlock_shared(&self) {
         if self.departed.fetch_add(READER, Release) & ASLEEP != 0 {
@@ -164,53 +179,57 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
         }
     }
 
-    /// Takes the lock for writing.
+    /// Acquires the lock for writing, and waits if it is held.
     #[inline]
     pub fn lock_exclusive(&self) {
-        let mine = self.next.fetch_add(1, SeqCst);
+        let ticket = self.next.fetch_add(1, SeqCst);
         between_seqcst();
-        let waited = self.serving.load(SeqCst) != mine;
+        let waited = self.serving.load(SeqCst) != ticket;
         if waited {
-            self.await_turn(mine);
+            self.await_turn(ticket);
         }
         if self.arrived.load(Relaxed) & WRITER != 0 {
             self.await_leaving();
         }
-        // Only the writer whose turn it is sets `WRITER`.
-        let before = self.arrived.fetch_add(WRITER | (mine & PHASE), AcqRel);
+        // Only the writer that goes next sets `WRITER`.
+        let before = self.arrived.fetch_add(WRITER | (ticket & PHASE), AcqRel);
         if self.departed.load(Acquire) & !ASLEEP != before {
             self.await_readers(before, waited);
         }
     }
 
-    /// Takes the lock for writing if no thread holds it now.
+    /// Acquires the lock for writing if no thread holds it now.
     pub fn try_lock_exclusive(&self) -> bool {
-        let mine = self.serving.load(Acquire);
+        let ticket = self.serving.load(Acquire);
         let departed = self.departed.load(Acquire);
-        // Cheap refusals first: a ticket that is drawn must be served.
+        // Cheap refusals come first, because a drawn ticket must be served.
         if self.arrived.load(Relaxed) != departed
-            || self.next.compare_exchange(mine, mine.wrapping_add(1), SeqCst, Relaxed).is_err()
+            || self.next.compare_exchange(ticket, ticket.wrapping_add(1), SeqCst, Relaxed).is_err()
         {
             return false;
         }
-        // `departed` never passes `arrived`: if `arrived` is what `departed` was, all readers have gone.
+        // `departed` never overtakes `arrived`: if `arrived` equals the value that `departed` had, all readers have
+        // left.
         let taken =
-            self.arrived.compare_exchange(departed, departed | WRITER | (mine & PHASE), AcqRel, Relaxed).is_ok();
-        let following = mine.wrapping_add(1);
+            self.arrived.compare_exchange(departed, departed | WRITER | (ticket & PHASE), AcqRel, Relaxed).is_ok();
+        let following = ticket.wrapping_add(1);
         if !taken && self.name(following) {
             futex::wake::<S>(&self.serving, u32::MAX, class(following));
         }
         taken
     }
 
-    /// Ends writing: the readers that came in the meantime are let in, then the next writer gets its turn.
+    /// Releases the exclusive acquisition: admits the readers that arrived in the meantime, then lets the next writer
+    /// go.
     ///
     /// # Safety
-    /// The caller gives up the exclusive acquisition.
+    ///
+    /// The caller holds the lock for writing, and gives up that acquisition.
     #[inline]
     pub unsafe fn unlock_exclusive(&self) {
-        // While a writer holds, no reader departs, so every reader that has come and not gone waits. Read before letting them in: after
-        // it, a reader that comes and goes at once would make the two counts agree while another still sleeps.
+        // While a writer holds the lock, no reader departs, so every reader that has arrived and not left is waiting.
+        // The count must be read before the readers are admitted. After that, a reader that arrives and leaves at
+        // once would make the two counts equal while another reader is still blocked.
         let departed = self.departed.load(Relaxed) & !ASLEEP;
         let following = self.serving.load(Relaxed).wrapping_add(1);
         let is_awaited = self.name(following);
@@ -223,31 +242,32 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
         }
     }
 
-    /// Whether a thread holds the lock or waits for it, at this moment.
+    /// Returns whether a thread holds the lock or waits for it at this moment.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.arrived.load(Relaxed) != self.departed.load(Relaxed) & !ASLEEP
     }
 
-    /// Whether a writer holds the lock or waits for readers to leave, at this moment.
+    /// Returns whether a writer holds the lock or waits for readers to leave at this moment.
     #[inline]
     pub fn is_locked_exclusive(&self) -> bool {
         self.arrived.load(Relaxed) & WRITER != 0
     }
 
-    /// What happened on this lock, if it counts.
+    /// Returns the counters of this lock.
     pub fn counts(&self) -> &C {
         &self.counts
     }
 
-    /// Names the ticket whose turn it is; says whether it may have been drawn, and be waited for.
+    /// Lets the writer with this ticket go next; returns whether the ticket may have been drawn, so that a writer may
+    /// wait.
     fn name(&self, ticket: u32) -> bool {
         self.serving.store(ticket, SeqCst);
         between_seqcst();
         self.next.load(SeqCst) != ticket
     }
 
-    /// The memory may be reused from now on: loom reports any thread that still touches it.
+    /// Declares that the memory may be reused: loom then reports any thread that still accesses it.
     #[cfg(loom)]
     #[doc(hidden)]
     pub fn destroy(&mut self) {
@@ -259,10 +279,10 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
 
 raw_rwlock!([S: Scope, C: Count] RwLockFair<S, C>);
 
-// Sleeping: each kind of waiter sleeps on the word that reports its event.
+// Blocking: each kind of waiter blocks on the word that reports its event.
 
 impl<S: Scope, C: Count> RwLockFair<S, C> {
-    /// Sleeps until the writer that this reader found has gone.
+    /// Blocks until the writer that this reader found has left.
     #[cold]
     fn await_writer(&self, writer: u32) {
         self.counts.read_contended();
@@ -276,47 +296,51 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
         }
     }
 
-    /// Whether as many readers are here as may be. Those that have gone are read first: a reader that comes and goes between
-    /// the two reads only makes the number larger, which the next try corrects.
+    /// Returns whether the largest number of readers is present.
+    ///
+    /// `departed` is read first. A reader that arrives and leaves between the two reads only increases the result,
+    /// which the next attempt corrects.
     #[cold]
-    fn is_crowded(&self) -> bool {
+    fn is_full(&self) -> bool {
         (0..4).all(|_| {
             let departed = self.departed.load(Acquire);
             readers(self.arrived.load(Relaxed), departed) >= MOST_READERS
         })
     }
 
-    /// Sleeps until fewer readers are here. The caller is counted already, which does no harm: there are fewer threads
-    /// than the counts still have room for.
+    /// Waits until fewer readers are present.
+    ///
+    /// The caller is counted already. That is harmless, because there are fewer threads than the counts still have
+    /// room for.
     #[cold]
     fn await_fewer_readers(&self) {
-        while self.is_crowded() {
+        while self.is_full() {
             futex::nap(None);
         }
     }
 
     #[cold]
-    fn await_turn(&self, mine: u32) {
+    fn await_turn(&self, ticket: u32) {
         self.counts.write_contended();
         loop {
             let now = self.serving.load(SeqCst);
-            if now == mine {
+            if now == ticket {
                 return;
             }
             self.counts.slept();
-            futex::wait::<S>(&self.serving, now, class(mine), None);
+            futex::wait::<S>(&self.serving, now, class(ticket), None);
         }
     }
 
-    /// Sleeps until as many readers have gone as had come.
+    /// Blocks until the number of readers that have left equals the number that had arrived.
     #[cold]
-    fn await_readers(&self, come: u32, counted: bool) {
+    fn await_readers(&self, arrived_before: u32, counted: bool) {
         if !counted {
             self.counts.write_contended();
         }
         loop {
             let now = self.departed.fetch_or(ASLEEP, Acquire) | ASLEEP;
-            if now & !ASLEEP == come {
+            if now & !ASLEEP == arrived_before {
                 self.departed.fetch_and(!ASLEEP, Relaxed);
                 return;
             }
@@ -325,7 +349,7 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
         }
     }
 
-    /// Sleeps until the writer that has named this one has left too: it is about to.
+    /// Blocks until the writer that let this one go next has left too, which it is about to do.
     #[cold]
     fn await_leaving(&self) {
         loop {

@@ -1,28 +1,33 @@
-//! What a semaphore must do to serve a [`Benaphore`](crate::Benaphore).
+//! The interface of a semaphore that a [`Benaphore`](crate::Benaphore) can use.
 
-/// A counter that never falls below zero: taking from an empty one waits.
+/// A counter that never falls below zero: taking a unit from an empty semaphore waits.
 ///
-/// Two kinds live in this crate: [`SysvSem`](crate::SysvSem), which is the kernel's, and
-/// [`FutexSem`](crate::FutexSem), which enters the kernel only to sleep and to wake a sleeper.
+/// This crate has two: [`SysvSem`](crate::SysvSem), which is the kernel's, and [`FutexSem`](crate::FutexSem), which
+/// enters the kernel only to block and to wake.
 ///
-/// A semaphore has no owner. Any thread may [`release`](Semaphore::release) it, also one that never acquired it.
+/// A semaphore has no owner. Any thread may [`release`](Semaphore::release) it, even one that never acquired it.
 pub trait Semaphore {
-    /// Takes one, waiting for it if there is none.
+    /// Takes a unit, and waits if there is none.
     ///
     /// # Panics
-    /// When the semaphore no longer exists: only a kernel object can go away ([`SysvSem`](crate::SysvSem)).
+    ///
+    /// Panics if the semaphore does not exist any more, which is possible only for a kernel object
+    /// ([`SysvSem`](crate::SysvSem)).
     fn acquire(&self);
 
-    /// Takes one if there is one now.
+    /// Takes a unit if one is available now; returns whether it did.
     ///
     /// # Panics
-    /// As [`acquire`](Semaphore::acquire).
+    ///
+    /// Panics if the semaphore does not exist any more, as [`acquire`](Semaphore::acquire) does.
     fn try_acquire(&self) -> bool;
 
-    /// Gives one, waking a thread that waits for it.
+    /// Returns a unit, and wakes a thread that waits for one.
     ///
     /// # Panics
-    /// As [`acquire`](Semaphore::acquire), and when the count of a kernel object would leave its range.
+    ///
+    /// Panics if the semaphore does not exist any more, as [`acquire`](Semaphore::acquire) does, or if the count of a
+    /// kernel object would leave its range.
     fn release(&self);
 }
 

@@ -1,44 +1,56 @@
-//! The fair lock: first come, first served, handed over in user space, with the kernel only when contended.
+//! The fair lock: first come, first served, handed off in user space, with kernel calls only under contention.
 //!
 //! # State
+//!
 //! | word | bits | meaning |
 //! |---|---|---|
-//! | `next` | 0..32 | the ticket that the next arrival draws |
-//! | `serving` | 1..32 | the ticket that holds the lock, or that will take it (without the ticket's top bit) |
-//! | | 0 | `ASLEEP`: a thread whose turn it is not yet may sleep |
+//! | `next` | 0..32 | the ticket that the next arriving thread draws |
+//! | `serving` | 1..32 | the ticket that holds the lock, or that will acquire it (without the ticket's top bit) |
+//! | | 0 | `ASLEEP`: a thread that is not next may be blocked |
 //!
-//! The lock is free when `next` and `serving` name the same ticket. A ticket is served once, so handing over is
-//! naming the next: the lock is never free while someone waits.
+//! The lock is unlocked when `next` and `serving` name the same ticket. A ticket is served once, so a handoff
+//! consists of naming the next ticket: the lock is never unlocked while a thread waits.
 //!
-//! Each sleeper sleeps on `serving` in one of its 32 queues, by its ticket, so a handover wakes the one whose turn it
-//! is; with more than 32 sleepers, one more for every 32, who look and sleep again.
+//! Each waiter blocks on `serving` in one of its 32 queues, selected by its ticket, so a handoff wakes the thread
+//! that is next. With more than 32 blocked threads, it wakes one more for every 32, which check the word and block
+//! again.
 //!
-//! # Ordering
-//! `serving` carries the data: `Release` when handing over, `Acquire` when finding one's ticket. Drawing a ticket is
-//! relaxed; it orders nothing but the queue. `ASLEEP` lives in the word that is slept on, so setting it and handing
-//! over are in one order. It is dropped when the ticket drawn last is about to be served. That reads `next`, a second
-//! word, before handing over: a thread may draw a ticket just after, see `ASLEEP` still set, and sleep. So whoever
-//! drops it wakes all: those sleep again, and set it again. No fence, since nobody relies on having seen both words.
+//! # Memory ordering
+//!
+//! `serving` orders the data: `Release` on a handoff, `Acquire` when a thread finds its ticket. Drawing a ticket is
+//! relaxed; it only determines the order. `ASLEEP` is in the word on which threads block, so setting it and handing
+//! off are in one order.
+//!
+//! `ASLEEP` is cleared when the ticket drawn last is about to be served. That requires a read of `next`, a second
+//! word, before the handoff. A thread may draw a ticket just after that read, see `ASLEEP` still set, and block. The
+//! thread that clears the flag therefore wakes all threads, which block again, and set it again. There is no fence,
+//! since no thread relies on having seen both words.
 //!
 //! # Lifetime
-//! The store or exchange of `serving` is the last access of an unlock: the memory may be freed by whoever holds the
-//! lock last. After it the kernel gets an address to wake, at most.
+//!
+//! The store or exchange of `serving` is the last memory access of an unlock: the thread that holds the lock last may
+//! free the memory. After it, the thread at most passes the *address* of the word to the kernel to wake a waiter.
 //!
 //! # Fork
-//! A forked child may use one that its thread held or nobody did, if nobody else waited: a thread that did not come
-//! along has a ticket, and its turn would never end.
+//!
+//! A forked child may use a lock that its thread held or that no thread held, if no other thread waited. A thread
+//! that does not exist in the child has a ticket, and would never release the lock.
 //!
 //! # Fairness
-//! Strict: nobody is passed, and so nobody can time out, since a ticket cannot be handed back. The price: when there
-//! are more threads than CPUs the lock waits for the next in line to be scheduled (in 2002: 2 % of the throughput at
-//! 1,000 processes).
 //!
-//! # A stopped or dead holder
-//! Blocks everybody else, and so does a stopped or dead waiter when its turn comes.
+//! Strict: no thread is overtaken. Hence no wait can time out, since a ticket cannot be returned. The price: with
+//! more threads than CPUs, the lock waits until the next thread is scheduled (in 2002: 2 % of the throughput at 1,000
+//! processes).
 //!
-//! # Source
-//! `usema` and `usema_spin` (lock types `f`, `F`) in Hubertus Franke, "Lightweight userspace semaphores", linux-kernel,
-//! February 2002; tickets after Reed and Kanodia, "Synchronization with Eventcounts and Sequencers", 1979.
+//! # Stopped or terminated threads
+//!
+//! A stopped or dead holder blocks all other threads, and so does a stopped or dead waiter when it is next.
+//!
+//! # References
+//!
+//! `usema` and `usema_spin` (lock types `f`, `F`) in Hubertus Franke, "Lightweight userspace semaphores",
+//! linux-kernel, February 2002; tickets after Reed and Kanodia, "Synchronization with Eventcounts and
+//! Sequencers", 1979.
 
 use crate::{
     atomic::{
@@ -54,7 +66,9 @@ use core::marker::PhantomData;
 const ASLEEP: u32 = 1;
 const ONE: u32 = 2;
 
-/// The fair lock with a patience: it spins for a while before it sleeps. 8 bytes.
+/// A fair mutex of 8 bytes that spins up to a limit before it blocks.
+///
+/// # Examples
 ///
 /// ```
 /// use ulocks::{UsemaSpin, lock_api::Mutex};
@@ -72,7 +86,9 @@ pub struct UsemaSpin<S: Scope = Private, C: Count = NoCount, P: Patience = Micro
     kind: PhantomData<(S, P)>,
 }
 
-/// The fair lock that sleeps at once. 8 bytes.
+/// A fair mutex of 8 bytes that blocks without spinning.
+///
+/// # Examples
 ///
 /// ```
 /// use ulocks::{Usema, lock_api::Mutex};
@@ -84,26 +100,26 @@ pub type Usema<S = Private, C = NoCount> = UsemaSpin<S, C, Micros<0>>;
 
 const _: () = assert!(cfg!(loom) || size_of::<UsemaSpin>() == 8);
 
-/// A ticket as `serving` writes it.
+/// Returns a ticket in the format of `serving`.
 fn turn(ticket: u32) -> u32 {
     ticket << 1
 }
 
-/// The queue in which this turn is waited for.
+/// Returns the queue in which a thread waits for this turn.
 fn class(turn: u32) -> u32 {
     1 << ((turn >> 1) % 32)
 }
 
 impl<S: Scope, C: Count, P: Patience> UsemaSpin<S, C, P> {
     const_unless_loom! {
-        /// A free lock.
+        /// Returns an unlocked lock.
         pub fn new() -> Self {
             Self::starting_at(0)
         }
     }
 
     const_unless_loom! {
-        /// A free lock whose next ticket is `ticket`: for tests of the wrap-around.
+        /// Returns an unlocked lock whose next ticket is `ticket`, for tests of the wrap-around.
         #[doc(hidden)]
         pub fn starting_at(ticket: u32) -> Self {
             UsemaSpin {
@@ -115,72 +131,73 @@ impl<S: Scope, C: Count, P: Patience> UsemaSpin<S, C, P> {
         }
     }
 
-    /// Takes the lock, waiting in line if it is held.
+    /// Acquires the lock, and waits in the queue if it is held.
     #[inline]
     pub fn lock(&self) {
-        let mine = turn(self.next.fetch_add(1, Relaxed));
-        if self.serving.load(Acquire) & !ASLEEP != mine {
-            self.await_turn(mine);
+        let own_turn = turn(self.next.fetch_add(1, Relaxed));
+        if self.serving.load(Acquire) & !ASLEEP != own_turn {
+            self.await_turn(own_turn);
         }
     }
 
-    /// Takes the lock if it is free now.
+    /// Acquires the lock if it is unlocked now.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        // While ticket `next` is not drawn, `serving` cannot pass it: so if the exchange draws the ticket that was
-        // being served, it still is.
+        // While the ticket `next` is not drawn, `serving` cannot exceed it: if the exchange draws the ticket that was
+        // being served, that ticket still is.
         let serving = self.serving.load(Acquire) & !ASLEEP;
         let next = self.next.load(Relaxed);
         turn(next) == serving && self.next.compare_exchange(next, next.wrapping_add(1), Relaxed, Relaxed).is_ok()
     }
 
-    /// Hands the lock to the next in line, or frees it if there is none.
+    /// Hands the lock off to the next thread in the queue, or releases it if there is none.
     ///
     /// # Safety
-    /// The lock is held, and the caller gives up the right to it.
+    ///
+    /// The caller holds the lock, and gives up the right to it.
     #[inline]
     pub unsafe fn unlock(&self) {
         let now = self.serving.load(Relaxed);
         if now & ASLEEP != 0 || self.serving.compare_exchange(now, now.wrapping_add(ONE), Release, Relaxed).is_err() {
-            self.hand_over();
+            self.hand_off();
         }
     }
 
-    /// Whether somebody holds the lock, at this moment.
+    /// Returns whether a thread holds the lock at this moment.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.serving.load(Relaxed) & !ASLEEP != turn(self.next.load(Relaxed))
     }
 
-    /// What happened on this lock, if it counts.
+    /// Returns the counters of this lock.
     pub fn counts(&self) -> &C {
         &self.counts
     }
 
     #[cold]
-    fn await_turn(&self, mine: u32) {
+    fn await_turn(&self, own_turn: u32) {
         self.counts.write_contended();
-        if spin::<P>(|| self.serving.load(Acquire) & !ASLEEP == mine) {
+        if spin::<P>(|| self.serving.load(Acquire) & !ASLEEP == own_turn) {
             self.counts.spun();
             return;
         }
         loop {
             let now = self.serving.load(Acquire);
-            if now & !ASLEEP == mine {
+            if now & !ASLEEP == own_turn {
                 return;
             }
             if now & ASLEEP == 0 && self.serving.compare_exchange(now, now | ASLEEP, Relaxed, Relaxed).is_err() {
                 continue;
             }
             self.counts.slept();
-            futex::wait::<S>(&self.serving, now | ASLEEP, class(mine), None);
+            futex::wait::<S>(&self.serving, now | ASLEEP, class(own_turn), None);
         }
     }
 
-    /// Hands over while someone may sleep.
+    /// Hands the lock off while a thread may be blocked.
     #[cold]
-    fn hand_over(&self) {
-        // Only waiters change the word meanwhile, and only to set the flag: which, after this point, it has.
+    fn hand_off(&self) {
+        // In the meantime, only waiters change the word, and only to set the flag, which is set after this point.
         let now = self.serving.fetch_or(ASLEEP, Relaxed) & !ASLEEP;
         let following = now.wrapping_add(ONE);
         let last = turn(self.next.load(Relaxed)).wrapping_sub(ONE);
@@ -194,7 +211,7 @@ impl<S: Scope, C: Count, P: Patience> UsemaSpin<S, C, P> {
         }
     }
 
-    /// The memory is somebody else's from now on: loom reports whoever touches it still.
+    /// Declares that the memory may be reused: loom then reports any thread that still accesses it.
     #[cfg(loom)]
     #[doc(hidden)]
     pub fn destroy(&mut self) {
@@ -205,11 +222,11 @@ impl<S: Scope, C: Count, P: Patience> UsemaSpin<S, C, P> {
 
 raw_mutex!([S: Scope, C: Count, P: Patience] UsemaSpin<S, C, P>, lock_api::GuardSend);
 
-// SAFETY: `unlock` hands over to the next in line already.
+// SAFETY: `unlock` hands the lock off to the next thread in the queue.
 #[cfg(not(loom))]
 unsafe impl<S: Scope, C: Count, P: Patience> lock_api::RawMutexFair for UsemaSpin<S, C, P> {
     unsafe fn unlock_fair(&self, _: Self::Guard) {
-        // SAFETY: the caller holds the lock: it has the guard.
+        // SAFETY: the caller holds the lock, because it has the guard.
         unsafe { self.unlock() }
     }
 }

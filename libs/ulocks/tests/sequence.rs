@@ -24,7 +24,7 @@ struct Descriptor {
     abort: usize,
 }
 
-/// All that are in this program: the linker names the two ends of their section.
+/// Returns the descriptors in this program; the linker defines symbols for both ends of their section.
 fn descriptors() -> &'static [Descriptor] {
     unsafe extern "C" {
         #[link_name = "__start___rseq_cs"]
@@ -34,11 +34,11 @@ fn descriptors() -> &'static [Descriptor] {
     }
     let (first, end) = (&raw const FIRST, &raw const END);
     let count = (end.addr() - first.addr()) / size_of::<Descriptor>();
-    // SAFETY: the section has descriptors only, each as large and as aligned as this, and is not written to.
+    // SAFETY: the section contains only descriptors, each of this size and alignment, and no code writes to it.
     unsafe { std::slice::from_raw_parts(first, count) }
 }
 
-/// Locks and unlocks, so that there is a sequence in this program.
+/// Acquires and releases both kinds of lock, so that this program contains their sequences.
 fn pairs(count: u64) -> u64 {
     static LOCK: Mutex<Adaptive, u64> = Mutex::new(0);
     static BIASED: Mutex<Biased, u64> = Mutex::new(0);
@@ -47,13 +47,13 @@ fn pairs(count: u64) -> u64 {
     (*LOCK.lock()).min(*BIASED.lock())
 }
 
-/// The instructions of a sequence in this program.
-fn disassembled(folder: &Path, descriptor: &Descriptor) -> Vec<String> {
-    // SAFETY: the bytes of the sequence in this program's code.
+/// Returns the instructions of a sequence in this program.
+fn disassembled(directory: &Path, descriptor: &Descriptor) -> Vec<String> {
+    // SAFETY: the range is that of the sequence in this program's code.
     let code = unsafe {
         std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(descriptor.start), descriptor.length)
     };
-    let file = folder.join("sequence");
+    let file = directory.join("sequence");
     fs::write(&file, code).unwrap();
     let listing = Command::new("objdump")
         .args(["-D", "-b", "binary", "-m", "i386:x86-64", "--no-show-raw-insn"])
@@ -65,30 +65,31 @@ fn disassembled(folder: &Path, descriptor: &Descriptor) -> Vec<String> {
 }
 
 #[test]
-fn each_sequence_has_one_store_which_is_its_end() {
+fn last_instruction_of_each_sequence_is_its_only_store() {
     assert!(pairs(10) >= 10);
     assert!(!descriptors().is_empty());
     if Command::new("objdump").arg("--version").output().is_err() {
         println!("skipped: needs objdump");
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let (mut plain, mut biased) = (0, 0);
     for descriptor in descriptors() {
         assert_eq!((descriptor.version, descriptor.flags), (0, 0), "{descriptor:x?}");
         let inside = descriptor.start..descriptor.start + descriptor.length;
         assert!(!inside.contains(&descriptor.abort), "{descriptor:x?}");
-        // SAFETY: four bytes of this program's code, before the abort handler.
+        // SAFETY: the address is that of the four bytes of this program's code before the abort handler.
         let signature = unsafe { std::ptr::with_exposed_provenance::<u32>(descriptor.abort - 4).read_unaligned() };
         assert_eq!(signature, SIGNATURE, "{descriptor:x?}");
-        let instructions = disassembled(folder.path(), descriptor);
+        let instructions = disassembled(directory.path(), descriptor);
         let [compare, branch, store] = &instructions[..] else { panic!("three instructions: {instructions:?}") };
         assert!(branch.starts_with("jne "), "{instructions:?}");
         if let Some(word) = compare.strip_prefix("cmpl   $0x1,") {
             assert_eq!(*store, format!("movl   $0x0,{word}"), "{instructions:?}");
             plain += 1;
         } else {
-            // What the owner of a biased lock expects is in one register, what it stores in another.
+            // The value that the owner of a biased lock expects is in one register, the value that it stores in
+            // another.
             let operands = compare.strip_prefix("cmp    %").and_then(|operands| operands.split_once(','));
             let (expected, word) = operands.unwrap_or_else(|| panic!("{instructions:?}"));
             let stored = store.strip_prefix("mov    %").and_then(|operands| operands.strip_suffix(&format!(",{word}")));
@@ -102,7 +103,7 @@ fn each_sequence_has_one_store_which_is_its_end() {
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 static IN_HANDLER: Mutex<Adaptive, u64> = Mutex::new(0);
 
-/// Acquires and releases a second lock: that is a sequence within a sequence.
+/// Acquires and releases a second lock, which is a sequence within a sequence.
 extern "C" fn lock_and_unlock(_: libc::c_int) {
     if let Some(mut count) = IN_HANDLER.try_lock() {
         *count += 1;
@@ -111,7 +112,7 @@ extern "C" fn lock_and_unlock(_: libc::c_int) {
 }
 
 fn handle_alarms() {
-    // SAFETY: the handler does only what may be done in one: it tries a lock, and counts.
+    // SAFETY: the handler only tries a lock and counts, which is async-signal-safe.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = lock_and_unlock as *const () as usize;
@@ -120,15 +121,16 @@ fn handle_alarms() {
     }
 }
 
-/// A signal after each period of this number of microseconds; 0: none any more.
+/// Requests a signal after each period of this number of microseconds, or none with 0.
 fn alarm_every(micros: libc::suseconds_t) {
     let every = libc::timeval { tv_sec: 0, tv_usec: micros };
     let timer = libc::itimerval { it_interval: every, it_value: every };
-    // SAFETY: the timer is given by value, in effect.
+    // SAFETY: the call reads the timer, which outlives it.
     assert_eq!(unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut()) }, 0);
 }
 
-/// A signal every 20 µs, whose handler locks, and threads that hop between CPUs: what the lock protects stays whole.
+/// A signal arrives every 20 µs, whose handler locks, and threads migrate between CPUs: the protected data stays
+/// consistent.
 #[test]
 fn sequences_survive_signals_and_migrations() {
     handle_alarms();
@@ -166,22 +168,22 @@ fn sequences_survive_signals_and_migrations() {
     assert_eq!(*lock.lock(), (loops, loops));
 }
 
-/// How long to storm: `ULOCKS_TORTURE` seconds (60 for a thorough run).
+/// Returns the duration of the test: `ULOCKS_TORTURE` seconds (60 for a thorough run).
 fn seconds() -> u64 {
     std::env::var("ULOCKS_TORTURE").map_or(2, |seconds| seconds.parse().unwrap())
 }
 
-/// To one CPU of those that this thread may use, or to all of them.
-fn hop(alone: bool) {
-    // SAFETY: sets are plain bits; the calls read and write the ones they are given.
+/// Moves the thread to one other CPU, or allows it all CPUs.
+fn hop(to_one: bool) {
+    // SAFETY: CPU sets are plain bits, and the calls read and write only the set that they are given.
     unsafe {
-        let mut here: libc::cpu_set_t = std::mem::zeroed();
-        if alone {
-            libc::CPU_SET(libc::sched_getcpu().cast_unsigned() as usize ^ 1, &mut here);
+        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
+        if to_one {
+            libc::CPU_SET(libc::sched_getcpu().cast_unsigned() as usize ^ 1, &mut cpus);
         } else {
-            (0..libc::CPU_SETSIZE as usize).for_each(|cpu| libc::CPU_SET(cpu, &mut here));
+            (0..libc::CPU_SETSIZE as usize).for_each(|cpu| libc::CPU_SET(cpu, &mut cpus));
         }
-        // A CPU that isn't there is refused, and then the thread stays where it is.
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &here);
+        // The kernel rejects a CPU that does not exist, and then the thread stays on its CPU.
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &cpus);
     }
 }

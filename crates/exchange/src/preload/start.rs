@@ -20,7 +20,7 @@ extern "C" fn at_start() {
     // Without a substituted lock this finds all.
     c::keeping_errno(lead);
     #[cfg(target_arch = "x86_64")]
-    if c::keeping_errno(crate::cpu::counter::ask) {
+    if c::keeping_errno(crate::cpu::counter::check_forbidden) {
         c::forbid_counter();
     }
     if locks::any() {

@@ -1,9 +1,9 @@
-//! The three answers agree, whatever the experiment; closed forms agree with enumeration.
+//! The three interpretations of any experiment agree, and closed forms agree with the enumeration.
 use chance::{BigRational, Chance, Distribution, Exact, Expectation, Experiment, Simulation, Source, Weight, constant};
 use num_traits::One;
 use proptest::prelude::*;
 
-/// An experiment made of weights: each draw moves the state, which decides on the source of the next.
+/// An experiment made of weights: each draw changes the state, which selects the source of the next draw.
 #[derive(Debug, Clone)]
 struct Machine {
     sources: Vec<Source<u32>>,
@@ -47,11 +47,11 @@ proptest! {
 
     #[test]
     fn steps_merge_without_changing_an_answer(machine in machines()) {
-        let Ok(whole) = Distribution::exact(&machine.at_once()) else { return Ok(()) };
+        let Ok(direct) = Distribution::exact(&machine.at_once()) else { return Ok(()) };
         let stepped = Distribution::exact(&machine.in_steps()).unwrap();
-        prop_assert!(same(&whole, &stepped));
-        prop_assert!(whole.iter().map(|row| row.1).sum::<BigRational>().is_one());
-        prop_assert!(machine.condition || whole.evidence().is_one());
+        prop_assert!(same(&direct, &stepped));
+        prop_assert!(direct.iter().map(|row| row.1).sum::<BigRational>().is_one());
+        prop_assert!(machine.condition || direct.evidence().is_one());
     }
 
     #[test]
@@ -70,11 +70,11 @@ proptest! {
     }
 
     #[test]
-    fn a_simulation_comes_close(machine in machines(), seed: u64) {
+    fn a_simulation_approximates_the_exact_value(machine in machines(), seed: u64) {
         let Ok(exact) = Distribution::exact(&machine.in_steps()) else { return Ok(()) };
         let (truth, runs) = (Exact::to_f64(&exact.at_most(&8)), 2_000);
         let estimate = Simulation::seeded(seed).estimate(&machine.at_once(), |state| *state <= 8, runs).unwrap();
-        // Six standard errors, and a little for a probability next to 0 or 1.
+        // Six standard errors, and a margin for a probability close to 0 or 1.
         let error = (truth * (1.0 - truth) / runs as f64).sqrt();
         prop_assert!((estimate.probability() - truth).abs() <= 6.0 * error + 5.0 / runs as f64);
     }
@@ -131,7 +131,7 @@ fn a_thousand_dice_are_exact() {
     let least = thousand.probability(&1000);
     assert!(least.numer().is_one() && *least.denom() == num_bigint::BigInt::from(6).pow(1000));
     assert!((thousand.at_most(&6000)).is_one());
-    // The normal density with the variance 1000·35/12, good to 1/1000 of itself at the centre.
+    // The normal density with the variance 1000·35/12, accurate to 1/1000 of itself at the centre.
     let normal = (std::f64::consts::TAU * 35_000.0 / 12.0).sqrt().recip();
     assert!((Exact::to_f64(&thousand.probability(&3500)) / normal - 1.0).abs() < 1e-3);
 }

@@ -1,30 +1,31 @@
-//! Recorded interruptions: the delay against a walk through every starting moment, and traces that cannot be read.
+//! Recorded interruptions: the delay compared with a walk through every starting moment, and traces that cannot be
+//! read.
 use chance::{Chance, Continuous, Gap, Gaps, Simulation, SpanFrom};
 use proptest::prelude::*;
 
-/// Gaps as lengths of running and not running in turn.
+/// Gaps as lengths of alternately running and not running.
 fn recordings() -> impl Strategy<Value = (Vec<Gap>, u64)> {
-    (prop::collection::vec((0_u64..8, 1_u64..6), 1..6), 1_u64..8).prop_map(|(turns, rest)| {
+    (prop::collection::vec((0_u64..8, 1_u64..6), 1..6), 1_u64..8).prop_map(|(intervals, rest)| {
         let mut now = 0;
         let gap = |(running, duration_ns)| {
             let start_ns = now + running;
             now = start_ns + duration_ns;
             Gap { start_ns, duration_ns }
         };
-        let gaps = turns.into_iter().map(gap).collect();
+        let gaps = intervals.into_iter().map(gap).collect();
         (gaps, now + rest)
     })
 }
 
-/// The delay of work that starts in the middle of nanosecond `start`, found half by half nanosecond.
+/// Returns the delay of work that starts in the middle of nanosecond `start`, in steps of half a nanosecond.
 fn walked(gaps: &[Gap], span_ns: u64, work_ns: u64, start: u64) -> f64 {
     let stopped = |ns: u64| gaps.iter().any(|gap| (gap.start_ns..gap.start_ns + gap.duration_ns).contains(&ns));
-    let (mut half, mut left, mut late) = (2 * start + 1, 2 * work_ns, 0);
-    while left > 0 {
+    let (mut half, mut remaining, mut late) = (2 * start + 1, 2 * work_ns, 0);
+    while remaining > 0 {
         if stopped(half / 2 % span_ns) {
             late += 1
         } else {
-            left -= 1
+            remaining -= 1
         }
         half += 1;
     }
@@ -35,14 +36,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn the_delay_is_that_of_every_starting_moment((gaps, span_ns) in recordings(), work_ns in 1_u64..60) {
+    fn the_delay_agrees_with_every_starting_moment((gaps, span_ns) in recordings(), work_ns in 1_u64..60) {
         let delay = Gaps::new(gaps.clone(), span_ns).unwrap().delay(work_ns).unwrap();
         let walks: Vec<f64> = (0..span_ns).map(|start| walked(&gaps, span_ns, work_ns, start)).collect();
         let mean = walks.iter().sum::<f64>() / span_ns as f64;
         prop_assert!((delay.mean_ns() - mean).abs() < 1e-9, "{} {mean}", delay.mean_ns());
         let longest = walks.iter().copied().fold(0.0, f64::max) as u64 + 1;
         for limit in 0..=longest {
-            // A start within a gap stands for delays half a nanosecond to either side.
+            // A start within a gap stands for delays up to half a nanosecond above and below it.
             let share = walks.iter().filter(|late| late.ceil() <= limit as f64).count() as f64 / span_ns as f64;
             let cdf = delay.cdf(limit as f64);
             prop_assert!((cdf - share).abs() < 1e-12, "at {limit}: {cdf} {share}");
@@ -72,20 +73,20 @@ fn a_simulated_delay_has_the_exact_mean() {
     let slowest = |chance: &mut Chance| (0..8).map(|_| chance.sample(&delay) as u64).max().unwrap();
     let seen = Simulation::seeded(9).sample(&slowest, 20_000).unwrap();
     let mean = <chance::Exact as chance::Weight>::to_f64(&seen.mean());
-    // Whole nanoseconds are cut off: half of one on average where delays are spread evenly.
+    // Whole nanoseconds are truncated: by half of one on average where delays are uniform.
     assert!((mean - delay.slowest_mean_ns(8)).abs() < 2.0, "{mean} {}", delay.slowest_mean_ns(8));
     assert!((delay.binned(1).unwrap().mean() - delay.mean_ns()).abs() < 1.0);
 }
 
 #[test]
-fn a_recording_supports_what_it_is_long_enough_for() {
+fn a_recording_supports_quantiles_within_its_length() {
     let delay = Gaps::parse("500,100", Some(1_000_000)).unwrap().gaps.delay(1_000).unwrap();
     assert!(delay.supports(1, 0.99) && delay.supports(600, 0.5));
     assert!(!delay.supports(1, 0.9999) && !delay.supports(1_000, 0.5));
 }
 
 #[test]
-fn traces_that_cannot_be_read_name_line_and_column() {
+fn an_unreadable_trace_names_line_and_column() {
     let message = |text: &str| Gaps::parse(text, Some(1_000)).unwrap_err().to_string();
     assert_eq!(message(""), "line 1, column 1: the trace has no gaps");
     assert_eq!(message("start_ns,duration_ns\n# none\n"), "line 2, column 1: the trace has no gaps");
@@ -106,7 +107,7 @@ fn traces_that_cannot_be_read_name_line_and_column() {
 }
 
 #[test]
-fn a_recordings_length_is_the_callers_then_its_own_then_its_last_gaps_end() {
+fn a_recordings_length_comes_from_caller_header_or_last_gap() {
     let read = |text: &str, span_ns| {
         let trace = Gaps::parse(text, span_ns).unwrap();
         (trace.gaps.span_ns(), trace.span_from)
@@ -118,7 +119,7 @@ fn a_recordings_length_is_the_callers_then_its_own_then_its_last_gaps_end() {
 }
 
 #[test]
-fn work_of_no_length_is_refused() {
+fn work_of_no_length_is_rejected() {
     let gaps = Gaps::parse("10,20", Some(1_000)).unwrap().gaps;
     assert!(gaps.delay(0).is_err() && gaps.delay(u64::MAX).is_err());
 }

@@ -13,7 +13,7 @@ fn a_state_space_too_large_stops_with_the_size_reached() {
 }
 
 #[test]
-fn a_sum_foreseen_too_large_is_not_begun() {
+fn a_sum_of_known_excess_size_is_not_begun() {
     let wide = |chance: &mut Chance| chance.below(1_000_000);
     assert!(matches!(Distribution::floating(&wide).unwrap().sum_of(1_000_000), Err(Error::TooLarge { .. })));
     let coin = |chance: &mut Chance| chance.odds(1, 3);
@@ -34,7 +34,7 @@ fn a_loop_that_only_chance_ends_is_simulated_but_not_enumerated() {
 }
 
 #[test]
-fn an_experiment_with_a_memory_is_refused() {
+fn an_experiment_with_a_memory_is_rejected() {
     let calls = std::cell::Cell::new(0);
     let moody = |chance: &mut Chance| {
         calls.set(calls.get() + 1);
@@ -57,7 +57,7 @@ fn an_impossible_condition_is_an_error_everywhere() {
 }
 
 #[test]
-fn bad_sources_name_what_is_wrong() {
+fn an_invalid_source_names_its_problem() {
     assert_eq!(Source::<u8>::weighted([]), Err(Error::NoOutcomes));
     assert_eq!(Source::weighted([(1, 0)]), Err(Error::NoOutcomes));
     assert_eq!(Source::weighted([(1, u64::MAX), (2, 1)]), Err(Error::WeightsTooLarge));
@@ -70,7 +70,7 @@ fn bad_sources_name_what_is_wrong() {
 }
 
 #[test]
-fn copies_that_make_no_sense_are_refused() {
+fn invalid_numbers_of_copies_are_rejected() {
     let die = Distribution::exact(&|chance: &mut Chance| chance.die(6) as u8).unwrap();
     assert_eq!(die.max_of(0), Err(Error::NoCopies));
     assert_eq!(die.min_of(0), Err(Error::NoCopies));

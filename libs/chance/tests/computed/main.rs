@@ -1,4 +1,4 @@
-//! Chances, computed and simulated: one program, since it measures nothing.
+//! Computed and simulated probabilities. The tests are one program, since none of them measures time.
 
 mod agreement;
 mod gaps;

@@ -37,18 +37,18 @@ fn expected_table() -> String {
 }
 
 #[test]
-fn three_dice_to_every_digit_printed_in_both_arithmetics() {
+fn three_dice_match_every_printed_digit_in_both_arithmetics() {
     assert_eq!(Distribution::exact(&roll_3d6).unwrap().table().to_string(), expected_table());
     assert_eq!(Distribution::floating(&roll_3d6).unwrap().table().to_string(), expected_table());
 }
 
 #[test]
-fn the_probability_of_each_number_from_1_to_21() {
+fn a_probability_of_a_sum_agrees_with_the_table() {
     let (exact, floating) = (Expectation::exact(&roll_3d6), Expectation::floating(&roll_3d6));
     let all = Distribution::exact(&roll_3d6).unwrap();
     for total in 1..=21 {
-        let alone = exact.probability_of(&total).unwrap();
-        assert_eq!(alone, all.probability(&total));
+        let single = exact.probability_of(&total).unwrap();
+        assert_eq!(single, all.probability(&total));
         let printed = (total as usize).checked_sub(3).and_then(|row| PRINTED.get(row)).unwrap_or(&"0");
         let printed: f64 = printed.parse().unwrap();
         assert!((floating.probability_of(&total).unwrap() - printed).abs() < 1e-15);
@@ -61,11 +61,11 @@ fn the_extra_roll_sums_to_exactly_one() {
     assert!(extra.iter().map(|row| row.1).sum::<BigRational>().is_one());
     assert!(extra.evidence().is_one());
     assert_eq!(extra.outcomes().copied().collect::<Vec<_>>(), (3..=24).collect::<Vec<_>>());
-    let by_hand = (0..6_u32.pow(4)).filter(|code| {
+    let matching_codes = (0..6_u32.pow(4)).filter(|code| {
         let dice = [code % 6 + 1, code / 6 % 6 + 1, code / 36 % 6 + 1];
         dice.contains(&6) && dice.iter().sum::<u32>() + code / 216 + 1 == 18
     });
-    assert_eq!(extra.probability(&18), BigRational::new((by_hand.count() as i64).into(), 1296.into()));
+    assert_eq!(extra.probability(&18), BigRational::new((matching_codes.count() as i64).into(), 1296.into()));
 }
 
 #[test]
@@ -75,12 +75,12 @@ fn the_extra_roll_in_steps_is_the_same_experiment() {
         (dice.iter().sum::<u32>(), dice.contains(&6))
     };
     let steps = dice.then(|chance, (sum, six)| if six { sum + chance.die(6) } else { sum });
-    let (whole, stepped) = (Distribution::exact(&roll_3d6_b).unwrap(), Distribution::exact(&steps).unwrap());
-    assert!(whole.iter().eq(stepped.iter()));
+    let (direct, stepped) = (Distribution::exact(&roll_3d6_b).unwrap(), Distribution::exact(&steps).unwrap());
+    assert!(direct.iter().eq(stepped.iter()));
 }
 
 #[test]
-fn a_simulation_is_within_its_interval_in_94_to_96_percent_of_1000_seeded_runs() {
+fn intervals_of_1000_simulations_hold_the_value_95_percent() {
     let truth = Expectation::floating(&roll_3d6_b).probability(|total| *total >= 14).unwrap();
     let caught = |seed: &u64| {
         let estimate = Simulation::seeded(*seed).estimate(&roll_3d6_b, |total| *total >= 14, 2_000).unwrap();

@@ -1,4 +1,4 @@
-//! Workers that were watched at the same time: against a walk through every starting moment, and closed forms.
+//! Workers recorded at the same time, compared with a walk through every starting moment and with closed forms.
 use chance::{Continuous, Delay, Gap, Ranks};
 use proptest::prelude::*;
 
@@ -7,25 +7,25 @@ const SPAN: u64 = 40;
 /// A worker's gaps in a recording of [`SPAN`], and its work.
 fn workers() -> impl Strategy<Value = Vec<(Vec<Gap>, u64)>> {
     let gaps = prop::collection::vec(any::<bool>(), SPAN as usize).prop_map(|stopped| {
-        let whole = stopped.iter().all(|stop| *stop);
-        let stops = stopped.iter().enumerate().filter(|(at, stop)| **stop && !(whole && *at == 0));
+        let all_stopped = stopped.iter().all(|stop| *stop);
+        let stops = stopped.iter().enumerate().filter(|(at, stop)| **stop && !(all_stopped && *at == 0));
         stops.map(|(at, _)| Gap { start_ns: at as u64, duration_ns: 1 }).collect::<Vec<_>>()
     });
     prop::collection::vec((gaps, 1_u64..90), 1..5)
 }
 
-/// When the work of one is done that begins in the middle of nanosecond `start`, in half nanoseconds.
+/// Returns the end of the work that begins in the middle of nanosecond `start`, in half nanoseconds.
 fn walked((gaps, work_ns): &(Vec<Gap>, u64), start: u64) -> u64 {
     let stopped = |ns: u64| gaps.iter().any(|gap| (gap.start_ns..gap.start_ns + gap.duration_ns).contains(&ns));
-    let (mut half, mut left) = (2 * start + 1, 2 * work_ns);
-    while left > 0 {
-        left -= u64::from(!stopped(half / 2 % SPAN));
+    let (mut half, mut remaining) = (2 * start + 1, 2 * work_ns);
+    while remaining > 0 {
+        remaining -= u64::from(!stopped(half / 2 % SPAN));
         half += 1;
     }
     half
 }
 
-/// How late the slowest of all is for each starting moment, in nanoseconds.
+/// Returns the delay of the slowest worker for each starting moment, in nanoseconds.
 fn slowest(all: &[(Vec<Gap>, u64)]) -> Vec<f64> {
     let longest = all.iter().map(|worker| worker.1).max().unwrap();
     let late =
@@ -37,12 +37,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn the_slowest_is_that_of_every_starting_moment(all in workers()) {
+    fn the_slowest_delay_agrees_with_every_starting_moment(all in workers()) {
         let ranks = Ranks::new(all.clone(), SPAN).unwrap();
         for count in 1..=all.len() {
             let (delay, walks) = (ranks.delay(count), slowest(&all[..count]));
             let mean = walks.iter().sum::<f64>() / SPAN as f64;
-            // Delays that fall meet constant ones within a nanosecond only at its ends, whatever the middle says.
+            // Within a nanosecond, falling delays meet constant ones only at its ends, for any value at the middle.
             prop_assert!((delay.mean_ns() - mean).abs() < 1e-9, "{count}: {} {mean}", delay.mean_ns());
             for limit in 0..=200 {
                 let share = walks.iter().filter(|late| late.ceil() <= f64::from(limit)).count() as f64 / SPAN as f64;
@@ -52,7 +52,7 @@ proptest! {
     }
 
     #[test]
-    fn steps_that_follow_each_other_end_when_the_slowest_does(all in workers(), from in 0_u64..80, rest in 0_u64..3) {
+    fn consecutive_steps_end_with_the_slowest_worker(all in workers(), from in 0_u64..80, rest in 0_u64..3) {
         let ranks = Ranks::new(all.clone(), SPAN).unwrap();
         let mut playback = ranks.play(all.len(), from);
         for _ in 0..8 {
@@ -66,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn turning_all_recordings_together_changes_nothing(all in workers(), by in 0_u64..SPAN) {
+    fn an_equal_shift_of_all_recordings_changes_nothing(all in workers(), by in 0_u64..SPAN) {
         let ranks = Ranks::new(all.clone(), SPAN).unwrap();
         let same = |one: &Delay, other: &Delay| (1..9).all(|many| {
             (one.slowest_mean_ns(many) - other.slowest_mean_ns(many)).abs() < 1e-9
@@ -75,26 +75,26 @@ proptest! {
     }
 
     #[test]
-    fn what_is_cut_out_is_not_there(all in workers(), from in 0_u64..SPAN, length in 1_u64..SPAN) {
+    fn a_removed_interval_has_no_effect(all in workers(), from in 0_u64..SPAN, length in 1_u64..SPAN) {
         let to = SPAN.min(from + length);
         let outside = |gap: &&Gap| gap.start_ns < from || gap.start_ns >= to;
         let moved = |gap: &Gap| Gap { start_ns: gap.start_ns - if gap.start_ns < from { 0 } else { to - from }, ..*gap };
-        let left = |gaps: &[Gap]| gaps.iter().filter(outside).map(moved).collect::<Vec<_>>();
-        let rest: Vec<(Vec<Gap>, u64)> = all.iter().map(|(gaps, work_ns)| (left(gaps), *work_ns)).collect();
+        let remaining = |gaps: &[Gap]| gaps.iter().filter(outside).map(moved).collect::<Vec<_>>();
+        let rest: Vec<(Vec<Gap>, u64)> = all.iter().map(|(gaps, work_ns)| (remaining(gaps), *work_ns)).collect();
         let ranks = Ranks::new(all.clone(), SPAN).unwrap();
         match (Ranks::new(rest, SPAN - (to - from)), ranks.without(from, to)) {
-            (Ok(wanted), Some(found)) => prop_assert_eq!(wanted.delay(all.len()), found.delay(all.len())),
-            (wanted, found) => prop_assert!(wanted.is_err() && found.is_none(), "{wanted:?} {found:?}"),
+            (Ok(expected), Some(actual)) => prop_assert_eq!(expected.delay(all.len()), actual.delay(all.len())),
+            (expected, actual) => prop_assert!(expected.is_err() && actual.is_none(), "{expected:?} {actual:?}"),
         }
     }
 }
 
-/// When the work of one is done that begins with nanosecond `start`.
+/// Returns the end of the work that begins with nanosecond `start`.
 fn walked_from((gaps, work_ns): &(Vec<Gap>, u64), start: u64) -> u64 {
     let stopped = |ns: u64| gaps.iter().any(|gap| (gap.start_ns..gap.start_ns + gap.duration_ns).contains(&ns));
-    let (mut now, mut left) = (start, *work_ns);
-    while left > 0 {
-        left -= u64::from(!stopped(now % SPAN));
+    let (mut now, mut remaining) = (start, *work_ns);
+    while remaining > 0 {
+        remaining -= u64::from(!stopped(now % SPAN));
         now += 1;
     }
     now
@@ -105,24 +105,26 @@ fn every_ms(phase_us: u64) -> Vec<Gap> {
 }
 
 #[test]
-fn gaps_at_once_cost_what_one_pays_and_gaps_apart_twice_that() {
+fn separate_gaps_cost_twice_as_much_as_simultaneous_gaps() {
     let mean = |phases: [u64; 2], workers: usize| {
         let all = phases.map(|phase_us| (every_ms(phase_us), 10_000));
         Ranks::new(all, 1_000_000_000).unwrap().delay(workers).mean_ns()
     };
-    // From a random moment: in a gap one time in ten, which then lasts half its length; before one, one in a hundred.
+    // From a random moment: one time in ten in a gap, of which half the length is left on average; one time in a
+    // hundred before a gap.
     let one = 0.1 * 50_000.0 + 0.01 * 100_000.0;
     assert!((mean([300, 300], 1) - one).abs() < 1e-6, "{}", mean([300, 300], 1));
     assert!((mean([300, 300], 2) - one).abs() < 1e-6);
     assert!((mean([300, 700], 2) - 2.0 * one).abs() < 1e-6);
 }
 
-/// Shifted by random amounts, two become independent: the slowest has the square of one's distribution.
+/// Two workers with randomly shifted recordings are independent: the slowest has the square of the distribution of
+/// one.
 #[test]
-fn recordings_shifted_apart_are_independent_on_average() {
+fn shifted_recordings_are_independent_on_average() {
     let gaps = || vec![Gap { start_ns: 1_000, duration_ns: 20_000 }, Gap { start_ns: 50_000, duration_ns: 3_000 }];
     let ranks = Ranks::new([(gaps(), 5_000), (gaps(), 5_000)], 100_000).unwrap();
-    let wanted = ranks.delay(1).slowest_mean_ns(2);
+    let expected = ranks.delay(1).slowest_mean_ns(2);
     let mut next = 0;
     // Every shift of the second against the first, in steps of 100 ns.
     let means = (0..1_000).map(|place| {
@@ -131,23 +133,23 @@ fn recordings_shifted_apart_are_independent_on_average() {
         shifted.delay(2).mean_ns()
     });
     let mean = means.sum::<f64>() / 1_000.0;
-    assert!((mean / wanted - 1.0).abs() < 0.01, "{mean} {wanted}");
-    assert!(ranks.delay(2).mean_ns() < 0.6 * wanted);
+    assert!((mean / expected - 1.0).abs() < 0.01, "{mean} {expected}");
+    assert!(ranks.delay(2).mean_ns() < 0.6 * expected);
 }
 
 #[test]
-fn who_has_less_work_is_ahead_by_the_difference() {
+fn a_worker_with_less_work_is_ahead_by_the_difference() {
     let slow = (Vec::new(), 1_000);
     let quick = (vec![Gap { start_ns: 0, duration_ns: 500 }], 800);
     let ranks = Ranks::new([slow, quick], 10_000).unwrap();
     assert_eq!((ranks.work_ns(1), ranks.work_ns(2), ranks.delay(1).mean_ns()), (1_000, 1_000, 0.0));
-    // It is late by the 300 ns of the gap that are not made up for: all of them for 800 ns of starts before it, and
+    // It is late by the 300 ns of the gap that exceed its lead: all of them for 800 ns of starts before the gap, and
     // falling for 300 ns in it.
     assert!((ranks.delay(2).mean_ns() - (300.0 * 800.0 + 300.0 * 300.0 / 2.0) / 10_000.0).abs() < 1e-9);
 }
 
 #[test]
-fn what_makes_no_recording_names_its_worker() {
+fn an_invalid_recording_error_names_its_worker() {
     let gap = |start_ns, duration_ns| vec![Gap { start_ns, duration_ns }];
     let refused = |second: (Vec<Gap>, u64)| Ranks::new([(gap(0, 1), 5), second], 100).unwrap_err().to_string();
     assert_eq!(refused((gap(90, 20), 5)), "worker 1: the gap ends after the recording, which lasts 100 ns");

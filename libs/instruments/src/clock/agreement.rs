@@ -1,9 +1,10 @@
-//! Do the counters of two CPUs agree?
+//! Comparison of the counters of two CPUs.
 //!
-//! A thread on the first CPU stamps, sets a flag, and waits; a thread on the second sees the flag, stamps, and answers;
-//! the first stamps again. The second CPU's stamp was taken between the other two, so each exchange bounds the offset
-//! between the counters from both sides, and many exchanges are intersected. The bound that is left is about the time
-//! a cache line takes from one CPU to the other. An empty intersection means that the offset moved.
+//! A thread on the first CPU reads its counter, sets a flag, and waits. A thread on the second CPU sees the flag,
+//! reads its counter, and answers; the first thread reads again. The second CPU's value was read between the other
+//! two, so each exchange bounds the offset between the counters from both sides, and the bounds of many exchanges are
+//! intersected. The remaining uncertainty is about the time that a cache line takes from one CPU to the other. An
+//! empty intersection means that the offset changed.
 
 use super::Clock;
 use crate::cpus::pin_current_thread;
@@ -12,57 +13,59 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The offset of one CPU's counter against another's.
+/// The offset of one CPU's counter relative to another's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Agreement {
-    /// The CPU that is compared.
+    /// CPU that is compared.
     pub cpu: usize,
-    /// The CPU that it is compared with.
+    /// CPU with which it is compared.
     pub reference_cpu: usize,
-    /// The offset is at least this, in nanoseconds.
+    /// Lower bound of the offset, in nanoseconds.
     pub low_ns: f64,
-    /// The offset is at most this, in nanoseconds.
+    /// Upper bound of the offset, in nanoseconds.
     pub high_ns: f64,
-    /// Exchanges made.
+    /// Number of exchanges.
     pub exchanges: u64,
-    /// Exchanges in which the answer's stamp was not between the asker's two: time ran backwards between CPUs.
+    /// Number of exchanges in which the answering value was not between the other two: time ran backwards between the
+    /// CPUs.
     pub out_of_order: u64,
 }
 
 impl Agreement {
-    /// The largest offset that the exchanges leave possible, in nanoseconds.
+    /// Returns the largest offset that the exchanges leave possible, in nanoseconds.
     pub fn bound_ns(&self) -> f64 {
         self.low_ns.abs().max(self.high_ns.abs())
     }
 }
 
 const EXCHANGES: u64 = 20_000;
-/// What the answering thread publishes before the first exchange; no counter starts there.
+/// Value that the answering thread publishes before the first exchange; no counter starts there.
 const UNANSWERED: u64 = 0;
 
 /// Compares the counters of two CPUs in 20,000 exchanges (about 5 ms on an idle machine).
 ///
 /// # Errors
-/// A CPU that the calling thread may not run on.
+///
+/// Returns an error if the calling thread may not run on one of the CPUs.
 pub fn agreement(clock: Clock, reference_cpu: usize, cpu: usize) -> io::Result<Agreement> {
     let padded = |value| CachePadded::new(AtomicU64::new(value));
-    let (ask, answer) = (padded(0), padded(UNANSWERED));
+    let (request, answer) = (padded(0), padded(UNANSWERED));
     let before = crate::cpus::allowed()?;
     let bounds = std::thread::scope(|scope| -> io::Result<Bounds> {
         let answering = std::thread::Builder::new().spawn_scoped(scope, || {
             let pinned = pin_current_thread(cpu);
-            // Answered even when the pin failed, so that the asker never waits for nobody.
+            // The thread answers even if it could not be pinned, so that the first thread never waits forever.
             (1..=EXCHANGES).for_each(|exchange| {
-                wait_until(|| ask.load(Ordering::Acquire) == exchange);
+                wait_until(|| request.load(Ordering::Acquire) == exchange);
                 answer.store(clock.stamp(), Ordering::Release);
             });
             pinned
         })?;
-        // The caller's own thread asks, pinned for as long as that takes: a second thread that could not be started
-        // would leave the first one waiting.
+        // The caller's own thread is the first one, pinned for that time: if it were a second new thread and could
+        // not be started, the other would wait forever.
         let pinned = pin_current_thread(reference_cpu);
-        let bounds = exchange_all(clock, &ask, &answer);
+        let bounds = exchange_all(clock, &request, &answer);
         crate::cpus::restrict_current_thread(&before)?;
         answering.join().expect("the answering thread does not panic")?;
         pinned.map(|()| bounds)
@@ -83,11 +86,11 @@ struct Bounds {
     out_of_order: u64,
 }
 
-fn exchange_all(clock: Clock, ask: &AtomicU64, answer: &AtomicU64) -> Bounds {
+fn exchange_all(clock: Clock, request: &AtomicU64, answer: &AtomicU64) -> Bounds {
     let mut bounds = Bounds { low: i64::MIN, high: i64::MAX, out_of_order: 0 };
     for exchange in 1..=EXCHANGES {
         let before = clock.stamp();
-        ask.store(exchange, Ordering::Release);
+        request.store(exchange, Ordering::Release);
         wait_until(|| answer.load(Ordering::Acquire) != UNANSWERED);
         let after = clock.stamp();
         let other = answer.load(Ordering::Relaxed);
@@ -99,12 +102,12 @@ fn exchange_all(clock: Clock, ask: &AtomicU64, answer: &AtomicU64) -> Bounds {
     bounds
 }
 
-/// Spins, and yields once in a while in case both threads share one CPU.
+/// Spins until `ready` returns true, and yields occasionally in case both threads share one CPU.
 fn wait_until(ready: impl Fn() -> bool) {
-    let mut turns = 0_u32;
+    let mut iterations = 0_u32;
     while !ready() {
-        turns += 1;
-        if turns.is_multiple_of(10_000) {
+        iterations += 1;
+        if iterations.is_multiple_of(10_000) {
             std::thread::yield_now();
         }
         std::hint::spin_loop();

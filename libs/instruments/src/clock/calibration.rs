@@ -1,23 +1,23 @@
-//! The counter's rate, from two readings of `CLOCK_MONOTONIC_RAW` a known span apart.
+//! Calibration of the counter's rate, from two readings of `CLOCK_MONOTONIC_RAW` a known time apart.
 
 use super::counter::monotonic_raw_ns;
 use super::{Clock, Source};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// One moment on both clocks.
+/// One point in time on both clocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Anchor {
-    /// The counter, in ticks.
+    /// Value of the counter, in ticks.
     pub ticks: u64,
-    /// `CLOCK_MONOTONIC_RAW`, in nanoseconds.
+    /// Value of `CLOCK_MONOTONIC_RAW`, in nanoseconds.
     pub raw_ns: u64,
-    /// The counter ticks between which the raw clock was read: the moment is known to half of it.
+    /// Counter ticks between which the raw clock was read: the uncertainty is half of it.
     pub width_ticks: u64,
 }
 
 impl Anchor {
-    /// The narrowest of some hundred readings: a read that was interrupted is wide and loses.
+    /// Returns the narrowest of 400 readings: an interrupted reading is wide and is discarded.
     pub fn take(source: Source) -> Self {
         (0..400).map(|_| Self::once(source)).min_by_key(|anchor| anchor.width_ticks).expect("400 readings")
     }
@@ -30,34 +30,35 @@ impl Anchor {
     }
 }
 
-/// A calibrated clock and how far to trust its rate.
+/// A calibrated clock with the uncertainty of its rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
     /// The clock, ready for use.
     pub clock: Clock,
-    /// Why the CPU's counter was not used, if it was not.
+    /// Reason why the CPU's counter is not used, if it is not.
     pub fallback: Option<String>,
-    /// By how much a third anchor, half-way, misses the line through the first and the last, in nanoseconds.
+    /// Fit residual in nanoseconds: deviation of a third anchor, half-way, from the line through the first and the
+    /// last one.
     pub residual_ns: f64,
-    /// The rate's uncertainty from the width of the two anchors, in parts per million.
+    /// Uncertainty of the rate due to the width of the two anchors, in parts per million.
     pub uncertainty_ppm: f64,
     first: Anchor,
 }
 
-/// A calibrated clock against `CLOCK_MONOTONIC_RAW` over a longer span than it was calibrated with.
+/// Deviation of a calibrated clock from `CLOCK_MONOTONIC_RAW` over a longer time than that of its calibration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConversionError {
-    /// The span of the comparison in seconds.
+    /// Time of the comparison in seconds.
     pub span_s: f64,
     /// (clock − raw) / raw, in parts per million.
     pub error_ppm: f64,
-    /// What the error is known to, from the width of the two anchors, in parts per million.
+    /// Uncertainty of the error due to the width of the two anchors, in parts per million.
     pub uncertainty_ppm: f64,
 }
 
 impl Clock {
-    /// Chooses the best source this machine can be trusted with and calibrates it for about `span`.
+    /// Selects the best source that can be trusted on this machine, and calibrates it for about `span`.
     pub fn calibrate(span: Duration) -> Calibration {
         let (source, fallback) = Source::choose();
         Calibration::of(source, fallback, span)
@@ -83,7 +84,7 @@ impl Calibration {
         }
     }
 
-    /// Compares the clock with `CLOCK_MONOTONIC_RAW` over all the time since its calibration began.
+    /// Compares the clock with `CLOCK_MONOTONIC_RAW` over the whole time since its calibration began.
     pub fn error_since(&self) -> ConversionError {
         let now = Anchor::take(self.clock.source());
         let raw_ns = (now.raw_ns - self.first.raw_ns) as f64;
@@ -96,9 +97,9 @@ impl Calibration {
     }
 }
 
-/// How well the span between two anchors is known.
+/// Returns the uncertainty of the time between two anchors, in nanoseconds.
 fn doubt_ns(clock: Clock, first: Anchor, last: Anchor) -> f64 {
-    // A reading is rounded down to a tick, which may be a large one: 40 ns on many an ARM.
+    // A reading is rounded down to a tick, which may be long: 40 ns on many ARM machines.
     clock.to_ns(first.width_ticks + last.width_ticks + 2) / 2.0
 }
 
@@ -112,9 +113,9 @@ mod tests {
         std::thread::sleep(Duration::from_millis(200));
         let error = calibration.error_since();
         assert!(error.span_s >= 0.25, "{error:?}");
-        // The stated uncertainty of 50 ms is a few ppm; ten thousand means that the conversion is wrong.
+        // The stated uncertainty of 50 ms is a few ppm; ten thousand mean that the conversion is wrong.
         assert!(error.error_ppm.abs() < 10_000.0, "{error:?}");
-        // The span is five times as long, and the anchors' width is known from the first one on.
+        // The time is five times as long, and the anchors' width is known from the first one on.
         let first_ns = calibration.clock.to_ns(calibration.first.width_ticks) / 2.0;
         assert!(error.uncertainty_ppm >= first_ns / (error.span_s * 1e3), "{error:?}");
     }

@@ -1,32 +1,32 @@
-//! What reading the clock costs and how finely it divides time.
+//! The cost of reading the clock, and its resolution.
 
 use super::Clock;
 use crate::tally::Tally;
 
-/// What one kind of read costs.
+/// The cost of one kind of read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
-    /// The mean of 1,000 calls in a row, in nanoseconds: the median of many such thousands.
+    /// Mean of 1,000 consecutive calls, in nanoseconds: the median of many such means.
     pub mean_of_1000_ns: f64,
-    /// The least mean of 1,000 calls, in nanoseconds: no interruption is in it.
+    /// Least mean of 1,000 calls, in nanoseconds, which contains no interruption.
     pub least_ns: f64,
-    /// The differences between neighbouring reads, in ticks.
+    /// Differences between adjacent reads, in ticks.
     pub differences: Tally,
 }
 
-/// What is to be known about a clock before its figures are quoted.
+/// The properties of a clock that belong to each of its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quality {
-    /// The cost of [`Clock::now`].
+    /// Cost of [`Clock::now`].
     pub now: Cost,
-    /// The cost of [`Clock::stamp`].
+    /// Cost of [`Clock::stamp`].
     pub stamp: Cost,
-    /// The step in which the counter advances, in ticks. It can be many ticks: a 2.6 GHz counter that is driven by a
-    /// 100 MHz crystal advances by 26.
+    /// Step in which the counter advances, in ticks. It can be many ticks: a 2.6 GHz counter that is driven by a 100
+    /// MHz crystal advances by 26.
     pub resolution_ticks: u64,
     /// The same step in nanoseconds.
     pub resolution_ns: f64,
-    /// Neighbouring reads on one CPU in which the later value was the smaller one. Anything but 0 is a broken clock.
+    /// Number of adjacent reads on one CPU whose later value was smaller. Any value other than 0 is a broken clock.
     pub backward_steps: u64,
 }
 
@@ -67,17 +67,18 @@ fn cost(clock: Clock, read: impl Fn(&Clock) -> u64) -> (Cost, u64) {
     (cost, backward_steps)
 }
 
-/// What one [`Clock::now`] takes, in nanoseconds: the mean of 1,000 in a row, which take some ten microseconds.
+/// Returns the cost of one [`Clock::now`] in nanoseconds: the mean of 1,000 consecutive calls, which take about ten
+/// microseconds.
 pub fn read_cost_ns(clock: Clock) -> f64 {
     clock.to_ns(calls_in_a_row(&clock, &Clock::now)) / CALLS as f64
 }
 
-/// The same of [`Clock::stamp`].
+/// Returns the cost of one [`Clock::stamp`] in nanoseconds: the mean of 1,000 consecutive calls.
 pub fn ordered_read_cost_ns(clock: Clock) -> f64 {
     clock.to_ns(calls_in_a_row(&clock, &Clock::stamp)) / CALLS as f64
 }
 
-/// How long they take with nothing between them: storing each would be a tenth more.
+/// Returns the duration of consecutive calls in ticks. Storing each value would cost a tenth more.
 #[inline(never)]
 fn calls_in_a_row(clock: &Clock, read: &impl Fn(&Clock) -> u64) -> u64 {
     let first = read(clock);
@@ -87,10 +88,11 @@ fn calls_in_a_row(clock: &Clock, read: &impl Fn(&Clock) -> u64) -> u64 {
     last.saturating_sub(first)
 }
 
-/// The distance between neighbouring clusters of differences.
+/// Returns the distance between adjacent clusters of differences.
 ///
-/// A hypervisor may scale the counter, so that a step of 26 ticks is sometimes 25: the differences then cluster around
-/// the multiples of the step, and their greatest common divisor would be 1. Rare differences may be interruptions.
+/// A hypervisor may scale the counter, so that a step of 26 ticks is sometimes 25. The differences then form clusters
+/// near the multiples of the step, and their greatest common divisor would be 1. Rare differences may be
+/// interruptions.
 pub(crate) fn step(differences: &Tally) -> u64 {
     let often = differences.count() / 1000;
     let common = differences.iter().filter(|&(_, count)| count > often);
@@ -102,7 +104,8 @@ pub(crate) fn step(differences: &Tally) -> u64 {
         }
     }
     let distances = clusters.windows(2).map(|pair| pair[1].centre() - pair[0].centre());
-    // One cluster, or clusters at no common distance: the counter moves in single ticks as far as its reads can tell.
+    // One cluster, or clusters without a common distance: the counter advances in single ticks as far as its reads
+    // can resolve.
     let Some(step) = distances.min_by(f64::total_cmp) else { return 1 };
     let is_multiple = |cluster: &Cluster| {
         let steps = cluster.centre() / step;
@@ -111,11 +114,11 @@ pub(crate) fn step(differences: &Tally) -> u64 {
     if clusters.iter().all(is_multiple) { step.round() as u64 } else { 1 }
 }
 
-/// Differences this near to each other are one step, unevenly scaled. Finer steps than that are never the limit: a read
-/// itself takes longer.
+/// Distance below which differences are one unevenly scaled step. A finer step never limits the resolution, because a
+/// read itself takes longer.
 const CLUSTERED_TICKS: u64 = 3;
 
-/// Neighbouring differences and how often they occur.
+/// Adjacent differences and their number.
 struct Cluster {
     to: u64,
     sum: u64,
@@ -147,7 +150,7 @@ mod tests {
         assert_eq!(step(&[0, 20, 21, 22, 23].into_iter().skip(1).collect()), 1);
         let scaled = Tally::from_counts([(25, 300), (26, 6_000), (51, 200), (52, 3_000), (78, 40)]);
         assert_eq!(step(&scaled), 26);
-        // A read that costs 19 or 27 ticks says nothing about the counter's step.
+        // A read that costs 19 or 27 ticks does not reveal the counter's step.
         assert_eq!(step(&Tally::from_counts([(18, 500), (19, 4_000), (27, 3_000)])), 1);
         assert_eq!(step(&Tally::new()), 1);
     }

@@ -1,22 +1,22 @@
-//! Reading the counter, and deciding whether to trust it.
+//! Reading the counter, and the decision whether it can be trusted.
 
 use serde::{Deserialize, Serialize};
 
-/// Where ticks come from.
+/// The source of the ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// x86-64's time stamp counter (`rdtsc`).
+    /// Time stamp counter of x86-64 (`rdtsc`).
     Tsc,
-    /// aarch64's virtual counter (`cntvct_el0`).
+    /// Virtual counter of aarch64 (`cntvct_el0`).
     Cntvct,
     /// `clock_gettime(CLOCK_MONOTONIC_RAW)`, in nanoseconds.
     ClockGettime,
 }
 
 impl Source {
-    /// The CPU's counter where it can be trusted; else `clock_gettime` and the reason.
+    /// Returns the CPU's counter if it can be trusted, otherwise `clock_gettime` and the reason.
     pub fn choose() -> (Self, Option<String>) {
         match counter() {
             Ok(source) => (source, None),
@@ -24,7 +24,7 @@ impl Source {
         }
     }
 
-    /// Its name as the field writes it.
+    /// Returns its name in the literature.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tsc => "TSC",
@@ -37,7 +37,7 @@ impl Source {
     pub(crate) fn read(self) -> u64 {
         match self {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: rdtsc reads a register and touches no memory; every x86-64 CPU has it.
+            // SAFETY: rdtsc reads a register and accesses no memory; every x86-64 CPU has it.
             Self::Tsc => unsafe { core::arch::x86_64::_rdtsc() },
             #[cfg(target_arch = "aarch64")]
             Self::Cntvct => cntvct(),
@@ -45,17 +45,19 @@ impl Source {
         }
     }
 
-    /// The leading fence makes earlier loads and locked instructions complete before the counter is read, the trailing
-    /// one keeps later instructions from starting under the read. Linux sets the MSR bit that makes `lfence` wait for
-    /// dispatch on AMD as it does on Intel.
+    /// Reads the counter after all earlier and before all later instructions.
     ///
-    /// On AArch64 a read of the counter may come before what stands before it. `isb` keeps it behind every branch, and
-    /// so behind the loads that those branches waited for: a lock's outcome, a flag.
+    /// On x86-64 the leading fence makes earlier loads and locked instructions complete before the counter is read.
+    /// The trailing one prevents later instructions from starting before the read has ended. Linux sets the MSR bit
+    /// that makes `lfence` wait for dispatch on AMD as it does on Intel.
+    ///
+    /// On AArch64 a read of the counter may overtake earlier instructions. `isb` keeps it behind every branch, and so
+    /// behind the loads on which those branches depend: the result of a lock operation, a flag.
     #[inline(always)]
     pub(crate) fn read_ordered(self) -> u64 {
         match self {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: lfence and rdtsc touch no memory; SSE2 is part of x86-64.
+            // SAFETY: lfence and rdtsc access no memory; SSE2 is part of x86-64.
             Self::Tsc => unsafe {
                 core::arch::x86_64::_mm_lfence();
                 let ticks = core::arch::x86_64::_rdtsc();
@@ -83,7 +85,7 @@ impl Source {
 #[inline(always)]
 fn cntvct() -> u64 {
     let ticks: u64;
-    // SAFETY: Linux lets user space read cntvct_el0; the read touches no memory.
+    // SAFETY: Linux lets user space read cntvct_el0; the read accesses no memory.
     unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
     ticks
 }
@@ -91,15 +93,15 @@ fn cntvct() -> u64 {
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 fn instruction_barrier() {
-    // SAFETY: isb orders instructions and touches no memory.
+    // SAFETY: isb orders instructions and accesses no memory.
     unsafe { core::arch::asm!("isb", options(nostack)) };
 }
 
-/// What `read_ordered` puts around a clock that is not a single instruction.
+/// Issues the fence that `read_ordered` needs around a clock that is not a single instruction.
 #[inline(always)]
 fn instruction_fence() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: lfence touches no memory; SSE2 is part of x86-64.
+    // SAFETY: lfence accesses no memory; SSE2 is part of x86-64.
     unsafe {
         core::arch::x86_64::_mm_lfence();
     }
@@ -109,7 +111,7 @@ fn instruction_fence() {
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
 }
 
-/// `CLOCK_MONOTONIC_RAW`: the hardware's rate, which NTP does not bend.
+/// Returns `CLOCK_MONOTONIC_RAW`, which advances at the rate of the hardware without NTP adjustment.
 pub(crate) fn monotonic_raw_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicRaw);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -125,7 +127,8 @@ fn counter() -> Result<Source, String> {
     trust(invariant, available.as_deref())
 }
 
-/// The kernel watches the TSC against another clock and takes it off the list when they part.
+/// Returns the TSC if it is invariant and available: the kernel compares it with another clock and removes it from
+/// the list if they diverge.
 #[cfg(target_arch = "x86_64")]
 fn trust(invariant: bool, available: Option<&str>) -> Result<Source, String> {
     match available {
@@ -137,7 +140,7 @@ fn trust(invariant: bool, available: Option<&str>) -> Result<Source, String> {
     }
 }
 
-/// The architecture promises a constant rate and one value for all CPUs.
+/// Returns the virtual counter: the architecture guarantees a constant rate and one value for all CPUs.
 #[cfg(target_arch = "aarch64")]
 fn counter() -> Result<Source, String> {
     Ok(Source::Cntvct)

@@ -1,17 +1,18 @@
 //! The clock: the CPU's own counter, converted to nanoseconds.
 //!
-//! A counter read costs about half of a `clock_gettime` call, and its value can be subtracted before it is converted,
-//! so measurements keep ticks and convert when they have ended. The counter is trusted only on evidence (see
-//! [`Source::choose`]); otherwise the clock falls back to `clock_gettime(CLOCK_MONOTONIC_RAW)` and says why.
+//! A read of the counter costs about half as much as a call of `clock_gettime`. Its values can be subtracted before
+//! they are converted, so measurements store ticks and convert them afterwards. The counter is trusted only on
+//! evidence (see [`Source::choose`]); otherwise the clock falls back to `clock_gettime(CLOCK_MONOTONIC_RAW)` and
+//! states the reason.
 //!
-//! Two reads are offered because they answer two questions:
+//! There are two kinds of read:
 //!
-//! - [`Clock::now`] is the cheapest read. The CPU may move it past neighbouring instructions by as much as its
-//!   reorder window, some hundred instructions. It suits loops that do nothing but read the clock.
-//! - [`Clock::stamp`] waits until all that stands before it has completed and holds back all that stands after it.
-//!   It costs about twice as much. Without it a lock of 3 ns disappears: on a Zen 5 machine two plain reads around the
-//!   two halves of an uncontended mutex took exactly as long as the two reads alone, because the atomic instructions
-//!   ran in the reads' shadow.
+//! - [`Clock::now`] is the cheapest read. The CPU may reorder it with adjacent instructions by as much as its reorder
+//!   window, a few hundred instructions. It is suitable for loops that do nothing but read the clock.
+//! - [`Clock::stamp`] waits until all earlier instructions have completed and delays all later ones. It costs about
+//!   twice as much. Without it a lock of 3 ns is invisible. On a Zen 5 machine, two plain reads around the two halves
+//!   of an uncontended mutex took exactly as long as the two reads alone, because the atomic instructions overlapped
+//!   with the reads.
 //!
 //! ```
 //! use instruments::clock::Clock;

@@ -1,9 +1,9 @@
-//! A counter whose rate is known.
+//! A counter with a known rate.
 
 use super::Source;
 use std::time::Duration;
 
-/// A counter and its rate. `Copy`, so that every thread has its own.
+/// A counter and its rate. It is `Copy`, so that every thread has its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
     source: Source,
@@ -15,41 +15,41 @@ impl Clock {
         Self { source, ns_per_tick }
     }
 
-    /// Where the ticks come from.
+    /// Returns the source of the ticks.
     pub fn source(&self) -> Source {
         self.source
     }
 
-    /// Nanoseconds a tick.
+    /// Returns the number of nanoseconds per tick.
     pub fn ns_per_tick(&self) -> f64 {
         self.ns_per_tick
     }
 
-    /// The counter's value in ticks, unordered: the cheapest read.
+    /// Returns the counter's value in ticks, unordered: the cheapest read.
     #[inline(always)]
     pub fn now(&self) -> u64 {
         self.source.read()
     }
 
-    /// The counter's value in ticks, after all earlier and before all later instructions.
+    /// Returns the counter's value in ticks, after all earlier and before all later instructions.
     #[inline(always)]
     pub fn stamp(&self) -> u64 {
         self.source.read_ordered()
     }
 
-    /// A span of ticks in nanoseconds.
+    /// Converts a number of ticks to nanoseconds.
     #[inline]
     pub fn to_ns(&self, ticks: u64) -> f64 {
         ticks as f64 * self.ns_per_tick
     }
 
-    /// A span of nanoseconds in ticks, rounded down; 0 for a negative span.
+    /// Converts a number of nanoseconds to ticks, rounded down; 0 for a negative number.
     #[inline]
     pub fn to_ticks(&self, ns: f64) -> u64 {
         (ns / self.ns_per_tick) as u64
     }
 
-    /// A span in ticks, rounded down.
+    /// Converts a duration to ticks, rounded down.
     #[inline]
     pub fn ticks_in(&self, span: Duration) -> u64 {
         self.to_ticks(span.as_nanos() as f64)

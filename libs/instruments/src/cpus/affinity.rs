@@ -1,7 +1,7 @@
-//! Where the calling thread may run, and where it runs.
+//! The CPUs on which the calling thread may run, and the CPU on which it runs.
 //!
-//! The two affinity calls go to the C library: rustix's own set has room for 1,024 CPUs, and the kernel refuses
-//! (`EINVAL`) a buffer smaller than the number of CPUs it was booted for.
+//! The two affinity calls use the C library. The set of rustix has room for 1,024 CPUs, and the kernel refuses
+//! (`EINVAL`) a buffer smaller than the number of CPUs for which it was booted.
 
 use std::io;
 
@@ -13,12 +13,15 @@ type Word = libc::c_ulong;
 
 const WORD_BITS: usize = Word::BITS as usize;
 
-/// The CPUs that the calling thread may run on: `sched_getaffinity(2)`.
+/// Returns the CPUs on which the calling thread may run: `sched_getaffinity(2)`.
 ///
-/// Ask before pinning: afterwards it is the one CPU that the thread was pinned to.
+/// Call it before pinning: afterwards it returns the one CPU to which the thread was pinned.
 ///
 /// # Errors
-/// Those of the system call; none is known for one's own thread.
+///
+/// Returns the error of the system call; none is known for the calling thread.
+///
+/// # Examples
 ///
 /// ```
 /// let allowed = instruments::cpus::allowed()?;
@@ -30,12 +33,16 @@ pub fn allowed() -> io::Result<CpuSet> {
     allowed_of(0)
 }
 
-/// The CPUs that a thread of this process may run on, by its number (`gettid(2)`).
+/// Returns the CPUs on which a thread of this process may run, by its number (`gettid(2)`).
 ///
-/// A thread that is not pinned learns from this what a cpuset has left to it; one that is pinned asks for another.
+/// For a thread that is not pinned, this shows the CPUs that a cpuset has left. A pinned thread can query another
+/// thread.
 ///
 /// # Errors
-/// The thread has ended.
+///
+/// Returns an error if the thread has ended.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::cpus;
@@ -56,21 +63,25 @@ pub fn allowed_of(thread: i32) -> io::Result<CpuSet> {
     Ok(from_mask(&mask))
 }
 
-/// The CPUs that are switched on, from `/sys/devices/system/cpu/online`.
+/// Returns the CPUs that are online, from `/sys/devices/system/cpu/online`.
 ///
 /// # Errors
-/// If the file cannot be read (no `/sys` mounted) or holds no CPU list.
+///
+/// Returns an error if the file cannot be read (no `/sys` mounted) or contains no CPU list.
 pub fn online() -> io::Result<CpuSet> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
     files::parse_cpus(&text).ok_or_else(|| io::Error::other(format!("`{text}` is not a list of CPUs")))
 }
 
-/// Makes the calling thread run on `cpu` alone; it is there when this returns.
+/// Pins the calling thread to `cpu`; the thread runs there when this returns.
 ///
-/// Threads started from it afterwards inherit the pinning.
+/// Threads that it starts afterwards inherit the affinity.
 ///
 /// # Errors
-/// `InvalidInput` if the CPU does not exist, is offline, or is outside the cpuset of the process.
+///
+/// Returns `InvalidInput` if the CPU does not exist, is offline, or is outside the cpuset of the process.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::cpus;
@@ -86,13 +97,14 @@ pub fn pin_current_thread(cpu: usize) -> io::Result<()> {
     restrict_current_thread(&CpuSet::single(cpu))
 }
 
-/// Makes the calling thread run on these CPUs alone: `sched_setaffinity(2)`.
+/// Restricts the calling thread to these CPUs: `sched_setaffinity(2)`.
 ///
-/// With the set that [`allowed`] gave before, this undoes a [`pin_current_thread`].
+/// With the set that [`allowed`] returned before, this undoes a [`pin_current_thread`].
 ///
 /// # Errors
-/// `InvalidInput` if none of the CPUs is online and inside the cpuset of the process. The kernel drops the others
-/// without a word; [`super::resolve`] finds them beforehand.
+///
+/// Returns `InvalidInput` if none of the CPUs is online and inside the cpuset of the process. The kernel silently
+/// ignores the other CPUs; [`super::resolve`] detects them beforehand.
 pub fn restrict_current_thread(cpus: &CpuSet) -> io::Result<()> {
     let mask = to_mask(cpus).ok_or(io::ErrorKind::InvalidInput)?;
     // SAFETY: the kernel only reads, at most `size_of_val` bytes, all of them inside `mask`, which outlives the call.
@@ -104,7 +116,7 @@ pub fn restrict_current_thread(cpus: &CpuSet) -> io::Result<()> {
     Ok(())
 }
 
-/// The CPU that the calling thread is on: `getcpu(2)`, which costs no system call where the vDSO has it.
+/// Returns the CPU on which the calling thread runs: `getcpu(2)`, which needs no system call if the vDSO provides it.
 ///
 /// Unless the thread is pinned, it may have moved by the time this returns.
 pub fn current_cpu() -> usize {
@@ -116,7 +128,7 @@ fn from_mask(mask: &[Word]) -> CpuSet {
     (0..mask.len() * WORD_BITS).filter(is_set).collect()
 }
 
-/// A mask just long enough, or `None` if a CPU is above [`MAX_CPU`].
+/// Returns a mask that is just long enough, or `None` if a CPU is above [`MAX_CPU`].
 fn to_mask(cpus: &CpuSet) -> Option<Vec<Word>> {
     let last = cpus.last().unwrap_or(0);
     if last > MAX_CPU {

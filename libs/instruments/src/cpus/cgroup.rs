@@ -1,18 +1,20 @@
-//! How much CPU time the control groups grant, in either version of the hierarchy.
+//! The CPU time that the control groups grant, in either version of the hierarchy.
 //!
-//! A limit on any group binds all groups below it, so the hierarchy is walked from our own group up to where it is
-//! mounted and the smallest limit counts. Above the mount point (outside a container) nothing can be seen: a limit set
-//! there is missed.
+//! A limit on a group applies to all groups below it. The hierarchy is therefore searched from the group of this
+//! process up to its mount point, and the smallest limit counts. Groups above the mount point (outside a container)
+//! are invisible, so a limit set there is missed.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::files;
 
-/// The CPUs' worth of time that the control groups grant this process (2.5 is two and a half CPUs), or `None` if they
-/// set no limit or cannot be read.
+/// Returns the number of CPUs whose time the control groups grant this process (2.5 is two and a half CPUs), or
+/// `None` if they set no limit or cannot be read.
 ///
-/// From `cpu.max` (version 2) or `cpu.cfs_quota_us` and `cpu.cfs_period_us` (version 1). A process that uses more is
-/// stopped until its period, usually 100 ms, is over, however many CPUs it has.
+/// The source is `cpu.max` (version 2) or `cpu.cfs_quota_us` and `cpu.cfs_period_us` (version 1). A process that uses
+/// more is stopped until the end of its period, usually 100 ms, however many CPUs it has.
+///
+/// # Examples
 ///
 /// ```
 /// if let Some(cpus) = instruments::cpus::cpu_quota() {
@@ -23,19 +25,19 @@ pub fn cpu_quota() -> Option<f64> {
     CpuGroup::find(Path::new("/"))?.quota_cpus()
 }
 
-/// The control group that governs this process's CPU time.
+/// The control group that limits this process's CPU time.
 #[derive(Debug, PartialEq)]
 pub(crate) struct CpuGroup {
-    /// 1 or 2.
+    /// Version of the hierarchy: 1 or 2.
     pub version: u8,
-    /// Where the hierarchy is mounted.
+    /// Mount point of the hierarchy.
     mount: PathBuf,
-    /// Our own group: `mount` or below it.
+    /// Group of this process: `mount` or below it.
     own: PathBuf,
 }
 
 impl CpuGroup {
-    /// Finds it from `/proc/self/cgroup` and `/proc/self/mountinfo` below `root`.
+    /// Finds the group from `/proc/self/cgroup` and `/proc/self/mountinfo` below `root`.
     pub fn find(root: &Path) -> Option<Self> {
         let groups = files::text(root, "proc/self/cgroup")?;
         let mounts = files::text(root, "proc/self/mountinfo")?;
@@ -45,7 +47,7 @@ impl CpuGroup {
         Some(Self { version, own: mount.join(below_mount(group, &inside)), mount })
     }
 
-    /// The smallest quota from our own group up to the mount point, in CPUs.
+    /// Returns the smallest quota from the group of this process up to the mount point, in CPUs.
     pub fn quota_cpus(&self) -> Option<f64> {
         let groups = self.own.ancestors().take_while(|group| group.starts_with(&self.mount));
         groups.filter_map(|group| self.quota_of(group)).min_by(f64::total_cmp)
@@ -58,37 +60,40 @@ impl CpuGroup {
         }
     }
 
-    /// Our own group's share against its neighbours: version 2's `cpu.weight` (1 to 10,000, 100 by default).
+    /// Returns the weight of the group relative to its sibling groups: version 2's `cpu.weight` (1 to 10,000, 100 by
+    /// default).
     pub fn weight(&self) -> Option<u64> {
         files::number(&self.own, "cpu.weight")
     }
 
-    /// Our own group's share against its neighbours: version 1's `cpu.shares` (1,024 by default).
+    /// Returns the weight of the group relative to its sibling groups: version 1's `cpu.shares` (1,024 by default).
     pub fn shares(&self) -> Option<u64> {
         files::number(&self.own, "cpu.shares")
     }
 
-    /// How long our own group and those above it were stopped for using up their quotas, in ns: `cpu.stat`.
+    /// Returns the time in nanoseconds for which the group and those above it were stopped because they had used
+    /// their quotas: `cpu.stat`.
     pub fn throttled_ns(&self) -> Option<u64> {
         let groups = self.own.ancestors().take_while(|group| group.starts_with(&self.mount));
         groups.filter_map(|group| parse_throttled(&files::text(group, "cpu.stat")?)).reduce(|a, b| a + b)
     }
 
-    /// Version 1's `cpu.rt_runtime_us`: how long real-time threads of the group may run in each period, in µs. 0 means
-    /// that the group may have none.
+    /// Returns version 1's `cpu.rt_runtime_us`: the time for which real-time threads of the group may run in each
+    /// period, in µs. 0 means that they may not run.
     pub fn rt_runtime_us(&self) -> Option<i64> {
         files::number(&self.own, "cpu.rt_runtime_us")
     }
 }
 
-/// The version and path of our group: version 1's `cpu` controller where that is mounted, else version 2's.
+/// Returns the version and path of the group of this process: version 1's `cpu` controller if it is mounted,
+/// otherwise version 2's.
 ///
 /// A line is `hierarchy:controllers:path`; version 2's has no controllers.
 fn group_path<'a>(groups: &'a str, mounts: &str) -> Option<(u8, &'a str)> {
-    let path_where = |wanted: &dyn Fn(&str) -> bool| {
+    let path_where = |matches: &dyn Fn(&str) -> bool| {
         let lines = groups.lines().map(|line| line.splitn(3, ':').skip(1));
         let mut pairs = lines.filter_map(|mut fields| Some((fields.next()?, fields.next()?)));
-        pairs.find(|(controllers, _)| wanted(controllers)).map(|(_, path)| path)
+        pairs.find(|(controllers, _)| matches(controllers)).map(|(_, path)| path)
     };
     let version_1 = path_where(&|controllers| controllers.split(',').any(|name| name == "cpu"));
     match version_1 {
@@ -97,7 +102,7 @@ fn group_path<'a>(groups: &'a str, mounts: &str) -> Option<(u8, &'a str)> {
     }
 }
 
-/// The group that is mounted, and where, of the hierarchy that has the CPU controller.
+/// Returns the mounted group and the mount point of the hierarchy that has the CPU controller.
 ///
 /// A line is `id parent device root mount-point options [tags] - type source super-options`.
 fn mount_of(mounts: &str, version: u8) -> Option<(String, String)> {
@@ -115,35 +120,37 @@ fn mount_of(mounts: &str, version: u8) -> Option<(String, String)> {
     })
 }
 
-/// The kernel writes a space in a path as `\040`; the other escapes do not occur in places where people mount groups.
+/// Replaces `\040`, as which the kernel writes a space in a path. The other escapes do not occur in the usual mount
+/// points of groups.
 fn unescape(path: &str) -> String {
     path.replace("\\040", " ")
 }
 
-/// Our group as a path below the mount point.
+/// Returns the group as a path below the mount point.
 ///
-/// A container often mounts its own group as the root of what it sees, while `/proc/self/cgroup` shows the path from
-/// the machine's root: then the part in front has to go. A group outside what is mounted is seen as the mount point.
+/// A container often mounts its own group as the root of the visible hierarchy, while `/proc/self/cgroup` shows the
+/// path from the machine's root. The common prefix is then removed. A group outside the mounted hierarchy maps to the
+/// mount point.
 fn below_mount(group: &str, inside: &str) -> PathBuf {
     let below = Path::new(group).strip_prefix(inside).unwrap_or(Path::new(""));
     let downwards_only = below.components().all(|part| matches!(part, Component::Normal(_)));
     if downwards_only { below.to_owned() } else { PathBuf::new() }
 }
 
-/// `max 100000` or `150000 100000`: µs of CPU time in each period of so many µs.
+/// Parses `max 100000` or `150000 100000`: µs of CPU time per period, and the length of a period in µs.
 fn parse_cpu_max(text: &str) -> Option<f64> {
     let (quota, period) = text.trim().split_once(' ')?;
     quota_from(quota.parse().ok()?, period.parse().ok()?)
 }
 
-/// `throttled_usec 12` (version 2) or `throttled_time 12000` (version 1, in ns). Groups without a quota may have
-/// neither.
+/// Parses `throttled_usec 12` (version 2) or `throttled_time 12000` (version 1, in ns). Groups without a quota may
+/// have neither.
 fn parse_throttled(text: &str) -> Option<u64> {
     let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
     value("throttled_usec ").map(|us| us * 1_000).or_else(|| value("throttled_time "))
 }
 
-/// A quota below 0 is version 1's "no limit".
+/// Returns the quota in CPUs; a quota below 0 is version 1's "no limit".
 fn quota_from(quota_us: i64, period_us: i64) -> Option<f64> {
     (quota_us > 0 && period_us > 0).then(|| quota_us as f64 / period_us as f64)
 }
@@ -159,7 +166,7 @@ mod tests {
         41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw";
 
     #[test]
-    fn version_2_is_found_where_it_is_alone() {
+    fn version_2_is_found_without_version_1() {
         let groups = "0::/user.slice/user-1000.slice/session.scope";
         assert_eq!(group_path(groups, V2_MOUNTS), Some((2, "/user.slice/user-1000.slice/session.scope")));
         assert_eq!(mount_of(V2_MOUNTS, 2), Some(("/".to_owned(), "/sys/fs/cgroup".to_owned())));
@@ -178,7 +185,7 @@ mod tests {
         assert_eq!(below_mount("/docker/abc/child", "/docker/abc"), Path::new("child"));
         assert_eq!(below_mount("/docker/abc", "/"), Path::new("docker/abc"));
         assert_eq!(below_mount("/elsewhere", "/docker/abc"), Path::new(""));
-        // From inside a cgroup namespace, a group outside it.
+        // The path of a group outside the cgroup namespace of this process.
         assert_eq!(below_mount("/../other", "/"), Path::new(""));
     }
 

@@ -1,4 +1,4 @@
-//! The CPUs that a user requested, checked against those that exist.
+//! Validation of the CPUs that a user requested.
 
 use super::affinity;
 use super::set::CpuSet;
@@ -9,33 +9,37 @@ pub enum UnusableCpus {
     /// The request is empty.
     #[error("the list of CPUs is empty; allowed: {allowed}")]
     NoneNamed {
-        /// What this thread may use.
+        /// CPUs that this thread may use.
         allowed: CpuSet,
     },
-    /// The machine has no such CPU switched on.
+    /// The machine has no such CPU online.
     #[error("CPU {cpu} does not exist or is offline (online: {online}); allowed: {allowed}")]
     NoSuchCpu {
-        /// The requested CPU.
+        /// Requested CPU.
         cpu: usize,
-        /// The machine's CPUs that are switched on.
+        /// Online CPUs of the machine.
         online: CpuSet,
-        /// What this thread may use.
+        /// CPUs that this thread may use.
         allowed: CpuSet,
     },
-    /// The CPU exists, but `taskset`, a cpuset or a container keeps this process off it.
+    /// The CPU exists, but `taskset`, a cpuset or a container excludes this process from it.
     #[error("CPU {cpu} is outside the affinity mask of this process; allowed: {allowed}")]
     OutsideMask {
-        /// The requested CPU.
+        /// Requested CPU.
         cpu: usize,
-        /// What this thread may use.
+        /// CPUs that this thread may use.
         allowed: CpuSet,
     },
 }
 
-/// The request itself, if every CPU in it may be used by a thread whose affinity mask is `allowed`.
+/// Returns the request itself, if a thread with the affinity mask `allowed` may use every CPU in it.
 ///
 /// # Errors
-/// [`UnusableCpus`] with the lowest CPU that does not exist or is outside the mask, or if the request is empty.
+///
+/// Returns [`UnusableCpus`] with the lowest CPU that does not exist or is outside the mask, or if the request is
+/// empty.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::cpus::{self, CpuSet};
@@ -47,7 +51,8 @@ pub enum UnusableCpus {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn resolve(request: &CpuSet, allowed: &CpuSet) -> Result<CpuSet, UnusableCpus> {
-    // Without /sys, a CPU that does not exist looks like one outside the mask: then every CPU counts as existing.
+    // Without /sys, a CPU that does not exist is indistinguishable from one outside the mask, so every CPU counts as
+    // existing.
     let online = affinity::online().unwrap_or_else(|_| request.clone());
     resolve_among(request, allowed, &online)
 }

@@ -1,14 +1,14 @@
-//! Which CPUs there are, which of them this process may use, how much of them, and at what priority.
+//! The CPUs of the machine: their selection, CPU quotas, topology and scheduling.
 //!
-//! | question | answer |
+//! | task | item |
 //! | --- | --- |
-//! | which CPUs did the user ask for? | [`CpuSet`], parsed from `0-3,8` |
-//! | does this machine have them, and may we use them? | [`resolve`] |
-//! | run this thread on that one | [`pin_current_thread`] |
-//! | which CPUs share a core with it? | [`siblings`] |
-//! | how much CPU time does the cgroup grant? | [`cpu_quota`] |
-//! | may a thread of ours run at real-time priority? | [`realtime::may_use_realtime`] |
-//! | have this thread scheduled in another way | [`schedule::reschedule_current_thread`] |
+//! | parse the CPUs that a user requested, such as `0-3,8` | [`CpuSet`] |
+//! | check that they exist and that this process may use them | [`resolve`] |
+//! | run this thread on one of them | [`pin_current_thread`] |
+//! | list the CPUs that share a core with it | [`siblings`] |
+//! | read the CPU time that the cgroup grants | [`cpu_quota`] |
+//! | check that a thread may run at real-time priority | [`realtime::may_use_realtime`] |
+//! | change the scheduling of this thread | [`schedule::reschedule_current_thread`] |
 
 mod affinity;
 pub(crate) mod cgroup;

@@ -1,16 +1,17 @@
-//! How the scheduler ranks a thread.
+//! The scheduling priority of a thread.
 
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
-/// How the scheduler ranks a thread.
+/// The scheduling priority of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Priority {
-    /// From -20 (largest share of CPU time) to 19 (smallest); it counts under [`Policy::Other`] and [`Policy::Batch`].
+    /// Nice value from -20 (largest share of CPU time) to 19 (smallest); it has an effect under [`Policy::Other`] and
+    /// [`Policy::Batch`].
     pub nice: i32,
-    /// The scheduling policy.
+    /// Scheduling policy.
     pub policy: Policy,
 }
 
@@ -21,26 +22,29 @@ pub struct Priority {
 pub enum Policy {
     /// `SCHED_OTHER`: the fair time-sharing of ordinary threads.
     Other,
-    /// `SCHED_FIFO`: real-time, runs until it sleeps.
+    /// `SCHED_FIFO`: real-time, runs until it blocks.
     Fifo,
-    /// `SCHED_RR`: real-time, takes turns with its equals.
+    /// `SCHED_RR`: real-time, alternates with threads of equal priority.
     RoundRobin,
-    /// `SCHED_BATCH`: as `Other`, but its wakeups do not preempt.
+    /// `SCHED_BATCH`: like `Other`, but its wake-ups do not preempt.
     Batch,
-    /// `SCHED_IDLE`: runs when nobody else wants to.
+    /// `SCHED_IDLE`: runs when no other thread wants to run.
     Idle,
     /// `SCHED_DEADLINE`: a budget in each period.
     Deadline,
     /// `SCHED_EXT`: a scheduler loaded as a BPF program.
     Ext,
-    /// One that this program does not know.
+    /// A policy that this program does not know.
     Unknown,
 }
 
-/// How the scheduler ranks the calling thread: `getpriority(2)` and `sched_getscheduler(2)`.
+/// Returns the priority of the calling thread: `getpriority(2)` and `sched_getscheduler(2)`.
 ///
 /// # Errors
-/// Those of the system calls; none is known for one's own thread.
+///
+/// Returns the error of a system call; none is known for the calling thread.
+///
+/// # Examples
 ///
 /// ```
 /// let now = instruments::cpus::priority::current()?;
@@ -50,8 +54,8 @@ pub enum Policy {
 pub fn current() -> io::Result<Priority> {
     // On Linux "process 0" is the calling thread.
     let nice = rustix::process::getpriority_process(None)?;
-    // SAFETY: the call takes a thread id (0: the calling thread) and no pointer. The bare system call, because musl's
-    // wrapper only says ENOSYS.
+    // SAFETY: the call takes a thread id (0: the calling thread) and no pointer. It is the bare system call, because
+    // musl's wrapper always returns ENOSYS.
     let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
     if policy < 0 {
         return Err(io::Error::last_os_error());
@@ -60,7 +64,7 @@ pub fn current() -> io::Result<Priority> {
 }
 
 fn policy_from(number: libc::c_long) -> Policy {
-    /// `SCHED_EXT`, since Linux 6.12; libc does not have it.
+    /// `SCHED_EXT`, since Linux 6.12; libc does not define it.
     const SCHED_EXT: libc::c_int = 7;
     match number as libc::c_int & !libc::SCHED_RESET_ON_FORK {
         libc::SCHED_OTHER => Policy::Other,

@@ -1,4 +1,4 @@
-//! Whether the scheduler would let a thread of ours run at real-time priority, and what it would take.
+//! Whether a thread of this process may run at real-time priority, and what is missing if not.
 
 use std::path::Path;
 use std::{fmt, io, thread};
@@ -9,26 +9,26 @@ use serde::{Deserialize, Serialize};
 use super::cgroup::CpuGroup;
 use super::files;
 
-/// What keeps threads of this process from real-time priority.
+/// The missing condition for real-time priority.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Missing {
     /// Neither the capability CAP_SYS_NICE nor a limit RLIMIT_RTPRIO above 0.
     Capability,
-    /// CAP_SYS_NICE is there, but only inside a user namespace (a rootless container), where it does not count.
+    /// The process has CAP_SYS_NICE, but only inside a user namespace (a rootless container), where it has no effect.
     UserNamespace,
-    /// The control group's `cpu.rt_runtime_us` is 0: its real-time threads have no time to run in.
+    /// The control group's `cpu.rt_runtime_us` is 0: its real-time threads may not run.
     GroupBudget,
-    /// Refused although nothing is seen to be missing (a system call filter, a security module).
+    /// The system refuses it although no condition is visibly missing (a system call filter, a security module).
     Refused {
-        /// The system's words.
+        /// Error text of the system.
         reason: String,
     },
 }
 
 impl Missing {
-    /// How to get what is missing.
+    /// Returns how to obtain the missing condition.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Capability => {
@@ -67,13 +67,17 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// Whether a thread of this process may take `SCHED_FIFO` at the lowest real-time priority, 1.
+/// Checks that a thread of this process may use `SCHED_FIFO` at the lowest real-time priority, 1.
 ///
-/// The only sure answer is to try, since limits, capabilities, namespaces, control groups and filters all have a say.
-/// A thread of its own tries and ends at once, so that no thread is left changed. Costs about 0.1 ms.
+/// Only an attempt gives a reliable result, since limits, capabilities, namespaces, control groups and filters all
+/// affect it. A separate thread makes the attempt and ends at once, so that no thread remains changed. The cost is
+/// about 0.1 ms.
 ///
 /// # Errors
-/// What is [`Missing`], and by its [`Missing::remedy`] how to grant it.
+///
+/// Returns the [`Missing`] condition; its [`Missing::remedy`] describes how to obtain it.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::cpus::realtime::may_use_realtime;
@@ -85,7 +89,7 @@ impl std::error::Error for Missing {}
 pub fn may_use_realtime() -> Result<(), Missing> {
     let trial = thread::Builder::new().name("rt-probe".to_owned()).spawn(try_fifo);
     let outcome = trial.and_then(|trial| trial.join().unwrap_or_else(|_| Err(io::Error::other("the probe panicked"))));
-    outcome.map_err(|error| diagnose(&error, &Standing::read()))
+    outcome.map_err(|error| diagnose(&error, &Conditions::read()))
 }
 
 /// Gives the calling thread `SCHED_FIFO` at priority 1. It must end right afterwards.
@@ -94,21 +98,21 @@ fn try_fifo() -> io::Result<()> {
     let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
     param.sched_priority = 1;
     // SAFETY: the kernel only reads the `sched_param` behind the pointer, which outlives the call. Thread 0 is the
-    // calling thread. The bare system call, because musl's wrapper only says ENOSYS.
+    // calling thread. It is the bare system call, because musl's wrapper always returns ENOSYS.
     let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const param) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// What has a say in real-time priority.
-struct Standing {
+/// The conditions that affect real-time priority.
+struct Conditions {
     capability: bool,
-    /// RLIMIT_RTPRIO lets priority 1 through.
+    /// Whether RLIMIT_RTPRIO permits priority 1.
     limit: bool,
     user_namespace: bool,
     group_budget_us: Option<i64>,
 }
 
-impl Standing {
+impl Conditions {
     fn read() -> Self {
         let root = Path::new("/");
         let limit = rustix::process::getrlimit(rustix::process::Resource::Rtprio);
@@ -122,20 +126,20 @@ impl Standing {
     }
 }
 
-/// The initial user namespace maps every user to itself.
+/// Returns whether the map is that of the initial user namespace, which maps every user to itself.
 fn is_initial_namespace(uid_map: &str) -> bool {
     uid_map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-fn diagnose(error: &io::Error, standing: &Standing) -> Missing {
+fn diagnose(error: &io::Error, conditions: &Conditions) -> Missing {
     let refused = || Missing::Refused { reason: error.to_string() };
     if error.raw_os_error() != Some(libc::EPERM) {
         return refused();
     }
-    let granted = standing.limit || (standing.capability && !standing.user_namespace);
-    match standing {
-        Standing { capability: true, user_namespace: true, limit: false, .. } => Missing::UserNamespace,
-        Standing { group_budget_us: Some(0), .. } if granted => Missing::GroupBudget,
+    let granted = conditions.limit || (conditions.capability && !conditions.user_namespace);
+    match conditions {
+        Conditions { capability: true, user_namespace: true, limit: false, .. } => Missing::UserNamespace,
+        Conditions { group_budget_us: Some(0), .. } if granted => Missing::GroupBudget,
         _ if granted => refused(),
         _ => Missing::Capability,
     }
@@ -149,22 +153,22 @@ mod tests {
         io::Error::from_raw_os_error(libc::EPERM)
     }
 
-    const NOTHING: Standing =
-        Standing { capability: false, limit: false, user_namespace: false, group_budget_us: None };
+    const NOTHING: Conditions =
+        Conditions { capability: false, limit: false, user_namespace: false, group_budget_us: None };
 
     #[test]
-    fn each_refusal_is_told_apart() {
-        let diagnose_with = |standing: Standing| diagnose(&eperm(), &standing);
+    fn each_refusal_has_its_own_reason() {
+        let diagnose_with = |conditions: Conditions| diagnose(&eperm(), &conditions);
         assert_eq!(diagnose_with(NOTHING), Missing::Capability);
         assert_eq!(
-            diagnose_with(Standing { capability: true, user_namespace: true, ..NOTHING }),
+            diagnose_with(Conditions { capability: true, user_namespace: true, ..NOTHING }),
             Missing::UserNamespace
         );
         assert_eq!(
-            diagnose_with(Standing { capability: true, group_budget_us: Some(0), ..NOTHING }),
+            diagnose_with(Conditions { capability: true, group_budget_us: Some(0), ..NOTHING }),
             Missing::GroupBudget
         );
-        assert!(matches!(diagnose_with(Standing { limit: true, ..NOTHING }), Missing::Refused { .. }));
+        assert!(matches!(diagnose_with(Conditions { limit: true, ..NOTHING }), Missing::Refused { .. }));
     }
 
     #[test]

@@ -1,49 +1,50 @@
-//! Asking the scheduler to rank the calling thread in another way: `sched_setattr(2)`.
+//! Changes of the calling thread's scheduling: `sched_setattr(2)`.
 
 use std::io;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// A way to be scheduled. Nice values go from -20 (largest share) to 19 (smallest), real-time priorities from 1 to 99.
+/// A scheduling policy with its parameters. Nice values range from -20 (largest share) to 19 (smallest), real-time
+/// priorities from 1 to 99.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schedule {
-    /// `SCHED_OTHER`, with the length of its turns if one is asked for: 100 µs to 100 ms, since Linux 6.12; before it,
-    /// and for `None`, the kernel's own choice.
+    /// `SCHED_OTHER`. Since Linux 6.12 the length of its time slices can be requested: 100 µs to 100 ms. Before that,
+    /// and for `None`, the kernel chooses it.
     Fair {
-        /// The nice value.
+        /// Nice value.
         nice: i32,
-        /// The length of a turn.
+        /// Length of a time slice.
         slice: Option<Duration>,
     },
-    /// `SCHED_BATCH`: waking up preempts nobody.
+    /// `SCHED_BATCH`: waking up preempts no thread.
     Batch {
-        /// The nice value.
+        /// Nice value.
         nice: i32,
     },
-    /// `SCHED_IDLE`: when nobody else wants to run.
+    /// `SCHED_IDLE`: runs when no other thread wants to run.
     Idle,
-    /// `SCHED_FIFO`: runs until it sleeps, so it must; see [`bound_realtime`].
+    /// `SCHED_FIFO`: runs until it blocks, so it must block; see [`bound_realtime`].
     Fifo {
-        /// The real-time priority.
+        /// Real-time priority.
         priority: u32,
     },
-    /// `SCHED_RR`: takes turns with its equals, and must sleep as well.
+    /// `SCHED_RR`: alternates with threads of equal priority, and must block as well.
     RoundRobin {
-        /// The real-time priority.
+        /// Real-time priority.
         priority: u32,
     },
-    /// `SCHED_DEADLINE`: goes before all others for `runtime` of each `period`, and waits for the next when that is
-    /// used up. The kernel places such a thread itself, so one that is pinned is refused.
+    /// `SCHED_DEADLINE`: precedes all other threads for `runtime` of each `period`, and then waits for the next one.
+    /// The kernel places such a thread itself, so it refuses a pinned one.
     Deadline {
-        /// What it may run for, …
+        /// CPU time in each period.
         runtime: Duration,
-        /// … in each such time, from 100 µs to 4 s as the kernel is set.
+        /// Length of the period, from 100 µs to 4 s with the kernel's default settings.
         period: Duration,
     },
 }
 
-/// `struct sched_attr` in its first published size, which every kernel since 3.14 takes.
+/// `struct sched_attr` in its first published size, which every kernel since 3.14 accepts.
 #[repr(C)]
 struct Attributes {
     size: u32,
@@ -57,7 +58,7 @@ struct Attributes {
 }
 
 impl Schedule {
-    /// Whether it goes before every thread of the usual kind, and could keep a CPU from them.
+    /// Returns whether the thread precedes every thread of the usual kind, and could keep a CPU from them.
     pub fn is_realtime(self) -> bool {
         matches!(self, Self::Fifo { .. } | Self::RoundRobin { .. } | Self::Deadline { .. })
     }
@@ -85,12 +86,15 @@ impl Schedule {
     }
 }
 
-/// Schedules the calling thread in this way from now on.
+/// Schedules the calling thread with this policy from now on.
 ///
 /// # Errors
-/// `EPERM` without `CAP_SYS_NICE` (for a nice value below the present one, or real-time priority without
-/// `RLIMIT_RTPRIO`; [`may_use_realtime`](super::realtime::may_use_realtime) says what is missing); `EINVAL` for values
-/// out of range.
+///
+/// Returns `EPERM` without `CAP_SYS_NICE` for a nice value below the current one, and for real-time priority without
+/// `RLIMIT_RTPRIO` ([`may_use_realtime`](super::realtime::may_use_realtime) returns the missing condition). Returns
+/// `EINVAL` for values out of range.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::cpus::priority::{Policy, current};
@@ -111,38 +115,41 @@ pub fn reschedule_current_thread(schedule: Schedule) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The length of the calling thread's turns that the kernel keeps for it; `None` where it keeps none, before Linux
-/// 6.12.
+/// Returns the length of the calling thread's time slices as stored in the kernel; `None` if it stores none, before
+/// Linux 6.12.
 pub fn current_slice() -> Option<Duration> {
     let mut attributes = Schedule::Idle.attributes();
-    // SAFETY: the kernel writes at most the given size behind the pointer, which is the size of the structure; thread 0
-    // is the calling thread; there are no flags.
+    // SAFETY: the kernel writes at most the given size behind the pointer, which is the size of the structure; thread
+    // 0 is the calling thread; there are no flags.
     let result = unsafe {
         libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size_of::<Attributes>() as libc::c_uint, 0)
     };
     (result == 0 && attributes.runtime_ns > 0).then(|| Duration::from_nanos(attributes.runtime_ns))
 }
 
-/// What the kernel makes of nice -20, -19, …, 19: the weights by which it divides a CPU between time-sharing threads.
-/// Each step is a factor of about 1.25 (`sched_prio_to_weight` in `kernel/sched/core.c`).
+/// The kernel's weights of nice -20, -19, …, 19, by which it divides a CPU between time-sharing threads. Each step is
+/// a factor of about 1.25 (`sched_prio_to_weight` in `kernel/sched/core.c`).
 const WEIGHTS: [u32; 40] = [
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121, 2501,
     1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
 ];
 
-/// The weight of a nice value, from 15 at 19 over 1,024 at 0 to 88,761 at -20.
+/// Returns the weight of a nice value, from 15 at 19 and 1,024 at 0 to 88,761 at -20.
 ///
 /// # Panics
-/// When `nice` is not in -20..=19.
+///
+/// Panics if `nice` is not in -20..=19.
 pub fn weight(nice: i32) -> u32 {
     WEIGHTS[usize::try_from(nice + 20).expect("nice is at least -20")]
 }
 
-/// Has the kernel end this process when one of its real-time threads runs for longer than `longest` without sleeping:
-/// the last resort against a thread of ours that hangs its CPU.
+/// Makes the kernel end this process if one of its real-time threads runs for longer than `longest` without blocking.
+///
+/// That is the last resort against a thread of this process that occupies its CPU forever.
 ///
 /// # Errors
-/// None is known; a limit that is lower already stays.
+///
+/// Returns the error of the system call; none is known. A lower existing limit is kept.
 pub fn bound_realtime(longest: Duration) -> io::Result<()> {
     let limit = longest.as_micros() as u64;
     let present = getrlimit(Resource::Rttime);

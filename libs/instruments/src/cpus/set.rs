@@ -1,20 +1,23 @@
-//! A set of CPU numbers, written as the kernel writes it.
+//! A set of CPU numbers in the kernel's notation.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The highest CPU number that a list may name.
+/// Highest CPU number that a list may contain.
 ///
-/// No architecture lets Linux be built for more than 8,192 CPUs, so a larger number is a slip of the hand; refusing it
-/// also keeps `0-4294967295` from filling the memory.
+/// No architecture permits building Linux for more than 8,192 CPUs, so a larger number is a typing error. Refusing it
+/// also prevents `0-4294967295` from filling the memory.
 pub const MAX_CPU: usize = 8191;
 
-/// A set of CPU numbers in ascending order, without repeats.
+/// A set of CPU numbers in ascending order, without duplicates.
 ///
-/// It is read and written in the kernel's list syntax: numbers and ranges, separated by commas. An empty text is the
-/// empty set, as in `/sys/devices/system/cpu/isolated` on a machine that isolates none. In a record it is that text.
+/// It is parsed and printed in the kernel's list syntax: numbers and ranges, separated by commas. An empty text is
+/// the empty set, as in `/sys/devices/system/cpu/isolated` on a machine that isolates none. A record contains that
+/// text.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::cpus::CpuSet;
@@ -27,52 +30,52 @@ pub const MAX_CPU: usize = 8191;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CpuSet {
-    /// Ascending, no repeats.
+    /// Ascending, without duplicates.
     cpus: Vec<usize>,
 }
 
 impl CpuSet {
-    /// The set of one CPU.
+    /// Returns the set of one CPU.
     pub fn single(cpu: usize) -> Self {
         Self { cpus: vec![cpu] }
     }
 
-    /// How many CPUs it has.
+    /// Returns the number of CPUs.
     pub fn len(&self) -> usize {
         self.cpus.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.cpus.is_empty()
     }
 
-    /// Whether `cpu` is one of them.
+    /// Returns whether the set contains `cpu`.
     pub fn contains(&self, cpu: usize) -> bool {
         self.cpus.binary_search(&cpu).is_ok()
     }
 
-    /// The lowest number, if there is one.
+    /// Returns the lowest number, if there is one.
     pub fn first(&self) -> Option<usize> {
         self.cpus.first().copied()
     }
 
-    /// The highest number, if there is one.
+    /// Returns the highest number, if there is one.
     pub fn last(&self) -> Option<usize> {
         self.cpus.last().copied()
     }
 
-    /// The numbers, ascending.
+    /// Iterates over the numbers in ascending order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
         self.cpus.iter().copied()
     }
 
-    /// The numbers as a slice, ascending.
+    /// Returns the numbers as a slice in ascending order.
     pub fn as_slice(&self) -> &[usize] {
         &self.cpus
     }
 
-    /// The CPUs that are in both sets.
+    /// Returns the CPUs that are in both sets.
     pub fn intersection(&self, other: &Self) -> Self {
         self.iter().filter(|&cpu| other.contains(cpu)).collect()
     }
@@ -88,7 +91,7 @@ impl FromIterator<usize> for CpuSet {
 }
 
 impl fmt::Display for CpuSet {
-    /// Writes runs of three and more as ranges, and of two as well, as the kernel does: `0-1,4`.
+    /// Writes runs of two and more numbers as ranges, as the kernel does: `0-1,4`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let runs = self.cpus.chunk_by(|left, right| left + 1 == *right);
         for (index, run) in runs.enumerate() {
@@ -103,31 +106,31 @@ impl fmt::Display for CpuSet {
     }
 }
 
-/// Why a text is not a list of CPUs. Each names the piece that is wrong.
+/// A reason why a text is not a list of CPUs. Each contains the invalid element.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseCpuSetError {
-    /// A piece between commas is empty, as in `0,,1`.
+    /// An element between commas is empty, as in `0,,1`.
     #[error("`{list}` has an empty element between commas; a CPU list looks like 0, 0,1 or 0-3,8")]
     EmptyPiece {
-        /// The whole text.
+        /// Whole text.
         list: String,
     },
-    /// A piece is neither a number nor a range of numbers.
+    /// An element is neither a number nor a range of numbers.
     #[error("`{piece}` is neither a CPU number nor a range; a CPU list looks like 0, 0,1 or 0-3,8")]
     NotANumber {
-        /// The piece.
+        /// Invalid element.
         piece: String,
     },
     /// A range ends before it starts.
     #[error("`{piece}` is a range that ends before it starts")]
     Backwards {
-        /// The piece.
+        /// Invalid element.
         piece: String,
     },
     /// A number is above [`MAX_CPU`].
     #[error("`{piece}` is above {MAX_CPU}, the highest CPU that Linux supports")]
     TooLarge {
-        /// The piece.
+        /// Invalid element.
         piece: String,
     },
 }
@@ -151,7 +154,7 @@ impl FromStr for CpuSet {
     }
 }
 
-/// `7` or `0-3`, as first and last.
+/// Parses `7` or `0-3` as first and last number.
 fn parse_range(piece: &str) -> Result<(usize, usize), ParseCpuSetError> {
     let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
     let (first, last) = (parse_cpu(first, piece)?, parse_cpu(last, piece)?);
@@ -161,14 +164,14 @@ fn parse_range(piece: &str) -> Result<(usize, usize), ParseCpuSetError> {
     Ok((first, last))
 }
 
-/// One number of `piece`; digits only, since the standard parser would also take `+1`.
+/// Parses one number of `piece`; only digits, since the standard parser would also accept `+1`.
 fn parse_cpu(digits: &str, piece: &str) -> Result<usize, ParseCpuSetError> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(ParseCpuSetError::NotANumber { piece: piece.to_owned() });
     }
     match digits.parse() {
         Ok(cpu) if cpu <= MAX_CPU => Ok(cpu),
-        // Digits only, so the one way to fail is to be too large.
+        // The text contains only digits, so the number is too large.
         _ => Err(ParseCpuSetError::TooLarge { piece: piece.to_owned() }),
     }
 }

@@ -1,4 +1,4 @@
-//! The use of the CPUs between two moments: by this process, other processes, the hypervisor, or idle.
+//! The use of the CPUs between two points in time: by this process, other processes, the hypervisor, or idle.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,18 +8,18 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::cpus::CpuSet;
 
-/// The kernel's account of CPU time at one moment. Two of them make an [`ActivityShare`].
+/// The kernel's account of CPU time at one point in time. Two of them give an [`ActivityShare`].
 ///
-/// Most figures in `/proc/stat` are counted in ticks: the task that runs at the tick is charged for all of it. Work that
-/// fits between ticks is missed, work in step with them is overcharged, and the figures do not even sum to the time
-/// that passed. Idle time is the exception (a CPU that stops its tick measures it), and so is a process's own CPU
-/// time. The shares are therefore built from those two: see [`ActivityShare::other_share`].
+/// Most values in `/proc/stat` are counted in ticks: the task that runs at the tick is charged for the whole tick.
+/// Work that fits between ticks is missed, work in phase with them is overcharged, and the values do not even sum to
+/// the elapsed time. Idle time is the exception (a CPU that stops its tick measures it), and so is a process's own
+/// CPU time. The shares are therefore computed from those two: see [`ActivityShare::other_share`].
 #[derive(Clone, Debug)]
 pub struct Activity {
     at: Instant,
     /// CPU time of this process, all threads, and of its children that have ended.
     own: Duration,
-    /// By CPU number, in jiffies of [`Activity::jiffies_per_s`].
+    /// Counters by CPU number, in jiffies of [`Activity::jiffies_per_s`].
     cpus: BTreeMap<usize, Jiffies>,
     jiffies_per_s: f64,
 }
@@ -27,53 +27,59 @@ pub struct Activity {
 /// The used fields of one CPU's line of `/proc/stat`, cumulative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Jiffies {
-    /// Idle, and idle while a disk works.
+    /// Time idle, and idle while waiting for a disk.
     idle: u64,
-    /// Interrupts and soft interrupts.
+    /// Time in interrupts and soft interrupts.
     interrupt: u64,
     steal: u64,
 }
 
-/// Use of the CPUs' time between two moments. All shares are of the wall time of all requested CPUs: 1 is all
-/// of them, all of the time.
+/// The use of the CPUs between two points in time. All shares are relative to the wall time of all requested CPUs: 1
+/// is all of them for the whole time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ActivityShare {
-    /// Wall time between the two, in s.
+    /// Wall time between the two points, in s.
     pub wall_s: f64,
-    /// CPU time of this process, exact.
+    /// Share of this process's CPU time, exact.
     pub own_share: f64,
-    /// Time the hypervisor took, as far as it reports that to the kernel. A lower bound: unreported time is in `other_share`.
+    /// Share of the time that the hypervisor took, as far as it reports that to the kernel. It is a lower bound:
+    /// unreported time is in `other_share`.
     pub steal_share: f64,
-    /// Neither idle, nor stolen, nor ours: other processes, and interrupts that hit no thread of ours. Where the kernel
-    /// charges stolen time to the thread it was stolen from, this is too small by as much.
+    /// Share of the time that was neither idle, nor stolen, nor used by this process: other processes, and interrupts
+    /// that hit no thread of this process. If the kernel charges stolen time to the thread from which it was stolen,
+    /// the share is too small by that time.
     pub other_share: f64,
-    /// The CPU was idle.
+    /// Share of the time in which the CPU was idle.
     pub idle_share: f64,
-    /// Interrupts and soft interrupts as the tick counts them. They are also part of whatever they interrupted, so this
-    /// is not one of the parts that sum to 1.
+    /// Share of interrupts and soft interrupts as counted at the ticks. They are also part of the code that they
+    /// interrupted, so this is not one of the parts that sum to 1.
     pub interrupt_share: f64,
-    /// One jiffy on one CPU, as a share: what is below it cannot be seen. Two figures of the same run differ by as much
-    /// without cause.
+    /// Resolution: one jiffy on one CPU, as a share. Smaller values are invisible, and two values of the same run may
+    /// differ by this amount without a cause.
     pub resolution_share: f64,
 }
 
 impl Activity {
-    /// The account now, of every online CPU.
+    /// Reads the account of every online CPU.
     ///
-    /// Costs a read of `/proc/stat`: tens of microseconds and more on large machines. Take it outside what is timed.
+    /// The call reads `/proc/stat`, which takes tens of microseconds, and more on large machines. Call it outside the
+    /// timed code.
     ///
     /// # Errors
-    /// If `/proc/stat` cannot be read, or has no line for a CPU.
+    ///
+    /// Returns an error if `/proc/stat` cannot be read, or has no line for a CPU.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use instruments::cpus;
     /// use instruments::environment::Activity;
     ///
     /// let before = Activity::now()?;
-    /// // … what is measured …
+    /// // … the measured code …
     /// let after = Activity::now()?;
     /// if let Some(share) = after.since(&before, &cpus::allowed()?) {
-    ///     println!("others had {:.1} % of the CPUs", share.other_share * 100.0);
+    ///     println!("other processes used {:.1} % of the CPUs", share.other_share * 100.0);
     /// }
     /// # Ok::<(), std::io::Error>(())
     /// ```
@@ -91,11 +97,11 @@ impl Activity {
         Ok(activity)
     }
 
-    /// What became of the time of `cpus` between `earlier` and this moment, or `None` if no time passed or none of the
-    /// CPUs was online at both.
+    /// Returns the use of `cpus` between `earlier` and this account, or `None` if no time passed or none of the CPUs
+    /// was online at both.
     ///
-    /// Give the CPUs that this process runs on: its CPU time is known only as a whole, so time it spends elsewhere
-    /// would be subtracted from the wrong CPUs.
+    /// Pass the CPUs on which this process runs. Its CPU time is known only as a whole, so time that it spends
+    /// elsewhere would be subtracted from the wrong CPUs.
     pub fn since(&self, earlier: &Self, cpus: &CpuSet) -> Option<ActivityShare> {
         let spent: Vec<Jiffies> =
             cpus.iter().filter_map(|cpu| Some(self.cpus.get(&cpu)?.since(earlier.cpus.get(&cpu)?))).collect();
@@ -122,11 +128,11 @@ impl Activity {
     }
 }
 
-/// CPU time of this process and of the children that it has waited for.
+/// Returns the CPU time of this process and of the children that it has waited for.
 fn own_time() -> Duration {
     let own = clock_gettime(ClockId::ProcessCPUTime);
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to memory of the right size; all zeros is a valid value, should the call fail.
+    // SAFETY: the pointer is to memory of the right size; all zeros is a valid value if the call fails.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
         usage.assume_init()
@@ -136,7 +142,7 @@ fn own_time() -> Duration {
 }
 
 impl Jiffies {
-    /// Saturating: idle time is known to run backwards by a jiffy when a CPU wakes while it is read.
+    /// Subtracts with saturation: idle time can run backwards by a jiffy when a CPU wakes while it is read.
     fn since(&self, earlier: &Self) -> Self {
         Self {
             idle: self.idle.saturating_sub(earlier.idle),
@@ -146,7 +152,7 @@ impl Jiffies {
     }
 }
 
-/// The lines `cpu0 user nice system idle iowait irq softirq steal guest guest_nice`.
+/// Parses the lines `cpu0 user nice system idle iowait irq softirq steal guest guest_nice`.
 fn parse_stat(stat: &str) -> BTreeMap<usize, Jiffies> {
     let lines = stat.lines().filter_map(|line| line.strip_prefix("cpu")?.split_once(' '));
     lines.filter_map(|(cpu, fields)| Some((cpu.parse().ok()?, parse_jiffies(fields)?))).collect()
@@ -154,7 +160,7 @@ fn parse_stat(stat: &str) -> BTreeMap<usize, Jiffies> {
 
 fn parse_jiffies(fields: &str) -> Option<Jiffies> {
     let fields: Vec<u64> = fields.split_whitespace().map_while(|field| field.parse().ok()).collect();
-    // Kernels before 2.6.11 end before steal; nothing older than iowait, irq and softirq is met any more.
+    // Kernels before 2.6.11 end before steal; kernels without iowait, irq and softirq are not supported.
     let [_user, _nice, _system, idle, iowait, irq, softirq, rest @ ..] = fields.as_slice() else { return None };
     Some(Jiffies { idle: idle + iowait, interrupt: irq + softirq, steal: rest.first().copied().unwrap_or(0) })
 }
@@ -166,7 +172,7 @@ mod tests {
     const STAT: &str = "cpu  3461 0 2139 289532 325 0 34 14 0 0\ncpu0 1471 5 885 145249 17 2 7 3 0 0\n\
         cpu1 1990 0 1254 144283 308 0 27 11 0 0\nintr 12345 0\nctxt 98765\n";
 
-    /// A second of two CPUs that is seen at 100 jiffies a second.
+    /// Returns the account of two CPUs `after_s` seconds after `start`, at 100 jiffies per second.
     fn activity(start: Instant, after_s: u64, own_ms: u64, idle: [u64; 2], steal: u64) -> Activity {
         let line = |idle, steal| Jiffies { idle, steal, ..Jiffies::default() };
         Activity {
@@ -211,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_no_time_or_no_cpu() {
+    fn no_time_or_no_cpu_has_no_shares() {
         let start = Instant::now();
         let (before, after) = (activity(start, 0, 0, [0, 0], 0), activity(start, 1, 0, [9, 9], 0));
         assert_eq!(before.since(&before, &cpus("0")), None);
@@ -220,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_runs_backwards_is_no_time() {
+    fn counter_that_runs_backwards_counts_as_zero() {
         let start = Instant::now();
         let share = activity(start, 1, 0, [4, 0], 0).since(&activity(start, 0, 0, [5, 0], 0), &cpus("0")).unwrap();
         assert_eq!(share.idle_share, 0.0);

@@ -1,42 +1,44 @@
-//! The processor: what it is, how its CPUs share cores, and how its frequency is governed.
+//! The processor: its model, its topology, and the control of its frequency.
 
 use crate::cpus::{CpuSet, files};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The processor, as far as the kernel tells.
+/// The processor, as far as the kernel reports it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cpu {
-    /// Its name; on Arm, which has none in `/proc/cpuinfo`, implementer and part: `Arm part 0xd40`.
+    /// Model name; on Arm, which has none in `/proc/cpuinfo`, implementer and part: `Arm part 0xd40`.
     pub model: Option<String>,
-    /// The instruction set, as `uname -m` says: `x86_64`, `aarch64`.
+    /// Instruction set, as printed by `uname -m`: `x86_64`, `aarch64`.
     pub architecture: String,
-    /// CPUs (hardware threads) that are switched on.
+    /// CPUs (hardware threads) that are online.
     pub online: Option<CpuSet>,
-    /// CPUs that the calling thread may run on.
+    /// CPUs on which the calling thread may run.
     pub allowed: Option<CpuSet>,
-    /// The online CPUs that are hardware threads of one core, core by core.
+    /// Online CPUs that are hardware threads of one core, core by core.
     pub cores: Vec<CpuSet>,
-    /// Measured pairs, which outrank the kernel's topology; none where `contend core` has not run since the boot.
+    /// Measured pairs, which take precedence over the kernel's topology; absent if `contend core` has not run since
+    /// the boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probed: Option<ProbedPairs>,
-    /// The largest number of online CPUs in one core: 1 without SMT.
+    /// Largest number of online CPUs in one core: 1 without SMT.
     pub threads_per_core: Option<usize>,
     /// Whether any core runs more than one thread.
     pub smt_active: Option<bool>,
-    /// Processor packages with a CPU online.
+    /// Number of processor packages with a CPU online.
     pub sockets: Option<usize>,
-    /// Its caches, equal ones together.
+    /// Caches, equal ones together.
     pub caches: Vec<Cache>,
-    /// The governor, which chooses the frequency (`performance`, `schedutil`, …); several, separated by commas, if CPUs differ.
+    /// Governor, which selects the frequency (`performance`, `schedutil`, …); several, separated by commas, if CPUs
+    /// differ.
     pub governor: Option<String>,
-    /// The kernel's frequency driver.
+    /// Frequency driver of the kernel.
     pub frequency_driver: Option<String>,
-    /// Whether the clock may go above its nominal frequency (turbo).
+    /// Whether the clock may exceed its nominal frequency (turbo).
     pub boost: Option<bool>,
-    /// The version of its microcode.
+    /// Version of the microcode.
     pub microcode: Option<String>,
 }
 
@@ -67,20 +69,21 @@ impl Cpu {
     }
 }
 
-/// The calling thread's affinity mask, as text.
+/// Returns the calling thread's affinity mask.
 fn read_allowed(root: &Path) -> Option<CpuSet> {
     let status = files::text(root, "proc/thread-self/status")?;
     files::parse_cpus(field(&status, "Cpus_allowed_list")?)
 }
 
-/// The first value of `key` in lines of `key : value`.
+/// Returns the first value of `key` in lines of `key : value`.
 fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let pairs = text.lines().filter_map(|line| line.split_once(':'));
     let mut values = pairs.filter(|(name, _)| name.trim() == key).map(|(_, value)| value.trim());
     values.find(|value| !value.is_empty())
 }
 
-/// The processor's name: x86's `model name`, others' `cpu` or `uarch`, Arm's implementer and part.
+/// Returns the processor's name: `model name` on x86, `cpu` or `uarch` on other architectures, implementer and part
+/// on Arm.
 fn parse_model(cpuinfo: &str) -> Option<String> {
     if let Some(name) = field(cpuinfo, "model name") {
         return Some(name.to_owned());
@@ -91,7 +94,7 @@ fn parse_model(cpuinfo: &str) -> Option<String> {
     ["cpu model", "cpu", "uarch", "Model"].iter().find_map(|key| field(cpuinfo, key)).map(str::to_owned)
 }
 
-/// Designers of Arm cores: the codes of the register MIDR_EL1, assigned by Arm.
+/// Returns the designer of an Arm core: the codes of the register MIDR_EL1, assigned by Arm.
 fn arm_implementer(code: &str) -> String {
     let name = match code {
         "0x41" => "Arm",
@@ -111,7 +114,7 @@ fn arm_implementer(code: &str) -> String {
     name.to_owned()
 }
 
-/// The online CPUs core by core; a CPU with unknown siblings is omitted.
+/// Returns the online CPUs core by core; a CPU with unknown siblings is omitted.
 fn read_cores(root: &Path, online: &CpuSet) -> Vec<CpuSet> {
     let mut cores: Vec<CpuSet> = Vec::new();
     let mut placed = BTreeSet::new();
@@ -130,7 +133,7 @@ fn read_cores(root: &Path, online: &CpuSet) -> Vec<CpuSet> {
 
 fn count_sockets(root: &Path, cores: &[CpuSet]) -> Option<usize> {
     let package = |cpu| {
-        // Kernels that do not know it say -1.
+        // Kernels that do not know the package contain -1.
         files::number::<i64>(root, &format!("sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id"))
             .filter(|&package| package >= 0)
     };
@@ -138,53 +141,53 @@ fn count_sockets(root: &Path, cores: &[CpuSet]) -> Option<usize> {
     (!packages.is_empty()).then_some(packages.len())
 }
 
-/// The governors of all cores, each once.
+/// Returns the governors of all cores, each once.
 fn read_governor(root: &Path, cores: &[CpuSet]) -> Option<String> {
     let governor = |cpu| files::word(root, &format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"));
     let governors: BTreeSet<String> = cores.iter().filter_map(CpuSet::first).filter_map(governor).collect();
     (!governors.is_empty()).then(|| governors.into_iter().collect::<Vec<_>>().join(","))
 }
 
-/// Intel's driver has its own switch, the other way round.
+/// Returns whether turbo is enabled; the switch of Intel's driver is inverted.
 fn read_boost(root: &Path) -> Option<bool> {
     files::flag(root, "sys/devices/system/cpu/cpufreq/boost")
         .or_else(|| files::flag(root, "sys/devices/system/cpu/intel_pstate/no_turbo").map(|off| !off))
 }
 
-// The processor's caches.
+// The caches of the processor.
 
 /// Caches of one level, kind and size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cache {
-    /// 1 is nearest to the core.
+    /// Level; 1 is nearest to the core.
     pub level: u8,
-    /// Its contents.
+    /// Contents.
     pub kind: CacheKind,
-    /// The size of one of them, in KiB.
+    /// Size of one cache, in KiB.
     pub size_kib: Option<u64>,
-    /// For each of them, the CPUs that share it.
+    /// CPUs that share a cache, for each cache.
     pub shared_by: Vec<CpuSet>,
 }
 
-/// What a cache holds.
+/// The contents of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CacheKind {
-    /// Data alone.
+    /// Only data.
     Data,
-    /// Instructions alone.
+    /// Only instructions.
     Instruction,
-    /// Both.
+    /// Data and instructions.
     Unified,
 }
 
-/// The caches of all online CPUs, those that are equal in level, kind and size as one entry.
+/// Returns the caches of all online CPUs; caches of equal level, kind and size are one entry.
 pub(super) fn read_caches(root: &Path, online: Option<&CpuSet>) -> Vec<Cache> {
     let mut caches: Vec<Cache> = Vec::new();
     for cpu in online.into_iter().flat_map(CpuSet::iter) {
-        // CPUs that share a first-level cache share all further ones: reading them again would only cost time.
+        // CPUs that share a first-level cache share all further ones, so they are not read again.
         if !caches.iter().any(|cache| cache.level == 1 && is_shared_by(cache, cpu)) {
             (0..).map_while(|index| read_cache(root, cpu, index)).for_each(|cache| merge(&mut caches, cache));
         }
@@ -207,7 +210,7 @@ fn is_shared_by(cache: &Cache, cpu: usize) -> bool {
     cache.shared_by.iter().any(|sharers| sharers.contains(cpu))
 }
 
-/// Adds the one cache in `found` to its equals, unless another of its CPUs has already reported it.
+/// Adds the single cache in `found` to equal ones, unless another of its CPUs has already reported it.
 fn merge(caches: &mut Vec<Cache>, found: Cache) {
     let is_equal =
         |known: &&mut Cache| (known.level, known.kind, known.size_kib) == (found.level, found.kind, found.size_kib);
@@ -232,7 +235,7 @@ fn parse_kind(text: &str) -> Option<CacheKind> {
     }
 }
 
-/// `1024K`; the kernel writes all sizes in K, but M costs nothing.
+/// Parses `1024K`; the kernel writes all sizes in K, but M is accepted too.
 fn parse_size_kib(text: &str) -> Option<u64> {
     let (number, scale) = match text.strip_suffix('M') {
         Some(number) => (number, 1024),
@@ -241,17 +244,18 @@ fn parse_size_kib(text: &str) -> Option<u64> {
     Some(number.parse::<u64>().ok()? * scale)
 }
 
-// CPUs that share a core: as the kernel reports, unless a measurement has tried it.
+// The CPUs that share a core: as the kernel reports, unless a measurement has determined it.
 
 impl Cpu {
-    /// Whether two CPUs are hardware threads of one core: by what was probed, else by what the kernel says.
+    /// Returns whether two CPUs are hardware threads of one core: by the measurement, otherwise by the kernel's
+    /// topology.
     pub fn share_a_core(&self, one: usize, other: usize) -> bool {
         let probed = self.probed.as_ref().and_then(|probed| probed.share_a_core(one, other));
         probed.unwrap_or_else(|| self.cores.iter().any(|core| core.contains(one) && core.contains(other)))
     }
 
-    /// The CPUs of a set in the order in which threads are spread over them: as many cores as there are come first,
-    /// then their second hardware threads, and so on.
+    /// Returns the CPUs of a set in the order in which threads are placed on them: first one CPU of each core, then
+    /// the second hardware threads, and so on.
     pub fn spread(&self, cpus: &CpuSet) -> Vec<usize> {
         let (mut left, mut spread): (Vec<usize>, Vec<usize>) = (cpus.iter().collect(), Vec::new());
         while !left.is_empty() {
@@ -266,20 +270,21 @@ impl Cpu {
         spread
     }
 
-    /// Those of a set that share the core of its first, that one included.
+    /// Returns the CPUs of a set that share the core of its first CPU, including that one.
     pub fn first_core(&self, cpus: &CpuSet) -> Vec<usize> {
         let Some(first) = cpus.first() else { return Vec::new() };
         cpus.iter().filter(|&cpu| cpu == first || self.share_a_core(first, cpu)).collect()
     }
 }
 
-/// Pairs of CPUs that were tried against each other. A hypervisor often reports to its guest that each CPU is a core.
+/// Pairs of CPUs whose sharing of a core was measured. A hypervisor often reports to its guest that each CPU is a
+/// core.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbedPairs {
-    /// When, in seconds since 1970: since the machine was last started.
+    /// Time of the measurement, in seconds since 1970; it is after the last start of the machine.
     pub probed_unix_s: u64,
-    /// Each pair once.
+    /// Measured pairs, each once.
     pub pairs: Vec<ProbedPair>,
 }
 
@@ -287,14 +292,14 @@ pub struct ProbedPairs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbedPair {
-    /// The lower number first.
+    /// CPU numbers, the lower one first.
     pub cpus: [usize; 2],
-    /// Whether one is narrower while the other works.
+    /// Whether one gets narrower while the other works.
     pub share_a_core: bool,
 }
 
 impl ProbedPairs {
-    /// These, and of earlier ones those that were not tried again.
+    /// Returns these pairs, and the earlier ones that were not measured again.
     #[must_use]
     pub fn beside(mut self, earlier: Option<&Self>) -> Self {
         let only_earlier: Vec<ProbedPair> = earlier
@@ -307,7 +312,7 @@ impl ProbedPairs {
         self
     }
 
-    /// "CPUs 0 and 1 share no core (probed)".
+    /// Returns a text such as "CPUs 0 and 1 share no core (probed)".
     pub fn words(&self) -> String {
         let named = |pair: &ProbedPair| format!("{} and {}", pair.cpus[0], pair.cpus[1]);
         let shared: Vec<String> = self.pairs.iter().filter(|pair| pair.share_a_core).map(named).collect();
@@ -327,7 +332,7 @@ impl ProbedPairs {
         }
     }
 
-    /// Whether two share a core; `None` where that was not tried.
+    /// Returns whether two CPUs share a core; `None` if that was not measured.
     pub(super) fn share_a_core(&self, one: usize, other: usize) -> Option<bool> {
         let cpus = [one.min(other), one.max(other)];
         self.pairs.iter().find(|pair| pair.cpus == cpus).map(|pair| pair.share_a_core)

@@ -12,11 +12,10 @@ use crate::cpus::files;
 pub struct Host {
     /// Memory of the machine, in MiB.
     pub memory_mib: Option<u64>,
-    /// Whose virtual machine this is (`KVM`, `VMware`, …, or `unknown`); `None` on bare metal.
+    /// Hypervisor of this virtual machine (`KVM`, `VMware`, …, or `unknown`); `None` on bare metal.
     pub hypervisor: Option<String>,
-    /// What sort of container this seems to be (`docker`, `podman`, `lxc`, …), by the traces that container managers
-    /// leave in the file system; a virtual machine started from a container image has them too. `None` if there are
-    /// none.
+    /// Kind of container (`docker`, `podman`, `lxc`, …) suggested by the traces that container managers leave in the
+    /// file system. A virtual machine started from a container image has them too. `None` if there are none.
     pub container_hint: Option<String>,
 }
 
@@ -35,14 +34,14 @@ fn parse_memory_mib(meminfo: &str) -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? / 1024)
 }
 
-/// The hypervisor by its own signature, `None` on bare metal.
+/// Returns the hypervisor by its own signature, or `None` on bare metal.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn cpuid_hypervisor() -> Option<String> {
     use std::arch::x86_64::__cpuid;
 
-    /// Set in leaf 1's ECX by every hypervisor, never by a processor.
+    /// Bit of ECX in leaf 1, which every hypervisor sets and no processor does.
     const HYPERVISOR_PRESENT: u32 = 1 << 31;
-    /// The first of the leaves that Intel and AMD leave to hypervisors: its registers spell the signature.
+    /// First of the leaves that Intel and AMD reserve for hypervisors: its registers contain the signature.
     const HYPERVISOR_LEAF: u32 = 0x4000_0000;
 
     if __cpuid(1).ecx & HYPERVISOR_PRESENT == 0 {
@@ -53,13 +52,13 @@ pub(super) fn cpuid_hypervisor() -> Option<String> {
     Some(hypervisor_named(&signature))
 }
 
-/// Other architectures have no such instruction; what files tell must do.
+/// Returns `None`: other architectures have no such instruction, so only files provide the hypervisor.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn cpuid_hypervisor() -> Option<String> {
     None
 }
 
-/// The usual name for a signature; one that is not listed names itself, an empty one is `unknown`.
+/// Returns the usual name for a signature; an unknown signature is its own name, and an empty one is `unknown`.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 fn hypervisor_named(signature: &[u8]) -> String {
     let text = String::from_utf8_lossy(signature);
@@ -80,7 +79,7 @@ fn hypervisor_named(signature: &[u8]) -> String {
     name.to_owned()
 }
 
-/// What files tell: Xen's own, Arm's device tree, the firmware's tables, and last a bare "there is one".
+/// Returns the hypervisor from files: Xen's own, Arm's device tree, the firmware's tables, and last a bare flag.
 fn read_hypervisor(root: &Path) -> Option<String> {
     if let Some(kind) = files::word(root, "sys/hypervisor/type") {
         return Some(if kind == "xen" { "Xen".to_owned() } else { kind });
@@ -97,10 +96,10 @@ fn read_hypervisor(root: &Path) -> Option<String> {
     })
 }
 
-/// The firmware's names of well-known clouds and emulators.
+/// Returns the hypervisor of well-known clouds and emulators by the names in their firmware.
 fn hypervisor_from_firmware(vendor: &str, product: &str) -> Option<&'static str> {
     match (vendor, product) {
-        // Amazon sells bare machines under the same vendor name.
+        // Amazon offers bare-metal machines under the same vendor name.
         ("Amazon EC2", product) => (!product.contains("metal")).then_some("KVM"),
         ("QEMU" | "Google", _) | (_, "KVM" | "Google Compute Engine") => Some("KVM"),
         ("VMware, Inc.", _) => Some("VMware"),
@@ -116,7 +115,7 @@ fn has_hypervisor_flag(cpuinfo: &str) -> bool {
     flags.any(|flag| flag == "hypervisor")
 }
 
-/// The traces that container managers leave, the explicit ones first.
+/// Returns the container by the traces that container managers leave, explicit ones first.
 fn read_container(root: &Path) -> Option<String> {
     if let Some(name) = files::word(root, "run/systemd/container") {
         return Some(name);
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn firmware_tells_clouds_from_bare_machines() {
+    fn firmware_distinguishes_clouds_from_bare_machines() {
         assert_eq!(hypervisor_from_firmware("Amazon EC2", "c7g.large"), Some("KVM"));
         assert_eq!(hypervisor_from_firmware("Amazon EC2", "c7g.metal"), None);
         assert_eq!(hypervisor_from_firmware("Microsoft Corporation", "Surface Laptop"), None);
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_betray_containers() {
+    fn groups_identify_containers() {
         assert_eq!(
             container_from_cgroup("0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-2"),
             Some("kubernetes")

@@ -1,4 +1,4 @@
-//! The kernel: which, how it preempts and ticks, and the settings that shape a latency.
+//! The kernel: its version, its preemption and tick, and the settings that affect latencies.
 
 use crate::cpus::{CpuSet, files};
 use serde::{Deserialize, Serialize};
@@ -10,35 +10,35 @@ use std::process::{Command, Stdio};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kernel {
-    /// As `uname -r`.
+    /// Release, as printed by `uname -r`.
     pub release: Option<String>,
-    /// As `uname -v`.
+    /// Version, as printed by `uname -v`.
     pub version: Option<String>,
-    /// How willing it is to be preempted: `none`, `voluntary`, `lazy`, `full`, `rt`; `dynamic` if it can be chosen at
-    /// boot and the choice could not be read.
+    /// Preemption model: `none`, `voluntary`, `lazy`, `full`, `rt`; `dynamic` if it can be chosen at boot and the
+    /// choice could not be read.
     pub preemption: Option<String>,
-    /// Timer ticks a second on a busy CPU, from the kernel's configuration.
+    /// Timer ticks per second on a busy CPU, from the kernel's configuration.
     pub hz: Option<u32>,
-    /// When the tick stops: `periodic` (never), `idle` (on an idle CPU), `full` (also under a lone thread on the CPUs
-    /// in `tickless_cpus`).
+    /// Condition in which the tick stops: `periodic` (never), `idle` (on an idle CPU), `full` (also under a single
+    /// thread on the CPUs in `tickless_cpus`).
     pub tickless: Option<String>,
     /// CPUs of `nohz_full=`.
     pub tickless_cpus: Option<CpuSet>,
     /// CPUs that the scheduler keeps free (`isolcpus=` or isolated cpuset partitions).
     pub isolated_cpus: Option<CpuSet>,
-    /// For each known weakness of processors, what the kernel does about it here.
+    /// For each known vulnerability of processors, its mitigation by this kernel.
     pub mitigations: BTreeMap<String, String>,
-    /// What the kernel's own time comes from.
+    /// Clock source of the kernel.
     pub clock_source: Option<String>,
-    /// The available clock sources.
+    /// Available clock sources.
     pub clock_sources_available: Vec<String>,
-    /// Microseconds that real-time threads may run in each period; -1 is without limit.
+    /// Time in microseconds for which real-time threads may run in each period; -1 is without limit.
     pub rt_runtime_us: Option<i64>,
-    /// That period, in µs.
+    /// Length of that period, in µs.
     pub rt_period_us: Option<u64>,
-    /// Whether each session shares the CPU as one group, which makes nice values count only inside a session.
+    /// Whether each session shares the CPU as one group, so that nice values have an effect only inside a session.
     pub autogroup: Option<bool>,
-    /// When memory comes in huge pages unasked: `always`, `madvise`, `never`.
+    /// Policy for huge pages without a request: `always`, `madvise`, `never`.
     pub transparent_hugepages: Option<String>,
 }
 
@@ -71,8 +71,8 @@ impl Kernel {
     }
 }
 
-/// The surest source first: the running choice (root alone may read it), the choice at boot, the kernel's
-/// configuration, the words in its version.
+/// Returns the preemption model by the most reliable source first: the current choice (only root may read it), the
+/// choice at boot, the kernel's configuration, the words in its version.
 fn read_preemption(root: &Path, boot: &str, config: &KernelConfig, version: Option<&str>) -> Option<String> {
     let running = files::text(root, "sys/kernel/debug/sched/preempt");
     running
@@ -84,25 +84,26 @@ fn read_preemption(root: &Path, boot: &str, config: &KernelConfig, version: Opti
         .map(str::to_owned)
 }
 
-/// The configuration's mode, unless `nohz=off` at boot made the tick periodic.
+/// Returns the configured mode of the tick, unless `nohz=off` at boot made the tick periodic.
 fn tickless(boot: &str, config: &KernelConfig) -> Option<String> {
     let off = matches!(parameter(boot, "nohz"), Some("off" | "0"));
     if off { Some("periodic".to_owned()) } else { config.tickless().map(str::to_owned) }
 }
 
-/// The marked one of several choices: `always [madvise] never`.
+/// Returns the marked one of several choices: `always [madvise] never`.
 fn chosen(choices: &str, open: char, close: char) -> Option<&str> {
     choices.split_once(open)?.1.split_once(close).map(|(choice, _)| choice)
 }
 
-/// The last value of `name=value` among the kernel's boot parameters; what follows `--` is not the kernel's.
+/// Returns the last value of `name=value` among the kernel's boot parameters; the words after `--` are not for the
+/// kernel.
 fn parameter<'a>(boot: &'a str, name: &str) -> Option<&'a str> {
     let parameters = boot.split_whitespace().take_while(|&word| word != "--");
     parameters.filter_map(|word| word.split_once('=')).filter(|(key, _)| *key == name).map(|(_, value)| value).last()
 }
 
-/// `#1 SMP PREEMPT_DYNAMIC …`; a version without any such word is of a kernel that is not preempted, or only
-/// voluntarily.
+/// Returns the preemption model from a version such as `#1 SMP PREEMPT_DYNAMIC …`; a version without any such word is
+/// that of a kernel that is not preempted, or only voluntarily.
 fn preemption_from_version(version: &str) -> Option<&'static str> {
     version.split_whitespace().find_map(|word| match word {
         "PREEMPT_RT" => Some("rt"),
@@ -113,7 +114,7 @@ fn preemption_from_version(version: &str) -> Option<&'static str> {
     })
 }
 
-/// One file for each weakness, named after it.
+/// Reads the mitigations: one file for each vulnerability, named after it.
 fn read_mitigations(root: &Path) -> BTreeMap<String, String> {
     let directory = root.join("sys/devices/system/cpu/vulnerabilities");
     let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
@@ -123,14 +124,15 @@ fn read_mitigations(root: &Path) -> BTreeMap<String, String> {
 
 // The kernel's build configuration: the lines that matter to a measurement.
 
-/// The configuration that the running kernel was built with, `NAME=value` lines.
+/// The build configuration of the running kernel, in lines of `NAME=value`.
 #[derive(Debug, Default)]
 pub(super) struct KernelConfig {
     text: Option<String>,
 }
 
 impl KernelConfig {
-    /// Reads it from where distributions put it, or else from the kernel's own compressed copy.
+    /// Reads the configuration from the places that distributions use, or otherwise from the kernel's own compressed
+    /// copy.
     pub fn read(root: &Path, release: Option<&str>) -> Self {
         let plain = release.and_then(|release| {
             [format!("boot/config-{release}"), format!("lib/modules/{release}/config")]
@@ -140,7 +142,7 @@ impl KernelConfig {
         Self { text: plain.or_else(|| decompress(&root.join("proc/config.gz"))) }
     }
 
-    /// The value of `CONFIG_<name>`, without quotes.
+    /// Returns the value of `CONFIG_<name>`, without quotes.
     fn value(&self, name: &str) -> Option<&str> {
         let lines = self.text.as_deref().unwrap_or_default().lines();
         let mut pairs = lines.filter_map(|line| line.strip_prefix("CONFIG_")?.split_once('='));
@@ -151,24 +153,24 @@ impl KernelConfig {
         self.value(name) == Some("y")
     }
 
-    /// Timer ticks a second on a busy CPU.
+    /// Returns the timer ticks per second on a busy CPU.
     pub fn hz(&self) -> Option<u32> {
         self.value("HZ")?.parse().ok()
     }
 
-    /// Whether interrupts are timed by the clock instead of by the tick, and charged to no thread.
+    /// Returns whether interrupts are timed by the clock instead of by the tick, and charged to no thread.
     pub fn interrupt_time(&self) -> Option<bool> {
         self.text.is_some().then(|| self.has("IRQ_TIME_ACCOUNTING"))
     }
 
-    /// When the tick stops: `periodic` (never), `idle` (on an idle CPU), `full` (also where one thread runs alone, on
-    /// the CPUs that `nohz_full=` names).
+    /// Returns the condition in which the tick stops: `periodic` (never), `idle` (on an idle CPU), `full` (also under
+    /// a single thread, on the CPUs of `nohz_full=`).
     pub fn tickless(&self) -> Option<&'static str> {
         let choices = [("HZ_PERIODIC", "periodic"), ("NO_HZ_FULL", "full"), ("NO_HZ_IDLE", "idle")];
         choices.iter().find(|(name, _)| self.has(name)).map(|(_, mode)| *mode)
     }
 
-    /// How willing the kernel is to be preempted, unless changed at boot.
+    /// Returns the preemption model, unless changed at boot.
     pub fn preemption(&self) -> Option<&'static str> {
         let choices = [
             ("PREEMPT_RT", "rt"),
@@ -181,7 +183,8 @@ impl KernelConfig {
     }
 }
 
-/// The text in a gzip file, by the program every Linux system has: one text a run is not worth a dependency.
+/// Returns the text in a gzip file, by the program that every Linux system has: one text per run does not justify a
+/// dependency.
 fn decompress(path: &Path) -> Option<String> {
     if !path.exists() {
         return None;
@@ -210,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_tells_what_it_can() {
+    fn version_text_provides_the_preemption_model() {
         assert_eq!(preemption_from_version("#1 SMP PREEMPT_DYNAMIC Debian 6.1.90-1"), Some("dynamic"));
         assert_eq!(preemption_from_version("#1 SMP PREEMPT_RT Debian 6.1.90-1"), Some("rt"));
         assert_eq!(preemption_from_version("#40-Ubuntu SMP"), None);
@@ -254,7 +257,7 @@ mod kconfig_tests {
     }
 
     #[test]
-    fn no_configuration_says_nothing() {
+    fn missing_configuration_provides_nothing() {
         let config = KernelConfig::default();
         assert_eq!((config.hz(), config.tickless(), config.preemption()), (None, None, None));
         assert_eq!(config.interrupt_time(), None);

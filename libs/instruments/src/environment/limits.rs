@@ -1,4 +1,4 @@
-//! What this process may use: its control group's CPU time, real-time priority, locked memory.
+//! The resource limits of this process: its control group's CPU time, real-time priority, locked memory.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use crate::cpus::cgroup::CpuGroup;
 use crate::cpus::files;
 
-/// What this process may use.
+/// The resource limits of this process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limits {
-    /// The version of the control groups that govern its CPU time: 1 or 2.
+    /// Version of the control groups that limit its CPU time: 1 or 2.
     pub cgroup_version: Option<u8>,
-    /// CPUs' worth of time that the control groups grant; `None` is without limit.
+    /// Number of CPUs whose time the control groups grant; `None` is without limit.
     pub cpu_quota_cpus: Option<f64>,
-    /// Its group's weight against its neighbours (version 2; 100 by default).
+    /// Weight of its group relative to sibling groups (version 2; 100 by default).
     pub cpu_weight: Option<u64>,
-    /// Its group's shares against its neighbours (version 1; 1,024 by default).
+    /// Shares of its group relative to sibling groups (version 1; 1,024 by default).
     pub cpu_shares: Option<u64>,
-    /// The highest real-time priority it may take without CAP_SYS_NICE (RLIMIT_RTPRIO).
+    /// Highest real-time priority that it may use without CAP_SYS_NICE (RLIMIT_RTPRIO).
     pub realtime_priority_max: Option<u64>,
     /// Memory that it may lock, in KiB (RLIMIT_MEMLOCK); `None` is without limit.
     pub locked_memory_kib: Option<u64>,
@@ -40,7 +40,7 @@ impl Limits {
     }
 }
 
-/// The first number after the limit's name; `unlimited` is none.
+/// Returns the first number after the limit's name; `unlimited` is `None`.
 fn soft_limit(limits: &str, name: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
@@ -56,7 +56,7 @@ mod tests {
         Max realtime priority     0                    99                             \n";
 
     #[test]
-    fn the_soft_limit_is_the_one_that_binds() {
+    fn soft_limit_is_read() {
         assert_eq!(soft_limit(LIMITS, "Max locked memory"), Some(8_388_608));
         assert_eq!(soft_limit(LIMITS, "Max realtime priority"), Some(0));
         assert_eq!(soft_limit(LIMITS, "Max cpu time"), None);

@@ -1,4 +1,4 @@
-//! What else was running when the measurement began.
+//! The load of the machine when the measurement began.
 
 use std::path::Path;
 
@@ -10,15 +10,15 @@ use crate::cpus::files;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Load {
-    /// Tasks that ran, wanted to run or waited for a disk, averaged over about the last minute.
+    /// Number of tasks that ran, wanted to run or waited for a disk, averaged over about the last minute.
     pub average_1min: Option<f64>,
-    /// The same over five minutes.
+    /// The same average over five minutes.
     pub average_5min: Option<f64>,
-    /// The same over fifteen minutes.
+    /// The same average over fifteen minutes.
     pub average_15min: Option<f64>,
-    /// Tasks that ran or wanted to at that moment, the one that asked included.
+    /// Number of tasks that ran or wanted to run at that moment, including the reading one.
     pub running_tasks: Option<u64>,
-    /// All tasks.
+    /// Number of all tasks.
     pub tasks: Option<u64>,
 }
 
@@ -27,7 +27,7 @@ impl Load {
         Self::parse(&files::text(root, "proc/loadavg").unwrap_or_default())
     }
 
-    /// `0.20 0.18 0.12 1/80 11206`.
+    /// Parses `0.20 0.18 0.12 1/80 11206`.
     fn parse(text: &str) -> Self {
         let fields: Vec<&str> = text.split_whitespace().collect();
         let average = |index: usize| fields.get(index)?.parse().ok();
@@ -47,14 +47,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_five_figures() {
+    fn all_five_values_are_parsed() {
         let load = Load::parse("0.20 1.18 12.12 3/1080 11206");
         assert_eq!((load.average_1min, load.average_5min, load.average_15min), (Some(0.2), Some(1.18), Some(12.12)));
         assert_eq!((load.running_tasks, load.tasks), (Some(3), Some(1080)));
     }
 
     #[test]
-    fn an_empty_text_is_no_load_known() {
+    fn empty_text_has_no_load() {
         let load = Load::parse("");
         assert_eq!((load.average_1min, load.running_tasks), (None, None));
     }

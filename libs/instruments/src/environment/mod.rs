@@ -1,7 +1,7 @@
-//! The machine that a figure was measured on: everything that a reader needs to judge it, read from the kernel.
+//! The machine on which a value was measured: the properties that a reader needs to judge it, read from the kernel.
 //!
-//! Every part has its file: the readers take the root of a file tree, so that tests (and a curious reader with a copied
-//! tree of another machine) can point them elsewhere; the parsers take texts.
+//! Every part has its own file. The readers take the root of a file tree, so that tests (and users with a copied tree
+//! of another machine) can read another one. The parsers take texts.
 
 mod activity;
 mod cpu;
@@ -21,30 +21,32 @@ pub use kernel::Kernel;
 pub use limits::Limits;
 pub use load::Load;
 
-/// What a result depends on besides the program: one part of every record.
+/// The conditions of a result other than the measured program: one part of every record.
 ///
-/// `None` (null in a record) is "could not be read here", never "no". Names end in their unit.
+/// `None` (null in a record) means "could not be read here", never "no". Names end in their unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Environment {
-    /// The processor and its clock frequency.
+    /// Processor and its clock frequency.
     pub cpu: Cpu,
-    /// The operating system's kernel and how it is set.
+    /// Kernel of the operating system and its settings.
     pub kernel: Kernel,
-    /// The kernel's surroundings: memory, hypervisor, container.
+    /// Surroundings of the kernel: memory, hypervisor, container.
     pub host: Host,
-    /// What this process may use.
+    /// Resource limits of this process.
     pub limits: Limits,
-    /// What else was running when the environment was read.
+    /// Load of the machine when the environment was read.
     pub load: Load,
 }
 
 impl Environment {
-    /// Reads the environment of this machine; what cannot be read is absent.
+    /// Reads the environment of this machine; properties that cannot be read are absent.
     ///
-    /// Takes a few milliseconds, plus one run of `gzip` where the kernel's configuration is only in `/proc/config.gz`.
-    /// Call it from a thread that is not pinned yet, and before anything is measured: [`Cpu::allowed`] is the calling
-    /// thread's and [`Load`] should not see the measurement itself.
+    /// The call takes a few milliseconds, plus one run of `gzip` if the kernel's configuration is only in
+    /// `/proc/config.gz`. Call it from a thread that is not pinned yet, and before the measurement: [`Cpu::allowed`]
+    /// is that of the calling thread, and [`Load`] should not include the measurement itself.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use instruments::environment::Environment;
@@ -58,7 +60,7 @@ impl Environment {
         environment
     }
 
-    /// Reads it from the copies of `/proc`, `/sys` and so on below another root.
+    /// Reads the environment from the copies of `/proc`, `/sys` and so on below another root.
     pub fn probe_under(root: &Path) -> Self {
         Self {
             cpu: Cpu::read(root),
@@ -70,8 +72,8 @@ impl Environment {
     }
 }
 
-/// Whether the kernel times interrupts by the clock and charges them to no thread; `None` where its configuration
-/// cannot be read. Costs what reading the configuration costs, see [`Environment::probe`].
+/// Returns whether the kernel times interrupts by the clock and charges them to no thread; `None` if its
+/// configuration cannot be read. The cost is that of reading the configuration, see [`Environment::probe`].
 pub(crate) fn interrupt_time() -> Option<bool> {
     let root = Path::new("/");
     let release = crate::cpus::files::word(root, "proc/sys/kernel/osrelease");

@@ -1,5 +1,5 @@
-//! What the kernel's accounts say of a whole stretch: how long the thread ran, how long it waited for a CPU, and, by
-//! what is missing from the wall time, how much the hypervisor took.
+//! The kernel's accounts of a thread over a whole period: the time for which it ran, and the time for which it waited
+//! for a CPU. The part of the wall time that is missing from both is the time that the hypervisor took.
 
 use std::io;
 use std::path::Path;
@@ -12,34 +12,40 @@ use crate::cpus::CpuSet;
 use crate::cpus::cgroup::CpuGroup;
 use crate::environment::{self, Activity};
 
-/// The account of one thread over a stretch, or over several added up.
+/// The account of one thread over a period, or over several added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Account {
-    /// Time passed.
+    /// Elapsed time in nanoseconds.
     pub wall_ns: u64,
-    /// Time the kernel charged to the thread.
+    /// CPU time that the kernel charged to the thread, in nanoseconds.
     pub cpu_ns: u64,
-    /// Time it was ready and did not run, from `schedstat`; `None` where the kernel does not keep it.
+    /// Time in nanoseconds in which the thread was ready and did not run, from `schedstat`; `None` if the kernel does
+    /// not account for it.
     pub run_delay_ns: Option<u64>,
-    /// How often it slept or waited for something else than a CPU; `None` where the kernel does not say.
+    /// Number of times that the thread slept or waited for something other than a CPU; `None` if the kernel does not
+    /// report it.
     pub sleeps: Option<u64>,
-    /// Time its control groups were stopped for exceeding their quota; `None` if they have none.
+    /// Time in nanoseconds for which its control groups were stopped for exceeding their quota; `None` if they have
+    /// none.
     pub throttled_ns: Option<u64>,
-    /// The steal of `/proc/stat` on the CPUs watched, in steps of a jiffy.
+    /// Steal of `/proc/stat` on the watched CPUs in nanoseconds, in steps of a jiffy.
     pub proc_steal_ns: Option<u64>,
-    /// Whether the kernel charges interrupts to no task (IRQ_TIME_ACCOUNTING): then they are part of what is missing.
+    /// Whether the kernel charges interrupts to no task (IRQ_TIME_ACCOUNTING): they are then part of the missing
+    /// time.
     pub interrupts_apart: bool,
 }
 
 impl Account {
-    /// Wall time in which the thread neither ran nor waited for a CPU: it slept, or the time was stolen. Exact where
-    /// `/proc/stat` counts in jiffies, if it sees steal at all.
+    /// Returns the wall time in nanoseconds in which the thread neither ran nor waited for a CPU: it slept, or the
+    /// time was stolen.
+    ///
+    /// The value is exact, while `/proc/stat` counts in jiffies, if it shows steal at all.
     pub fn missing_ns(&self) -> Option<u64> {
         Some(self.wall_ns.saturating_sub(self.cpu_ns).saturating_sub(self.run_delay_ns?))
     }
 
-    /// Adds another stretch.
+    /// Adds another period.
     pub fn absorb(&mut self, other: &Self) {
         let add = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
         *self = Self {
@@ -54,7 +60,7 @@ impl Account {
     }
 }
 
-/// Reads the accounts of one thread.
+/// A reader of the accounts of one thread.
 #[derive(Debug)]
 pub(super) struct Bookkeeper {
     thread: u32,
@@ -63,7 +69,7 @@ pub(super) struct Bookkeeper {
     interrupts_apart: bool,
 }
 
-/// The thread's accounts at one moment.
+/// The thread's accounts at one point in time.
 #[derive(Debug)]
 pub(super) struct ThreadReading {
     wall_ns: u64,
@@ -89,12 +95,12 @@ impl Bookkeeper {
         &self.cpus
     }
 
-    /// Whether the kernel says how long the thread waits.
+    /// Returns whether the kernel reports the time for which the thread waits.
     pub fn knows_delay(&self) -> bool {
         run_delay_ns(self.thread).is_some()
     }
 
-    /// The thread's accounts now.
+    /// Reads the thread's current accounts.
     pub fn thread(&self) -> ThreadReading {
         let (run_delay_ns, sleeps) = (run_delay_ns(self.thread), sleeps(self.thread));
         let now = clock_gettime(ClockId::MonotonicRaw);
@@ -102,13 +108,13 @@ impl Bookkeeper {
         ThreadReading { wall_ns, cpu_ns: thread_cpu_ns(self.thread).ok(), run_delay_ns, sleeps }
     }
 
-    /// The others' accounts now.
+    /// Reads the current accounts of the system.
     pub fn system(&self) -> SystemReading {
         let throttled_ns = self.group.as_ref().and_then(CpuGroup::throttled_ns);
         SystemReading { throttled_ns, activity: Activity::now().ok() }
     }
 
-    /// What came to pass between two readings.
+    /// Returns the account of the time between two readings.
     pub fn between(
         &self,
         thread: (&ThreadReading, &ThreadReading),
@@ -134,34 +140,34 @@ impl Bookkeeper {
     }
 }
 
-/// `cpu_ns run_delay_ns turns`.
+/// Reads `cpu_ns run_delay_ns timeslices`.
 fn run_delay_ns(thread: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// How often a thread of this process let go of its CPU.
+/// Returns how often a thread of this process yielded its CPU voluntarily.
 fn sleeps(thread: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/status")).ok()?;
     text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")?.trim().parse().ok())
 }
 
-/// The CPU time of any thread of this process.
+/// Returns the CPU time of any thread of this process.
 fn thread_cpu_ns(thread: u32) -> io::Result<u64> {
     /// The kernel's number for "the exact CPU time of a thread", under the complement of its id.
     const PER_THREAD_EXACT: i32 = 0b110;
     let clock = (!(thread as i32) << 3) | PER_THREAD_EXACT;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes a timespec behind the pointer, which is one, exclusively borrowed; any clock number is
-    // taken, a wrong one is refused.
+    // SAFETY: the kernel writes a timespec behind the pointer, which is one, exclusively borrowed; any clock number
+    // is accepted, and a wrong one is refused.
     if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Asked once: it does not change, and the answer may cost a run of `gzip`. A kernel that does not say is taken for one
-/// that charges interrupts to whom they interrupt.
+/// Returns whether interrupts are charged to no task. The answer does not change and may cost a run of `gzip`, so it
+/// is read once. A kernel that does not report it counts as one that charges interrupts to the interrupted task.
 fn interrupts_are_charged_to_nobody() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| environment::interrupt_time().unwrap_or(false))

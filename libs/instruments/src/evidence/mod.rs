@@ -1,18 +1,19 @@
-//! Evidence from the kernel: the tasks that ran and the interrupts that were served while a thread did not run.
+//! Kernel events: the tasks that ran and the interrupts that were served while a thread did not run.
 //!
-//! A [`Recorder`] is opened once, and started and stopped around each stretch of a measurement. It returns a
-//! [`Timeline`] in the ticks of the measurement's own [`Clock`](crate::clock::Clock), and its [`EvidenceQuality`]:
-//! what it may lack. [`attribute`] then divides the time of each gap between its causes, and [`ran`] tells who had a
-//! CPU at a moment of interest.
+//! A [`Recorder`] is opened once, and started and stopped around each period of a measurement. It returns a
+//! [`Timeline`] in the ticks of the measurement's own [`Clock`](crate::clock::Clock), with its [`EvidenceQuality`],
+//! which states its possible omissions. [`attribute`] then divides the time of each gap between its causes, and
+//! [`ran`] returns the owners of a CPU at a time of interest.
 //!
-//! It takes the best [`Source`] that this process may use and says what the better ones would need:
+//! The recorder selects the best [`Source`] that this process may use and reports the requirements of the better
+//! ones:
 //!
-//! | source | needs | tells |
+//! | source | requires | provides |
 //! |---|---|---|
 //! | [`Source::CpuRecord`] | CAP_PERFMON (tracefs for interrupts) | every switch with names, interrupts and softirqs |
-//! | [`Source::ThreadRecord`] | `perf_event_paranoid` of 2 or less | when the thread was switched out, not to whom |
-//! | [`Source::PreemptionFlag`] | a C library that registers rseq | which gap was a preemption, not how much of it |
-//! | [`Source::Account`] | `/proc` | how much time went in the whole stretch |
+//! | [`Source::ThreadRecord`] | `perf_event_paranoid` of 2 or less | the times at which the thread was descheduled, without the other task |
+//! | [`Source::PreemptionFlag`] | a C library that registers rseq | which gaps were preemptions, without their duration |
+//! | [`Source::Account`] | `/proc` | the lost time of the whole period |
 //!
 //! ```
 //! use std::time::Duration;
@@ -36,9 +37,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! With [`Source::PreemptionFlag`] the thread itself has to ask its
-//! [`PreemptionFlag`](preemption::PreemptionFlag) at each gap and give the answers as [`Stretch::preempted`]; they help
-//! wherever the other sources saw nothing.
+//! With [`Source::PreemptionFlag`], the thread itself must read its [`PreemptionFlag`](preemption::PreemptionFlag) at
+//! each gap and pass the results as [`Stretch::preempted`]. They also help where the other sources reported nothing.
 //!
 //! Nothing outlives the process: perf events and the mount of tracefs are file descriptors.
 

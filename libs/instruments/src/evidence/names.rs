@@ -4,47 +4,47 @@ use super::track::ENDING;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A thread as the kernel knows it.
+/// A thread as the kernel reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Its process.
+    /// Process of the thread.
     pub pid: u32,
-    /// Its name, at most 15 bytes; `None` if it was gone before anyone asked.
+    /// Name, at most 15 bytes; `None` if the thread ended before its name was read.
     pub name: Option<String>,
-    /// It has real-time priority, as far as is known.
+    /// Whether it has real-time priority, as far as is known.
     pub realtime: bool,
 }
 
-/// Something that interrupts tasks.
+/// A handler that interrupts tasks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Handler {
-    /// What sort.
+    /// Kind of handler.
     pub kind: HandlerKind,
-    /// As the kernel calls it: `local_timer`, `virtio1-req.0`, `net_rx`.
+    /// Name in the kernel: `local_timer`, `virtio1-req.0`, `net_rx`.
     pub name: String,
 }
 
-/// The sorts of handlers.
+/// The kinds of handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HandlerKind {
-    /// An interrupt's handler.
+    /// Handler of an interrupt.
     Interrupt,
-    /// Of work that interrupts left for later.
+    /// Handler of work that interrupts deferred.
     Softirq,
 }
 
-/// The names of all that was recorded so far.
+/// The names of all recorded tasks and handlers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Names {
     tasks: BTreeMap<u32, Task>,
     handlers: Vec<Handler>,
     parents: BTreeMap<u32, u32>,
-    /// Threads met since their names were read.
+    /// Threads that appeared since names were last read.
     met: BTreeSet<u32>,
 }
 
 impl Names {
-    /// The number of a handler, a new one if it was not known.
+    /// Returns the number of a handler, and assigns a new one to an unknown handler.
     pub fn handler(&mut self, kind: HandlerKind, name: &str) -> u32 {
         let known = self.handlers.iter().position(|handler| handler.kind == kind && handler.name == name);
         let number = known.unwrap_or_else(|| {
@@ -72,14 +72,16 @@ impl Names {
         self.met.insert(thread);
     }
 
-    /// A new thread has its parent's name until it gets its own.
+    /// Records a new thread, which has its parent's name until it gets its own.
     pub(super) fn descend(&mut self, thread: u32, pid: u32, parent: u32) {
         self.meet(thread, pid);
         self.parents.insert(thread, parent);
     }
 
-    /// Asks `/proc` for the names of those met since it was last asked: a thread may have been renamed on a CPU that is
-    /// not watched. One that is gone keeps the name it had, or its process's, or its parent's.
+    /// Reads from `/proc` the names of the threads that appeared since the last call.
+    ///
+    /// A thread may have been renamed on a CPU that is not watched. One that has ended keeps the name it had, or its
+    /// process's, or its parent's.
     pub(super) fn ask_proc(&mut self) {
         let met = std::mem::take(&mut self.met);
         for &thread in &met {
@@ -99,8 +101,8 @@ impl Names {
         self.forget_but(&met);
     }
 
-    /// Keeps only these threads if there are more than fit: a night has more than any machine at once. The name of a
-    /// thread that comes back is read again.
+    /// Keeps only these threads if there are more than fit: a long measurement meets more than any machine has at
+    /// once. The name of a thread that returns is read again.
     fn forget_but(&mut self, met: &BTreeSet<u32>) {
         if self.tasks.len() + self.parents.len() > ROOM {
             self.tasks.retain(|thread, _| met.contains(thread));
@@ -108,12 +110,12 @@ impl Names {
         }
     }
 
-    /// The name and the class of a thread, if known.
+    /// Returns the name and the class of a thread, if known.
     pub fn task(&self, thread: u32) -> Option<&Task> {
         self.tasks.get(&thread)
     }
 
-    /// The handler of this number.
+    /// Returns the handler of this number.
     pub fn handler_of(&self, number: u32) -> Option<&Handler> {
         self.handlers.get(number as usize)
     }
@@ -140,7 +142,7 @@ impl Names {
     }
 }
 
-/// Threads that are remembered.
+/// Largest number of threads that are remembered.
 const ROOM: usize = 8_192;
 
 fn read_name(path: &str) -> Option<String> {
@@ -148,27 +150,28 @@ fn read_name(path: &str) -> Option<String> {
     Some(name.trim_end_matches('\n').to_owned())
 }
 
-/// Whether a thread has real-time priority; `None` if it is gone.
+/// Returns whether a thread has real-time priority; `None` if it has ended.
 pub(super) fn is_realtime(thread: u32) -> Option<bool> {
-    // SAFETY: the call takes a thread id and no pointer. The bare system call, because musl's wrapper only says ENOSYS.
+    // SAFETY: the call takes a thread id and no pointer. It is the bare system call, because musl's wrapper always
+    // returns ENOSYS.
     let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, thread) };
     let policy = policy as libc::c_int & !libc::SCHED_RESET_ON_FORK;
     (policy >= 0).then_some(matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE))
 }
 
-/// One taker of time.
+/// A cause of lost time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cause {
-    /// What sort of taker.
+    /// Kind of cause.
     pub kind: Kind,
-    /// Its name, where it has one.
+    /// Name, if it has one.
     pub name: Option<String>,
-    /// Its process, if it is a task.
+    /// Process, if it is a task.
     pub pid: Option<u32>,
 }
 
-/// The sorts of takers.
+/// The kinds of causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -177,45 +180,45 @@ pub enum Kind {
     Task,
     /// An interrupt.
     Interrupt,
-    /// Work that an interrupt left for later.
+    /// Work that an interrupt deferred.
     Softirq,
     /// A task whose name this source does not report.
     SwitchedOut,
-    /// The thread itself let go of the CPU: it slept or waited.
+    /// The thread itself released the CPU: it slept or waited.
     Blocked,
-    /// The hypervisor; where the kernel accounts for interrupts apart from threads, unseen interrupts too.
+    /// The hypervisor; if the kernel accounts for interrupts apart from threads, unseen interrupts too.
     Steal,
     /// The kernel's limit on real-time threads.
     RealtimeThrottling,
     /// The control group's quota.
     CgroupThrottling,
-    /// The kernel may delay a timer by this time, as the thread has set.
+    /// The delay of a timer that the kernel may choose by the thread's timer slack.
     TimerSlack,
-    /// A timer was due and its interrupt did not come, though the CPU was awake.
+    /// A timer expired and its interrupt did not come, although the CPU was awake.
     TimerLate,
-    /// The CPU idled, or left its idle state.
+    /// The CPU was idle, or left its idle state.
     Idle,
-    /// The thread's own work, as much as is usual.
+    /// The thread's own work, up to the usual amount.
     Own,
-    /// Nothing known.
+    /// No known cause.
     Unexplained,
 }
 
 impl Cause {
-    /// A cause without a name.
+    /// Returns a cause without a name.
     pub const fn unnamed(kind: Kind) -> Self {
         Self { kind, name: None, pid: None }
     }
 }
 
-/// How much one cause took.
+/// The time of one cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CauseTime {
     /// The cause.
     pub cause: Cause,
-    /// Gaps that it had a part in.
+    /// Number of gaps in which it had a part.
     pub count: u64,
-    /// The time it took, in ticks.
+    /// Time in ticks.
     pub ticks: u64,
 }
 
@@ -224,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_night_of_threads_has_room_and_the_last_are_known() {
+    fn many_threads_fit_and_the_last_keep_their_names() {
         let mut names = Names::default();
         // Numbers that no thread of this machine has, so that no name is found.
         let first = 1 << 23;

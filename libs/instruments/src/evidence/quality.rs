@@ -1,4 +1,4 @@
-//! How good the evidence is: what it may lack.
+//! The quality of kernel events: their possible omissions.
 
 use super::account::Account;
 use super::track::Track;
@@ -7,39 +7,40 @@ use crate::warning::{Warning, WarningKind, percent};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The state of the evidence over a stretch, or over several added up. It goes with every figure made from it.
+/// The quality of the events of a period, or of several added up. It accompanies every value computed from them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EvidenceQuality {
-    /// Where it comes from.
+    /// Source of the events.
     pub source: Source,
-    /// Time between start and stop.
+    /// Time between start and stop in nanoseconds.
     pub span_ns: f64,
-    /// Reports read.
+    /// Number of events read.
     pub events: u64,
-    /// Reports that the kernel had no room for.
+    /// Number of events for which the kernel had no room.
     pub lost_events: u64,
-    /// Reports that were not understood.
+    /// Number of events that were not understood.
     pub skipped_events: u64,
-    /// Time in which reports were lost, summed over the CPUs.
+    /// Time in nanoseconds without data because events were lost, summed over the CPUs.
     pub blind_ns: f64,
-    /// By how much the kernel's clock missed the line to ours inside a stretch, at most.
+    /// Largest fit residual in nanoseconds of the line from the kernel's clock to the measurement's clock inside a
+    /// period.
     pub clock_residual_ns: f64,
-    /// What the anchors of that line leave open, at most.
+    /// Largest uncertainty in nanoseconds of that line due to its anchors.
     pub clock_uncertainty_ns: f64,
-    /// The recorder's own time to start and stop, and to read the reports, outside the stretches.
+    /// Time of the recorder itself in nanoseconds to start, stop and read the events, outside the periods.
     pub recorder_ns: f64,
-    /// Room for reports on each CPU.
+    /// Size of the event buffer of each CPU in KiB.
     pub ring_kib: u64,
-    /// The thread's account.
+    /// Account of the thread.
     pub account: Account,
 }
 
-/// Of less of the time nothing needs to be known: shares are given to a tenth of a per cent.
+/// Share of the time without data that is tolerated: shares are printed to a tenth of a per cent.
 const BLIND_SHARE: f64 = 0.001;
 
 impl EvidenceQuality {
-    /// What these tracks say of it, with a clock that needed no line to the kernel's.
+    /// Returns the quality of these tracks, with a clock that needed no line to the kernel's.
     pub(super) fn of_tracks(clock: Clock, source: Source, span: Range<u64>, events: u64, tracks: &[Track]) -> Self {
         Self {
             source,
@@ -56,7 +57,7 @@ impl EvidenceQuality {
         }
     }
 
-    /// Adds a further stretch of the same recorder.
+    /// Adds a further period of the same recorder.
     pub fn absorb(&mut self, other: &Self) {
         self.span_ns += other.span_ns;
         self.events += other.events;
@@ -69,34 +70,35 @@ impl EvidenceQuality {
         self.account.absorb(&other.account);
     }
 
-    /// Warns of lost reports, unless they leave so little time unknown that no share changes in the digits printed.
+    /// Warns of lost events, unless they leave so little time without data that no share changes in the printed
+    /// digits.
     pub fn warnings(&self) -> Vec<Warning> {
         let blind_share = if self.span_ns > 0.0 { self.blind_ns / self.span_ns } else { 0.0 };
-        // Where lost reports leave no known time, how much they matter is not known either.
+        // If lost events leave no known time without data, their effect is unknown too.
         let matters = self.blind_ns > BLIND_SHARE * self.span_ns || (self.lost_events > 0 && self.blind_ns <= 0.0);
         matters.then(|| EvidenceLost { reports: self.lost_events, blind_share }.into()).into_iter().collect()
     }
 }
 
-/// Where evidence comes from, the best first.
+/// The sources of kernel events, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// The kernel's record of all that happens on the CPUs: perf rings.
+    /// Kernel trace of all events on the CPUs: perf rings.
     CpuRecord,
-    /// The kernel's record of the thread's own switches: a perf ring, open to everyone.
+    /// Kernel trace of the thread's own switches: a perf ring that every user may open.
     ThreadRecord,
-    /// The word that the kernel clears when it preempts the thread: rseq.
+    /// Word that the kernel clears when it preempts the thread: rseq.
     PreemptionFlag,
-    /// The thread's own account in `/proc`.
+    /// Account of the thread in `/proc`.
     Account,
-    /// Nothing.
+    /// No source.
     None,
 }
 
 impl Source {
-    /// The events that it reports, for a sentence.
+    /// Returns the events that it reports, for a sentence.
     pub fn tells(self) -> &'static str {
         match self {
             Self::CpuRecord => "every switch and every interrupt is attributed by name",
@@ -108,14 +110,15 @@ impl Source {
     }
 }
 
-// Warnings about the evidence.
+// Warnings about the kernel events.
 
-/// The kernel's record of the CPUs is not to be had: a weaker source tells less of who took the CPU.
+/// The kernel trace of the CPUs is not available: a weaker source provides less information about the tasks that took
+/// the CPU.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WeakerEvidence {
-    /// The source that is used instead.
+    /// Source that is used instead.
     pub source: Source,
-    /// Why not the best: the system's words.
+    /// Reason why the best one is not available: the error text of the system.
     pub reason: String,
 }
 
@@ -133,10 +136,10 @@ impl WarningKind for WeakerEvidence {
     }
 }
 
-/// Switches are recorded, interrupts are not, or not all.
+/// Switches are recorded; interrupts are not, or not all.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NoInterruptEvidence {
-    /// The system's words.
+    /// Error text of the system.
     pub reason: String,
 }
 
@@ -153,12 +156,12 @@ impl WarningKind for NoInterruptEvidence {
     }
 }
 
-/// The kernel had no room for some of its reports.
+/// The kernel had no room for some of its events.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EvidenceLost {
-    /// How many.
+    /// Number of lost events.
     pub reports: u64,
-    /// The share of the time of which nothing is known for it.
+    /// Share of the time without data because of them.
     pub blind_share: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Opening the best source, and turning it on and off around stretches.
+//! The recorder: it opens the best source, and turns it on and off around periods.
 
 use super::account::{Bookkeeper, SystemReading, ThreadReading};
 use super::names::{Names, is_realtime};
@@ -12,7 +12,7 @@ use crate::cpus::CpuSet;
 use crate::warning::Warning;
 use std::io;
 
-/// Records what the kernel tells of some CPUs and of one thread.
+/// A recorder of the kernel events of some CPUs and of one thread.
 pub struct Recorder {
     clock: Clock,
     thread: u32,
@@ -24,7 +24,7 @@ pub struct Recorder {
     begun: Option<Begun>,
 }
 
-/// A stretch that has not ended.
+/// A period that has not ended.
 struct Begun {
     system: SystemReading,
     thread: ThreadReading,
@@ -33,10 +33,11 @@ struct Begun {
 }
 
 impl Recorder {
-    /// Opens the best source that this process may use, for these CPUs and the calling thread. It never fails: at worst
-    /// the source is [`Source::None`]. The missing events, and how to get them, are in [`Recorder::warnings`].
+    /// Opens the best source that this process may use, for these CPUs and the calling thread.
     ///
-    /// Takes some milliseconds; the memory for the records is taken and locked here.
+    /// It never fails: in the worst case the source is [`Source::None`]. [`Recorder::warnings`] contains the missing
+    /// events, and how to get them. The call takes some milliseconds; it allocates and locks the memory for the
+    /// events.
     pub fn open(clock: Clock, cpus: &CpuSet) -> Self {
         let best = [Source::CpuRecord, Source::ThreadRecord, Source::PreemptionFlag, Source::Account];
         let mut refused = None;
@@ -58,7 +59,8 @@ impl Recorder {
     /// Opens this source, for these CPUs and the calling thread.
     ///
     /// # Errors
-    /// The system does not grant it, or does not have it.
+    ///
+    /// Returns an error if the system does not grant the source, or does not have it.
     pub fn open_with(clock: Clock, cpus: &CpuSet, source: Source) -> io::Result<Self> {
         let mut recorder = Self::without_rings(clock, cpus, source);
         match source {
@@ -72,7 +74,7 @@ impl Recorder {
             Source::ThreadRecord => recorder.rings = Some(Rings::of_thread(recorder.thread)?),
             Source::PreemptionFlag => {
                 let flag = PreemptionFlag::of_current_thread();
-                // Dropping it would clear one that the caller has set already.
+                // Dropping it would clear a flag that the caller has set already.
                 flag.map(std::mem::forget).ok_or_else(|| unsupported("the C library does not register rseq"))?;
             }
             Source::Account if !recorder.bookkeeper.knows_delay() => {
@@ -97,11 +99,11 @@ impl Recorder {
         }
     }
 
-    /// Records the same CPUs and the calling thread from now on, from the same source; from the best there is, if that
-    /// one is refused now. A stretch that was begun is forgotten.
+    /// Records the same CPUs and the calling thread from now on, from the same source, or from the best available one
+    /// if that one is refused now.
     ///
-    /// A record of whole CPUs stays open: the kernel waits for a grace period for each tracepoint that it closes, which
-    /// is most of a second for all of them.
+    /// A period that was started is discarded. A trace of whole CPUs remains open: the kernel waits for a grace
+    /// period for each tracepoint that it closes, which is nearly a second for all of them.
     pub fn follow_this_thread(&mut self) {
         let (clock, source, cpus) = (self.clock, self.source, self.bookkeeper.cpus().clone());
         let (rings, warnings) = (self.rings.take(), std::mem::take(&mut self.warnings));
@@ -114,25 +116,26 @@ impl Recorder {
         };
     }
 
-    /// Where the evidence comes from.
+    /// Returns the source of the events.
     pub fn source(&self) -> Source {
         self.source
     }
 
-    /// The thread that opened it, or that it follows.
+    /// Returns the thread that opened it, or that it follows.
     pub fn thread(&self) -> u32 {
         self.thread
     }
 
-    /// The missing events, and how to get them.
+    /// Returns the warnings about missing events, and how to get them.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// Begins a stretch. One that was begun and not ended is forgotten.
+    /// Starts a period. A previous one that was not stopped is discarded.
     ///
     /// # Errors
-    /// The kernel does not turn its record on.
+    ///
+    /// Returns an error if the kernel does not turn its trace on.
     pub fn start(&mut self) -> io::Result<()> {
         let system = self.bookkeeper.system();
         let outer = Anchor::take(self.clock.source());
@@ -140,15 +143,16 @@ impl Recorder {
             rings.enable()?;
         }
         let inner = Anchor::take(self.clock.source());
-        // The thread's account comes last here and first in `stop`: nearest to what is measured.
+        // The thread's account is read last here and first in `stop`: nearest to the measurement.
         self.begun = Some(Begun { system, thread: self.bookkeeper.thread(), outer, inner });
         Ok(())
     }
 
-    /// Ends the stretch and gives what was recorded.
+    /// Stops the period and returns the recorded events.
     ///
     /// # Errors
-    /// No stretch was begun, or the kernel does not turn its record off.
+    ///
+    /// Returns an error if no period was started, or if the kernel does not turn its trace off.
     pub fn stop(&mut self) -> io::Result<Timeline> {
         let begun = self.begun.take().ok_or_else(|| io::Error::other("the recorder was not started"))?;
         let thread = self.bookkeeper.thread();
@@ -184,33 +188,34 @@ fn unsupported(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, reason)
 }
 
-/// The records of one ring on our clock.
+/// Returns the events of one ring in ticks of the measurement's clock.
 fn track(drained: &Drained, line: &Alignment, start: u64, end: u64) -> Track {
     let mut events: Vec<Event> =
         drained.events.iter().map(|event| Event { at: line.ticks(event.at), ..*event }).collect();
     if drained.full_since.is_some() {
-        // How many were lost the kernel says with the next record, if there ever is one.
+        // The kernel reports the number of lost events with the next event, if there ever is one.
         events.push(Event { at: end, kind: EventKind::Lost { reports: 0 } });
     }
     let mut track = Track::of(drained.cpu, start, end, &events);
     if !sees_all_tasks() {
-        let nobody = track.segments.iter_mut().filter(|segment| segment.who == Who::Idle);
-        nobody.for_each(|segment| segment.who = Who::Other);
+        let idle_segments = track.segments.iter_mut().filter(|segment| segment.who == Who::Idle);
+        idle_segments.for_each(|segment| segment.who = Who::Other);
     }
     track
 }
 
-/// Inside a separate process-id namespace (a container) the tasks outside have the same number as the idle task.
+/// Returns whether this process sees all tasks: inside a separate process-id namespace (a container), the tasks
+/// outside have the same number as the idle task.
 fn sees_all_tasks() -> bool {
-    /// The kernel's fixed number of the first namespace.
+    /// Fixed number of the first namespace in the kernel.
     const FIRST: &str = "pid:[4026531836]";
     std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == FIRST)
 }
 
-// From the kernel's timestamps to ticks: a line through two moments at which both clocks were read.
+// Conversion of the kernel's timestamps to ticks: a line through two points in time at which both clocks were read.
 //
-// The kernel stamps its records with `CLOCK_MONOTONIC_RAW`, which runs at the counter's rate and is never bent, so
-// that a line is exact but for the width of the two readings.
+// The kernel stamps its events with `CLOCK_MONOTONIC_RAW`, which runs at the counter's rate without adjustments, so
+// that a line is exact except for the width of the two readings.
 
 /// The line.
 #[derive(Clone, Copy, Debug)]
@@ -222,7 +227,8 @@ pub(super) struct Alignment {
 }
 
 impl Alignment {
-    /// Through the outermost of the anchors, which are in order of time; the others say how well it fits.
+    /// Returns the line through the outermost of the anchors, which are in order of time; the others determine the
+    /// residual.
     pub fn through(clock: Clock, anchors: [Anchor; 4]) -> Self {
         let [first, second, third, last] = anchors;
         let span_ns = last.raw_ns.saturating_sub(first.raw_ns);
@@ -235,18 +241,18 @@ impl Alignment {
         line
     }
 
-    /// A kernel timestamp in ticks.
+    /// Converts a kernel timestamp to ticks.
     pub fn ticks(&self, raw_ns: u64) -> u64 {
         let since = raw_ns as f64 - self.first.raw_ns as f64;
         self.first.ticks.saturating_add_signed((since * self.ticks_per_ns).round() as i64)
     }
 
-    /// By how much anchors within the stretch miss the line, in ns.
+    /// Returns the deviation of the anchors within the period from the line, in ns.
     pub fn residual_ns(&self) -> f64 {
         self.residual_ns
     }
 
-    /// What the width of the readings leaves open, in ns.
+    /// Returns the uncertainty due to the width of the readings, in ns.
     pub fn uncertainty_ns(&self) -> f64 {
         self.uncertainty_ns
     }
@@ -258,10 +264,10 @@ mod tests {
     use crate::clock::Source;
 
     #[test]
-    fn a_timestamp_lands_on_the_line_and_misses_are_told() {
+    fn timestamp_is_on_the_line_and_residual_is_reported() {
         let clock = Clock::new(Source::ClockGettime, 0.5);
         let anchor = |ticks, raw_ns| Anchor { ticks, raw_ns, width_ticks: 8 };
-        // Two ticks a nanosecond; the third anchor is 6 ticks off.
+        // Two ticks per nanosecond; the third anchor deviates by 6 ticks.
         let line =
             Alignment::through(clock, [anchor(1_000, 50), anchor(1_020, 60), anchor(2_806, 950), anchor(2_900, 1_000)]);
         assert_eq!(line.ticks(50), 1_000);

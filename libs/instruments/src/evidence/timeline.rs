@@ -1,4 +1,4 @@
-//! The use of each CPU during a stretch: by task and handler, and as one thread saw it.
+//! The use of each CPU during a period: by task and handler, and as one thread saw it.
 
 use super::names::{Cause, Kind, Names};
 use super::quality::{EvidenceQuality, Source};
@@ -6,34 +6,34 @@ use super::track::{Event, Segment, SwitchOut, Track, Who};
 use crate::clock::Clock;
 use crate::gaps::{Gap, Watch};
 
-/// All that is known of a stretch.
+/// All known events of a period.
 #[derive(Clone, Debug)]
 pub struct Timeline {
-    /// Converts its ticks.
+    /// Clock that converts its ticks.
     pub clock: Clock,
-    /// When it began, in ticks.
+    /// Start, in ticks.
     pub start: u64,
-    /// When it ended, in ticks.
+    /// End, in ticks.
     pub end: u64,
-    /// The thread that opened the recorder.
+    /// Thread that opened the recorder.
     pub thread: u32,
-    /// It had real-time priority at the end.
+    /// Whether that thread had real-time priority at the end.
     pub realtime: bool,
-    /// One for each CPU; one without a CPU for [`Source::ThreadRecord`]; none for the sources that see no events.
+    /// Tracks: one for each CPU; one without a CPU for [`Source::ThreadRecord`]; none for the sources without events.
     pub tracks: Vec<Track>,
-    /// Who is who.
+    /// Names of tasks and handlers.
     pub names: Names,
-    /// What the evidence may lack.
+    /// Quality of the events.
     pub quality: EvidenceQuality,
 }
 
 impl Timeline {
-    /// Whether it has any interrupt, or anything that one left for later.
+    /// Returns whether it contains any interrupt or softirq.
     pub fn has_handlers(&self) -> bool {
         self.tracks.iter().any(|track| track.segments.iter().any(|segment| segment.handler.is_some()))
     }
 
-    /// A timeline from events whose times are in ticks already. They may be in any order, and on several CPUs.
+    /// Returns a timeline of events whose times are in ticks already. They may be in any order, and on several CPUs.
     pub fn of_events(
         clock: Clock,
         source: Source,
@@ -49,25 +49,25 @@ impl Timeline {
         Self { clock, start: span.start, end: span.end, thread, realtime: false, tracks, names, quality }
     }
 
-    /// How far a time of an event may be off, in ticks.
+    /// Returns the largest error of an event's time, in ticks.
     pub fn slack(&self) -> u64 {
         self.clock.to_ticks(self.quality.clock_residual_ns + self.quality.clock_uncertainty_ns) + 1
     }
 }
 
-// A stretch from the view of one thread: the use of the CPU that it ran on, or waited for.
+// A period from the view of one thread: the use of the CPU on which it ran, or for which it waited.
 
 /// A part of a thread's timeline in which nothing changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub start: u64,
     pub end: u64,
-    pub what: What,
+    pub owner: Owner,
 }
 
 /// The owner of the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum Owner {
     /// The thread itself.
     Own,
     /// A handler, by number.
@@ -80,8 +80,8 @@ pub(super) enum What {
     Unknown,
 }
 
-impl What {
-    /// Whether it took the CPU from the thread.
+impl Owner {
+    /// Returns whether it took the CPU from the thread.
     pub fn takes(self) -> bool {
         !matches!(self, Self::Own | Self::Unknown)
     }
@@ -96,12 +96,12 @@ impl What {
     }
 }
 
-/// The use of one thread's CPU, from the beginning of a stretch to its end.
+/// The use of one thread's CPU, from the start of a period to its end.
 #[derive(Debug, Default)]
 pub(super) struct ThreadTimeline {
-    /// In order, without holes.
+    /// Pieces in order, without holes.
     pub pieces: Vec<Piece>,
-    /// When something took the CPU from the thread while it ran: a handler's begin, a switch.
+    /// Times at which a handler or a switch took the CPU from the thread while it ran.
     pub takings: Vec<u64>,
 }
 
@@ -114,7 +114,7 @@ impl ThreadTimeline {
         thread_timeline
     }
 
-    /// The pieces that reach into `start..end`.
+    /// Returns the pieces that overlap with `start..end`.
     pub fn between(&self, start: u64, end: u64) -> &[Piece] {
         let first = self.pieces.partition_point(|piece| piece.end <= start && piece.start < start);
         let last = self.pieces.partition_point(|piece| piece.start < end);
@@ -136,44 +136,45 @@ impl ThreadTimeline {
                 self.takings.push(end);
             }
             off = if here { segment.switch_out } else { off };
-            let what = what(timeline, segment, here, off);
+            let owner = owner(timeline, segment, here, off);
             if end > start || segment.begins {
-                self.pieces.push(Piece { start, end, what });
+                self.pieces.push(Piece { start, end, owner });
             }
         }
     }
 }
 
-/// What a segment means to a thread that is `here`, or went `off` in this way.
-fn what(timeline: &Timeline, segment: &Segment, here: bool, off: Option<SwitchOut>) -> What {
+/// Returns the meaning of a segment for a thread that is `here`, or was descheduled in the way `off`.
+fn owner(timeline: &Timeline, segment: &Segment, here: bool, off: Option<SwitchOut>) -> Owner {
     match (segment.who, segment.handler) {
-        (Who::Unknown, _) => What::Unknown,
-        (_, Some(handler)) if here => What::Handler(handler),
-        _ if here => What::Own,
-        _ if off == Some(SwitchOut::Blocked) => What::Unnamed(Kind::Blocked),
-        (_, Some(handler)) => What::Handler(handler),
-        // A real-time thread that wants to run goes before all others, unless it is not allowed to.
+        (Who::Unknown, _) => Owner::Unknown,
+        (_, Some(handler)) if here => Owner::Handler(handler),
+        _ if here => Owner::Own,
+        _ if off == Some(SwitchOut::Blocked) => Owner::Unnamed(Kind::Blocked),
+        (_, Some(handler)) => Owner::Handler(handler),
+        // A real-time thread that wants to run precedes all others, unless it is not permitted to run.
         (Who::Task(other), None) if timeline.realtime && !timeline.names.is_realtime(other) => {
-            What::Unnamed(Kind::RealtimeThrottling)
+            Owner::Unnamed(Kind::RealtimeThrottling)
         }
-        (Who::Task(other), None) => What::Task(other),
-        (Who::Other, None) => What::Unnamed(Kind::SwitchedOut),
-        // The thread wants to run, and the CPU has nothing to do. Where a quota is used up and other threads run in the meantime,
-        // they are named: no event reports when the quota was refilled.
-        (Who::Idle, None) if timeline.realtime => What::Unnamed(Kind::RealtimeThrottling),
-        (Who::Idle, None) if timeline.quality.account.throttled_ns > Some(0) => What::Unnamed(Kind::CgroupThrottling),
-        (Who::Idle, None) => What::Unknown,
+        (Who::Task(other), None) => Owner::Task(other),
+        (Who::Other, None) => Owner::Unnamed(Kind::SwitchedOut),
+        // The thread wants to run, and the CPU is idle. If a quota is used up and other threads run in the meantime,
+        // those are named: no event reports when the quota was refilled.
+        (Who::Idle, None) if timeline.realtime => Owner::Unnamed(Kind::RealtimeThrottling),
+        (Who::Idle, None) if timeline.quality.account.throttled_ns > Some(0) => Owner::Unnamed(Kind::CgroupThrottling),
+        (Who::Idle, None) => Owner::Unknown,
     }
 }
 
-/// A time in which the thread belongs to one CPU: that CPU's track says what had it.
+/// A time in which the thread belongs to one CPU, whose track contains the owners.
 struct Residency<'a> {
     start: u64,
     end: u64,
     track: &'a Track,
 }
 
-/// The thread belongs to the CPU it runs on, and while it does not run, to the one it ran on last.
+/// Returns the residencies: the thread belongs to the CPU on which it runs, and otherwise to the one on which it ran
+/// last.
 fn residencies(timeline: &Timeline, task: u32) -> Vec<Residency<'_>> {
     let mut seen: Vec<(u64, &Track)> = Vec::new();
     for track in &timeline.tracks {
@@ -188,22 +189,26 @@ fn residencies(timeline: &Timeline, task: u32) -> Vec<Residency<'_>> {
     times.zip(&seen).map(|((start, end), &(_, track))| Residency { start, end, track }).collect()
 }
 
-// The tasks and handlers that had a CPU around one moment, in order: the event timeline.
+// The tasks and handlers that had a CPU around one point in time, in order: the event timeline.
 
-/// A task or handler that had the CPU for a while.
+/// A task or handler that had the CPU for some time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// From when on, in ticks.
+    /// Start, in ticks.
     pub start: u64,
-    /// Until when.
+    /// End, in ticks.
     pub end: u64,
-    /// A task, a handler, the recorded thread itself ([`Kind::Own`]), the idle task ([`Kind::Idle`]), or unknown.
+    /// Owner: a task, a handler, the recorded thread itself ([`Kind::Own`]), the idle task ([`Kind::Idle`]), or
+    /// unknown.
     pub who: Cause,
 }
 
-/// Who had this CPU between `from` and `to`, in order and without holes; parts outside of the timeline are omitted.
+/// Returns the owners of this CPU between `from` and `to`, in order and without holes; parts outside the timeline are
+/// omitted.
 ///
-/// Without a record of the whole CPU there is only the recorded thread to tell of, and `cpu` does not matter.
+/// Without a trace of the whole CPU, only the recorded thread is known, and `cpu` does not matter.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::clock::Clock;
@@ -216,32 +221,32 @@ pub struct Ran {
 /// let left = Event { at: 140, kind: EventKind::Left { task: 7, next: Some(0), preempted: false } };
 /// let events = [(Some(0), vec![took, left])];
 /// let timeline = Timeline::of_events(clock, Source::CpuRecord, 0..200, 1, names, &events);
-/// let story = ran(&timeline, 0, 90, 200);
-/// let kinds: Vec<Kind> = story.iter().map(|ran| ran.who.kind).collect();
+/// let owners = ran(&timeline, 0, 90, 200);
+/// let kinds: Vec<Kind> = owners.iter().map(|ran| ran.who.kind).collect();
 /// assert_eq!(kinds, [Kind::Idle, Kind::Task, Kind::Idle]);
-/// assert_eq!((story[1].start, story[1].end), (100, 140));
-/// assert_eq!(story[1].who.name.as_deref(), Some("culprit"));
+/// assert_eq!((owners[1].start, owners[1].end), (100, 140));
+/// assert_eq!(owners[1].who.name.as_deref(), Some("culprit"));
 /// ```
 pub fn ran(timeline: &Timeline, cpu: usize, from: u64, to: u64) -> Vec<Ran> {
     let Some(track) = timeline.tracks.iter().find(|track| track.cpu.is_none_or(|of| of == cpu)) else {
         return Vec::new();
     };
     let first = track.segments.partition_point(|segment| segment.end < from);
-    let mut story: Vec<Ran> = Vec::new();
+    let mut owners: Vec<Ran> = Vec::new();
     for segment in track.segments[first..].iter().take_while(|segment| segment.start < to) {
         let (start, end) = (segment.start.max(from), segment.end.min(to));
-        let who = who(timeline, segment);
-        match story.last_mut() {
-            // A handler that begins is another one, even of the same kind.
+        let who = owner_cause(timeline, segment);
+        match owners.last_mut() {
+            // A handler that begins is a new one, even of the same kind.
             Some(last) if last.who == who && !segment.begins => last.end = end,
-            _ if end > start || segment.begins && segment.start >= from => story.push(Ran { start, end, who }),
+            _ if end > start || segment.begins && segment.start >= from => owners.push(Ran { start, end, who }),
             _ => {}
         }
     }
-    story
+    owners
 }
 
-fn who(timeline: &Timeline, segment: &Segment) -> Cause {
+fn owner_cause(timeline: &Timeline, segment: &Segment) -> Cause {
     match (segment.handler, segment.who) {
         (_, Who::Unknown) => Cause::unnamed(Kind::Unexplained),
         (Some(handler), _) => timeline.names.handler_cause(handler),
@@ -252,31 +257,31 @@ fn who(timeline: &Timeline, segment: &Segment) -> Cause {
     }
 }
 
-/// Gaps of one thread in one stretch, and the evidence for it.
+/// The gaps of one thread in one period, and the kernel events of that period.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch<'a> {
-    /// The evidence.
+    /// Kernel events.
     pub timeline: &'a Timeline,
-    /// The thread, by its id.
+    /// Thread, by its id.
     pub task: u32,
-    /// From when on gaps were looked for, in ticks.
+    /// Start of the search for gaps, in ticks.
     pub start: u64,
-    /// Until when.
+    /// End of the search for gaps, in ticks.
     pub end: u64,
-    /// The gaps, in order.
+    /// Gaps, in order.
     pub gaps: &'a [Gap],
-    /// How much of each gap is the thread's own work, in ticks: nothing for gaps between readings of a clock, the usual
-    /// time of an operation where a gap is one operation.
+    /// Part of each gap that is the thread's own work, in ticks: zero for gaps between readings of a clock, the usual
+    /// time of an operation if a gap is one operation.
     pub usual: u64,
-    /// For each gap whether the [`PreemptionFlag`](super::preemption::PreemptionFlag) was cleared in it; empty if it
-    /// was not asked.
+    /// Whether the [`PreemptionFlag`](super::preemption::PreemptionFlag) was cleared in each gap; empty if it was not
+    /// read.
     pub preempted: &'a [bool],
-    /// Stretches within it in which no gaps were looked for, in order.
+    /// Times within it in which gaps were not searched, in order.
     pub looks: &'a [Gap],
 }
 
 impl<'a> Stretch<'a> {
-    /// A watch by the thread that opened the recorder.
+    /// Returns the period of a watch by the thread that opened the recorder.
     pub fn of_watch(timeline: &'a Timeline, watch: &'a Watch) -> Self {
         Self {
             timeline,

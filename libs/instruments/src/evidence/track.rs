@@ -1,54 +1,54 @@
-//! From reports to an unbroken account of one CPU: at each moment one task, and at most one handler inside it.
+//! The contiguous use of one CPU, from its events: at each time one task, and at most one handler inside it.
 
 /// A part of a track in which nothing changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// When it began, in ticks.
+    /// Start, in ticks.
     pub start: u64,
-    /// When it ended, in ticks. A handler whose end is not reported has a segment of no length.
+    /// End, in ticks. A handler whose end is not reported has a segment of length zero.
     pub end: u64,
-    /// Whose time it was.
+    /// Owner of the time.
     pub who: Who,
-    /// The innermost handler that ran inside it, by number.
+    /// Innermost handler that ran inside it, by number.
     pub handler: Option<u32>,
-    /// A handler began here; the other segments of a handler continue one that another handler interrupted.
+    /// Whether a handler began here; the other segments of a handler continue one that another handler interrupted.
     pub begins: bool,
-    /// How the task left the CPU at the end of this segment, if it did.
+    /// Way in which the task left the CPU at the end of this segment, if it did.
     pub switch_out: Option<SwitchOut>,
 }
 
-/// Who has the CPU.
+/// The owner of the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// This thread.
     Task(u32),
     /// The idle task.
     Idle,
-    /// Some thread or none, but not the one that is recorded.
+    /// Any thread or none, but not the recorded one.
     Other,
-    /// Reports were lost.
+    /// Unknown, because events were lost.
     Unknown,
 }
 
-/// How a task leaves the CPU.
+/// The ways in which a task leaves the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwitchOut {
-    /// It wanted to go on.
+    /// It wanted to continue.
     Preempted,
     /// It had nothing to do.
     Blocked,
 }
 
-/// One CPU, or one thread where no more may be seen.
+/// One CPU, or one thread if no more may be observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Track {
-    /// The CPU; `None` for the record of one thread, wherever it ran.
+    /// The CPU; `None` for the trace of one thread, wherever it ran.
     pub cpu: Option<usize>,
-    /// All of the stretch, in order, without holes or overlaps.
+    /// Segments of the whole period, in order, without holes or overlaps.
     pub segments: Vec<Segment>,
-    /// Reports that the kernel had no room for.
+    /// Number of events for which the kernel had no room.
     pub lost: u64,
-    /// Ticks that the lost reports leave unknown.
+    /// Ticks without data because of lost events.
     pub blind: u64,
 }
 
@@ -64,10 +64,10 @@ impl Who {
 }
 
 impl Track {
-    /// The account of `start..end` from the events of one CPU. Events outside are taken as at its edges.
+    /// Returns the track of `start..end` from the events of one CPU. Events outside are moved to its edges.
     pub fn of(cpu: Option<usize>, start: u64, end: u64, events: &[Event]) -> Self {
         let mut in_order = events.to_vec();
-        // An interrupt can come between taking the time of a report and storing it.
+        // An interrupt can occur between taking the time of an event and storing it.
         in_order.sort_by_key(|event| event.at);
         let mut writer = Writer {
             track: Self { cpu, segments: Vec::with_capacity(in_order.len() + 1), lost: 0, blind: 0 },
@@ -84,7 +84,7 @@ impl Track {
     }
 }
 
-/// Who had the CPU before this event.
+/// Returns the owner of the CPU before this event.
 fn before(event: &Event) -> Option<Who> {
     match event.kind {
         EventKind::Left { task, .. } | EventKind::Entered { task, .. } | EventKind::Exited { task, .. } => {
@@ -97,12 +97,12 @@ fn before(event: &Event) -> Option<Who> {
 
 struct Writer {
     track: Track,
-    /// Up to where the account is written.
+    /// Time up to which the track is written.
     at: u64,
     who: Who,
     /// Handlers that have not ended, the innermost last.
     stack: Vec<u32>,
-    /// The innermost handler has no segment yet.
+    /// Whether the innermost handler has no segment yet.
     begins: bool,
 }
 
@@ -138,14 +138,15 @@ impl Writer {
         }
     }
 
-    /// A report names the task it came in: if that is not the one thought of, the change between went unreported.
+    /// Corrects the owner: an event names the task in which it occurred, and if that differs from the current one,
+    /// the switch in between was not reported.
     fn correct(&mut self, at: u64, task: u32) {
         let who = Who::of(Some(task));
         if task == ENDING {
             return;
         }
         if self.who == Who::Unknown {
-            // Since the reports came back.
+            // Events are known again from here.
             self.who = who;
         } else if self.who != who {
             self.advance(at, None);
@@ -156,7 +157,7 @@ impl Writer {
     fn exit(&mut self, at: u64, handler: u32) {
         match self.stack.iter().rposition(|&open| open == handler) {
             Some(depth) => self.leave_handlers(at, depth),
-            // It began before the first report: all since then was inside it.
+            // The handler began before the first event, so the whole time since then was inside it.
             None if self.stack.is_empty() && self.track.segments.is_empty() => {
                 self.stack.push(handler);
                 self.leave_handlers(at, 0);
@@ -165,11 +166,12 @@ impl Writer {
         }
     }
 
-    /// Ends the handlers from `depth` inwards. Those inside the outermost ended unreported, so they end at once.
+    /// Ends the handlers from `depth` inwards. Those inside the outermost ended without an event, so they end at
+    /// once.
     fn leave_handlers(&mut self, at: u64, depth: usize) {
         if self.stack.len() > depth {
             if self.stack.len() > depth + 1 && self.begins {
-                // No segment of no length is lost.
+                // Segments of length zero are kept.
                 self.advance(self.at, None);
             }
             let unreported = self.stack.len() - depth - 1;
@@ -189,7 +191,7 @@ impl Writer {
         self.who = Who::Unknown;
     }
 
-    /// Writes the account up to `at`.
+    /// Writes the track up to `at`.
     fn advance(&mut self, at: u64, switch_out: Option<SwitchOut>) {
         if at > self.at || self.begins || switch_out.is_some() {
             let handler = self.stack.last().copied();
@@ -201,55 +203,55 @@ impl Writer {
     }
 }
 
-/// One report.
+/// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When, in ticks.
+    /// Time, in ticks.
     pub at: u64,
-    /// What.
+    /// Kind of event.
     pub kind: EventKind,
 }
 
-/// The number of a task that is ending and has given up its own: the task that has the CPU.
+/// Number of a task that is ending and has given up its own: the task that has the CPU.
 pub(super) const ENDING: u32 = u32::MAX;
 
-/// Events on a CPU. Tasks are thread ids, 0 for the idle task; handlers are numbers from
+/// The events on a CPU. Tasks are thread ids, 0 for the idle task; handlers are numbers from
 /// [`Names::handler`](super::Names::handler).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A task left the CPU.
     Left {
-        /// Who.
+        /// Task that left.
         task: u32,
-        /// Who takes it; `None` where that is not reported.
+        /// Task that takes the CPU; `None` if that is not reported.
         next: Option<u32>,
-        /// It wanted to go on.
+        /// Whether it wanted to continue.
         preempted: bool,
     },
     /// A task took the CPU.
     Took {
-        /// Who.
+        /// Task that took it.
         task: u32,
-        /// Who had it; `None` where that is not reported.
+        /// Task that had it; `None` if that is not reported.
         previous: Option<u32>,
     },
     /// A handler began.
     Entered {
-        /// Inside this task's time.
+        /// Task during whose time it began.
         task: u32,
-        /// Which handler.
+        /// Number of the handler.
         handler: u32,
     },
     /// A handler ended.
     Exited {
-        /// Inside this task's time.
+        /// Task during whose time it ended.
         task: u32,
-        /// Which handler.
+        /// Number of the handler.
         handler: u32,
     },
-    /// The kernel found no room for reports since the one before.
+    /// The kernel had no room for events since the previous one.
     Lost {
-        /// How many.
+        /// Number of lost events.
         reports: u64,
     },
 }

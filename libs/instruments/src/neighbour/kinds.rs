@@ -1,4 +1,4 @@
-//! Kinds of code, by what limits them: what each loses to a neighbour.
+//! Kinds of code by their bottleneck, and the loss of each to SMT interference.
 
 use super::loops::{self, Lines};
 use crate::clock::Clock;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// A loop of one kind.
 #[derive(Clone, Copy)]
 pub struct Kind {
-    /// What limits it, in a word or two.
+    /// Bottleneck, in a word or two.
     pub name: &'static str,
     run: fn(u32, &mut Workspace),
     rounds: u32,
@@ -15,15 +15,17 @@ pub struct Kind {
     walks: bool,
 }
 
-/// What the loops load from and store to. On a thread's own heap, so that no other thread's stores are in the way.
+/// The memory that the loops load from and store to. It is on a thread's own heap, so that no other thread's stores
+/// interfere.
 pub struct Workspace {
     lines: Box<Lines>,
-    /// Places in memory, each of which names the next: more than the first cache holds, less than the second.
+    /// Slots in memory, each of which contains the index of the next: more than the first-level cache holds, less
+    /// than the second.
     chain: Vec<u32>,
     at: u32,
 }
 
-/// Each takes a third of a microsecond to one.
+/// The kinds, each of which takes a third of a microsecond to one.
 pub static KINDS: [Kind; 9] = [
     Kind { name: "width", run: |rounds, _| loops::width(rounds), rounds: 400, walks: false },
     Kind { name: "no-ops", run: |rounds, _| loops::no_ops(rounds), rounds: 400, walks: false },
@@ -42,8 +44,10 @@ pub static KINDS: [Kind; 9] = [
 ];
 
 impl Kind {
-    /// Runs it once; what it took, in ticks. What a loop walks through is in the second cache by then: left alone for
-    /// some milliseconds it would not be, and the walk through memory instead.
+    /// Runs the loop once and returns its duration in ticks.
+    ///
+    /// The memory that a loop walks through is in the second-level cache by then. After some milliseconds without use
+    /// it would not be, and the walk would measure memory.
     pub fn ticks(&self, clock: Clock, workspace: &mut Workspace) -> u64 {
         if self.walks {
             workspace.follow(HOPS_AROUND);
@@ -54,13 +58,13 @@ impl Kind {
     }
 }
 
-/// As much as the largest of first caches; going around it takes a third of a step.
+/// Size of the largest first-level caches; a round of the chain takes a third of a step.
 const CHAIN_BYTES: usize = 128 << 10;
 pub(super) const PLACES_A_LINE: usize = 64 / size_of::<u32>();
 const HOPS_AROUND: u32 = (CHAIN_BYTES / size_of::<u32>() / PLACES_A_LINE) as u32;
 
 impl Workspace {
-    /// Memory that has been touched.
+    /// Returns a workspace whose memory has been accessed.
     pub fn new() -> Self {
         Self { lines: Box::new(Lines([0; 64])), chain: chain(CHAIN_BYTES), at: 0 }
     }
@@ -78,7 +82,7 @@ impl Default for Workspace {
     }
 }
 
-/// One ring through the first word of every line, in an order that no prefetcher guesses.
+/// Returns one ring through the first word of every line, in an order that no prefetcher predicts.
 pub(super) fn chain(bytes: usize) -> Vec<u32> {
     let mut chain = vec![0; bytes / size_of::<u32>()];
     let mut order: Vec<u32> = (0..chain.len() as u32).step_by(PLACES_A_LINE).collect();
@@ -91,19 +95,21 @@ pub(super) fn chain(bytes: usize) -> Vec<u32> {
 
 // The path to memory that the cores of a socket share: its latency and its bandwidth.
 //
-// The core can be alone and code that misses its caches still slow, because a thread on another core fills the last
-// cache or the path to memory. Twenty times the length of a [`Probe`](super::Probe), so to be taken more rarely.
+// Code that misses its caches can be slow on an exclusive core, because a thread on another core fills the last-level
+// cache or the path to memory. A measurement takes twenty times as long as a [`Probe`](super::Probe), so it should be
+// rarer.
 
-/// What the socket answered.
+/// The measured properties of the path to memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
-    /// Time from asking for a line that is not in the core's own caches to having it, in nanoseconds.
+    /// Time from requesting a line that is not in the core's own caches to receiving it, in nanoseconds.
     pub latency_ns: f64,
-    /// What a single core reads in a row, in bytes a nanosecond (GB a second).
+    /// Sequential read rate of a single core, in bytes per nanosecond (GB per second).
     pub bytes_per_ns: f64,
 }
 
-/// Walks through more memory than the core's own caches hold. A clone walks through the same, from a different start.
+/// A walk through more memory than the core's own caches hold. A clone walks through the same memory from a different
+/// start.
 #[derive(Clone)]
 pub struct SocketProbe {
     clock: Clock,
@@ -112,26 +118,28 @@ pub struct SocketProbe {
     read_from: usize,
 }
 
-/// Far above any core's own cache; the last cache may hold it or not, as it does for other programs.
+/// Size of the memory: far above any core's own cache; the last-level cache may hold it or not, as it does for other
+/// programs.
 const BYTES: usize = 64 << 20;
 const HOPS: u32 = 64;
 const READ_BYTES: usize = 128 << 10;
 const READ_WORDS: usize = READ_BYTES / size_of::<u32>();
 
 impl SocketProbe {
-    /// Takes 64 MiB of memory and about a tenth of a second to lay a chain through it.
+    /// Allocates 64 MiB and creates a chain through it, in about a tenth of a second.
     pub fn new(clock: Clock) -> Self {
         Self { clock, chain: chain(BYTES).into(), at: 0, read_from: 0 }
     }
 
-    /// For the thread of this number: what one has walked through is in the caches of all.
+    /// Returns the probe for the thread of this number, which starts elsewhere: lines that one thread has read are in
+    /// the caches of all.
     pub fn of_thread(&self, thread: usize) -> Self {
         let words = self.chain.len() - READ_WORDS;
         let place = (thread * 997 * READ_WORDS) % words;
         Self { at: self.chain[place / PLACES_A_LINE * PLACES_A_LINE], read_from: place, ..self.clone() }
     }
 
-    /// Asks once, for 15 to 40 µs.
+    /// Measures once, for 15 to 40 µs.
     pub fn take(&mut self) -> Memory {
         let began = self.clock.stamp();
         for _ in 0..HOPS {

@@ -1,43 +1,44 @@
-//! The probe: two loops, three times each, and what they took.
+//! The probe: two loops, three times each, and their durations.
 
 use super::loops;
 use crate::clock::{Clock, quality};
 use crate::cpus::current_cpu;
 
-/// What one probe read.
+/// The result of one probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
-    /// The CPU that it was taken on.
+    /// CPU on which it was taken.
     pub cpu: u16,
-    /// Cycles of the core that a round of the loop of width took: more of them when the core was shared.
+    /// Cycles of the core per iteration of the width loop: more if the core was shared.
     pub cycles: f32,
-    /// Cycles of the core in a nanosecond: its frequency in GHz.
+    /// Cycles of the core per nanosecond: its frequency in GHz.
     pub cycles_per_ns: f32,
 }
 
-/// Takes [`Reading`]s; `Copy`, so that every thread has its own.
+/// A generator of [`Reading`]s; `Copy`, so that every thread has its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
     clock: Clock,
     width_rounds: u32,
     latency_rounds: u32,
-    /// What the stamps around a loop take without it, in ticks.
+    /// Duration of the two timestamps around a loop without the loop, in ticks.
     empty_ticks: f64,
     cost_ns: f64,
     step_ns: f64,
 }
 
-/// This number of rounds takes a quarter and half a microsecond at 3 GHz; a neighbour's busy stretches are far longer.
+/// Number of iterations, which take a quarter and half a microsecond at 3 GHz; an SMT sibling's active periods are
+/// far longer.
 const WIDTH_ROUNDS: u32 = 200;
 const LATENCY_ROUNDS: u32 = 150;
-/// A loop takes at least this number of steps of the clock, so that the step does not hide its length.
+/// Least duration of a loop in steps of the clock, so that the step does not hide its length.
 const LEAST_STEPS: f64 = 60.0;
-/// Of these the median counts: the first may find cold caches, and one may be interrupted.
+/// Number of repetitions, of which the median counts: the first may find cold caches, and one may be interrupted.
 const REPEATS: usize = 3;
 const CALIBRATION_PROBES: usize = 101;
 
 impl Probe {
-    /// Fits the loops to the clock on the calling thread, in about ten milliseconds. `None` where there are no loops
+    /// Adapts the loops to the clock on the calling thread, in about ten milliseconds. `None` if there are no loops
     /// for the architecture.
     pub fn calibrate(clock: Clock) -> Option<Self> {
         if !loops::IS_KNOWN {
@@ -56,7 +57,7 @@ impl Probe {
         Some(probe)
     }
 
-    /// The same with loops this number of times as long, to check short probes.
+    /// Returns a probe with loops that are longer by this factor, to validate short probes.
     pub fn longer(mut self, times: u32) -> Self {
         self.width_rounds *= times;
         self.latency_rounds *= times;
@@ -64,17 +65,17 @@ impl Probe {
         self
     }
 
-    /// What taking a reading takes, in nanoseconds.
+    /// Returns the duration of taking a reading, in nanoseconds.
     pub fn cost_ns(&self) -> f64 {
         self.cost_ns
     }
 
-    /// The step in which its clock advances, in nanoseconds.
+    /// Returns the step in which its clock advances, in nanoseconds.
     pub fn step_ns(&self) -> f64 {
         self.step_ns
     }
 
-    /// Looks at the core that the calling thread is on.
+    /// Probes the core on which the calling thread runs.
     pub fn take(&self) -> Reading {
         let (mut width, mut latency) = ([0.0; REPEATS], [0.0; REPEATS]);
         for (width, latency) in width.iter_mut().zip(&mut latency) {
@@ -108,52 +109,52 @@ fn median_of(count: usize, mut sample: impl FnMut() -> f64) -> f64 {
     samples[count / 2]
 }
 
-/// The probes of a stretch of time on one CPU.
+/// The probes of a period of time on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Probed {
     /// The CPU.
     pub cpu: u16,
-    /// The least and the most cycles that a round of the loop of width took.
+    /// Least number of cycles per iteration of the width loop.
     pub least: f32,
-    /// See [`least`](Self::least).
+    /// Largest number of cycles per iteration of the width loop.
     pub most: f32,
-    /// Cycles in a nanosecond: of two probes the mean, of more the later ones count more.
+    /// Cycles per nanosecond: the mean of two probes; for more probes, later ones have a larger weight.
     pub cycles_per_ns: f32,
 }
 
-/// Whether the core was shared with another hardware thread.
+/// The use of a core: exclusive, or shared with another hardware thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// All probes found the core as wide as it gets.
+    /// All probes found the core at its full width.
     Alone,
     /// All probes found it narrower.
     Shared,
-    /// They do not agree, or not clearly.
+    /// The probes differ, or are not clear.
     Neither,
 }
 
 impl Probed {
-    /// By a single probe.
+    /// Returns the period of a single probe.
     pub fn at(reading: Reading) -> Self {
         let Reading { cpu, cycles, cycles_per_ns } = reading;
         Self { cpu, least: cycles, most: cycles, cycles_per_ns }
     }
 
-    /// By a probe before and one after.
+    /// Returns the period between a probe before and one after.
     pub fn between(before: Reading, after: Reading) -> Self {
         Self::at(before).and(after)
     }
 
-    /// With one more.
+    /// Returns this period with one more probe.
     pub fn and(self, reading: Reading) -> Self {
         self.with(Self::at(reading))
     }
 
-    /// With those of another stretch.
+    /// Returns this period with the probes of another one.
     pub fn with(self, later: Self) -> Self {
         Self {
             least: self.least.min(later.least),
-            // A thread that moved has no CPU: no probe covers the whole stretch.
+            // A thread that moved has no single CPU: no probe covers the whole period.
             most: if later.cpu == self.cpu { self.most.max(later.most) } else { f32::INFINITY },
             cycles_per_ns: (self.cycles_per_ns + later.cycles_per_ns) / 2.0,
             cpu: later.cpu,

@@ -1,11 +1,12 @@
-//! Intervals of shares and medians of values that came in blocks, and hang together within one.
+//! Confidence intervals of shares and medians of values that came in blocks, and depend on each other within a block.
 //!
-//! What is seen while one neighbour is there has that neighbour in common: a thousand steps of one stretch say of the
-//! next stretch no more than one of them. So the scatter is taken between blocks. That of a share is the ratio
-//! estimator's of survey samples drawn in clusters (Cochran, "Sampling Techniques", 3rd edition, 6.4 and 10); that of a
-//! median is the same of the share of values below it, turned back into values (Woodruff, 1952; see [`slices`]). Both
-//! are taken on the scale of the odds, on which no share passes 0 or 1, and with the degrees of freedom of as many
-//! blocks of one size as there are in effect: one long block is no better known for the short ones beside it.
+//! Observations during one neighbour's activity have that neighbour in common. A thousand iterations of one period
+//! contain no more information about the next period than one of them. The scatter is therefore taken between blocks.
+//! That of a share is the ratio estimator's of survey samples drawn in clusters (Cochran, "Sampling Techniques", 3rd
+//! edition, 6.4 and 10). That of a median is the same of the share of values below it, converted back to values
+//! (Woodruff, 1952; see [`slices`]). Both are computed on the scale of the odds, on which no share exceeds 0 or 1.
+//! The degrees of freedom are those of the effective number of equal blocks: short blocks do not make one long block
+//! better known.
 //!
 //! [`slices`]: super::slices
 
@@ -14,17 +15,19 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use super::interval::Interval;
 use super::order::{median_of_sorted, sample_quantile_interval, sorted};
 
-/// Fewer blocks, in effect, say nothing of the scatter between them.
+/// Least effective number of blocks for which the scatter between them is known.
 const FEWEST: f64 = 4.0;
 
-/// The interval of a share, by the hits and the count of each block.
+/// Returns the interval of a share, by the hits and the count of each block.
 ///
-/// `None` where the blocks are too few, or the share is 0 or 1.
+/// The result is `None` for too few blocks, or a share of 0 or 1.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::blocks::share_interval;
 ///
-/// // A third in all, and nothing but all or nothing in each block: hardly anything is known.
+/// // A third in total, but all or nothing in each block: hardly anything is known.
 /// let blocks = [(0.0, 1e6), (0.0, 1e6), (1e6, 1e6), (0.0, 1e6), (1e6, 1e6), (0.0, 1e6)];
 /// let found = share_interval(&blocks, 0.95).unwrap();
 /// assert!(found.low < 0.1 && found.high > 0.7);
@@ -38,29 +41,29 @@ pub fn share_interval(blocks: &[(f64, f64)], confidence: f64) -> Option<Interval
     (share > 0.0 && share < 1.0).then_some(interval)
 }
 
-/// The interval of the median of all values; never narrower than if no value had to do with another.
+/// Returns the interval of the median of all values; it is never narrower than for independent values.
 ///
-/// `None` where the blocks are too few.
+/// The result is `None` for too few blocks.
 pub fn median_interval(blocks: &[Vec<f64>], confidence: f64) -> Option<Interval> {
     let all = sorted(&blocks.concat());
     let independent = sample_quantile_interval(&all, 0.5, confidence)?;
     let median = median_of_sorted(&all);
     let below = |values: &Vec<f64>| values.iter().filter(|value| **value <= median).count() as f64;
     let counts: Vec<(f64, f64)> = blocks.iter().map(|values| (below(values), values.len() as f64)).collect();
-    // Where many values are the median itself, it is still the half of all that is asked for.
+    // If many values equal the median, the interval is still that of the half of all values.
     let reach = reach(&counts, 0.5, confidence)?;
     let at = |share: f64| all[((share * all.len() as f64) as usize).min(all.len() - 1)];
     let low = 1.0 / (1.0 + reach.exp());
     Some(Interval::new(at(low).min(independent.low), at(1.0 - low).max(independent.high)))
 }
 
-/// How far, on the scale of the odds, the share may lie from `about`.
+/// Returns the distance from `about`, on the scale of the odds, within which the share may be.
 fn reach(blocks: &[(f64, f64)], about: f64, confidence: f64) -> Option<f64> {
     let (hits, count) = blocks.iter().fold((0.0, 0.0), |sum, block| (sum.0 + block.0, sum.1 + block.1));
     let in_effect = count * count / blocks.iter().map(|block| block.1 * block.1).sum::<f64>();
     let chance = StudentsT::new(0.0, 1.0, in_effect - 1.0).ok().filter(|_| in_effect >= FEWEST)?;
     let share = hits / count;
-    // As if each block had been left out once: a long one draws the share towards itself.
+    // The deviation corresponds to excluding each block once: a long one draws the share towards itself.
     let off = |(hits, of): &(f64, f64)| (hits - share * of) / (1.0 - of / count);
     let deviation = blocks.iter().map(|block| off(block).powi(2)).sum::<f64>().sqrt() / count;
     Some(chance.inverse_cdf(0.5 + confidence / 2.0) * deviation / (about * (1.0 - about)))

@@ -1,8 +1,8 @@
-//! Intervals of ratios by the bootstrap.
+//! Confidence intervals of ratios by the bootstrap.
 //!
-//! How far would the ratio have fallen elsewhere, had the samples been drawn again? The bootstrap draws them again from
-//! the samples themselves, two thousand times, and takes the middle 95 % of the ratios that come out (the percentile
-//! interval; Efron and Tibshirani, "An Introduction to the Bootstrap", 13). For medians that is the right variant: the
+//! The bootstrap estimates how the ratio would vary if the samples were drawn again. It draws them from the samples
+//! themselves, two thousand times, and takes the middle 95 % of the resulting ratios (the percentile interval; Efron
+//! and Tibshirani, "An Introduction to the Bootstrap", 13). For medians that is the appropriate variant: the
 //! acceleration of the BCa interval comes from the jackknife, which is inconsistent for a median. For means of few,
 //! very skewed samples the percentile interval is too narrow; compare medians there.
 use serde::{Deserialize, Serialize};
@@ -10,34 +10,36 @@ use serde::{Deserialize, Serialize};
 use super::interval::Interval;
 use super::order::{median_of_sorted, sorted};
 
-/// Enough that from seed to seed the ends of the interval move by about 1.5 % of its width.
+/// Number of resamples, with which the ends of the interval move by about 1.5 % of its width from seed to seed.
 const RESAMPLES: usize = 2_000;
 
-/// Fewer samples than this on either side can look alike by luck, and their resamples then claim a certainty that is
-/// not there.
+/// Least number of samples on either side: fewer can be similar by chance, and their resamples would then claim a
+/// false certainty.
 const FEWEST: usize = 6;
 
-/// One quantity over another, with the interval that the data support.
+/// The ratio of two quantities, with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ratio {
-    /// The ratio of the samples as measured.
+    /// Ratio of the measured samples.
     pub estimate: f64,
-    /// Its interval.
+    /// Confidence interval of the ratio.
     pub interval: Interval,
 }
 
 impl Ratio {
-    /// Whether the interval excludes 1; if not, print that there is no difference.
+    /// Returns whether the interval excludes 1; if not, print that there is no difference.
     pub fn shows_difference(&self) -> bool {
         !self.interval.contains(1.0)
     }
 }
 
-/// The median of `over` divided by the median of `under`, two independent sets of samples.
+/// Returns the median of `over` divided by the median of `under`, two independent sets of samples.
 ///
-/// `None` with fewer than six samples on a side, when a median of `under` is or may well be zero, or when `confidence`
-/// is not strictly between 0 and 1.
+/// The result is `None` with fewer than six samples on a side, if a median of `under` is or may well be zero, or if
+/// `confidence` is not strictly between 0 and 1.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::bootstrap::ratio_of_medians;
@@ -56,9 +58,9 @@ pub fn ratio_of_medians(over: &[f64], under: &[f64], confidence: f64, rng: &mut 
     enough.then(|| percentile(estimate(), confidence, rng, again)).flatten()
 }
 
-/// The mean of `over` divided by the mean of `under`, two independent sets of samples.
+/// Returns the mean of `over` divided by the mean of `under`, two independent sets of samples.
 ///
-/// `None` in the cases of [`ratio_of_medians`].
+/// The result is `None` in the cases of [`ratio_of_medians`].
 pub fn ratio_of_means(over: &[f64], under: &[f64], confidence: f64, rng: &mut fastrand::Rng) -> Option<Ratio> {
     let estimate = || mean(over) / mean(under);
     let again = |rng: &mut fastrand::Rng| resampled_mean(over, rng) / resampled_mean(under, rng);
@@ -66,7 +68,7 @@ pub fn ratio_of_means(over: &[f64], under: &[f64], confidence: f64, rng: &mut fa
     enough.then(|| percentile(estimate(), confidence, rng, again)).flatten()
 }
 
-/// The percentile interval around `estimate`, from many calls of `again`.
+/// Returns the percentile interval around `estimate`, from many calls of `again`.
 fn percentile(
     estimate: f64,
     confidence: f64,
@@ -89,17 +91,17 @@ fn mean(samples: &[f64]) -> f64 {
     samples.iter().sum::<f64>() / samples.len() as f64
 }
 
-/// The mean of as many samples as there are, drawn with replacement.
+/// Returns the mean of a resample of the same size, drawn with replacement.
 fn resampled_mean(samples: &[f64], rng: &mut fastrand::Rng) -> f64 {
     let sum: f64 = samples.iter().map(|_| samples[rng.usize(..samples.len())]).sum();
     sum / samples.len() as f64
 }
 
-/// The median of as many samples as there are, drawn with replacement, without drawing them all.
+/// Returns the median of a resample of the same size, drawn with replacement, without drawing all values.
 ///
-/// Drawing a sample is drawing a uniform position among the sorted samples. The k-th smallest of n uniform positions
-/// follows the beta distribution with parameters k and n + 1 - k, so that one draw replaces n; the next position above
-/// it is the smallest of the n - k that remain, which are uniform between it and the end.
+/// Drawing a sample means drawing a uniform position among the sorted samples. The k-th smallest of n uniform
+/// positions follows the beta distribution with parameters k and n + 1 - k, so that one draw replaces n. The next
+/// position above it is the smallest of the n - k that remain, which are uniform between it and the end.
 fn resampled_median(sorted: &[f64], rng: &mut fastrand::Rng) -> f64 {
     let n = sorted.len();
     let at = |position: f64| sorted[((position * n as f64) as usize).min(n - 1)];
@@ -112,14 +114,14 @@ fn resampled_median(sorted: &[f64], rng: &mut fastrand::Rng) -> f64 {
     (at(position) + at(position + (1.0 - position) * step)) / 2.0
 }
 
-/// A draw from the beta distribution, both parameters at least 1.
+/// Returns a draw from the beta distribution, both parameters at least 1.
 fn beta(a: f64, b: f64, rng: &mut fastrand::Rng) -> f64 {
     let x = gamma(a, rng);
     x / (x + gamma(b, rng))
 }
 
-/// A draw from the gamma distribution with shape at least 1, by Marsaglia and Tsang, "A Simple Method for Generating
-/// Gamma Variables" (2000).
+/// Returns a draw from the gamma distribution with shape at least 1, by Marsaglia and Tsang, "A Simple Method for
+/// Generating Gamma Variables" (2000).
 fn gamma(shape: f64, rng: &mut fastrand::Rng) -> f64 {
     let d = shape - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
@@ -132,7 +134,7 @@ fn gamma(shape: f64, rng: &mut fastrand::Rng) -> f64 {
     }
 }
 
-/// A draw from the standard normal distribution, by Box and Muller.
+/// Returns a draw from the standard normal distribution, by Box and Muller.
 fn normal(rng: &mut fastrand::Rng) -> f64 {
     let radius = (-2.0 * (1.0 - rng.f64()).ln()).sqrt();
     radius * (2.0 * std::f64::consts::PI * rng.f64()).cos()

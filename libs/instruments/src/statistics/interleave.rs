@@ -1,12 +1,15 @@
-//! Cells that are compared take turns, in a random order that is recorded.
+//! Interleaving of compared configurations, in a random order that is recorded.
 //!
-//! Measured one after the other, the second cell meets a warmer CPU, another neighbour, a different hour: the machine's
-//! drift becomes a difference between cells. Turns in a fixed order still let every cell follow the same neighbour.
-//! So each round visits every cell once, in a fresh random order.
+//! If configurations are measured one after the other, the second one runs on a warmer CPU, with other guests, at a
+//! different hour: the drift of the machine becomes a difference between them. In a fixed order, each configuration
+//! still follows the same predecessor. Each round therefore visits every configuration once, in a new random order.
 
-/// The rounds of a comparison: each a random permutation of the cells still open.
+/// The rounds of a comparison: each is a random permutation of the open configurations.
 ///
-/// The iterator ends when every cell is closed. The same seed and the same closings give the same order.
+/// The iterator ends when every configuration is closed. The same seed and the same calls of [`close`](Self::close)
+/// give the same order.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::Interleaving;
@@ -30,22 +33,22 @@ pub struct Interleaving {
 }
 
 impl Interleaving {
-    /// Rounds over the cells `0..cells`.
+    /// Returns the rounds over the configurations `0..cells`.
     pub fn new(cells: usize, seed: u64) -> Self {
         Self { open: (0..cells).collect(), rounds: Vec::new(), rng: fastrand::Rng::with_seed(seed) }
     }
 
-    /// Leaves `cell` out of the rounds to come; a round already handed out is not changed.
+    /// Excludes `cell` from future rounds; a round that was already returned does not change.
     pub fn close(&mut self, cell: usize) {
         self.open.retain(|&open| open != cell);
     }
 
-    /// The cells still open, in rising order.
+    /// Returns the open configurations in increasing order.
     pub fn open(&self) -> &[usize] {
         &self.open
     }
 
-    /// Every round handed out so far, for the record.
+    /// Returns every round so far, for the record.
     pub fn order(&self) -> &[Vec<usize>] {
         &self.rounds
     }

@@ -1,7 +1,9 @@
-//! A range of plausible values.
+//! A range of values, such as a confidence interval.
 use serde::{Deserialize, Serialize};
 
-/// The values from `low` to `high`, both included. Written as `[low, high]` in records.
+/// The values from `low` to `high`, inclusive. Records contain `[low, high]`.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::Interval;
@@ -14,37 +16,38 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[f64; 2]", into = "[f64; 2]")]
 pub struct Interval {
-    /// The lower end.
+    /// Lower end.
     pub low: f64,
-    /// The upper end.
+    /// Upper end.
     pub high: f64,
 }
 
 impl Interval {
-    /// The interval from `low` to `high`.
+    /// Returns the interval from `low` to `high`.
     pub fn new(low: f64, high: f64) -> Self {
         Self { low, high }
     }
 
-    /// Whether `value` lies inside or on an end.
+    /// Returns whether `value` is inside the interval or at an end.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 
-    /// The distance between the ends.
+    /// Returns the distance between the ends.
     pub fn width(&self) -> f64 {
         self.high - self.low
     }
 
-    /// The width as a share of the size of `estimate`.
+    /// Returns the width as a share of the magnitude of `estimate`.
     ///
-    /// Infinite about an estimate of zero, unless the interval is a single point: its width is then 0 about anything.
+    /// The result is infinite for an estimate of zero, unless the interval is a single point, whose relative width is
+    /// always 0.
     pub fn relative_width(&self, estimate: f64) -> f64 {
         let width = self.width();
         if width == 0.0 { 0.0 } else { width / estimate.abs() }
     }
 
-    /// Both ends multiplied by `factor`, to change the unit; a negative factor swaps them.
+    /// Returns the interval with both ends multiplied by `factor`, to change the unit; a negative factor swaps them.
     pub fn scaled(&self, factor: f64) -> Self {
         let (a, b) = (self.low * factor, self.high * factor);
         Self::new(a.min(b), a.max(b))

@@ -1,36 +1,39 @@
-//! Repetitions of one measurement that fall into two levels, so that one median does not describe them.
+//! Detection of repetitions that fall into two levels, so that one median does not describe them.
 //!
-//! A lock that hands over in order can lock its waiters into one pattern of switches for a whole run, and into another
-//! one in the next: half as fast, and steady within the run. The median of such runs is one of the levels by chance, and
-//! an interval of it says nothing of the other. So the runs are cut where the gap between neighbours is widest, and the
-//! cut counts where that gap dwarfs the scatter on both of its sides.
+//! A lock that hands off in order can force its waiters into one pattern of context switches for a whole run, and
+//! into another one in the next: half as fast, and steady within the run. The median of such runs is one of the
+//! levels by chance, and its interval does not include the other one. The runs are therefore cut at the widest
+//! distance between adjacent values, and the cut counts if that distance far exceeds the scatter on both sides.
 
 use super::order::{median_of_sorted, sorted};
 use serde::{Deserialize, Serialize};
 
-/// Fewer repetitions than this can form two groups by chance.
+/// Least number of repetitions: fewer can form two groups by chance.
 const FEWEST: usize = 6;
-/// One repetition far from the others is an outlier, not a level.
+/// Least number of repetitions on a level: one far from the others is an outlier, not a level.
 const FEWEST_ON_A_LEVEL: usize = 2;
-/// The gap is this many times as wide as either level: in noise without levels fewer than one set in a hundred has one.
+/// Ratio of the distance to the width of either level above which they are levels: in noise without levels, fewer
+/// than one set in a hundred has one.
 const GAP: f64 = 4.0;
-/// Levels that are closer than this (as a ratio) make no difference to a reader.
+/// Least ratio of two levels that matters to a reader.
 const LEAST_RATIO: f64 = 1.1;
 
 /// Two levels of a positive value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Levels {
-    /// The median of the repetitions on the lower level.
+    /// Median of the repetitions on the lower level.
     pub lower: f64,
-    /// The median of those on the upper level.
+    /// Median of the repetitions on the upper level.
     pub upper: f64,
-    /// The share of the repetitions that are on the upper level.
+    /// Share of the repetitions on the upper level.
     pub upper_share: f64,
 }
 
 impl Levels {
-    /// The levels of these repetitions; `None` where they have one level.
+    /// Returns the levels of these repetitions; `None` if they have one level.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use instruments::statistics::levels::Levels;
@@ -78,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn two_levels_are_found_beside_the_scatter_of_each() {
+    fn two_levels_are_found_despite_their_scatter() {
         let mut rng = fastrand::Rng::with_seed(2);
         let found = (0..200).filter(|number| {
             let level = |place: usize| if (place + number).is_multiple_of(3) { 47_000.0 } else { 73_800.0 };
@@ -89,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_outlier_is_no_level() {
+    fn single_outlier_is_not_a_level() {
         assert_eq!(Levels::of(&[10.0, 10.1, 10.2, 9.9, 10.0, 30.0]), None);
         assert_eq!(Levels::of(&[10.0, 10.1, 30.0, 30.1]), None, "too few");
         assert_eq!(Levels::of(&[0.0, 0.0, 0.0, 30.1, 30.2, 30.3]), None, "not positive");

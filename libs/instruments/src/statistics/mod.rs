@@ -1,16 +1,17 @@
-//! Statistics that assume no distribution.
+//! Statistics without assumptions about distributions.
 //!
-//! Latencies are skewed, have several modes and long tails, so nothing here supposes that they are normal: quantiles
-//! get intervals from order statistics ([`order`]), ratios from the bootstrap ([`bootstrap`]), a measurement is
-//! repeated until its interval is narrow enough ([`stopping`]), compared cells are interleaved in a random,
-//! recorded order ([`interleave`]). Paired runs are compared in [`signed_rank`], at several looks by [`sequential`].
-//! Runs are compared in [`comparison`], many cells at once in [`discovery`], machines in [`outlier`], long series of
-//! them in [`steps`]. The rules follow Hoefler and Belli,
-//! "Scientific Benchmarking of Parallel Computing Systems" (SC15), and Georges, Buytaert and Eeckhout, "Statistically
-//! Rigorous Java Performance Evaluation" (OOPSLA 2007).
+//! Latencies are skewed, have several modes and long tails, so nothing here assumes that they are normal. Quantiles
+//! get confidence intervals from order statistics ([`order`]), ratios from the bootstrap ([`bootstrap`]). A
+//! measurement is repeated until its interval is narrow enough ([`stopping`]), and compared configurations are
+//! interleaved in a random, recorded order ([`interleave`]). Paired runs are compared in [`signed_rank`], at several looks by [`sequential`].
+//! Runs are compared in [`comparison`], many configurations
+//! at once in [`discovery`], machines in [`outlier`], long series of runs in [`steps`]. The rules follow Hoefler and
+//! Belli, "Scientific Benchmarking of Parallel Computing Systems" (SC15), and Georges, Buytaert and Eeckhout,
+//! "Statistically Rigorous Java Performance Evaluation" (OOPSLA 2007).
 //!
-//! Unless they say otherwise, intervals suppose that the samples are independent draws from one distribution.
-//! Consecutive latencies of one run are not: [`slices`] is for those, and [`blocks`] for what shares a stretch of time.
+//! Unless documented otherwise, intervals assume that the samples are independent draws from one distribution.
+//! Consecutive latencies of one run are not: use [`slices`] for those, and [`blocks`] for values that share a period
+//! of time.
 pub mod blocks;
 pub mod bootstrap;
 pub mod comparison;

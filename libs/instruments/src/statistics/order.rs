@@ -1,35 +1,39 @@
-//! Intervals of a quantile from order statistics, with no assumption about the distribution.
+//! Confidence intervals of a quantile from order statistics, without an assumption about the distribution.
 //!
-//! Of `n` independent samples, the number that lie at or below the true `q`-quantile is binomial with `n` trials of
-//! chance `q`, whatever the distribution. So the true quantile lies between the `l`-th and the `u`-th smallest sample
-//! with the probability that this binomial falls into `l..u` (Conover, "Practical Nonparametric Statistics", 3.2; Le
-//! Boudec, "Performance Evaluation of Computer and Communication Systems", 2.2).
+//! Among `n` independent samples, the number of those at or below the true `q`-quantile is binomial with `n` trials
+//! of probability `q`, whatever the distribution. The true quantile is therefore between the `l`-th and the `u`-th
+//! smallest sample with the probability that this binomial is in `l..u` (Conover, "Practical Nonparametric
+//! Statistics", 3.2; Le Boudec, "Performance Evaluation of Computer and Communication Systems", 2.2).
 //!
-//! Of all pairs of ranks whose probability is *at least* the confidence, [`ranks`] gives the closest. The coverage is
-//! therefore never below what is claimed, and for few samples somewhat above, because ranks are whole numbers: for a
-//! median 95.0 to 97.0 % instead of 95 % from 38 samples on. Interpolating between ranks would bring that nearer to
-//! 95 %, at the price of ends that nobody measured and that the clock cannot show; we keep measured ends.
+//! Among all pairs of ranks whose probability is *at least* the confidence, [`ranks`] returns the closest. The
+//! coverage is therefore never below the stated one, and for few samples slightly above, because ranks are integers:
+//! for a median 95.0 to 97.0 % instead of 95 % from 38 samples on. Interpolation between ranks would be nearer to 95
+//! %, but its ends would be values that were not measured and that the clock cannot show. This module returns
+//! measured ends.
 use super::interval::Interval;
 use crate::tally::{Tally, nearest_rank};
 
-/// Up to this variance the binomial is summed term by term, which takes a few thousand terms at most. It covers a
-/// million samples for the median, twenty-five for p99; beyond, the normal approximation is right to a rank or two in
-/// the hundreds that the interval spans.
+/// Variance up to which the binomial is summed term by term, which takes a few thousand terms at most. It covers a
+/// million samples for the median, twenty-five million for p99; beyond it, the normal approximation is exact to a
+/// rank or two in the hundreds that the interval spans.
 const EXACT_UP_TO_VARIANCE: f64 = 250_000.0;
 
-/// Terms smaller than this, relative to the largest, are left out of the binomial sum.
+/// Size of terms, relative to the largest, below which they are omitted from the binomial sum.
 const NEGLIGIBLE: f64 = 1e-18;
 
-/// Rounding errors of a sum of thousands of terms stay below this; a probability short of the confidence by less has
-/// reached it.
+/// Bound of the rounding errors of a sum of thousands of terms; a probability that is less than this below the
+/// confidence has reached it.
 const SUM_ERROR: f64 = 1e-12;
 
-/// The ranks, counted from 1, of the two order statistics that enclose the `q`-quantile of `n` samples with at least
-/// this confidence, as close to each other as possible; among equally close pairs the one with the most equal tails.
+/// Returns the ranks, counted from 1, of the two order statistics that enclose the `q`-quantile of `n` samples with
+/// at least this confidence.
 ///
-/// `None` when there is no such pair: when `q` or `confidence` is not strictly between 0 and 1, or when `n` is too
-/// small, because even the range from minimum to maximum is missed too often. At 95 % a median needs 6 samples, p90
-/// needs 29, p99 needs 299 and p99.9 needs 2,995.
+/// They are as close to each other as possible; among equally close pairs, the one with the most equal tails is
+/// returned. The result is `None` if there is no such pair: if `q` or `confidence` is not strictly between 0 and 1,
+/// or if `n` is too small, because even the range from minimum to maximum has too low a probability. At 95 % a median
+/// needs 6 samples, p90 needs 29, p99 needs 299 and p99.9 needs 2,995.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::order::ranks;
@@ -50,8 +54,10 @@ pub fn ranks(n: u64, q: f64, confidence: f64) -> Option<(u64, u64)> {
     }
 }
 
-/// The probability that the `lower`-th to `upper`-th smallest of `n` samples enclose the `q`-quantile of a continuous
-/// distribution.
+/// Returns the probability that the `lower`-th to `upper`-th smallest of `n` samples enclose the `q`-quantile of a
+/// continuous distribution.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::order::coverage;
@@ -71,8 +77,8 @@ struct Binomial {
 }
 
 impl Binomial {
-    /// Starts at the most likely number and multiplies its way down to both sides, so that nothing under- or
-    /// overflows, then divides by the sum.
+    /// Starts at the most likely number and multiplies towards both sides, so that nothing underflows or overflows,
+    /// then divides by the sum.
     fn new(n: u64, q: f64) -> Self {
         let odds = q / (1.0 - q);
         let mode = (((n + 1) as f64 * q) as u64).min(n);
@@ -102,7 +108,7 @@ impl Binomial {
     }
 }
 
-/// Slides a window over the binomial: for every lower rank the lowest upper rank that suffices.
+/// Slides a window over the binomial: for every lower rank, it finds the lowest sufficient upper rank.
 fn closest_ranks(binomial: &Binomial, n: u64, confidence: f64) -> Option<(u64, u64)> {
     let Binomial { first, terms } = binomial;
     // cumulative[i] is the probability of fewer than first + i.
@@ -127,7 +133,7 @@ fn closest_ranks(binomial: &Binomial, n: u64, confidence: f64) -> Option<(u64, u
             break;
         }
         let lopsided = (cumulative[start] - (1.0 - cumulative[end])).abs();
-        // Mirrored pairs differ by rounding only; the first of them, the lower, then stays.
+        // Mirrored pairs differ by rounding only, so the first of them, the lower, is kept.
         if best.is_none_or(|(width, tails, _)| (upper - lower, lopsided + SUM_ERROR) < (width, tails)) {
             best = Some((upper - lower, lopsided, (lower, upper)));
         }
@@ -135,7 +141,7 @@ fn closest_ranks(binomial: &Binomial, n: u64, confidence: f64) -> Option<(u64, u
     best.map(|(_, _, ranks)| ranks)
 }
 
-/// Equal tails of the normal approximation with continuity correction, rounded outwards.
+/// Returns the ranks by equal tails of the normal approximation with continuity correction, rounded outwards.
 fn normal_ranks(n: u64, q: f64, confidence: f64) -> Option<(u64, u64)> {
     let mean = n as f64 * q;
     let reach = normal_quantile(0.5 + confidence / 2.0) * (mean * (1.0 - q)).sqrt();
@@ -144,7 +150,8 @@ fn normal_ranks(n: u64, q: f64, confidence: f64) -> Option<(u64, u64)> {
     (lower >= 1.0 && upper <= n as f64).then_some((lower as u64, upper as u64))
 }
 
-/// The quantile of the standard normal, by bisection of its series: called rarely, so plain is better than fast.
+/// Returns the quantile of the standard normal distribution, by bisection of its series: rare calls favour simple
+/// code.
 fn normal_quantile(p: f64) -> f64 {
     let (mut low, mut high) = (-9.0, 9.0);
     for _ in 0..80 {
@@ -158,7 +165,8 @@ fn normal_quantile(p: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// The standard normal's distribution function: the all-positive series x + x³/3 + x⁵/15 + … times the density.
+/// Returns the distribution function of the standard normal: the all-positive series x + x³/3 + x⁵/15 + … times the
+/// density.
 fn normal_cumulative(x: f64) -> f64 {
     let (mut term, mut sum, mut odd) = (x, x, 1.0);
     while term.abs() > 1e-17 * sum.abs() {
@@ -169,7 +177,9 @@ fn normal_cumulative(x: f64) -> f64 {
     0.5 + sum * (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt()
 }
 
-/// The interval of the `q`-quantile of what `tally` has seen; `None` when there are too few samples, see [`ranks`].
+/// Returns the interval of the `q`-quantile of `tally`; `None` for too few samples, see [`ranks`].
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::{Interval, order::quantile_interval};
@@ -183,7 +193,9 @@ pub fn quantile_interval(tally: &Tally, q: f64, confidence: f64) -> Option<Inter
     Some(Interval::new(tally.at_rank(lower)? as f64, tally.at_rank(upper)? as f64))
 }
 
-/// The interval of the `q`-quantile of `samples`, in any order; `None` when there are too few, see [`ranks`].
+/// Returns the interval of the `q`-quantile of `samples`, in any order; `None` for too few samples, see [`ranks`].
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::{Interval, order::sample_quantile_interval};
@@ -197,7 +209,9 @@ pub fn sample_quantile_interval(samples: &[f64], q: f64, confidence: f64) -> Opt
     Some(Interval::new(sorted[lower as usize - 1], sorted[upper as usize - 1]))
 }
 
-/// The `q`-quantile of `samples` by nearest rank, as in [`Tally::quantile`].
+/// Returns the `q`-quantile of `samples` by nearest rank, as [`Tally::quantile`] does.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::order::sample_quantile;
@@ -211,7 +225,9 @@ pub fn sample_quantile(samples: &[f64], q: f64) -> Option<f64> {
     Some(sorted(samples)[nearest_rank(q, samples.len() as u64) as usize - 1])
 }
 
-/// The middle one of `samples`, or the mean of the middle two.
+/// Returns the middle one of `samples`, or the mean of the middle two.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::order::median;
@@ -223,13 +239,13 @@ pub fn median(samples: &[f64]) -> Option<f64> {
     (!samples.is_empty()).then(|| median_of_sorted(&sorted(samples)))
 }
 
-/// The median of samples that are sorted and not none.
+/// Returns the median of samples that are sorted and not empty.
 pub(crate) fn median_of_sorted(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
 }
 
-/// A sorted copy.
+/// Returns a sorted copy.
 pub(crate) fn sorted(samples: &[f64]) -> Vec<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -1,14 +1,18 @@
-//! The rank-sum test: are the values of one sample less than those of another?
+//! The rank-sum test of whether the values of one sample are less than those of another.
 //!
-//! It assumes no distribution: if both samples are drawn alike, each assignment of the values to them is as likely as
-//! any other (Wilcoxon, "Individual Comparisons by Ranking Methods", 1945; Mann and Whitney 1947). The probability is
-//! exact, also with equal values, up to 60 values; beyond, it is the normal approximation's, corrected for equal
-//! values.
+//! It assumes no distribution: if both samples were drawn from the same one, each assignment of the values to them is
+//! equally likely (Wilcoxon, "Individual Comparisons by Ranking Methods", 1945; Mann and Whitney 1947). The
+//! probability is exact, also with equal values, up to 60 values; beyond, it is that of the normal approximation,
+//! corrected for equal values.
 
 const EXACT: usize = 60;
 
-/// The probability that the rank sum of `less` is as small as it is, or smaller, if both samples were drawn alike:
-/// small if the values of `less` are shown to be less.
+/// Returns the probability that the rank sum of `less` is at most as small as it is, if both samples were drawn from
+/// the same distribution.
+///
+/// A small result shows that the values of `less` are less.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::rank_sum::probability_of_less;
@@ -27,14 +31,14 @@ pub fn probability_of_less(less: &[f64], more: &[f64]) -> f64 {
     if all.len() <= EXACT { exact(&ranks, less.len(), sum) } else { normal(all.len(), less.len(), sum, ties) }
 }
 
-/// The least probability that samples of these sizes can have.
+/// Returns the least probability that samples of these sizes can have.
 pub fn least_probability(one: usize, other: usize) -> f64 {
-    // One over the number of ways to choose `one` of all.
+    // One divided by the number of ways to choose `one` of all.
     (1..=one).map(|place| place as f64 / (other + place) as f64).product()
 }
 
-/// Twice the rank of each value, so that equal values, which share the mean of theirs, have whole ones; and the sum of
-/// `t^3 - t` over groups of `t` equal values.
+/// Returns twice the rank of each value, so that equal values, which share their mean rank, have integers; and the
+/// sum of `t^3 - t` over groups of `t` equal values.
 fn doubled_ranks(values: &[f64]) -> (Vec<usize>, f64) {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_unstable_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -71,11 +75,11 @@ fn normal(all: usize, chosen: usize, doubled_sum: usize, ties: f64) -> f64 {
     if variance <= 0.0 {
         return 1.0;
     }
-    // Half a rank up, for the sum is whole.
+    // Half a rank is added, because the sum is an integer.
     below((doubled_sum as f64 / 2.0 + 0.5 - mean) / variance.sqrt())
 }
 
-/// The standard normal distribution, to 1e-7 (Abramowitz and Stegun, 26.2.17).
+/// Returns the standard normal distribution, to 1e-7 (Abramowitz and Stegun, 26.2.17).
 fn below(z: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * z.abs());
     let polynomial =
@@ -88,7 +92,7 @@ fn below(z: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// By all assignments.
+    /// Returns the probability by counting all assignments.
     fn counted(less: &[f64], more: &[f64]) -> f64 {
         let all: Vec<f64> = less.iter().chain(more).copied().collect();
         let (ranks, _) = doubled_ranks(&all);
@@ -101,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_what_counting_all_assignments_gives() {
+    fn probability_equals_that_of_counting_all_assignments() {
         let mut random = fastrand::Rng::with_seed(1);
         for _ in 0..40 {
             let mut values = |count: usize| (0..count).map(|_| f64::from(random.u8(..6))).collect::<Vec<f64>>();

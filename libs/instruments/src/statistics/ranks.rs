@@ -1,7 +1,15 @@
-//! Correlation by ranks: no outlier counts for more than its place.
+//! Rank correlation, in which an outlier counts only by its rank.
 
-/// Spearman's coefficient, from -1 to 1, of pairs of values: Pearson's of their ranks, equal values sharing the mean of
-/// theirs. `None` for fewer than three pairs, or where all values of a side are equal.
+/// Returns Spearman's coefficient, from -1 to 1, of pairs of values: Pearson's of their ranks, with the mean rank for
+/// equal values.
+///
+/// The result is `None` for fewer than three pairs, or if all values of a side are equal.
+///
+/// # Panics
+///
+/// Panics if the two sides have different lengths.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::ranks::rank_correlation;
@@ -47,7 +55,7 @@ mod tests {
         assert_eq!(rank_correlation(&[3.0, 1.0, 2.0, 9.0], &[-3.0, -1.0, -2.0, -4.0]), Some(-1.0));
         let outlier = rank_correlation(&[1.0, 2.0, 3.0, 4.0, 1e9], &[0.0, 1.0, 0.0, 1.0, 0.0]).unwrap();
         assert!(outlier.abs() < 1e-12, "{outlier}");
-        // Two kinds of equal size, wholly apart: the ties keep it below 1, by the textbook's figure.
+        // Two separate groups of equal size: the ties keep the coefficient below 1, at the value of the textbook.
         let apart = rank_correlation(&[1.0, 2.0, 3.0, 4.0], &[0.0, 0.0, 1.0, 1.0]).unwrap();
         assert!((apart - 0.8_f64.sqrt()).abs() < 1e-12, "{apart}");
         assert_eq!(rank_correlation(&[1.0, 2.0], &[1.0, 2.0]), None);

@@ -1,11 +1,13 @@
-//! Intervals of quantiles of values that came in slices, and depend on each other within one.
+//! Confidence intervals of quantiles of values that came in slices (windows of a measurement), and depend on each
+//! other within a slice.
 //!
-//! Neighbouring latencies share their moment: an interruption delays several, a busy neighbour thousands. Intervals
-//! that take them as independent are far too narrow: of the 99.9 % quantile they covered 65 % where 95 was claimed. So
-//! the scatter is taken between slices (Woodruff, "Confidence intervals for medians and other position measures",
-//! 1952): at the quantile of all values, how far do the shares of values below it differ from slice to slice? The
-//! interval of that share, turned back into values, is the quantile's. Shares near 1 are treated on the scale of their
-//! odds, on which an interval cannot pass 1. The interval is never narrower than that of independent values.
+//! Adjacent latencies share their conditions: an interruption delays several, an active neighbour thousands.
+//! Intervals that treat them as independent are far too narrow: those of the 99.9 % quantile covered 65 % where 95 %
+//! was claimed. The scatter is therefore taken between slices (Woodruff, "Confidence intervals for medians and other
+//! position measures", 1952). At the quantile of all values, the shares of values below it differ from slice to
+//! slice. The interval of that share, converted back to values, is that of the quantile. Shares near 1 are treated on
+//! the scale of their odds, on which an interval cannot exceed 1. The interval is never narrower than that of
+//! independent values.
 
 use std::ops::RangeInclusive;
 
@@ -16,27 +18,29 @@ use super::order::quantile_interval;
 use crate::bounded_tally::BoundedTally;
 use crate::tally::Tally;
 
-/// More slices than this are joined, neighbours with each other: what long runs keep stays small.
+/// Number of slices above which adjacent ones are merged, so that the data of long runs stay small.
 const MOST: usize = 32;
-/// Fewer slices say nothing of the scatter between them.
+/// Least number of slices from which the scatter between them is known.
 const FEWEST: usize = 3;
-/// Different values that are kept exactly, of all and of each part.
+/// Number of distinct values that are stored exactly, in total and in each part.
 const EXACT: usize = 1 << 17;
 
-/// The standard deviation, from one mood of the machine to the next, of the logarithm of the share of values beyond a
-/// tail quantile: 0.1 to 2.0 in 62 runs of a second on a shared host, 1.3 for most operations on free locks.
-const MOODS_DIFFER_BY: f64 = 1.6;
+/// Standard deviation, from one phase of the machine to the next, of the logarithm of the share of values beyond a
+/// tail quantile: 0.1 to 2.0 in 62 runs of a second on a shared host, 1.3 for most operations on uncontended locks.
+const PHASES_DIFFER_BY: f64 = 1.6;
 
 /// The values of each slice, and of all together.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::slices::Slices;
 ///
-/// // Slices in two moods: the median of all is known no better than the moods differ.
+/// // Slices in two phases: the uncertainty of the median is the difference of the phases.
 /// let mut slices = Slices::default();
 /// for slice in 0..10 {
-///     let mood = if slice % 2 == 0 { 100 } else { 200 };
-///     slices.add((mood..mood + 50).collect());
+///     let phase = if slice % 2 == 0 { 100 } else { 200 };
+///     slices.add((phase..phase + 50).collect());
 /// }
 /// let interval = slices.interval(0.5, 0.95).unwrap();
 /// assert!(interval.low < 130.0 && interval.high > 220.0);
@@ -45,7 +49,7 @@ const MOODS_DIFFER_BY: f64 = 1.6;
 pub struct Slices {
     room: usize,
     all: BoundedTally,
-    /// Each of `joined` slices, the last of up to so many.
+    /// Parts of `joined` slices each; the last one may have fewer.
     parts: Vec<BoundedTally>,
     joined: usize,
     in_last: usize,
@@ -58,7 +62,8 @@ impl Default for Slices {
 }
 
 impl Slices {
-    /// Exact for so many different values, and as many in each of the parts that they are joined to.
+    /// Returns slices that are exact for this number of distinct values in total, and for as many in each of the
+    /// merged parts.
     pub fn with_room(room: usize) -> Self {
         Self { room, all: BoundedTally::with_room(room), parts: Vec::new(), joined: 0, in_last: 0 }
     }
@@ -82,7 +87,7 @@ impl Slices {
         }
     }
 
-    /// Joins neighbours. There is one slice more than an even number, and it stays alone, to be filled.
+    /// Merges adjacent slices. Their number is odd, and the last one remains single, to be filled.
     fn join(&mut self) {
         let joined = self.parts.chunks(2).map(|pair| {
             let mut sum = pair[0].clone();
@@ -93,13 +98,14 @@ impl Slices {
         self.joined *= 2;
     }
 
-    /// All values.
+    /// Returns all values.
     pub fn all(&self) -> &Tally {
         &self.all
     }
 
-    /// The interval of a quantile, as far as the slices themselves tell; `None` where there are too few values for one.
-    /// With too few slices to see their scatter it is that of independent values.
+    /// Returns the interval of a quantile by the scatter of the slices themselves; `None` for too few values.
+    ///
+    /// With too few slices for their scatter, it is that of independent values.
     pub fn interval(&self, q: f64, confidence: f64) -> Option<Interval> {
         let independent = quantile_interval(&self.all, q, confidence)?;
         match self.shares(q, confidence) {
@@ -108,8 +114,10 @@ impl Slices {
         }
     }
 
-    /// The same of a quantile of the values in this range alone: of a cluster's median, say. `None` where fewer slices
-    /// have any of them than it takes to see how they scatter, unless there are no more slices.
+    /// Returns the interval of a quantile of the values in this range only, for example of a cluster's median.
+    ///
+    /// The result is `None` if fewer slices contain such values than are needed for the scatter, unless there are no
+    /// more slices.
     pub fn interval_within(&self, range: RangeInclusive<u64>, q: f64, confidence: f64) -> Option<Interval> {
         let mut inside = Self::with_room(self.room);
         for part in &self.parts {
@@ -122,16 +130,18 @@ impl Slices {
         is_seen.then(|| inside.interval(q, confidence)).flatten()
     }
 
-    /// The interval of a quantile of the tail, where slices are of so many moods of the machine: how often something
-    /// disturbs differs by a factor of three from one to the next, which slices of one mood cannot show.
-    pub fn tail_interval(&self, q: f64, confidence: f64, moods: f64) -> Option<Interval> {
+    /// Returns the interval of a quantile of the tail, for slices from `phases` phases of the machine.
+    ///
+    /// The frequency of disturbances differs by a factor of three from one phase to the next, which slices of one
+    /// phase cannot show.
+    pub fn tail_interval(&self, q: f64, confidence: f64, phases: f64) -> Option<Interval> {
         let own = self.interval(q, confidence)?;
         let deviations = Normal::standard().inverse_cdf(0.5 + confidence / 2.0);
-        let reach = deviations * MOODS_DIFFER_BY / moods.max(1.0).sqrt();
+        let reach = deviations * PHASES_DIFFER_BY / phases.max(1.0).sqrt();
         self.between(around(q, reach), own)
     }
 
-    /// The values between which these shares of all values lie, and at least `least`.
+    /// Returns the values between which these shares of all values are, and at least `least`.
     fn between(&self, (low, high): (f64, f64), least: Interval) -> Option<Interval> {
         let count = self.all.count() as f64;
         if count * low < 1.0 || count * (1.0 - high) < 1.0 {
@@ -141,10 +151,10 @@ impl Slices {
         Some(Interval::new(at(low)?.min(least.low), at(high)?.max(least.high)))
     }
 
-    /// Between which shares of all values the quantile lies.
+    /// Returns the shares of all values between which the quantile is.
     fn shares(&self, q: f64, confidence: f64) -> Option<(f64, f64)> {
         let slices = self.parts.len() as f64;
-        // Where bursts are what differs, few of the slices have most of the scatter.
+        // If bursts cause the differences, few of the slices have most of the scatter.
         let degrees = ((slices - 1.0) / 2.0).max(1.0);
         let chance = StudentsT::new(0.0, 1.0, degrees).ok().filter(|_| self.parts.len() >= FEWEST)?;
         let value = self.all.quantile(q)?;
@@ -158,7 +168,7 @@ impl Slices {
     }
 }
 
-/// The shares whose logarithm of the odds is so far from that of `q`.
+/// Returns the shares whose logarithm of the odds is at this distance from that of `q`.
 fn around(q: f64, reach: f64) -> (f64, f64) {
     let odds = (q / (1.0 - q)).ln();
     let share_of = |odds: f64| 1.0 / (1.0 + (-odds).exp());
@@ -179,25 +189,25 @@ mod tests {
     }
 
     #[test]
-    fn slices_that_are_alike_give_the_interval_of_independent_values() {
+    fn equal_slices_give_the_interval_of_independent_values() {
         let mut slices = Slices::default();
         (0..10).for_each(|_| slices.add((0..1_000).collect()));
         assert_eq!(slices.interval(0.5, 0.95), quantile_interval(slices.all(), 0.5, 0.95));
     }
 
     #[test]
-    fn few_moods_say_little_of_a_tail() {
+    fn few_phases_give_a_wide_tail_interval() {
         let mut slices = Slices::default();
         (0..10).for_each(|_| slices.add((0..100_000).collect()));
-        let width = |moods| slices.tail_interval(0.99, 0.95, moods).map(|ends| ends.width()).unwrap();
+        let width = |phases| slices.tail_interval(0.99, 0.95, phases).map(|ends| ends.width()).unwrap();
         let own = slices.interval(0.99, 0.95).unwrap().width();
         assert!(own < width(1e4) && width(1e4) < width(10.0) && width(10.0) < width(1.0));
-        // One mood of twenty times as many, one of a twentieth: from the 81 % quantile to the 99.96 %.
+        // One phase with twenty times as many, one with a twentieth: from the 81 % quantile to the 99.96 %.
         assert!((15_000.0..25_000.0).contains(&width(1.0)), "{}", width(1.0));
     }
 
     #[test]
-    fn two_slices_say_nothing_of_their_scatter() {
+    fn two_slices_give_the_independent_interval() {
         let mut slices = Slices::default();
         slices.add((0..100).collect());
         slices.add((1_000..1_100).collect());

@@ -1,23 +1,25 @@
 //! The frequencies at which events recur: the Rayleigh power spectrum.
 //!
-//! Turn every event's time into an angle at some frequency and add up the unit vectors. Events without rhythm point
-//! everywhere, and the squared length of the sum, divided by their number, is exponential with mean 1. Events with that
-//! rhythm point one way, and it is near their number (Lord Rayleigh, 1880; Mardia and Jupp, "Directional Statistics").
+//! Convert every event's time into an angle at some frequency and add up the unit vectors. Events without rhythm
+//! point everywhere, and the squared length of the sum, divided by their number, is exponential with mean 1. Events
+//! with that rhythm point one way, and it is near their number (Lord Rayleigh, 1880; Mardia and Jupp, "Directional
+//! Statistics").
 use std::f64::consts::TAU;
 
-/// Events are counted into bins this short before the transform; a tenth of the power is lost at 2.5 kHz.
+/// Length in seconds of the bins into which events are counted before the transform; a tenth of the power is lost at
+/// 2.5 kHz.
 const BIN_S: f64 = 50e-6;
 
-/// The longest transform: 100 s of bins, 64 MiB.
+/// Longest transform: 100 s of bins, 64 MiB.
 const MOST_BINS: usize = 1 << 22;
 
-/// A strong line raises side lobes beside it; within this many independent frequencies of a stronger peak, a weaker
-/// one is taken for a side lobe.
+/// Distance in independent frequencies from a stronger peak within which a weaker one counts as its side lobe.
 const SIDE_LOBES: f64 = 8.0;
 
-/// The frequencies of the peaks, strongest first, between two frequencies, that chance would raise in at most
-/// `false_alarms` of all searches. `times` are sorted and count from the start of an observation that lasted `span`,
-/// all in seconds.
+/// Returns the frequencies of the peaks between two frequencies, strongest first, that chance would cause in at most
+/// `false_alarms` of all searches.
+///
+/// `times` are sorted and count from the start of an observation that lasted `span`, all in seconds.
 pub(crate) fn peaks(times: &[f64], span: f64, (lowest, highest): (f64, f64), false_alarms: f64) -> Vec<f64> {
     let (power, hz_per_line) = spectrum(times, span);
     let first = ((lowest / hz_per_line).ceil() as usize).max(1);
@@ -25,8 +27,8 @@ pub(crate) fn peaks(times: &[f64], span: f64, (lowest, highest): (f64, f64), fal
     if first >= last {
         return Vec::new();
     }
-    // Events that come in bursts raise the whole spectrum above its mean of 1, which has a median of ln 2. The few
-    // lines of a rhythm do not move the median.
+    // Events that come in bursts raise the whole spectrum above its mean of 1, whose median is ln 2. The few lines of
+    // a rhythm do not move the median.
     let mut band = power[first..=last].to_vec();
     let middle = band.len() / 2;
     let noise = (*band.select_nth_unstable_by(middle, f64::total_cmp).1 / std::f64::consts::LN_2).max(1.0);
@@ -45,7 +47,8 @@ pub(crate) fn peaks(times: &[f64], span: f64, (lowest, highest): (f64, f64), fal
     kept.iter().map(|&line| climb(times, span, line as f64 * hz_per_line, hz_per_line)).collect()
 }
 
-/// The power at multiples of a frequency, and that frequency: at most half of the smallest that can be told apart.
+/// Returns the power at multiples of a frequency, and that frequency: at most half of the smallest that can be
+/// resolved.
 fn spectrum(times: &[f64], span: f64) -> (Vec<f64>, f64) {
     let bins = ((span / BIN_S).ceil() as usize).clamp(1, MOST_BINS / 2);
     let size = (2 * bins).next_power_of_two();
@@ -58,14 +61,14 @@ fn spectrum(times: &[f64], span: f64) -> (Vec<f64>, f64) {
             events += 1.0;
         }
     }
-    // Without its mean, or the observation's beginning and end would look like a slow rhythm.
+    // The mean is subtracted, because the observation's start and end would look like a slow rhythm.
     signal[..bins].iter_mut().for_each(|bin| bin.0 -= events / bins as f64);
     transform(&mut signal);
     let power = signal[..size / 2].iter().map(|(re, im)| (re * re + im * im) / f64::max(events, 1.0)).collect();
     (power, 1.0 / (size as f64 * BIN_S))
 }
 
-/// The power at exactly one frequency.
+/// Returns the power at exactly one frequency.
 fn power_at(times: &[f64], span: f64, hz: f64) -> f64 {
     let n = times.len() as f64;
     let (mut re, mut im) = (0.0, 0.0);
@@ -74,14 +77,14 @@ fn power_at(times: &[f64], span: f64, hz: f64) -> f64 {
         re += cos;
         im += sin;
     }
-    // The mean that an even flow of events would have, as in the transform.
+    // The mean of an even flow of events, as in the transform.
     let (sin, cos) = (TAU * hz * span).sin_cos();
     re -= n * sin / (TAU * hz * span);
     im -= n * (1.0 - cos) / (TAU * hz * span);
     (re * re + im * im) / n
 }
 
-/// The top of the peak within one line of `hz`, by ternary search.
+/// Returns the top of the peak within one line of `hz`, by ternary search.
 fn climb(times: &[f64], span: f64, hz: f64, line: f64) -> f64 {
     let (mut low, mut high) = (hz - line, hz + line);
     for _ in 0..24 {
@@ -95,7 +98,7 @@ fn climb(times: &[f64], span: f64, hz: f64, line: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// The discrete Fourier transform in place, by Cooley and Tukey; the length is a power of two.
+/// Computes the discrete Fourier transform in place, by Cooley and Tukey; the length is a power of two.
 fn transform(signal: &mut [(f64, f64)]) {
     let size = signal.len();
     let shift = usize::BITS - size.trailing_zeros();

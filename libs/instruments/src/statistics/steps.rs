@@ -1,13 +1,13 @@
-//! Where a series of figures took a step.
+//! Detection of steps in a series of values.
 //!
-//! The series is taken as constant between steps, on logarithms: a step is a ratio. Of all ways to cut it, the one is
-//! chosen whose distances from the medians of its pieces are the least, each cut costing a penalty that grows with the
-//! logarithm of the length, as in Schwarz's criterion (optimal partitioning: Jackson and others, "An algorithm for
-//! optimal partitioning of data on an interval", 2005). Distances, not their squares: a single outlier is then not
-//! worth two cuts. The unit is the noise of the series, from the differences of neighbours, which a step changes in one
-//! place only.
+//! The series is treated as constant between steps, on logarithms: a step is a ratio. Among all ways to cut it, the
+//! selected one has the least distances from the medians of its pieces, where each cut costs a penalty. The penalty
+//! grows with the logarithm of the length, as in Schwarz's criterion (optimal partitioning: Jackson and others, "An
+//! algorithm for optimal partitioning of data on an interval", 2005). Distances, not their squares, are used, so that
+//! a single outlier does not justify two cuts. The unit is the noise of the series, from the differences of adjacent
+//! values, which a step changes in one position only.
 //!
-//! A piece has three values at least, so that a step is seen with the third value after it.
+//! A piece has at least three values, so that a step is detected with the third value after it.
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -16,48 +16,50 @@ use super::interval::Interval;
 use super::order::median;
 use super::summary::CONFIDENCE;
 
-/// The fewest values of a piece.
+/// Least number of values of a piece.
 const SHORTEST: usize = 3;
 
-/// The median of the distances of normal values from their mean, in standard deviations.
+/// Median of the distances of normal values from their mean, in standard deviations.
 const MEDIAN_DISTANCE: f64 = 0.674_490;
 
-/// Their mean.
+/// Mean of those distances.
 const MEAN_DISTANCE: f64 = 0.797_885;
 
-/// The median of n normal values scatters this much more than their mean.
+/// Ratio of the scatter of the median of n normal values to that of their mean.
 const MEDIAN_OVER_MEAN: f64 = 1.253_314;
 
-/// A cut must be worth this many times the logarithm of the length in mean distances, and the more the fewer values
-/// there are to tell the noise from. In pure noise, normal or with the tails of a t distribution, fewer than one series
-/// in twenty then has a cut.
+/// Least gain of a cut as a multiple of the logarithm of the length, in mean distances; it is larger for fewer
+/// values, from which the noise is less certain. In pure noise, normal or with the tails of a t distribution, fewer
+/// than one series in twenty then has a cut.
 const PENALTY: f64 = 2.0;
 const PENALTY_OF_FEW: f64 = 30.0;
 
-/// Far more than the last digits of a cost, and far less than a cost.
+/// Tolerance far above the last digits of a cost, and far below a cost.
 const ROUNDING: f64 = 1e-9;
 
-/// What is no scatter at all, of logarithms.
+/// Scatter of logarithms that counts as none.
 const NO_NOISE: f64 = 1e-9;
 
 /// A piece of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Level {
-    /// The place of its first value.
+    /// Position of its first value.
     pub from: usize,
-    /// The place after its last value.
+    /// Position after its last value.
     pub to: usize,
-    /// Its median.
+    /// Median of its values.
     pub median: f64,
-    /// The median's 95 % interval, if all pieces scatter alike.
+    /// 95 % confidence interval of the median, if all pieces have the same scatter.
     pub interval: Option<Interval>,
-    /// The median over that of the piece before. Its interval knows nothing of the choice of the place, and is a little
-    /// too narrow for that.
+    /// Ratio of the median to that of the previous piece. Its interval does not include the choice of the position,
+    /// and is slightly too narrow for that reason.
     pub step: Option<Ratio>,
 }
 
-/// The pieces of a series of positive values. `noise` is the least that its logarithms scatter, where that is known.
+/// Returns the pieces of a series of positive values; `noise` is the least scatter of its logarithms, if it is known.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::steps::levels;
@@ -94,7 +96,7 @@ struct Piece {
     from: usize,
     to: usize,
     middle: f64,
-    /// The sum of the squared distances from the middle.
+    /// Sum of the squared distances from the middle.
     squares: f64,
 }
 
@@ -105,13 +107,13 @@ impl Piece {
         Self { from, to, middle, squares: values.iter().map(|value| (value - middle).powi(2)).sum() }
     }
 
-    /// The variance of its mean, in variances of a value.
+    /// Returns the variance of its mean, in variances of a value.
     fn share(&self) -> f64 {
         1.0 / (self.to - self.from) as f64
     }
 }
 
-/// How far the median of a single value would reach at 95 %; `None` where there is nothing to tell it from.
+/// Returns the half-width of the interval of the median of a single value at 95 %; `None` without degrees of freedom.
 fn reach(pieces: &[Piece], noise: f64) -> Option<f64> {
     let degrees = pieces.last()?.to.saturating_sub(pieces.len()) as f64;
     let chance = StudentsT::new(0.0, 1.0, degrees).ok()?;
@@ -120,12 +122,12 @@ fn reach(pieces: &[Piece], noise: f64) -> Option<f64> {
     Some(chance.inverse_cdf(0.5 + CONFIDENCE / 2.0) * MEDIAN_OVER_MEAN * deviation)
 }
 
-/// The places where pieces begin, and the end of the last.
+/// Returns the positions at which pieces begin, and the end of the last.
 fn cuts(values: &[f64], noise: f64) -> Vec<usize> {
     let n = values.len();
     let unit = deviation(values).max(noise).max(NO_NOISE) * MEAN_DISTANCE;
     let penalty = PENALTY * (n as f64).ln() + PENALTY_OF_FEW / n as f64;
-    // By end: the least cost of all before it, and where the last piece begins.
+    // By end: the least cost of all values before it, and the start of the last piece.
     let mut best = vec![(f64::INFINITY, 0); n + 1];
     best[0] = (-penalty, 0);
     for from in 0..n {
@@ -147,13 +149,13 @@ fn cuts(values: &[f64], noise: f64) -> Vec<usize> {
     cuts
 }
 
-/// By more than rounding. Distances from medians are often equal wherever a cut lies, and then the first place is
-/// taken, in whatever unit the values are.
+/// Returns whether `cost` is less by more than rounding. Distances from medians are often equal for several cuts, and
+/// then the first position is selected, in any unit of the values.
 fn is_less(cost: f64, best: f64) -> bool {
     cost < best - ROUNDING * best.abs().clamp(1.0, f64::MAX)
 }
 
-/// The standard deviation of the noise, from the differences of neighbours.
+/// Returns the standard deviation of the noise, from the differences of adjacent values.
 fn deviation(values: &[f64]) -> f64 {
     let differences: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     median(&differences).unwrap_or(0.0) / MEDIAN_DISTANCE / std::f64::consts::SQRT_2
@@ -167,8 +169,8 @@ struct Growing {
 }
 
 impl Growing {
-    /// The sum grows by the new value's distance from the median, or from the two in the middle, between which any is
-    /// one.
+    /// Adds a value: the sum grows by its distance from the median, or from the middle two, between which any value
+    /// is a median.
     fn add(&mut self, value: f64) {
         let n = self.sorted.len();
         if n > 0 {

@@ -1,14 +1,16 @@
-//! When enough was measured.
+//! The rule that ends a measurement.
 //!
-//! A fixed number of repeats is too few for a noisy machine and too many for a quiet one. Following Hoefler and Belli
-//! (SC15), a measurement goes on until its interval is narrow enough, or until its budget is spent, and says which.
-//! The rule looks at the width of the interval only, never at whether a difference is significant: stopping at
-//! significance would find differences that are not there.
+//! A fixed number of repetitions is too few for a noisy machine and too many for a quiet one. Following Hoefler and
+//! Belli (SC15), a measurement continues until its confidence interval is narrow enough, or until its budget is
+//! spent, and records the reason. The rule considers only the width of the interval, never whether a difference is
+//! significant: stopping at significance would find differences that do not exist.
 use serde::{Deserialize, Serialize};
 
 use super::interval::Interval;
 
-/// How narrow an interval has to become, and within how many repeats.
+/// The required width of an interval, and the limits of the number of repetitions.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::stopping::{Progress, StoppingRule, Verdict};
@@ -27,53 +29,53 @@ use super::interval::Interval;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StoppingRule {
-    /// The interval's width, as a share of the estimate, at which to stop.
+    /// Width of the interval, as a share of the estimate, at which to stop.
     pub target_relative_width: f64,
-    /// No narrow interval counts before this many repeats: few repeats may agree by luck.
+    /// Number of repetitions before which no narrow interval counts: few repetitions may agree by chance.
     pub at_least: u64,
-    /// Repeats never exceed this.
+    /// Largest number of repetitions.
     pub at_most: u64,
 }
 
-/// Where a measurement stands.
+/// The progress of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Repeats done.
+    /// Number of repetitions done.
     pub repeats: u64,
-    /// The current estimate.
+    /// Current estimate.
     pub estimate: f64,
-    /// Its interval; `None` while there are too few repeats for one.
+    /// Its confidence interval; `None` while there are too few repetitions.
     pub interval: Option<Interval>,
     /// Whether the time budget is spent.
     pub budget_spent: bool,
 }
 
-/// What to do next.
+/// The next step of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Repeat once more.
     Continue,
     /// Stop: the interval is narrow enough.
     Converged,
-    /// Stop: time or repeats are used up and the interval is still too wide.
+    /// Stop: time or repetitions are used up and the interval is still too wide.
     Exhausted,
 }
 
-/// Why a measurement ended, for the record.
+/// The reason why a measurement ended, for the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndedBy {
     /// The interval reached its target width.
     Converged,
-    /// The budget of time or repeats was spent first.
+    /// The budget of time or repetitions was spent first.
     Budget,
-    /// Somebody stopped it.
+    /// The user stopped it.
     Interrupted,
 }
 
 impl StoppingRule {
-    /// Judges the progress. An interval that is narrow enough counts as converged even when the budget is spent too.
+    /// Judges the progress. An interval that is narrow enough counts as converged even if the budget is spent too.
     pub fn verdict(&self, progress: &Progress) -> Verdict {
         let narrow = progress
             .interval
@@ -89,7 +91,7 @@ impl StoppingRule {
 }
 
 impl Verdict {
-    /// What the record says about this end; `None` while it is none.
+    /// Returns the recorded reason for this end; `None` if the measurement continues.
     pub fn ended_by(self) -> Option<EndedBy> {
         match self {
             Verdict::Continue => None,

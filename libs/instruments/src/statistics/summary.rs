@@ -1,17 +1,20 @@
-//! The figures that stand for a distribution.
+//! The summary statistics of a distribution.
 use serde::{Deserialize, Serialize};
 
 use super::interval::Interval;
 use super::order::quantile_interval;
 use crate::tally::Tally;
 
-/// The confidence of every interval in a summary.
+/// Confidence of every interval in a summary.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Count, extremes, quantiles and mean of a tally, in the tally's unit, with 95 % intervals for the quantiles.
+/// Count, extremes, quantiles and mean of a tally, in the tally's unit, with 95 % confidence intervals for the
+/// quantiles.
 ///
-/// No sample is left out of any figure. An interval is `None` where there are too few samples for one, see
+/// No sample is excluded from any value. An interval is `None` for too few samples, see
 /// [`order::ranks`](super::order::ranks).
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::Summary;
@@ -26,34 +29,34 @@ pub const CONFIDENCE: f64 = 0.95;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
-    /// How many samples.
+    /// Number of samples.
     pub count: u64,
-    /// The smallest.
+    /// Minimum.
     pub min: f64,
-    /// The median.
+    /// Median.
     pub p50: f64,
-    /// The 95 % interval of the median.
+    /// 95 % confidence interval of the median.
     pub p50_ci: Option<Interval>,
-    /// The value that 90 % do not exceed.
+    /// Value that 90 % of the samples do not exceed.
     pub p90: f64,
-    /// The 95 % interval of `p90`.
+    /// 95 % confidence interval of `p90`.
     pub p90_ci: Option<Interval>,
-    /// The value that 99 % do not exceed.
+    /// Value that 99 % of the samples do not exceed.
     pub p99: f64,
-    /// The 95 % interval of `p99`.
+    /// 95 % confidence interval of `p99`.
     pub p99_ci: Option<Interval>,
-    /// The value that 99.9 % do not exceed.
+    /// Value that 99.9 % of the samples do not exceed.
     pub p999: f64,
-    /// The 95 % interval of `p999`.
+    /// 95 % confidence interval of `p999`.
     pub p999_ci: Option<Interval>,
-    /// The largest.
+    /// Maximum.
     pub max: f64,
-    /// The arithmetic mean, never to be shown without the median.
+    /// Arithmetic mean, never to be shown without the median.
     pub mean: f64,
 }
 
 impl Summary {
-    /// Summarises a tally; `None` when it is empty.
+    /// Summarises a tally; `None` if it is empty.
     pub fn of(tally: &Tally) -> Option<Self> {
         let at = |q| tally.quantile(q).map(|value| value as f64);
         let interval = |q| quantile_interval(tally, q, CONFIDENCE);
@@ -73,7 +76,7 @@ impl Summary {
         })
     }
 
-    /// The same summary in another unit: every figure but the count multiplied by `factor`.
+    /// Returns the same summary in another unit: every value except the count multiplied by `factor`.
     pub fn scaled(&self, factor: f64) -> Self {
         let scale = |interval: Option<Interval>| interval.map(|interval| interval.scaled(factor));
         Self {

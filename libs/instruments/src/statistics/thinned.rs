@@ -1,9 +1,10 @@
-//! Values that come one after the other without an end, of which so many are kept as there is room for: spread evenly
-//! over all that came.
+//! Samples of an endless sequence of values in bounded memory, spread evenly over all values.
 
 use std::ops::Deref;
 
-/// Every one of the values as long as there is room; then every second, every fourth, and so on.
+/// All values as long as there is room; then every second, every fourth, and so on.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::Thinned;
@@ -12,19 +13,19 @@ use std::ops::Deref;
 /// (0..1_000_000).for_each(|value| values.push(value));
 /// assert_eq!(values.count(), 1_000_000);
 /// assert!((2_048..=4_096).contains(&values.len()));
-/// // Evenly: what is kept has the same step from one to the next.
+/// // The kept values are evenly spaced.
 /// assert!(values.windows(2).all(|pair| pair[1] - pair[0] == values[1] - values[0]));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Thinned<T> {
     values: Vec<T>,
     room: usize,
-    /// One of so many is kept.
+    /// Distance between two kept values.
     step: u64,
     count: u64,
 }
 
-/// The median of so many is as good as that of all.
+/// Default room: the median of this number of values is as good as that of all.
 const ROOM: usize = 4_096;
 
 impl<T> Default for Thinned<T> {
@@ -34,16 +35,17 @@ impl<T> Default for Thinned<T> {
 }
 
 impl<T> Thinned<T> {
-    /// With room for so many.
+    /// Returns an empty sequence with room for `room` values.
     ///
     /// # Panics
-    /// With room for fewer than two.
+    ///
+    /// Panics if `room` is less than two.
     pub fn with_room(room: usize) -> Self {
         assert!(room >= 2, "there must be room for two values");
         Self { values: Vec::new(), room, step: 1, count: 0 }
     }
 
-    /// The next value.
+    /// Adds the next value.
     pub fn push(&mut self, value: T) {
         if self.count.is_multiple_of(self.step) {
             if self.values.len() == self.room {
@@ -61,12 +63,12 @@ impl<T> Thinned<T> {
         self.count += 1;
     }
 
-    /// How many came.
+    /// Returns the number of values added.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Forgets them all.
+    /// Removes all values.
     pub fn clear(&mut self) {
         *self = Self::with_room(self.room);
     }
@@ -78,7 +80,7 @@ impl<T> Extend<T> for Thinned<T> {
     }
 }
 
-/// Those that are kept.
+/// Dereferences to the kept values.
 impl<T> Deref for Thinned<T> {
     type Target = [T];
 

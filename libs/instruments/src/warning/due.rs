@@ -1,16 +1,16 @@
-//! The warnings that are due from the environment alone, before and after measuring.
+//! The warnings that follow from the environment alone, before and after a measurement.
 
 use super::machine::{Autogroup, CpuQuota, FrequencyChanging, OtherLoad, RealtimeThrottling, SmtSiblingsShared, Steal};
 use super::value::Warning;
 use crate::cpus::CpuSet;
 use crate::environment::{ActivityShare, Environment};
 
-/// The warnings that are due before anything is measured, for a measurement on `cpus`: from the environment alone.
+/// Returns the warnings for a measurement on `cpus` that follow from the environment before the measurement.
 ///
-/// Real-time throttling concerns only who uses real-time threads: for that ask [`realtime_throttling`].
+/// Real-time throttling matters only to measurements with real-time threads: see [`realtime_throttling`].
 pub fn standing(environment: &Environment, cpus: &CpuSet) -> Vec<Warning> {
     let autogroup = (environment.kernel.autogroup == Some(true)).then(|| Autogroup.into());
-    // A quota that covers all CPUs in use never stops anyone.
+    // A quota that covers all CPUs in use never stops a thread.
     let quota = environment.limits.cpu_quota_cpus.filter(|&quota| quota < cpus.len() as f64);
     let governor = environment.cpu.governor.clone().filter(|governor| governor != "performance");
     shared_siblings(environment, cpus)
@@ -21,7 +21,7 @@ pub fn standing(environment: &Environment, cpus: &CpuSet) -> Vec<Warning> {
         .collect()
 }
 
-/// For each core with several of `cpus`: its first with each further one.
+/// Returns, for each core with several of `cpus`, the pairs of its first CPU with each further one.
 fn shared_siblings(environment: &Environment, cpus: &CpuSet) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut left = cpus.clone();
@@ -33,7 +33,8 @@ fn shared_siblings(environment: &Environment, cpus: &CpuSet) -> Vec<Warning> {
     warnings
 }
 
-/// The warning for a measurement whose real-time threads use this share of their CPUs, if the kernel grants them less.
+/// Returns the warning for a measurement whose real-time threads use this share of their CPUs, if the kernel grants
+/// them less.
 pub fn realtime_throttling(environment: &Environment, used_share: f64) -> Option<Warning> {
     let runtime_us = environment.kernel.rt_runtime_us.filter(|&runtime| runtime >= 0)?;
     let period_us = environment.kernel.rt_period_us?;
@@ -41,16 +42,16 @@ pub fn realtime_throttling(environment: &Environment, used_share: f64) -> Option
     is_throttled.then(|| RealtimeThrottling { runtime_us, period_us }.into())
 }
 
-/// The share of other processes above which [`disturbances`] warns. A quiet machine stays below it.
+/// Share of other processes above which [`disturbances`] warns. A quiet machine remains below it.
 pub const OTHER_LOAD_SHARE: f64 = 0.02;
 
-/// The share of the hypervisor above which [`disturbances`] warns: less cannot be a hundredth of the latencies, so it
-/// moves no median and no p99. The environment of a record has the share all the same.
+/// Share of the hypervisor above which [`disturbances`] warns. A smaller share cannot affect a hundredth of the
+/// latencies, so it changes no median and no p99. The environment of a record contains the share in any case.
 pub const STEAL_SHARE: f64 = 0.01;
 
-/// The warnings that are due after measuring: from the use of the CPUs' time since then.
+/// Returns the warnings after a measurement, from the use of the CPUs during it.
 ///
-/// A share that is not above the resolution of the kernel's own account is not reported.
+/// A share that does not exceed the resolution of the kernel's account is not reported.
 pub fn disturbances(activity: &ActivityShare) -> Vec<Warning> {
     let (steal, other) = (activity.steal_share, activity.other_share);
     let floor = STEAL_SHARE.max(activity.resolution_share * ROUNDING);
@@ -60,5 +61,5 @@ pub fn disturbances(activity: &ActivityShare) -> Vec<Warning> {
     steal.into_iter().chain(other).collect()
 }
 
-/// Keeps a single jiffy, which may belong to a moment before, from counting as more than one by rounding.
+/// Prevents a single jiffy, which may belong to an earlier time, from counting as more than one by rounding.
 const ROUNDING: f64 = 1.0 + 1e-9;

@@ -24,13 +24,13 @@ impl WarningKind for Steal {
     }
 }
 
-/// CPUs that the measurement needs were taken from the process while it ran: by a container manager, an administrator,
-/// or because they went offline.
+/// The process lost CPUs of the measurement while it ran: to a container manager or an administrator, or because they
+/// went offline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CpusTakenAway {
-    /// The CPUs that it no longer has, such as `1` or `2-3`.
+    /// Lost CPUs, such as `1` or `2-3`.
     pub lost: String,
-    /// The CPUs that it still has.
+    /// CPUs that it still has.
     pub left: String,
 }
 
@@ -48,7 +48,7 @@ impl WarningKind for CpusTakenAway {
     }
 }
 
-/// Other processes ran on the CPUs measured on.
+/// Other processes ran on the CPUs of the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OtherLoad {
     /// Share of the wall time of those CPUs.
@@ -68,12 +68,12 @@ impl WarningKind for OtherLoad {
     }
 }
 
-/// Two of the CPUs measured on are threads of one core.
+/// Two of the measured CPUs are threads of one core.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SmtSiblingsShared {
     /// One of them.
     pub cpu: usize,
-    /// The other.
+    /// The other one.
     pub sibling: usize,
 }
 
@@ -95,7 +95,7 @@ impl WarningKind for SmtSiblingsShared {
 /// The control group grants less CPU time than the measurement can use.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CpuQuota {
-    /// CPUs' worth of time that it grants.
+    /// Number of CPUs whose time it grants.
     pub cpus: f64,
 }
 
@@ -112,10 +112,10 @@ impl WarningKind for CpuQuota {
     }
 }
 
-/// The clock frequency may change while measuring.
+/// The clock frequency may change during the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FrequencyChanging {
-    /// The governor that chooses it.
+    /// Governor that selects it.
     pub governor: String,
 }
 
@@ -134,9 +134,9 @@ impl WarningKind for FrequencyChanging {
 /// The kernel stops real-time threads for a part of each period.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RealtimeThrottling {
-    /// The runtime within it, in µs.
+    /// Runtime within the period, in µs.
     pub runtime_us: i64,
-    /// The period, in µs.
+    /// Length of the period, in µs.
     pub period_us: u64,
 }
 
@@ -171,12 +171,12 @@ impl WarningKind for Autogroup {
     }
 }
 
-/// A core may have been shared with another hardware thread all the time.
+/// A core may have been shared with another hardware thread for the whole time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NeverAlone {
     /// The CPU.
     pub cpu: u16,
-    /// What speaks for it.
+    /// Evidence for it.
     pub reason: String,
 }
 
@@ -196,7 +196,7 @@ impl WarningKind for NeverAlone {
 /// The CPU's own counter is not trusted; the system's clock is read instead.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClockFallback {
-    /// Why it is not trusted.
+    /// Reason why it is not trusted.
     pub reason: String,
 }
 
@@ -216,10 +216,10 @@ impl WarningKind for ClockFallback {
 
 // Missing privileges.
 
-/// Real-time threads were wanted and are not to be had.
+/// Real-time threads were requested and are not permitted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NoRealtimePriority {
-    /// The missing permission.
+    /// Missing condition.
     pub missing: Missing,
 }
 
@@ -235,12 +235,12 @@ impl WarningKind for NoRealtimePriority {
     }
 }
 
-/// A nice value below the present one was wanted and is not to be had.
+/// A nice value below the current one was requested and is not permitted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NiceRefused {
-    /// The value.
+    /// Requested value.
     pub wanted: i32,
-    /// The granted value.
+    /// Granted value.
     pub granted: i32,
 }
 
@@ -262,9 +262,9 @@ impl WarningKind for NiceRefused {
 /// A priority that needs a privilege was requested.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PriorityRefused {
-    /// The priority.
+    /// Requested priority.
     pub wanted: String,
-    /// The system's words.
+    /// Error text of the system.
     pub reason: String,
 }
 
@@ -284,10 +284,10 @@ impl WarningKind for PriorityRefused {
     }
 }
 
-/// The recorder's memory could not be locked, so that a page fault may hit a measurement.
+/// The recorder's memory could not be locked, so a page fault may hit a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MemoryNotLocked {
-    /// The system's words.
+    /// Error text of the system.
     pub reason: String,
 }
 

@@ -1,7 +1,7 @@
-//! What a reader of a figure should know before trusting it: warnings as typed values, each with its remedy.
+//! Warnings about a measured value as typed values, each with its remedy.
 //!
-//! A warning is part of the record. There it carries its code, its message, its remedy and its fields, so that a
-//! program can act on it and a person need not look it up:
+//! A warning is part of the record. There it has its code, its message, its remedy and its fields, so that a program
+//! can act on it and a person need not look it up:
 //!
 //! ```
 //! use instruments::warning::{Steal, Warning};
@@ -12,8 +12,8 @@
 //! println!("warning: {}\n  remedy: {}", warning.message(), warning.remedy());
 //! ```
 //!
-//! Each kind is a struct with its code and its texts: a [`WarningKind`]. Here are those that any measurement
-//! may have to give; an experiment can have its own kinds.
+//! Each kind is a struct with its code and its texts: a [`WarningKind`]. This module contains those that any
+//! measurement may have; an experiment can define its own kinds.
 
 mod due;
 mod machine;

@@ -1,17 +1,17 @@
-//! How a measurement went.
+//! Warnings about the course of a measurement.
 
 use serde::Serialize;
 
 use super::value::{WarningKind, percent};
 
-/// The time was up before the interval was as narrow as wanted.
+/// The time was over before the confidence interval was as narrow as requested.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NotConverged {
-    /// The figure.
+    /// Measured quantity.
     pub what: String,
-    /// The width that its interval has, as a share of the figure.
+    /// Width of its interval, as a share of the value.
     pub relative_width: f64,
-    /// The width that was wanted.
+    /// Requested width.
     pub target: f64,
 }
 
@@ -34,9 +34,9 @@ impl WarningKind for NotConverged {
 /// The measurement was stopped before its end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Interrupted {
-    /// How long it ran, in s.
+    /// Duration of the measurement, in s.
     pub measured_s: f64,
-    /// How long it should have run, in s; `None` where that was not planned by time.
+    /// Planned duration, in s; `None` if it was not planned by time.
     pub planned_s: Option<f64>,
 }
 
@@ -54,12 +54,12 @@ impl WarningKind for Interrupted {
     }
 }
 
-/// There are too few samples for what is claimed of them.
+/// There are too few samples for the reported statistics.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FewSamples {
-    /// The sampled quantity.
+    /// Sampled quantity.
     pub what: String,
-    /// How many there are.
+    /// Number of samples.
     pub count: u64,
 }
 
@@ -95,12 +95,12 @@ impl WarningKind for BufferFull {
     }
 }
 
-/// Something that was requested was not measured.
+/// A requested measurement was not made.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LeftOut {
-    /// What.
+    /// Requested measurement.
     pub what: String,
-    /// Why not.
+    /// Reason why it was not made.
     pub reason: String,
 }
 

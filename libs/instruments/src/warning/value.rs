@@ -6,55 +6,58 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// Something that may have bent a figure, or that the figure cannot tell.
+/// A possible distortion of a value, or a limit of its meaning.
 ///
-/// In a record it is an object: its code, the fields of its kind, its message and its remedy. One that is read back is
-/// what it was when it was recorded, whatever this version would say, and whether or not it knows that kind.
+/// In a record it is an object: its code, the fields of its kind, its message and its remedy. A warning from a record
+/// stays as it was recorded, even if this version would word it differently or does not know its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Warning {
     code: Cow<'static, str>,
     fields: Map<String, Value>,
     message: String,
     remedy: String,
-    /// `None` for one that is read back and has none.
+    /// `None` for a recorded warning without one.
     severity: Option<Severity>,
 }
 
 impl Warning {
-    /// The name that it has in a record, for programs to tell warnings apart by.
+    /// Returns its code in a record, by which programs distinguish warnings.
     pub fn code(&self) -> &str {
         &self.code
     }
 
-    /// The observation, with its values: one sentence without a full stop.
+    /// Returns the observation, with its values: one sentence without a full stop.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The remedy: a flag, a file, a capability; or how to read the values if there is none.
+    /// Returns the remedy: a flag, a file, a capability; or how to interpret the values if there is none.
     pub fn remedy(&self) -> &str {
         &self.remedy
     }
 
-    /// How much it matters.
+    /// Returns its severity.
     pub fn severity(&self) -> Severity {
         self.severity.unwrap_or_default()
     }
 
-    /// One of its fields, if it has it.
+    /// Returns one of its fields, if it exists.
     pub fn field(&self, name: &str) -> Option<&Value> {
         self.fields.get(name)
     }
 
-    /// Whether it is of this kind.
+    /// Returns whether it is of this kind.
     pub fn is<K: WarningKind>(&self) -> bool {
         self.code == K::CODE
     }
 }
 
 impl<K: WarningKind> From<K> for Warning {
+    /// Converts a kind into a warning.
+    ///
     /// # Panics
-    /// If the kind is not a struct with named fields, or without any.
+    ///
+    /// Panics if the kind is not a struct with named fields, or a struct without fields.
     fn from(kind: K) -> Self {
         let fields = match serde_json::to_value(&kind) {
             Ok(Value::Object(fields)) => fields,
@@ -115,7 +118,7 @@ impl Serialize for Warning {
 impl<'de> Deserialize<'de> for Warning {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut fields = Map::deserialize(deserializer)?;
-        // Not `remove`, which puts the last field into the place of the one that goes.
+        // Not `remove`, which moves the last field into the place of the removed one.
         let mut text = |name: &str| match fields.shift_remove(name) {
             Some(Value::String(text)) => Some(text),
             _ => None,
@@ -123,7 +126,7 @@ impl<'de> Deserialize<'de> for Warning {
         let code = text("code").ok_or_else(|| D::Error::missing_field("code"))?;
         let message = text("message").unwrap_or_else(|| format!("warning `{code}` of another version"));
         let remedy = text("remedy").unwrap_or_else(|| "not recorded".to_owned());
-        // One that is not known here stays a field.
+        // An unknown severity remains a field.
         let severity = fields.get("severity").and_then(|value| Severity::deserialize(value).ok());
         if severity.is_some() {
             fields.shift_remove("severity");
@@ -132,7 +135,9 @@ impl<'de> Deserialize<'de> for Warning {
     }
 }
 
-/// A kind of warning: a struct whose fields are the warning's, with its code and its two texts.
+/// A kind of warning: a struct whose fields are those of the warning, with its code and its two texts.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::warning::{Warning, WarningKind};
@@ -141,15 +146,15 @@ impl<'de> Deserialize<'de> for Warning {
 /// /// The lock under test was never contended.
 /// #[derive(Serialize)]
 /// struct NeverContended {
-///     /// How often it was taken.
-///     rounds: u64,
+///     /// Number of iterations.
+///     iterations: u64,
 /// }
 ///
 /// impl WarningKind for NeverContended {
 ///     const CODE: &'static str = "never_contended";
 ///
 ///     fn message(&self) -> String {
-///         format!("the lock was free in all {} rounds", self.rounds)
+///         format!("the lock was uncontended in all {} iterations", self.iterations)
 ///     }
 ///
 ///     fn remedy(&self) -> &'static str {
@@ -157,38 +162,37 @@ impl<'de> Deserialize<'de> for Warning {
 ///     }
 /// }
 ///
-/// let warning = Warning::from(NeverContended { rounds: 17 });
+/// let warning = Warning::from(NeverContended { iterations: 17 });
 /// assert!(warning.is::<NeverContended>());
 /// ```
 pub trait WarningKind: Serialize {
-    /// The name that it has in a record, for programs to tell warnings apart by. Nothing else may have it, in any
-    /// crate.
+    /// Code in a record, by which programs distinguish warnings; it must be unique in all crates.
     const CODE: &'static str;
-    /// How much it matters.
+    /// Severity.
     const SEVERITY: Severity = Severity::LimitsConclusion;
 
-    /// The observation, with its values: one sentence without a full stop.
+    /// Returns the observation, with its values: one sentence without a full stop.
     fn message(&self) -> String;
 
-    /// The remedy: a flag, a file, a capability; or how to read the values if there is none.
+    /// Returns the remedy: a flag, a file, a capability; or how to interpret the values if there is none.
     fn remedy(&self) -> &'static str;
 }
 
-/// A share in 0..1, for a message.
+/// Formats a share in 0..1 as a percentage, for a message.
 pub fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
-/// The most serious first, which is the order of printing.
+/// Severity of a warning. The most serious is first, which is the order of printing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// A figure is not what it would be without it.
+    /// A value differs from the one without the reported condition.
     ChangesFigure,
-    /// The values are right, but incomplete.
+    /// The values are correct, but incomplete.
     #[default]
     LimitsConclusion,
-    /// Something that could be better, and changes no figure here.
+    /// A possible improvement that changes no value here.
     Advice,
 }

@@ -1,4 +1,4 @@
-//! Do intervals over blocks cover what they claim, where values of one block have an offset in common?
+//! Coverage of the intervals over blocks whose values have an offset in common.
 
 use fastrand::Rng;
 use instruments::statistics::blocks::{median_interval, share_interval};
@@ -9,16 +9,17 @@ fn exponential(rng: &mut Rng) -> f64 {
     -(1.0 - rng.f64()).ln()
 }
 
-/// How often the known ones cover, and how many there were.
+/// Asserts that about 95 % of the existing intervals cover the true value.
 fn about_95_percent(what: &str, mut covers: impl FnMut() -> Option<bool>) {
     let known: Vec<bool> = (0..RUNS).filter_map(|_| covers()).collect();
     assert!(known.len() > RUNS / 2, "{what}: {} of {RUNS} known", known.len());
     let share = known.iter().filter(|covers| **covers).count() as f64 / known.len() as f64;
-    // Few blocks of very different length are the hardest.
+    // Few blocks of very different length are the hardest case.
     assert!((0.92..=0.97).contains(&share), "{what}: covered {share}");
 }
 
-/// Blocks of very different length; each is up to a tenth off, and its values scatter by a twentieth around that.
+/// Returns blocks of very different length; each deviates by up to a tenth, and its values scatter by a twentieth
+/// around that.
 fn with_offsets(count: usize, rng: &mut Rng) -> Vec<Vec<f64>> {
     let block = |_| {
         let (length, offset) = (1 + (40.0 * exponential(rng)) as usize, 0.2 * rng.f64() - 0.1);
@@ -51,7 +52,7 @@ fn a_share_over_stretches_is_covered() {
 }
 
 #[test]
-fn what_blocks_cannot_tell_has_no_interval() {
+fn too_few_or_constant_blocks_have_no_interval() {
     assert_eq!(share_interval(&[(1.0, 2.0); 3], 0.95), None, "too few");
     assert_eq!(share_interval(&[(0.0, 2.0); 9], 0.95), None, "never seen");
     assert_eq!(share_interval(&[(2.0, 2.0); 9], 0.95), None, "nothing else seen");

@@ -1,4 +1,4 @@
-//! Runs of the same thing are not called different, runs of different things are.
+//! Runs of the same configuration are not called different, runs of different ones are.
 use fastrand::Rng;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::{Comparison, Estimate, RunToRun, compare, farthest_apart};
@@ -12,7 +12,7 @@ fn normal(rng: &mut Rng) -> f64 {
     (-2.0 * (1.0 - rng.f64()).ln()).sqrt() * (std::f64::consts::TAU * rng.f64()).cos()
 }
 
-/// A run's value: the truth, times the effect of this run, times the error of its measurement, with an honest
+/// Returns a run's value: the truth, times the effect of this run, times the error of its measurement, with a correct
 /// interval.
 fn run(truth: f64, between: f64, rng: &mut Rng) -> Estimate {
     let value = truth * (between * normal(rng) + WITHIN * normal(rng)).exp();
@@ -24,7 +24,7 @@ fn figure(value: f64, low: f64, high: f64, resolution: f64) -> Estimate {
     Estimate { value, interval: Some(Interval::new(low, high)), resolution }
 }
 
-/// The share of the cells of many pairs of runs that is called different.
+/// Returns the share of the configurations of many pairs of runs that are called different.
 fn share_called(pairs: usize, mut pair: impl FnMut(&mut Rng) -> Comparison) -> f64 {
     let mut rng = Rng::with_seed(20);
     let mut called = 0;
@@ -36,15 +36,15 @@ fn share_called(pairs: usize, mut pair: impl FnMut(&mut Rng) -> Comparison) -> f
 }
 
 #[test]
-fn of_runs_of_the_same_at_most_one_cell_in_twenty_is_called_different() {
+fn equal_runs_are_called_different_at_most_once_in_twenty() {
     let prior = RunToRun { deviation: 0.02, degrees: 4.0 };
-    // As much between runs as is known in general; and three times that, which only other runs can tell.
-    for (between, others) in [(0.02, 0), (0.02, 4), (0.06, 6), (0.0, 4)] {
+    // The scatter between runs is the general one, or three times that, which only other runs can show.
+    for (between, further_runs) in [(0.02, 0), (0.02, 4), (0.06, 6), (0.0, 4)] {
         let share = share_called(200, |rng| {
-            let set: Vec<Estimate> = (0..others).map(|_| run(1e3, between, rng)).collect();
+            let set: Vec<Estimate> = (0..further_runs).map(|_| run(1e3, between, rng)).collect();
             compare(&run(1e3, between, rng), &run(1e3, between, rng), prior.learned(prior.degrees, &[set])).unwrap()
         });
-        assert!(share <= 0.05, "{between} between runs, {others} others: {share}");
+        assert!(share <= 0.05, "{between} between runs, {further_runs} further runs: {share}");
     }
 }
 
@@ -65,7 +65,7 @@ fn intervals_of_the_ratio_cover_95_percent() {
 }
 
 #[test]
-fn what_is_within_steps_of_the_clock_is_not_different() {
+fn difference_within_clock_steps_is_not_called_different() {
     let [one, two] = [10.0, 20.0].map(|value| figure(value, value, value, 10.0));
     assert_eq!(compare(&one, &two, RunToRun::NONE).unwrap().p, 1.0);
     let (least, far) = (figure(4.0, 4.0, 4.0, 10.0), figure(100.0, 99.0, 101.0, 10.0));
@@ -74,7 +74,7 @@ fn what_is_within_steps_of_the_clock_is_not_different() {
 }
 
 #[test]
-fn what_is_computed_differs_as_soon_as_it_is_not_equal() {
+fn computed_values_differ_unless_equal() {
     let exact = |value| Estimate { value, interval: None, resolution: 0.0 };
     assert_eq!(compare(&exact(2.0), &exact(2.0), RunToRun::NONE).unwrap().p, 1.0);
     let found = compare(&exact(2.0), &exact(3.0), RunToRun::NONE).unwrap();
@@ -83,17 +83,17 @@ fn what_is_computed_differs_as_soon_as_it_is_not_equal() {
 }
 
 #[test]
-fn runs_that_differ_raise_the_scatter_and_runs_that_agree_lower_it() {
+fn scatter_between_runs_is_learned_in_both_directions() {
     let general = RunToRun { deviation: 0.02, degrees: 4.0 };
     let set = |values: &[f64]| values.iter().map(|value| figure(*value, *value, *value, 0.0)).collect::<Vec<_>>();
     assert_eq!(general.learned(0.5, &[set(&[1.0, 1.2, 0.8])]), general, "too few");
     let apart = general.learned(0.5, &[set(&[1.0, 1.2, 0.8, 1.1])]);
-    let alike = general.learned(0.5, &[set(&[1.0, 1.0, 1.0, 1.0])]);
-    assert!(apart.deviation > 0.1 && alike.deviation < 0.01 && alike.degrees == 3.5, "{apart:?} {alike:?}");
+    let similar = general.learned(0.5, &[set(&[1.0, 1.0, 1.0, 1.0])]);
+    assert!(apart.deviation > 0.1 && similar.deviation < 0.01 && similar.degrees == 3.5, "{apart:?} {similar:?}");
 }
 
 #[test]
-fn the_farthest_of_a_set_are_not_those_of_two_sets() {
+fn largest_distance_is_within_one_set() {
     let set = |values: &[f64]| values.iter().map(|value| Estimate::from(*value)).collect::<Vec<_>>();
     let (one, other) = (set(&[1.0, 2.0, 1.5]), set(&[30.0, 33.0]));
     assert!((farthest_apart(&[one, other]) - 2_f64.ln()).abs() < 1e-12);
@@ -102,25 +102,25 @@ fn the_farthest_of_a_set_are_not_those_of_two_sets() {
 }
 
 proptest! {
-    /// Changing sides turns the ratio over, and the chance stays.
+    /// Exchanging the sides inverts the ratio and preserves the probability.
     #[test]
-    fn sides_are_alike(a in 1e-2..1e6_f64, b in 1e-2..1e6_f64, wide in 1.0..2.0_f64, resolution in 0.0..5.0_f64) {
+    fn exchanged_sides_invert_the_ratio(a in 1e-2..1e6_f64, b in 1e-2..1e6_f64, wide in 1.0..2.0_f64, resolution in 0.0..5.0_f64) {
         let (one, other) = (figure(a, a / wide, a * 1.1, resolution), figure(b, b * 0.9, b * wide, resolution));
         let scatter = RunToRun { deviation: 0.02, degrees: 5.0 };
-        let (there, back) = (compare(&one, &other, scatter).unwrap(), compare(&other, &one, scatter).unwrap());
+        let (forward, back) = (compare(&one, &other, scatter).unwrap(), compare(&other, &one, scatter).unwrap());
         let close = |x: f64, y: f64| x == y || (x / y - 1.0).abs() < 1e-9;
-        prop_assert!(close(there.ratio * back.ratio, 1.0) && close(there.p, back.p));
-        prop_assert!(close(there.interval.low, 1.0 / back.interval.high) && there.interval.contains(there.ratio));
-        // A cell that is called different by itself has an interval without 1.
-        prop_assert_eq!(there.p < 0.05, !there.interval.contains(1.0));
+        prop_assert!(close(forward.ratio * back.ratio, 1.0) && close(forward.p, back.p));
+        prop_assert!(close(forward.interval.low, 1.0 / back.interval.high) && forward.interval.contains(forward.ratio));
+        // A single comparison that is called different has an interval without 1.
+        prop_assert_eq!(forward.p < 0.05, !forward.interval.contains(1.0));
     }
 
-    /// Among more that show nothing, nothing more is called different.
+    /// Further comparisons without a difference add no discoveries.
     #[test]
-    fn company_makes_no_discoveries(p in prop::collection::vec(0.0..1.0_f64, 1..30)) {
-        let alone = discoveries(&p, 0.05).iter().filter(|called| **called).count();
+    fn further_equal_comparisons_add_no_discoveries(p in prop::collection::vec(0.0..1.0_f64, 1..30)) {
+        let single = discoveries(&p, 0.05).iter().filter(|called| **called).count();
         let company: Vec<f64> = p.iter().copied().chain([1.0; 10]).collect();
-        prop_assert!(discoveries(&company, 0.05).iter().filter(|called| **called).count() <= alone);
+        prop_assert!(discoveries(&company, 0.05).iter().filter(|called| **called).count() <= single);
         prop_assert!(p.iter().zip(discoveries(&p, 0.05)).all(|(p, called)| !called || *p <= 0.05));
     }
 }

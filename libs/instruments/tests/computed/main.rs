@@ -1,4 +1,4 @@
-//! Computation from given values: one program, since nothing is measured.
+//! Computations from given values: one program, since nothing is measured.
 
 mod blocks;
 mod coincidence;

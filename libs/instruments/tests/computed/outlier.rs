@@ -1,9 +1,9 @@
-//! The odd one among machines: found where it is one, and seldom where none is.
+//! Outliers among machines: detected where there is one, and rarely where there is none.
 
 use instruments::statistics::outlier::{Figure, Outliers};
 use std::f64::consts::TAU;
 
-/// The bound that is stated to users.
+/// Bound that is stated to users.
 const CHANCE: f64 = 0.05;
 const SETS: usize = 1_000;
 const FIGURES: usize = 12;
@@ -12,13 +12,13 @@ fn normal(random: &mut fastrand::Rng) -> f64 {
     (-2.0 * (1.0 - random.f64()).ln()).sqrt() * (TAU * random.f64()).cos()
 }
 
-/// Student's t with this number of degrees of freedom, as a ratio of sums of squares.
+/// Returns a draw from Student's t with this number of degrees of freedom, as a ratio of sums of squares.
 fn long_tailed(random: &mut fastrand::Rng, degrees: usize) -> f64 {
     let squares: f64 = (0..degrees).map(|_| normal(random).powi(2)).sum();
     normal(random) / (squares / degrees as f64).sqrt()
 }
 
-/// Figures of machines that are the same: each has its own spread.
+/// Returns metrics of equal machines, each with its own spread.
 fn same(machines: usize, random: &mut fastrand::Rng, draw: impl Fn(&mut fastrand::Rng) -> f64) -> Vec<Figure> {
     let mut figure = |place: usize| {
         let spread = 0.01 * (place + 1) as f64;
@@ -27,7 +27,7 @@ fn same(machines: usize, random: &mut fastrand::Rng, draw: impl Fn(&mut fastrand
     (0..FIGURES).map(&mut figure).collect()
 }
 
-/// How many sets have an odd one, each judged by itself.
+/// Returns the number of sets with an outlier, each judged separately.
 fn alarms(machines: &[usize], draw: impl Fn(&mut fastrand::Rng) -> f64) -> usize {
     let mut random = fastrand::Rng::with_seed(2_008);
     let sets = (0..SETS).map(|set| same(machines[set % machines.len()], &mut random, &draw));
@@ -36,12 +36,13 @@ fn alarms(machines: &[usize], draw: impl Fn(&mut fastrand::Rng) -> f64) -> usize
 }
 
 #[test]
-fn same_machines_are_seldom_called_odd() {
+fn equal_machines_rarely_have_an_outlier() {
     let found = alarms(&[3, 5, 8], normal);
     assert!(found as f64 <= CHANCE * SETS as f64, "{found} of {SETS}");
 }
 
-/// As long as those that the limits are drawn from: the bound itself, and what chance adds to it in a thousand sets.
+/// The tails are those from which the limits are drawn: the bound itself, plus the chance variation in a thousand
+/// sets.
 #[test]
 fn long_tails_do_not_break_the_bound() {
     let found = alarms(&[6], |random| long_tailed(random, 5)) as f64;
@@ -51,11 +52,11 @@ fn long_tails_do_not_break_the_bound() {
 }
 
 #[test]
-fn a_planted_one_is_found_by_name() {
+fn simulated_outlier_is_found() {
     let (mut random, mut odd) = (fastrand::Rng::with_seed(1_998), Outliers::with_chance(CHANCE));
     let found = |_| {
         let mut figures = same(8, &mut random, normal);
-        // Half as much again, where machines differ by 2 %.
+        // One and a half times the value, where machines differ by 2 %.
         figures[1].logarithms[3] += 1.5_f64.ln();
         let mut expected = vec![Vec::new(); FIGURES];
         expected[1] = vec![3];
@@ -65,9 +66,9 @@ fn a_planted_one_is_found_by_name() {
     assert!(found >= 80, "{found} of 100");
 }
 
-/// Two that are odd in the same way do not hide each other.
+/// Two equal outliers do not mask each other.
 #[test]
-fn two_of_ten_do_not_hide_each_other() {
+fn two_outliers_of_ten_do_not_mask_each_other() {
     let mut random = fastrand::Rng::with_seed(1_999);
     let mut figures = same(10, &mut random, normal);
     figures[0].logarithms[2] += 1.0;
@@ -76,12 +77,12 @@ fn two_of_ten_do_not_hide_each_other() {
 }
 
 #[test]
-fn what_has_no_spread_and_two_machines_show_nothing() {
+fn no_spread_and_two_machines_give_no_outlier() {
     let figure = |logarithms: &[f64], least_spread| Figure { logarithms: logarithms.to_vec(), least_spread };
     let figures =
         [figure(&[1.0, 9.0], 0.0), figure(&[1.0, 1.0, 1.0, 9.0], 0.0), figure(&[], 0.1), figure(&[1.0; 5], 0.1)];
     assert!(Outliers::with_chance(CHANCE).among(&figures).iter().all(Vec::is_empty));
-    // A step of the clock is a spread, and a value within a few of them is not an outlier.
+    // A step of the clock counts as a spread, and a value within a few steps is not an outlier.
     let stepped = [figure(&[1.0, 1.0, 1.0, 1.0, 1.1], 0.1)];
     assert!(Outliers::with_chance(CHANCE).among(&stepped)[0].is_empty());
 }

@@ -4,7 +4,7 @@ use instruments::period::{Gap, Period, find, find_among};
 
 const SECOND: f64 = 1e9;
 
-/// Teeth every `period` ns, each moved by up to `jitter` and omitted with the chance `missing`.
+/// Returns teeth every `period` ns, each moved by up to `jitter` and omitted with the probability `missing`.
 fn comb(rng: &mut Rng, span: f64, period: f64, phase: f64, jitter: f64, missing: f64, duration: f64) -> Vec<Gap> {
     let teeth = ((span - phase) / period) as u32;
     (0..teeth)
@@ -65,7 +65,7 @@ fn missing_and_skipped_teeth() {
 }
 
 #[test]
-fn other_frequencies() {
+fn further_frequencies_are_found() {
     for (period, span) in [(1e6, SECOND), (100e6, 4.0 * SECOND), (250e3, SECOND), (16.67e6, 2.0 * SECOND)] {
         let rng = &mut Rng::with_seed(6);
         let gaps = [comb(rng, span, period, period / 3.0, 10e3, 0.0, 2_500.0), random(rng, span, 30)].concat();
@@ -97,14 +97,15 @@ fn nothing_to_find() {
     assert!(find(&[gap(5e8); 50], SECOND).is_empty());
 }
 
-/// Gaps of `length` (from, to) at random times, with a rate per second.
+/// Returns gaps of `length` (from, to) at random times, with a rate per second.
 fn noise(rng: &mut Rng, span: f64, a_second: f64, length: (f64, f64)) -> Vec<Gap> {
     let count = (span / SECOND * a_second) as usize;
     let gap = |_| Gap { start_ns: rng.f64() * span, duration_ns: length.0 + rng.f64() * (length.1 - length.0) };
     (0..count).map(gap).collect()
 }
 
-/// A tick of 36 to 54 µs every 4 ms (give or take 100 ppm), of which some are missing, among what a busy host leaves.
+/// Returns a tick of 36 to 54 µs every 4 ms (give or take 100 ppm), of which some are missing, among the gaps of a
+/// busy host.
 fn machine(rng: &mut Rng, span: f64, shorter_a_second: f64) -> (f64, Vec<Gap>) {
     let period = 4e6 * (1.0 + (rng.f64() - 0.5) * 2e-4);
     let (phase, missing) = (rng.f64() * period, rng.f64() * 0.1);
@@ -112,13 +113,13 @@ fn machine(rng: &mut Rng, span: f64, shorter_a_second: f64) -> (f64, Vec<Gap>) {
     tick.iter_mut().for_each(|gap| gap.duration_ns = 36e3 + rng.f64() * 18e3);
     let short = noise(rng, span, shorter_a_second, (160.0, 900.0));
     let middling = noise(rng, span, 400.0, (1e3, 9e3));
-    // Steal, and visits of the firmware: as long as the tick, and longer.
+    // Steal, and interruptions by the firmware: as long as the tick, and longer.
     let long = noise(rng, span, 30.0, (20e3, 4e6));
     (period, [tick, short, middling, long].concat())
 }
 
-/// The tick without any search: the gaps above 10 µs folded at a frequency that is known, and of the bin of 10 µs in
-/// which most of them begin their median length.
+/// Returns the median length of the tick without a search: the gaps above 10 µs are folded at a known frequency, and
+/// those in the 10 µs bin in which most of them begin are used.
 fn folded(gaps: &[Gap], period: f64, span: f64) -> f64 {
     const BIN_NS: f64 = 10e3;
     let mut bins = vec![Vec::new(); (period / BIN_NS) as usize + 1];
@@ -149,9 +150,9 @@ fn a_tick_among_tens_of_thousands_of_short_gaps() {
     }
 }
 
-/// On a busy machine a tick ends in a preemption now and then, which lasts longer than the tick's period.
+/// On a busy machine a tick occasionally ends in a preemption, which lasts longer than the tick's period.
 #[test]
-fn a_gap_longer_than_the_period_is_no_tick() {
+fn gap_longer_than_the_period_is_not_a_tick() {
     let rng = &mut Rng::with_seed(80);
     let mut gaps = comb(rng, SECOND, 4e6, 1e6, 3e3, 0.1, 40e3);
     gaps.iter_mut().step_by(7).for_each(|gap| gap.duration_ns = 8e6);
@@ -174,7 +175,7 @@ fn a_likely_frequency_needs_no_line() {
     }
 }
 
-/// Another rhythm at a multiple or a part of the likely frequency is not taken for it.
+/// Another rhythm at a multiple or a part of the likely frequency is not mistaken for it.
 #[test]
 fn a_likely_frequency_is_not_seen_in_its_multiples() {
     let span = SECOND;

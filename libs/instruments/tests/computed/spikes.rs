@@ -1,4 +1,4 @@
-//! Mixtures with a known answer, and the fringe.
+//! Mixtures with a known answer, and edge cases.
 use fastrand::Rng;
 use instruments::spikes::{Spike, Spikes, find};
 use instruments::tally::Tally;
@@ -9,18 +9,18 @@ fn normal(rng: &mut Rng) -> f64 {
     radius * (std::f64::consts::TAU * rng.f64()).cos()
 }
 
-/// A lognormal latency around `median` ns.
+/// Returns a lognormal latency around `median` ns.
 fn lognormal(rng: &mut Rng, median: f64, sigma: f64) -> f64 {
     median * (sigma * normal(rng)).exp()
 }
 
-/// Something that takes at least `least` ns and has an exponential tail of four stages.
+/// Returns a latency of at least `least` ns with an exponential tail of four stages.
 fn gamma(rng: &mut Rng, least: f64, mean: f64) -> f64 {
     let stages: f64 = (0..4).map(|_| -(1.0 - rng.f64()).ln()).sum();
     least + (mean - least) * stages / 4.0
 }
 
-/// What a clock with steps of `step` ns makes of a duration that starts anywhere between two steps.
+/// Returns the reading of a clock with steps of `step` ns for a duration that starts anywhere between two steps.
 fn read(rng: &mut Rng, ns: f64, step: f64) -> u64 {
     let start = rng.f64() * step;
     (((start + ns) / step).floor() * step) as u64
@@ -63,7 +63,7 @@ fn check_laws(found: &Spikes, tally: &Tally) {
     }
 }
 
-/// Finds the spikes, checks what always holds, and that there are as many as expected.
+/// Finds the spikes, checks their invariants, and their number.
 fn found(tally: &Tally, step: f64, expected: usize) -> Vec<Spike> {
     let found = find(tally, step);
     check_laws(&found, tally);
@@ -194,7 +194,7 @@ fn neighbouring_steps_are_one_spike() {
 }
 
 #[test]
-fn one_broad_body_stays_whole() {
+fn broad_cluster_remains_one_spike() {
     for seed in 0..10 {
         let sigma = 0.1 * (1.0 + seed as f64);
         let tally = mixture(seed, 10.0, &[(50_000, &|rng| lognormal(rng, 2_000.0, sigma))]);
@@ -213,7 +213,7 @@ fn the_fringe() {
 }
 
 #[test]
-fn noise_has_no_letters_of_its_own() {
+fn noise_has_no_labels() {
     for seed in 0..10 {
         let uniform = mixture(seed, 1.0, &[(3_000, &|rng| 1e6 * rng.f64())]);
         let found = find(&uniform, 1.0);
@@ -229,7 +229,7 @@ fn noise_has_no_letters_of_its_own() {
 }
 
 #[test]
-fn a_rare_path_is_no_echo_when_its_delay_varies() {
+fn rare_path_with_varying_delay_is_not_an_echo() {
     let tally =
         mixture(9, 1.0, &[(90_000, &|rng| lognormal(rng, 300.0, 0.05)), (900, &|rng| lognormal(rng, 9_000.0, 0.4))]);
     assert_eq!(found(&tally, 1.0, 2)[1].echo_of, None);

@@ -1,4 +1,4 @@
-//! Do the intervals cover what they claim? Simulated against distributions whose answers are known.
+//! Coverage of the intervals, simulated with distributions whose answers are known.
 use fastrand::Rng;
 use instruments::statistics::bootstrap::{ratio_of_means, ratio_of_medians};
 use instruments::statistics::order::{coverage, median, quantile_interval, ranks, sample_quantile_interval};
@@ -19,17 +19,17 @@ fn exponential(p: f64) -> f64 {
     -(1.0 - p).ln()
 }
 
-/// Logistic rather than normal in the exponent: as skewed, and its quantiles have a closed form.
+/// Returns a quantile that is logistic rather than normal in the exponent: equally skewed, and in closed form.
 fn log_logistic(p: f64) -> f64 {
     ((p / (1.0 - p)).ln() * 0.5).exp()
 }
 
-/// 60 % near 1, 40 % near 10, nothing between.
+/// Returns a quantile with 60 % near 1, 40 % near 10, and nothing in between.
 fn bimodal(p: f64) -> f64 {
     if p < 0.6 { 1.0 + p } else { 10.0 + 5.0 * p }
 }
 
-/// Lognormal, drawn by Box and Muller; its median is 1.
+/// Returns a lognormal draw by Box and Muller; its median is 1.
 fn lognormal(rng: &mut Rng) -> f64 {
     let radius = (-2.0 * (1.0 - rng.f64()).ln()).sqrt();
     (radius * (std::f64::consts::TAU * rng.f64()).cos()).exp()
@@ -52,7 +52,7 @@ fn order_statistic_intervals_cover_95_percent() {
         for (name, quantile) in distributions {
             let truth = quantile(q);
             let covered = (0..runs).filter(|_| {
-                // Ranks are all that matters, so counting below the ends stands for sorting.
+                // Only ranks matter, so counting below the ends replaces sorting.
                 let below = (0..n).filter(|_| quantile(rng.f64()) <= truth).count() as u64;
                 (lower..upper).contains(&below)
             });
@@ -76,8 +76,8 @@ fn intervals_of_samples_and_of_tallies_cover_95_percent() {
     within_band(by_tally, runs, "tally");
 }
 
-/// Latencies of which a part is a tail that comes in bursts: some slices have ten times as much of it as others.
-fn slice_in_a_mood(rng: &mut Rng) -> Tally {
+/// Returns latencies with a tail that comes in bursts: some slices have ten times as much of it as others.
+fn slice_in_a_phase(rng: &mut Rng) -> Tally {
     let (shift, share) = (rng.u64(0..40), 10_f64.powf(-3.5 + 1.5 * rng.f64()));
     let value = |rng: &mut Rng| match rng.f64() < share {
         true => 1_000 + rng.u64(0..10_000),
@@ -87,10 +87,10 @@ fn slice_in_a_mood(rng: &mut Rng) -> Tally {
 }
 
 #[test]
-fn intervals_over_slices_cover_where_those_of_independent_values_do_not() {
+fn intervals_over_slices_have_their_nominal_coverage() {
     let mut rng = Rng::with_seed(5);
     let grand: Tally = (0..500).fold(Tally::new(), |mut sum, _| {
-        sum.merge(&slice_in_a_mood(&mut rng));
+        sum.merge(&slice_in_a_phase(&mut rng));
         sum
     });
     for q in [0.5, 0.99, 0.999] {
@@ -98,12 +98,12 @@ fn intervals_over_slices_cover_where_those_of_independent_values_do_not() {
         let (mut over_slices, mut independent) = (0, 0);
         for _ in 0..100 {
             let mut slices = Slices::default();
-            (0..12).for_each(|_| slices.add(slice_in_a_mood(&mut rng)));
+            (0..12).for_each(|_| slices.add(slice_in_a_phase(&mut rng)));
             over_slices += usize::from(slices.interval(q, 0.95).unwrap().contains(truth));
             independent += usize::from(quantile_interval(slices.all(), q, 0.95).unwrap().contains(truth));
         }
         assert!(over_slices >= 90, "{q}: {over_slices} of 100");
-        assert!(independent + 5 < over_slices, "{q}: {independent} of 100 beside {over_slices}");
+        assert!(independent + 5 < over_slices, "{q}: {independent} of 100, and {over_slices} over slices");
     }
 }
 
@@ -136,7 +136,7 @@ fn exact_and_approximate_ranks_meet() {
 fn bootstrap_ratio_of_medians_covers_95_percent() {
     let mut rng = Rng::with_seed(97);
     let runs = 2000;
-    // A ratio of 1 is the comparison of equals: outside the interval it would be a false positive.
+    // A ratio of 1 compares equals: outside the interval it would be a false positive.
     for (n, truth) in [(20, 1.0), (20, 3.0), (101, 1.0)] {
         let covered = (0..runs).filter(|_| {
             let slow: Vec<f64> = (0..n).map(|_| truth * (1.0 + exponential(rng.f64()))).collect();
@@ -190,7 +190,7 @@ fn the_rule_stops_for_width_and_for_budget() {
 }
 
 #[test]
-fn every_order_of_three_cells_turns_up() {
+fn every_order_of_three_configurations_occurs() {
     let mut seen: Vec<Vec<usize>> = Interleaving::new(3, 7).take(200).collect();
     assert_eq!(seen, Interleaving::new(3, 7).take(200).collect::<Vec<_>>());
     seen.sort();
@@ -230,26 +230,26 @@ proptest! {
         seed in any::<u64>(),
         closings in prop::collection::vec(0_usize..8, 0..8),
     ) {
-        let mut turns = Interleaving::new(cells, seed);
+        let mut rounds = Interleaving::new(cells, seed);
         for closing in closings {
-            let expected = turns.open().to_vec();
-            match turns.next() {
+            let expected = rounds.open().to_vec();
+            match rounds.next() {
                 Some(mut round) => {
-                    prop_assert_eq!(turns.order().last(), Some(&round));
+                    prop_assert_eq!(rounds.order().last(), Some(&round));
                     round.sort_unstable();
                     prop_assert_eq!(round, expected);
                 }
                 None => prop_assert!(expected.is_empty()),
             }
-            turns.close(closing);
-            prop_assert!(!turns.open().contains(&closing));
+            rounds.close(closing);
+            prop_assert!(!rounds.open().contains(&closing));
         }
     }
 }
 
-/// The median of a cluster near another one whose place moves with the slice's moment.
+/// The median of a cluster near another one whose position moves from slice to slice.
 #[test]
-fn the_interval_of_a_clusters_median_covers_it_though_neighbours_are_alike() {
+fn interval_of_a_cluster_median_covers_dependent_values() {
     let slice = |rng: &mut Rng| -> Tally {
         let moment = 5_000 + rng.u64(0..400);
         let value = |rng: &mut Rng| if rng.bool() { 100 + rng.u64(0..50) } else { moment + rng.u64(0..200) };

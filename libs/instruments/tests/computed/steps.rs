@@ -7,7 +7,8 @@ fn normal(rng: &mut Rng) -> f64 {
     (-2.0 * (1.0 - rng.f64()).ln()).sqrt() * (std::f64::consts::TAU * rng.f64()).cos()
 }
 
-/// Three degrees of freedom: one value in a hundred is more than four and a half deviations off.
+/// Returns a draw with three degrees of freedom: one value in a hundred deviates by more than four and a half
+/// standard deviations.
 fn with_tails(rng: &mut Rng) -> f64 {
     let squares: f64 = (0..3).map(|_| normal(rng).powi(2)).sum();
     normal(rng) / (squares / 3.0).sqrt()
@@ -28,7 +29,7 @@ fn pure_noise_has_no_step_in_95_series_of_100() {
 }
 
 #[test]
-fn a_step_is_found_where_it_is_and_its_ratio_is_covered() {
+fn step_is_found_at_its_position_with_its_ratio() {
     const RUNS: usize = 200;
     let mut rng = Rng::with_seed(8);
     let (mut found, mut covered) = (0, 0);
@@ -44,7 +45,7 @@ fn a_step_is_found_where_it_is_and_its_ratio_is_covered() {
 }
 
 #[test]
-fn an_outlier_is_no_step() {
+fn outlier_is_not_a_step() {
     let mut series = vec![10.0, 10.1, 9.9, 10.0, 10.2, 10.0, 9.8, 10.1, 10.0, 9.9];
     series[4] = 90.0;
     assert_eq!(levels(&series, 0.0).len(), 1);
@@ -58,7 +59,7 @@ fn values_without_scatter_step_where_they_change() {
 }
 
 #[test]
-fn what_is_known_of_the_noise_hides_small_steps() {
+fn known_noise_hides_small_steps() {
     let series = [1.0, 1.0, 1.0, 1.01, 1.01, 1.01];
     assert_eq!(levels(&series, 0.0).len(), 2);
     assert_eq!(levels(&series, 0.02).len(), 1);
@@ -69,7 +70,7 @@ fn ends(levels: &[Level]) -> Vec<usize> {
 }
 
 #[test]
-fn of_two_places_as_good_the_first_is_taken_in_any_unit() {
+fn first_of_two_equal_cuts_is_chosen_in_any_unit() {
     // The cut costs the same before the 17th value and before the 19th.
     let series = [
         499634.8979433627,
@@ -105,7 +106,7 @@ fn of_two_places_as_good_the_first_is_taken_in_any_unit() {
 }
 
 proptest! {
-    /// Whatever the values are, the pieces follow each other, are long enough, and a change of unit changes nothing.
+    /// For any values, the pieces are contiguous and long enough, and a change of unit changes nothing.
     #[test]
     fn pieces_cover_the_series(values in prop::collection::vec(1e-3..1e6_f64, 0..40)) {
         let found = levels(&values, 0.0);

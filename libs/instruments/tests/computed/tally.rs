@@ -1,4 +1,4 @@
-//! The tally against the plain list of what it has seen.
+//! The tally compared with the plain list of its values.
 use instruments::tally::Tally;
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -75,7 +75,7 @@ fn quantiles_outside_the_range() {
     assert_eq!((tally.quantile(-1.0), tally.quantile(7.0), tally.quantile(f64::NAN)), (Some(1), Some(3), None));
 }
 
-/// A tally deserialised from pairs, as a record would give them.
+/// Returns a tally deserialised from pairs, as a record contains them.
 fn read(pairs: &[(u64, u64)]) -> Result<Tally, Error> {
     let pairs: Vec<_> = pairs.iter().map(|&(value, count)| SeqDeserializer::new([value, count].into_iter())).collect();
     Tally::deserialize(SeqDeserializer::new(pairs.into_iter().map(Pair)))

@@ -1,4 +1,4 @@
-//! Warnings come when they are due.
+//! Conditions of the warnings.
 
 use instruments::cpus::CpuSet;
 use instruments::environment::{ActivityShare, Environment, ProbedPair, ProbedPairs};
@@ -7,7 +7,7 @@ use instruments::warning::{
     realtime_throttling, standing,
 };
 
-/// A machine about which nothing is known.
+/// Returns the environment of a machine without any information.
 fn blank() -> Environment {
     Environment::probe_under(std::path::Path::new("/nonexistent"))
 }
@@ -17,7 +17,7 @@ fn set(list: &str) -> CpuSet {
 }
 
 #[test]
-fn nothing_known_is_nothing_to_warn_of() {
+fn unknown_environment_gives_no_warning() {
     assert_eq!(standing(&blank(), &set("0-1")), []);
     assert_eq!(realtime_throttling(&blank(), 1.0), None);
 }
@@ -31,7 +31,7 @@ fn siblings_are_warned_of_only_if_both_are_used() {
 }
 
 #[test]
-fn what_was_probed_of_a_core_goes_before_what_the_kernel_says() {
+fn measured_pairs_precede_the_kernel_topology() {
     let mut environment = blank();
     environment.cpu.cores = vec![set("0"), set("1"), set("2,3")];
     let pair = |one, other, share_a_core| ProbedPair { cpus: [one, other], share_a_core };
@@ -49,7 +49,7 @@ fn what_was_probed_of_a_core_goes_before_what_the_kernel_says() {
 }
 
 #[test]
-fn a_quota_is_warned_of_only_if_the_cpus_can_exceed_it() {
+fn quota_warning_requires_cpus_that_can_exceed_it() {
     let mut environment = blank();
     environment.limits.cpu_quota_cpus = Some(1.5);
     assert_eq!(standing(&environment, &set("0")), []);
@@ -69,7 +69,7 @@ fn autogroup_and_governor_are_warned_of() {
 }
 
 #[test]
-fn throttling_is_warned_of_where_the_threads_use_more_than_is_granted() {
+fn throttling_warning_requires_more_use_than_granted() {
     let mut environment = blank();
     (environment.kernel.rt_runtime_us, environment.kernel.rt_period_us) = (Some(950_000), Some(1_000_000));
     let warning = RealtimeThrottling { runtime_us: 950_000, period_us: 1_000_000 }.into();
@@ -92,7 +92,7 @@ fn disturbances_below_the_resolution_are_not_claimed() {
         resolution_share: 0.01,
     };
     assert_eq!(disturbances(&quiet), []);
-    // On an account of fine steps too little steal to move a p99.
+    // Steal on an account of fine steps, but too little to change a p99.
     let trivial = ActivityShare { steal_share: 0.0003, resolution_share: 1e-5, ..quiet };
     assert_eq!(disturbances(&trivial), []);
     let disturbed = ActivityShare { steal_share: 0.02, other_share: 0.3, ..quiet };

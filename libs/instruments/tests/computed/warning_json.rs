@@ -1,4 +1,4 @@
-//! A warning in a record carries its code, its fields and its texts, and is read back whatever its kind.
+//! A warning in a record has its code, its fields and its texts, and is read back whatever its kind.
 
 use instruments::cpus::realtime::Missing;
 use instruments::evidence::{EvidenceLost, NoInterruptEvidence, Source, WeakerEvidence};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// One of each kind.
+/// Returns one warning of each kind.
 fn samples() -> Vec<Warning> {
     let what = || "p99".to_owned();
     vec![
@@ -38,9 +38,9 @@ fn samples() -> Vec<Warning> {
     ]
 }
 
-/// Records are kept for years, and compared by programs: what they hold must not change by accident.
+/// Records are kept for years, and compared by programs: their contents must not change by accident.
 #[test]
-fn every_kind_is_recorded_as_it_always_was() {
+fn every_kind_is_serialised_as_before() {
     let recorded: Vec<String> = samples().iter().map(|warning| serde_json::to_string(warning).unwrap()).collect();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/computed/warnings.jsonl");
     if std::env::var_os("CONTEND_RENEW").is_some() {
@@ -74,9 +74,9 @@ fn a_warning_knows_its_kind_and_its_fields() {
     assert_eq!((warning.field("sibling"), warning.field("message")), (Some(&json!(1)), None));
 }
 
-/// Of another version, or of a crate that this program does not know.
+/// A warning of another version, or of a crate that this program does not know.
 #[test]
-fn an_unknown_warning_is_kept_as_it_is() {
+fn unknown_warning_is_preserved() {
     let text = r#"{"code":"gremlins","z":[1,2.5],"a":null,"message":"they are in","remedy":"a torch"}"#;
     let warning: Warning = serde_json::from_str(text).unwrap();
     assert_eq!((warning.code(), warning.message(), warning.remedy()), ("gremlins", "they are in", "a torch"));
@@ -85,7 +85,7 @@ fn an_unknown_warning_is_kept_as_it_is() {
 }
 
 #[test]
-fn a_known_warning_keeps_the_texts_that_it_was_recorded_with() {
+fn recorded_warning_keeps_its_texts() {
     let old = json!({"code": "steal", "share": 0.5, "message": "the host took half", "remedy": "another host"});
     let warning: Warning = serde_json::from_value(old).unwrap();
     assert!(warning.is::<Steal>());
@@ -95,18 +95,18 @@ fn a_known_warning_keeps_the_texts_that_it_was_recorded_with() {
 }
 
 #[test]
-fn what_has_no_code_is_no_warning() {
+fn object_without_a_code_is_not_a_warning() {
     for value in [Value::Null, json!({"message": "", "remedy": ""}), json!({"code": 7})] {
         assert!(serde_json::from_value::<Warning>(value).is_err());
     }
 }
 
-/// Figures with few enough digits that the JSON parser, which is exact to the last bit only for those, returns them.
+/// Returns values with few digits, for which the JSON parser is exact to the last bit.
 fn figure() -> impl Strategy<Value = f64> {
     (0..=10_000_u32).prop_map(|figure| f64::from(figure) / 1000.0)
 }
 
-/// Warnings with fields of every sort.
+/// Returns warnings with fields of every type.
 fn warning() -> impl Strategy<Value = Warning> {
     prop_oneof![
         ".*".prop_map(|reason| NoRealtimePriority { missing: Missing::Refused { reason } }.into()),
@@ -125,7 +125,7 @@ fn warning() -> impl Strategy<Value = Warning> {
 
 proptest! {
     #[test]
-    fn a_warning_survives_being_recorded(warning in warning()) {
+    fn warning_survives_serialisation(warning in warning()) {
         let json = serde_json::to_string(&warning).unwrap();
         prop_assert_eq!(serde_json::from_str::<Warning>(&json).unwrap(), warning);
     }

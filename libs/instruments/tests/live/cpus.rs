@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 proptest! {
     #[test]
-    fn a_set_survives_being_written_and_read(numbers in prop::collection::vec(0..=MAX_CPU, 0..64)) {
+    fn set_survives_printing_and_parsing(numbers in prop::collection::vec(0..=MAX_CPU, 0..64)) {
         let set: CpuSet = numbers.iter().copied().collect();
         prop_assert_eq!(set.to_string().parse::<CpuSet>(), Ok(set));
     }

@@ -1,4 +1,4 @@
-//! The environment of made-up machines, and of the one that runs the test.
+//! The environment of simulated machines, and of the one that runs the test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ const WORKSTATION: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn a_workstation_s_processor() {
+fn processor_of_a_workstation() {
     let cpu = Machine::with(WORKSTATION).environment().cpu;
     assert_eq!(cpu.model.as_deref(), Some("Some CPU"));
     assert_eq!(cpu.architecture, "x86_64");
@@ -108,7 +108,7 @@ fn a_workstation_s_processor() {
 }
 
 #[test]
-fn a_workstation_s_kernel() {
+fn kernel_of_a_workstation() {
     let kernel = Machine::with(WORKSTATION).environment().kernel;
     assert_eq!(kernel.release.as_deref(), Some("6.12.1-amd64"));
     assert_eq!(
@@ -125,7 +125,7 @@ fn a_workstation_s_kernel() {
 }
 
 #[test]
-fn a_workstation_s_limits_and_surroundings() {
+fn limits_and_surroundings_of_a_workstation() {
     let Environment { limits, host, load, .. } = Machine::with(WORKSTATION).environment();
     assert_eq!((limits.cgroup_version, limits.cpu_quota_cpus), (Some(2), Some(1.5)), "the limit is one group up");
     assert_eq!((limits.cpu_weight, limits.cpu_shares), (Some(79), None));
@@ -135,7 +135,7 @@ fn a_workstation_s_limits_and_surroundings() {
 }
 
 #[test]
-fn an_arm_machine_in_a_docker_container_with_control_groups_version_1() {
+fn arm_machine_in_a_container_with_version_1_groups() {
     let machine = Machine::with(&[
         ("proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n"),
         ("proc/sys/kernel/arch", "aarch64\n"),
@@ -159,7 +159,7 @@ fn an_arm_machine_in_a_docker_container_with_control_groups_version_1() {
 }
 
 #[test]
-fn a_machine_that_tells_nothing_still_has_an_environment() {
+fn machine_without_files_still_has_an_environment() {
     let environment = Machine::with(&[]).environment();
     assert_eq!(environment.cpu.architecture, std::env::consts::ARCH);
     assert_eq!((environment.cpu.model, environment.kernel.release, environment.host.memory_mib), (None, None, None));
@@ -187,7 +187,7 @@ fn the_preemption_chosen_at_boot_or_since_wins() {
 }
 
 #[test]
-fn the_kernel_s_compressed_configuration_is_read() {
+fn compressed_kernel_configuration_is_read() {
     if !Path::new("/proc/config.gz").exists() || std::process::Command::new("gzip").arg("--version").output().is_err() {
         println!("skipped: needs /proc/config.gz and gzip");
         return;
@@ -207,7 +207,7 @@ fn this_machine_can_be_probed() {
 }
 
 #[test]
-fn a_spinning_process_sees_itself() {
+fn spinning_process_observes_its_own_cpu_time() {
     let allowed = cpus::allowed().unwrap();
     let before = Activity::now().unwrap();
     let end = Instant::now() + Duration::from_millis(200);

@@ -1,4 +1,4 @@
-//! The instruments on the machine that runs the tests, and on machines that are made up.
+//! The instruments on the machine that runs the tests, and on simulated machines.
 
 mod cpus;
 mod environment;

@@ -1,4 +1,4 @@
-//! SMT interference: the readings of the probe, and the stretches that it classifies.
+//! SMT interference: the readings of the probe, and the periods that it classifies.
 
 use instruments::clock::Clock;
 use instruments::cpus;
@@ -22,7 +22,7 @@ fn at(cycles: f32) -> Probed {
     Probed::at(reading(0, cycles))
 }
 
-/// A core that takes three cycles alone and five to seven with an active SMT sibling.
+/// Returns a core that takes three cycles alone and five to seven with an active SMT sibling.
 fn learned() -> CoreWidth {
     let mut core_width = CoreWidth::default();
     for step in 0..200 {
@@ -33,14 +33,14 @@ fn learned() -> CoreWidth {
 }
 
 #[test]
-fn a_probe_reads_possible_figures_and_takes_microseconds() {
+fn probe_reads_plausible_values_within_microseconds() {
     let clock = clock();
     let Some(probe) = Probe::calibrate(clock) else { return };
     let readings: Vec<Reading> = on_cpu(first_cpu(), || (0..200).map(|_| probe.take()).collect()).unwrap();
     assert!(readings.iter().all(|reading| usize::from(reading.cpu) == first_cpu()), "{readings:?}");
     let mut cycles: Vec<f32> = readings.iter().map(|reading| reading.cycles).collect();
     cycles.sort_by(f32::total_cmp);
-    // No core issues more than twelve additions a cycle, and none that we run on fewer than one half.
+    // No core issues more than twelve additions per cycle, and no known one fewer than one half.
     assert!((17.0 / 12.0..34.0).contains(&cycles[100]), "{cycles:?}");
     assert!(readings.iter().any(|reading| (0.1..10.0).contains(&reading.cycles_per_ns)), "{readings:?}");
     assert!(probe.cost_ns() > 0.0);
@@ -48,7 +48,7 @@ fn a_probe_reads_possible_figures_and_takes_microseconds() {
 }
 
 #[test]
-fn every_kind_of_code_takes_time() {
+fn every_kind_of_code_has_a_duration() {
     let (clock, mut workspace) = (clock(), Workspace::new());
     for kind in &KINDS {
         let ticks = (0..20).map(|_| kind.ticks(clock, &mut workspace)).min().unwrap();
@@ -56,9 +56,9 @@ fn every_kind_of_code_takes_time() {
     }
 }
 
-/// From memory each of its lines would take some twenty times as long.
+/// From memory, each of its lines would take about twenty times as long.
 #[test]
-fn the_walk_through_the_second_cache_is_one_whatever_ran_before() {
+fn cache_walk_is_independent_of_earlier_code() {
     let (clock, mut workspace) = (clock(), Workspace::new());
     let walk = KINDS.iter().find(|kind| kind.name == "second cache").unwrap();
     let mut least = |before: &dyn Fn()| {
@@ -75,7 +75,7 @@ fn the_walk_through_the_second_cache_is_one_whatever_ran_before() {
 }
 
 #[test]
-fn stretches_are_told_apart_by_the_lowest_crowd() {
+fn periods_are_classified_by_the_lowest_cluster() {
     let core_width = learned();
     assert!((core_width.best(0).unwrap() - 3.01).abs() < 0.05, "{:?}", core_width.best(0));
     assert_eq!(core_width.sharing(&[at(3.1)]), Sharing::Alone);
@@ -96,7 +96,7 @@ fn between_two_probes_the_frequency_is_their_mean() {
 }
 
 #[test]
-fn a_few_readings_that_are_too_low_are_no_crowd() {
+fn few_low_readings_are_not_a_cluster() {
     let mut core_width = learned();
     for low in 0..4 {
         core_width.learn(&at(1.0 + low as f32 * 0.2));
@@ -115,7 +115,7 @@ fn a_new_best_is_reported_once() {
 }
 
 #[test]
-fn a_core_that_was_never_alone_is_doubted() {
+fn core_never_seen_exclusive_is_uncertain() {
     assert_eq!(learned().doubt(0), None);
     assert_eq!(CoreWidth::default().doubt(0), Some(Uncertainty::FewProbes(0)));
     let mut always_shared = CoreWidth::default();
@@ -130,7 +130,7 @@ fn a_core_that_was_never_alone_is_doubted() {
 }
 
 #[test]
-fn figures_are_split_by_who_was_on_the_core() {
+fn values_are_split_by_the_use_of_the_core() {
     let values = (0..40).map(|place| match place % 4 {
         0 => (10.0, Sharing::Shared),
         1 => (99.0, Sharing::Neither),
@@ -145,22 +145,23 @@ fn figures_are_split_by_who_was_on_the_core() {
     assert_eq!(Split::of([]).shared_share, None);
 }
 
-/// Steps of a core whose neighbour comes and goes: stretches of a random length, and readings as a machine has them.
-/// Each has the share of it that was shared, by which the truth is known.
+/// Returns the samples of a core whose sibling becomes active and inactive for random times, with the true share.
+///
+/// The readings scatter as on a machine. Each sample has its own shared part, which determines the true share.
 fn planted(share: f64, seed: u64) -> (f64, Vec<Probed>) {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut exponential = move |mean: f64| -mean * (1.0 - random.f64()).ln();
     let mut random = fastrand::Rng::with_seed(!seed);
     let mut read = |is_shared: bool| {
-        // Alone the readings differ by a percent; with an active sibling they are where its code puts them, and a few
-        // of either kind were interrupted.
+        // On the exclusive core the readings differ by a percent. With an active sibling they are where its code puts
+        // them, and a few of either kind were interrupted.
         let cycles = if is_shared { 4.3 + 2.2 * random.f64() } else { 3.05 * (1.0 + 0.02 * (random.f64() - 0.5)) };
         reading(0, (cycles * if random.f64() < 0.005 { 1.5 } else { 1.0 }) as f32)
     };
     let (mut is_there, mut left_ms, mut before) = (false, exponential(30.0 * (1.0 - share)), reading(0, 3.05));
     let (mut shared, mut probed) = (0, Vec::new());
     for _ in 0..60_000 {
-        // A stretch that is shorter than a step is neither, as on a machine; few are.
+        // An activity that is shorter than a sample is neither kind, as on a machine; few are.
         left_ms -= 0.1;
         if left_ms < 0.0 {
             is_there = !is_there;
@@ -175,7 +176,7 @@ fn planted(share: f64, seed: u64) -> (f64, Vec<Probed>) {
 }
 
 #[test]
-fn the_share_of_a_planted_neighbour_is_recovered_within_three_points() {
+fn share_of_simulated_interference_is_recovered() {
     for (number, planned) in [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97].into_iter().enumerate() {
         let (share, probed) = planted(planned, number as u64 + 1);
         assert!((share - planned).abs() < 0.1, "{planned} became {share}");
@@ -188,7 +189,7 @@ fn the_share_of_a_planted_neighbour_is_recovered_within_three_points() {
 }
 
 #[test]
-fn two_cpus_are_tried_against_each_other() {
+fn two_cpus_are_measured_as_a_pair() {
     let clock = clock();
     let allowed = cpus::allowed().unwrap();
     let (Some(probe), Some(one), Some(other)) = (Probe::calibrate(clock), allowed.first(), allowed.iter().nth(1))
@@ -197,7 +198,7 @@ fn two_cpus_are_tried_against_each_other() {
         return;
     };
     let found = pair(clock, probe, one, other, Duration::from_millis(200), || false).unwrap();
-    // On a machine whose CPUs are all taken there may be nothing to tell.
+    // On a machine whose CPUs are all busy there may be no result.
     let Some(found) = found else { return println!("skipped: needs two CPUs that are not busy") };
     assert!(found.narrowing.interval.contains(found.narrowing.median) && found.line_ns > 1.0, "{found:?}");
     assert!(pair(clock, probe, one, 100_000, Duration::from_millis(10), || false).is_err());

@@ -1,11 +1,11 @@
-//! Threads scheduled in another way, as the kernel reports them.
+//! Threads with changed scheduling, as the kernel reports them.
 
 use instruments::cpus::priority::{Policy, current};
 use instruments::cpus::schedule::{Schedule, current_slice, reschedule_current_thread, weight};
 use std::thread;
 use std::time::Duration;
 
-/// What the kernel says of a thread after it requested `schedule`; `None` if it may not.
+/// Returns the kernel's report of a thread that requested `schedule`; `None` without permission.
 fn as_granted(schedule: Schedule) -> Option<(Policy, i32)> {
     let rescheduled =
         thread::spawn(move || reschedule_current_thread(schedule).map(|()| current().expect("one's own thread")));
@@ -20,7 +20,7 @@ fn as_granted(schedule: Schedule) -> Option<(Policy, i32)> {
 }
 
 #[test]
-fn every_thread_may_become_less_important() {
+fn every_thread_may_lower_its_priority() {
     assert_eq!(as_granted(Schedule::Idle).map(|(policy, _)| policy), Some(Policy::Idle));
     assert_eq!(as_granted(Schedule::Batch { nice: 5 }), Some((Policy::Batch, 5)));
     let slice = Some(Duration::from_micros(100));
@@ -28,7 +28,7 @@ fn every_thread_may_become_less_important() {
 }
 
 #[test]
-fn with_the_capability_it_may_become_more_important() {
+fn capability_permits_a_higher_priority() {
     if let Some(granted) = as_granted(Schedule::Fair { nice: -12, slice: None }) {
         assert_eq!(granted, (Policy::Other, -12));
     }
@@ -42,13 +42,13 @@ fn with_the_capability_it_may_become_more_important() {
 }
 
 #[test]
-fn what_is_out_of_range_is_refused() {
+fn values_out_of_range_are_refused() {
     let refused = thread::spawn(|| reschedule_current_thread(Schedule::Fifo { priority: 100 })).join().unwrap();
     assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::EINVAL));
 }
 
 #[test]
-fn a_turn_of_ones_own_length_is_kept_where_the_kernel_can() {
+fn requested_time_slice_is_kept_since_linux_6_12() {
     let slice = Some(Duration::from_micros(300));
     let kept = thread::spawn(move || {
         reschedule_current_thread(Schedule::Fair { nice: 0, slice }).expect("nice 0 is granted");

@@ -1,4 +1,4 @@
-//! A caller's own function, timed.
+//! Timing of a caller's own function.
 
 use instruments::clock::Clock;
 use instruments::timing;
@@ -9,13 +9,13 @@ fn clock() -> Clock {
     Clock::calibrate(Duration::from_millis(20)).clock
 }
 
-/// A number of steps that depend on each other.
+/// Runs a number of steps that depend on each other.
 fn chain(steps: u64) -> u64 {
     (0..steps).fold(black_box(1_u64), |value, step| black_box(value.wrapping_mul(6_364_136_223_846_793_005) ^ step))
 }
 
 #[test]
-fn ten_times_the_work_takes_several_times_as_long_and_both_have_an_interval() {
+fn ten_times_the_work_lasts_several_times_as_long() {
     let mut short = || {
         black_box(chain(200));
     };
@@ -32,14 +32,14 @@ fn ten_times_the_work_takes_several_times_as_long_and_both_have_an_interval() {
 }
 
 #[test]
-fn nothing_takes_next_to_nothing() {
+fn empty_call_has_nearly_no_duration() {
     let found = timing::of(clock(), Duration::from_millis(100), || {});
-    // The loop around it is taken off: what is left is far less than that loop.
+    // The loop around the call is subtracted: the rest is far less than that loop.
     assert!(found.ns.value.abs() < 0.5 * found.empty_ns, "{found:?}");
 }
 
 #[test]
-fn a_long_call_is_a_batch_of_its_own() {
+fn long_call_is_a_separate_batch() {
     let found = timing::of(clock(), Duration::from_millis(20), || std::thread::sleep(Duration::from_micros(200)));
     assert!(found.batch == 1 && found.ns.value >= 200e3, "{found:?}");
 }

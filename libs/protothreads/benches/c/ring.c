@@ -1,10 +1,10 @@
-/* The thread ring in C, as protothreads: a switch over the line where each thread waits.
+/* The thread ring in C, as protothreads: a switch statement over the line at which each thread waits.
  *
  *     ring SCHEDULER CALLED THREADS HOPS
  *
  * SCHEDULER is optimum (poll all, in order), pessimum (poll all, in reverse), bitmap or queue. CALLED is 1 if a thread is
- * a function that is called, as it is when it comes from another file, and 0 if the compiler may inline it into the
- * scheduler. Prints the number of the thread that got the last token, and the nanoseconds that it took. */
+ * a called function, like one in another file, and 0 if the compiler may inline it into the scheduler. Prints the number
+ * of the thread that got the last token, and the duration in nanoseconds. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static struct semaphore *semaphores;
 static unsigned *tokens;
 static unsigned answer;
 
-/* What a semaphore does for a waiter, beside its count: nothing, a bit, or a place in the queue. */
+/* The action of a semaphore for a waiter, in addition to its count: none, a bit, or an entry in the queue. */
 enum waking { NOTHING, BITMAP, QUEUE };
 static uint64_t *bits;
 static unsigned *queue, queue_mask, queue_first, queue_end;
@@ -39,7 +39,7 @@ static inline void signal_semaphore(unsigned id, enum waking waking) {
         queue[queue_end++ & queue_mask] = id;
 }
 
-/* The end of the ring is a branch, which is predicted. */
+/* The end of the ring is a predicted branch. */
 static inline unsigned after(unsigned id) {
     if (__builtin_expect(id + 1 == thread_count, 0))
         return 0;

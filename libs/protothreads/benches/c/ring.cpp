@@ -2,8 +2,9 @@
 //
 //     ring queue|direct THREADS HOPS
 //
-// queue: a coroutine that got a unit goes to the end of a ready queue. direct: the one who gives the unit resumes it at
-// once, by symmetric transfer. Prints the number of the thread that got the last token, and the nanoseconds that it took.
+// queue: a coroutine that got a unit goes to the end of a ready queue. direct: the coroutine that gives the unit resumes
+// it at once, by symmetric transfer. Prints the number of the thread that got the last token, and the duration in
+// nanoseconds.
 #include <chrono>
 #include <coroutine>
 #include <cstdio>
@@ -13,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-// First in, first out, in a power of two of places: never more are ready than there are threads.
+// First in, first out, with a power of two of slots: there are never more ready coroutines than threads.
 class Queue {
 public:
     explicit Queue(unsigned threads) {
@@ -75,7 +76,7 @@ struct Place {
 static std::vector<Place> places;
 static unsigned answer;
 
-// The end of the ring is a branch, which is predicted.
+// The end of the ring is a predicted branch.
 static unsigned after(unsigned id) {
     if (id + 1 == places.size()) [[unlikely]]
         return 0;
@@ -97,7 +98,7 @@ static Thread queued(unsigned id, Queue &queue) {
     }
 }
 
-// Gives the unit to `next` and waits for the own one, in one transfer.
+// Gives the unit to `next` and waits for its own one, in one transfer.
 struct HandOver {
     Semaphore &own, &next;
     bool await_ready() { return false; }

@@ -1,7 +1,7 @@
 //! The cost of a hop, compared with C, C++, tokio and the machine's limit: `cargo bench -p protothreads`.
 //!
-//! All contestants run on one CPU, interleaved round after round, so that whatever disturbs the machine disturbs all of
-//! them. A ratio is taken within each round; its median is printed with its quartiles. `-- 100` runs 100 rounds.
+//! All contestants run on one CPU, interleaved round after round, so that a disturbance of the machine affects all of
+//! them. A ratio is computed within each round; its median is printed with its quartiles. `-- 100` runs 100 rounds.
 #[path = "../../examples/ring/asynchronous.rs"]
 mod asynchronous;
 #[path = "../../examples/ring/hand_written.rs"]
@@ -25,7 +25,7 @@ use crate::{limits::Chase, native::Program};
 const THREADS: usize = 503;
 const MILLION: usize = 1_000_000;
 
-/// The number of the thread that got the last token, and the time that it took.
+/// The number of the thread that got the last token, and the duration.
 pub struct Outcome {
     answer: usize,
     ns: f64,
@@ -33,7 +33,7 @@ pub struct Outcome {
 
 type Run<'r> = Box<dyn Fn(u32) -> Outcome + 'r>;
 
-/// A contestant and its nanoseconds a hop in each round.
+/// A contestant and its nanoseconds per hop in each round.
 struct Contestant<'r> {
     name: &'static str,
     hops: u32,
@@ -41,7 +41,7 @@ struct Contestant<'r> {
     ns: Vec<f64>,
 }
 
-/// The number of threads is not known to the compiler, as it is not to a C compiler.
+/// Returns a timed run. The compiler does not know the number of threads, as a C compiler does not.
 fn timed<'r>(run: impl Fn(usize, u32) -> usize + 'r) -> Run<'r> {
     Box::new(move |hops| {
         let start = Instant::now();
@@ -54,7 +54,7 @@ fn contestant<'r>(name: &'static str, hops: u32, run: Run<'r>) -> Contestant<'r>
     Contestant { name, hops, run, ns: Vec::new() }
 }
 
-/// Hand-written threads under a scheduler of which each run gets a new one.
+/// Returns hand-written threads under a scheduler, a new one for each run.
 fn hand_written<const BACKWARD: bool, S: Scheduler>(
     name: &'static str,
     hops: u32,
@@ -124,7 +124,8 @@ fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// A claim about two contestants: `numerator` takes at most, or at least, this number of times as long as `denominator`, at most or at least.
+/// Prints a ratio and its target: `numerator` takes at most, or at least, this number of times as long as
+/// `denominator`.
 fn print_ratio(all: &[Contestant], numerator: &str, denominator: &str, (sign, bound): (char, f64)) {
     let of = |name| all.iter().find(|contestant| contestant.name == name).map(|contestant| &contestant.ns);
     let (Some(above), Some(below)) = (of(numerator), of(denominator)) else { return };
@@ -145,7 +146,7 @@ fn print_million(rounds: usize) {
     let size = asynchronous::size();
     let chases = [shuffled::HAND_WRITTEN, size].map(|stride| Chase::new(MILLION, stride, &order));
     let mut ns: [Vec<f64>; 4] = Default::default();
-    // A million beginnings cost something as well, so a hop is the difference between two runs.
+    // A million starts cost time too, so a hop is the difference between two runs.
     let hop = |run: fn(&[u32], u32) -> f64| (run(&order, 2_500_000) - run(&order, 500_000)) / 2e6;
     for _ in 0..rounds {
         ns[0].push(hop(shuffled::hand_written));
@@ -165,7 +166,7 @@ fn print_million(rounds: usize) {
     println!("bytes an async thread: {size} (≤ 40)");
 }
 
-/// Stays on one of the CPUs that are allowed, and so do the programs that are started.
+/// Pins the program, and the programs that it starts, to one of the allowed CPUs.
 fn stay_on_one_cpu() {
     let allowed = sched_getaffinity(None).expect("the OS says which CPUs are allowed");
     let last = (0..CpuSet::MAX_CPU).rev().find(|cpu| allowed.is_set(*cpu)).expect("one is allowed");

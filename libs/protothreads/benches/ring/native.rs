@@ -1,4 +1,4 @@
-//! The programs in C and C++, compiled here where a compiler is present.
+//! The programs in C and C++, compiled here if a compiler is installed.
 use std::{path::PathBuf, process::Command};
 
 use crate::Outcome;
@@ -7,7 +7,7 @@ use crate::Outcome;
 pub struct Program(PathBuf);
 
 impl Program {
-    /// Compiles a source of `benches/c`. None, with a line that says so, if there is no compiler for it.
+    /// Compiles a source of `benches/c`. Prints a line and returns `None` if there is no compiler for it.
     pub fn compile(compiler: &str, flags: &[&str], source: &str) -> Option<Self> {
         let binary = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(source.replace('.', "-"));
         let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("benches/c").join(source);

@@ -1,4 +1,4 @@
-//! A ring of very many threads whose neighbours lie anywhere in memory.
+//! A ring of very many threads whose successors are anywhere in memory.
 use std::{
     cell::Cell,
     pin::Pin,
@@ -8,7 +8,7 @@ use std::{
 
 use protothreads::{Fifo, Handle, Link, Runtime, Scheduler, Slot, Thread, ThreadHandle, run};
 
-/// A hand-written thread that remembers its neighbour.
+/// A hand-written thread that stores its successor.
 struct Member {
     token: Cell<u32>,
     next: u32,
@@ -18,22 +18,22 @@ impl Thread for Member {
     type Shared = Cell<usize>;
 
     #[inline(always)]
-    fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
-        ready!(me.poll_wait());
+    fn step<S: Scheduler>(&self, handle: &ThreadHandle<'_, Self, S>) -> Poll<()> {
+        ready!(handle.poll_wait());
         let token = self.token.get();
         if token == 0 {
-            me.shared().set(me.index());
+            handle.shared().set(handle.index());
             return Poll::Ready(());
         }
-        me.tell(self.next as usize, |next| next.token.set(token - 1));
-        me.wait_again()
+        handle.tell(self.next as usize, |next| next.token.set(token - 1));
+        handle.wait_again()
     }
 }
 
-/// Bytes of a hand-written thread.
+/// Size of a hand-written thread in bytes.
 pub const HAND_WRITTEN: usize = size_of::<Slot<Member>>();
 
-/// Nanoseconds for this number of hops along `order`, beginnings included.
+/// Returns the nanoseconds for this number of hops along `order`, including the starts.
 #[inline(never)]
 pub fn hand_written(order: &[u32], hops: u32) -> f64 {
     let next = successors(order);
@@ -48,24 +48,24 @@ pub fn hand_written(order: &[u32], hops: u32) -> f64 {
     ns
 }
 
-/// A thread's token.
+/// The token of a thread.
 type Token = Cell<u32>;
 
 #[expect(clippy::manual_async_fn, reason = "the compiler keeps the arguments of an async fn twice")]
-fn member<S: Scheduler>(mut me: Handle<'_, Link<Token>, S, Cell<usize>>, next: u32) -> impl Future<Output = ()> {
+fn member<S: Scheduler>(mut handle: Handle<'_, Link<Token>, S, Cell<usize>>, next: u32) -> impl Future<Output = ()> {
     async move {
         loop {
-            me.wait().await;
-            let token = me.own().get();
+            handle.wait().await;
+            let token = handle.own().get();
             if token == 0 {
-                return me.shared().set(me.index());
+                return handle.shared().set(handle.index());
             }
-            me.tell(next as usize, |next| next.set(token - 1));
+            handle.tell(next as usize, |next| next.set(token - 1));
         }
     }
 }
 
-/// Nanoseconds for this number of hops of async threads along `order`, beginnings included.
+/// Returns the nanoseconds for this number of hops of async threads along `order`, including the starts.
 #[inline(never)]
 pub fn asynchronous(order: &[u32], hops: u32) -> f64 {
     let last = Cell::new(0);

@@ -32,7 +32,7 @@ impl Members {
     }
 }
 
-/// Under tokio.
+/// Runs the ring under tokio.
 pub fn on_tokio(threads: usize, hops: u32) -> usize {
     let runtime = Builder::new_current_thread().build().expect("a runtime");
     let (members, local) = (Rc::new(Members::new(threads, hops)), LocalSet::new());
@@ -44,7 +44,7 @@ pub fn on_tokio(threads: usize, hops: u32) -> usize {
     members.last.get() + 1
 }
 
-/// Under this crate: the same futures.
+/// Runs the same futures under this crate.
 pub fn on_protothreads(threads: usize, hops: u32) -> usize {
     let members = Members::new(threads, hops);
     let links: Vec<_> = (0..threads).map(|_| Link::new()).collect();

@@ -4,23 +4,23 @@ use std::{cell::Cell, pin::Pin};
 use crate::neighbour::after;
 use protothreads::{Handle, Link, Report, Runtime, Scheduler};
 
-/// A thread's token.
+/// The token of a thread.
 type Token = Cell<u32>;
 
-/// What the threads share: the place of the thread that got the last token.
+/// The shared data of the threads: the index of the thread that got the last token.
 type Shared = Cell<usize>;
 
 #[expect(clippy::manual_async_fn, reason = "the compiler keeps the arguments of an async fn twice")]
-fn member<S: Scheduler>(mut me: Handle<'_, Link<Token>, S, Shared>, threads: u32) -> impl Future<Output = ()> {
+fn member<S: Scheduler>(mut handle: Handle<'_, Link<Token>, S, Shared>, threads: u32) -> impl Future<Output = ()> {
     async move {
         loop {
-            me.wait().await;
-            let token = me.own().get();
+            handle.wait().await;
+            let token = handle.own().get();
             if token == 0 {
-                return me.shared().set(me.index());
+                return handle.shared().set(handle.index());
             }
-            let next = after(me.index(), threads as usize);
-            me.tell(next, |next| next.set(token - 1));
+            let next = after(handle.index(), threads as usize);
+            handle.tell(next, |next| next.set(token - 1));
         }
     }
 }
@@ -29,7 +29,7 @@ fn size_of_future<F>(_: impl FnOnce() -> F) -> usize {
     size_of::<F>()
 }
 
-/// Bytes a thread: its future, its link and its token.
+/// Returns the bytes per thread: its future, its link and its token.
 pub fn size() -> usize {
     let links = [Link::with(Token::new(0))];
     let shared = Shared::new(0);
@@ -37,7 +37,7 @@ pub fn size() -> usize {
     size_of_future(|| member(runtime.handle(0), 1)) + size_of::<Link<Token>>()
 }
 
-/// The number, from 1, of the thread that got the last token, and what the run did.
+/// Returns the number, from 1, of the thread that got the last token, and the report of the run.
 #[inline(never)]
 pub fn ring(threads: usize, hops: u32, scheduler: impl Scheduler) -> (usize, Report) {
     let links: Vec<_> = (0..threads).map(|_| Link::with(Token::new(hops))).collect();

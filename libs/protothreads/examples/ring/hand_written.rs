@@ -1,4 +1,4 @@
-//! The ring of hand-written threads: 8 bytes each, or 12 if each remembers its neighbour.
+//! The ring of hand-written threads: 8 bytes each, or 12 if each stores its successor.
 use std::{
     cell::Cell,
     task::{Poll, ready},
@@ -7,39 +7,39 @@ use std::{
 use crate::neighbour::{after, before};
 use protothreads::{Report, Scheduler, Slot, Thread, ThreadHandle, run};
 
-/// A thread of the ring: it waits for its own semaphore, and hands the token to its neighbour.
+/// A thread of the ring: it waits for its own semaphore, and passes the token to its successor.
 ///
-/// Its neighbour is the next in memory, or with `BACKWARD` the one before.
+/// Its successor is the next in memory, or with `BACKWARD` the previous one.
 pub struct Member<const BACKWARD: bool> {
     token: Cell<u32>,
 }
 
 impl<const BACKWARD: bool> Thread for Member<BACKWARD> {
-    /// The place of the thread that got the last token.
+    /// Index of the thread that got the last token.
     type Shared = Cell<usize>;
 
-    // It waits in one place only, so its semaphore is all the state that it needs.
+    // It waits at a single point, so its semaphore is all the state that it needs.
     #[inline(always)]
-    fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
-        ready!(me.poll_wait());
+    fn step<S: Scheduler>(&self, handle: &ThreadHandle<'_, Self, S>) -> Poll<()> {
+        ready!(handle.poll_wait());
         let token = self.token.get();
         if token == 0 {
-            me.shared().set(me.index());
+            handle.shared().set(handle.index());
             return Poll::Ready(());
         }
         let next = match BACKWARD {
-            false => after(me.index(), me.thread_count()),
-            true => before(me.index(), me.thread_count()),
+            false => after(handle.index(), handle.thread_count()),
+            true => before(handle.index(), handle.thread_count()),
         };
-        me.tell(next, |next| next.token.set(token - 1));
-        me.wait_again()
+        handle.tell(next, |next| next.token.set(token - 1));
+        handle.wait_again()
     }
 }
 
-/// Bytes a thread.
+/// Size of a thread in bytes.
 pub const SIZE: usize = size_of::<Slot<Member<false>>>();
 
-/// The number, from 1, of the thread that got the last token, and what the run did.
+/// Returns the number, from 1, of the thread that got the last token, and the report of the run.
 #[inline(never)]
 pub fn ring<const BACKWARD: bool>(threads: usize, hops: u32, scheduler: impl Scheduler) -> (usize, Report) {
     let member = |index| Slot::with_units(Member { token: Cell::new(hops) }, (index == 0).into());

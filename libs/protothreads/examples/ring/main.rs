@@ -1,11 +1,13 @@
-//! A token travels around a ring of threads; each waits for its own semaphore, takes one from the token's number and
-//! hands it on. The thread that gets 0 reports its number: hops mod threads + 1.
+//! A token travels around a ring of threads.
+//!
+//! Each thread waits for its own semaphore, subtracts one from the token's number and passes it on. The thread that
+//! gets 0 reports its number: hops mod threads + 1.
 //!
 //! ```sh
 //! cargo run --release -p protothreads --example ring -- 503 1000000
 //! ```
 //!
-//! prints it for hand-written threads, async ones and ordinary futures under each scheduler.
+//! The command prints that number for hand-written threads, async ones and ordinary futures under each scheduler.
 mod asynchronous;
 mod hand_written;
 mod neighbour;
@@ -93,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_waste_no_poll_and_reverse_order_wastes_a_round_for_each_hop() {
+    fn spurious_polls_are_none_in_queues_and_a_round_in_reverse() {
         for scheduler in ["fifo", "run-next", "bitmap", "in order"] {
             assert_eq!(ring(Form::HandWritten, scheduler, 503, 10_000).1.wasted_polls, 0, "{scheduler}");
         }

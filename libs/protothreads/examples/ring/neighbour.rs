@@ -1,7 +1,7 @@
 //! The next thread in the ring.
 use std::hint::cold_path;
 
-/// The thread after this one. The end of the ring is a branch, which is predicted, so a hop does not wait for the
+/// Returns the thread after this one. The end of the ring is a predicted branch, so a hop does not wait for the
 /// number of threads to be loaded.
 #[inline(always)]
 pub fn after(index: usize, threads: usize) -> usize {
@@ -12,7 +12,7 @@ pub fn after(index: usize, threads: usize) -> usize {
     index + 1
 }
 
-/// The thread before this one.
+/// Returns the thread before this one.
 #[inline(always)]
 pub fn before(index: usize, threads: usize) -> usize {
     if index == 0 {

@@ -1,4 +1,4 @@
-//! The ring of ordinary futures, which know nothing of this crate: they wait and wake by standard wakers.
+//! The ring of ordinary futures, which do not depend on this crate: they wait and wake by standard wakers.
 use std::{
     cell::Cell,
     future::poll_fn,
@@ -9,7 +9,7 @@ use std::{
 use crate::neighbour::after;
 use protothreads::{Link, Report, Runtime, Scheduler};
 
-/// A place for a token, and the waker of who waits for it.
+/// A slot for a token, and the waker of the future that waits for it.
 #[derive(Default)]
 struct Mailbox {
     token: Cell<Option<u32>>,
@@ -47,9 +47,9 @@ async fn member(mailboxes: &[Mailbox], index: usize, last: &Cell<usize>) {
     }
 }
 
-/// The number, from 1, of the thread that got the last token, and what the run did.
+/// Returns the number, from 1, of the thread that got the last token, and the report of the run.
 ///
-/// The others wait for wakers that will never come, so the run ends when no thread can run.
+/// The other threads wait for wakers that will never be called, so the run ends when no thread can run.
 #[inline(never)]
 pub fn ring(threads: usize, hops: u32, scheduler: impl Scheduler) -> (usize, Report) {
     let links: Vec<_> = (0..threads).map(|_| Link::new()).collect();

@@ -1,4 +1,4 @@
-//! Runs futures on a runtime.
+//! The executor, which runs futures on a runtime.
 #![cfg_attr(loom, allow(dead_code))]
 
 #[cfg(not(loom))]
@@ -13,20 +13,21 @@ use crate::atomic::{
 };
 use core::{array, ptr};
 
-// The inbox: which threads were woken by other OS threads, or by interrupts.
+// The inbox: the threads that other OS threads, or interrupts, have woken.
 //
-// A bit for each thread, and a flag that says to look. A waker sets the bit and then the flag; the owner clears the
-// flag and then takes the bits. Both change the flag by read-modify-write, so a waker that finds the flag set comes
-// before the clearing that will take its bit: acquire and release along that chain make the bit visible. The waker that
-// sets the flag unparks the owner, whose token (`std::thread::park`) keeps an unpark that comes before the park.
+// It has a bit for each thread, and a flag that requests a check. A waker sets the bit and then the flag; the owner
+// clears the flag and then takes the bits. Both change the flag by read-modify-write, so a waker that finds the flag
+// set precedes the clearing that will take its bit. Acquire and release along that chain make the bit visible. The
+// waker that sets the flag unparks the owner, whose token (`std::thread::park`) keeps an unpark that precedes the
+// park.
 
 const WORD: usize = usize::BITS as usize;
 const WORDS: usize = if cfg!(loom) { 1 } else { 4096 / WORD };
 
-/// The wakes from elsewhere for a runtime that is running.
+/// The wake-ups from other OS threads for a running runtime.
 ///
-/// Threads whose numbers are equal modulo 4,096 share a bit, so beyond that many threads a wake also polls others for
-/// nothing. That keeps it at half a KiB, on the stack of the run.
+/// Threads whose numbers are equal modulo 4,096 share a bit, so with more threads a wake-up also polls others
+/// spuriously. That limits the size to half a KiB, on the stack of the run.
 #[derive(Debug)]
 pub struct Inbox {
     bits: [AtomicUsize; WORDS],
@@ -36,7 +37,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// An empty inbox of this OS thread.
+    /// Returns an empty inbox of this OS thread.
     #[allow(clippy::new_without_default, reason = "it is made once for each run")]
     pub fn new() -> Self {
         Self {
@@ -47,7 +48,7 @@ impl Inbox {
         }
     }
 
-    /// Notes that thread `index` was woken. From any OS thread.
+    /// Records that thread `index` was woken. Any OS thread may call it.
     pub fn wake(&self, index: u32) {
         let bit = index as usize % (WORDS * WORD);
         self.bits[bit / WORD].fetch_or(1 << (bit % WORD), Release);
@@ -59,7 +60,8 @@ impl Inbox {
         _ = first;
     }
 
-    /// Calls `ready` for each of the `threads` that may have been woken. A glance: it may miss a wake of this moment.
+    /// Calls `ready` for each of the `threads` that may have been woken. The check is cheap and may miss a concurrent
+    /// wake-up.
     #[inline(always)]
     pub fn glance(&self, threads: usize, ready: impl FnMut(u32)) {
         if self.any.load(Relaxed) {
@@ -67,8 +69,8 @@ impl Inbox {
         }
     }
 
-    /// Calls `ready` for each of the `threads` that may have been woken. Wakes that it misses come with a new unpark:
-    /// a waker that sets the flag after this swap, which reads the latest value, finds it clear.
+    /// Calls `ready` for each of the `threads` that may have been woken. A missed wake-up comes with a new unpark: a
+    /// waker that sets the flag after this swap, which reads the latest value, finds it clear.
     #[cold]
     pub fn drain(&self, threads: usize, mut ready: impl FnMut(u32)) {
         if !self.any.swap(false, AcqRel) {
@@ -85,33 +87,34 @@ impl Inbox {
     }
 }
 
-// The table where a waker finds the runtime that it belongs to, if that is still running.
+// The table in which a waker finds its runtime, if that is still running.
 //
-// A [`Waker`](core::task::Waker) may outlive everything, so it holds a number instead of a pointer: a place in this
-// table. A runtime takes a place while it runs. So wakers are not counted, cost nothing to clone, and need no heap;
-// one that outlives its runtime wakes no thread, or a thread of a later runtime for nothing, which futures must bear with anyway.
+// A [`Waker`](core::task::Waker) may outlive everything, so it contains a number instead of a pointer: an index into
+// this table. A runtime occupies an entry while it runs. Wakers are therefore not counted, cost nothing to clone, and
+// need no heap. One that outlives its runtime wakes no thread, or a thread of a later runtime spuriously, which
+// futures must tolerate anyway.
 //
-// | state | means |
+// | bits of the state | meaning |
 // |---|---|
-// | bit 0, `TAKEN` | a runtime has the place |
+// | bit 0, `TAKEN` | a runtime occupies the entry |
 // | bit 1, `OPEN` | its inbox may be used |
-// | the rest | wakers that are looking at the place |
+// | the rest | number of wakers that are reading the entry |
 //
-// All changes of a state are read-modify-write, so they have one order. A waker adds itself before it looks at `OPEN`;
-// the runtime closes before it waits for the wakers to go. So either the waker sees it closed, or the runtime waits
-// for it.
+// All changes of a state are read-modify-write, so they have one order. A waker adds itself before it reads `OPEN`;
+// the runtime closes the entry before it waits for the wakers to leave. Either the waker sees it closed, or the
+// runtime waits for the waker.
 
 const TAKEN: usize = 1;
 const OPEN: usize = 2;
 const VISITOR: usize = 4;
 
-/// How many runtimes can run futures at the same time.
+/// Largest number of runtimes that can run futures at the same time.
 pub(crate) const PLACES: usize = 256;
 
 #[cfg(not(loom))]
 pub(crate) static REGISTRY: [Place; PLACES] = [const { Place::new() }; PLACES];
 
-/// A place in the table.
+/// An entry of the table.
 #[derive(Debug)]
 pub struct Place {
     state: AtomicUsize,
@@ -119,19 +122,20 @@ pub struct Place {
 }
 
 impl Place {
-    /// An empty place.
+    /// Returns an empty entry.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self { state: AtomicUsize::new(0), inbox: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// An empty place.
+    /// Returns an empty entry.
     #[cfg(loom)]
     pub fn new() -> Self {
         Self { state: AtomicUsize::new(0), inbox: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// Runs `work` while wakers can find this inbox here. None, without running it, if the place is taken.
+    /// Runs `work` while wakers can find this inbox here. Returns `None`, without running it, if the entry is
+    /// occupied.
     pub fn with<R>(&self, inbox: &Inbox, work: impl FnOnce() -> R) -> Option<R> {
         if self.state.fetch_or(TAKEN, Acquire) & TAKEN != 0 {
             return None;
@@ -142,18 +146,18 @@ impl Place {
         Some(work())
     }
 
-    /// Wakes thread `index` of the runtime that is here, if one is.
+    /// Wakes thread `index` of the runtime in this entry, if there is one.
     pub fn wake(&self, index: u32) {
         if self.state.fetch_add(VISITOR, Acquire) & OPEN != 0 {
             // SAFETY: the pointer was stored before `OPEN` was set. It came from a reference that lives until `with`
-            // returns, and `with` waits for this visitor, who came before it was closed.
+            // returns, and `with` waits for this visitor, which came before the entry was closed.
             unsafe { &*self.inbox.load(Relaxed) }.wake(index);
         }
         self.state.fetch_sub(VISITOR, Release);
     }
 }
 
-/// Closes the place, whether the work returns or panics.
+/// A guard that closes the entry, whether the work returns or panics.
 struct Leave<'p>(&'p Place);
 
 impl Drop for Leave<'_> {

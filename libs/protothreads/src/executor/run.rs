@@ -1,4 +1,4 @@
-//! The loop that polls futures, and what it does when none can run.
+//! The loop that polls futures, and its idle state.
 
 use super::{Inbox, PLACES, REGISTRY};
 use crate::{
@@ -17,15 +17,16 @@ use core::{
 };
 
 impl<T, S: Scheduler, W> Runtime<'_, Link<T>, S, W> {
-    /// Runs futures until all have finished, or those that are left wait for each other.
+    /// Runs futures until all have finished, or the remaining ones wait for each other.
     ///
-    /// The future at place `i` is the body of thread `i`, and should use [`handle(i)`](Runtime::handle) and no
-    /// other.
-    /// When no thread can run and one of them waits for something else than this crate's semaphores and what is made of
-    /// them, as a future that another OS thread will wake, the OS thread sleeps until a wake comes.
+    /// The future at index `i` is the body of thread `i`, and should use [`handle(i)`](Runtime::handle) and no other.
+    /// A thread may wait for something other than the semaphores of this crate and the types made of them, for
+    /// example for a future that another OS thread will wake. If no thread can run and there is such a thread, the OS
+    /// thread sleeps until a wake-up comes.
     ///
     /// # Panics
-    /// If there are not as many futures as threads, or if 256 runtimes are running already.
+    ///
+    /// Panics if there are not as many futures as threads, or if 256 runtimes are running already.
     #[cfg(feature = "std")]
     pub fn run<F: Future<Output = ()>>(&self, futures: Pin<&mut [F]>) -> Report {
         self.run_with(futures, |runtime| {
@@ -37,13 +38,15 @@ impl<T, S: Scheduler, W> Runtime<'_, Link<T>, S, W> {
         })
     }
 
-    /// Runs futures; when none can run, asks `idle`, and goes on while it returns true.
+    /// Runs futures; when none can run, calls `idle`, and continues while it returns true.
     ///
-    /// `idle` is for what comes from outside: it signals semaphores, advances a [`Timer`](crate::Timer), sleeps until
-    /// an interrupt, or, with `std`, calls `std::thread::park` or `park_timeout`, which a wake from elsewhere ends.
+    /// `idle` handles external events: it signals semaphores, advances a [`Timer`](crate::Timer), or sleeps until an
+    /// interrupt. With `std`, it can call `std::thread::park` or `park_timeout`, which a wake-up from another OS
+    /// thread ends.
     ///
     /// # Panics
-    /// As [`run`](Self::run).
+    ///
+    /// Panics if there are not as many futures as threads, or if 256 runtimes are running already.
     pub fn run_with<F: Future<Output = ()>>(
         &self,
         mut futures: Pin<&mut [F]>,
@@ -61,7 +64,7 @@ impl<T, S: Scheduler, W> Runtime<'_, Link<T>, S, W> {
         panic!("{PLACES} runtimes are running futures already");
     }
 
-    /// Whether a thread that has not finished waits for something that only a waker can tell.
+    /// Returns whether an unfinished thread waits for something that only a waker can report.
     pub fn awaits_wake(&self) -> bool {
         self.nodes.iter().any(|link| link.word().is_free())
     }
@@ -74,7 +77,7 @@ impl<T, S: Scheduler, W> Runtime<'_, Link<T>, S, W> {
         idle: &mut impl FnMut(&Self) -> bool,
     ) -> Report {
         let work = || {
-            // No waker could reach the runtime before, so all are polled once.
+            // No waker could reach the runtime before, so all threads are polled once.
             for thread in 0..self.nodes.len() as u32 {
                 self.wake(thread);
             }
@@ -82,7 +85,7 @@ impl<T, S: Scheduler, W> Runtime<'_, Link<T>, S, W> {
         };
         #[cfg(feature = "std")]
         // SAFETY: `wake_local::<T, S, W>` may be called with a pointer to this runtime, which outlives this call, and
-        // from this OS thread, for it takes no more than a shared reference.
+        // from this OS thread, because it only takes a shared reference.
         return unsafe { LocalWake::with(place, core::ptr::from_ref(self).cast(), wake_local::<T, S, W>, work) };
         #[cfg(not(feature = "std"))]
         work()
@@ -100,15 +103,15 @@ impl<T, S: Scheduler, W> Runtime<'_, Link<T>, S, W> {
         loop {
             while let Some(thread) = self.next() {
                 let waker = waker(place, thread);
-                // SAFETY: `next` returns numbers of threads, and there are as many futures. The element was pinned with
-                // its slice.
+                // SAFETY: `next` returns numbers of threads, and there are as many futures. The element was pinned
+                // with its slice.
                 let future = unsafe { Pin::new_unchecked(futures.get_unchecked_mut(thread as usize)) };
                 if let Poll::Ready(()) = future.poll(&mut Context::from_waker(&waker)) {
                     self.nodes[thread as usize].word().set_finished();
                 }
                 inbox.glance(futures.len(), |woken| self.wake(woken));
             }
-            // A wake that comes from now on ends a park.
+            // A wake-up that comes from now on ends a park.
             inbox.drain(futures.len(), |woken| self.wake(woken));
             if self.is_idle() && !idle(self) {
                 return self.report();
@@ -121,7 +124,7 @@ impl<T, S: Scheduler, W> Runtime<'_, Link<T>, S, W> {
         !self.nodes.iter().any(|link| link.word().is_queued())
     }
 
-    /// Makes a thread ready, at the call of a waker.
+    /// Makes a thread ready on behalf of a waker.
     #[inline(always)]
     fn wake(&self, thread: u32) {
         if self.nodes.get(thread as usize).is_some_and(|link| !link.word().is_finished()) {
@@ -133,14 +136,15 @@ impl<T, S: Scheduler, W> Runtime<'_, Link<T>, S, W> {
 /// Wakes a thread of the runtime behind a pointer.
 ///
 /// # Safety
+///
 /// The pointer must be to a `Runtime<Link<T>, S, W>` of this OS thread.
 #[cfg(feature = "std")]
 unsafe fn wake_local<T, S: Scheduler, W>(runtime: *const (), thread: u32) {
-    // SAFETY: the caller's.
+    // SAFETY: by the contract of this function, the pointer is to such a runtime of this OS thread.
     unsafe { &*runtime.cast::<Runtime<'_, Link<T>, S, W>>() }.wake(thread);
 }
 
-// Standard wakers that are numbers: a place in the registry and a thread's number. They own nothing.
+// Standard wakers that are numbers: an index into the registry and a thread's number. They own nothing.
 
 const INDEX_BITS: u32 = 24;
 
@@ -150,11 +154,12 @@ fn clone(data: *const ()) -> RawWaker {
     RawWaker::new(data, &VTABLE)
 }
 
-/// The waker of thread `index` of the runtime in `place`. Dropping it would do nothing.
+/// Returns the waker of thread `index` of the runtime in entry `place`. Dropping it would have no effect.
 #[inline(always)]
 pub(crate) fn waker(place: usize, index: u32) -> ManuallyDrop<Waker> {
     let data = ptr::without_provenance(place << INDEX_BITS | index as usize);
-    // SAFETY: the functions of the table take any number for data, own nothing, and may be called from any OS thread.
+    // SAFETY: the functions of the table accept any number as data, own nothing, and may be called from any OS
+    // thread.
     ManuallyDrop::new(unsafe { Waker::new(data, &VTABLE) })
 }
 
@@ -167,7 +172,7 @@ fn wake(data: *const ()) {
     REGISTRY[place].wake(index);
 }
 
-/// How to wake the threads of the runtime that runs on this OS thread: wakes that come from it need no atomics.
+/// The wake function of the runtime that runs on this OS thread: wake-ups from this thread need no atomic operations.
 #[cfg(feature = "std")]
 #[derive(Clone, Copy)]
 pub(crate) struct LocalWake {
@@ -184,9 +189,10 @@ std::thread_local! {
 
 #[cfg(feature = "std")]
 impl LocalWake {
-    /// Runs `work` while `wake(runtime, index)` is called for the wakes of `place` that come from this OS thread.
+    /// Runs `work` while `wake(runtime, index)` is called for the wake-ups of `place` from this OS thread.
     ///
     /// # Safety
+    ///
     /// `wake(runtime, index)` must be safe to call from this thread until `work` returns or panics, within it.
     pub(crate) unsafe fn with<R>(
         place: usize,
@@ -210,8 +216,8 @@ impl LocalWake {
         if local.place != place {
             return false;
         }
-        // SAFETY: `with` is running on this OS thread, since `local` is only set during its call, and its caller
-        // promised that `wake` may be called with `runtime` until then.
+        // SAFETY: `with` is running on this OS thread, since `local` is only set during its call, and by its contract
+        // `wake` may be called with `runtime` until then.
         unsafe { (local.wake)(local.runtime, index) };
         true
     }

@@ -1,7 +1,7 @@
-//! Threads that wait, wake and hand over: no test here asserts on a time, so all of them are one program, and run side
-//! by side.
+//! Threads that wait, wake and hand off: no test here asserts a time, so all of them are one program, and run in
+//! parallel.
 
-mod hand_over;
+mod handoff;
 mod starvation;
 mod waiting;
 mod wakers;

@@ -5,8 +5,8 @@ use protothreads::{Bitmap, Fifo, InOrder, Random, Reverse, RunNext, Scheduler, S
 
 const THREADS: usize = 10;
 
-/// Thread 0 asks for the CPU once in a while; two others hand a token back and forth as fast as they can, and the rest
-/// give way all the time. They stop when thread 0 has run often enough, or after far too many steps.
+/// Thread 0 requests the CPU occasionally. Two other threads pass a token back and forth as fast as they can, and the
+/// rest yield all the time. They stop when thread 0 has run often enough, or after far too many steps.
 struct Busy;
 
 #[derive(Default)]
@@ -19,40 +19,40 @@ struct Shared {
 
 const TURNS: u32 = 100;
 
-/// More than any of these schedulers allows: run-next has the greatest bound, 124 steps for each thread.
+/// More than any of these schedulers allows: run-next has the largest bound, 124 steps for each thread.
 const BOUND: u32 = 124 * THREADS as u32;
 
 impl Thread for Busy {
     type Shared = Shared;
 
-    fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
-        let shared = me.shared();
+    fn step<S: Scheduler>(&self, handle: &ThreadHandle<'_, Self, S>) -> Poll<()> {
+        let shared = handle.shared();
         shared.steps.set(shared.steps.get() + 1);
         if shared.turns_of_0.get() >= TURNS || shared.steps.get() > TURNS * BOUND {
-            me.signal(1);
-            me.signal(2);
+            handle.signal(1);
+            handle.signal(2);
             return Poll::Ready(());
         }
         shared.steps_since.set(shared.steps_since.get() + 1);
-        match me.index() {
+        match handle.index() {
             0 => {
                 shared.turns_of_0.set(shared.turns_of_0.get() + 1);
                 shared.longest.set(shared.longest.get().max(shared.steps_since.replace(0)));
-                me.give_way()
+                handle.give_way()
             }
             index @ (1 | 2) => {
-                if me.poll_wait().is_pending() {
+                if handle.poll_wait().is_pending() {
                     return Poll::Pending;
                 }
-                me.signal(3 - index);
-                me.poll_wait().map(|()| unreachable!("the other has not run"))
+                handle.signal(3 - index);
+                handle.poll_wait().map(|()| unreachable!("the other has not run"))
             }
-            _ => me.give_way(),
+            _ => handle.give_way(),
         }
     }
 }
 
-fn starves_nobody(scheduler: impl Scheduler) {
+fn check_no_starvation(scheduler: impl Scheduler) {
     let threads: Vec<_> = (0..THREADS).map(|index| Slot::with_units(Busy, u32::from(index == 1))).collect();
     let shared = Shared::default();
     run(&threads, scheduler, &shared);
@@ -62,30 +62,30 @@ fn starves_nobody(scheduler: impl Scheduler) {
 
 #[test]
 fn fifo() {
-    starves_nobody(Fifo::new());
+    check_no_starvation(Fifo::new());
 }
 
 #[test]
 fn run_next() {
-    starves_nobody(RunNext::new());
+    check_no_starvation(RunNext::new());
 }
 
 #[test]
 fn bitmap() {
-    starves_nobody(Bitmap::new([Cell::new(0)]));
+    check_no_starvation(Bitmap::new([Cell::new(0)]));
 }
 
 #[test]
 fn in_order() {
-    starves_nobody(InOrder::new());
+    check_no_starvation(InOrder::new());
 }
 
 #[test]
 fn reverse() {
-    starves_nobody(Reverse::new());
+    check_no_starvation(Reverse::new());
 }
 
 #[test]
 fn random() {
-    starves_nobody(Random::seeded(1));
+    check_no_starvation(Random::seeded(1));
 }

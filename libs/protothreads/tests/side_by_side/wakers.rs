@@ -1,4 +1,4 @@
-//! Standard wakers: ordinary futures, other OS threads, wakers that outlive everything.
+//! Standard wakers: ordinary futures, other OS threads, and wakers that outlive their runtime.
 #![cfg(feature = "std")]
 use std::{
     cell::RefCell,
@@ -12,7 +12,7 @@ use std::{
 
 use protothreads::{Fifo, InOrder, Link, Report, RunNext, Runtime, Scheduler, Semaphore};
 
-/// A value that another OS thread will bring.
+/// A value that another OS thread will deliver.
 #[derive(Default)]
 struct Delivery {
     state: Mutex<(Option<u32>, Option<Waker>)>,
@@ -84,9 +84,9 @@ fn a_waker_wakes_a_thread_that_also_waits_for_a_semaphore() {
     let runtime = Runtime::new(&links, Fifo::new(), &());
     let delivery = Arc::new(Delivery::default());
     let either = {
-        let (mut me, delivery, semaphore) = (runtime.handle(0), Arc::clone(&delivery), &semaphore);
+        let (mut handle, delivery, semaphore) = (runtime.handle(0), Arc::clone(&delivery), &semaphore);
         async move {
-            let mut wait = pin!(semaphore.wait(&mut me));
+            let mut wait = pin!(semaphore.wait(&mut handle));
             let value = poll_fn(|context| {
                 assert!(wait.as_mut().poll(context).is_pending());
                 delivery.poll(context)
@@ -105,19 +105,19 @@ fn a_waker_wakes_a_thread_that_also_waits_for_a_semaphore() {
 }
 
 #[test]
-fn threads_that_wait_for_each_other_end_the_run() {
+fn deadlocked_threads_end_the_run() {
     let (semaphore, links) = (Semaphore::new(0), [const { Link::new() }; 2]);
     let runtime = Runtime::new(&links, Fifo::new(), &());
     let body = |index| {
-        let (mut me, semaphore) = (runtime.handle(index), &semaphore);
-        async move { semaphore.wait(&mut me).await }
+        let (mut handle, semaphore) = (runtime.handle(index), &semaphore);
+        async move { semaphore.wait(&mut handle).await }
     };
     let report = runtime.run(pin!([body(0), body(1)]));
     assert_eq!((report.finished, report.waiting), (0, 2));
 }
 
 #[test]
-fn a_waker_that_outlives_its_kernel_wakes_nobody() {
+fn waker_that_outlives_its_runtime_wakes_no_thread() {
     let kept = RefCell::new(None);
     let links = [Link::new()];
     let runtime = Runtime::new(&links, Fifo::new(), &());
@@ -132,7 +132,7 @@ fn a_waker_that_outlives_its_kernel_wakes_nobody() {
 }
 
 #[test]
-fn a_kernel_runs_within_a_thread_of_another() {
+fn runtime_runs_within_a_thread_of_another() {
     let outer_links = [const { Link::new() }; 2];
     let outer = Runtime::new(&outer_links, Fifo::new(), &());
     let delivery = Arc::new(Delivery::default());
@@ -143,7 +143,7 @@ fn a_kernel_runs_within_a_thread_of_another() {
     let nests = async {
         let links = [Link::new()];
         let inner = Runtime::new(&links, Fifo::new(), &());
-        // The wake goes to the outer runtime, from within the inner one.
+        // The wake-up goes to the outer runtime, from within the inner one.
         assert_eq!(inner.run(pin!([async { delivery.bring(3) }])).finished, 1);
     };
     let bodies: [Pin<Box<dyn Future<Output = ()> + '_>>; 2] = [Box::pin(waits), Box::pin(nests)];
@@ -163,7 +163,7 @@ fn a_panic_in_a_future_leaves_the_registry_in_order() {
 
 #[test]
 #[should_panic = "the handle of thread 0 was handed out before"]
-fn a_handle_is_handed_out_once() {
+fn handle_is_returned_once() {
     let links = [Link::new()];
     let runtime = Runtime::new(&links, Fifo::new(), &());
     _ = (runtime.handle(0), runtime.handle(0));

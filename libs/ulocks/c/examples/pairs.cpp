@@ -1,10 +1,11 @@
-/* What a lock and an unlock cost a program that calls them: nanoseconds a pair, the median of turns in rotation.
+/* Measures a lock/unlock pair as a program calls it: nanoseconds per pair, the median of interleaved repetitions.
  *
  *     c++ -O2 -I include pairs.cpp -lulocks_c -lpthread
  *     c++ -O2 -DWITH_PEERS -I include pairs.cpp -lulocks_c -lnsync_cpp -labsl_synchronization -lpthread
- *     ./a.out [PAIRS A TURN]
+ *     ./a.out [PAIRS PER REPETITION]
  *
- * With the path of libulocks_c.a instead of -lulocks_c no call leaves the program: some processors call far slower.
+ * With the path of libulocks_c.a instead of -lulocks_c, no call leaves the program: far calls are slower on some
+ * processors.
  */
 #include <algorithm>
 #include <chrono>
@@ -33,18 +34,18 @@ static absl::Mutex abseil;
 
 struct Contestant {
     const char *name;
-    double (*turn)(long pairs);
-    std::vector<double> turns;
+    double (*repetition)(long pairs);
+    std::vector<double> times;
 };
 
-/* One turn of one lock, whose functions are called as a program would call them. */
-#define TURN(take, give) \
+/* One repetition of one lock, whose functions are called as a program would call them. */
+#define REPETITION(acquire, release) \
     [](long pairs) { \
         auto began = std::chrono::steady_clock::now(); \
         for (long i = 0; i < pairs; i++) { \
-            take; \
+            acquire; \
             total = total + 1; \
-            give; \
+            release; \
         } \
         std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - began; \
         return took.count() / pairs; \
@@ -60,23 +61,23 @@ int main(int count, char **arguments)
 {
     long pairs = count > 1 ? std::atol(arguments[1]) : 1000000;
     std::vector<Contestant> contestants = {
-        {"ulock", TURN(ulock_lock(&ulock), ulock_unlock(&ulock)), {}},
-        {"shared_ulock", TURN(shared_ulock_lock(&shared), shared_ulock_unlock(&shared)), {}},
-        {"pthread", TURN(pthread_mutex_lock(&mutex), pthread_mutex_unlock(&mutex)), {}},
+        {"ulock", REPETITION(ulock_lock(&ulock), ulock_unlock(&ulock)), {}},
+        {"shared_ulock", REPETITION(shared_ulock_lock(&shared), shared_ulock_unlock(&shared)), {}},
+        {"pthread", REPETITION(pthread_mutex_lock(&mutex), pthread_mutex_unlock(&mutex)), {}},
 #ifdef WITH_PEERS
-        {"nsync", TURN(nsync::nsync_mu_lock(&mu), nsync::nsync_mu_unlock(&mu)), {}},
-        {"abseil", TURN(abseil.Lock(), abseil.Unlock()), {}},
+        {"nsync", REPETITION(nsync::nsync_mu_lock(&mu), nsync::nsync_mu_unlock(&mu)), {}},
+        {"abseil", REPETITION(abseil.Lock(), abseil.Unlock()), {}},
 #endif
     };
-    /* The C library's mutexes take no atomic as long as there is one thread. */
+    /* The mutexes of the C library use no atomic operation while there is only one thread. */
     pthread_t other;
     pthread_create(&other, nullptr, sleeps, nullptr);
     for (int i = 0; i < 15; i++)
         for (Contestant &contestant : contestants)
-            contestant.turns.push_back(contestant.turn(pairs));
+            contestant.times.push_back(contestant.repetition(pairs));
     for (Contestant &contestant : contestants) {
-        std::sort(contestant.turns.begin(), contestant.turns.end());
-        double best = contestant.turns.front(), median = contestant.turns[contestant.turns.size() / 2];
+        std::sort(contestant.times.begin(), contestant.times.end());
+        double best = contestant.times.front(), median = contestant.times[contestant.times.size() / 2];
         std::printf("%s: %.2f, at best %.2f\n", contestant.name, median, best);
     }
     return 0;

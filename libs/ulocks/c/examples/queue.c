@@ -1,4 +1,4 @@
-/* A queue between two threads, with a condition variable; work that is done once; waits that end at a moment.
+/* A queue between two threads with a condition variable, one-time initialisation, and waits with a deadline.
  *
  *     cc -I include examples/queue.c -lulocks_c -lpthread
  */

@@ -1,5 +1,5 @@
-/* Four threads add to a tally under an adaptive lock; then four processes do, in shared memory, and one of them dies with
- * a robust lock.
+/* Four threads add to a tally under an adaptive lock. Four processes then do the same in shared memory, and one of them
+ * dies while it holds a robust lock.
  *
  *     cc -I include tally.c -lulocks_c -lpthread
  */
@@ -27,7 +27,7 @@ static void *add(void *unused)
     return unused;
 }
 
-/* Anonymous shared memory is all zero: the locks in it are free. */
+/* Anonymous shared memory is all zero: the locks in it are unlocked. */
 struct ledger {
     shared_ulock_t lock;
     robust_ulock_t robust;
@@ -64,7 +64,7 @@ int main(void)
         if (fork() == 0) {
             add_in_process(ledger);
             if (i == 0 && robust_ulock_lock(&ledger->robust) == 0)
-                _exit(0); /* dies with the lock */
+                _exit(0); /* dies while it holds the lock */
             _exit(0);
         }
     }

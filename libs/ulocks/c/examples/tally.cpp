@@ -1,4 +1,4 @@
-// Threads add to a tally under std::lock_guard, and one waits for them with std::condition_variable_any.
+// Threads add to a tally under std::lock_guard, and the main thread waits for them with std::condition_variable_any.
 //
 //     c++ -std=c++17 -I include examples/tally.cpp -lulocks_c -lpthread
 #include <chrono>

@@ -1,23 +1,23 @@
-/* ulocks.h - user-space locks in plain words, in one process or in shared memory. See ulocks(3).
+/* ulocks.h - user-space locks in plain memory words, in one process or in shared memory. See ulocks(3).
  *
- * A lock that is all zero bytes is free: there is nothing to initialise and nothing to destroy. A lock holds no
- * pointer, so memory that several processes map, each at its own address, may hold the shared_ kinds.
+ * A lock whose bytes are all zero is unlocked: it needs no initialisation and no destruction. A lock contains no
+ * pointer, so memory that several processes map, each at its own address, may contain the shared_ kinds.
  *
  * Every pointer must be to a lock of that kind, aligned as its type is: to 4 bytes, a robust_ulock_t to 8. NULL and
  * misaligned pointers are undefined behaviour, as with pthread_mutex_lock; a debug build of the library aborts with a
- * message. A lock or semaphore may be freed by whoever takes it last, even if the one before has not returned from its
- * unlock or post; a ucond_t must outlive every call on it. No value in a lock's words does harm: calls that try or time
- * out end, calls that wait sleep.
+ * message. The thread that acquires a lock or semaphore last may free its memory, even if the previous thread has not
+ * returned from its unlock or post. A ucond_t must outlive every call on it. No value in a lock's words makes a call
+ * fail: calls that try or have a timeout end, and calls that wait block.
  *
  * The library's functions begin with ulocks_. The shorter names below are macros for them: define
- * ULOCKS_NO_SHORT_NAMES before including this to do without.
+ * ULOCKS_NO_SHORT_NAMES before including this header to disable them.
  *
  * dlclose: a plugin that contains libulocks_c.a can be unloaded once no thread runs its code or waits for its locks.
  * libulocks_c.so itself stays loaded.
  *
- * fork: a child can use private locks that its own thread held or that were free. vfork, or clone with shared memory
- * outside the C library: the child must not use private locks. Signal handlers: trylock and unlock of every kind but
- * pilock and robust_ulock may be called. ulocks(3) has the details.
+ * fork: a child can use private locks that its own thread held or that were unlocked. vfork, or clone with shared memory
+ * outside the C library: the child must not use private locks. Signal handlers may call trylock and unlock of every kind
+ * except pilock and robust_ulock. ulocks(3) has the details.
  */
 #ifndef ULOCKS_H
 #define ULOCKS_H
@@ -25,18 +25,18 @@
 #include <stdint.h>
 #include <time.h>
 
-/* ISO C before C11 does not declare it in <time.h> without a POSIX macro. */
+/* Before C11, <time.h> does not declare this structure without a POSIX macro. */
 struct timespec;
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The lock to take when you don't want to choose: adaptive, 4 bytes. */
+/* The general-purpose lock, and the default choice: adaptive, 4 bytes. */
 typedef struct { uint32_t word_[1]; } ulock_t;
 typedef struct { uint32_t word_[1]; } shared_ulock_t;
 
-/* Convoy avoidance: unlocking frees the lock even when it wakes someone. 4 bytes, not fair. */
+/* Convoy avoidance: a release unlocks the lock even if it wakes a thread. 4 bytes, not fair. */
 typedef struct { uint32_t word_[1]; } calock_t;
 typedef struct { uint32_t word_[1]; } shared_calock_t;
 
@@ -44,11 +44,11 @@ typedef struct { uint32_t word_[1]; } shared_calock_t;
 typedef struct { uint32_t word_[2]; } usema_t;
 typedef struct { uint32_t word_[2]; } shared_usema_t;
 
-/* Priority inheritance. 4 bytes, freed by the thread that took it. */
+/* Priority inheritance. 4 bytes, released by the thread that acquired it. */
 typedef struct { uint32_t word_[1]; } pilock_t;
 typedef struct { uint32_t word_[1]; } shared_pilock_t;
 
-/* Many readers or one writer: adaptive (4 bytes), readers first (4 bytes), or in turns (16 bytes). */
+/* Many readers or one writer: adaptive (4 bytes), readers first (4 bytes), or alternating (16 bytes). */
 typedef struct { uint32_t word_[1]; } urw_t;
 typedef struct { uint32_t word_[1]; } shared_urw_t;
 typedef struct { uint32_t word_[1]; } urwlock_t;
@@ -56,7 +56,7 @@ typedef struct { uint32_t word_[1]; } shared_urwlock_t;
 typedef struct { uint32_t word_[4]; } ufairlock_t;
 typedef struct { uint32_t word_[4]; } shared_ufairlock_t;
 
-/* A counting semaphore. 8 bytes; USEM_INIT(n) holds n. One that holds INT32_MAX is full: posting adds nothing. */
+/* A counting semaphore. 8 bytes; USEM_INIT(n) has n units. With INT32_MAX units it is full: posting adds nothing. */
 typedef struct { uint32_t word_[2]; } usem_t;
 typedef struct { uint32_t word_[2]; } shared_usem_t;
 
@@ -64,13 +64,13 @@ typedef struct { uint32_t word_[2]; } shared_usem_t;
 typedef struct { uint32_t word_[2]; } ucond_t;
 typedef struct { uint32_t word_[2]; } shared_ucond_t;
 
-/* Something that is done once. 4 bytes. */
+/* One-time initialisation. 4 bytes. */
 typedef struct { uint32_t word_[1]; } uonce_t;
 
-/* Tells the next owner that the last one died. 8 bytes, for several processes. */
+/* Reports the death of the last owner to the next one. 8 bytes, for several processes. */
 typedef struct { uint64_t word_; } robust_ulock_t;
 
-/* A free lock of each type; the same for its shared_ type. */
+/* Initialisers of an unlocked lock of each type, also for its shared_ type. */
 #define ULOCK_INIT { { 0 } }
 #define CALOCK_INIT { { 0 } }
 #define USEMA_INIT { { 0, 0 } }
@@ -83,8 +83,8 @@ typedef struct { uint64_t word_; } robust_ulock_t;
 #define UONCE_INIT { { 0 } }
 #define ROBUST_ULOCK_INIT { 0 }
 
-/* trylock: 0 or EBUSY. timedlock: 0 or ETIMEDOUT, after so many nanoseconds. lock_until: 0 or ETIMEDOUT, at that time of
- * CLOCK_MONOTONIC; EINVAL if it is no time. */
+/* trylock: 0 or EBUSY. timedlock: 0, or ETIMEDOUT after this number of nanoseconds. lock_until: 0, or ETIMEDOUT at that
+ * time of CLOCK_MONOTONIC; EINVAL if it is not a valid time. */
 void ulocks_ulock_lock(ulock_t *lock);
 int ulocks_ulock_trylock(ulock_t *lock);
 int ulocks_ulock_timedlock(ulock_t *lock, uint64_t nanoseconds);
@@ -184,8 +184,8 @@ int ulocks_shared_usem_timedwait(shared_usem_t *semaphore, uint64_t nanoseconds)
 int ulocks_shared_usem_wait_until(shared_usem_t *semaphore, const struct timespec *deadline);
 void ulocks_shared_usem_post(shared_usem_t *semaphore);
 
-/* Each frees the lock, waits, and takes the lock again. A wait may end for no reason: wait in a loop. signal wakes one,
- * broadcast all. */
+/* Each releases the lock, waits, and reacquires the lock. A wait may end spuriously: wait in a loop. signal wakes one
+ * thread, broadcast all. */
 void ulocks_ucond_wait(ucond_t *condition, ulock_t *lock);
 int ulocks_ucond_timedwait(ucond_t *condition, ulock_t *lock, uint64_t nanoseconds);
 int ulocks_ucond_wait_until(ucond_t *condition, ulock_t *lock, const struct timespec *deadline);
@@ -198,12 +198,12 @@ int ulocks_shared_ucond_wait_until(shared_ucond_t *condition, shared_ulock_t *lo
 void ulocks_shared_ucond_signal(shared_ucond_t *condition);
 void ulocks_shared_ucond_broadcast(shared_ucond_t *condition);
 
-/* Calls the function if nobody has called it through this, or waits until that call has returned. */
+/* Calls the function if no thread has called it through this object, or waits until that call has returned. */
 void ulocks_uonce_call(uonce_t *once, void (*work)(void));
 
-/* lock, trylock, timedlock and lock_until also return EOWNERDEAD: the lock is yours, its last owner died. Repair the
- * data, then call consistent. is_suspect: whether an owner died and consistent was not called since. A trylock that
- * returns EBUSY has looked up whether the owner lives, in /proc, which takes some microseconds. */
+/* lock, trylock, timedlock and lock_until also return EOWNERDEAD: the caller holds the lock, and its last owner died.
+ * Repair the data, then call consistent. is_suspect: whether an owner died and consistent was not called since. A trylock
+ * that returns EBUSY has checked in /proc whether the owner is alive, which takes some microseconds. */
 int ulocks_robust_ulock_lock(robust_ulock_t *lock);
 int ulocks_robust_ulock_trylock(robust_ulock_t *lock);
 int ulocks_robust_ulock_timedlock(robust_ulock_t *lock, uint64_t nanoseconds);
@@ -218,7 +218,7 @@ void ulocks_robust_ulock_unlock(robust_ulock_t *lock);
 
 #endif
 
-/* Apart from the declarations: a later #include that does not say ULOCKS_NO_SHORT_NAMES adds the short names. */
+/* Separate from the declarations: a later #include without ULOCKS_NO_SHORT_NAMES adds the short names. */
 #if !defined(ULOCKS_NO_SHORT_NAMES) && !defined(ULOCKS_SHORT_NAMES)
 #define ULOCKS_SHORT_NAMES
 #define ulock_lock ulocks_ulock_lock

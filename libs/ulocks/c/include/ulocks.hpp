@@ -1,12 +1,12 @@
-// ulocks.hpp - the locks of ulocks.h as C++ has them: with std::lock_guard, std::unique_lock, std::scoped_lock and
-// std::condition_variable_any. Each is as large as its C type, and constant-initialised.
+// ulocks.hpp - the locks of ulocks.h as C++ classes, for std::lock_guard, std::unique_lock, std::scoped_lock and
+// std::condition_variable_any. Each has the size of its C type, and is constant-initialised.
 #ifndef ULOCKS_HPP
 #define ULOCKS_HPP
 
 #include <chrono>
 #include <cstdint>
 
-// The short names are macros: ulocks.h adds them to a program that includes it itself.
+// The short names are macros: ulocks.h adds them to a program that includes it directly.
 #ifdef ULOCKS_NO_SHORT_NAMES
 #include "ulocks.h"
 #else
@@ -21,14 +21,14 @@ namespace detail {
 template <class Rep, class Period>
 std::uint64_t nanoseconds(std::chrono::duration<Rep, Period> time)
 {
-    // What is longer than the library can count is for ever; compared before it is cast, which would overflow.
+    // A longer time than the library can represent means forever; the comparison precedes the cast, which would overflow.
     if (time <= time.zero()) return 0;
     const std::chrono::duration<long double, std::nano> exact = time;
     const auto most = static_cast<long double>(UINT64_MAX / 2);
     return exact.count() >= most ? UINT64_MAX : static_cast<std::uint64_t>(exact.count());
 }
 
-// Until then; what is long past does not wait.
+// The time left until `time`: zero if it has passed.
 template <class Clock, class Duration> std::uint64_t from_now(std::chrono::time_point<Clock, Duration> time)
 {
     const auto now = Clock::now();
@@ -38,7 +38,7 @@ template <class Clock, class Duration> std::uint64_t from_now(std::chrono::time_
 }
 } // namespace detail
 
-// The adaptive lock: a TimedLockable.
+// The adaptive mutex: a TimedLockable.
 class adaptive {
 public:
     constexpr adaptive() noexcept : lock_ ULOCK_INIT {}
@@ -64,7 +64,7 @@ private:
     ulock_t lock_;
 };
 
-// The adaptive readers' lock: a SharedLockable, for std::shared_lock and std::unique_lock.
+// The adaptive reader-writer lock: a SharedLockable, for std::shared_lock and std::unique_lock.
 class adaptive_rw {
 public:
     constexpr adaptive_rw() noexcept : lock_ URW_INIT {}

@@ -1,4 +1,4 @@
-//! Condition variables, and what is done once.
+//! Condition variables and one-time initialisation.
 
 use crate::{
     deadline::remaining,
@@ -8,10 +8,10 @@ use libc::timespec;
 use std::{ffi::c_int, time::Duration};
 use ulocks::{Adaptive, Condvar, NoCount, Once, Private, Scope, Shared};
 
-/// Frees the lock, waits, and takes the lock again: 0, or `ETIMEDOUT`.
+/// Releases the lock, waits, and reacquires the lock; returns 0 or `ETIMEDOUT`.
 fn wait<S: Scope>(condition: &Condvar<S>, lock: &Adaptive<S, NoCount>, timeout: Option<Duration>) -> c_int {
     let in_time = condition.wait_with(timeout, |sleep| {
-        // SAFETY: who calls from C holds the lock.
+        // SAFETY: the contract of the exported functions is that the caller holds the lock.
         unsafe { lock.unlock() };
         sleep();
         lock.lock();
@@ -24,18 +24,21 @@ macro_rules! condition {
         /// Waits for a notification.
         ///
         /// # Safety
-        /// `condition` and `lock` point to one of each kind, all zero or used only by these functions, and the caller
-        /// holds the lock.
+        ///
+        /// `condition` and `lock` point to objects of their types that are all zero or used only by these functions.
+        /// The caller holds the lock.
         #[unsafe(export_name = concat!("ulocks_", stringify!($wait)))]
         pub unsafe extern "C" fn $wait(condition: *const Condvar<$scope>, lock: *const Adaptive<$scope, NoCount>) {
-            // SAFETY: the caller says so, and keeps them alive.
+            // SAFETY: by the contract of this function, both point to valid objects that live as long as the call.
             wait(unsafe { at(condition) }, unsafe { at(lock) }, None);
         }
 
-        /// Waits for a notification, for this many nanoseconds at most: 0, or `ETIMEDOUT`.
+        /// Waits for a notification for at most this number of nanoseconds; returns 0 or `ETIMEDOUT`.
         ///
         /// # Safety
-        /// As for waiting.
+        ///
+        /// `condition` and `lock` point to objects of their types that are all zero or used only by these functions.
+        /// The caller holds the lock.
         #[unsafe(export_name = concat!("ulocks_", stringify!($timed)))]
         pub unsafe extern "C" fn $timed(
             condition: *const Condvar<$scope>,
@@ -43,21 +46,24 @@ macro_rules! condition {
             nanoseconds: u64,
         ) -> c_int {
             let timeout = Some(Duration::from_nanos(nanoseconds));
-            // SAFETY: the caller says so, and keeps them alive.
+            // SAFETY: by the contract of this function, both point to valid objects that live as long as the call.
             wait(unsafe { at(condition) }, unsafe { at(lock) }, timeout)
         }
 
-        /// Waits for a notification, until this time of `CLOCK_MONOTONIC` at most: 0, `ETIMEDOUT` or `EINVAL`.
+        /// Waits for a notification until this time of `CLOCK_MONOTONIC` at most; returns 0, `ETIMEDOUT` or `EINVAL`.
         ///
         /// # Safety
-        /// As for waiting, and `deadline` points to a time.
+        ///
+        /// `condition` and `lock` point to objects of their types that are all zero or used only by these functions.
+        /// The caller holds the lock. `deadline` points to a time.
         #[unsafe(export_name = concat!("ulocks_", stringify!($until)))]
         pub unsafe extern "C" fn $until(
             condition: *const Condvar<$scope>,
             lock: *const Adaptive<$scope, NoCount>,
             deadline: *const timespec,
         ) -> c_int {
-            // SAFETY: the caller says that they are what they must be, and keeps them alive.
+            // SAFETY: by the contract of this function, all three point to valid objects that live as long as the
+            // call.
             let (condition, lock, remaining) = unsafe { (at(condition), at(lock), remaining(at(deadline))) };
             remaining.map_or(libc::EINVAL, |time| wait(condition, lock, Some(time)))
         }
@@ -65,20 +71,24 @@ macro_rules! condition {
         /// Wakes the thread that has waited longest.
         ///
         /// # Safety
-        /// `condition` points to one of this kind.
+        ///
+        /// `condition` points to a condition variable of this type that is all zero or used only by these functions.
         #[unsafe(export_name = concat!("ulocks_", stringify!($signal)))]
         pub unsafe extern "C" fn $signal(condition: *const Condvar<$scope>) {
-            // SAFETY: the caller says that it is one, and keeps it alive.
+            // SAFETY: by the contract of this function, it points to a condition variable that lives as long as the
+            // call.
             unsafe { at(condition) }.notify_one();
         }
 
-        /// Wakes all that wait.
+        /// Wakes all waiting threads.
         ///
         /// # Safety
-        /// `condition` points to one of this kind.
+        ///
+        /// `condition` points to a condition variable of this type that is all zero or used only by these functions.
         #[unsafe(export_name = concat!("ulocks_", stringify!($broadcast)))]
         pub unsafe extern "C" fn $broadcast(condition: *const Condvar<$scope>) {
-            // SAFETY: the caller says that it is one, and keeps it alive.
+            // SAFETY: by the contract of this function, it points to a condition variable that lives as long as the
+            // call.
             unsafe { at(condition) }.notify_all();
         }
     };
@@ -94,12 +104,13 @@ condition!(
     shared_ucond_broadcast
 );
 
-/// Calls `work` if nobody has through this, or waits until that call has returned.
+/// Calls `work` if no thread has called it through `once`, or waits until that call has returned.
 ///
 /// # Safety
-/// `once` points to one, all zero or used only by this function; `work` may be called.
+///
+/// `once` points to an object of this type that is all zero or used only by this function; `work` may be called.
 #[unsafe(export_name = "ulocks_uonce_call")]
 pub unsafe extern "C" fn uonce_call(once: *const Once<Private>, work: unsafe extern "C" fn()) {
-    // SAFETY: the caller says that it is one, and that the function may be called.
+    // SAFETY: by the contract of this function, `once` points to a valid object, and `work` may be called.
     unsafe { at(once) }.call_once(|| unsafe { work() });
 }

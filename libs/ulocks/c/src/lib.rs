@@ -1,6 +1,6 @@
-//! The C face of `ulocks`: what `include/ulocks.h` declares. The contract of each function is in the manual page
-//! ulocks(3); here is only how it maps to Rust.
+//! The C interface of `ulocks`, as declared in `include/ulocks.h`.
 //!
+//! The manual page ulocks(3) contains the contract of each function; this crate only maps the functions to Rust.
 //! Every function takes a pointer to a lock that the caller keeps alive. A panic cannot cross into C: it aborts.
 //! Symbols begin with `ulocks_`.
 
@@ -18,58 +18,67 @@ use pointer::{answer, at};
 use std::{ffi::c_int, time::Duration};
 use ulocks::{Adaptive, Calock, FutexSem, Inherited, NoCount, Pi, Private, Robust, Semaphore, Shared, Usema};
 
-/// `lock`, `trylock`, `unlock` and, where there are timeouts, `timedlock` for one kind of lock.
+/// Defines `lock`, `trylock`, `unlock` and, for locks with timeouts, `timedlock` and `lock_until` for one kind of
+/// lock.
 macro_rules! exclusive {
     ($lock:ty, $take:ident, $try:ident, $free:ident $(, $timed:ident, $until:ident)?) => {
-        /// Takes the lock.
+        /// Acquires the lock, and waits if it is held.
         ///
         /// # Safety
-        /// `lock` points to a lock of this kind, all zero or used only by these functions.
+        ///
+        /// `lock` points to a lock of this kind that is all zero or used only by these functions.
         #[unsafe(export_name = concat!("ulocks_", stringify!($take)))]
         pub unsafe extern "C" fn $take(lock: *const $lock) {
-            // SAFETY: the caller says that it is one, and keeps it alive.
+            // SAFETY: by the contract of this function, `lock` points to a lock that lives as long as the call.
             unsafe { at(lock) }.lock();
         }
 
-        /// Takes the lock if it is free: 0, or `EBUSY`.
+        /// Acquires the lock if it is unlocked; returns 0 or `EBUSY`.
         ///
         /// # Safety
-        /// As for locking.
+        ///
+        /// `lock` points to a lock of this kind that is all zero or used only by these functions.
         #[unsafe(export_name = concat!("ulocks_", stringify!($try)))]
         pub unsafe extern "C" fn $try(lock: *const $lock) -> c_int {
-            // SAFETY: the caller says that it is one, and keeps it alive.
+            // SAFETY: by the contract of this function, `lock` points to a lock that lives as long as the call.
             answer(unsafe { at(lock) }.try_lock(), libc::EBUSY)
         }
 
-        /// Frees the lock.
+        /// Releases the lock.
         ///
         /// # Safety
-        /// As for locking, and the caller holds the lock.
+        ///
+        /// `lock` points to a lock of this kind that is used only by these functions, and the caller holds it.
         #[unsafe(export_name = concat!("ulocks_", stringify!($free)))]
         pub unsafe extern "C" fn $free(lock: *const $lock) {
-            // SAFETY: the caller says that it is one, and that it holds it.
+            // SAFETY: by the contract of this function, `lock` points to a lock that the caller holds.
             unsafe { at(lock).unlock() };
         }
 
         $(
-            /// Takes the lock if it becomes free within this many nanoseconds: 0, or `ETIMEDOUT`.
+            /// Acquires the lock if it becomes unlocked within this number of nanoseconds; returns 0 or `ETIMEDOUT`.
             ///
             /// # Safety
-            /// As for locking.
+            ///
+            /// `lock` points to a lock of this kind that is all zero or used only by these functions.
             #[unsafe(export_name = concat!("ulocks_", stringify!($timed)))]
             pub unsafe extern "C" fn $timed(lock: *const $lock, nanoseconds: u64) -> c_int {
-                // SAFETY: the caller says that it is one, and keeps it alive.
+                // SAFETY: by the contract of this function, `lock` points to a lock that lives as long as the call.
                 let lock = unsafe { at(lock) };
                 answer(lock.try_lock_for(Duration::from_nanos(nanoseconds)), libc::ETIMEDOUT)
             }
 
-            /// Takes the lock if it becomes free before this time of `CLOCK_MONOTONIC`: 0, `ETIMEDOUT` or `EINVAL`.
+            /// Acquires the lock if it becomes unlocked before this time of `CLOCK_MONOTONIC`; returns 0, `ETIMEDOUT`
+            /// or `EINVAL`.
             ///
             /// # Safety
-            /// As for locking, and `deadline` points to a time.
+            ///
+            /// `lock` points to a lock of this kind that is all zero or used only by these functions. `deadline`
+            /// points to a time.
             #[unsafe(export_name = concat!("ulocks_", stringify!($until)))]
             pub unsafe extern "C" fn $until(lock: *const $lock, deadline: *const timespec) -> c_int {
-                // SAFETY: the caller says that they are what they must be, and keeps them alive.
+                // SAFETY: by the contract of this function, both point to valid objects that live as long as the
+                // call.
                 let (lock, remaining) = unsafe { (at(lock), remaining(at(deadline))) };
                 remaining.map_or(libc::EINVAL, |time| answer(lock.try_lock_for(time), libc::ETIMEDOUT))
             }
@@ -107,58 +116,73 @@ exclusive!(
     shared_pilock_lock_until
 );
 
-/// The four functions of a semaphore.
+/// Defines the five functions of a semaphore.
 macro_rules! semaphore {
     ($semaphore:ty, $take:ident, $try:ident, $timed:ident, $until:ident, $give:ident) => {
-        /// Takes one.
+        /// Takes a unit, and waits if there is none.
         ///
         /// # Safety
-        /// `semaphore` points to one, all zero, initialised, or used only by these functions.
+        ///
+        /// `semaphore` points to a semaphore of this kind that is all zero, initialised, or used only by these
+        /// functions.
         #[unsafe(export_name = concat!("ulocks_", stringify!($take)))]
         pub unsafe extern "C" fn $take(semaphore: *const $semaphore) {
-            // SAFETY: the caller says that it is one, and keeps it alive.
+            // SAFETY: by the contract of this function, `semaphore` points to a semaphore that lives as long as the
+            // call.
             unsafe { at(semaphore) }.acquire();
         }
 
-        /// Takes one if there is one: 0, or `EAGAIN`.
+        /// Takes a unit if one is available; returns 0 or `EAGAIN`.
         ///
         /// # Safety
-        /// As for taking.
+        ///
+        /// `semaphore` points to a semaphore of this kind that is all zero, initialised, or used only by these
+        /// functions.
         #[unsafe(export_name = concat!("ulocks_", stringify!($try)))]
         pub unsafe extern "C" fn $try(semaphore: *const $semaphore) -> c_int {
-            // SAFETY: the caller says that it is one, and keeps it alive.
+            // SAFETY: by the contract of this function, `semaphore` points to a semaphore that lives as long as the
+            // call.
             answer(unsafe { at(semaphore) }.try_acquire(), libc::EAGAIN)
         }
 
-        /// Takes one if there is one within this many nanoseconds: 0, or `ETIMEDOUT`.
+        /// Takes a unit if one becomes available within this number of nanoseconds; returns 0 or `ETIMEDOUT`.
         ///
         /// # Safety
-        /// As for taking.
+        ///
+        /// `semaphore` points to a semaphore of this kind that is all zero, initialised, or used only by these
+        /// functions.
         #[unsafe(export_name = concat!("ulocks_", stringify!($timed)))]
         pub unsafe extern "C" fn $timed(semaphore: *const $semaphore, nanoseconds: u64) -> c_int {
-            // SAFETY: the caller says that it is one, and keeps it alive.
+            // SAFETY: by the contract of this function, `semaphore` points to a semaphore that lives as long as the
+            // call.
             let taken = unsafe { at(semaphore) }.acquire_for(Duration::from_nanos(nanoseconds));
             answer(taken, libc::ETIMEDOUT)
         }
 
-        /// Takes one if there is one before this time of `CLOCK_MONOTONIC`: 0, `ETIMEDOUT` or `EINVAL`.
+        /// Takes a unit if one becomes available before this time of `CLOCK_MONOTONIC`; returns 0, `ETIMEDOUT` or
+        /// `EINVAL`.
         ///
         /// # Safety
-        /// As for taking, and `deadline` points to a time.
+        ///
+        /// `semaphore` points to a semaphore of this kind that is all zero, initialised, or used only by these
+        /// functions. `deadline` points to a time.
         #[unsafe(export_name = concat!("ulocks_", stringify!($until)))]
         pub unsafe extern "C" fn $until(semaphore: *const $semaphore, deadline: *const timespec) -> c_int {
-            // SAFETY: the caller says that they are what they must be, and keeps them alive.
+            // SAFETY: by the contract of this function, both point to valid objects that live as long as the call.
             let (semaphore, remaining) = unsafe { (at(semaphore), remaining(at(deadline))) };
             remaining.map_or(libc::EINVAL, |time| answer(semaphore.acquire_for(time), libc::ETIMEDOUT))
         }
 
-        /// Gives one.
+        /// Returns a unit, and wakes a thread that waits for one.
         ///
         /// # Safety
-        /// As for taking.
+        ///
+        /// `semaphore` points to a semaphore of this kind that is all zero, initialised, or used only by these
+        /// functions.
         #[unsafe(export_name = concat!("ulocks_", stringify!($give)))]
         pub unsafe extern "C" fn $give(semaphore: *const $semaphore) {
-            // SAFETY: the caller says that it is one, and keeps it alive.
+            // SAFETY: by the contract of this function, `semaphore` points to a semaphore that lives as long as the
+            // call.
             unsafe { at(semaphore) }.release();
         }
     };
@@ -174,7 +198,8 @@ semaphore!(
     shared_usem_post
 );
 
-/// What the last owner left: 0, or `EOWNERDEAD`; `otherwise` if the lock was not taken.
+/// Returns the state in which the last owner left the lock, 0 or `EOWNERDEAD`, or `otherwise` if the lock was not
+/// acquired.
 fn inheritance(inherited: Option<Inherited>, otherwise: c_int) -> c_int {
     match inherited {
         Some(Inherited::Clean) => 0,
@@ -183,78 +208,89 @@ fn inheritance(inherited: Option<Inherited>, otherwise: c_int) -> c_int {
     }
 }
 
-/// Takes the lock: 0, or `EOWNERDEAD` if it was taken from a dead owner.
+/// Acquires the lock, and waits if it is held; returns 0, or `EOWNERDEAD` if the last owner died.
 ///
 /// # Safety
-/// `lock` points to a robust lock, all zero or used only by these functions.
+///
+/// `lock` points to a robust lock that is all zero or used only by these functions.
 #[unsafe(export_name = "ulocks_robust_ulock_lock")]
 pub unsafe extern "C" fn robust_ulock_lock(lock: *const Robust<Shared, NoCount>) -> c_int {
-    // SAFETY: the caller says that it is one, and keeps it alive.
+    // SAFETY: by the contract of this function, `lock` points to a lock that lives as long as the call.
     inheritance(Some(unsafe { at(lock) }.lock()), 0)
 }
 
-/// Acquires the lock if it is free: 0, `EOWNERDEAD` if it was acquired from a dead owner, or `EBUSY`.
+/// Acquires the lock if it is unlocked or its owner has died; returns 0, `EOWNERDEAD` if the last owner died, or
+/// `EBUSY`.
 ///
 /// # Safety
-/// As for locking.
+///
+/// `lock` points to a robust lock that is all zero or used only by these functions.
 #[unsafe(export_name = "ulocks_robust_ulock_trylock")]
 pub unsafe extern "C" fn robust_ulock_trylock(lock: *const Robust<Shared, NoCount>) -> c_int {
-    // SAFETY: the caller says that it is one, and keeps it alive.
+    // SAFETY: by the contract of this function, `lock` points to a lock that lives as long as the call.
     inheritance(unsafe { at(lock) }.try_lock(), libc::EBUSY)
 }
 
-/// Takes the lock if it becomes free, or its owner dies, within this many nanoseconds: 0, `EOWNERDEAD` or `ETIMEDOUT`.
+/// Acquires the lock if it becomes unlocked, or its owner dies, within this number of nanoseconds.
+///
+/// Returns 0, `EOWNERDEAD` or `ETIMEDOUT`.
 ///
 /// # Safety
-/// As for locking.
+///
+/// `lock` points to a robust lock that is all zero or used only by these functions.
 #[unsafe(export_name = "ulocks_robust_ulock_timedlock")]
 pub unsafe extern "C" fn robust_ulock_timedlock(lock: *const Robust<Shared, NoCount>, nanoseconds: u64) -> c_int {
-    // SAFETY: the caller says that it is one, and keeps it alive.
+    // SAFETY: by the contract of this function, `lock` points to a lock that lives as long as the call.
     let inherited = unsafe { at(lock) }.try_lock_for(Duration::from_nanos(nanoseconds));
     inheritance(inherited, libc::ETIMEDOUT)
 }
 
-/// Takes the lock if it becomes free, or its owner dies, before this time of `CLOCK_MONOTONIC`: 0, `EOWNERDEAD`,
-/// `ETIMEDOUT` or `EINVAL`.
+/// Acquires the lock if it becomes unlocked, or its owner dies, before this time of `CLOCK_MONOTONIC`.
+///
+/// Returns 0, `EOWNERDEAD`, `ETIMEDOUT` or `EINVAL`.
 ///
 /// # Safety
-/// As for locking, and `deadline` points to a time.
+///
+/// `lock` points to a robust lock that is all zero or used only by these functions. `deadline` points to a time.
 #[unsafe(export_name = "ulocks_robust_ulock_lock_until")]
 pub unsafe extern "C" fn robust_ulock_lock_until(
     lock: *const Robust<Shared, NoCount>,
     deadline: *const timespec,
 ) -> c_int {
-    // SAFETY: the caller says that they are what they must be, and keeps them alive.
+    // SAFETY: by the contract of this function, both point to valid objects that live as long as the call.
     let (lock, remaining) = unsafe { (at(lock), remaining(at(deadline))) };
     remaining.map_or(libc::EINVAL, |time| inheritance(lock.try_lock_for(time), libc::ETIMEDOUT))
 }
 
-/// Whether an owner died and nobody has said since that the data is whole: 1, or 0.
+/// Returns 1 if an owner died and no thread has declared the data consistent since, otherwise 0.
 ///
 /// # Safety
-/// As for locking.
+///
+/// `lock` points to a robust lock that is all zero or used only by these functions.
 #[unsafe(export_name = "ulocks_robust_ulock_is_suspect")]
 pub unsafe extern "C" fn robust_ulock_is_suspect(lock: *const Robust<Shared, NoCount>) -> c_int {
-    // SAFETY: the caller says that it is one, and keeps it alive.
+    // SAFETY: by the contract of this function, `lock` points to a lock that lives as long as the call.
     c_int::from(unsafe { at(lock) }.is_suspect())
 }
 
-/// Says that the data is whole again after `EOWNERDEAD`.
+/// Declares the data consistent again after `EOWNERDEAD`.
 ///
 /// # Safety
-/// As for locking.
+///
+/// `lock` points to a robust lock that is all zero or used only by these functions.
 #[unsafe(export_name = "ulocks_robust_ulock_consistent")]
 pub unsafe extern "C" fn robust_ulock_consistent(lock: *const Robust<Shared, NoCount>) {
-    // SAFETY: the caller says that it is one, and keeps it alive.
+    // SAFETY: by the contract of this function, `lock` points to a lock that lives as long as the call.
     unsafe { at(lock) }.mark_consistent();
 }
 
-/// Frees the lock.
+/// Releases the lock.
 ///
 /// # Safety
-/// As for locking, and the caller holds the lock.
+///
+/// `lock` points to a robust lock that is used only by these functions, and the caller holds it.
 #[unsafe(export_name = "ulocks_robust_ulock_unlock")]
 pub unsafe extern "C" fn robust_ulock_unlock(lock: *const Robust<Shared, NoCount>) {
-    // SAFETY: the caller says that it holds it.
+    // SAFETY: by the contract of this function, `lock` points to a lock that the caller holds.
     unsafe { at(lock).unlock() };
 }

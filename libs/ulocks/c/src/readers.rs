@@ -1,69 +1,77 @@
-//! The readers' locks.
+//! The reader-writer locks.
 
 use crate::pointer::{answer, at};
 use std::ffi::c_int;
 use ulocks::{AdaptiveRw, NoCount, Private, RwLock, RwLockFair, Shared};
 
-/// The six functions of a readers' lock.
+/// Defines the six functions of a reader-writer lock.
 macro_rules! readers {
     ($lock:ty, $rd:ident, $tryrd:ident, $rdfree:ident, $wr:ident, $trywr:ident, $wrfree:ident) => {
-        /// Takes the lock for reading.
+        /// Acquires the lock for reading, and waits until that is possible.
         ///
         /// # Safety
-        /// `lock` points to a lock of this kind, all zero or used only by these functions.
+        ///
+        /// `lock` points to a lock of this kind that is all zero or used only by these functions.
         #[unsafe(export_name = concat!("ulocks_", stringify!($rd)))]
         pub unsafe extern "C" fn $rd(lock: *const $lock) {
-            // SAFETY: the caller says that it is one, and keeps it alive.
+            // SAFETY: by the contract of this function, `lock` points to a lock that lives as long as the call.
             unsafe { at(lock) }.lock_shared();
         }
 
-        /// Takes the lock for reading if it can now: 0, or `EBUSY`.
+        /// Acquires the lock for reading if that is possible now; returns 0 or `EBUSY`.
         ///
         /// # Safety
-        /// As for locking.
+        ///
+        /// `lock` points to a lock of this kind that is all zero or used only by these functions.
         #[unsafe(export_name = concat!("ulocks_", stringify!($tryrd)))]
         pub unsafe extern "C" fn $tryrd(lock: *const $lock) -> c_int {
-            // SAFETY: the caller says that it is one, and keeps it alive.
+            // SAFETY: by the contract of this function, `lock` points to a lock that lives as long as the call.
             answer(unsafe { at(lock) }.try_lock_shared(), libc::EBUSY)
         }
 
-        /// Ends reading.
+        /// Releases a shared acquisition.
         ///
         /// # Safety
-        /// As for locking, and the caller holds the lock for reading.
+        ///
+        /// `lock` points to a lock of this kind that is used only by these functions, and the caller holds it for
+        /// reading.
         #[unsafe(export_name = concat!("ulocks_", stringify!($rdfree)))]
         pub unsafe extern "C" fn $rdfree(lock: *const $lock) {
-            // SAFETY: the caller says so.
+            // SAFETY: by the contract of this function, `lock` points to a lock that the caller holds for reading.
             unsafe { at(lock).unlock_shared() };
         }
 
-        /// Takes the lock for writing.
+        /// Acquires the lock for writing, and waits until that is possible.
         ///
         /// # Safety
-        /// As for locking.
+        ///
+        /// `lock` points to a lock of this kind that is all zero or used only by these functions.
         #[unsafe(export_name = concat!("ulocks_", stringify!($wr)))]
         pub unsafe extern "C" fn $wr(lock: *const $lock) {
-            // SAFETY: the caller says that it is one, and keeps it alive.
+            // SAFETY: by the contract of this function, `lock` points to a lock that lives as long as the call.
             unsafe { at(lock) }.lock_exclusive();
         }
 
-        /// Takes the lock for writing if it is free: 0, or `EBUSY`.
+        /// Acquires the lock for writing if it is unlocked; returns 0 or `EBUSY`.
         ///
         /// # Safety
-        /// As for locking.
+        ///
+        /// `lock` points to a lock of this kind that is all zero or used only by these functions.
         #[unsafe(export_name = concat!("ulocks_", stringify!($trywr)))]
         pub unsafe extern "C" fn $trywr(lock: *const $lock) -> c_int {
-            // SAFETY: the caller says that it is one, and keeps it alive.
+            // SAFETY: by the contract of this function, `lock` points to a lock that lives as long as the call.
             answer(unsafe { at(lock) }.try_lock_exclusive(), libc::EBUSY)
         }
 
-        /// Ends writing.
+        /// Releases the exclusive acquisition.
         ///
         /// # Safety
-        /// As for locking, and the caller holds the lock for writing.
+        ///
+        /// `lock` points to a lock of this kind that is used only by these functions, and the caller holds it for
+        /// writing.
         #[unsafe(export_name = concat!("ulocks_", stringify!($wrfree)))]
         pub unsafe extern "C" fn $wrfree(lock: *const $lock) {
-            // SAFETY: the caller says so.
+            // SAFETY: by the contract of this function, `lock` points to a lock that the caller holds for writing.
             unsafe { at(lock).unlock_exclusive() };
         }
     };

@@ -1,4 +1,4 @@
-//! The examples, built with `cc` and `c++` against the headers and both libraries, and run; and what is installed.
+//! The examples, built with `cc` and `c++` against the headers and both libraries, and run; and the installed files.
 
 use std::{
     env, fs,
@@ -17,18 +17,19 @@ fn home() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The place where cargo put the libraries: next to this test, or one directory up.
+/// Returns the path of a library where cargo put it: next to this test, or one directory up.
 fn library(name: &str) -> PathBuf {
-    let here = env::current_exe().unwrap();
-    here.ancestors()
+    let executable = env::current_exe().unwrap();
+    executable
+        .ancestors()
         .skip(1)
         .take(2)
-        .map(|folder| folder.join(name))
+        .map(|directory| directory.join(name))
         .find(|path| path.exists())
         .unwrap_or_else(|| panic!("cargo built no {name} for this test"))
 }
 
-/// What the command did; `None`, and said so, if there is no such tool.
+/// Runs the command and returns its output; prints a message and returns `None` if the tool is not installed.
 fn run(command: &mut Command) -> Option<Output> {
     match command.output() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -36,14 +37,14 @@ fn run(command: &mut Command) -> Option<Output> {
             None
         }
         result => {
-            let ended = result.unwrap();
-            assert!(ended.status.success(), "{command:?}: {}", String::from_utf8_lossy(&ended.stderr));
-            Some(ended)
+            let output = result.unwrap();
+            assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+            Some(output)
         }
     }
 }
 
-/// A compiler for C and C++ that takes every warning for an error.
+/// Returns a compiler command for C or C++ that treats every warning as an error.
 fn strict(dialect: &str) -> Command {
     let mut compiler = Command::new(if dialect.contains("c++") { "c++" } else { "cc" });
     compiler.args([&format!("-std={dialect}"), "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2"]);
@@ -51,7 +52,7 @@ fn strict(dialect: &str) -> Command {
     compiler
 }
 
-/// A compiler for this example, strict.
+/// Returns a strict compiler command for this example.
 fn compiler(example: &str) -> Command {
     let (program, dialect) = if example.ends_with(".cpp") { ("c++", "-std=c++17") } else { ("cc", "-std=c11") };
     let mut compiler = Command::new(program);
@@ -60,20 +61,20 @@ fn compiler(example: &str) -> Command {
     compiler
 }
 
-/// What the example prints, linked with this library.
+/// Returns the output of the example, linked with this library.
 fn prints(example: &str, library: &Path, arguments: &[&str]) -> Option<String> {
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("program");
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("program");
     let mut compiler = compiler(example);
     run(compiler.arg("-I").arg(home().join("include")).arg(library).args(SYSTEM).arg("-o").arg(&program))?;
-    // Under the name that the loader looks for.
-    std::os::unix::fs::symlink(library, folder.path().join("libulocks_c.so.0")).unwrap();
-    let ran = run(Command::new(&program).args(arguments).env("LD_LIBRARY_PATH", folder.path())).unwrap();
-    Some(String::from_utf8(ran.stdout).unwrap())
+    // The loader searches for the library by this name.
+    std::os::unix::fs::symlink(library, directory.path().join("libulocks_c.so.0")).unwrap();
+    let output = run(Command::new(&program).args(arguments).env("LD_LIBRARY_PATH", directory.path())).unwrap();
+    Some(String::from_utf8(output.stdout).unwrap())
 }
 
 #[test]
-fn the_examples_run_with_either_library() {
+fn examples_run_with_either_library() {
     for (example, expected) in [("tally.c", TALLY), ("queue.c", QUEUE), ("tally.cpp", TALLY_OF_CPP)] {
         for name in ["libulocks_c.so", "libulocks_c.a"] {
             if let Some(printed) = prints(example, &library(name), &[]) {
@@ -84,7 +85,7 @@ fn the_examples_run_with_either_library() {
 }
 
 #[test]
-fn the_locks_are_timed_beside_each_other() {
+fn pairs_example_prints_a_time_for_each_lock() {
     let Some(printed) = prints("pairs.cpp", &library("libulocks_c.so"), &["1000"]) else { return };
     let times = printed.lines().map(|line| line.split_once(": ").unwrap());
     let (names, times): (Vec<_>, Vec<_>) = times.unzip();
@@ -93,9 +94,9 @@ fn the_locks_are_timed_beside_each_other() {
     assert!(times.iter().all(is_time), "{printed}");
 }
 
-/// `make install` into a directory; a program is then built with what `pkg-config` says, and run.
+/// Runs `make install` into a directory, then builds a program with the flags from `pkg-config`, and runs it.
 #[test]
-fn what_is_installed_is_found_by_pkg_config() {
+fn installed_library_is_found_by_pkg_config() {
     let package = tempfile::tempdir().unwrap();
     let built = library("libulocks_c.so").parent().unwrap().to_owned();
     let mut make = Command::new("make");
@@ -114,11 +115,12 @@ fn what_is_installed_is_found_by_pkg_config() {
     if run(compiler("queue.c").args(flags.split_whitespace()).arg("-lpthread").arg("-o").arg(&program)).is_none() {
         return;
     }
-    let ran = run(Command::new(&program).env("LD_LIBRARY_PATH", &libraries)).unwrap();
-    assert_eq!(String::from_utf8(ran.stdout).unwrap(), QUEUE);
+    let output = run(Command::new(&program).env("LD_LIBRARY_PATH", &libraries)).unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), QUEUE);
 }
 
-/// Without `BUILT` the libraries are where cargo says that it builds, also where the package lies outside a workspace.
+/// Without `BUILT`, the libraries are in the directory that cargo reports, even if the package is outside a
+/// workspace.
 #[test]
 fn make_install_outside_a_workspace_finds_the_libraries() {
     let package = tempfile::tempdir().unwrap();
@@ -134,7 +136,7 @@ fn make_install_outside_a_workspace_finds_the_libraries() {
     assert!(planned.contains(&format!(" {} ", built.display())), "{planned}");
 }
 
-/// Packages to be published contain the texts of both licences, and not links to them.
+/// Published packages contain the texts of both licences, not links to them.
 #[test]
 fn packages_contain_the_licence_texts() {
     let workspace = home().join("../../..");
@@ -143,26 +145,26 @@ fn packages_contain_the_licence_texts() {
     }
     for package in ["libs/ulocks", "libs/ulocks/c", "libs/chance", "libs/instruments", "libs/protothreads"] {
         for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
-            let text = |folder: &Path| fs::read_to_string(folder.join(name)).unwrap();
+            let text = |directory: &Path| fs::read_to_string(directory.join(name)).unwrap();
             assert_eq!(text(&workspace.join(package)), text(&workspace), "{package}/{name}");
         }
     }
 }
 
-/// The README's example in C compiles without a warning.
+/// The example in C of the README compiles without a warning.
 #[test]
 fn readme_example_compiles() {
     let readme = fs::read_to_string(home().join("README.md")).unwrap();
     let example = readme.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example in C");
-    let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("readme.c");
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("readme.c");
     fs::write(&source, format!("{example}\nint main(void) {{ add(); return total != 1; }}\n")).unwrap();
     run(strict("c11").arg("-fsyntax-only").arg(source));
 }
 
-/// The program of this name in `tests/programs`, or a shared object.
-fn built(folder: &Path, name: &str, options: &[&str]) -> Option<PathBuf> {
-    let object = folder.join(name).with_extension("built");
+/// Builds the program or shared object of this name in `tests/programs`.
+fn built(directory: &Path, name: &str, options: &[&str]) -> Option<PathBuf> {
+    let object = directory.join(name).with_extension("built");
     let mut compiler = strict("gnu11");
     compiler.args(options).arg(home().join("tests/programs").join(name));
     if options.contains(&"-shared") {
@@ -172,33 +174,34 @@ fn built(folder: &Path, name: &str, options: &[&str]) -> Option<PathBuf> {
     Some(object)
 }
 
-/// The kernel follows the thread's `rseq_cs` when it is next switched out: it must not lead into what was unloaded.
+/// The kernel follows the thread's `rseq_cs` when the thread is next descheduled: it must not point into an unloaded
+/// object.
 #[test]
 fn unloaded_plugin_with_a_lock_leaves_its_host_alive() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(plugin) = built(folder.path(), "plugin.c", &["-shared", "-fPIC"]) else { return };
-    let host = built(folder.path(), "host.c", &[]).unwrap();
-    let ran = run(Command::new(host).arg(plugin).arg("200")).unwrap();
-    assert_eq!(String::from_utf8(ran.stdout).unwrap(), "of 200: 0 died, 0 failed, 0 still loaded\n");
+    let directory = tempfile::tempdir().unwrap();
+    let Some(plugin) = built(directory.path(), "plugin.c", &["-shared", "-fPIC"]) else { return };
+    let host = built(directory.path(), "host.c", &[]).unwrap();
+    let output = run(Command::new(host).arg(plugin).arg("200")).unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "of 200: 0 died, 0 failed, 0 still loaded\n");
 }
 
 #[test]
-fn polled_robust_lock_tells_the_death_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("polled");
+fn polled_robust_lock_reports_the_death_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("polled");
     let mut compiler = strict("gnu11");
     compiler.arg(home().join("tests/programs/polled.c")).arg(library("libulocks_c.a")).args(SYSTEM);
     if run(compiler.arg("-o").arg(&program)).is_none() {
         return;
     }
-    let ran = run(&mut Command::new(program)).unwrap();
-    assert_eq!(String::from_utf8(ran.stdout).unwrap(), "the owner died\nbusy\ntaken\n");
+    let output = run(&mut Command::new(program)).unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "the owner died\nbusy\ntaken\n");
 }
 
 #[test]
 fn header_compiles_as_every_dialect_of_c() {
-    let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("only.c");
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("only.c");
     fs::write(&source, "#include \"ulocks.h\"\nint main(void) { return 0; }\n").unwrap();
     for dialect in ["c99", "c11", "gnu99", "gnu17"] {
         run(strict(dialect).arg("-fsyntax-only").arg(&source));
@@ -206,7 +209,7 @@ fn header_compiles_as_every_dialect_of_c() {
 }
 
 #[test]
-fn headers_may_come_in_either_order() {
+fn headers_compile_in_either_order() {
     let source = home().join("tests/programs/both_headers.cpp");
     for options in
         [&[][..], &["-DCPP_FIRST"], &["-DULOCKS_NO_SHORT_NAMES"], &["-DCPP_FIRST", "-DULOCKS_NO_SHORT_NAMES"]]
@@ -215,9 +218,9 @@ fn headers_may_come_in_either_order() {
     }
 }
 
-/// The header declares each function that the library exports, and no other.
+/// The header declares each function that the library exports, and no other function.
 #[test]
-fn the_header_declares_what_the_library_exports() {
+fn header_declares_exactly_the_exported_functions() {
     let Some(symbols) = run(Command::new("nm").args(["-D", "--defined-only"]).arg(library("libulocks_c.so"))) else {
         return;
     };
@@ -239,29 +242,30 @@ fn the_header_declares_what_the_library_exports() {
     }
 }
 
-/// In another process, which it ends: a debug build says what is wrong with the pointer.
+/// Runs in another process, which the error ends: a debug build describes the error in the pointer.
 #[test]
 #[cfg(debug_assertions)]
-fn a_debug_build_names_a_pointer_that_is_no_locks() {
+fn debug_build_rejects_an_invalid_pointer_with_a_message() {
     const ADDRESS: &str = "ULOCKS_TEST_ADDRESS";
     if let Ok(address) = env::var(ADDRESS) {
         let pointer = std::ptr::without_provenance(address.parse().unwrap());
-        // SAFETY: the pointer is not valid, but the check that is tested refuses it before anything is read.
+        // SAFETY: the pointer is not valid, but the check under test rejects it before any memory is read.
         unsafe { ulocks_c::ulock_lock(pointer) };
         return;
     }
     for (address, message) in [("0", "a null pointer"), ("4098", "not a multiple of 4")] {
         let mut test = Command::new(env::current_exe().unwrap());
-        test.args(["--exact", "a_debug_build_names_a_pointer_that_is_no_locks", "--nocapture"]).env(ADDRESS, address);
-        let ended = test.output().unwrap();
-        let said = String::from_utf8_lossy(&ended.stderr);
-        assert!(!ended.status.success() && said.contains(message), "{address}: {said}");
+        test.args(["--exact", "debug_build_rejects_an_invalid_pointer_with_a_message", "--nocapture"])
+            .env(ADDRESS, address);
+        let output = test.output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && stderr.contains(message), "{address}: {stderr}");
     }
 }
 
-/// What C thinks a lock's size is, Rust must think too.
+/// The sizes of the locks are the same in C and in Rust.
 #[test]
-fn sizes_are_those_of_the_header() {
+fn lock_sizes_equal_those_of_the_header() {
     use ulocks::{
         Adaptive, AdaptiveRw, Calock, Condvar, FutexSem, Once, Pi, Robust, RwLock, RwLockFair, Shared, Usema,
     };

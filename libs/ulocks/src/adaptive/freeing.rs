@@ -1,4 +1,4 @@
-//! Freeing by a read-modify-write, and waking.
+//! The slow path of release: a read-modify-write, and a wake-up.
 
 use super::{
     generation,
@@ -15,12 +15,14 @@ use crate::{
 };
 
 nounwind_unless_loom! {
-    /// Frees a lock by a read-modify-write: where sequences don't work, or somebody waits, or waited lately.
+    /// Releases a lock by a read-modify-write: where restartable sequences do not work, or threads wait or waited
+    /// recently.
     #[cold]
     #[inline(never)]
     pub(super) fn free<S: Scope>(word: &AtomicU32) {
         free_by::<S>(word, freed);
-        // A no-op but where no constructor has run. Then it may take milliseconds: not while the lock is held.
+        // This call does nothing unless no constructor has run. It may then take milliseconds, so it comes after the
+        // release.
         if S::PRIVATE {
             restartable::prepare();
         }
@@ -33,8 +35,8 @@ pub(super) fn free_by<S: Scope>(lock: &AtomicU32, next: impl Fn(u32, Awake, fn()
         let freed = next(word, generation::awake::<S>(), coarse_now);
         match lock.compare_exchange_weak(word, freed.word, Release, Relaxed) {
             Ok(_) if freed.wakes => {
-                // The memory may belong to somebody else by now: the kernel gets the word's address, and doesn't read
-                // it.
+                // The memory may already be reused. The kernel receives the address of the word and does not read the
+                // word.
                 futex::wake::<S>(lock, 1, futex::ALL);
                 return;
             }

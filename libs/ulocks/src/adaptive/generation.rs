@@ -1,15 +1,15 @@
-//! Which process this is, of those that a fork has made of one.
+//! Fork generations: the number of forks between the loading of the library and this process.
 //!
-//! A thread that is awake says so in the word of the lock that it waits for, and sleepers rely on it. In a forked child
-//! the word says so still, and the thread isn't there.
+//! A spinning thread notes itself in the word of the lock that it waits for, and blocked waiters rely on it. In a
+//! forked child the note is still in the word, but the thread does not exist.
 
 use super::word::Awake;
 use crate::futex::Scope;
 
-/// How a thread that waits for a lock of this scope says that it is awake.
+/// Returns the value of `AWAKE` for a thread that waits for a lock of this scope.
 #[inline]
 pub(super) fn awake<S: Scope>() -> Awake {
-    // The processes that share a lock must understand each other.
+    // Processes that share a lock must use the same value.
     if S::PRIVATE { forks::awake() } else { Awake::new(0) }
 }
 
@@ -18,7 +18,8 @@ mod forks {
     use super::Awake;
     use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-    /// 0 until the fork handler is registered; from then on a process and its forked children have different numbers.
+    /// Generation of this process: 0 until the fork handler is registered; after that it differs between a process
+    /// and its forked children.
     static GENERATION: AtomicU32 = AtomicU32::new(0);
 
     /// Registers the fork handler when the object is loaded: `pthread_atfork` may allocate, and the first thread that
@@ -39,14 +40,17 @@ mod forks {
         }
     }
 
-    /// Nobody waits for another here, who might not be there after a fork: threads that come at once register each, and
-    /// a child's number grows by two.
+    /// Registers the fork handler and returns the generation.
+    ///
+    /// Threads that call it at once each register the handler, and the generation of a child then grows by two. They
+    /// do not wait for each other, because the other thread might not exist after a fork.
     #[cold]
     fn register() -> u32 {
         extern "C" fn in_child() {
             GENERATION.fetch_add(1, Relaxed);
         }
-        // SAFETY: the handler runs in the child of a fork, and changes one word.
+        // SAFETY: `in_child` has the signature that `pthread_atfork` expects, runs in the child of a fork, and
+        // changes only one atomic word.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         GENERATION.compare_exchange(0, 1, Relaxed, Relaxed).map_or_else(|now| now, |_| 1)
     }

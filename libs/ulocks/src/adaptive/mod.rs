@@ -1,109 +1,128 @@
-//! The lock to take when you don't want to choose.
+//! A general-purpose mutex: the default choice in this crate.
 //!
-//! One 32-bit word. Uncontended it costs one atomic read-modify-write and one plain store, where other locks that can
-//! sleep cost two read-modify-writes. The store that frees it is the last access of an unlock: who gets it next may
-//! free the memory. Contended it spins while that can pay, sleeps otherwise, and lets nobody starve.
+//! The lock is one 32-bit word. An uncontended lock/unlock pair costs one atomic read-modify-write and one plain
+//! store; other locks that can block need two read-modify-writes. The releasing store is the last memory access of
+//! [`unlock`](Adaptive::unlock), so the next owner may free the memory. Under contention, waiters spin while that can
+//! pay off and block otherwise. The lock is starvation-free.
 //!
 //! # State
-//! | `word` bits | name | meaning | changed by |
+//!
+//! | bits of `word` | name | meaning | written by |
 //! |---|---|---|---|
-//! | 0 | `HELD` | somebody holds the lock | the taker; the holder |
-//! | 1 | `WAITERS` | somebody may sleep: the unlock sees to it | who is about to sleep, or has slept; the holder |
-//! | 2 | `RESERVED` | only a spinner that has waited long may take it | that spinner; the taker |
-//! | 3..7 | `CREDIT` | how many more quiet acquisitions are freed by a read-modify-write | the taker; the holder |
-//! | 7..9 | `SLICE` | how long sleepers wait for their turn: 0 is longest | who has slept; the holder |
-//! | 9 | `WAKING` | somebody was woken, and has neither taken the lock nor slept again | the holder; who was woken |
-//! | 10..14 | `AWAKE` | a thread of this process generation spins and will take the lock or say so | that spinner |
-//! | 14..22 | `CPU` | a hint: where the holder was when it took the lock, plus one | the taker |
-//! | 22..32 | `STAMP` | when a sleeper's turn last came, in units of about 10 µs | who wakes; who has slept |
+//! | 0 | `HELD` | the lock is held | the acquiring thread; the holder |
+//! | 1 | `WAITERS` | threads may be blocked; `unlock` must check | a thread that blocks or has blocked; the holder |
+//! | 2 | `RESERVED` | only a spinner that has waited long may acquire the lock | that spinner; the acquiring thread |
+//! | 3..7 | `CREDIT` | acquisitions without waiters still to be released by a read-modify-write | acquirer; holder |
+//! | 7..9 | `SLICE` | how long blocked waiters wait to be served; 0 is longest | thread that has blocked; holder |
+//! | 9 | `WAKING` | a woken waiter has neither acquired the lock nor blocked again | the holder; the woken waiter |
+//! | 10..14 | `AWAKE` | a spinner of this fork generation will acquire the lock or clear the field | that spinner |
+//! | 14..22 | `CPU` | hint: CPU on which the holder acquired the lock, plus one | the acquiring thread |
+//! | 22..32 | `STAMP` | when a blocked waiter was last served, in ~10 µs | the waker; a thread that has blocked |
 //!
-//! `0` is free. `HELD` alone is held *plain*: its holder frees it by a plain store of 0.
+//! A word of `0` is unlocked. A word of exactly `HELD` is *plain-held*: its holder releases it with a plain store of
+//! 0.
 //!
-//! # The unlock that is a plain store
-//! It is a restartable sequence: if the word is `HELD` and nothing else, store 0. (See the file of the sequence for
-//! what the kernel promises.) Who wants to sleep on a plain lock sets `WAITERS` by compare-and-swap, calls the
-//! membarrier that restarts such sequences, and looks again. If `WAITERS` is still there then, no holder will store
-//! over it. If the sequence was aborted or finds another word it stores nothing, and the lock is freed by
-//! compare-and-swap.
+//! # Release by a plain store
 //!
-//! A membarrier costs 0.4 µs alone and some 9 µs when it must interrupt another CPU. A lock on which threads sleep
-//! often should not pay that each time: so a thread that has waited takes the lock with a full `CREDIT`, and while
-//! there is credit the word is freed by compare-and-swap, which loses no mark, and needs no membarrier. Each
-//! acquisition that finds nobody waiting spends one credit; after the last the lock is plain.
+//! The fast path of `unlock` is a restartable sequence (rseq): if the word is exactly `HELD`, store 0. The source file
+//! of the sequence states what the kernel guarantees. If the sequence is aborted, or finds any other value, it stores
+//! nothing, and the lock is released by compare-and-swap.
 //!
-//! Nobody sleeps for a plain lock, so a spinner leaves it plain: it says nothing, looks seldom (each look takes the
-//! cache line away from the holder), and, if it gets the lock, holds it plain again. Only its reservation is a mark,
-//! which a plain store may remove: then it is made again.
+//! A thread that wants to block on a plain-held lock therefore (1) sets `WAITERS` by compare-and-swap, (2) issues the
+//! membarrier that restarts such sequences on all CPUs, and (3) reads the word again. If `WAITERS` is still set, no
+//! holder can overwrite it any more.
 //!
-//! Between processes ([`Shared`](crate::Shared)), and where sequences don't work, the lock is always freed by
-//! compare-and-swap: that costs a second atomic and is otherwise the same.
+//! A membarrier costs 0.4 µs if no other CPU has to be interrupted, and about 9 µs otherwise. Locks on which threads
+//! often block must not pay that on each wait. A thread that has waited therefore acquires the lock with the maximum
+//! `CREDIT`. While credit remains, the lock is released by compare-and-swap, which cannot overwrite a flag, and
+//! waiters need no membarrier. Each acquisition that finds no waiters consumes one credit; after the last one the lock
+//! is plain-held again.
 //!
-//! # Ordering
-//! Taking is `Acquire`, freeing `Release`, on one word. There is no second word, so there is no fence but the
-//! membarrier.
+//! A spinner leaves a plain-held lock plain: no thread blocks on it, so the spinner sets no flag. It reads the word
+//! rarely, because each read takes the cache line from the holder, and it acquires the lock plain-held. The only flag
+//! it sets is `RESERVED`, which a plain store may erase; the spinner then sets it again.
 //!
-//! No wake-up is lost. Call a thread *answerable* from when it marks the word or is woken until it takes the lock with
-//! `WAITERS`, sleeps, or gives up. For each thread that sleeps one of these holds:
+//! Process-shared locks ([`Shared`](crate::Shared)), and all locks on systems without usable restartable sequences,
+//! are always released by compare-and-swap. This costs a second atomic operation and changes nothing else.
 //!
-//! 1. The word is held with `WAITERS`, by a holder that won't store over it, and `AWAKE` says nothing: then its unlock
-//!    wakes the one that sleeps longest, which is answerable from then on.
-//! 2. The same, and `AWAKE` names a thread that spins. When that one takes the lock, sleeps or gives up it clears its
-//!    `AWAKE` and leaves `WAITERS`: then it is 1.
-//! 3. Somebody else is answerable. If it finds the lock free it takes it with `WAITERS`. If it is held it marks it
-//!    before it sleeps; a mark that a plain store overwrote is seen to be missing after the membarrier, and made again.
-//!    If it gives up it leaves a marked word, or wakes another, which is answerable then.
+//! # Memory ordering
 //!
-//! `AWAKE` and `WAKING` may be cleared by anybody at any time: what that costs is a wake too many. `WAKING` suppresses
-//! wakes only, and whoever sleeps clears it: so it never stands for less than one who is answerable.
+//! Acquisition is `Acquire` and release is `Release`, on a single word. There is no second word, and hence no fence
+//! except the membarrier.
+//!
+//! **No wake-up is lost.** A thread is *responsible* from the moment it sets a flag in the word, or is woken, until it
+//! acquires the lock with `WAITERS` set, blocks, or gives up. For each blocked thread, one of the following holds:
+//!
+//! 1. The word is held with `WAITERS`, the holder will not overwrite it with a plain store, and `AWAKE` identifies no
+//!    thread. The holder's `unlock` then wakes the thread that has been blocked longest, which becomes responsible.
+//! 2. As 1, but `AWAKE` identifies a spinning thread. When that thread acquires the lock, blocks or gives up, it
+//!    clears `AWAKE` and leaves `WAITERS` set; case 1 then applies.
+//! 3. Another thread is responsible. If it finds the lock free, it acquires it with `WAITERS` set. If the lock is
+//!    held, it sets `WAITERS` before it blocks; if a plain store erased the flag, the thread notices after the
+//!    membarrier and sets it again. If it gives up, it leaves the flag set, or wakes another thread, which becomes
+//!    responsible.
+//!
+//! Any thread may clear `AWAKE` or `WAKING` at any time; the cost is a superfluous wake-up. `WAKING` only suppresses
+//! wake-ups, and every thread clears it before it blocks, so it never stands for less than one responsible thread.
 //!
 //! # Lifetime
-//! The memory may be freed by whoever holds the lock last, while an earlier holder is still in its `unlock`: after
-//! the store or the compare-and-swap that frees, that one does nothing but, at most, give the kernel the word's
-//! *address* to wake a sleeper. (If other memory is there by then, somebody who sleeps on it may wake for no reason,
-//! as all futex users must expect.)
+//!
+//! The last holder may free the memory while an earlier holder is still inside `unlock`. After the releasing store or
+//! compare-and-swap, that earlier holder at most passes the *address* of the word to the kernel to wake a waiter. If
+//! the memory has been reused by then, a thread blocked on the new word may be woken spuriously, which every futex
+//! user must tolerate.
 //!
 //! # Fork
-//! A child may use each lock that its one thread holds or that nobody held, however many threads of its parent waited
-//! for it. It inherits their marks: `WAITERS` costs one wake that finds nobody; `AWAKE` carries the number of forks,
-//! and counts for nothing in another generation (the numbers repeat after 15 forks from child to child: none of them
-//! may keep a lock held and waited for through 15 generations); a reservation is void after a patience, and the first
-//! `try_lock` that fails on it cancels it. A lock that another thread held is held for ever, as in POSIX. A child of
-//! `vfork` or of a bare `clone` may not use private locks.
+//!
+//! A child process may use every lock that its only thread holds, and every lock that no thread held, regardless of
+//! how many threads of the parent were waiting for it. The child inherits their flags: `WAITERS` costs one wake-up
+//! that finds no thread. `AWAKE` contains the fork generation and is ignored in any other generation. (Generation
+//! numbers repeat after 15 nested forks, so no lock may stay held and contended through 15 generations.) A reservation
+//! expires after the spin limit, and the first `try_lock` that fails because of it cancels it. A lock held by another
+//! thread of the parent stays held forever, as in POSIX. A child of `vfork` or of a bare `clone` must not use private
+//! locks.
 //!
 //! # Fairness
-//! Bounded in time. A free lock may be taken by whoever finds it, so it is never idle while a woken thread finds its
-//! CPU. But a waiter that has spun for a patience while others took the lock sets `RESERVED`, and the next free is
-//! its own; so does a sleeper as soon as it has been woken. While somebody spins, sleepers are woken one at a time,
-//! the longest first, once a *slice* of 0.3 to 3 ms. That is what limits the price: between two handovers to a
-//! sleeper the lock stays among threads that run. A sleeper that had to wait longer than some 8 ms halves the slice,
-//! one that waited less than a quarter of that doubles it, as does a wake that nobody answered. A reservation whose
-//! owner is not running is void once the lock has been seen free for a patience.
 //!
-//! # When it spins
-//! For about as long as a wake costs (some 40 µs), at a plain lock with twice as many pauses after each look; not at
-//! all if the holder was last seen on this CPU, since then it is not running: then it yields a few times, and sleeps.
-//! One spins; others that come meanwhile spin for some 4 µs, or, of a crowd, sleep at once. That keeps the run queue
-//! short. (A hundred threads that are all runnable on two CPUs, and that each use up a time slice, come back to a CPU after
-//! a tenth of a second.) A spinner that has seen no change for its patience sleeps too: the holder holds
-//! long, or does not run.
+//! Waiting time is bounded. An unlocked lock may be acquired by any thread (barging), so it is never idle while a
+//! woken thread waits for a CPU. A waiter that has spun for the spin limit while others acquired the lock sets
+//! `RESERVED`, and the next release is for it alone; a blocked waiter does the same as soon as it has been woken.
+//! While a thread spins, blocked waiters are woken one at a time, the longest-blocked first, once per *slice* of 0.3
+//! to 3 ms. The slice limits the cost of fairness: between two handoffs to blocked waiters, the lock stays among
+//! running threads. A waiter that was blocked for more than about 8 ms halves the slice; one that was blocked for less
+//! than a quarter of that doubles it, as does a wake-up to which no thread responded. A reservation whose owner does
+//! not run expires once the lock has been seen unlocked for the spin limit.
 //!
-//! # A stopped or dead holder
-//! Blocks everybody else. A stopped or dead *waiter* does not, for long: its reservation becomes void, and its marks
-//! are used up: a lock on which nobody waits any more is plain again after some 10 ms of use and 16 acquisitions. In
-//! [`Shared`](crate::Shared) scope a sleeper also looks for itself every 100 ms, so a wake that a killed process took
-//! with it is only late.
+//! # Spinning
 //!
-//! # What loom shows and does not
-//! The model has the word, the sleep, the reservation and the credit in full, and the sequence with its membarrier as
-//! the kernel describes them: an abort at any step. Three wrong ways to write the pair must each fail in it. It does
-//! not have time (slices, patience), CPUs, or forks. `docs/restartable-unlock.md` has the whole argument, a second
-//! model, and figures.
+//! A waiter spins for about the cost of a wake-up (some 40 µs). On a plain-held lock it pauses twice as long between
+//! reads. It does not spin if the holder was last seen on the waiter's own CPU, because the holder cannot be running
+//! then; it yields a few times and blocks. Only one thread spins at a time. Other arriving threads spin for
+//! about 4 µs or, if there are many, block immediately. This keeps the run queue short: with 100 runnable threads on
+//! two CPUs, a thread that is descheduled while waiting runs again after a tenth of a second, regardless of the lock.
+//! A spinner that has seen no change for the spin limit also blocks: the critical section is long, or the holder does
+//! not run.
 //!
-//! # Source
-//! The restartable unlock is this crate's own; what it is made of: Paul Turner's and Mathieu Desnoyers' rseq(2),
-//! membarrier(2), and the lock that touches nothing after it is free, of musl. The bounded unfairness: parking_lot's
-//! and WebKit's eventual fairness. Few threads that circulate while the rest sleep: Dave Dice, "Malthusian Locks",
-//! EuroSys 2017. Not spinning behind a holder that does not run: Mutexee and FlexGuard.
+//! # Stopped or terminated threads
+//!
+//! A holder that is stopped or dies blocks all others. A *waiter* that is stopped or dies delays them only briefly:
+//! its reservation expires, and its flags are consumed; a lock without waiters is plain-held again after about 10 ms
+//! of use and 16 acquisitions. In [`Shared`](crate::Shared) scope, a blocked waiter also re-checks the word every 100
+//! ms, so a wake-up lost with a killed process only delays it.
+//!
+//! # Verification
+//!
+//! The loom model covers the word, blocking, reservations and credit completely, and models the restartable sequence
+//! with its membarrier as the kernel documents them: an abort can occur at any step. Three deliberately wrong variants
+//! of that pair must each fail in the model. The model does not cover time (slices, spin limit), CPUs, or forks.
+//! `docs/restartable-unlock.md` contains the full argument, a second model, and measurements.
+//!
+//! # References
+//!
+//! The restartable unlock is original to this crate. It builds on rseq(2) and membarrier(2) by Paul Turner and Mathieu
+//! Desnoyers, and on musl's lock, which does not access memory after release. Bounded unfairness: eventual fairness in
+//! parking_lot and WebKit. Few circulating threads while the others block: Dave Dice, "Malthusian Locks", EuroSys
+//! 2017. No spinning behind a holder that does not run: Mutexee and FlexGuard.
 
 #[macro_use]
 mod nounwind;
@@ -125,24 +144,28 @@ use crate::{
 };
 use core::marker::PhantomData;
 use freeing::{free, free_by};
-use word::{HELD, RESERVED, handed_over, taken_quietly};
+use word::{HELD, RESERVED, handed_off, taken_quietly};
 
-/// The adaptive lock. 4 bytes.
+/// A general-purpose mutex of 4 bytes.
 ///
-/// Uncontended, a private one costs one atomic instruction and one plain store. Contended, a waiter spins while that can
-/// pay, then blocks; the time for which others can pass it is bounded. The memory may be freed by the thread that
-/// acquires the lock last.
+/// An uncontended lock/unlock pair on a private lock costs one atomic instruction and one plain store. Under
+/// contention, a waiter spins while that can pay off, then blocks; the time for which other threads can overtake it
+/// is bounded. The thread that acquires the lock last may free its memory.
 ///
-/// - **fork**: a child can use a lock that its thread held or that was free. Locks that other threads held stay held.
+/// - **fork**: a child can use a lock that its thread held or that no thread held. Locks that other threads held stay
+///   held.
 /// - **vfork**, bare `clone`: the child must not use a private lock.
 /// - **dlclose**: a plugin that contains the lock can be unloaded once no thread runs its code or waits for the lock.
-/// - **signal handlers**: [`try_lock`](Self::try_lock) and [`unlock`](Self::unlock) can be called.
-/// - **spurious failure**: [`try_lock`](Self::try_lock) can fail on a free lock that is reserved for a waiter.
-/// - **membarrier**: a thread that is about to block on a lock without recent waiters interrupts the other CPUs that run
-///   threads of this process, for some microseconds.
-/// - **dead holder**: a lock whose owner ended stays held; see [`Robust`](crate::Robust) for another one.
+/// - **signal handlers**: may call [`try_lock`](Self::try_lock) and [`unlock`](Self::unlock).
+/// - **spurious failure**: [`try_lock`](Self::try_lock) can fail on an unlocked lock that is reserved for a waiter.
+/// - **membarrier**: a thread that is about to block on a lock without recent waiters interrupts the other CPUs that
+///   run threads of this process, for some microseconds.
+/// - **dead holder**: a lock whose owner ended stays held; [`Robust`](crate::Robust) is the lock for owners that may
+///   die.
 ///
 /// The [crate's documentation](crate) has the details.
+///
+/// # Examples
 ///
 /// ```
 /// use ulocks::{Adaptive, lock_api::Mutex};
@@ -167,13 +190,13 @@ const _: () = assert!(cfg!(loom) || size_of::<Adaptive>() == 4);
 
 impl<S: Scope, C: Count> Adaptive<S, C> {
     const_unless_loom! {
-        /// A free lock.
+        /// Returns an unlocked lock.
         pub fn new() -> Self {
             Adaptive { word: AtomicU32::new(0), counts: C::ZERO, scope: PhantomData }
         }
     }
 
-    /// Takes the lock, waiting for it if it is held.
+    /// Acquires the lock, and waits if it is held.
     #[inline]
     pub fn lock(&self) {
         if !self.take() {
@@ -181,20 +204,22 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
         }
     }
 
-    /// Takes the lock if it is free now, and not reserved for a thread that has waited long.
+    /// Acquires the lock if it is unlocked now and not reserved for a thread that has waited long.
     ///
-    /// So it can fail although no thread holds the lock, while others wait for it or have just waited. A failure on a
-    /// reservation cancels it: a thread that tries again and again gets a lock that stays free.
+    /// It can therefore fail although no thread holds the lock, while other threads wait for it or have just waited.
+    /// A failure on a reservation cancels it, so a thread that retries acquires a lock that stays unlocked.
     #[inline]
     pub fn try_lock(&self) -> bool {
         self.take_now() || self.try_again()
     }
 
-    /// Frees the lock, and wakes a sleeper if it is time to. As soon as another thread can have taken it, this one does
-    /// not touch it any more: that one may free the memory.
+    /// Releases the lock, and wakes a blocked waiter if that is due.
+    ///
+    /// The releasing store is the last access to the memory of the lock, so the next owner may free it.
     ///
     /// # Safety
-    /// The lock is held, and the caller gives up the right to it.
+    ///
+    /// The caller holds the lock, and gives up the right to it.
     #[inline]
     pub unsafe fn unlock(&self) {
         if S::PRIVATE {
@@ -206,42 +231,46 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
         }
     }
 
-    /// Frees the lock for the one that has slept longest, if one sleeps: nobody else gets it before, unless that one
-    /// doesn't come soon.
+    /// Releases the lock and hands it off to the thread that has been blocked longest, if there is one.
+    ///
+    /// No other thread acquires the lock first, unless that waiter does not come soon.
     ///
     /// # Safety
-    /// The lock is held, and the caller gives up the right to it.
+    ///
+    /// The caller holds the lock, and gives up the right to it.
     pub unsafe fn unlock_fair(&self) {
-        free_by::<S>(&self.word, handed_over);
+        free_by::<S>(&self.word, handed_off);
     }
 
-    /// Whether somebody holds the lock, at this moment.
+    /// Returns whether a thread holds the lock at this moment.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.word.load(Relaxed) & HELD != 0
     }
 
-    /// Whether this process releases locks of this scope by a plain store. That is decided when the object that contains
-    /// the lock is loaded. It is false between processes, and where the C library or the kernel lacks restartable
-    /// sequences. It becomes false if the kernel refuses `membarrier` later.
+    /// Returns whether this process releases locks of this scope by a plain store.
+    ///
+    /// The constructor of the object that contains the lock decides that when the object is loaded. The result is
+    /// `false` for process-shared locks, and where the C library or the kernel lacks restartable sequences. It
+    /// becomes `false` if the kernel refuses `membarrier` later.
     #[cfg(not(loom))]
     pub fn frees_by_store() -> bool {
         S::PRIVATE && restartable::works()
     }
 
-    /// What happened on this lock, if it counts.
+    /// Returns the counters of this lock.
     pub fn counts(&self) -> &C {
         &self.counts
     }
 
-    /// The memory is somebody else's from now on: loom reports whoever touches it still.
+    /// Declares that the memory may be reused: loom then reports any thread that still accesses it.
     #[cfg(loom)]
     #[doc(hidden)]
     pub fn destroy(&mut self) {
         self.word.with_mut(|_| ());
     }
 
-    /// As a lock begins: what is reserved for a thread that has waited long stays so.
+    /// Acquires the lock without waiting, and respects a reservation, as the first steps of `lock` do.
     #[inline]
     pub(crate) fn take_now(&self) -> bool {
         self.take() || self.take_quietly()
@@ -258,7 +287,8 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
             && self.word.compare_exchange(word, taken_quietly(word, cpu_hint), Acquire, Relaxed).is_ok()
     }
 
-    /// A free lock that is reserved is left to whom it is reserved for, but only once: that one may not exist any more.
+    /// Cancels the reservation of an unlocked lock: `try_lock` respects it only once, since the reserving thread may
+    /// not exist any more.
     #[cold]
     fn try_again(&self) -> bool {
         let word = self.word.load(Relaxed);
@@ -269,8 +299,10 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
     }
 
     nounwind_unless_loom! {
-        /// When the lock was not free, or somebody waits, or waited lately. Apart, since a frame is stores, which the
-        /// first atomic of `lock` would wait for.
+        /// Acquires the lock if it was not unlocked, or if threads wait or waited recently.
+        ///
+        /// It is a separate function because the stores of a stack frame would delay the first atomic operation of
+        /// `lock`.
         #[inline(never)]
         fn lock_again(&self) {
             if !self.take_quietly() {

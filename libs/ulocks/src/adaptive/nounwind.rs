@@ -1,7 +1,9 @@
-//! Functions that are called last.
+//! Functions for tail calls.
 
-/// A function that nothing unwinds out of, so that whoever calls it last, from C too, jumps there and needs no frame of
-/// its own. Loom ends a model by a panic.
+/// Defines a function that never unwinds.
+///
+/// A caller, also one in C, can therefore jump to it as a tail call and needs no stack frame. Under loom the function
+/// may unwind, because loom ends a model by a panic.
 macro_rules! nounwind_unless_loom {
     ($(#[$meta:meta])* $vis:vis fn $($rest:tt)*) => {
         #[cfg(not(loom))]

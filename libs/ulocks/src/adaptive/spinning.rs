@@ -10,59 +10,62 @@ use crate::{
     cpu::{coarse_now, cpu_hint},
 };
 
-/// A thread that waits, and is awake.
+/// A waiting thread that is not blocked.
 pub(super) struct Spinner<'a> {
     word: &'a AtomicU32,
     awake: Awake,
-    /// When it began to wait.
+    /// Time at which it began to wait.
     since: u32,
-    /// It has slept, or said that it would: others may rely on it.
+    /// Whether it has blocked or announced that it would, so that other threads may rely on it.
     has_slept: bool,
-    /// If the word says that somebody is awake, this is the one.
-    ours: bool,
-    /// If the lock is reserved, it is for this one.
+    /// Whether this thread is the one that the field `AWAKE` identifies.
+    is_spinner: bool,
+    /// Whether a reservation of the lock is for this thread.
     reserved: bool,
 }
 
 impl<'a> Spinner<'a> {
     pub(super) fn arriving(word: &'a AtomicU32, awake: Awake) -> Self {
-        Spinner { word, awake, since: coarse_now(), has_slept: false, ours: false, reserved: false }
+        Spinner { word, awake, since: coarse_now(), has_slept: false, is_spinner: false, reserved: false }
     }
 
     pub(super) fn will_sleep(&mut self) {
         self.has_slept = true;
     }
 
-    /// The held word once this one sleeps.
+    /// Returns the held word after this thread has announced that it blocks.
     pub(super) fn marked(&self, word: u32) -> u32 {
         let word = if self.reserved { word & !RESERVED } else { word };
-        marked(word, self.ours, self.awake)
+        marked(word, self.is_spinner, self.awake)
     }
 
-    /// Takes the lock if it is free, and not reserved for another; `void` says that no reservation counts.
+    /// Acquires the lock if it is unlocked and not reserved for another thread; with `void`, no reservation counts.
     pub(super) fn take(&self, word: u32, void: bool) -> bool {
         if word & HELD != 0 || (word & RESERVED != 0 && !self.has_slept && !self.reserved && !void) {
             return false;
         }
         let taken = if self.has_slept {
             let now = coarse_now();
-            taken_after_sleep(word, self.ours, cpu_hint(), now, now.wrapping_sub(self.since))
+            taken_after_sleep(word, self.is_spinner, cpu_hint(), now, now.wrapping_sub(self.since))
         } else {
-            taken_spinning(word, self.ours, cpu_hint())
+            taken_spinning(word, self.is_spinner, cpu_hint())
         };
         self.word.compare_exchange(word, taken, Acquire, Relaxed).is_ok()
     }
 
-    /// Says that it is awake, if nobody does. A quiet lock is not told: no sleeper would be woken for it, and its
-    /// holder would have to free it by a read-modify-write each time.
-    fn say_awake(&mut self, word: u32) {
+    /// Sets `AWAKE` if no thread has set it.
+    ///
+    /// A lock without recent waiters is left as it is: no blocked thread would be woken for it, and its holder would
+    /// need a read-modify-write for each release.
+    fn set_awake(&mut self, word: u32) {
         if !self.awake.is_in(word) && !is_quiet(word) {
-            self.ours = self.word.compare_exchange(word, self.awake.put_in(word), Relaxed, Relaxed).is_ok();
+            self.is_spinner = self.word.compare_exchange(word, self.awake.put_in(word), Relaxed, Relaxed).is_ok();
         }
     }
 
-    /// Asks that the next free be for this one; says whether it has. A plain holder may store over it: nobody sleeps on
-    /// a reservation, so that costs another try.
+    /// Reserves the next release for this thread; returns whether that succeeded.
+    ///
+    /// A plain release may erase the reservation. No thread blocks on a reservation, so that costs one more attempt.
     fn reserve(&mut self, word: u32) -> bool {
         self.reserved = word & (HELD | RESERVED) == HELD
             && self.word.compare_exchange(word, word | RESERVED, Relaxed, Relaxed).is_ok();
@@ -72,31 +75,34 @@ impl<'a> Spinner<'a> {
 
 #[cfg(not(loom))]
 mod patience {
-    use super::super::word::{CPU, CREDIT, held_on, is_crowded};
+    use super::super::word::{CPU, CREDIT, held_on, is_overloaded};
     use super::*;
     use crate::atomic::give_way;
 
-    /// How long a spin without success lasts, and how long one with a reservation does: in units of about 10 µs.
+    /// Time limit of a spin without success, and of a spin with a reservation, in units of about 10 µs.
     const PATIENCE: u32 = 3;
     const PATIENCE_RESERVED: u32 = 20;
-    /// Rounds of a spin, of some 100 ns each, after which one leaves the spinning to another that does it already.
+    /// Iterations of a spin, of about 100 ns each, after which a thread leaves the spinning to the thread that spins
+    /// already.
     const ROUNDS: u32 = 12;
-    /// How often to yield to a holder that was last seen on this CPU, before sleeping; and how often after having
-    /// slept, since sleeping again means the end of the line.
+    /// Number of yields to a holder that was last seen on this CPU before the thread blocks; the second limit is for
+    /// a thread that was blocked, which would become the last in the queue.
     const YIELDS: u32 = 8;
     const YIELDS_WOKEN: u32 = 100;
-    /// Pauses between two looks: at a quiet lock, which one thread may be taking again and again, at first some 0.5 µs,
-    /// twice as many after each look, up to some 10 µs. Each look takes the word's cache line away from that thread.
+    /// Pauses between two reads of the word.
+    ///
+    /// On a lock without recent waiters, which one thread may be acquiring again and again, they last about 0.5 µs at
+    /// first. They double after each read, up to about 10 µs. Each read takes the cache line from that thread.
     const PAUSES: u32 = 4;
     const QUIET_PAUSES: u32 = 32;
     const MOST_PAUSES: u32 = 512;
 
     impl Spinner<'_> {
-        /// Spins while it can pay; says whether it took the lock.
+        /// Spins while that can pay off; returns whether it acquired the lock.
         pub(in super::super) fn spin(&mut self) -> bool {
             let start = coarse_now();
             let woken = self.has_slept;
-            self.ours = false;
+            self.is_spinner = false;
             self.reserved = false;
             let (patience, mut until, most_yields) =
                 if woken { (0, PATIENCE_RESERVED, YIELDS_WOKEN) } else { (PATIENCE, PATIENCE + 1, YIELDS) };
@@ -115,7 +121,8 @@ mod patience {
                 seen = word;
                 if word & HELD == 0 {
                     free_since = free_since.or(Some(age));
-                    // Reserved for a thread that is not running, or it would have taken it: perhaps this CPU is its.
+                    // The lock is reserved for a thread that does not run, or it would have acquired the lock. It may
+                    // be waiting for this CPU.
                     give_way();
                     pass_time(PAUSES);
                     continue;
@@ -124,8 +131,8 @@ mod patience {
                 let quiet = is_quiet(word) && !self.reserved;
                 pauses = if quiet && age < patience { (pauses * 2).clamp(QUIET_PAUSES, MOST_PAUSES) } else { PAUSES };
                 if !self.awake.is_in(word) {
-                    self.say_awake(word);
-                } else if !self.ours && !woken && (is_crowded(word) || rounds > ROUNDS) {
+                    self.set_awake(word);
+                } else if !self.is_spinner && !woken && (is_overloaded(word) || rounds > ROUNDS) {
                     return false;
                 }
                 if !self.reserved && (changed || quiet) && age >= patience && self.reserve(word) {
@@ -150,11 +157,12 @@ mod patience {
     }
 }
 
-/// In a model the length of a spin proves nothing: one try, and for one that has slept another with a reservation.
+/// Makes one attempt, and a second one with a reservation for a thread that was blocked: in a model, the length of a
+/// spin proves nothing.
 #[cfg(loom)]
 impl Spinner<'_> {
     pub(super) fn spin(&mut self) -> bool {
-        self.ours = false;
+        self.is_spinner = false;
         self.reserved = false;
         let word = self.word.load(Relaxed);
         if self.take(word, false) {
@@ -163,7 +171,7 @@ impl Spinner<'_> {
         if word & HELD == 0 {
             return false;
         }
-        self.say_awake(word);
+        self.set_awake(word);
         pause();
         let word = self.word.load(Relaxed);
         if self.has_slept {

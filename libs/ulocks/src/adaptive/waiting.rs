@@ -1,4 +1,4 @@
-//! Waiting: spin, sleep, look again.
+//! The slow path of acquisition: spin, block, check again.
 
 use super::{
     generation,
@@ -13,20 +13,20 @@ use crate::{
 };
 use core::time::Duration;
 
-/// How long to sleep where nothing can promise a wake.
+/// Longest sleep where no thread can guarantee a wake-up.
 const UNFENCED_SLEEP: Duration = Duration::from_millis(1);
-/// Between processes a wake may be lost with the process that it woke.
+/// Longest sleep between processes, where a wake-up may be lost with the process that was woken.
 const SHARED_SLEEP: Duration = Duration::from_millis(100);
 
-/// What a thread that wants to sleep found.
+/// Result of the attempt to announce a thread that wants to block.
 enum Announced {
-    /// The lock was free, and is taken.
+    /// The lock was unlocked, and the thread has acquired it.
     Taken,
-    /// Held, and the holder knows: sleep while the word is this.
+    /// The lock is held, and the holder will see the flag: block while the word has this value.
     Sleep { word: u32, at_most: Option<Duration> },
 }
 
-/// Takes the lock, or gives up at the deadline; says which.
+/// Acquires the lock or gives up at the deadline; returns whether it acquired the lock.
 #[cold]
 pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Option<Deadline>) -> bool {
     counts.write_contended();
@@ -42,7 +42,7 @@ pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Op
         counts.slept();
         let until = futex::sooner(deadline, at_most);
         let ended = futex::wait::<S>(word, expected, futex::ALL, until);
-        // The handler of a signal may have run past the deadline, and the lock be free by now: POSIX asks for another look.
+        // A signal handler may have run past the deadline while the lock was released: POSIX requires another check.
         let looks_again = matches!(ended, Wait::Woken | Wait::Interrupted);
         if !looks_again && deadline.is_some_and(|deadline| deadline.passed()) {
             give_up::<S>(word, &spinner);
@@ -54,7 +54,7 @@ pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Op
     }
 }
 
-/// Sees to it that the holder wakes somebody, if there is a holder.
+/// Ensures that the holder, if there is one, wakes a thread.
 fn announce<S: Scope>(word: &AtomicU32, spinner: &mut Spinner<'_>) -> Announced {
     spinner.will_sleep();
     let mut now = word.load(Relaxed);
@@ -73,12 +73,12 @@ fn announce<S: Scope>(word: &AtomicU32, spinner: &mut Spinner<'_>) -> Announced 
         if !S::PRIVATE || !may_be_stored_over(now) {
             match word.compare_exchange_weak(now, mark, Relaxed, Relaxed) {
                 Ok(_) => return Announced::Sleep { word: mark, at_most: longest_sleep::<S>() },
-                Err(other) => now = other,
+                Err(changed) => now = changed,
             }
             continue;
         }
         now = match restartable::mark_and_fence(word, now, mark) {
-            Err(other) => other,
+            Err(changed) => changed,
             Ok(()) => word.load(Relaxed),
         };
     }
@@ -94,14 +94,16 @@ fn longest_sleep<S: Scope>() -> Option<Duration> {
     }
 }
 
-/// Leaves without the lock. Others may have relied on this thread, so the holder is told to wake one of them, or, if
-/// there is none that will look, one is woken now.
+/// Leaves without the lock.
+///
+/// Other threads may have relied on this thread. It therefore makes the holder wake one of them; if there is no
+/// holder, it wakes one now.
 fn give_up<S: Scope>(word: &AtomicU32, spinner: &Spinner<'_>) {
     let mut now = word.load(Relaxed);
     while now & (HELD | WAITERS) == HELD | WAITERS {
         match word.compare_exchange_weak(now, spinner.marked(now), Relaxed, Relaxed) {
             Ok(_) => return,
-            Err(other) => now = other,
+            Err(changed) => now = changed,
         }
     }
     futex::wake::<S>(word, 1, futex::ALL);

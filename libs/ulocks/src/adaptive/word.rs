@@ -1,4 +1,4 @@
-//! The word of an adaptive lock: what its bits are, and how each step changes them. No step is taken here.
+//! The word of an adaptive lock: the meaning of its bits, and the transitions between its values as pure functions.
 
 pub(super) const HELD: u32 = 1;
 pub(super) const WAITERS: u32 = 1 << 1;
@@ -15,48 +15,51 @@ pub(super) const CPU: u32 = 0xff << CPU_SHIFT;
 const STAMP_SHIFT: u32 = 22;
 const STAMP: u32 = u32::MAX << STAMP_SHIFT;
 
-/// How long sleepers wait while others circulate, at most and in units of about 10 µs. Each step halves it.
+/// Longest time for which blocked waiters wait while other threads circulate, in units of about 10 µs; each step of
+/// `SLICE` halves it.
 const LONGEST_SLICE: u32 = 200;
-/// A sleeper that waited longer than this halves the slice, one that waited less than a quarter of it doubles it.
+/// Waiting time in units of about 10 µs above which a waiter that was blocked halves the slice; one below a quarter
+/// of it doubles the slice.
 const GOOD_WAIT: u32 = 500;
 
-/// How a thread of this process says that it is awake. A word that says so in another way says it of a thread that did
-/// not come along when this process was forked.
+/// Value of the field `AWAKE` that a spinning thread of this process generation sets.
+///
+/// Any other value in a word was set by a thread of the parent that does not exist in this forked process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Awake(u32);
 
 impl Awake {
-    /// How many there are; they are counted from 0.
+    /// Number of distinct generations, counted from 0.
     pub(super) const KINDS: u32 = 15;
 
     pub(super) fn new(kind: u32) -> Self {
         Awake((kind % Self::KINDS + 1) << AWAKE_SHIFT)
     }
 
-    /// Whether somebody says so who may be believed.
+    /// Returns whether a spinning thread of this generation has set the field in `word`.
     pub(super) fn is_in(self, word: u32) -> bool {
         word & AWAKE == self.0
     }
 
-    /// The word as one says so.
+    /// Returns `word` with the field set.
     pub(super) fn put_in(self, word: u32) -> u32 {
         word & !AWAKE | self.0
     }
 }
 
-/// Nobody says any more that it is awake.
-pub(super) fn nobody_awake(word: u32) -> u32 {
+/// Returns `word` with the field `AWAKE` cleared.
+pub(super) fn without_awake(word: u32) -> u32 {
     word & !AWAKE
 }
 
-/// What an unlock makes of the word, and whether it then wakes a sleeper.
+/// Word that a release writes, and whether the releasing thread then wakes a blocked waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Freed {
     pub(super) word: u32,
     pub(super) wakes: bool,
 }
 
-/// The word as it is freed for whoever comes. `now` is asked only if somebody may sleep.
+/// Returns the word that releases the lock to any thread; calls `now` only if threads may be blocked.
 pub(super) fn freed(word: u32, awake: Awake, now: impl FnOnce() -> u32) -> Freed {
     let free = word & !(HELD | CPU);
     if word & (WAITERS | AWAKE) == 0 {
@@ -73,8 +76,10 @@ pub(super) fn freed(word: u32, awake: Awake, now: impl FnOnce() -> u32) -> Freed
     Freed { word: fenced(free), wakes: false }
 }
 
-/// The word as somebody is woken. A wake that nobody has answered for a slice may have found nobody: each such one
-/// doubles the slice, and after the longest the mark is used up. (Whoever was woken, and is late, will make it again.)
+/// Returns `word` with a wake-up noted.
+///
+/// A wake-up without a response for a whole slice may have found no thread. Each further one doubles the slice; after
+/// the longest slice the mark is removed. (A woken thread that is merely late sets it again.)
 fn waking(word: u32) -> u32 {
     if word & WAKING == 0 {
         word | WAKING
@@ -85,8 +90,8 @@ fn waking(word: u32) -> u32 {
     }
 }
 
-/// The word as it is freed for the one that has waited longest.
-pub(super) fn handed_over(word: u32, awake: Awake, now: impl FnOnce() -> u32) -> Freed {
+/// Returns the word that hands the lock off to the thread that has waited longest.
+pub(super) fn handed_off(word: u32, awake: Awake, now: impl FnOnce() -> u32) -> Freed {
     let free = word & !(HELD | CPU);
     if word & WAITERS != 0 {
         return Freed { word: stamped(waking(free), now()) | RESERVED | CREDIT, wakes: true };
@@ -95,7 +100,7 @@ pub(super) fn handed_over(word: u32, awake: Awake, now: impl FnOnce() -> u32) ->
     Freed { word: free | reserved, wakes: false }
 }
 
-/// The word as it is taken by one that did not wait, from a lock that is free and not reserved.
+/// Returns the word of an unlocked, unreserved lock as acquired by a thread that did not wait.
 pub(super) fn taken_quietly(word: u32, cpu: impl FnOnce() -> u32) -> u32 {
     if word & (WAITERS | AWAKE) == 0 {
         return if word & CREDIT == 0 { HELD } else { (word - ONE_CREDIT) | HELD };
@@ -104,58 +109,63 @@ pub(super) fn taken_quietly(word: u32, cpu: impl FnOnce() -> u32) -> u32 {
     match (word & CREDIT > ONE_CREDIT, word & WAITERS != 0) {
         (true, _) => taken - ONE_CREDIT,
         (false, true) => taken | CREDIT,
-        // Nobody sleeps, and whoever said that it is awake has let the lock pass so often that it may be gone.
+        // No thread is blocked, and the spinner of `AWAKE` has let the lock pass so often that it may not exist any
+        // more.
         (false, false) => HELD,
     }
 }
 
-/// The word as it is taken by one that spun; `ours` says that it was the one that said so. A quiet lock stays plain.
-pub(super) fn taken_spinning(word: u32, ours: bool, cpu: u32) -> u32 {
-    if is_quiet(word) { HELD } else { taken_contended(word, ours, cpu) }
+/// Returns the word as acquired by a thread that spun; `is_spinner` tells whether that thread set `AWAKE`.
+///
+/// A lock without recent waiters stays plain-held.
+pub(super) fn taken_spinning(word: u32, is_spinner: bool, cpu: u32) -> u32 {
+    if is_quiet(word) { HELD } else { taken_contended(word, is_spinner, cpu) }
 }
 
-fn taken_contended(word: u32, ours: bool, cpu: u32) -> u32 {
-    let others = if ours { nobody_awake(word) } else { word };
-    others & !(CPU | RESERVED) | HELD | CREDIT | cpu << CPU_SHIFT
+fn taken_contended(word: u32, is_spinner: bool, cpu: u32) -> u32 {
+    let base = if is_spinner { without_awake(word) } else { word };
+    base & !(CPU | RESERVED) | HELD | CREDIT | cpu << CPU_SHIFT
 }
 
-/// The word as it is taken by one that slept, or was about to: others may sleep who were told that it would look after
-/// them. `waited` is how long it took.
-pub(super) fn taken_after_sleep(word: u32, ours: bool, cpu: u32, now: u32, waited: u32) -> u32 {
-    let taken = taken_contended(word & !WAKING, ours, cpu) | WAITERS;
+/// Returns the word as acquired by a thread that blocked, or announced that it would; `waited` is its waiting time.
+///
+/// It keeps `WAITERS`: other threads may have blocked because they relied on this thread.
+pub(super) fn taken_after_sleep(word: u32, is_spinner: bool, cpu: u32, now: u32, waited: u32) -> u32 {
+    let taken = taken_contended(word & !WAKING, is_spinner, cpu) | WAITERS;
     stamped(another_slice(taken, waited), now)
 }
 
-/// The held word once one more is about to sleep: the holder will wake one, or whoever is awake will look.
-pub(super) fn marked(word: u32, ours: bool, awake: Awake) -> u32 {
-    let others = if ours || !awake.is_in(word) { nobody_awake(word) } else { word };
-    others & !WAKING | WAITERS
+/// Returns the held word with one more thread about to block: the holder will wake a thread, or the spinner of
+/// `AWAKE` will take over that duty.
+pub(super) fn marked(word: u32, is_spinner: bool, awake: Awake) -> u32 {
+    let base = if is_spinner || !awake.is_in(word) { without_awake(word) } else { word };
+    base & !WAKING | WAITERS
 }
 
-/// Whether nobody sleeps for this lock, and nobody has waited for it lately: a holder frees it by a plain store,
-/// whoever else spins.
+/// Returns whether no thread is blocked on this lock or has waited for it recently, so that a holder releases it by a
+/// plain store even while other threads spin.
 pub(super) fn is_quiet(word: u32) -> bool {
     word & (CREDIT | WAITERS) == 0
 }
 
-/// Whether a holder of this word may free it by a plain store.
+/// Returns whether a holder of this word may release it by a plain store.
 pub(super) fn may_be_stored_over(word: u32) -> bool {
     word & CREDIT == 0
 }
 
 #[cfg(not(loom))]
-/// Whether the holder was last seen on this CPU.
+/// Returns whether the holder was last seen on this CPU.
 pub(super) fn held_on(word: u32, cpu: u32) -> bool {
     word & CPU != 0 && (word & CPU) >> CPU_SHIFT == cpu
 }
 
 #[cfg(not(loom))]
-/// Whether more wait than there are CPUs, as far as can be known.
-pub(super) fn is_crowded(word: u32) -> bool {
+/// Returns whether more threads wait than there are CPUs, as far as the word shows.
+pub(super) fn is_overloaded(word: u32) -> bool {
     word & (WAITERS | SLICE) != 0
 }
 
-/// A word that a plain holder has freed after all by a read-modify-write begins a new count.
+/// Returns `word` with a new credit if a plain-held lock is released by a read-modify-write after all.
 fn fenced(word: u32) -> u32 {
     if word & CREDIT == 0 { word | CREDIT } else { word }
 }

@@ -1,4 +1,5 @@
-//! Who holds what, who waits for what, and in which order locks were taken.
+//! The wait-for graph and the order of acquisitions: which thread holds or waits for which lock, and which locks were
+//! acquired while others were held.
 
 use std::{
     backtrace::Backtrace,
@@ -7,9 +8,9 @@ use std::{
     sync::Arc,
 };
 
-/// A lock, for as long as the process lives: numbers are not used again.
+/// Number of a lock, unique as long as the process lives.
 pub(super) type LockId = u64;
-/// A thread, likewise.
+/// Number of a thread, unique as long as the process lives.
 pub(super) type ThreadNumber = u64;
 
 struct Hold {
@@ -17,19 +18,19 @@ struct Hold {
     since: Arc<Backtrace>,
 }
 
-/// What is known of all watched locks.
+/// State of all watched locks.
 #[derive(Default)]
 pub(super) struct Graph {
     holds: HashMap<LockId, Hold>,
     waits: HashMap<ThreadNumber, (LockId, Arc<Backtrace>)>,
-    /// For each lock those that were taken while it was held, and where that was first.
+    /// For each lock, the locks that were acquired while it was held, and the call site of the first time.
     orders: HashMap<LockId, HashMap<LockId, Arc<Backtrace>>>,
 }
 
 impl Graph {
-    pub(super) fn taken(&mut self, lock: LockId, thread: ThreadNumber, here: Arc<Backtrace>) {
+    pub(super) fn taken(&mut self, lock: LockId, thread: ThreadNumber, call_site: Arc<Backtrace>) {
         self.waits.remove(&thread);
-        self.holds.insert(lock, Hold { thread, since: here });
+        self.holds.insert(lock, Hold { thread, since: call_site });
     }
 
     pub(super) fn freed(&mut self, lock: LockId) {
@@ -42,66 +43,68 @@ impl Graph {
         self.orders.values_mut().for_each(|after| drop(after.remove(&lock)));
     }
 
-    /// This thread is about to take the lock: what is wrong with the order, if that is new and wrong.
-    pub(super) fn ordered(&mut self, lock: LockId, thread: ThreadNumber, here: &Arc<Backtrace>) -> Option<String> {
+    /// Records that this thread is about to acquire the lock; returns a report if the order is new and conflicts with
+    /// an earlier one.
+    pub(super) fn ordered(&mut self, lock: LockId, thread: ThreadNumber, call_site: &Arc<Backtrace>) -> Option<String> {
         let held: Vec<LockId> =
             self.holds.iter().filter(|(_, hold)| hold.thread == thread).map(|(&id, _)| id).collect();
-        let mut said = None;
+        let mut report = None;
         for before in held.into_iter().filter(|&before| before != lock) {
             if self.orders.get(&before).is_some_and(|after| after.contains_key(&lock)) {
                 continue;
             }
-            if let Some(other) = self.first_step(lock, before) {
-                said.get_or_insert(format!(
+            if let Some(first_site) = self.first_step(lock, before) {
+                report.get_or_insert(format!(
                     "locks {before} and {lock} are taken in both orders, which can deadlock\n\
-                     {before} before {lock}, here:\n{here}\n{lock} before {before}, first here:\n{other}"
+                     {before} before {lock}, here:\n{call_site}\n{lock} before {before}, first here:\n{first_site}"
                 ));
             }
-            self.orders.entry(before).or_default().insert(lock, Arc::clone(here));
+            self.orders.entry(before).or_default().insert(lock, Arc::clone(call_site));
         }
-        said
+        report
     }
 
-    /// Where, on a way from the one lock to the other, the first was held as another was taken; `None` without a way.
+    /// Returns the call site at which, on a path between the two locks, the second lock of the path was first
+    /// acquired while the first was held; `None` without a path.
     fn first_step(&self, from: LockId, to: LockId) -> Option<&Arc<Backtrace>> {
         let leads = |step: LockId| {
-            let (mut seen, mut left) = (HashSet::new(), vec![step]);
-            while let Some(lock) = left.pop() {
+            let (mut seen, mut pending) = (HashSet::new(), vec![step]);
+            while let Some(lock) = pending.pop() {
                 if lock == to {
                     return true;
                 }
                 if seen.insert(lock) {
-                    left.extend(self.orders.get(&lock).into_iter().flat_map(HashMap::keys));
+                    pending.extend(self.orders.get(&lock).into_iter().flat_map(HashMap::keys));
                 }
             }
             false
         };
-        self.orders.get(&from)?.iter().find(|(step, _)| leads(**step)).map(|(_, place)| place)
+        self.orders.get(&from)?.iter().find(|(step, _)| leads(**step)).map(|(_, site)| site)
     }
 
-    /// This thread waits for the lock, until it takes it: the circle that this closes, if it does.
-    pub(super) fn waits(&mut self, lock: LockId, thread: ThreadNumber, here: Arc<Backtrace>) -> Option<String> {
-        self.waits.insert(thread, (lock, here));
-        let (mut waiting, mut wanted, mut said) = (thread, lock, String::new());
+    /// Records that this thread waits for the lock until it acquires it; returns a report if that closes a cycle.
+    pub(super) fn waits(&mut self, lock: LockId, thread: ThreadNumber, call_site: Arc<Backtrace>) -> Option<String> {
+        self.waits.insert(thread, (lock, call_site));
+        let (mut waiting, mut awaited, mut report) = (thread, lock, String::new());
         loop {
-            let hold = self.holds.get(&wanted)?;
-            let (_, place) = self.waits.get(&waiting)?;
+            let hold = self.holds.get(&awaited)?;
+            let (_, site) = self.waits.get(&waiting)?;
             let _ = write!(
-                said,
-                "thread {waiting} waits for lock {wanted}, here:\n{place}\n\
-                 thread {} has held lock {wanted} since here:\n{}\n",
+                report,
+                "thread {waiting} waits for lock {awaited}, here:\n{site}\n\
+                 thread {} has held lock {awaited} since here:\n{}\n",
                 hold.thread, hold.since
             );
             if hold.thread == thread {
                 self.waits.remove(&thread);
-                return Some(format!("deadlock: no thread will release lock {lock}\n{said}"));
+                return Some(format!("deadlock: no thread will release lock {lock}\n{report}"));
             }
-            // A circle that this thread is not in was told by the one that closed it.
+            // The thread that closed a cycle without this thread has reported it.
             if hold.thread == waiting {
                 return None;
             }
             waiting = hold.thread;
-            wanted = self.waits.get(&waiting)?.0;
+            awaited = self.waits.get(&waiting)?.0;
         }
     }
 }

@@ -1,39 +1,48 @@
-//! Any lock of `lock_api`, watched for deadlocks.
+//! Deadlock detection for any lock of `lock_api`.
 //!
 //! # State
-//! The lock, and a number for it. Beside it, once in the process: who holds what, who waits for what, and which lock
-//! was ever taken while which other was held, each with a backtrace of where.
 //!
-//! # What it finds
-//! - **A deadlock, as it closes.** A thread that is about to wait for a lock whose holder waits, through whatever
-//!   chain, for this thread (or is this thread) panics instead, with the places where each lock was taken and is waited
-//!   for. As it unwinds it frees what it holds, and the others go on. (A condition variable that takes its lock again
-//!   cannot unwind: there it ends the process.)
-//! - **An order that can deadlock, before it does.** The first time that two locks are taken in both orders, by
-//!   whatever threads, however far apart in time, both places are told.
+//! The lock, and a number for it. In addition, the process has one graph: which thread holds each lock, which thread
+//! waits for which lock, and which locks were ever acquired while which other was held. Each entry has a backtrace of
+//! its call site.
 //!
-//! Waits with a timeout and tries end by themselves: they close no circle and say nothing about orders.
+//! # Reports
 //!
-//! # Ordering
-//! The books are kept under a mutex: a wait is entered before it begins, a hold after it has begun, and both are struck
-//! out before they end. So of the threads of a circle the last one to enter sees all of it, and no circle is seen that
-//! is none, as long as who took a lock frees it: a guard that is sent to another thread still counts as the first
-//! one's.
+//! - **A deadlock, as it closes.** The holder of a lock waits, directly or through other threads, for a thread that
+//!   is about to wait for that lock, or is that thread. The latter panics instead of waiting. The message contains
+//!   the call sites where each lock was acquired and is waited for. As it unwinds, it releases its locks, and the
+//!   other threads continue. (A condition variable that reacquires its lock cannot unwind: the panic ends the
+//!   process.)
+//! - **An order that can deadlock, before it does.** The first time that two locks are acquired in both orders, by
+//!   any threads, however far apart in time, both call sites are reported.
+//!
+//! Waits with a timeout and `try_lock` end by themselves: they close no cycle and prove nothing about orders.
+//!
+//! # Memory ordering
+//!
+//! A mutex protects the graph. A wait is recorded before it begins, a hold after it has begun, and both are removed
+//! before they end. The last thread of a cycle to record its wait therefore sees the whole cycle. No false cycle is
+//! reported as long as the thread that acquired a lock also releases it: a guard that is sent to another thread still
+//! counts as the first one's.
 //!
 //! # Fork
-//! The books may be in use when another thread forks: a child must not use watched locks unless its parent had one
+//!
+//! The graph may be in use when another thread forks: a child must not use watched locks unless its parent had one
 //! thread.
 //!
-//! # Fairness, a stopped or dead holder
-//! The lock's own.
+//! # Fairness, and stopped or terminated threads
 //!
-//! # What it costs
-//! [`Unwatched`]: nothing; the lock is as large and as fast as without. [`Watched`]: some microseconds and a backtrace
-//! for each acquisition.
+//! Those of the lock.
 //!
-//! # Source
-//! The circle is the wait-for graph of every database; orders before they fail: lockdep, Ingo Molnár and Arjan van de
-//! Ven, Linux 2.6.18.
+//! # Cost
+//!
+//! [`Unwatched`] costs nothing: the lock has the size and speed of the plain one. [`Watched`] costs some microseconds
+//! and a backtrace for each acquisition.
+//!
+//! # References
+//!
+//! The cycle is that of the wait-for graph in databases. Orders before they deadlock: lockdep, Ingo Molnár and Arjan
+//! van de Ven, Linux 2.6.18.
 
 mod graph;
 
@@ -54,22 +63,22 @@ mod sealed {
     impl Sealed for super::Unwatched {}
 }
 
-/// Whether a [`Checked`] lock is watched: [`Watched`] or [`Unwatched`].
+/// Choice between [`Watched`] and [`Unwatched`] for a [`Checked`] lock.
 pub trait Watch: sealed::Sealed + fmt::Debug + Send + Sync + 'static {
-    /// Of a new lock.
+    /// Value for a new lock.
     #[allow(clippy::declare_interior_mutable_const)] // as in lock_api: a template for a new lock, never shared
     const NEW: Self;
-    /// The thread is about to take the lock, without a timeout.
+    /// Records that the thread is about to acquire the lock without a timeout.
     fn asks(&self);
-    /// The lock is held, and the thread is about to wait for it.
+    /// Records that the lock is held and the thread is about to wait for it.
     fn waits(&self);
-    /// The thread has taken the lock.
+    /// Records that the thread has acquired the lock.
     fn taken(&self);
-    /// The lock is about to be freed.
+    /// Records that the lock is about to be released.
     fn freed(&self);
 }
 
-/// Not watched: no bytes, no instructions.
+/// No detection: no bytes, no instructions.
 #[derive(Debug)]
 pub struct Unwatched;
 
@@ -85,7 +94,7 @@ impl Watch for Unwatched {
     fn freed(&self) {}
 }
 
-/// Watched. 8 bytes.
+/// Deadlock detection, with 8 bytes in each lock.
 #[derive(Debug)]
 pub struct Watched(AtomicU64);
 
@@ -96,7 +105,10 @@ fn graph() -> MutexGuard<'static, Graph> {
 
 static HOOK: OnceLock<fn(&str)> = OnceLock::new();
 
-/// Tells `hook` of orders that can deadlock, instead of stderr; says whether it will, since only the first is taken.
+/// Sends the reports of lock orders that can deadlock to `hook` instead of stderr; returns whether `hook` was
+/// installed.
+///
+/// Only the first call installs its hook.
 pub fn tell_orders_to(hook: fn(&str)) -> bool {
     HOOK.set(hook).is_ok()
 }
@@ -113,7 +125,7 @@ fn this_thread() -> ThreadNumber {
     NUMBER.with(|number| *number)
 }
 
-fn here() -> Arc<Backtrace> {
+fn call_site() -> Arc<Backtrace> {
     Arc::new(Backtrace::force_capture())
 }
 
@@ -121,8 +133,8 @@ impl Watched {
     fn id(&self) -> LockId {
         match self.0.load(Relaxed) {
             0 => {
-                let mine = number();
-                self.0.compare_exchange(0, mine, Relaxed, Relaxed).map_or_else(|other| other, |_| mine)
+                let id = number();
+                self.0.compare_exchange(0, id, Relaxed, Relaxed).map_or_else(|existing| existing, |_| id)
             }
             id => id,
         }
@@ -133,24 +145,24 @@ impl Watch for Watched {
     const NEW: Self = Watched(AtomicU64::new(0));
 
     fn asks(&self) {
-        let here = here();
-        let said = graph().ordered(self.id(), this_thread(), &here);
-        if let Some(said) = said {
-            HOOK.get().copied().unwrap_or(|said| eprintln!("{said}"))(&said);
+        let call_site = call_site();
+        let report = graph().ordered(self.id(), this_thread(), &call_site);
+        if let Some(report) = report {
+            HOOK.get().copied().unwrap_or(|report| eprintln!("{report}"))(&report);
         }
     }
 
     fn waits(&self) {
-        let here = here();
-        let said = graph().waits(self.id(), this_thread(), here);
-        if let Some(said) = said {
-            panic!("{said}");
+        let call_site = call_site();
+        let report = graph().waits(self.id(), this_thread(), call_site);
+        if let Some(report) = report {
+            panic!("{report}");
         }
     }
 
     fn taken(&self) {
-        let here = here();
-        graph().taken(self.id(), this_thread(), here);
+        let call_site = call_site();
+        graph().taken(self.id(), this_thread(), call_site);
     }
 
     fn freed(&self) {
@@ -167,7 +179,9 @@ impl Drop for Watched {
     }
 }
 
-/// A lock that is watched for deadlocks, or, with [`Unwatched`], is just that lock.
+/// A lock with deadlock detection or, with [`Unwatched`], the plain lock.
+///
+/// # Examples
 ///
 /// ```
 /// use ulocks::{Adaptive, Checked, lock_api::Mutex};
@@ -187,7 +201,7 @@ pub struct Checked<R, W: Watch = Watched> {
     watch: W,
 }
 
-// SAFETY: exclusion is that of the lock inside, whose guard it is.
+// SAFETY: the inner lock, whose guard this lock returns, excludes other threads.
 unsafe impl<R: RawMutex, W: Watch> RawMutex for Checked<R, W> {
     #[allow(clippy::declare_interior_mutable_const)] // a template for a new lock, never shared
     const INIT: Self = Checked { lock: R::INIT, watch: W::NEW };
@@ -212,7 +226,7 @@ unsafe impl<R: RawMutex, W: Watch> RawMutex for Checked<R, W> {
     #[inline]
     unsafe fn unlock(&self, guard: Self::Guard) {
         self.watch.freed();
-        // SAFETY: the caller holds the lock: it has the guard.
+        // SAFETY: the caller holds the lock, because it has the guard.
         unsafe { self.lock.unlock(guard) }
     }
 
@@ -222,7 +236,7 @@ unsafe impl<R: RawMutex, W: Watch> RawMutex for Checked<R, W> {
     }
 }
 
-// SAFETY: `Some` is returned only where the lock inside was taken.
+// SAFETY: `Some` is returned only if the inner lock was acquired.
 unsafe impl<R: RawMutexTimed, W: Watch> RawMutexTimed for Checked<R, W> {
     type Duration = R::Duration;
     type Instant = R::Instant;
@@ -236,11 +250,11 @@ unsafe impl<R: RawMutexTimed, W: Watch> RawMutexTimed for Checked<R, W> {
     }
 }
 
-// SAFETY: it frees the lock, as `unlock` does.
+// SAFETY: `unlock_fair` of the inner lock releases it, as `unlock` does.
 unsafe impl<R: RawMutexFair, W: Watch> RawMutexFair for Checked<R, W> {
     unsafe fn unlock_fair(&self, guard: Self::Guard) {
         self.watch.freed();
-        // SAFETY: the caller holds the lock: it has the guard.
+        // SAFETY: the caller holds the lock, because it has the guard.
         unsafe { self.lock.unlock_fair(guard) }
     }
 }

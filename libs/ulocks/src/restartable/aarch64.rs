@@ -1,20 +1,22 @@
-//! The sequence for AArch64, which the feature `rseq-aarch64` turns on. It has been compiled and disassembled, but
+//! The sequence for AArch64, which the feature `rseq-aarch64` enables. It has been compiled and disassembled, but
 //! never run on hardware.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Stores 0 to `word` if it holds `EXPECTED`, as a release; says whether it did.
+/// Stores 0 to `word`, with release ordering, if it equals `EXPECTED`; returns whether it did.
 ///
-/// The kernel clears `rseq_cs` itself before it moves the thread to 5. On the other two ways out the block does.
+/// The kernel clears `rseq_cs` itself before it moves the thread to label 5. On the other two exits, the block does.
 ///
 /// # Safety
-/// `offset` is the distance from the thread pointer to the `struct rseq` that the kernel knows of this thread.
+///
+/// `offset` is the distance from the thread pointer to the `struct rseq` that is registered with the kernel for this
+/// thread.
 #[inline(always)]
 pub(super) unsafe fn store_zero_if<const EXPECTED: u32>(offset: usize, word: &AtomicU32) -> bool {
     // The signature before label 5 is the `brk` that the C library registers on little-endian machines.
-    // SAFETY: the caller's `offset` leads to this thread's own `struct rseq`, whose `rseq_cs` only this thread and the
-    // kernel write. The reference keeps `word` alive. The block changes flags and two registers, which are declared as
-    // outputs, and no stack.
+    // SAFETY: the caller's `offset` leads to this thread's own `struct rseq`, whose `rseq_cs` only this thread and
+    // the kernel write. The reference keeps `word` alive. The block changes flags and two registers, which are
+    // declared as outputs, and no stack.
     unsafe {
         core::arch::asm!(
             ".pushsection __rseq_cs, \"aw\", %progbits",
@@ -55,16 +57,18 @@ pub(super) unsafe fn store_zero_if<const EXPECTED: u32>(offset: usize, word: &At
     true
 }
 
-/// Stores `new` to `word` if it holds `expected`, as a release; says whether it did.
+/// Stores `new` to `word`, with release ordering, if it equals `expected`; returns whether it did.
 ///
 /// # Safety
-/// `offset` is the distance from the thread pointer to the `struct rseq` that the kernel knows of this thread.
+///
+/// `offset` is the distance from the thread pointer to the `struct rseq` that is registered with the kernel for this
+/// thread.
 #[inline(always)]
 pub(super) unsafe fn store_if(offset: usize, word: &AtomicU64, expected: u64, new: u64) -> bool {
     // The signature before label 5 is the `brk` that the C library registers on little-endian machines.
-    // SAFETY: the caller's `offset` leads to this thread's own `struct rseq`, whose `rseq_cs` only this thread and the
-    // kernel write. The reference keeps `word` alive. The block changes flags and two registers, which are declared as
-    // outputs, and no stack.
+    // SAFETY: the caller's `offset` leads to this thread's own `struct rseq`, whose `rseq_cs` only this thread and
+    // the kernel write. The reference keeps `word` alive. The block changes flags and two registers, which are
+    // declared as outputs, and no stack.
     unsafe {
         core::arch::asm!(
             ".pushsection __rseq_cs, \"aw\", %progbits",
@@ -106,11 +110,11 @@ pub(super) unsafe fn store_if(offset: usize, word: &AtomicU64, expected: u64, ne
     true
 }
 
-/// The thread pointer: another in each thread that runs.
+/// Returns the thread pointer, which is unique among running threads.
 #[inline(always)]
 pub(super) fn thread_pointer() -> u64 {
     let pointer;
-    // SAFETY: it reads a register, which doesn't change in a thread.
+    // SAFETY: the instruction only reads a register, whose value does not change within a thread.
     unsafe {
         core::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(pure, nomem, nostack, preserves_flags));
     }

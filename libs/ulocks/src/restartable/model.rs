@@ -1,11 +1,11 @@
-//! Restartable sequences as loom sees them: a store that the fence of another thread may have made impossible.
+//! Model of restartable sequences for loom: a store that the fence of another thread may have made impossible.
 //!
-//! A sequence is: announce it, compare, and, as one step, store if nothing has aborted it since. A fence aborts all
-//! sequences that are announced. The kernel does so too for reasons of its own, a preemption or a signal: in a model
-//! that is a thread which calls [`abort`], at any moment.
+//! A sequence is modelled as: announce it, compare, and, as one step, store if nothing has aborted it since. A fence
+//! aborts all announced sequences. The kernel also aborts them for its own reasons, a preemption or a signal: in a
+//! model, that is a thread that calls [`abort`] at any moment.
 //!
-//! The store is a `swap` here: loom would let a thread that has seen a plain store still read what a read-modify-write
-//! of its own put there before, though no order of the changes of one word allows that.
+//! The store is a `swap` here. After a thread has seen a plain store, loom would let it still read a value that its
+//! own read-modify-write wrote before. No order of the changes of one word permits that.
 //!
 //! [`Fault`] breaks the pair in the three ways in which it could be written wrongly. Each must make a model fail.
 
@@ -16,23 +16,23 @@ use crate::atomic::{
 use loom::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering::SeqCst as Real};
 
-/// A mistake that the model can be told to make.
+/// A mistake that the model can make on request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Fault {
-    /// None.
+    /// No mistake.
     None,
     /// The waiter does not fence.
     NoFence,
-    /// The waiter fences, and marks the word after it.
+    /// The waiter fences, and sets the flag after that.
     FenceBeforeMark,
-    /// The holder stores, and compares after it.
+    /// The holder stores, and compares after that.
     StoreBeforeCompare,
 }
 
 static FAULT: AtomicU8 = AtomicU8::new(Fault::None as u8);
 
-/// Makes this mistake from now on.
+/// Makes the model contain this mistake from now on.
 pub fn break_by(fault: Fault) {
     FAULT.store(fault as u8, Real);
 }
@@ -41,10 +41,10 @@ fn breaks_by(fault: Fault) -> bool {
     FAULT.load(Real) == fault as u8
 }
 
-/// How many threads a model may have.
+/// Largest number of threads in a model.
 const THREADS: usize = 4;
 
-/// What the kernel knows of a thread: whether it is in a sequence that has not been aborted.
+/// The kernel's state of each thread: whether it is in a sequence that has not been aborted.
 #[derive(Default)]
 struct Sequences([Mutex<bool>; THREADS]);
 
@@ -54,7 +54,7 @@ loom::lazy_static! {
 }
 
 loom::thread_local! {
-    static MINE: usize = {
+    static SEQUENCE_INDEX: usize = {
         let mut next = NUMBERS.lock().unwrap();
         *next += 1;
         *next - 1
@@ -62,8 +62,8 @@ loom::thread_local! {
 }
 
 pub(crate) fn store_zero_if<const EXPECTED: u32>(word: &AtomicU32) -> bool {
-    let mine = &SEQUENCES.0[MINE.with(|mine| *mine)];
-    *mine.lock().unwrap() = true;
+    let sequence = &SEQUENCES.0[SEQUENCE_INDEX.with(|sequence| *sequence)];
+    *sequence.lock().unwrap() = true;
     if breaks_by(Fault::StoreBeforeCompare) {
         let before = word.load(Relaxed);
         word.swap(0, Release);
@@ -72,7 +72,7 @@ pub(crate) fn store_zero_if<const EXPECTED: u32>(word: &AtomicU32) -> bool {
     if word.load(Relaxed) != EXPECTED {
         return false;
     }
-    let mut running = mine.lock().unwrap();
+    let mut running = sequence.lock().unwrap();
     if *running {
         word.swap(0, Release);
     }
@@ -91,23 +91,23 @@ pub(crate) fn mark_and_fence(word: &AtomicU32, old: u32, mark: u32) -> Result<()
 }
 
 pub(crate) fn store_if(word: &AtomicU64, expected: u64, new: u64) -> bool {
-    let mine = &SEQUENCES.0[MINE.with(|mine| *mine)];
-    *mine.lock().unwrap() = true;
+    let sequence = &SEQUENCES.0[SEQUENCE_INDEX.with(|sequence| *sequence)];
+    *sequence.lock().unwrap() = true;
     if breaks_by(Fault::StoreBeforeCompare) {
         return word.swap(new, Release) == expected;
     }
     if word.load(Relaxed) != expected {
         return false;
     }
-    let mut running = mine.lock().unwrap();
+    let mut running = sequence.lock().unwrap();
     if *running {
         word.swap(new, Release);
     }
     std::mem::replace(&mut *running, false)
 }
 
-pub(crate) fn me() -> u64 {
-    MINE.with(|mine| *mine as u64 + 1) << 6
+pub(crate) fn current_thread() -> u64 {
+    SEQUENCE_INDEX.with(|sequence| *sequence as u64 + 1) << 6
 }
 
 pub(crate) fn works() -> bool {

@@ -1,4 +1,4 @@
-//! What the kernel and the C library must have agreed to, asked once in a process.
+//! Registration of restartable sequences with the kernel and the C library, checked once in a process.
 
 use super::sequence;
 use core::sync::atomic::{
@@ -8,57 +8,59 @@ use core::sync::atomic::{
 };
 
 const UNKNOWN: u8 = 0;
-const ASKING: u8 = 1;
+const REGISTERING: u8 = 1;
 const READY: u8 = 2;
 const REFUSED: u8 = 3;
 const FAILING: u8 = 4;
 
-/// A child inherits all of this by fork, with the registrations that it describes, and loses both by exec.
+/// State of the registration. A child inherits it by fork, with the registrations that it describes, and loses both
+/// by exec.
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// How far behind the thread pointer a thread's `struct rseq` is; 0, where something else is, until [`prepare`] found
-/// out that sequences work here, and always if they don't.
+/// Distance from the thread pointer to a thread's `struct rseq`. It is 0, where another structure is, until
+/// [`prepare`] has found that sequences work here, and always if they do not.
 static OFFSET: AtomicUsize = AtomicUsize::new(0);
 
-/// Stores 0 to `word` if it holds `EXPECTED`, in a restartable sequence; says whether it did. `false` may also mean
-/// that the sequence was aborted, or that there are none here.
+/// Stores 0 to `word` if it equals `EXPECTED`, in a restartable sequence; returns whether it did. `false` may also
+/// mean that the sequence was aborted, or that sequences do not work here.
 #[inline(always)]
 pub(crate) fn store_zero_if<const EXPECTED: u32>(word: &AtomicU32) -> bool {
-    // Acquire, for the order that `ask` makes: free on x86-64.
+    // `Acquire` pairs with the order of the stores in `register`; it is free on x86-64.
     let offset = OFFSET.load(Acquire);
-    // SAFETY: `ask` stores an offset other than 0 only if the C library has registered its threads with it, and it is the
-    // same in all of them.
+    // SAFETY: `register` stores an offset other than 0 only if the C library has registered its threads at that
+    // offset, which is the same in all threads.
     offset != 0 && unsafe { sequence::store_zero_if::<EXPECTED>(offset, word) }
 }
 
-/// Stores `new` to `word` if it holds `expected`, in a restartable sequence; says whether it did. `false` may also mean
-/// that the sequence was aborted, or that there are none here.
+/// Stores `new` to `word` if it equals `expected`, in a restartable sequence; returns whether it did. `false` may
+/// also mean that the sequence was aborted, or that sequences do not work here.
 #[inline(always)]
 pub(crate) fn store_if(word: &AtomicU64, expected: u64, new: u64) -> bool {
     let offset = OFFSET.load(Acquire);
-    // SAFETY: `ask` stores an offset other than 0 only if the C library has registered its threads with it, and it is the
-    // same in all of them.
+    // SAFETY: `register` stores an offset other than 0 only if the C library has registered its threads at that
+    // offset, which is the same in all threads.
     offset != 0 && unsafe { sequence::store_if(offset, word, expected, new) }
 }
 
-/// A number that no other thread has which runs at the same time, and whose lower two bits are 0.
+/// Returns a number that is unique among the running threads, and whose lower two bits are 0.
 #[inline(always)]
-pub(crate) fn me() -> u64 {
+pub(crate) fn current_thread() -> u64 {
     sequence::thread_pointer()
 }
 
-/// As [`mark_and_fence`], for a word that is stored to only since sequences work.
+/// Changes `word` from `old` to `mark` and fences, as [`mark_and_fence`] does, for a word that is only stored to if
+/// sequences work.
 pub(crate) fn mark_wide_and_fence(word: &AtomicU64, old: u64, mark: u64) -> Result<(), u64> {
     word.compare_exchange(old, mark, SeqCst, Relaxed)?;
     restart_sequences();
     Ok(())
 }
 
-/// Changes `word` from `old` to `mark` and fences; `Err` is what the word was instead.
+/// Changes `word` from `old` to `mark` and fences; `Err` contains the different value of the word.
 ///
-/// While nobody stores without an atomic there is nothing to fence, also where another thread is just asking whether it
-/// may: the mark comes before this look at the state, that thread's answer after it, and whoever stores because of the
-/// answer compares after that.
+/// While no thread stores without an atomic operation, no fence is needed. That includes the time during which
+/// another thread registers. The flag is set before this thread reads the state, that thread writes the state after
+/// that, and a thread that stores because of the state compares even later.
 pub(crate) fn mark_and_fence(word: &AtomicU32, old: u32, mark: u32) -> Result<(), u32> {
     prepare();
     word.compare_exchange(old, mark, SeqCst, Relaxed)?;
@@ -68,19 +70,24 @@ pub(crate) fn mark_and_fence(word: &AtomicU32, old: u32, mark: u32) -> Result<()
     Ok(())
 }
 
-/// Whether a mark and a fence may have been in vain, because the kernel refuses now what it granted at first (a seccomp
-/// filter that was installed since). Nobody stores without an atomic any more, but one that had compared before may.
+/// Returns whether a flag and a fence may have been in vain, because the kernel now refuses a call that it accepted
+/// at first.
+///
+/// (A seccomp filter may have been installed since.) No thread starts to store without an atomic operation any more,
+/// but one that had compared before may still do so.
 pub(crate) fn may_be_in_vain() -> bool {
     STATE.load(Relaxed) == FAILING
 }
 
-/// Whether it was found that sequences work here.
+/// Returns whether sequences work here.
 pub(crate) fn works() -> bool {
     STATE.load(Relaxed) == READY
 }
 
-/// Calls [`prepare`] when the object is loaded: `dlsym` and a first `membarrier` belong neither into a signal handler,
-/// which may be where the first contended call is, nor between two threads that wait for each other.
+/// Calls [`prepare`] when the object is loaded.
+///
+/// The first contended call may be in a signal handler, where `dlsym` and a first `membarrier` are not permitted, or
+/// between two threads that wait for each other, where they cost too much.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = at_load;
@@ -88,7 +95,7 @@ static AT_LOAD: extern "C" fn() = at_load;
 extern "C" fn at_load() {
     // SAFETY: the C library has this word for every thread, and no other thread writes it.
     let errno = unsafe { libc::__errno_location() };
-    // A program begins with 0 in it, which a refused system call would change.
+    // A program starts with 0 in `errno`, which a refused system call would change.
     // SAFETY: the pointer is to this thread's word, which lives as long as the thread.
     let before = unsafe { *errno };
     prepare();
@@ -96,19 +103,20 @@ extern "C" fn at_load() {
     unsafe { *errno = before };
 }
 
-/// Finds out, the first time, whether sequences work here.
+/// Determines, in its first call, whether sequences work here.
 pub(crate) fn prepare() {
-    if STATE.load(Relaxed) == UNKNOWN && STATE.compare_exchange(UNKNOWN, ASKING, Relaxed, Relaxed).is_ok() {
-        ask();
+    if STATE.load(Relaxed) == UNKNOWN && STATE.compare_exchange(UNKNOWN, REGISTERING, Relaxed, Relaxed).is_ok() {
+        register();
     }
 }
 
 #[cold]
-fn ask() {
+fn register() {
     let offset = kernel::rseq_offset().filter(|_| kernel::register());
     let state = if offset.is_some() { READY } else { REFUSED };
     STATE.store(state, SeqCst);
-    // Who marked a word and did not see the answer has marked it before this; who reads the offset compares after it.
+    // A thread that set a flag and did not see this state has set it before this fence; a thread that reads the
+    // offset compares after it.
     fence(SeqCst);
     OFFSET.store(offset.unwrap_or(0), Release);
 }
@@ -129,11 +137,12 @@ mod kernel {
     const REGISTER_PRIVATE_EXPEDITED_RSEQ: libc::c_int = 1 << 8;
 
     fn membarrier(command: libc::c_int) -> bool {
-        // SAFETY: the call takes integers and touches no memory.
+        // SAFETY: the call takes integers and accesses no memory of this program.
         unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
     }
 
-    /// While there is one thread this is quick; beside others it takes milliseconds.
+    /// Registers this process for the membarrier: quickly while it has one thread, in milliseconds while it has
+    /// several.
     pub(super) fn register() -> bool {
         membarrier(REGISTER_PRIVATE_EXPEDITED_RSEQ)
     }
@@ -142,18 +151,19 @@ mod kernel {
         membarrier(PRIVATE_EXPEDITED_RSEQ)
     }
 
-    /// Where the C library has registered its threads' `struct rseq`, if it has.
+    /// Returns the offset at which the C library has registered its threads' `struct rseq`, if it has.
     pub(super) fn rseq_offset() -> Option<usize> {
         let offset = symbol::<isize>(c"__rseq_offset")?;
         let size = symbol::<u32>(c"__rseq_size")?;
         (size != 0 && offset != 0).then_some(offset.cast_unsigned())
     }
 
-    /// The value of a variable of the C library, which an older one lacks.
+    /// Returns the value of a variable of the C library; an older library lacks it.
     fn symbol<T: Copy>(name: &CStr) -> Option<T> {
-        // SAFETY: the name ends with a zero.
+        // SAFETY: the name is a string that ends with a zero byte.
         let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-        // SAFETY: if the C library has a variable of this name it is constant after its start, and of this type.
+        // SAFETY: if the C library has a variable of this name, it is constant after the start of the program, and of
+        // this type.
         (!address.is_null()).then(|| unsafe { address.cast::<T>().read() })
     }
 }

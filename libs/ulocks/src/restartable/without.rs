@@ -1,21 +1,29 @@
-//! Where there is no sequence: an unknown processor, or a C library that registers no thread.
+//! Replacement for a processor without a sequence, or a C library that registers no thread.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+/// Returns `false`, because there are no sequences.
+///
 /// # Safety
-/// None is needed: it does nothing.
+///
+/// There is no requirement: the function does nothing.
 pub(super) unsafe fn store_zero_if<const EXPECTED: u32>(_: usize, _: &AtomicU32) -> bool {
     false
 }
 
+/// Returns `false`, because there are no sequences.
+///
 /// # Safety
-/// None is needed: it does nothing.
+///
+/// There is no requirement: the function does nothing.
 pub(super) unsafe fn store_if(_: usize, _: &AtomicU64, _: u64, _: u64) -> bool {
     false
 }
 
-/// One number for all threads, since nothing is stored for one alone here. Not 0, which says that nobody has claimed a
-/// lock: whoever compared with that would take it past those who look beneath.
+/// Returns one number for all threads, since no store is for a single thread here.
+///
+/// It is not 0, which means that no thread has claimed a lock: a thread that compared with 0 would bypass the threads
+/// that use the inner lock.
 pub(super) fn thread_pointer() -> u64 {
     4
 }

@@ -2,20 +2,23 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Stores 0 to `word` if it holds `EXPECTED`; says whether it did. A release store, as every store is here.
+/// Stores 0 to `word` if it equals `EXPECTED`; returns whether it did. Every store is a release store on x86-64.
 ///
 /// The block writes the address of its descriptor to the thread's own `rseq_cs` (8 bytes into the structure), 0 to
-/// `word`, and at last 0 to `rseq_cs`: the object that contains the descriptor can be unmapped by `dlclose` afterwards.
-/// The kernel moves the thread from within [2, 3) to 5, after it has cleared `rseq_cs` itself. The bytes before 5 are the
-/// signature that the C library registered.
+/// `word`, and finally 0 to `rseq_cs`. The object that contains the descriptor can be unmapped by `dlclose`
+/// afterwards. If the thread is within labels [2, 3), the kernel clears `rseq_cs` itself and moves the thread to
+/// label 5. The bytes before label 5 are the signature that the C library registered.
 ///
 /// # Safety
-/// `offset` is the distance from the thread pointer to the `struct rseq` that the kernel knows of this thread.
+///
+/// `offset` is the distance from the thread pointer to the `struct rseq` that is registered with the kernel for this
+/// thread.
 #[inline(always)]
 pub(super) unsafe fn store_zero_if<const EXPECTED: u32>(offset: usize, word: &AtomicU32) -> bool {
-    // SAFETY: by the contract of this function, `offset` leads to this thread's own `struct rseq`, whose `rseq_cs` only
-    // this thread and the kernel write. The reference keeps `word` alive. The block changes flags and one register, which
-    // is declared as clobbered, and no stack, so an abort leaves nothing behind that the compiler relies on.
+    // SAFETY: by the contract of this function, `offset` leads to this thread's own `struct rseq`, whose `rseq_cs`
+    // only this thread and the kernel write. The reference keeps `word` alive. The block changes flags and one
+    // register, which is declared as clobbered, and no stack, so an abort leaves nothing behind that the compiler
+    // relies on.
     unsafe {
         core::arch::asm!(
             ".pushsection __rseq_cs, \"aw\", @progbits",
@@ -52,15 +55,18 @@ pub(super) unsafe fn store_zero_if<const EXPECTED: u32>(offset: usize, word: &At
     true
 }
 
-/// Stores `new` to `word` if it holds `expected`; says whether it did. Otherwise the same as [`store_zero_if`].
+/// Stores `new` to `word` if it equals `expected`; returns whether it did. It works as [`store_zero_if`].
 ///
 /// # Safety
-/// `offset` is the distance from the thread pointer to the `struct rseq` that the kernel knows of this thread.
+///
+/// `offset` is the distance from the thread pointer to the `struct rseq` that is registered with the kernel for this
+/// thread.
 #[inline(always)]
 pub(super) unsafe fn store_if(offset: usize, word: &AtomicU64, expected: u64, new: u64) -> bool {
-    // SAFETY: by the contract of this function, `offset` leads to this thread's own `struct rseq`, whose `rseq_cs` only
-    // this thread and the kernel write. The reference keeps `word` alive. The block changes flags and one register, which
-    // is declared as clobbered, and no stack, so an abort leaves nothing behind that the compiler relies on.
+    // SAFETY: by the contract of this function, `offset` leads to this thread's own `struct rseq`, whose `rseq_cs`
+    // only this thread and the kernel write. The reference keeps `word` alive. The block changes flags and one
+    // register, which is declared as clobbered, and no stack, so an abort leaves nothing behind that the compiler
+    // relies on.
     unsafe {
         core::arch::asm!(
             ".pushsection __rseq_cs, \"aw\", @progbits",
@@ -98,11 +104,12 @@ pub(super) unsafe fn store_if(offset: usize, word: &AtomicU64, expected: u64, ne
     true
 }
 
-/// The thread pointer: another in each thread that runs.
+/// Returns the thread pointer, which is unique among running threads.
 #[inline(always)]
 pub(super) fn thread_pointer() -> u64 {
     let pointer;
-    // SAFETY: the first word of what `fs` points to is its own address, by the ABI. It doesn't change in a thread.
+    // SAFETY: the first word of the memory at `fs` is its own address, by the ABI, and does not change within a
+    // thread.
     unsafe {
         core::arch::asm!("mov {}, fs:[0]", out(reg) pointer, options(pure, nomem, nostack, preserves_flags));
     }

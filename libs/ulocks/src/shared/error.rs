@@ -1,82 +1,82 @@
-//! Why a file cannot be used.
+//! Errors of a file of shared locks.
 
 use super::header::FORMAT;
 use std::{io, path::PathBuf};
 
-/// Why a file cannot be used.
+/// A reason why a file of shared locks cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system said no.
+    /// A system call failed.
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system call.
         source: io::Error,
     },
-    /// The file does not begin as these files do.
+    /// The file does not begin with the signature of these files.
     #[error("{path}: not a file of shared locks", path = path.display())]
     Foreign {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// The file was made by another version of this library.
+    /// Another version of this library created the file.
     #[error("{path}: made by format version {found}; this program knows version {FORMAT}", path = path.display())]
     Format {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its version.
+        /// Format version of the file.
         found: u32,
     },
-    /// The file holds something else than this program wants to see in it.
+    /// The layout of the value in the file differs from the one that this program expects.
     #[error(
         "{path}: holds layout {found_layout} of {found_size} bytes, this program wants layout {layout} of {size} bytes",
         path = path.display()
     )]
     Layout {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The layout number in it.
+        /// Layout number in the file.
         found_layout: u32,
-        /// The size that it says its value has.
+        /// Size of the value in bytes, as recorded in the file.
         found_size: u64,
-        /// The layout number wanted.
+        /// Expected layout number.
         layout: u32,
-        /// The size wanted.
+        /// Expected size in bytes.
         size: u64,
     },
-    /// The file holds a value of another type, though of the same size.
+    /// The file contains a value of another type, though of the same size.
     #[error("{path}: holds a {found}, this program wants a {wanted}", path = path.display())]
     Type {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The beginning of the name of the type in it.
+        /// Beginning of the name of the type in the file.
         found: String,
-        /// The name of the type wanted.
+        /// Name of the expected type.
         wanted: String,
     },
-    /// The file is shorter than it says.
+    /// The file is shorter than its header records.
     #[error("{path}: truncated: {found} bytes of {expected}", path = path.display())]
     Truncated {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its length.
+        /// Length of the file in bytes.
         found: u64,
-        /// The length that it should have.
+        /// Expected length in bytes.
         expected: u64,
     },
-    /// The file is from before the machine was started, or from another pid or time namespace: its locks name
-    /// threads that mean nothing here.
+    /// The file was created before the last boot of the machine, or in another pid or time namespace: the threads
+    /// that its locks name do not exist here.
     #[error(
         "{path}: created before the last boot, or in another pid or time namespace; remove it if no process uses it",
         path = path.display()
     )]
     Stale {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
 }
 
-/// A result whose error says what is wrong with which file.
+/// A result whose error states the problem and the file.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,13 +1,13 @@
-//! What a file of shared locks begins with.
+//! The header of a file of shared locks.
 
 use super::plain::Plain;
 use std::{fs, os::unix::fs::MetadataExt};
 
 pub(super) const MAGIC: [u8; 8] = *b"ulocks\r\n";
 pub(super) const FORMAT: u32 = 2;
-/// The value begins here: a page that no value shares with the header would be too much, a cache line pair is not.
+/// Offset of the value: a separate page for the header would waste memory, a pair of cache lines does not.
 pub(super) const HEADER: usize = 128;
-/// So much of the type's name can be read in the file; all of it is in the checksum behind.
+/// Number of bytes of the type's name that are readable in the file; the checksum behind them covers the whole name.
 const READABLE: usize = 56;
 
 /// The first bytes of a file.
@@ -17,9 +17,9 @@ pub(super) struct Header {
     pub(super) layout: u32,
     pub(super) size: u64,
     pub(super) align: u64,
-    /// Of the machine since it was started, and of the pid and time namespaces.
+    /// Identification of the boot of the machine, and of the pid and time namespaces.
     pub(super) world: [u8; 32],
-    /// What the value is: the beginning of its type's name, zeros, and a checksum of the whole name.
+    /// Type of the value: the beginning of its name, zeros, and a checksum of the whole name.
     pub(super) name: [u8; READABLE + 8],
 }
 
@@ -41,7 +41,7 @@ impl Header {
         bytes
     }
 
-    /// `None` without the magic.
+    /// Returns the header in `bytes`, or `None` if they do not start with the magic.
     pub(super) fn parse(bytes: &[u8; HEADER]) -> Option<Self> {
         let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
@@ -55,7 +55,8 @@ impl Header {
         })
     }
 
-    /// As much of the type's name as is in the file. Anybody may have written it, so nothing in it moves a cursor.
+    /// Returns the readable part of the type's name. Any process may have written it, so control characters are
+    /// escaped.
     pub(super) fn readable_name(&self) -> String {
         let text = self.name[..READABLE].split(|&byte| byte == 0).next().unwrap_or_default();
         String::from_utf8_lossy(text).escape_debug().collect()
@@ -70,13 +71,16 @@ fn label(name: &str) -> [u8; READABLE + 8] {
     label
 }
 
-/// FNV-1a (Fowler, Noll and Vo, 1991): it tells names apart that begin alike, and withstands nobody.
+/// Returns the FNV-1a hash (Fowler, Noll and Vo, 1991), which distinguishes names with the same beginning and does
+/// not resist an attacker.
 fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// What must be the same for thread numbers and start times to mean the same: the boot, the pid namespace and the time
-/// namespace, whose offset is in every start time. Where `/proc` does not tell, zeros.
+/// Returns the identification of the environment in which thread numbers and start times have the same meaning.
+///
+/// It consists of the boot, the pid namespace and the time namespace, whose offset is in every start time; zeros
+/// where `/proc` does not provide them.
 fn world() -> [u8; 32] {
     let mut world = [0; 32];
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();

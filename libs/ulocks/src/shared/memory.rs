@@ -1,4 +1,4 @@
-//! The memory that processes share: a file, or anonymous.
+//! The memory that processes share: a file, or anonymous memory.
 
 use super::{
     error::{Error, Result},
@@ -22,10 +22,11 @@ use std::{
 
 /// A value in memory that processes share: a file, or anonymous memory that forked children share.
 ///
-/// It is unmapped when dropped. The value is not dropped, and the file stays.
+/// The memory is unmapped when this is dropped. The value is not dropped, and the file remains.
 ///
-/// It hands out a `&T`, which is a promise about what others do with the memory. Of anonymous memory this crate can
-/// keep it: only children have it, as the same `T`. Of a file only the caller can, so naming one is `unsafe`.
+/// It dereferences to `&T`, which is a guarantee about the other users of the memory. For anonymous memory this crate
+/// can give it: only children have the memory, as the same `T`. For a file only the caller can, so opening one is
+/// `unsafe`.
 pub struct SharedMemory<T: Plain> {
     start: NonNull<u8>,
     length: usize,
@@ -33,8 +34,8 @@ pub struct SharedMemory<T: Plain> {
     value: std::marker::PhantomData<T>,
 }
 
-// SAFETY: the mapping is a shared reference to a `T`, which other processes have as well. A `&T` may go to another
-// thread, since `T: Plain` is `Sync`; unmapping is allowed on any thread.
+// SAFETY: the mapping is a shared reference to a `T`, which other processes have as well. A `&T` may be sent to
+// another thread, since `T: Plain` is `Sync`; unmapping is allowed on any thread.
 unsafe impl<T: Plain> Send for SharedMemory<T> {}
 // SAFETY: `&SharedMemory<T>` gives out only `&T`, and `T: Plain` is `Sync`.
 unsafe impl<T: Plain> Sync for SharedMemory<T> {}
@@ -45,12 +46,13 @@ impl<T: Plain> SharedMemory<T> {
         HEADER + size_of::<T>()
     };
 
-    /// Memory that this process shares with the children that it forks from now on. All zero.
+    /// Maps zeroed memory that this process shares with the children that it forks from now on.
     ///
     /// # Errors
-    /// No memory.
+    ///
+    /// Returns the error of `mmap`, for example if there is no memory.
     pub fn anonymous() -> io::Result<Self> {
-        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
+        // SAFETY: a new mapping at an address that the kernel chooses overlaps no other memory.
         let start = unsafe {
             rustix::mm::mmap_anonymous(
                 std::ptr::null_mut(),
@@ -62,30 +64,35 @@ impl<T: Plain> SharedMemory<T> {
         Ok(Self::at(start, None))
     }
 
-    /// Makes the file, all zero but for its header.
+    /// Creates the file, zeroed except for its header, and maps it.
     ///
     /// # Errors
-    /// The file exists (`AlreadyExists`), or cannot be made.
+    ///
+    /// Returns an [`Error::Io`] if the file exists (`AlreadyExists`) or cannot be created.
     ///
     /// # Safety
-    /// As long as this value lives, no process uses the file but as a `SharedMemory` of a `T` laid out as this one: no one
-    /// writes to it, punches holes into it, truncates it or maps it by other means. The file is made for its owner
-    /// alone, so that is for the programs of one user to keep.
+    ///
+    /// As long as this value lives, every process must use the file only as a `SharedMemory` of a `T` with the layout
+    /// of this one. No process may write to it, punch holes into it, truncate it or map it by other means. The file
+    /// is created for its owner alone, so the programs of one user are responsible for that.
     pub unsafe fn create(path: impl AsRef<Path>, layout: u32) -> Result<Self> {
         let path = path.as_ref();
         let file = Self::prepare(path, layout).map_err(|source| Error::Io { path: path.into(), source })?;
         Self::map(file, path)
     }
 
-    /// Opens the file that another process has made.
+    /// Opens and maps a file that another process has created.
     ///
-    /// `layout` is the program's own number for what `T` is; raise it when `T` changes.
+    /// `layout` is the program's own version number of `T`; increase it when `T` changes.
     ///
     /// # Errors
-    /// Any [`Error`].
+    ///
+    /// Returns an [`Error`] if the file cannot be opened, or its header does not match.
     ///
     /// # Safety
-    /// As for [`create`](Self::create). The header is checked, and a process that may write the file can have forged it.
+    ///
+    /// The requirements of [`create`](Self::create) apply. The header is checked, but a process that may write the
+    /// file can forge it.
     pub unsafe fn open(path: impl AsRef<Path>, layout: u32) -> Result<Self> {
         let path = path.as_ref();
         let file = File::options()
@@ -97,50 +104,55 @@ impl<T: Plain> SharedMemory<T> {
         Self::map(file, path)
     }
 
-    /// Opens the file, or makes it if there is none. Of several processes that do this at once, one makes it.
-    ///
-    /// # Errors
-    /// Any [`Error`]. A symbolic link to nothing is one (`NotFound`): a link is followed, but nothing is made through
+    /// Opens and maps the file, or creates it if it does not exist; if several processes do this at once, one creates
     /// it.
     ///
+    /// # Errors
+    ///
+    /// Returns an [`Error`] if the file can neither be opened nor created, or its header does not match. A dangling
+    /// symbolic link is an error (`NotFound`): a link is followed, but no file is created through it.
+    ///
     /// # Safety
-    /// As for [`create`](Self::create).
+    ///
+    /// The requirements of [`create`](Self::create) apply.
     pub unsafe fn open_or_create(path: impl AsRef<Path>, layout: u32) -> Result<Self> {
         let path = path.as_ref();
         let is = |error: &Error, kind| matches!(error, Error::Io { source, .. } if source.kind() == kind);
         loop {
-            // SAFETY: the caller promises what `open` asks for.
+            // SAFETY: the contract of this function includes the contract of `open`.
             let missing = match unsafe { Self::open(path, layout) } {
                 Err(error) if is(&error, io::ErrorKind::NotFound) => error,
                 done => return done,
             };
-            // SAFETY: the caller promises what `create` asks for.
+            // SAFETY: the contract of this function includes the contract of `create`.
             match unsafe { Self::create(path, layout) } {
                 Err(error) if is(&error, io::ErrorKind::AlreadyExists) => {}
                 done => return done,
             }
-            // The name is there and leads nowhere. If it is not a link, another process made the file in between.
+            // The name exists and leads to no file. If it is not a link, another process created the file in between.
             if path.is_symlink() && !path.exists() {
                 return Err(missing);
             }
         }
     }
 
-    /// Whether the file still has its size. After it was truncated, an access is a SIGBUS.
+    /// Checks that the file still has its size; after a truncation, an access raises SIGBUS.
     ///
     /// # Errors
-    /// [`Error::Truncated`].
+    ///
+    /// Returns [`Error::Truncated`] if the file is too short, and [`Error::Io`] if its size cannot be read.
     pub fn check(&self) -> Result<()> {
         let Some((file, path)) = &self.file else { return Ok(()) };
         Self::check_length(file, path)
     }
 
-    /// A file without a name, complete; then, in one step, its name: no process sees half a file, and a process that dies
-    /// here leaves nothing.
+    /// Creates a complete file without a name, and then links it to its name in one step.
+    ///
+    /// Hence no process sees an incomplete file, and a process that dies here leaves nothing behind.
     fn prepare(path: &Path, layout: u32) -> io::Result<File> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR)?);
+        let file = File::from(rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR)?);
         rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, Self::LENGTH as u64)?;
         file.write_all_at(&Header::of::<T>(layout).bytes(), 0)?;
         let nameless = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
@@ -178,7 +190,7 @@ impl<T: Plain> SharedMemory<T> {
         Self::check_length(file, path)
     }
 
-    /// A file too short for a header is a truncated one if it begins like one.
+    /// Returns the error for a file that is too short for a header: truncated, if it begins with the magic.
     fn short(file: &File, path: &Path, bytes: &[u8; HEADER]) -> Result<()> {
         if bytes[..8] == MAGIC { Self::check_length(file, path) } else { Err(Error::Foreign { path: path.into() }) }
     }
@@ -191,7 +203,8 @@ impl<T: Plain> SharedMemory<T> {
 
     fn map(file: File, path: &Path) -> Result<Self> {
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing. The file is long enough.
+        // SAFETY: a new mapping at an address that the kernel chooses overlaps no other memory. The file is long
+        // enough.
         let start = unsafe { rustix::mm::mmap(std::ptr::null_mut(), Self::LENGTH, protection, flags, &file, 0) };
         let start = start.map_err(|error| Error::Io { path: path.into(), source: error.into() })?;
         Ok(Self::at(start, Some((file, path.into()))))
@@ -207,16 +220,17 @@ impl<T: Plain> Deref for SharedMemory<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the value begins after the header, within the mapping, aligned (the mapping is to a page, the header
-        // to 128 bytes, and T to no more). Its bytes were zero, which is a T, and since then they were changed only
-        // through `&T`: of a file its opener has promised that, and anonymous memory only children have.
+        // SAFETY: the value begins after the header, within the mapping. It is aligned: the mapping to a page, the
+        // header to 128 bytes, and `T` to at most that. Its bytes were zero, which is a valid `T`, and since then
+        // they were changed only through `&T`: for a file, its opener has guaranteed that; only children have
+        // anonymous memory.
         unsafe { self.start.add(HEADER).cast::<T>().as_ref() }
     }
 }
 
 impl<T: Plain> Drop for SharedMemory<T> {
     fn drop(&mut self) {
-        // SAFETY: this is the mapping made by `map` or `anonymous`, and no reference outlives `self`.
+        // SAFETY: this is the mapping that `map` or `anonymous` made, and no reference outlives `self`.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.length) };
     }
 }

@@ -1,4 +1,4 @@
-//! What may lie in memory that processes share.
+//! The trait of values that may be in memory that processes share.
 
 use super::guarded::Guarded;
 use crate::{
@@ -7,17 +7,21 @@ use crate::{
 };
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
 
-/// A value that may lie in memory shared by processes. It is [`Sync`], since others have it at the same time.
+/// A value that may be in memory shared by processes.
+///
+/// It is [`Sync`], since other processes have it at the same time.
 ///
 /// # Safety
-/// - All-zero bytes are a valid value, with the meaning that a fresh file should have.
-/// - It holds no pointer, reference, handle or other thing that means something in one process only.
-/// - Dropping it is not needed: it never happens.
+///
+/// - All-zero bytes are a valid value, with the meaning that a new file should have.
+/// - The value contains no pointer, reference, handle or other item that is valid in one process only.
+/// - The value need not be dropped, because it never is.
 pub unsafe trait Plain: Sized + Sync {
-    /// What a file's header says that the value is: programs that give different names do not open each other's files.
+    /// Returns the name of the type in the header of a file: programs that use different names do not open each
+    /// other's files.
     ///
-    /// Unless you say otherwise it is the type's name as this compiler writes it, without modules. Say otherwise where
-    /// programs of different compilers, or a type that was renamed, use the same file.
+    /// The default is the type's name as this compiler writes it, without modules. Override it if programs of
+    /// different compilers, or before and after renaming a type, use the same file.
     fn name() -> String {
         without_modules(std::any::type_name::<Self>())
     }
@@ -31,7 +35,8 @@ fn without_modules(name: &str) -> String {
 macro_rules! plain {
     ($([$($generics:tt)*] $type:ty = $name:expr),* $(,)?) => {
         $(
-            // SAFETY: plain words, zero is a value of it (of a lock: the free one), and it has no drop.
+            // SAFETY: the type consists of plain memory words, zero is a valid value (for a lock: unlocked), and it
+            // has no drop.
             unsafe impl<$($generics)*> Plain for $type {
                 fn name() -> String {
                     $name.to_string()
@@ -48,7 +53,8 @@ macro_rules! plain_numbers {
 }
 plain_numbers! { u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64 }
 plain_numbers! { AtomicBool AtomicU8 AtomicU16 AtomicU32 AtomicU64 AtomicUsize AtomicI32 AtomicI64 }
-// Counting and patience are not in the names: the one is in the size, the other not in the memory.
+// The statistics and the spin limit are not in the names: the former are in the size, the latter is not in the
+// memory.
 plain! {
     [C: Count] Adaptive<Shared, C> = "Adaptive",
     [C: Count, P: Patience] CalockSpin<Shared, C, P> = "Calock",
@@ -71,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_without_modules() {
+    fn type_names_contain_no_modules() {
         assert_eq!(<Guarded<Robust<Shared>, [u64; 2]>>::name(), "Guarded<Robust, [u64; 2]>");
         assert_eq!(without_modules("one::Pair<two::three::Lock, [u64; 2]>"), "Pair<Lock, [u64; 2]>");
     }

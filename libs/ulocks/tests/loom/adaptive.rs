@@ -40,7 +40,7 @@ fn adaptive_times_out() {
     gives_up(Adaptive::<Private>::new);
 }
 
-/// The kernel aborts the sequences of an unlock at any moment, for any reason.
+/// The kernel may abort the sequences of an unlock at any moment.
 #[test]
 fn adaptive_with_a_scheduler() {
     model(3, || {
@@ -58,8 +58,8 @@ fn adaptive_with_a_scheduler() {
 }
 
 #[test]
-fn the_pair_made_wrong_is_found() {
-    each_is_found("adaptive::the_pair_made_wrong_is_found", || {
+fn each_fault_of_the_pair_is_found() {
+    each_is_found("adaptive::each_fault_of_the_pair_is_found", || {
         excludes(Adaptive::<Private>::new, 2, 2, 4);
         excludes(Adaptive::<Private>::new, 3, 1, 3);
     });

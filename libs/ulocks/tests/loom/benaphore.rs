@@ -1,4 +1,4 @@
-//! A counter before a semaphore.
+//! A counter in front of a semaphore.
 
 use crate::model::{Lock, excludes};
 use ulocks::{Benaphore, FutexSem};

@@ -1,4 +1,4 @@
-//! The biased lock, whose owner takes and frees it by restartable sequences.
+//! The biased lock, whose owner acquires and releases it by restartable sequences.
 
 use crate::{
     faults::each_is_found,
@@ -32,7 +32,7 @@ fn biased_times_out() {
     gives_up(Biased::<NoCount>::new);
 }
 
-/// The kernel aborts the sequences of the owner at any moment, for any reason.
+/// The kernel may abort the sequences of the owner at any moment.
 #[test]
 fn biased_with_a_scheduler() {
     model(2, || {
@@ -51,8 +51,8 @@ fn biased_with_a_scheduler() {
 }
 
 #[test]
-fn the_pair_made_wrong_is_found() {
-    each_is_found("biased::the_pair_made_wrong_is_found", || {
+fn each_fault_of_the_pair_is_found() {
+    each_is_found("biased::each_fault_of_the_pair_is_found", || {
         excludes(Biased::<NoCount>::new, 2, 2, 4);
         excludes(Biased::<NoCount>::new, 3, 2, 2);
     });

@@ -1,4 +1,4 @@
-//! The lock that avoids convoys.
+//! The convoy-avoidance lock.
 
 use crate::model::{Lock, excludes, gives_up, times_out, tries};
 use std::time::Duration;

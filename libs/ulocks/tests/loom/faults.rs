@@ -1,4 +1,4 @@
-//! The pair of sequence and fence, made wrong in one way, in a separate process: a model must find it.
+//! The pair of sequence and fence with one mistake, in a separate process: a model must find it.
 
 use std::{env, process::Command};
 use ulocks::restartable::{self, Fault};
@@ -6,7 +6,7 @@ use ulocks::restartable::{self, Fault};
 const FAULT: &str = "ULOCKS_LOOM_FAULT";
 const FAULTS: [Fault; 3] = [Fault::NoFence, Fault::FenceBeforeMark, Fault::StoreBeforeCompare];
 
-/// Whether these models fail with each mistake; `test` is who asks.
+/// Asserts that these models fail with each mistake; `test` is the name of the calling test.
 pub fn each_is_found(test: &str, models: fn()) {
     if let Ok(fault) = env::var(FAULT) {
         restartable::break_by(FAULTS[fault.parse::<usize>().unwrap()]);
@@ -20,8 +20,9 @@ pub fn each_is_found(test: &str, models: fn()) {
             .output()
             .unwrap();
         assert!(!ended.status.success(), "{fault:?} was not found");
-        let said = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
-        let found = said.contains("deadlock") || said.contains("Causality violation") || said.contains("was already");
-        assert!(found, "{fault:?}: {said}");
+        let output = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
+        let is_found =
+            output.contains("deadlock") || output.contains("Causality violation") || output.contains("was already");
+        assert!(is_found, "{fault:?}: {output}");
     }
 }

@@ -4,7 +4,7 @@ use crate::model::{Lock, model};
 use loom::{cell::UnsafeCell, sync::Arc, thread};
 use ulocks::{Adaptive, AdaptiveRw, Biased, FutexSem, NoCount, Private, RwLock, RwLockFair, Usema};
 
-/// A lock whose memory another thread frees in the end.
+/// A lock whose memory the last owner frees.
 trait Destroy: Lock {
     fn destroy(&mut self);
 }
@@ -18,27 +18,28 @@ macro_rules! destroy {
 }
 destroy!(Adaptive, Biased, Usema, RwLock, RwLockFair, AdaptiveRw, FutexSem);
 
-/// The last of the owners destroys the lock as soon as it has freed it: the others, which freed it before, must not
-/// touch it any more.
+/// Asserts that the last owner can destroy the lock as soon as it has released it.
+///
+/// The other owners, which released it before, must not access it any more.
 fn is_destroyed_by_its_last_owner<L: Destroy>(make: fn() -> L, owners: u32, preemptions: usize) {
     model(preemptions, move || {
         let shared = Arc::new(UnsafeCell::new(Owned { lock: make(), owners: UnsafeCell::new(owners) }));
         let leave = |shared: &UnsafeCell<Owned<L>>| {
-            // SAFETY: no thread destroys it while this one is an owner.
+            // SAFETY: no thread destroys the lock while this one is an owner.
             let is_last = unsafe { &*shared.with(|owned| owned) }.leave();
             if is_last {
-                // SAFETY: the last owner is alone with it.
+                // SAFETY: the last owner has exclusive access to the lock.
                 shared.with_mut(|owned| unsafe { (*owned).lock.destroy() });
             }
         };
-        let others: Vec<_> = (1..owners)
+        let threads: Vec<_> = (1..owners)
             .map(|_| {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || leave(&shared))
             })
             .collect();
         leave(&shared);
-        others.into_iter().for_each(|other| other.join().unwrap());
+        threads.into_iter().for_each(|other| other.join().unwrap());
     });
 }
 
@@ -50,13 +51,13 @@ struct Owned<L> {
 impl<L: Lock> Owned<L> {
     fn leave(&self) -> bool {
         self.lock.lock();
-        // SAFETY: the lock is held.
-        let left = self.owners.with_mut(|owners| unsafe {
+        // SAFETY: this thread holds the lock.
+        let remaining = self.owners.with_mut(|owners| unsafe {
             *owners -= 1;
             *owners
         });
         self.lock.unlock();
-        left == 0
+        remaining == 0
     }
 }
 
@@ -73,7 +74,7 @@ fn biased_is_destroyed_by_its_last_owner() {
 }
 
 #[test]
-fn what_hands_over_is_destroyed_by_its_last_owner() {
+fn handoff_locks_are_destroyed_by_their_last_owner() {
     is_destroyed_by_its_last_owner(Usema::<Private>::new, 2, 3);
     is_destroyed_by_its_last_owner(Usema::<Private>::new, 3, 1);
     is_destroyed_by_its_last_owner(|| FutexSem::<Private>::new(1), 2, 3);

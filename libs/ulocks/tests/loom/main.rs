@@ -5,9 +5,9 @@
 //! ```
 //!
 //! Loom reports two threads in one critical section (the data is a loom cell) and a lost wake-up (as a deadlock). It
-//! does not know time: a thread calls `expire`, and all deadlines pass. It treats `SeqCst` accesses as `AcqRel`, so the
-//! locks put a fence between two of them in the model; it does not explore load buffering. `Pi` and `Robust` are not
-//! here: what they do when contended is the kernel's, and is tested against the kernel.
+//! does not model time: a thread calls `expire`, and all deadlines pass. It treats `SeqCst` accesses as `AcqRel`, so
+//! the locks put a fence between two of them in the model. It does not explore load buffering. `Pi` and `Robust` are
+//! not modelled: the kernel implements their contended paths, and they are tested with the kernel.
 #![cfg(loom)]
 
 #[macro_use]

@@ -1,4 +1,4 @@
-//! What all models are made of: a lock, a number that it protects, and threads that use both.
+//! The parts of all models: a lock, a number that it protects, and threads that use both.
 
 use loom::{
     cell::UnsafeCell,
@@ -8,7 +8,7 @@ use loom::{
 use std::time::Duration;
 use ulocks::futex;
 
-/// What a model needs of a lock.
+/// The operations of a lock that a model uses.
 pub trait Lock: Send + Sync + 'static {
     fn lock(&self);
     fn try_lock(&self) -> bool;
@@ -28,7 +28,7 @@ macro_rules! lock {
                 <$lock>::try_lock(self)
             }
             fn unlock(&self) {
-                // SAFETY: the models unlock only what they have locked.
+                // SAFETY: the models release only locks that they have acquired.
                 unsafe { <$lock>::unlock(self) }
             }
         }
@@ -42,7 +42,7 @@ macro_rules! lock {
                 <$lock>::try_lock(self)
             }
             fn unlock(&self) {
-                // SAFETY: the models unlock only what they have locked.
+                // SAFETY: the models release only locks that they have acquired.
                 unsafe { <$lock>::unlock(self) }
             }
             fn try_lock_for(&self, timeout: Duration) -> bool {
@@ -58,7 +58,7 @@ pub struct Protected<L> {
     pub number: UnsafeCell<u32>,
 }
 
-// SAFETY: the number is only touched with the lock held; loom checks that.
+// SAFETY: the number is only accessed while the lock is held; loom checks that.
 unsafe impl<L: Sync> Sync for Protected<L> {}
 
 impl<L: Lock> Protected<L> {
@@ -69,20 +69,21 @@ impl<L: Lock> Protected<L> {
     }
 
     pub fn bump(&self) {
-        // SAFETY: the caller holds the lock; loom panics if another thread is here.
+        // SAFETY: the caller holds the lock; loom panics if another thread accesses the number.
         self.number.with_mut(|number| unsafe { *number += 1 });
     }
 
     pub fn read(&self) -> u32 {
         self.lock.lock();
-        // SAFETY: the lock is held.
+        // SAFETY: this thread holds the lock.
         let number = self.number.with(|number| unsafe { *number });
         self.lock.unlock();
         number
     }
 }
 
-/// With this number of preemptions, or fewer if `LOOM_MAX_PREEMPTIONS` says so: all of them take minutes.
+/// Checks a model with this number of preemptions, or fewer if `LOOM_MAX_PREEMPTIONS` is smaller: all of them take
+/// minutes.
 pub fn model(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let most = std::env::var("LOOM_MAX_PREEMPTIONS").ok().and_then(|most| most.parse().ok());
     let preemptions = most.map_or(preemptions, |most: usize| most.min(preemptions));
@@ -101,19 +102,20 @@ pub fn spawn<L: Lock>(shared: &Arc<Protected<L>>, work: impl FnOnce(&Protected<L
     thread::spawn(move || work(&shared))
 }
 
-/// `rounds` rounds in each of `threads` threads: no two are inside at once, and none waits forever.
+/// Runs `rounds` iterations in each of `threads` threads: no two are in the critical section at once, and none waits
+/// forever.
 pub fn excludes<L: Lock>(make: fn() -> L, threads: u32, rounds: u32, preemptions: usize) {
     model(preemptions, move || {
         let shared = protected(make);
-        let others: Vec<_> =
+        let handles: Vec<_> =
             (1..threads).map(|_| spawn(&shared, move |shared| (0..rounds).for_each(|_| shared.add()))).collect();
         (0..rounds).for_each(|_| shared.add());
-        others.into_iter().for_each(|other| other.join().unwrap());
+        handles.into_iter().for_each(|other| other.join().unwrap());
         assert_eq!(shared.read(), threads * rounds);
     });
 }
 
-/// Trying never lets two in, and leaves nothing behind that would stop a waiter.
+/// Asserts that `try_lock` never admits two threads, and leaves no state behind that would stop a waiter.
 pub fn tries<L: Lock>(make: fn() -> L) {
     model(3, move || {
         let shared = protected(make);
@@ -130,7 +132,7 @@ pub fn tries<L: Lock>(make: fn() -> L) {
     });
 }
 
-/// One waiter's time runs out at any moment, another has all the time: the second gets the lock.
+/// Lets one waiter's deadline pass at any moment while another waits without one: the second acquires the lock.
 pub fn times_out<L: Lock>(make: fn() -> L, preemptions: usize) {
     model(preemptions, move || {
         let shared = protected(make);
@@ -151,7 +153,7 @@ pub fn times_out<L: Lock>(make: fn() -> L, preemptions: usize) {
     });
 }
 
-/// With no other thread left, a deadline ends the wait.
+/// Asserts that a deadline ends the wait when no other thread is left.
 pub fn gives_up<L: Lock>(make: fn() -> L) {
     model(3, move || {
         let shared = protected(make);

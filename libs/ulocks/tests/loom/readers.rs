@@ -1,11 +1,11 @@
-//! Locks that readers share.
+//! Reader-writer locks.
 
 use crate::model::{Lock, Protected, model};
 use loom::{cell::UnsafeCell, sync::Arc, thread};
 use std::time::Duration;
 use ulocks::{AdaptiveRw, Private, RwLock, RwLockFair, Shared, futex};
 
-/// What a model needs of a readers' lock.
+/// The operations of a reader-writer lock that a model uses.
 pub trait Readers: Send + Sync + 'static {
     fn lock_shared(&self);
     fn unlock_shared(&self);
@@ -21,14 +21,14 @@ macro_rules! readers {
                 <$lock>::lock_shared(self);
             }
             fn unlock_shared(&self) {
-                // SAFETY: the models unlock only what they have locked.
+                // SAFETY: the models release only locks that they have acquired.
                 unsafe { <$lock>::unlock_shared(self) }
             }
             fn lock_exclusive(&self) {
                 <$lock>::lock_exclusive(self);
             }
             fn unlock_exclusive(&self) {
-                // SAFETY: the caller holds the lock exclusively, as this method demands.
+                // SAFETY: the models call this method only while they hold the lock exclusively.
                 unsafe { <$lock>::unlock_exclusive(self) }
             }
             fn try_lock_exclusive(&self) -> bool {
@@ -42,12 +42,12 @@ readers!(RwLockFair);
 readers!(AdaptiveRw);
 readers!(AdaptiveRw<Shared>);
 
-/// As a lock that excludes: it reads first, and then writes.
+/// Implements an exclusive lock whose acquisition reads first and then writes.
 macro_rules! readers_as_lock {
     ($($lock:ty),*) => {$(impl Lock for $lock {
         fn lock(&self) {
             <$lock>::lock_shared(self);
-            // SAFETY: locked in the line before.
+            // SAFETY: this thread acquired the lock for reading in the line before.
             unsafe { <$lock>::unlock_shared(self) };
             <$lock>::lock_exclusive(self);
         }
@@ -55,7 +55,7 @@ macro_rules! readers_as_lock {
             <$lock>::try_lock_exclusive(self)
         }
         fn unlock(&self) {
-            // SAFETY: the models unlock only what they have locked.
+            // SAFETY: the models release only locks that they have acquired.
             unsafe { <$lock>::unlock_exclusive(self) }
         }
     })*};
@@ -65,12 +65,12 @@ readers_as_lock!(RwLock, RwLockFair, AdaptiveRw);
 impl<L: Readers> Protected<L> {
     fn write(&self) {
         self.lock.lock_exclusive();
-        // SAFETY: a writer is alone; loom panics otherwise.
+        // SAFETY: a writer has exclusive access; loom panics otherwise.
         self.number.with_mut(|number| unsafe { *number += 1 });
         self.lock.unlock_exclusive();
     }
 
-    fn look(&self) -> u32 {
+    fn read_shared(&self) -> u32 {
         self.lock.lock_shared();
         // SAFETY: there is no writer; loom panics otherwise.
         let number = self.number.with(|number| unsafe { *number });
@@ -86,15 +86,15 @@ fn readers_and_writers<L: Readers>(make: fn() -> L, writers: u32, readers: u32, 
             let shared = Arc::clone(&shared);
             thread::spawn(move || work(&shared))
         };
-        let mut others: Vec<_> = (1..writers).map(|_| spawn(Protected::write)).collect();
-        others.extend((0..readers).map(|_| {
+        let mut threads: Vec<_> = (1..writers).map(|_| spawn(Protected::write)).collect();
+        threads.extend((0..readers).map(|_| {
             spawn(|shared| {
-                shared.look();
+                shared.read_shared();
             })
         }));
         shared.write();
-        others.into_iter().for_each(|other| other.join().unwrap());
-        assert_eq!(shared.look(), writers);
+        threads.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(shared.read_shared(), writers);
         assert!(shared.lock.try_lock_exclusive());
     });
 }
@@ -120,9 +120,9 @@ fn adaptive_rw() {
     readers_and_writers(AdaptiveRw::<Private>::new, 2, 2, 1);
 }
 
-/// One that reads twice does not wait for a writer that came between, and takes no turn with it.
+/// A thread that reads twice does not wait for a writer that arrives in between, and does not consume its wake-up.
 #[test]
-fn adaptive_rw_is_read_twice_beside_a_writer() {
+fn adaptive_rw_recursive_reader_does_not_wait_for_a_writer() {
     model(3, || {
         let shared = Arc::new(Protected { lock: AdaptiveRw::<Private>::new(), number: UnsafeCell::new(0) });
         let writer = {
@@ -142,7 +142,7 @@ fn adaptive_rw_is_read_twice_beside_a_writer() {
 }
 
 #[test]
-fn adaptive_rw_loses_no_turn_to_one_that_gives_up() {
+fn adaptive_rw_waiter_that_gives_up_loses_no_wake_up() {
     a_reader_gives_up(AdaptiveRw::<Private>::new, |lock| lock.try_lock_shared_for(Duration::ZERO));
     model(2, || {
         let shared = Arc::new(Protected { lock: AdaptiveRw::<Private>::new(), number: UnsafeCell::new(0) });
@@ -157,7 +157,7 @@ fn adaptive_rw_loses_no_turn_to_one_that_gives_up() {
         };
         let reader = {
             let shared = Arc::clone(&shared);
-            thread::spawn(move || shared.look())
+            thread::spawn(move || shared.read_shared())
         };
         futex::expire();
         Readers::unlock_shared(&shared.lock);
@@ -172,7 +172,7 @@ fn rwlock_reader_times_out() {
     a_reader_gives_up(RwLock::<Private>::new, |lock| lock.try_lock_shared_for(Duration::ZERO));
 }
 
-/// A reader that gives up must not take a writer's turn with it.
+/// Asserts that a reader that gives up does not consume the wake-up of a writer.
 fn a_reader_gives_up<L: Readers>(make: fn() -> L, tries: fn(&L) -> bool) {
     model(2, move || {
         let shared = Arc::new(Protected { lock: make(), number: UnsafeCell::new(0) });

@@ -1,4 +1,4 @@
-//! First come, first served.
+//! The fair lock.
 
 use crate::model::{Lock, excludes, tries};
 use ulocks::{Micros, NoCount, Private, Usema, UsemaSpin};

@@ -1,4 +1,4 @@
-//! Other things than locks that threads wait for.
+//! Synchronisation other than locks.
 
 use crate::model::{Lock, Protected, model, protected, spawn};
 use loom::{cell::UnsafeCell, sync::Arc, thread};
@@ -33,7 +33,7 @@ fn semaphore_loses_no_unit() {
     });
 }
 
-/// The waiter frees the lock and sleeps as one step, as far as a notifier that takes the lock can see.
+/// The waiter releases the lock and blocks as one step, as far as a notifier that acquires the lock can see.
 #[test]
 fn condvar_loses_no_notification() {
     model(3, || {
@@ -43,7 +43,7 @@ fn condvar_loses_no_notification() {
             let condvar = Arc::clone(&condvar);
             spawn(&shared, move |shared| {
                 shared.lock.lock();
-                // SAFETY: the lock is held whenever the number is read.
+                // SAFETY: this thread holds the lock whenever it reads the number.
                 while shared.number.with(|number| unsafe { *number }) == 0 {
                     condvar.wait_with(None, |sleep| {
                         Lock::unlock(&shared.lock);
@@ -72,7 +72,7 @@ fn once_is_done_once_and_seen() {
             })
             .collect();
         once.0.call_once(|| once.1.bump());
-        // SAFETY: no thread writes after it was done, and it was.
+        // SAFETY: no thread writes after the work is done, and it is done here.
         assert_eq!(once.1.number.with(|number| unsafe { *number }), 1);
         doers.into_iter().for_each(|doer| doer.join().unwrap());
     });

@@ -1,7 +1,8 @@
-//! Words that no lock has written: a lock in shared memory may find anything in its own.
+//! Words that no lock has written: a lock in shared memory may find any value in its words.
 //!
-//! Whatever it is, a call that tries or has a timeout ends, a call that waits sleeps, and none panics. Each lock gets
-//! every boundary value in every word, and random ones; the waiting ones in forked children, which can be killed.
+//! For each value, a call that tries or has a timeout ends, a call that waits blocks, and none panics. Each lock gets
+//! every boundary value in every word, and random values. The calls that wait run in forked children, which can be
+//! killed.
 
 use std::{
     env, fs,
@@ -23,14 +24,14 @@ use ulocks::{
 
 const TIMEOUT: Duration = Duration::from_millis(1);
 
-/// Boundaries of every field that a word may have: around each power of two, and both ends.
+/// Returns the boundaries of every field that a word may have: around each power of two, and both ends.
 fn boundaries() -> Vec<u32> {
     let powers = (0..32).map(|bit| 1u32 << bit);
     let around = powers.flat_map(|power| [power.wrapping_sub(1), power, power.wrapping_neg()]);
     around.chain([0x1fff_ffff, u32::MAX, std::process::id()]).collect()
 }
 
-/// Contents of `words` words: each boundary in each of them, among zeros and among ones, and random ones.
+/// Returns contents of `words` words: each boundary in each of them, among zeros and among ones, and random values.
 fn contents(words: usize) -> Vec<Vec<u32>> {
     let boundaries = boundaries();
     let mut contents = Vec::new();
@@ -55,7 +56,7 @@ fn contents(words: usize) -> Vec<Vec<u32>> {
     contents
 }
 
-/// A lock with these words.
+/// Returns a lock with these words.
 fn crafted<T: Plain>(content: &[u32]) -> SharedMemory<T> {
     let memory = SharedMemory::<T>::anonymous().unwrap();
     write(&*memory, content);
@@ -65,12 +66,12 @@ fn crafted<T: Plain>(content: &[u32]) -> SharedMemory<T> {
 fn write<T: Plain>(value: &T, content: &[u32]) {
     let words = std::ptr::from_ref(value).cast::<AtomicU32>();
     for (at, &word) in content.iter().enumerate() {
-        // SAFETY: there are as many words in the value, it is made of atomics, and it lives.
+        // SAFETY: the value has at least this many words, consists of atomics, and outlives the call.
         unsafe { (*words.add(at)).store(word, Relaxed) };
     }
 }
 
-/// Does `work` on a lock with each content, in a thread that a fault would keep forever.
+/// Calls `work` with a lock with each content, in a thread that a defect could keep busy forever.
 fn ends<T: Plain + 'static>(name: &'static str, work: fn(&T)) {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -96,7 +97,7 @@ fn ends<T: Plain + 'static>(name: &'static str, work: fn(&T)) {
 fn tries<R: RawMutex + Plain>(lock: &R) {
     lock.is_locked();
     if let Some(guard) = lock.try_lock() {
-        // SAFETY: locked in the line before.
+        // SAFETY: this thread acquired the lock with this guard.
         unsafe { lock.unlock(guard) };
     }
 }
@@ -104,7 +105,7 @@ fn tries<R: RawMutex + Plain>(lock: &R) {
 fn waits<R: RawMutexTimed<Duration = Duration> + Plain>(lock: &R) {
     tries(lock);
     if let Some(guard) = lock.try_lock_for(TIMEOUT) {
-        // SAFETY: locked in the line before.
+        // SAFETY: this thread acquired the lock with this guard.
         unsafe { lock.unlock(guard) };
     }
 }
@@ -113,11 +114,11 @@ fn readers_try<R: RawRwLock>(lock: &R) {
     lock.is_locked();
     lock.is_locked_exclusive();
     if let Some(guard) = lock.try_lock_shared() {
-        // SAFETY: locked in the line before.
+        // SAFETY: this thread acquired the lock with this guard.
         unsafe { lock.unlock_shared(guard) };
     }
     if let Some(guard) = lock.try_lock_exclusive() {
-        // SAFETY: locked in the line before.
+        // SAFETY: this thread acquired the lock with this guard.
         unsafe { lock.unlock_exclusive(guard) };
     }
 }
@@ -125,17 +126,17 @@ fn readers_try<R: RawRwLock>(lock: &R) {
 fn readers_wait<R: RawRwLockTimed<Duration = Duration>>(lock: &R) {
     readers_try(lock);
     if let Some(guard) = lock.try_lock_shared_for(TIMEOUT) {
-        // SAFETY: locked in the line before.
+        // SAFETY: this thread acquired the lock with this guard.
         unsafe { lock.unlock_shared(guard) };
     }
     if let Some(guard) = lock.try_lock_exclusive_for(TIMEOUT) {
-        // SAFETY: locked in the line before.
+        // SAFETY: this thread acquired the lock with this guard.
         unsafe { lock.unlock_exclusive(guard) };
     }
 }
 
 #[test]
-fn calls_that_try_or_time_out_end() {
+fn trying_and_timed_calls_end_on_any_word() {
     ends("adaptive", waits::<Adaptive<Shared>>);
     ends("calock", waits::<Calock<Shared>>);
     ends("calock-spin", waits::<CalockSpin<Shared>>);
@@ -148,7 +149,7 @@ fn calls_that_try_or_time_out_end() {
     ends("adaptive-rw", readers_wait::<AdaptiveRw<Shared>>);
     ends("rwlock-fair", readers_try::<RwLockFair<Shared>>);
     ends("pi, held by the caller", |lock: &Pi<Shared>| {
-        // SAFETY: the call takes nothing and returns a number.
+        // SAFETY: `gettid` takes no argument and returns a number.
         write(lock, &[unsafe { libc::gettid() }.cast_unsigned()]);
         assert!(!lock.try_lock_for(TIMEOUT));
     });
@@ -165,16 +166,16 @@ fn calls_that_try_or_time_out_end() {
     });
 }
 
-/// The words change under the holder, who then frees what it holds.
+/// The words change while a thread holds the lock, which then releases it.
 #[test]
-fn a_holder_frees_what_is_left_of_its_lock() {
+fn holder_of_an_overwritten_lock_can_release_it() {
     fn frees<R: RawMutex + Plain>(lock: &R) {
         let words = size_of::<R>() / size_of::<u32>();
         for content in contents(words) {
             write(lock, &vec![0; words]);
             let guard = lock.lock();
             write(lock, &content);
-            // SAFETY: locked above.
+            // SAFETY: this thread acquired the lock with this guard.
             unsafe { lock.unlock(guard) };
         }
     }
@@ -184,7 +185,7 @@ fn a_holder_frees_what_is_left_of_its_lock() {
             write(lock, &vec![0; words]);
             let guard = lock.lock_shared();
             write(lock, &content);
-            // SAFETY: locked for reading above.
+            // SAFETY: this thread acquired the lock for reading with this guard.
             unsafe { lock.unlock_shared(guard) };
         }
     }
@@ -208,8 +209,9 @@ fn ends_once<T: Plain + 'static>(name: &'static str, work: fn(&T)) {
     assert_eq!(receiver.recv_timeout(Duration::from_secs(60)), Ok(true), "{name}");
 }
 
-/// Whether a child has left, or sleeps: in each of three looks, since it sleeps between its own two looks as well.
-fn left_or_sleeps(child: libc::pid_t) -> bool {
+/// Returns whether a child has exited or is blocked, in each of three checks, because it also sleeps between its own
+/// two checks.
+fn has_exited_or_blocks(child: libc::pid_t) -> bool {
     (0..3).all(|_| {
         thread::sleep(Duration::from_millis(2));
         let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap();
@@ -217,24 +219,24 @@ fn left_or_sleeps(child: libc::pid_t) -> bool {
     })
 }
 
-/// Does `work` on locks with some of the contents, each in a forked child, until it leaves or sleeps.
-fn sleeps<T: Plain>(name: &str, work: fn(&T)) {
+/// Calls `work` with locks of some of the contents, each in a forked child, until the child exits or is blocked.
+fn blocks<T: Plain>(name: &str, work: fn(&T)) {
     for content in contents(size_of::<T>() / 4).into_iter().step_by(23) {
         let lock = crafted::<T>(&content);
-        // SAFETY: this process has one thread that matters; the child uses shared memory and leaves by _exit.
+        // SAFETY: only one thread of this process matters; the child uses shared memory and exits by _exit.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let done = catch_unwind(AssertUnwindSafe(|| work(&lock))).is_ok();
-            // SAFETY: leaves without running the test runner's exit handlers.
+            // SAFETY: `_exit` exits without running the exit handlers of the test runner.
             unsafe { libc::_exit(i32::from(!done)) };
         }
         let start = Instant::now();
         let mut quiet = false;
         while !quiet && start.elapsed() < Duration::from_secs(10) {
-            quiet = left_or_sleeps(child);
+            quiet = has_exited_or_blocks(child);
         }
         let mut status = 0;
-        // SAFETY: the child is ours, the status is a valid place.
+        // SAFETY: this process created the child and has not waited for it, and `status` outlives the call.
         unsafe {
             libc::kill(child, libc::SIGKILL);
             libc::waitpid(child, &mut status, 0);
@@ -245,28 +247,29 @@ fn sleeps<T: Plain>(name: &str, work: fn(&T)) {
 }
 
 #[test]
-fn calls_that_wait_sleep() {
+fn waiting_calls_block_on_any_word() {
     const ROLE: &str = "ULOCKS_TEST_CRAFTED";
     if env::var_os(ROLE).is_none() {
         let mut test = Command::new(env::current_exe().unwrap());
-        test.args(["--exact", name_of!(calls_that_wait_sleep), "--nocapture", "--test-threads=1"]).env(ROLE, "");
+        test.args(["--exact", name_of!(waiting_calls_block_on_any_word), "--nocapture", "--test-threads=1"])
+            .env(ROLE, "");
         assert!(test.stdout(Stdio::null()).status().unwrap().success());
         return;
     }
-    sleeps("adaptive", |lock: &Adaptive<Shared>| lock.lock());
-    sleeps("calock", |lock: &Calock<Shared>| lock.lock());
-    sleeps("pi", |lock: &Pi<Shared>| lock.lock());
-    sleeps("robust", |lock: &Robust<Shared>| {
+    blocks("adaptive", |lock: &Adaptive<Shared>| lock.lock());
+    blocks("calock", |lock: &Calock<Shared>| lock.lock());
+    blocks("pi", |lock: &Pi<Shared>| lock.lock());
+    blocks("robust", |lock: &Robust<Shared>| {
         let _ = lock.lock();
     });
-    sleeps("usema", |lock: &Usema<Shared>| lock.lock());
-    sleeps("ticket", |lock: &Ticket<NoCount>| lock.lock());
-    sleeps("rwlock, reading", |lock: &RwLock<Shared>| lock.lock_shared());
-    sleeps("rwlock, writing", |lock: &RwLock<Shared>| lock.lock_exclusive());
-    sleeps("adaptive-rw, reading", |lock: &AdaptiveRw<Shared>| lock.lock_shared());
-    sleeps("adaptive-rw, writing", |lock: &AdaptiveRw<Shared>| lock.lock_exclusive());
-    sleeps("rwlock-fair, reading", |lock: &RwLockFair<Shared>| lock.lock_shared());
-    sleeps("rwlock-fair, writing", |lock: &RwLockFair<Shared>| lock.lock_exclusive());
-    sleeps("semaphore", |semaphore: &FutexSem<Shared>| semaphore.acquire());
-    sleeps("once", |once: &Once<Shared>| once.call_once(|| ()));
+    blocks("usema", |lock: &Usema<Shared>| lock.lock());
+    blocks("ticket", |lock: &Ticket<NoCount>| lock.lock());
+    blocks("rwlock, reading", |lock: &RwLock<Shared>| lock.lock_shared());
+    blocks("rwlock, writing", |lock: &RwLock<Shared>| lock.lock_exclusive());
+    blocks("adaptive-rw, reading", |lock: &AdaptiveRw<Shared>| lock.lock_shared());
+    blocks("adaptive-rw, writing", |lock: &AdaptiveRw<Shared>| lock.lock_exclusive());
+    blocks("rwlock-fair, reading", |lock: &RwLockFair<Shared>| lock.lock_shared());
+    blocks("rwlock-fair, writing", |lock: &RwLockFair<Shared>| lock.lock_exclusive());
+    blocks("semaphore", |semaphore: &FutexSem<Shared>| semaphore.acquire());
+    blocks("once", |once: &Once<Shared>| once.call_once(|| ()));
 }

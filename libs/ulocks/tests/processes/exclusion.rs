@@ -1,6 +1,6 @@
 //! Processes that use a lock at different addresses exclude each other.
 
-use super::{again, file, open, open_or_create, orders};
+use super::{child_role, file, open, open_or_create, run_again};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
@@ -14,19 +14,20 @@ struct Counter<R: RawMutex> {
     addresses: [AtomicU64; 2],
 }
 
-// SAFETY: zero is valid for both fields, and neither holds a pointer (the addresses are numbers to compare).
+// SAFETY: zero is valid for both fields, and neither contains a pointer (the addresses are numbers to compare).
 unsafe impl<R: RawMutex + Plain> Plain for Counter<R> {}
 
 const ROUNDS: u64 = 5_000;
 
-/// Two processes count in the same file. Before it maps it, one of them maps other things, and it maps it twice.
+/// Counts in a file that two processes share. The child maps other memory first, and both map the file twice.
 fn count<R: RawMutex + Plain>(file: &Path, child: bool) {
-    let other_things: Vec<_> = (0..2 * usize::from(child)).map(|_| SharedMemory::<[u8; 65536]>::anonymous()).collect();
-    let here = open_or_create::<Counter<R>>(file, 1).unwrap();
+    let other_mappings: Vec<_> =
+        (0..2 * usize::from(child)).map(|_| SharedMemory::<[u8; 65536]>::anonymous()).collect();
+    let first = open_or_create::<Counter<R>>(file, 1).unwrap();
     let twice = open::<Counter<R>>(file, 1).unwrap();
-    here.addresses[usize::from(child)].store((&raw const *here).addr() as u64, SeqCst);
+    first.addresses[usize::from(child)].store((&raw const *first).addr() as u64, SeqCst);
     for round in 0..ROUNDS {
-        let mapping = if round % 2 == 0 { &here } else { &twice };
+        let mapping = if round % 2 == 0 { &first } else { &twice };
         mapping.halves.with(|halves| {
             assert_eq!(halves[0], halves[1], "two processes were inside");
             halves[0] += 1;
@@ -36,19 +37,19 @@ fn count<R: RawMutex + Plain>(file: &Path, child: bool) {
             halves[1] += 1;
         });
     }
-    drop(other_things);
+    drop(other_mappings);
 }
 
 fn counts_between_processes<R: RawMutex + Plain>(name: &str) {
     let test = name_of!(processes_exclude_each_other_at_different_addresses);
-    if let Some((file, lock)) = orders() {
+    if let Some((file, lock)) = child_role() {
         if lock == name {
             count::<R>(&file, true);
         }
         return;
     }
-    let (_folder, file) = file();
-    let mut child = again(test, &file, name);
+    let (_directory, file) = file();
+    let mut child = run_again(test, &file, name);
     count::<R>(&file, false);
     assert!(child.wait().unwrap().success(), "{name}: the other process failed");
     let memory = open::<Counter<R>>(&file, 1).unwrap();

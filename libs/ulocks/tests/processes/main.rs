@@ -1,12 +1,12 @@
-//! The locks between processes: at different addresses, with holders that are stopped or killed, across forks, and
-//! where the kernel or the memory is not what the locks expect.
+//! The locks between processes: at different addresses, with stopped or killed holders, across forks, and with
+//! unexpected kernels or memory contents.
 //!
-//! The test binary runs itself again for another process (so that threads of the test runner are not forked), in the
-//! test named by its arguments, with its orders in the environment. `ULOCKS_KILLS` sets how often the robust lock's
+//! For another process, the test binary runs itself again (so that threads of the test runner are not forked). The
+//! arguments name the test, and the environment contains its role. `ULOCKS_KILLS` sets how often the robust lock's
 //! holder is killed (10,000 for a thorough run).
 #![cfg(not(loom))]
 
-/// The name by which a program with `--exact` runs this test alone. A test of that name has to exist.
+/// Returns the name by which a program with `--exact` runs only this test. A test of that name must exist.
 macro_rules! name_of {
     ($test:ident) => {{
         let _: fn() = $test;
@@ -33,13 +33,13 @@ use ulocks::shared::{Plain, Result, SharedMemory};
 const FILE: &str = "ULOCKS_TEST_FILE";
 const LOCK: &str = "ULOCKS_TEST_LOCK";
 
-/// The file that this process works on, if it is a child of the test.
-fn orders() -> Option<(PathBuf, String)> {
+/// Returns the file and role of this process, if it is a child of the test.
+fn child_role() -> Option<(PathBuf, String)> {
     Some((env::var_os(FILE)?.into(), env::var(LOCK).unwrap_or_default()))
 }
 
 /// Runs this test again in another process.
-fn again(test: &str, file: &Path, lock: &str) -> Child {
+fn run_again(test: &str, file: &Path, lock: &str) -> Child {
     Command::new(env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture", "--test-threads=1"])
         .env(FILE, file)
@@ -61,21 +61,21 @@ macro_rules! safely {
 safely!(create, open, open_or_create);
 
 fn file() -> (TempDir, PathBuf) {
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("locks");
-    (folder, file)
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("locks");
+    (directory, file)
 }
 
 fn signal(child: &Child, signal: i32) {
-    // SAFETY: the child has not been waited for, so the number is its own.
+    // SAFETY: this process has not waited for the child, so the number identifies it.
     assert_eq!(unsafe { libc::kill(child.id().cast_signed(), signal) }, 0);
 }
 
-/// Waits for something that another process does. Too long is an error: nothing here depends on how long.
-fn until(what: &str, mut done: impl FnMut() -> bool) {
+/// Waits for an effect of another process, and panics after a minute: no test depends on how long it takes.
+fn until(effect: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < Duration::from_secs(60), "waited a minute until {what}");
+        assert!(start.elapsed() < Duration::from_secs(60), "waited a minute until {effect}");
         thread::sleep(Duration::from_micros(200));
     }
 }

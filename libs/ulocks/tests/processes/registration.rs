@@ -1,5 +1,7 @@
-//! Whether unlocks are plain stores is decided when the program is loaded, and threads that meet at the first unlock must
-//! not decide otherwise. Each case is a separate process: this test binary again, with its orders in the environment.
+//! The choice of plain stores for unlocks, which is made when the program is loaded.
+//!
+//! Threads that arrive at the first unlock together must not change it. Each case is a separate process: this test
+//! binary again, with its role in the environment.
 
 use std::{
     env,
@@ -12,14 +14,14 @@ use ulocks::{Adaptive, Private, Shared};
 
 const THREADS: &str = "ULOCKS_TEST_THREADS";
 
-/// A number of threads begins at once to lock and unlock; then one goes on alone until it has been decided.
+/// Locks and unlocks in several threads at once, then in one thread until the choice is made; returns the choice.
 fn begin(threads: usize) -> bool {
     let (lock, gate) = (&Adaptive::<Private>::new(), &Barrier::new(threads));
     let pairs_for = |time| {
         let start = Instant::now();
         while start.elapsed() < time {
             lock.lock();
-            // SAFETY: locked in the line before.
+            // SAFETY: this thread acquired the lock in the line before.
             unsafe { lock.unlock() };
         }
     };
@@ -42,8 +44,8 @@ fn begin(threads: usize) -> bool {
 #[test]
 fn sequences_are_registered_before_main() {
     if env::var_os(THREADS).is_none() {
-        let said = alone(name_of!(sequences_are_registered_before_main), 1);
-        assert!(said.contains("registered"), "{said}");
+        let output = output_of(name_of!(sequences_are_registered_before_main), 1);
+        assert!(output.contains("registered"), "{output}");
         return;
     }
     // No lock of this process has been used before this line: no other test runs in it.
@@ -52,31 +54,31 @@ fn sequences_are_registered_before_main() {
     println!("registered");
 }
 
-/// The output of a test that runs alone in a process, which is to begin with this number of threads.
-fn alone(test: &str, threads: usize) -> String {
+/// Returns the output of a test in a separate process that starts with this number of threads.
+fn output_of(test: &str, threads: usize) -> String {
     let mut again = Command::new(env::current_exe().unwrap());
     let ended = again.args(["--exact", test, "--nocapture"]).env(THREADS, threads.to_string()).output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
-    assert!(ended.status.success(), "{said}");
-    said
+    let output = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert!(ended.status.success(), "{output}");
+    output
 }
 
-/// Whether a process that begins with this number of threads decides for plain stores.
-fn decides(threads: usize) -> bool {
-    alone(name_of!(threads_that_meet_at_the_first_unlock_get_plain_stores_too), threads).contains("by a plain store")
+/// Returns whether a process that starts with this number of threads chooses plain stores.
+fn chooses_plain_stores(threads: usize) -> bool {
+    output_of(name_of!(concurrent_first_unlocks_still_get_plain_stores), threads).contains("by a plain store")
 }
 
 #[test]
-fn threads_that_meet_at_the_first_unlock_get_plain_stores_too() {
+fn concurrent_first_unlocks_still_get_plain_stores() {
     if let Ok(threads) = env::var(THREADS) {
         println!("{}", if begin(threads.parse().unwrap()) { "by a plain store" } else { "by an atomic" });
         return;
     }
-    if !decides(1) {
+    if !chooses_plain_stores(1) {
         println!("skipped: needs glibc 2.35 and Linux 5.10");
         return;
     }
     for _ in 0..5 {
-        assert!(decides(4), "one thread alone gets plain stores, four that meet do not");
+        assert!(chooses_plain_stores(4), "one thread alone gets plain stores, four that meet do not");
     }
 }

@@ -1,7 +1,7 @@
 //! Locks across a fork: the child has the holder, and none of the threads that waited.
 //!
-//! The test runs itself in a separate process, so that no other test's threads are forked. `ULOCKS_FORKS` says how
-//! often (10,000 for a thorough run).
+//! The test runs itself in a separate process, so that no other test's threads are forked. `ULOCKS_FORKS` sets the
+//! number of forks (10,000 for a thorough run).
 
 use std::{
     env,
@@ -15,7 +15,7 @@ use ulocks::{
     lock_api::{GuardNoSend, RawMutex, RawRwLock},
 };
 
-const ORDERS: &str = "ULOCKS_TEST_FORK";
+const ROLE: &str = "ULOCKS_TEST_FORK";
 const THREADS: u32 = 3;
 const ROUNDS: u32 = 60;
 
@@ -24,7 +24,7 @@ struct As<L>(L);
 
 macro_rules! as_mutex {
     ($lock:ty, $init:expr, $take:ident, $try:ident, $free:ident) => {
-        // SAFETY: one at a time takes it, as argued in its file.
+        // SAFETY: one thread at a time acquires the lock; the module documentation of its file contains the argument.
         unsafe impl RawMutex for As<$lock> {
             #[allow(clippy::declare_interior_mutable_const)] // a template for a new lock, never shared
             const INIT: Self = As($init);
@@ -40,7 +40,7 @@ macro_rules! as_mutex {
             }
 
             unsafe fn unlock(&self, _: GuardNoSend) {
-                // SAFETY: the caller has the guard.
+                // SAFETY: the caller has the guard, so it holds the lock.
                 #[allow(unused_unsafe)]
                 unsafe {
                     self.0.$free()
@@ -48,7 +48,7 @@ macro_rules! as_mutex {
             }
 
             fn is_locked(&self) -> bool {
-                unreachable!("nobody asks here")
+                unreachable!("not called by this test")
             }
         }
     };
@@ -64,53 +64,56 @@ fn busy(micros: u64) {
 
 struct Child<'a, R> {
     lock: &'a R,
-    taken: &'a AtomicU32,
+    acquisitions: &'a AtomicU32,
 }
 
-extern "C" fn use_it<R: RawMutex>(child: *mut libc::c_void) -> *mut libc::c_void {
-    // SAFETY: `in_the_child` passes a `Child` that outlives its threads.
+extern "C" fn acquire_repeatedly<R: RawMutex>(child: *mut libc::c_void) -> *mut libc::c_void {
+    // SAFETY: `check_in_child` passes a `Child` that outlives its threads.
     let child = unsafe { &*child.cast::<Child<'_, R>>() };
     for round in 0..ROUNDS {
         let guard = child.lock.lock();
-        child.taken.fetch_add(1, Relaxed);
+        child.acquisitions.fetch_add(1, Relaxed);
         busy(if round % 10 == 0 { 150 } else { 3 });
-        // SAFETY: locked above, with this guard.
+        // SAFETY: this thread acquired the lock with this guard.
         unsafe { child.lock.unlock(guard) };
     }
     std::ptr::null_mut()
 }
 
-/// Uses the lock with threads of the child's own, and ends the process: 0 if all of them got their turns.
-fn in_the_child<R: RawMutex>(lock: &R) -> ! {
-    let taken = AtomicU32::new(0);
-    let child = Child { lock, taken: &taken };
+/// Uses the lock with new threads of the child, and ends the process: with 0 if all of them acquired it as often as
+/// planned.
+fn check_in_child<R: RawMutex>(lock: &R) -> ! {
+    let acquisitions = AtomicU32::new(0);
+    let child = Child { lock, acquisitions: &acquisitions };
     for _ in 0..THREADS {
         let mut thread = std::mem::MaybeUninit::<libc::pthread_t>::uninit();
         let child = (&raw const child).cast_mut().cast();
         // SAFETY: the function takes the structure that it is given, which lives until `_exit`.
-        let made = unsafe { libc::pthread_create(thread.as_mut_ptr(), std::ptr::null(), use_it::<R>, child) };
-        assert_eq!(made, 0);
+        let result =
+            unsafe { libc::pthread_create(thread.as_mut_ptr(), std::ptr::null(), acquire_repeatedly::<R>, child) };
+        assert_eq!(result, 0);
     }
     let start = Instant::now();
-    while taken.load(Relaxed) < THREADS * ROUNDS {
+    while acquisitions.load(Relaxed) < THREADS * ROUNDS {
         if start.elapsed() > Duration::from_secs(20) {
-            // SAFETY: ends the process.
+            // SAFETY: `_exit` only ends the process.
             unsafe { libc::_exit(9) };
         }
-        // SAFETY: sleeps.
+        // SAFETY: `usleep` only blocks this thread.
         unsafe { libc::usleep(200) };
     }
-    // The lock is as good as new for one that only tries. (The last one to have it may not have returned.)
+    // The lock is unlocked and unmarked, so `try_lock` succeeds. (The last thread may not have returned from its
+    // unlock yet.)
     let tried = (0..2000).any(|_| {
-        // SAFETY: sleeps.
+        // SAFETY: `usleep` only blocks this thread.
         unsafe { libc::usleep(100) };
         lock.try_lock().is_some()
     });
-    // SAFETY: ends the process.
+    // SAFETY: `_exit` only ends the process.
     unsafe { libc::_exit(if tried { 0 } else { 8 }) }
 }
 
-/// One thread holds the lock while it forks, others want it.
+/// Forks while one thread holds the lock and others wait for it.
 fn is_forked_while_held_and_waited_for<R: RawMutex + Sync>(forks: u64) {
     let lock = &R::INIT;
     let stop = &AtomicBool::new(false);
@@ -120,7 +123,7 @@ fn is_forked_while_held_and_waited_for<R: RawMutex + Sync>(forks: u64) {
                 while !stop.load(Relaxed) {
                     let guard = lock.lock();
                     busy(2);
-                    // SAFETY: locked above, with this guard.
+                    // SAFETY: this thread acquired the lock with this guard.
                     unsafe { lock.unlock(guard) };
                 }
             });
@@ -128,15 +131,15 @@ fn is_forked_while_held_and_waited_for<R: RawMutex + Sync>(forks: u64) {
         for round in 0..forks {
             let guard = lock.lock();
             busy(round % 6 * 10);
-            // SAFETY: the child only uses the lock and makes threads.
+            // SAFETY: the child only uses the lock and creates threads.
             let child = unsafe { libc::fork() };
-            // SAFETY: locked above, in the child by the thread that is it now.
+            // SAFETY: the forking thread acquired the lock with this guard; in the child, this thread is its copy.
             unsafe { lock.unlock(guard) };
             if child == 0 {
-                in_the_child(lock);
+                check_in_child(lock);
             }
             let mut status = 0;
-            // SAFETY: waits for the child made above.
+            // SAFETY: this process created the child and has not waited for it, and `status` outlives the call.
             unsafe { libc::waitpid(child, &mut status, 0) };
             assert_eq!(status, 0, "the child of fork {round} hung, or died");
         }
@@ -145,9 +148,9 @@ fn is_forked_while_held_and_waited_for<R: RawMutex + Sync>(forks: u64) {
 }
 
 #[test]
-fn a_lock_that_was_held_and_waited_for_works_in_the_child() {
+fn lock_held_and_waited_for_at_fork_works_in_the_child() {
     let forks = env::var("ULOCKS_FORKS").map_or(60, |forks| forks.parse().unwrap());
-    match env::var(ORDERS).as_deref() {
+    match env::var(ROLE).as_deref() {
         Ok("adaptive") => is_forked_while_held_and_waited_for::<Adaptive<Private>>(forks),
         Ok("calock") => is_forked_while_held_and_waited_for::<Calock<Private>>(forks / 2),
         Ok("calock-spin") => is_forked_while_held_and_waited_for::<CalockSpin<Private>>(forks / 2),
@@ -156,10 +159,10 @@ fn a_lock_that_was_held_and_waited_for_works_in_the_child() {
         Ok("semaphore") => is_forked_while_held_and_waited_for::<As<FutexSem>>(forks / 2),
         _ => {
             for lock in ["adaptive", "calock", "calock-spin", "rwlock", "adaptive-rw", "semaphore"] {
-                let test = name_of!(a_lock_that_was_held_and_waited_for_works_in_the_child);
+                let test = name_of!(lock_held_and_waited_for_at_fork_works_in_the_child);
                 let ended = Command::new(env::current_exe().unwrap())
                     .args(["--exact", test, "--test-threads=1"])
-                    .env(ORDERS, lock)
+                    .env(ROLE, lock)
                     .output()
                     .unwrap();
                 let output = String::from_utf8_lossy(&ended.stdout);

@@ -1,7 +1,7 @@
-//! The locks that rely on restartable sequences, where there are none, or where the kernel takes them back.
+//! The locks that rely on restartable sequences, where there are none, or where the kernel withdraws them.
 //!
-//! Each case is a separate process: this test binary again, with its orders in the environment. Where no sequence was
-//! compiled (musl, another processor) they differ in nothing.
+//! Each case is a separate process: this test binary again, with its role in the environment. Where no sequence was
+//! compiled (musl, another processor), the cases do not differ.
 
 use std::{
     env, hint,
@@ -17,12 +17,13 @@ use ulocks::{
 
 type Halves<R> = Mutex<R, (u64, u64)>;
 
-const ORDERS: &str = "ULOCKS_TEST_WITHOUT";
+const ROLE: &str = "ULOCKS_TEST_WITHOUT";
 
-/// Runs this test again, alone in a process, in this environment; or says that this is that process. The kernel refuses
-/// `membarrier` to it from its start where `is_fenced` is false.
-fn is_alone(test: &str, environment: &[(&str, &str)], is_fenced: bool) -> bool {
-    if env::var_os(ORDERS).is_some() {
+/// Runs this test again in a separate process with this environment; returns `true` in that process.
+///
+/// Unless `is_fenced`, the kernel refuses `membarrier` to that process from its start.
+fn is_child(test: &str, environment: &[(&str, &str)], is_fenced: bool) -> bool {
+    if env::var_os(ROLE).is_some() {
         return true;
     }
     let mut again = Command::new(env::current_exe().unwrap());
@@ -31,7 +32,7 @@ fn is_alone(test: &str, environment: &[(&str, &str)], is_fenced: bool) -> bool {
         unsafe { again.pre_exec(|| if refuse_membarrier() { Ok(()) } else { Err(std::io::Error::last_os_error()) }) };
     }
     again.args(["--exact", test, "--nocapture", "--test-threads=1"]);
-    let Ok(ended) = again.env(ORDERS, "").envs(environment.iter().copied()).output() else {
+    let Ok(ended) = again.env(ROLE, "").envs(environment.iter().copied()).output() else {
         println!("skipped: needs seccomp");
         return false;
     };
@@ -40,19 +41,20 @@ fn is_alone(test: &str, environment: &[(&str, &str)], is_fenced: bool) -> bool {
     false
 }
 
-/// The kernel refuses `membarrier` from now on to this thread, and to those that it makes; says whether it agreed.
+/// Makes the kernel refuse `membarrier` to this thread, and to the threads that it creates; returns whether that
+/// succeeded.
 fn refuse_membarrier() -> bool {
     let step = |code: u32, jf, k| libc::sock_filter { code: code as u16, jt: 0, jf, k };
     let denied = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
     let mut steps = [
-        // The call's number is the first word that a filter sees.
+        // The number of the system call is the first word of the data that the filter reads.
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
         step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, libc::SYS_membarrier as u32),
         step(libc::BPF_RET | libc::BPF_K, 0, denied),
         step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
     ];
     let filter = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
-    // SAFETY: the filter and its steps live as long as the calls, which copy them.
+    // SAFETY: the filter and its steps outlive the calls, which copy them.
     unsafe {
         let [no, yes, by_filter] = [0, 1, libc::SECCOMP_MODE_FILTER].map(libc::c_ulong::from);
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, no, no, no) == 0
@@ -60,7 +62,7 @@ fn refuse_membarrier() -> bool {
     }
 }
 
-/// Adds one to both halves, and says when they differ: then two were inside.
+/// Adds one to both halves, and asserts that they were equal: otherwise two threads were in the critical section.
 fn add(halves: &mut (u64, u64)) {
     assert_eq!(halves.0, halves.1);
     halves.0 += 1;
@@ -68,8 +70,9 @@ fn add(halves: &mut (u64, u64)) {
     halves.1 += 1;
 }
 
-/// Others come to a lock that was one thread's so far: two that wait, one that tries and one that has little time.
-fn others_come<R: RawMutexTimed<Duration = Duration> + Sync + Send>(lock: &Halves<R>, pairs: u64) {
+/// Lets other threads arrive at a lock that one thread has used: two that wait, one that tries, and one with a short
+/// timeout.
+fn check_with_other_threads<R: RawMutexTimed<Duration = Duration> + Sync + Send>(lock: &Halves<R>, pairs: u64) {
     let times = |take: &dyn Fn() -> bool| (0..pairs).filter(|_| take()).count() as u64;
     let waits = || {
         (0..pairs).for_each(|_| add(&mut lock.lock()));
@@ -80,13 +83,13 @@ fn others_come<R: RawMutexTimed<Duration = Duration> + Sync + Send>(lock: &Halve
     let hurries = || times(&|| lock.try_lock_for(little).map(|mut halves| add(&mut halves)).is_some());
     let before = lock.lock().0;
     let taken: u64 = thread::scope(|scope| {
-        let others = [scope.spawn(waits), scope.spawn(waits), scope.spawn(tries), scope.spawn(hurries)];
-        waits() + others.into_iter().map(|other| other.join().unwrap()).sum::<u64>()
+        let threads = [scope.spawn(waits), scope.spawn(waits), scope.spawn(tries), scope.spawn(hurries)];
+        waits() + threads.into_iter().map(|other| other.join().unwrap()).sum::<u64>()
     });
     assert_eq!(*lock.lock(), (before + taken, before + taken));
 }
 
-/// Locks that one thread has had to itself, `pairs` times.
+/// Returns locks that one thread has used alone, `pairs` times.
 fn owned(pairs: u64) -> (Halves<Adaptive>, Halves<Biased>) {
     let locks = (Mutex::new((0, 0)), Mutex::new((0, 0)));
     for _ in 0..pairs {
@@ -96,39 +99,40 @@ fn owned(pairs: u64) -> (Halves<Adaptive>, Halves<Biased>) {
     locks
 }
 
-/// Both locks exclude and lose no wake-up, with and without an owner.
+/// Asserts that both locks exclude and lose no wake-up, with and without an owner.
 fn work(rounds: u64) {
     for round in 0..rounds {
         let (adaptive, biased) = owned(round % 3 * 10);
-        others_come(&adaptive, 2_000);
-        others_come(&biased, 2_000);
+        check_with_other_threads(&adaptive, 2_000);
+        check_with_other_threads(&biased, 2_000);
     }
 }
 
-/// As with an older C library, or musl: nothing is registered with the kernel.
+/// With an older C library, or musl, no sequence is registered with the kernel.
 #[test]
-fn locks_work_where_the_c_library_registers_nothing() {
+fn locks_work_without_registration_by_the_c_library() {
     let unregistered = [("GLIBC_TUNABLES", "glibc.pthread.rseq=0")];
-    if is_alone(name_of!(locks_work_where_the_c_library_registers_nothing), &unregistered, true) {
+    if is_child(name_of!(locks_work_without_registration_by_the_c_library), &unregistered, true) {
         work(30);
         assert!(!Adaptive::<Private>::frees_by_store());
     }
 }
 
-/// As in a sandbox: the fence was never to be had.
+/// In a sandbox, the kernel has never accepted the fence.
 #[test]
-fn locks_work_where_the_kernel_refuses_the_fence() {
-    if is_alone(name_of!(locks_work_where_the_kernel_refuses_the_fence), &[], false) {
+fn locks_work_if_the_kernel_refuses_the_fence() {
+    if is_child(name_of!(locks_work_if_the_kernel_refuses_the_fence), &[], false) {
         assert!(!Adaptive::<Private>::frees_by_store());
         work(30);
         assert!(!Adaptive::<Private>::frees_by_store());
     }
 }
 
-/// As in a program that locks itself in after its start: locks are plain and biased when the fence is gone.
+/// In a program that enters a sandbox after its start, locks are plain-held and biased when the kernel begins to
+/// refuse the fence.
 #[test]
-fn locks_work_where_the_kernel_refuses_the_fence_later() {
-    if !is_alone(name_of!(locks_work_where_the_kernel_refuses_the_fence_later), &[], true) {
+fn locks_work_after_the_kernel_begins_to_refuse_the_fence() {
+    if !is_child(name_of!(locks_work_after_the_kernel_begins_to_refuse_the_fence), &[], true) {
         return;
     }
     let start = Instant::now();
@@ -145,8 +149,8 @@ fn locks_work_where_the_kernel_refuses_the_fence_later() {
         return;
     }
     for (adaptive, biased) in &locks {
-        others_come(adaptive, 2_000);
-        others_come(biased, 2_000);
+        check_with_other_threads(adaptive, 2_000);
+        check_with_other_threads(biased, 2_000);
     }
     assert!(!Adaptive::<Private>::frees_by_store());
     work(10);

@@ -1,4 +1,4 @@
-//! Deadlocks and orders that can deadlock, found by the locks themselves.
+//! Deadlock detection in the locks: deadlocks, and orders that can deadlock.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -9,65 +9,65 @@ use ulocks::{Adaptive, Calock, Checked, Private, Unwatched, lock_api::Mutex, tel
 
 type Lock = Mutex<Checked<Adaptive>, u32>;
 
-static TOLD: Plain<Vec<String>> = Plain::new(Vec::new());
+static REPORTS: Plain<Vec<String>> = Plain::new(Vec::new());
 
-/// The orders that were reported; the tests that look at them run one at a time.
-fn told() -> (MutexGuard<'static, ()>, impl Fn() -> Vec<String>) {
+/// Returns the reported orders; the tests that read them run one at a time.
+fn collect_reports() -> (MutexGuard<'static, ()>, impl Fn() -> Vec<String>) {
     static TURN: Plain<()> = Plain::new(());
     let turn = TURN.lock().unwrap();
-    tell_orders_to(|said| TOLD.lock().unwrap().push(said.to_owned()));
-    TOLD.lock().unwrap().clear();
-    (turn, || TOLD.lock().unwrap().clone())
+    tell_orders_to(|message| REPORTS.lock().unwrap().push(message.to_owned()));
+    REPORTS.lock().unwrap().clear();
+    (turn, || REPORTS.lock().unwrap().clone())
 }
 
-/// What a panic said.
-fn said(work: impl FnOnce()) -> String {
+/// Returns the message of the panic in `work`.
+fn message(work: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(work)).expect_err("it goes on");
     panic.downcast_ref::<String>().expect("a message").clone()
 }
 
 #[inline(never)]
-fn take_one_and_then(one: &Lock, gate: &Barrier, other: &Lock) {
+fn lock_both(one: &Lock, gate: &Barrier, other: &Lock) {
     let _one = one.lock();
     gate.wait();
     let _other = other.lock();
 }
 
 #[test]
-fn a_circle_of_three_is_told_by_the_one_that_closes_it_and_the_others_go_on() {
-    let (_turn, _) = told();
+fn cycle_of_three_panics_in_the_closing_thread_only() {
+    let (_turn, _) = collect_reports();
     let locks = [const { Lock::new(0) }; 3];
     let gate = Barrier::new(3);
     let ended: Vec<_> = thread::scope(|scope| {
         let one = |at: usize| {
             let (locks, gate) = (&locks, &gate);
-            scope.spawn(move || take_one_and_then(&locks[at], gate, &locks[(at + 1) % 3]))
+            scope.spawn(move || lock_both(&locks[at], gate, &locks[(at + 1) % 3]))
         };
         [0, 1, 2].map(one).into_iter().map(thread::ScopedJoinHandle::join).collect()
     });
     let panics: Vec<_> = ended.into_iter().filter_map(Result::err).collect();
-    assert_eq!(panics.len(), 1, "one of the three gives way");
-    let said = panics[0].downcast_ref::<String>().unwrap();
-    assert!(said.starts_with("deadlock: "), "{said}");
-    assert_eq!(said.matches("waits for lock").count(), 3, "{said}");
-    assert!(said.contains("take_one_and_then"), "the places are named: {said}");
+    assert_eq!(panics.len(), 1, "one of the three panics");
+    let message = panics[0].downcast_ref::<String>().unwrap();
+    assert!(message.starts_with("deadlock: "), "{message}");
+    assert_eq!(message.matches("waits for lock").count(), 3, "{message}");
+    assert!(message.contains("lock_both"), "the call sites are reported: {message}");
     locks.iter().for_each(|lock| assert!(!lock.is_locked()));
 }
 
 #[test]
-fn a_lock_that_its_holder_takes_again_is_told() {
+fn relocking_by_the_holder_panics_with_a_deadlock() {
     let lock = Lock::new(0);
-    let said = said(|| {
+    let message = message(|| {
         let _held = lock.lock();
         let _again = lock.lock();
     });
-    assert!(said.starts_with("deadlock: "), "{said}");
+    assert!(message.starts_with("deadlock: "), "{message}");
     *lock.lock() += 1;
 }
 
 #[test]
-fn both_orders_are_told_once_before_they_deadlock() {
-    let (_turn, told) = told();
+fn both_lock_orders_are_reported_once_before_a_deadlock() {
+    let (_turn, collect_reports) = collect_reports();
     let (first, second, third) = (Lock::new(0), Lock::new(0), Lock::new(0));
     let both = |one: &Lock, other: &Lock| {
         let _one = one.lock();
@@ -76,28 +76,31 @@ fn both_orders_are_told_once_before_they_deadlock() {
     both(&first, &second);
     both(&second, &third);
     both(&first, &third);
-    assert_eq!(told(), [""; 0], "one order is no fault");
+    assert_eq!(collect_reports(), [""; 0], "one order is not a fault");
     both(&third, &first);
     both(&third, &first);
-    let told = told();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("in both orders") && told[0].matches("both_orders_are_told").count() >= 2, "{told:?}");
+    let reports = collect_reports();
+    assert_eq!(reports.len(), 1, "{reports:?}");
+    assert!(
+        reports[0].contains("in both orders") && reports[0].matches("both_lock_orders_are_reported").count() >= 2,
+        "{reports:?}"
+    );
 }
 
 #[test]
-fn what_tries_says_nothing_about_orders() {
-    let (_turn, told) = told();
+fn try_lock_records_no_lock_order() {
+    let (_turn, collect_reports) = collect_reports();
     let (one, other) = (Lock::new(0), Lock::new(0));
     let _held = one.lock();
     drop(other.lock());
     drop(_held);
     let _held = other.lock();
     assert!(one.try_lock().is_some());
-    assert_eq!(told(), [""; 0]);
+    assert_eq!(collect_reports(), [""; 0]);
 }
 
 #[test]
-fn contention_without_a_circle_goes_on() {
+fn contention_without_a_cycle_reports_nothing() {
     let (one, other) = (&Lock::new(0), &Lock::new(0));
     thread::scope(|scope| {
         for _ in 0..4 {
@@ -114,7 +117,7 @@ fn contention_without_a_circle_goes_on() {
 }
 
 #[test]
-fn unwatched_it_is_the_lock_itself() {
+fn unwatched_lock_has_the_size_of_the_plain_lock() {
     assert_eq!(size_of::<Checked<Adaptive, Unwatched>>(), size_of::<Adaptive>());
     assert_eq!(size_of::<Checked<Calock<Private>, Unwatched>>(), size_of::<Calock<Private>>());
     assert!(!std::mem::needs_drop::<Checked<Adaptive, Unwatched>>());

@@ -14,7 +14,7 @@ use ulocks::{
 const THREADS: u64 = 4;
 const ROUNDS: u64 = 20_000;
 
-/// A counter in two halves that only the lock keeps together.
+/// Asserts exclusion by a counter in two halves that are equal only outside the critical section.
 fn excludes<R: RawMutex + Sync + Send>(lock: R)
 where
     R::Guard: Sized,
@@ -56,8 +56,10 @@ fn exclusive_locks_exclude() {
     excludes(Biased::<Counted>::new());
 }
 
-/// The plain store must survive what the model cannot show: real membarriers, all the time. Short holds by few threads,
-/// with pauses, make the lock go back and forth between plain and fenced.
+/// Plain stores work with real membarriers, which the model cannot show.
+///
+/// Short critical sections of few threads, with pauses, make the lock alternate between plain-held and released by
+/// compare-and-swap.
 #[test]
 fn adaptive_between_plain_and_fenced() {
     let lock = Mutex::from_raw(Adaptive::<Private, Counted>::new(), 0u64);
@@ -84,7 +86,7 @@ fn adaptive_between_plain_and_fenced() {
         stop.store(true, Relaxed);
         workers.into_iter().map(|worker| worker.join().unwrap()).sum()
     });
-    // SAFETY: only the counters are looked at.
+    // SAFETY: only the counters are read.
     let counts = unsafe { lock.raw() }.counts().snapshot();
     assert!(counts.slept > 0, "the test must make threads sleep: {counts:?}");
     assert_eq!(lock.into_inner(), loops);
@@ -107,7 +109,7 @@ fn benaphores_exclude() {
                 });
             }
         });
-        assert!(lock.try_lock(), "free in the end");
+        assert!(lock.try_lock(), "unlocked at the end");
     }
     excludes(FutexSem::<Private>::new(0));
     excludes(SysvSem::new(0).unwrap());
@@ -157,7 +159,7 @@ fn readers_and_writers<R: lock_api::RawRwLock + Sync + Send>(lock: R) {
 }
 
 #[test]
-fn readers_share_and_writers_do_not() {
+fn readers_share_and_writers_exclude() {
     readers_and_writers(RwLock::<Private>::new());
     readers_and_writers(RwLock::<Shared, Counted>::new());
     readers_and_writers(RwLockFair::<Private>::new());
@@ -170,14 +172,14 @@ fn readers_share_and_writers_do_not() {
     assert!(!lock.try_lock_exclusive());
 }
 
-/// One thread holds more of them than there are nodes in the first table.
+/// One thread holds more locks than there are nodes in the first table.
 #[test]
-fn many_mcs_locks_are_held_at_once() {
+fn one_thread_holds_many_mcs_locks() {
     let locks: Vec<Mcs> = (0..5000).map(|_| Mcs::new()).collect();
     let (sender, receiver) = std::sync::mpsc::channel();
     thread::spawn(move || {
         locks.iter().for_each(Mcs::lock);
-        // SAFETY: locked in the line before.
+        // SAFETY: this thread acquired all of them in the line before.
         locks.iter().for_each(|lock| unsafe { lock.unlock() });
         sender.send(locks.iter().all(|lock| !lock.is_locked())).unwrap();
     });
@@ -185,7 +187,7 @@ fn many_mcs_locks_are_held_at_once() {
 }
 
 #[test]
-fn counting_counts_and_costs_nothing_when_off() {
+fn statistics_count_and_have_no_size_when_off() {
     let lock = CalockSpin::<Private, Counted, Micros<0>>::new();
     lock.lock();
     assert!(!lock.try_lock_for(Duration::from_millis(1)));

@@ -1,4 +1,4 @@
-//! Files of shared locks that are missing, foreign, truncated, or from another time are errors, never a crash.
+//! Files of shared locks that are missing, foreign, truncated, or from an earlier boot are errors, never a crash.
 
 use std::{
     fs::{self, File},
@@ -22,36 +22,37 @@ type Value = Guarded<Adaptive<Shared>, u64>;
 macro_rules! safely {
     ($($name:ident),*) => {
         $(fn $name<T: Plain>(path: impl AsRef<Path>, layout: u32) -> Result<SharedMemory<T>> {
-            // SAFETY: the file is in this test's own directory. A test that damages it looks at no value afterwards.
+            // SAFETY: the file is in this test's own directory. A test that damages it does not read the value
+            // afterwards.
             unsafe { SharedMemory::$name(path, layout) }
         })*
     };
 }
 safely!(create, open, open_or_create);
 
-fn made() -> (TempDir, PathBuf) {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("locks");
+fn created() -> (TempDir, PathBuf) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("locks");
     create::<Value>(&path, 7).unwrap().with(|value| *value = 42);
-    (folder, path)
+    (directory, path)
 }
 
 fn patched(at: u64, bytes: &[u8]) -> Error {
-    let (_folder, path) = made();
+    let (_directory, path) = created();
     File::options().write(true).open(&path).unwrap().write_all_at(bytes, at).unwrap();
     open::<Value>(&path, 7).expect_err("a damaged header")
 }
 
 #[test]
-fn a_file_keeps_its_value() {
-    let (folder, path) = made();
+fn file_keeps_its_value() {
+    let (directory, path) = created();
     assert_eq!(open_or_create::<Value>(&path, 7).unwrap().with(|value| *value), 42);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left behind");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no other file remains");
 }
 
 #[test]
-fn creating_twice_and_opening_nothing_are_errors() {
-    let (_folder, path) = made();
+fn creating_twice_and_opening_a_missing_file_are_errors() {
+    let (_directory, path) = created();
     let kind = |error| match error {
         Error::Io { source, .. } => source.kind(),
         other => panic!("{other}"),
@@ -64,9 +65,9 @@ fn creating_twice_and_opening_nothing_are_errors() {
 #[test]
 fn foreign_files_are_refused() {
     assert!(matches!(patched(0, b"ELF"), Error::Foreign { .. }));
-    let folder = TempDir::new().unwrap();
+    let directory = TempDir::new().unwrap();
     for (name, content) in [("empty", &b""[..]), ("short", b"hello"), ("long", &[0x55; 4096])] {
-        let path = folder.path().join(name);
+        let path = directory.path().join(name);
         fs::write(&path, content).unwrap();
         let error = open::<Value>(&path, 7).expect_err(name);
         assert!(matches!(error, Error::Foreign { .. }), "{name}: {error}");
@@ -82,26 +83,26 @@ fn files_of_the_future_are_refused() {
 
 #[test]
 fn another_layout_or_size_is_refused() {
-    let (_folder, path) = made();
+    let (_directory, path) = created();
     let error = open::<Value>(&path, 8).unwrap_err();
     assert!(matches!(error, Error::Layout { found_layout: 7, layout: 8, .. }), "{error}");
     let error = open::<[u64; 5]>(&path, 7).unwrap_err();
     assert!(matches!(error, Error::Layout { found_size: 16, size: 40, .. }), "{error}");
 }
 
-/// As large and aligned alike, and another lock: what one takes for free the other takes for held.
+/// Size and alignment are equal, but the locks differ: one type's unlocked value is the other's held value.
 #[test]
-fn a_value_of_another_type_is_refused() {
-    let (_folder, path) = made();
+fn value_of_another_type_is_refused() {
+    let (_directory, path) = created();
     let error = open::<Guarded<Robust<Shared>, u64>>(&path, 7).unwrap_err();
     assert!(matches!(error, Error::Layout { .. } | Error::Type { .. }), "{error}");
     let error = open::<[u64; 2]>(&path, 7).unwrap_err();
     assert!(error.to_string().contains("holds"), "{error}");
-    let (_folder, path) = {
-        let folder = TempDir::new().unwrap();
-        let path = folder.path().join("number");
+    let (_directory, path) = {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("number");
         create::<AtomicU8>(&path, 7).unwrap().store(2, Relaxed);
-        (folder, path)
+        (directory, path)
     };
     let error = open::<AtomicBool>(&path, 7).unwrap_err();
     assert!(matches!(error, Error::Type { .. }), "{error}");
@@ -110,27 +111,27 @@ fn a_value_of_another_type_is_refused() {
 
 /// Any program may have written the header of the file.
 #[test]
-fn a_name_in_a_file_moves_no_cursor() {
+fn control_characters_in_a_type_name_are_escaped() {
     let error = patched(64, b"\x1b[2J\xe2\x80\xae\0").to_string();
     assert!(error.chars().all(|c| !c.is_control() && c != '\u{202e}'), "{error:?}");
 }
 
-/// In a separate thread, which a fault would keep busy forever.
+/// The call runs in a separate thread, which a defect would keep busy forever.
 #[test]
-fn a_symbolic_link_to_nothing_is_an_error() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("link");
-    symlink(folder.path().join("nothing"), &path).unwrap();
+fn dangling_symbolic_link_is_an_error() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("link");
+    symlink(directory.path().join("nothing"), &path).unwrap();
     let (sender, receiver) = mpsc::channel();
-    let there = path.clone();
-    std::thread::spawn(move || sender.send(open_or_create::<Value>(there, 7).map(|_| ())));
+    let link = path.clone();
+    std::thread::spawn(move || sender.send(open_or_create::<Value>(link, 7).map(|_| ())));
     let answer = receiver.recv_timeout(Duration::from_secs(20)).expect("it returns");
     let error = answer.unwrap_err();
     assert!(matches!(&error, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound), "{error}");
     fs::remove_file(&path).unwrap();
     // A link to a file is followed.
-    create::<Value>(folder.path().join("something"), 7).unwrap();
-    symlink(folder.path().join("something"), &path).unwrap();
+    create::<Value>(directory.path().join("something"), 7).unwrap();
+    symlink(directory.path().join("something"), &path).unwrap();
     open_or_create::<Value>(&path, 7).unwrap();
 }
 
@@ -143,7 +144,7 @@ fn files_from_before_the_boot_are_refused() {
 
 #[test]
 fn truncated_files_are_refused_at_every_length() {
-    let (_folder, path) = made();
+    let (_directory, path) = created();
     let memory = open::<Value>(&path, 7).unwrap();
     memory.check().unwrap();
     let full = fs::metadata(&path).unwrap().len();
@@ -161,7 +162,7 @@ fn truncated_files_are_refused_at_every_length() {
 }
 
 #[test]
-fn a_folder_that_is_missing_is_named() {
+fn error_names_a_missing_directory() {
     let error = create::<Value>("/nowhere/at/all", 1).unwrap_err();
     assert!(error.to_string().starts_with("/nowhere/at/all: "), "{error}");
 }

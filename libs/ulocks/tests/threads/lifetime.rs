@@ -1,7 +1,7 @@
-//! Locks whose memory the last holder frees, while the one before may still be in its `unlock`.
+//! Locks whose memory the last holder frees while the previous one may still be in its `unlock`.
 //!
-//! `ULOCKS_OBJECTS` says how many (1,000,000 for a thorough run). A touch after the unlock is a touch of a page that is
-//! not there: the process dies.
+//! `ULOCKS_OBJECTS` sets the number of objects (1,000,000 for a thorough run). An access after the unlock is an
+//! access to an unmapped page: the process dies.
 
 use std::{
     cell::Cell,
@@ -21,7 +21,7 @@ use ulocks::{
 const OWNERS: u64 = 3;
 const PAGE: usize = 4096;
 
-/// On its own page, all zero, which is the free lock.
+/// A lock on its own page, whose zero bytes are the unlocked state.
 #[repr(C)]
 struct Owned<R> {
     lock: R,
@@ -33,7 +33,7 @@ struct As<L>(L);
 
 macro_rules! as_mutex {
     ($lock:ty, $init:expr, |$it:ident| $take:expr, $free:expr) => {
-        // SAFETY: one at a time takes it, as argued in its file.
+        // SAFETY: one thread at a time acquires the lock; the module documentation of its file contains the argument.
         unsafe impl RawMutex for As<$lock> {
             #[allow(clippy::declare_interior_mutable_const)] // a template for a new lock, never shared
             const INIT: Self = As($init);
@@ -46,16 +46,16 @@ macro_rules! as_mutex {
             }
 
             fn try_lock(&self) -> Option<GuardNoSend> {
-                unreachable!("nobody tries here")
+                unreachable!("not called by this test")
             }
 
             fn is_locked(&self) -> bool {
-                unreachable!("nobody asks here")
+                unreachable!("not called by this test")
             }
 
             unsafe fn unlock(&self, _: GuardNoSend) {
                 let $it = &self.0;
-                // SAFETY: the caller has the guard.
+                // SAFETY: the caller has the guard, so it holds the lock.
                 #[allow(unused_unsafe)]
                 unsafe {
                     $free
@@ -72,7 +72,7 @@ macro_rules! readers_as_mutex {
         <$lock>::INIT,
         |lock| {
             lock.lock_shared();
-            // SAFETY: locked in the line before.
+            // SAFETY: this thread acquired the lock for reading in the line before.
             unsafe { lock.unlock_shared() };
             lock.lock_exclusive()
         },
@@ -85,7 +85,7 @@ as_mutex!(Benaphore<FutexSem>, Benaphore::new(FutexSem::new(0)), |lock| lock.loc
 readers_as_mutex!(RwLock<Private>, RwLockFair<Private>, AdaptiveRw<Private>, AdaptiveRw<Shared>);
 
 fn page<R: RawMutex>() -> *mut Owned<R> {
-    // SAFETY: a new mapping, which nothing else uses.
+    // SAFETY: this is a new mapping, which no other code uses.
     let page = unsafe {
         libc::mmap(
             ptr::null_mut(),
@@ -98,27 +98,28 @@ fn page<R: RawMutex>() -> *mut Owned<R> {
     };
     assert_ne!(page, libc::MAP_FAILED);
     let owned = page.cast::<Owned<R>>();
-    // SAFETY: the page is ours, large enough and aligned.
+    // SAFETY: only this function uses the page, which is large enough and aligned.
     unsafe { owned.write(Owned { lock: R::INIT, owners: Cell::new(OWNERS) }) };
     owned
 }
 
-/// One owner less; the last one frees the page.
+/// Removes one owner; the last one unmaps the page.
 ///
 /// # Safety
-/// The caller is one of the owners, and is none after.
+///
+/// The caller is one of the owners, and is not an owner any more after the call.
 unsafe fn leave<R: RawMutex>(owned: *mut Owned<R>, hold: u64) {
-    // SAFETY: the page is there while an owner is left, and the count is changed with the lock held.
-    let left = unsafe {
+    // SAFETY: the page exists while an owner is left, and the count is changed only while the lock is held.
+    let remaining = unsafe {
         let guard = (*owned).lock.lock();
         (0..hold).for_each(|_| std::hint::spin_loop());
-        let left = (*owned).owners.get() - 1;
-        (*owned).owners.set(left);
+        let remaining = (*owned).owners.get() - 1;
+        (*owned).owners.set(remaining);
         (*owned).lock.unlock(guard);
-        left
+        remaining
     };
-    if left == 0 {
-        // SAFETY: all owners have left: none has a right to it.
+    if remaining == 0 {
+        // SAFETY: all owners have left, so no thread has a right to the page.
         unsafe { libc::munmap(owned.cast(), PAGE) };
     }
 }
@@ -169,7 +170,7 @@ fn locks_are_freed_by_their_last_owner() {
 }
 
 #[test]
-fn what_hands_over_is_freed_by_its_last_owner() {
+fn handoff_locks_are_freed_by_their_last_owner() {
     let objects = objects();
     is_freed_by_its_last_owner::<Usema<Private>>(objects);
     is_freed_by_its_last_owner::<UsemaSpin<Private>>(objects);

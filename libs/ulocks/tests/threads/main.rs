@@ -1,4 +1,4 @@
-//! The locks in one process: under real threads, in files, in the interface, and in the models of other tools.
+//! The locks in one process: under real threads, in files, in the public interface, and in the models of other tools.
 #![cfg(not(loom))]
 
 mod api;

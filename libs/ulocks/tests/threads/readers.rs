@@ -1,4 +1,4 @@
-//! Readers and writers come in past each other.
+//! Readers and writers do not starve each other.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -7,24 +7,24 @@ use std::{
 };
 use ulocks::{AdaptiveRw, Private, RwLockFair, Shared, lock_api};
 
-/// A forgotten guard stays a reader, and there are fewer numbers than a program may forget: a writer must
-/// not get in when they have all been used up.
+/// A forgotten guard stays a reader, and a program may forget more guards than can be counted: when the count is at
+/// its maximum, a writer must not acquire the lock.
 #[test]
-fn readers_without_number_keep_writers_out() {
+fn forgotten_readers_at_the_maximum_keep_writers_out() {
     let lock = lock_api::RwLock::<RwLockFair, ()>::new(());
     let readers = (0..1 << 24).take_while(|_| lock.try_read().map(std::mem::forget).is_some()).count();
-    assert!(lock.try_write().is_none(), "a writer is in beside {readers} readers");
+    assert!(lock.try_write().is_none(), "a writer acquired the lock next to {readers} readers");
     assert!(lock.is_locked());
     thread::scope(|scope| {
         let reader = scope.spawn(|| drop(lock.read()));
         thread::sleep(Duration::from_millis(20));
-        assert!(!reader.is_finished(), "one reader more than can be counted is in");
-        // SAFETY: one of the guards that were forgotten above.
+        assert!(!reader.is_finished(), "one reader more than the maximum acquired the lock");
+        // SAFETY: each call releases one of the acquisitions whose guards were forgotten.
         (0..2).for_each(|_| unsafe { lock.raw().unlock_shared() });
     });
 }
 
-fn a_writer_gets_past_a_stream_of_readers_of<R: lock_api::RawRwLock + Sync + Send>(lock: R) {
+fn check_writer_within_a_stream_of_readers<R: lock_api::RawRwLock + Sync + Send>(lock: R) {
     let lock = lock_api::RwLock::from_raw(lock, 0);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -45,14 +45,14 @@ fn a_writer_gets_past_a_stream_of_readers_of<R: lock_api::RawRwLock + Sync + Sen
 }
 
 #[test]
-fn a_writer_gets_past_a_stream_of_readers() {
-    a_writer_gets_past_a_stream_of_readers_of(RwLockFair::<Private>::new());
-    a_writer_gets_past_a_stream_of_readers_of(AdaptiveRw::<Private>::new());
-    a_writer_gets_past_a_stream_of_readers_of(AdaptiveRw::<Shared>::new());
+fn writer_acquires_within_a_stream_of_readers() {
+    check_writer_within_a_stream_of_readers(RwLockFair::<Private>::new());
+    check_writer_within_a_stream_of_readers(AdaptiveRw::<Private>::new());
+    check_writer_within_a_stream_of_readers(AdaptiveRw::<Shared>::new());
 }
 
 #[test]
-fn a_reader_gets_past_a_stream_of_writers() {
+fn reader_acquires_within_a_stream_of_writers() {
     let lock = lock_api::RwLock::<AdaptiveRw, u64>::new(0);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -68,18 +68,18 @@ fn a_reader_gets_past_a_stream_of_writers() {
     });
 }
 
-/// A writer that sleeps keeps readers out, but not one that is in already.
+/// A blocked writer keeps readers out, except one that holds the lock already.
 #[test]
-fn a_reader_that_says_so_takes_it_again_past_a_writer_that_waits() {
+fn recursive_reader_overtakes_a_waiting_writer() {
     let lock = AdaptiveRw::<Private>::new();
     lock.lock_shared();
     thread::scope(|scope| {
         scope.spawn(|| {
             lock.lock_exclusive();
-            // SAFETY: locked in the line before.
+            // SAFETY: this thread acquired the lock in the line before.
             unsafe { lock.unlock_exclusive() };
         });
-        // Until it sleeps.
+        // Repeat until the writer is blocked.
         while lock.try_lock_shared() {
             // SAFETY: the call in the condition of the loop acquired it.
             unsafe { lock.unlock_shared() };
@@ -87,15 +87,15 @@ fn a_reader_that_says_so_takes_it_again_past_a_writer_that_waits() {
         }
         lock.lock_shared_recursive();
         assert!(lock.try_lock_shared_recursive() && !lock.is_locked_exclusive());
-        // SAFETY: three acquisitions, one of each kind.
+        // SAFETY: this thread has three shared acquisitions, one of each kind.
         (0..3).for_each(|_| unsafe { lock.unlock_shared() });
     });
     assert!(!lock.is_locked());
 }
 
-/// Longer than a sleeper of a shared lock waits before it looks for itself.
+/// The readers hold the lock for longer than a blocked waiter of a shared lock waits before it re-checks the word.
 #[test]
-fn readers_that_hold_long_do_not_keep_a_writer_out() {
+fn long_overlapping_readers_do_not_starve_a_writer() {
     let (lock, stop) = (lock_api::RwLock::<AdaptiveRw<Shared>, ()>::new(()), AtomicBool::new(false));
     thread::scope(|scope| {
         for number in 0..4 {

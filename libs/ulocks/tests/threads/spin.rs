@@ -3,15 +3,15 @@
 
 use std::{path::Path, process::Command};
 
-/// What Spin's verifier said of this model with these macros.
+/// Returns the output of Spin's verifier for this model with these macros.
 fn verify(model: &str, macros: &[&str]) -> String {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(model);
     let run = |command: &mut Command| {
-        let ended = command.current_dir(&folder).output().unwrap();
-        let said = String::from_utf8_lossy(&ended.stdout).into_owned() + &String::from_utf8_lossy(&ended.stderr);
-        assert!(ended.status.success(), "{command:?}: {said}");
-        said
+        let ended = command.current_dir(&directory).output().unwrap();
+        let output = String::from_utf8_lossy(&ended.stdout).into_owned() + &String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success(), "{command:?}: {output}");
+        output
     };
     run(Command::new("spin").arg("-a").args(macros.iter().map(|name| format!("-D{name}"))).arg(model));
     run(Command::new("cc").args(["-O2", "-w", "-DCOLLAPSE", "-DSAFETY", "-DVECTORSZ=2048", "-o", "pan", "pan.c"]));
@@ -24,50 +24,53 @@ fn has_tools() -> bool {
 }
 
 #[test]
-fn no_wake_up_is_lost_and_nothing_is_touched_after_the_last_unlock() {
+fn restartable_model_loses_no_wake_up_nor_uses_freed_memory() {
     if !has_tools() {
         println!("skipped: needs spin");
         return;
     }
-    let said = verify("restartable.pml", &["THREADS=3", "ROUNDS=2"]);
-    assert!(said.contains("errors: 0") && !said.contains("truncated"), "{said}");
-    println!("{}", said.lines().filter(|line| line.contains("states") || line.contains("errors")).collect::<String>());
+    let output = verify("restartable.pml", &["THREADS=3", "ROUNDS=2"]);
+    assert!(output.contains("errors: 0") && !output.contains("truncated"), "{output}");
+    println!(
+        "{}",
+        output.lines().filter(|line| line.contains("states") || line.contains("errors")).collect::<String>()
+    );
 }
 
 #[test]
-fn the_pair_made_wrong_is_found() {
+fn each_fault_of_the_pair_is_found() {
     if !has_tools() {
         println!("skipped: needs spin");
         return;
     }
     for fault in ["NO_FENCE", "FENCE_FIRST", "STORE_FIRST", "LOOK_AFTER"] {
-        let said = verify("restartable.pml", &["THREADS=3", "ROUNDS=2", fault]);
-        assert!(said.contains("errors: 1"), "{fault} was not found: {said}");
+        let output = verify("restartable.pml", &["THREADS=3", "ROUNDS=2", fault]);
+        assert!(output.contains("errors: 1"), "{fault} was not found: {output}");
     }
 }
 
 #[test]
-fn a_biased_lock_excludes_and_is_not_touched_after_the_last_unlock() {
+fn biased_model_excludes_and_does_not_use_freed_memory() {
     if !has_tools() {
         println!("skipped: needs spin");
         return;
     }
     for macros in [["THREADS=2", "ROUNDS=3"], ["THREADS=3", "ROUNDS=1"]] {
-        let said = verify("biased.pml", &macros);
-        assert!(said.contains("errors: 0") && !said.contains("truncated"), "{said}");
-        let lines = said.lines().filter(|line| line.contains("states") || line.contains("errors"));
+        let output = verify("biased.pml", &macros);
+        assert!(output.contains("errors: 0") && !output.contains("truncated"), "{output}");
+        let lines = output.lines().filter(|line| line.contains("states") || line.contains("errors"));
         println!("{macros:?}: {}", lines.collect::<String>());
     }
 }
 
 #[test]
-fn a_biased_lock_made_wrong_is_found() {
+fn each_fault_of_the_biased_lock_is_found() {
     if !has_tools() {
         println!("skipped: needs spin");
         return;
     }
     for fault in ["NO_FENCE", "FENCE_FIRST", "STORE_FIRST", "LOOK_AFTER"] {
-        let said = verify("biased.pml", &["THREADS=2", "ROUNDS=2", fault]);
-        assert!(said.contains("errors: 1"), "{fault} was not found: {said}");
+        let output = verify("biased.pml", &["THREADS=2", "ROUNDS=2", fault]);
+        assert!(output.contains("errors: 1"), "{fault} was not found: {output}");
     }
 }

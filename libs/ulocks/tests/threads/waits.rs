@@ -1,4 +1,4 @@
-//! Waits that end when they are to: by time, by turn, in spite of signals.
+//! Waits that end at the right time: by a timeout, by fairness, and in spite of signals.
 
 use std::{
     sync::{
@@ -44,8 +44,8 @@ fn timeouts_end_a_wait_and_leave_a_working_lock() {
     assert!(readers.try_write_for(Duration::from_millis(2)).is_some());
 }
 
-/// One thread takes the lock again and again with nothing between; another tries a few times and must not wait forever.
-fn a_greedy_thread_lets_others_in<R: RawMutex + Sync + Send>(lock: R) {
+/// Asserts that a thread that tries a few times does not wait forever while others reacquire the lock at once.
+fn admits_a_thread_among_greedy_ones<R: RawMutex + Sync + Send>(lock: R) {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..2 {
@@ -54,14 +54,14 @@ fn a_greedy_thread_lets_others_in<R: RawMutex + Sync + Send>(lock: R) {
                     let guard = lock.lock();
                     let start = Instant::now();
                     while start.elapsed() < Duration::from_micros(20) {}
-                    // SAFETY: locked above.
+                    // SAFETY: this thread acquired the lock with this guard.
                     unsafe { lock.unlock(guard) };
                 }
             });
         }
         for _ in 0..20 {
             let guard = lock.lock();
-            // SAFETY: locked in the line before.
+            // SAFETY: this thread acquired the lock with this guard.
             unsafe { lock.unlock(guard) };
         }
         stop.store(true, Relaxed);
@@ -69,17 +69,17 @@ fn a_greedy_thread_lets_others_in<R: RawMutex + Sync + Send>(lock: R) {
 }
 
 #[test]
-fn nobody_starves() {
-    a_greedy_thread_lets_others_in(Adaptive::<Private>::new());
-    a_greedy_thread_lets_others_in(Adaptive::<Shared>::new());
-    a_greedy_thread_lets_others_in(Biased::<NoCount>::new());
-    a_greedy_thread_lets_others_in(Usema::<Private>::new());
-    a_greedy_thread_lets_others_in(UsemaSpin::<Private>::new());
-    a_greedy_thread_lets_others_in(Ticket::<NoCount>::new());
-    a_greedy_thread_lets_others_in(Pi::<Private>::new());
+fn fair_locks_starve_no_thread() {
+    admits_a_thread_among_greedy_ones(Adaptive::<Private>::new());
+    admits_a_thread_among_greedy_ones(Adaptive::<Shared>::new());
+    admits_a_thread_among_greedy_ones(Biased::<NoCount>::new());
+    admits_a_thread_among_greedy_ones(Usema::<Private>::new());
+    admits_a_thread_among_greedy_ones(UsemaSpin::<Private>::new());
+    admits_a_thread_among_greedy_ones(Ticket::<NoCount>::new());
+    admits_a_thread_among_greedy_ones(Pi::<Private>::new());
 }
 
-/// A signal does not let a waiter in.
+/// Asserts that a signal does not admit a waiter.
 fn stays_out<R: RawMutex + Sync + Send + 'static>(lock: R) {
     let lock = Arc::new(lock);
     let guard = lock.lock();
@@ -90,7 +90,7 @@ fn stays_out<R: RawMutex + Sync + Send + 'static>(lock: R) {
             waiting.store(true, Relaxed);
             let guard = lock.lock();
             inside.store(true, Relaxed);
-            // SAFETY: locked above.
+            // SAFETY: this thread acquired the lock with this guard.
             unsafe { lock.unlock(guard) };
         })
     };
@@ -104,12 +104,12 @@ fn stays_out<R: RawMutex + Sync + Send + 'static>(lock: R) {
         thread::sleep(Duration::from_micros(200));
         assert!(!inside.load(Relaxed), "a signal let it in");
     }
-    // SAFETY: locked above.
+    // SAFETY: this thread acquired the lock with this guard.
     unsafe { lock.unlock(guard) };
     waiter.join().unwrap();
 }
 
-/// Signals interrupt a sleep; they must not end a wait.
+/// Signals interrupt a blocked thread; they must not end its wait.
 #[test]
 fn signals_do_not_end_a_wait() {
     extern "C" fn nothing(_: libc::c_int) {}

@@ -1,4 +1,4 @@
-//! The crate in a program that has no standard library (`without_std/program.rs`): built, and run.
+//! A program without the standard library that uses the crate (`without_std/program.rs`), built and run.
 
 use std::{env, fs, path::Path, process::Command};
 
@@ -23,20 +23,20 @@ opt-level = 1
 "#;
 
 #[test]
-fn a_program_without_std_locks() {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = tempfile::tempdir().unwrap();
-    let main = here.join("tests/without_std/program.rs");
-    let manifest = MANIFEST.replace("MAIN", main.to_str().unwrap()).replace("ULOCKS", here.to_str().unwrap());
-    fs::write(folder.path().join("Cargo.toml"), manifest).unwrap();
-    // The versions that are here already.
-    let lock = here.ancestors().map(|folder| folder.join("Cargo.lock")).find(|lock| lock.exists());
-    fs::copy(lock.expect("the tests are built in a workspace"), folder.path().join("Cargo.lock")).unwrap();
+fn program_without_std_uses_the_locks() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let directory = tempfile::tempdir().unwrap();
+    let main = package.join("tests/without_std/program.rs");
+    let manifest = MANIFEST.replace("MAIN", main.to_str().unwrap()).replace("ULOCKS", package.to_str().unwrap());
+    fs::write(directory.path().join("Cargo.toml"), manifest).unwrap();
+    // The build uses the versions that are installed already.
+    let lock = package.ancestors().map(|directory| directory.join("Cargo.lock")).find(|lock| lock.exists());
+    fs::copy(lock.expect("the tests are built in a workspace"), directory.path().join("Cargo.lock")).unwrap();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("without_std");
     let built = Command::new(env!("CARGO"))
         .args(["build", "--offline", "--quiet", "--target-dir"])
         .arg(&target)
-        .current_dir(&folder)
+        .current_dir(&directory)
         .env_remove("RUSTFLAGS")
         .output()
         .unwrap();

@@ -30,16 +30,16 @@ static COUNTER: Behind = Behind(Benaphore::new(FutexSem::new(0)), UnsafeCell::ne
 static ONCE: Once = Once::new();
 static CHANGED: Condvar = Condvar::new();
 
-/// A number behind the one lock that is not a `lock_api` lock.
+/// A number protected by the one lock that is not a `lock_api` lock.
 struct Behind(Benaphore<FutexSem>, UnsafeCell<u64>);
 
-// SAFETY: the number is used with the lock held.
+// SAFETY: the number is accessed only while the lock is held.
 unsafe impl Sync for Behind {}
 
 impl Behind {
     fn add(&self, more: u64) -> u64 {
         self.0.lock();
-        // SAFETY: the lock is held.
+        // SAFETY: this thread holds the lock.
         let sum = unsafe {
             *self.1.get() += more;
             *self.1.get()
@@ -70,7 +70,7 @@ extern "C" fn child(_: *mut c_void) -> *mut c_void {
 extern "C" fn main(_: c_int, _: *const *const u8) -> c_int {
     let mut threads: [libc::pthread_t; THREADS] = [0; THREADS];
     for thread in &mut threads {
-        // SAFETY: the thread's number goes where there is room for it; it takes no argument.
+        // SAFETY: `thread` has room for the thread's number, and `child` ignores its argument.
         if unsafe { libc::pthread_create(thread, ptr::null(), child, ptr::null_mut()) } != 0 {
             return 10;
         }
@@ -82,7 +82,7 @@ extern "C" fn main(_: c_int, _: *const *const u8) -> c_int {
     }
     drop(sum);
     for thread in threads {
-        // SAFETY: each was made above, and is joined once.
+        // SAFETY: `pthread_create` returned each thread, and each is joined once.
         unsafe { libc::pthread_join(thread, ptr::null_mut()) };
     }
     let exclusive = [*CALOCK.lock(), *CALOCK_SPIN.lock(), *USEMA.lock(), *USEMA_SPIN.lock(), COUNTER.add(0)];
@@ -97,10 +97,10 @@ extern "C" fn main(_: c_int, _: *const *const u8) -> c_int {
 
 #[panic_handler]
 fn end(_: &core::panic::PanicInfo<'_>) -> ! {
-    // SAFETY: it takes nothing and does not return.
+    // SAFETY: `abort` takes no argument and does not return.
     unsafe { libc::abort() }
 }
 
-/// The compiled code of `core` names the function that unwinds. Here nothing does.
+/// The compiled code of `core` names the unwinding function. This program never unwinds.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}

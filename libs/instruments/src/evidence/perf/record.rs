@@ -1,16 +1,16 @@
-//! The records of a perf ring, from their bytes.
+//! The records of a perf ring, parsed from their bytes.
 //!
-//! The layout is that of `perf_event_open(2)` for events that sample `TID | TIME | RAW` and set `sample_id_all`: every
-//! record but a sample ends with `u32 pid, tid; u64 time`.
+//! The layout is that of `perf_event_open(2)` for events that sample `TID | TIME | RAW` and set `sample_id_all`:
+//! every record except a sample ends with `u32 pid, tid; u64 time`.
 
-/// What a record says. Records of other types, and those cut short, are `None` to the parser.
+/// The content of a record. Records of other types, and truncated ones, are `None` to the parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record<'a> {
     pub pid: u32,
     pub tid: u32,
-    /// `CLOCK_MONOTONIC_RAW`.
+    /// Time on `CLOCK_MONOTONIC_RAW`.
     pub time_ns: u64,
-    pub what: Content<'a>,
+    pub content: Content<'a>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,13 +19,13 @@ pub(super) enum Content<'a> {
     Out { next: Option<Peer>, preempted: bool },
     /// The task took the CPU.
     In { previous: Option<Peer> },
-    /// A task has this name now.
+    /// A task has this name from now on.
     Named { task: Peer, name: &'a str },
-    /// A task was made, or ended.
+    /// A task was created, or ended.
     Family { task: Peer, parent: u32 },
     /// This number of records did not fit.
     Lost { records: u64 },
-    /// A tracepoint's data.
+    /// Data of a tracepoint.
     Sample { raw: &'a [u8] },
 }
 
@@ -48,10 +48,10 @@ const SWITCH_CPU_WIDE: u32 = 15;
 const SWITCH_OUT: u16 = 1 << 13;
 const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 
-/// What ends every record but a sample.
+/// Length of the fields that end every record except a sample.
 const TRAILER: usize = 16;
 
-/// Parses what follows a record's header.
+/// Parses the bytes after a record's header.
 pub(super) fn parse(kind: u32, misc: u16, body: &[u8]) -> Option<Record<'_>> {
     if kind == SAMPLE {
         let length = u32_at(body, TRAILER)? as usize;
@@ -59,7 +59,7 @@ pub(super) fn parse(kind: u32, misc: u16, body: &[u8]) -> Option<Record<'_>> {
         return trailed(body, Content::Sample { raw });
     }
     let (body, trailer) = body.split_at_checked(body.len().checked_sub(TRAILER)?)?;
-    let what = match kind {
+    let content = match kind {
         SWITCH => switch(misc, None),
         SWITCH_CPU_WIDE => switch(misc, Some(peer_at(body, 0)?)),
         COMM => Content::Named { task: peer_at(body, 0)?, name: text(body.get(8..)?)? },
@@ -70,11 +70,11 @@ pub(super) fn parse(kind: u32, misc: u16, body: &[u8]) -> Option<Record<'_>> {
         LOST_SAMPLES => Content::Lost { records: u64_at(body, 0)? },
         _ => return None,
     };
-    trailed(trailer, what)
+    trailed(trailer, content)
 }
 
-fn trailed<'a>(trailer: &[u8], what: Content<'a>) -> Option<Record<'a>> {
-    Some(Record { pid: u32_at(trailer, 0)?, tid: u32_at(trailer, 4)?, time_ns: u64_at(trailer, 8)?, what })
+fn trailed<'a>(trailer: &[u8], content: Content<'a>) -> Option<Record<'a>> {
+    Some(Record { pid: u32_at(trailer, 0)?, tid: u32_at(trailer, 4)?, time_ns: u64_at(trailer, 8)?, content })
 }
 
 fn switch(misc: u16, other: Option<Peer>) -> Content<'static> {
@@ -89,7 +89,7 @@ fn peer_at(bytes: &[u8], at: usize) -> Option<Peer> {
     Some(Peer { pid: u32_at(bytes, at)?, tid: u32_at(bytes, at + 4)? })
 }
 
-/// A text that ends in a NUL. A name need not be UTF-8; then it has no text.
+/// Returns a text that ends in a NUL; `None` for a name that is not UTF-8.
 fn text(bytes: &[u8]) -> Option<&str> {
     std::ffi::CStr::from_bytes_until_nul(bytes).ok()?.to_str().ok()
 }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The fields of a record behind its header.
+    /// Returns the fields of a record behind its header.
     fn body(words: &[u32]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
@@ -119,12 +119,12 @@ mod tests {
     /// pid 7, tid 8, at 2^32 + 9 ns (on a little-endian machine).
     const TRAILING: [u32; 4] = [7, 8, 9, 1];
 
-    fn record(what: Content<'_>) -> Option<Record<'_>> {
-        Some(Record { pid: 7, tid: 8, time_ns: u64::from_ne_bytes(*body(&[9, 1]).first_chunk().unwrap()), what })
+    fn record(content: Content<'_>) -> Option<Record<'_>> {
+        Some(Record { pid: 7, tid: 8, time_ns: u64::from_ne_bytes(*body(&[9, 1]).first_chunk().unwrap()), content })
     }
 
     #[test]
-    fn switches_tell_both_sides_and_whether_the_task_wanted_to_go_on() {
+    fn switches_contain_both_tasks_and_the_preemption() {
         let bytes = body(&[&[3, 4], &TRAILING[..]].concat());
         let peer = Some(Peer { pid: 3, tid: 4 });
         let out = |preempted| record(Content::Out { next: peer, preempted });
@@ -157,14 +157,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn foreign_and_truncated_bytes_are_refused_or_understood_but_never_crash(
+        fn arbitrary_and_truncated_bytes_never_crash_the_parser(
             kind in 0_u32..25, misc: u16, bytes in prop::collection::vec(any::<u8>(), 0..80)
         ) {
-            // Cut short at any place, a record that is still understood keeps within its bytes.
+            // A truncated record that is still understood refers only to its own bytes.
             for length in 0..bytes.len() {
                 let parsed = parse(kind, misc, &bytes[..length]);
                 prop_assert!(parsed.is_none() || length >= TRAILER);
-                if let Some(Record { what: Content::Sample { raw }, .. }) = parsed {
+                if let Some(Record { content: Content::Sample { raw }, .. }) = parsed {
                     prop_assert!(raw.len() + TRAILER + 4 <= length);
                 }
             }

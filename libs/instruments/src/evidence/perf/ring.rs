@@ -1,8 +1,8 @@
-//! Opening perf events and reading their rings.
+//! Perf events and their rings.
 //!
-//! For each CPU a group: a dummy event leads it, carries the ring and the switch records; the tracepoints follow it and
-//! write into the same ring. The whole group goes on and off with its leader. Nothing wakes a reader: the rings are
-//! read when the group is off.
+//! Each CPU has a group. A dummy event leads it, and has the ring and the switch records. The tracepoints follow it
+//! and write into the same ring. The whole group is enabled and disabled with its leader. Nothing wakes a reader: the
+//! rings are read while the group is disabled.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -20,11 +20,12 @@ use crate::evidence::track::{Event, EventKind};
 
 /// Room for a second of a hundred thousand records.
 const LARGEST: usize = 8 << 20;
-/// The threads of a process share what it may lock, and one thread's own switches are few.
+/// Room of one thread's ring: the threads of a process share the memory that it may lock, and one thread has few
+/// switches.
 const LARGEST_OF_THREAD: usize = 2 << 20;
-/// Room for a few hundred switches: enough for one competitor and a second.
+/// Room for a few hundred switches: sufficient for one competitor and a second.
 const SMALLEST: usize = 16 << 10;
-/// A ring with less room than this at the end may have refused a record without a report of the loss.
+/// A ring with less room than this at the end may have refused a record without reporting the loss.
 const FULL: usize = 512;
 
 /// All rings of a recorder.
@@ -39,10 +40,10 @@ pub(in crate::evidence) struct Rings {
 struct Ring {
     cpu: Option<usize>,
     leader: Sampler,
-    /// Kept open: what they write goes to the leader's ring.
+    /// Events that stay open: they write to the leader's ring.
     followers: Vec<Counter>,
     bytes: usize,
-    /// Read so far since the ring was last empty.
+    /// Bytes read since the ring was last empty.
     used: usize,
 }
 
@@ -52,15 +53,17 @@ pub(in crate::evidence) struct Drained {
     pub cpu: Option<usize>,
     pub events: Vec<Event>,
     pub skipped: u64,
-    /// The ring was full at the end: from this time on nothing is known.
+    /// Time since which there are no data, if the ring was full at the end.
     pub full_since: Option<u64>,
 }
 
 impl Rings {
-    /// A ring for each CPU with all switches on it.
+    /// Opens a ring for each CPU with all switches on it.
     ///
     /// # Errors
-    /// Those of `perf_event_open(2)`: `EACCES` or `EPERM` without CAP_PERFMON, `ENODEV` for a CPU that is switched off.
+    ///
+    /// Returns the error of `perf_event_open(2)`: `EACCES` or `EPERM` without CAP_PERFMON, `ENODEV` for a CPU that is
+    /// offline.
     pub fn of_cpus(cpus: &CpuSet) -> io::Result<Self> {
         if cpus.is_empty() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the list of CPUs to trace is empty"));
@@ -75,11 +78,12 @@ impl Rings {
         Ok(Self { rings, elsewhere: elsewhere(cpus), decoder: Decoder::default() })
     }
 
-    /// One ring with the switches of one thread of this process.
+    /// Opens one ring with the switches of one thread of this process.
     ///
     /// # Errors
-    /// Those of `perf_event_open(2)`: `EACCES` or `EPERM` where `perf_event_paranoid` is above 2 or a filter forbids
-    /// it.
+    ///
+    /// Returns the error of `perf_event_open(2)`: `EACCES` or `EPERM` if `perf_event_paranoid` is above 2 or a filter
+    /// forbids it.
     pub fn of_thread(thread: u32) -> io::Result<Self> {
         let ring = Ring::open(None, LARGEST_OF_THREAD, |builder| {
             builder.observe_pid(thread as i32).any_cpu().exclude_kernel(true);
@@ -87,7 +91,7 @@ impl Rings {
         Ok(Self { rings: vec![ring], elsewhere: Vec::new(), decoder: Decoder::default() })
     }
 
-    /// Adds tracepoints to every ring. Gives the names of those that the kernel refused, and why.
+    /// Adds tracepoints to every ring. Returns the names of those that the kernel refused, and the reasons.
     pub(super) fn follow(&mut self, tracepoints: &[Tracepoint]) -> Vec<(String, io::Error)> {
         let (mut opened, mut refused) = (Vec::new(), Vec::new());
         for tracepoint in tracepoints {
@@ -100,12 +104,12 @@ impl Rings {
         refused
     }
 
-    /// Room for records on each CPU.
+    /// Returns the size of the smallest ring in KiB.
     pub fn kib(&self) -> u64 {
         self.rings.iter().map(|ring| ring.bytes as u64 / 1024).min().unwrap_or(0)
     }
 
-    /// Only the leader is enabled: followers that were enabled too were silent from the second time on.
+    /// Enables the leader only: followers that were enabled too wrote nothing from the second time on.
     pub fn enable(&mut self) -> io::Result<()> {
         self.elsewhere.iter_mut().chain(&mut self.rings).try_for_each(|ring| ring.leader.enable())
     }
@@ -122,8 +126,8 @@ impl Rings {
     }
 }
 
-/// Rings for the names that tasks get on the other CPUs, as many as the system grants; none on a large machine, where
-/// each of many recorders would have one for each CPU.
+/// Opens rings for the names that tasks get on the other CPUs, as many as the system grants; none on a large machine,
+/// where each of many recorders would have one for each CPU.
 fn elsewhere(cpus: &CpuSet) -> Vec<Ring> {
     const MOST: usize = 15;
     let others: Vec<usize> =
@@ -139,14 +143,15 @@ fn elsewhere(cpus: &CpuSet) -> Vec<Ring> {
     others.into_iter().filter_map(|cpu| open(cpu).ok()).collect()
 }
 
-/// Some 25 descriptors a CPU are soon more than the usual soft limit of 1,024; up to the hard one it is ours to raise.
+/// Raises the limit of file descriptors, up to the hard limit: about 25 descriptors per CPU soon exceed the usual
+/// soft limit of 1,024.
 fn allow_descriptors() {
     let limit = getrlimit(Resource::Nofile);
-    // Where it stays as it is, the kernel says which event it did not open.
+    // If the limit cannot be raised, the kernel reports the event that it did not open.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// The part that all our events have in common.
+/// Returns the common part of all events of this recorder.
 fn builder(event: impl perf_event::events::Event) -> Builder<'static> {
     let mut builder = Builder::new(event);
     builder.sample(SampleFlag::TID | SampleFlag::TIME).sample_id_all(true).clockid(Clock::MONOTONIC_RAW);
@@ -162,7 +167,7 @@ impl Ring {
             let mut leader = builder(Software::DUMMY);
             leader.context_switch(true);
             target(&mut leader);
-            // Without the right to lock more memory a smaller ring may still be had.
+            // Without the right to lock more memory, a smaller ring may still be possible.
             match leader.build()?.sampled(bytes) {
                 Ok(leader) => return Ok(Self { cpu, leader, followers: Vec::new(), bytes, used: 0 }),
                 Err(error) if bytes <= SMALLEST => {
@@ -191,11 +196,12 @@ impl Ring {
         Ok(())
     }
 
-    /// The names of tasks are the only records that are kept of it.
+    /// Reads the ring and keeps only the names of tasks.
     fn drain_names(&mut self, names: &mut Names) {
         while let Some(bytes) = self.leader.next_record() {
             let body = bytes.to_contiguous();
-            if let Some(Record { what: Content::Named { task, name }, .. }) = parse(bytes.ty(), bytes.misc(), &body) {
+            if let Some(Record { content: Content::Named { task, name }, .. }) = parse(bytes.ty(), bytes.misc(), &body)
+            {
                 names.name_task(task.tid, task.pid, name);
             }
         }
@@ -222,14 +228,14 @@ impl Ring {
 /// `_IO('$', 5)`, the same on all processors that number their calls in the common way.
 const PERF_EVENT_IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
 
-/// The length of a record.
+/// Length of a record's header.
 const HEADER: usize = 8;
 
 impl Drained {
     fn take(&mut self, record: &Record, decoder: &mut Decoder, names: &mut Names) {
         let task = record.tid;
         let mut push = |kind| self.events.push(Event { at: record.time_ns, kind });
-        match record.what {
+        match record.content {
             Content::Out { next, preempted } => {
                 names.meet(task, record.pid);
                 if let Some(next) = next {

@@ -1,4 +1,4 @@
-//! The tracepoints of interrupts and softirqs: which there are, and what their data says.
+//! The tracepoints of interrupts and softirqs: the available ones, and the meaning of their data.
 
 use super::record::{u16_at, u32_at};
 use crate::evidence::names::{HandlerKind, Names};
@@ -9,18 +9,18 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 
-/// What a tracepoint's data says.
+/// The meaning of a tracepoint's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tracepoint {
-    /// As in `irq_vectors/local_timer_entry`.
+    /// Name, as in `irq_vectors/local_timer_entry`.
     pub name: String,
-    /// The number by which it is opened, and which its data contain.
+    /// Number by which it is opened, and which its data contain.
     pub id: u16,
     edge: Edge,
     subject: Subject,
 }
 
-/// Which end of a handler it reports.
+/// The end of a handler that a tracepoint reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Edge {
     Entry,
@@ -29,14 +29,15 @@ enum Edge {
     Exit,
 }
 
-/// Which handler it is.
+/// The handler that a tracepoint reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Subject {
-    /// Always this one.
+    /// Always this handler.
     Vector(String),
-    /// The device interrupt whose number is here, and whose name is there, in the entry's data only.
+    /// The device interrupt with the number at `number_at`, and the name at `name_at`, which only the entry's data
+    /// contain.
     Device { number_at: usize, name_at: Option<usize> },
-    /// The softirq whose number is here.
+    /// The softirq with the number at `number_at`.
     Softirq { number_at: usize },
 }
 
@@ -45,18 +46,19 @@ enum Subject {
 pub(super) struct Report {
     pub handler: u32,
     pub entry: bool,
-    /// No exit will be reported.
+    /// Whether no exit will be reported.
     pub lone: bool,
 }
 
-/// In the order of the kernel's numbers.
+/// Names in the order of the kernel's numbers.
 const SOFTIRQS: [&str; 10] =
     ["hi", "timer", "net_tx", "net_rx", "block", "irq_poll", "tasklet", "sched", "hrtimer", "rcu"];
 
-/// All that this kernel has.
+/// Returns all tracepoints of this kernel.
 ///
 /// # Errors
-/// If `tracefs` cannot be read.
+///
+/// Returns an error if `tracefs` cannot be read.
 pub(super) fn list() -> io::Result<Vec<Tracepoint>> {
     let tracefs = Tracefs::open()?;
     let irq = ["irq/irq_handler_entry", "irq/irq_handler_exit", "irq/softirq_entry", "irq/softirq_exit"];
@@ -68,7 +70,7 @@ pub(super) fn list() -> io::Result<Vec<Tracepoint>> {
 }
 
 fn read(tracefs: &Tracefs, name: String) -> io::Result<Tracepoint> {
-    let unreadable = |what: &str| io::Error::other(format!("tracefs: events/{name}/{what} is not understood"));
+    let unreadable = |subject: &str| io::Error::other(format!("tracefs: events/{name}/{subject} is not understood"));
     let id = tracefs.text(&format!("events/{name}/id"))?.trim().parse().map_err(|_| unreadable("id"))?;
     let format = tracefs.text(&format!("events/{name}/format"))?;
     let edge = if name.ends_with("_exit") { Edge::Exit } else { Edge::Entry };
@@ -91,11 +93,11 @@ fn vector(point: &str) -> &str {
     point.trim_end_matches("_entry").trim_end_matches("_exit")
 }
 
-/// Understands the data of the tracepoints that could be opened.
+/// A decoder of the data of the opened tracepoints.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     points: BTreeMap<u16, Tracepoint>,
-    /// The handlers of device interrupts, by the interrupt's number: only the entry tells the name.
+    /// Handlers of device interrupts, by the interrupt's number: only the entry contains the name.
     devices: BTreeMap<u32, u32>,
 }
 
@@ -112,7 +114,7 @@ impl Decoder {
         Self { points: points.collect(), devices: BTreeMap::new() }
     }
 
-    /// What one sample says; `None` if it is not one of ours, or cut short.
+    /// Returns the content of one sample; `None` if it is from another tracepoint, or truncated.
     pub fn decode(&mut self, raw: &[u8], names: &mut Names) -> Option<Report> {
         let point = self.points.get(&u16_at(raw, 0)?)?;
         let handler = match &point.subject {
@@ -131,7 +133,7 @@ impl Decoder {
                         self.devices.insert(number, handler);
                         handler
                     }
-                    // An exit does not say it; an entry will.
+                    // An exit does not contain the name; an entry will.
                     (None, None) => names.handler(HandlerKind::Interrupt, &format!("irq {number}")),
                 }
             }
@@ -144,7 +146,7 @@ fn stem(name: &str) -> &str {
     name.trim_end_matches("_entry").trim_end_matches("_exit")
 }
 
-/// A text elsewhere in the data: at `at` are its offset (low half) and its length.
+/// Returns a text elsewhere in the data: `at` is the position of its offset (low half) and its length.
 fn located_text(raw: &[u8], at: usize) -> Option<&str> {
     let place = u32_at(raw, at)?;
     let bytes = raw.get((place & 0xffff) as usize..)?;
@@ -153,8 +155,8 @@ fn located_text(raw: &[u8], at: usize) -> Option<&str> {
 
 // The kernel's list of tracepoints: `tracefs`.
 //
-// Often it is not mounted. Root can mount it where no process sees it: a mount that is attached nowhere ends with its
-// file descriptor.
+// It is often not mounted. Root can mount it where no process sees it: a detached mount ends with its file
+// descriptor.
 
 /// An open `tracefs`.
 #[derive(Debug)]
@@ -165,15 +167,17 @@ pub(super) struct Tracefs {
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl Tracefs {
-    /// Opens it where it is mounted, else in a private mount.
+    /// Opens it where it is mounted, otherwise in a private mount.
     ///
     /// # Errors
-    /// That of the own mount if there is none, that of the mounted one if it is there and not for us.
+    ///
+    /// Returns the error of the private mount if it is not mounted, and that of the mounted one if this process may
+    /// not read it.
     pub fn open() -> io::Result<Self> {
         let mut refused = None;
         for path in ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"] {
             match open(path, DIRECTORY, Mode::empty()).map(|root| Self { root }) {
-                // An empty directory is where it would be mounted.
+                // An empty directory is the usual mount point.
                 Ok(tracefs) => match tracefs.directory("events") {
                     Ok(_) => return Ok(tracefs),
                     Err(error) => {
@@ -200,7 +204,7 @@ impl Tracefs {
         Ok(openat(&self.root, path, DIRECTORY, Mode::empty())?)
     }
 
-    /// The text of a file.
+    /// Returns the text of a file.
     pub fn text(&self, path: &str) -> io::Result<String> {
         let file = openat(&self.root, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let mut text = String::new();
@@ -208,7 +212,7 @@ impl Tracefs {
         Ok(text)
     }
 
-    /// The names in a directory, sorted.
+    /// Returns the names in a directory, sorted.
     pub fn names(&self, path: &str) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in Dir::new(self.directory(path)?)? {
@@ -219,19 +223,20 @@ impl Tracefs {
     }
 }
 
-/// A tracepoint of the kernel's, by its number and the places of its fields.
+/// A tracepoint of the kernel, with its number and the positions of its fields.
 #[derive(Clone, Debug)]
 pub struct TracepointFormat {
-    /// The number by which it is opened, and which its data contain.
+    /// Number by which it is opened, and which its data contain.
     pub id: u16,
     format: String,
 }
 
 impl TracepointFormat {
-    /// That of this name, as in `sched/sched_waking`.
+    /// Returns the tracepoint of this name, as in `sched/sched_waking`.
     ///
     /// # Errors
-    /// If `tracefs` cannot be read, or there is none of this name.
+    ///
+    /// Returns an error if `tracefs` cannot be read, or has no tracepoint of this name.
     pub fn of(name: &str) -> io::Result<Self> {
         let tracefs = Tracefs::open()?;
         let id = tracefs.text(&format!("events/{name}/id"))?;
@@ -240,16 +245,18 @@ impl TracepointFormat {
         Ok(Self { id, format: tracefs.text(&format!("events/{name}/format"))? })
     }
 
-    /// The position of a field in its data.
+    /// Returns the position of a field in its data.
     ///
     /// # Errors
-    /// It has no such field.
+    ///
+    /// Returns an error if it has no such field.
     pub fn offset_of(&self, field: &str) -> io::Result<usize> {
         offset_of(&self.format, field).ok_or_else(|| io::Error::other(format!("a tracepoint without {field}")))
     }
 }
 
-/// The position of a field, from a line such as `field:int irq; offset:8; size:4; signed:1;` with tabs between.
+/// Returns the position of a field, from a line such as `field:int irq; offset:8; size:4; signed:1;` with tabs
+/// between.
 pub(super) fn offset_of(format: &str, field: &str) -> Option<usize> {
     format.lines().find_map(|line| {
         let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
@@ -296,7 +303,7 @@ mod tests {
         let device = Handler { kind: HandlerKind::Interrupt, name: "eth".into() };
         assert_eq!(names.handler_of(entered.handler), Some(&device));
         for length in 0..entry.len() {
-            // Cut short it may lose its name, but is never taken for another.
+            // A truncated entry may lose its name, but is never decoded as another one.
             let report = Decoder::new(&[]).decode(&entry[..length], &mut names);
             assert_eq!(report, None);
             let report = decoder.decode(&entry[..length], &mut names);
@@ -314,7 +321,7 @@ mod tests {
         assert_eq!(names.handler_of(report.handler).unwrap().name, "sched");
         let report = decoder.decode(&data(1, &[77], b""), &mut names).unwrap();
         assert_eq!(names.handler_of(report.handler).unwrap().name, "unknown");
-        // Its end is not reported.
+        // The end of this handler is not reported.
         let report = decoder.decode(&data(2, &[], b""), &mut names).unwrap();
         assert_eq!((names.handler_of(report.handler).unwrap().name.as_str(), report.lone), ("irq_work", true));
     }

@@ -1,14 +1,14 @@
-//! For AArch64: a multiplication takes two to four cycles there, but an addition of two registers takes one on every
-//! core, so twelve of them in a chain are the measure of cycles.
+//! The loops for AArch64. A multiplication takes two to four cycles there, but an addition of two registers takes one
+//! on every core, so a chain of twelve additions measures cycles.
 
 use super::lines::Lines;
 use core::arch::asm;
 
-/// Sixteen additions, none of which waits for another of the same round for long.
+/// Runs sixteen additions, none of which waits long for another of the same iteration.
 #[inline(never)]
 pub fn width(rounds: u32) {
-    // SAFETY: the assembly writes no register but its operands, touches neither memory nor the stack, and ends after
-    // `rounds` iterations.
+    // SAFETY: the assembly writes no register except its operands, accesses neither memory nor the stack, and ends
+    // after `rounds` iterations.
     unsafe {
         asm!(
             ".p2align 6",
@@ -26,11 +26,11 @@ pub fn width(rounds: u32) {
     }
 }
 
-/// Twelve additions, each of the last one's result.
+/// Runs twelve additions, each of the previous result.
 #[inline(never)]
 pub fn latency(rounds: u32) {
-    // SAFETY: the assembly writes no register but its operands, touches neither memory nor the stack, and ends after
-    // `rounds` iterations.
+    // SAFETY: the assembly writes no register except its operands, accesses neither memory nor the stack, and ends
+    // after `rounds` iterations.
     unsafe {
         asm!(
             ".p2align 6",
@@ -49,11 +49,11 @@ pub fn latency(rounds: u32) {
     }
 }
 
-/// Sixteen instructions that need nothing but being issued.
+/// Runs sixteen instructions that only need to be issued.
 #[inline(never)]
 pub fn no_ops(rounds: u32) {
-    // SAFETY: the assembly writes no register but its operands, touches neither memory nor the stack, and ends after
-    // `rounds` iterations.
+    // SAFETY: the assembly writes no register except its operands, accesses neither memory nor the stack, and ends
+    // after `rounds` iterations.
     unsafe {
         asm!(
             ".p2align 6",
@@ -68,11 +68,11 @@ pub fn no_ops(rounds: u32) {
     }
 }
 
-/// Four multiplications that do not depend on each other: limited by the multiplier.
+/// Runs four multiplications that do not depend on each other: limited by the multiplier.
 #[inline(never)]
 pub fn multiplications(rounds: u32) {
-    // SAFETY: the assembly writes no register but its operands, touches neither memory nor the stack, and ends after
-    // `rounds` iterations.
+    // SAFETY: the assembly writes no register except its operands, accesses neither memory nor the stack, and ends
+    // after `rounds` iterations.
     unsafe {
         asm!(
             ".p2align 6",
@@ -86,7 +86,7 @@ pub fn multiplications(rounds: u32) {
     }
 }
 
-/// Eight loads from eight lines of the first cache.
+/// Runs eight loads from eight lines of the first-level cache.
 #[inline(never)]
 pub fn loads(rounds: u32, lines: &Lines) {
     // SAFETY: all loads are from within `lines`, which has eight lines of 64 bytes.
@@ -107,7 +107,7 @@ pub fn loads(rounds: u32, lines: &Lines) {
     }
 }
 
-/// Four stores to one line.
+/// Runs four stores to one line.
 #[inline(never)]
 pub fn stores(rounds: u32, lines: &mut Lines) {
     // SAFETY: all stores are to the first line of `lines`.
@@ -126,10 +126,10 @@ pub fn stores(rounds: u32, lines: &mut Lines) {
     }
 }
 
-/// A value that goes through memory: stored, loaded, changed, and stored again.
+/// Passes a value through memory: it is stored, loaded, changed, and stored again.
 #[inline(never)]
 pub fn store_to_load(rounds: u32, lines: &mut Lines) {
-    // SAFETY: the first word of `lines` is all that it touches.
+    // SAFETY: the assembly accesses only the first word of `lines`.
     unsafe {
         asm!(
             ".p2align 6",
@@ -145,10 +145,10 @@ pub fn store_to_load(rounds: u32, lines: &mut Lines) {
     }
 }
 
-/// Four branches, each taken in half of the rounds or fewer, in a pattern that a predictor learns.
+/// Runs four branches, each taken in at most half of the iterations, in a pattern that a predictor learns.
 #[inline(never)]
 pub fn branches(rounds: u32) {
-    // SAFETY: the assembly writes no register but its operands, and touches neither memory nor the stack.
+    // SAFETY: the assembly writes no register except its operands, and accesses neither memory nor the stack.
     unsafe {
         asm!(
             ".p2align 6",

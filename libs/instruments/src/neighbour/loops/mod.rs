@@ -1,6 +1,7 @@
-//! Loops whose limit is known, in assembly: a compiler would join additions, and no two compilers alike.
+//! Loops with a known bottleneck, in assembly: a compiler would merge additions, and no two compilers do that
+//! equally.
 //!
-//! Each takes a number of rounds, at least one, touches no memory but what it is given, and keeps no result.
+//! Each takes a number of iterations, at least one, accesses only the memory that it is given, and returns no result.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
@@ -17,15 +18,15 @@ pub use x86_64::*;
 /// Whether there are loops for this architecture.
 pub const IS_KNOWN: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
-/// What a round of [`latency`] takes alone on any core that we know, in cycles.
+/// Duration of an iteration of [`latency`] on an exclusive core, in cycles, on all known cores.
 pub const LATENCY_CYCLES: f64 = 12.0;
 
-/// Instructions in a round of [`width`], the last two of which x86-64 joins into one.
+/// Number of instructions in an iteration of [`width`], the last two of which x86-64 fuses into one.
 pub const WIDTH_INSTRUCTIONS: f64 = 17.0;
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod unknown {
-    //! [`super::IS_KNOWN`] says that these must not be called.
+    //! Replacements for unknown architectures: because of [`super::IS_KNOWN`], they are never called.
     use super::Lines;
 
     pub fn width(_: u32) {}

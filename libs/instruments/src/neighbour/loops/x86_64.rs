@@ -1,15 +1,15 @@
-//! For x86-64: a multiplication takes three cycles on every core of the last fifteen years, and is eliminated by none;
-//! an addition of a constant is by some, so it does not measure a cycle.
+//! The loops for x86-64. A multiplication takes three cycles on every core of the last fifteen years, and no core
+//! eliminates it. Some cores eliminate an addition of a constant, so it does not measure a cycle.
 
 use super::lines::Lines;
 use core::arch::asm;
 
-/// Sixteen additions, none of which waits for another of the same round for long: limited by how many instructions the
-/// core issues for this thread.
+/// Runs sixteen additions, none of which waits long for another of the same iteration: limited by the number of
+/// instructions that the core issues for this thread.
 #[inline(never)]
 pub fn width(rounds: u32) {
-    // SAFETY: the assembly writes no register but its operands, touches neither memory nor the stack, and ends after
-    // `rounds` iterations.
+    // SAFETY: the assembly writes no register except its operands, accesses neither memory nor the stack, and ends
+    // after `rounds` iterations.
     unsafe {
         asm!(
             ".p2align 6",
@@ -25,11 +25,11 @@ pub fn width(rounds: u32) {
     }
 }
 
-/// Four multiplications, each of the last one's result.
+/// Runs four multiplications, each of the previous result.
 #[inline(never)]
 pub fn latency(rounds: u32) {
-    // SAFETY: the assembly writes no register but its operands, touches neither memory nor the stack, and ends after
-    // `rounds` iterations.
+    // SAFETY: the assembly writes no register except its operands, accesses neither memory nor the stack, and ends
+    // after `rounds` iterations.
     unsafe {
         asm!(
             ".p2align 6",
@@ -44,11 +44,11 @@ pub fn latency(rounds: u32) {
     }
 }
 
-/// Sixteen instructions that need nothing but being issued.
+/// Runs sixteen instructions that only need to be issued.
 #[inline(never)]
 pub fn no_ops(rounds: u32) {
-    // SAFETY: the assembly writes no register but its operands, touches neither memory nor the stack, and ends after
-    // `rounds` iterations.
+    // SAFETY: the assembly writes no register except its operands, accesses neither memory nor the stack, and ends
+    // after `rounds` iterations.
     unsafe {
         asm!(
             ".p2align 6",
@@ -63,11 +63,11 @@ pub fn no_ops(rounds: u32) {
     }
 }
 
-/// Four multiplications that do not depend on each other: limited by the multiplier.
+/// Runs four multiplications that do not depend on each other: limited by the multiplier.
 #[inline(never)]
 pub fn multiplications(rounds: u32) {
-    // SAFETY: the assembly writes no register but its operands, touches neither memory nor the stack, and ends after
-    // `rounds` iterations.
+    // SAFETY: the assembly writes no register except its operands, accesses neither memory nor the stack, and ends
+    // after `rounds` iterations.
     unsafe {
         asm!(
             ".p2align 6",
@@ -81,7 +81,7 @@ pub fn multiplications(rounds: u32) {
     }
 }
 
-/// Eight loads from eight lines of the first cache.
+/// Runs eight loads from eight lines of the first-level cache.
 #[inline(never)]
 pub fn loads(rounds: u32, lines: &Lines) {
     // SAFETY: all loads are from within `lines`, which has eight lines of 64 bytes.
@@ -102,7 +102,7 @@ pub fn loads(rounds: u32, lines: &Lines) {
     }
 }
 
-/// Four stores to one line.
+/// Runs four stores to one line.
 #[inline(never)]
 pub fn stores(rounds: u32, lines: &mut Lines) {
     // SAFETY: all stores are to the first line of `lines`.
@@ -121,10 +121,10 @@ pub fn stores(rounds: u32, lines: &mut Lines) {
     }
 }
 
-/// A value that goes through memory: stored, loaded, changed, and stored again.
+/// Passes a value through memory: it is stored, loaded, changed, and stored again.
 #[inline(never)]
 pub fn store_to_load(rounds: u32, lines: &mut Lines) {
-    // SAFETY: the first word of `lines` is all that it touches.
+    // SAFETY: the assembly accesses only the first word of `lines`.
     unsafe {
         asm!(
             ".p2align 6",
@@ -140,10 +140,10 @@ pub fn store_to_load(rounds: u32, lines: &mut Lines) {
     }
 }
 
-/// Four branches, each taken in half of the rounds or fewer, in a pattern that a predictor learns.
+/// Runs four branches, each taken in at most half of the iterations, in a pattern that a predictor learns.
 #[inline(never)]
 pub fn branches(rounds: u32) {
-    // SAFETY: the assembly writes no register but its operands, and touches neither memory nor the stack.
+    // SAFETY: the assembly writes no register except its operands, and accesses neither memory nor the stack.
     unsafe {
         asm!(
             ".p2align 6",

@@ -1,4 +1,4 @@
-//! Any reports at any time: no hole, no overlap, and the parts of a gap sum to it.
+//! Any events at any time: no hole, no overlap, and the parts of a gap sum to it.
 
 use super::{COMPETITOR, END, READER, scene, stretch};
 use instruments::evidence::EventKind::{Entered, Exited, Left, Lost, Took};
@@ -6,7 +6,7 @@ use instruments::evidence::{EntryExitOverhead, EventKind, Stretch, attribute};
 use instruments::gaps::Gap;
 use proptest::prelude::*;
 
-/// Any report at any time, as a kernel would never give it.
+/// Returns any event at any time, as no kernel would report it.
 fn event() -> impl Strategy<Value = (u64, EventKind)> {
     let task = || prop::sample::select(vec![0, READER, COMPETITOR, u32::MAX]);
     let other = || prop::option::of(task());
@@ -32,7 +32,7 @@ proptest! {
     }
 
     #[test]
-    fn the_parts_of_a_gap_sum_to_it(
+    fn parts_of_a_gap_sum_to_its_length(
         events in prop::collection::vec(event(), 0..40),
         lengths in prop::collection::vec((1..3_000_u64, 1..3_000_u64), 0..12),
         (usual, missing) in (0..500_u64, 0..20_000_u64),
@@ -56,7 +56,7 @@ proptest! {
         }
         prop_assert!(attribution.explained_share().is_none_or(|share| (0.0..=1.0).contains(&share)));
         prop_assert!(attribution.recall.missed <= attribution.recall.reported);
-        // Added to itself it is twice as much of the same.
+        // An attribution added to itself has twice the time of each cause.
         let mut twice = attribution.clone();
         twice.absorb(&attribution);
         prop_assert_eq!((twice.total(), twice.gaps()), (2 * attribution.total(), 2 * gaps.len()));

@@ -1,11 +1,11 @@
-//! Whose the time of a gap is, by what was reported in it.
+//! The causes of the time of a gap, by the events in it.
 
 use super::{COMPETITOR, END, READER, attributed, clock, gap, handler, scene, stretch, taken, turn};
 use instruments::evidence::EventKind::{Entered, Exited, Left, Lost, Took};
 use instruments::evidence::{EntryExitOverhead, Event, Kind, Names, Source, Stretch, Timeline, attribute};
 
 #[test]
-fn another_tasks_time_is_its_own_but_for_the_handlers_inside() {
+fn time_of_another_task_excludes_its_handlers() {
     let scene = scene();
     let [out, back] = turn(1_000, 9_000, true);
     let inside = [
@@ -46,11 +46,12 @@ fn entry_and_exit_belong_to_their_handler() {
 }
 
 #[test]
-fn a_late_interrupt_is_not_the_cause_of_the_time_before_it() {
+fn late_interrupt_is_not_the_cause_of_earlier_time() {
     let scene = scene();
     let mut events: Vec<_> = (1..40).flat_map(|n| handler(n * 10_000 + 300, n * 10_000 + 800, scene.timer)).collect();
     let mut gaps: Vec<_> = (1..40).map(|n| gap(n * 10_000, n * 10_000 + 1_100)).collect();
-    // The only disk interrupt comes at the end of a long gap: what it may have around it is learnt from the others.
+    // The only disk interrupt comes at the end of a long gap: the limit of the time around it is learned from the
+    // other gaps.
     events.extend(handler(5_879_000, 5_880_000, scene.disk));
     gaps.push(gap(1_000_000, 5_880_300));
     let attribution = attributed(&scene.timeline(&events), &gaps);
@@ -69,7 +70,7 @@ fn a_real_time_thread_does_not_wait_for_ordinary_ones() {
 }
 
 #[test]
-fn a_thread_that_lets_go_of_the_cpu_has_itself_to_blame() {
+fn voluntary_switch_is_attributed_to_the_thread_itself() {
     let scene = scene();
     let timeline = scene.timeline(&turn(1_000, 9_000, false));
     let attribution = attributed(&timeline, &[gap(1_000, 9_000)]);
@@ -108,7 +109,7 @@ fn no_events_explain_nothing_and_no_gaps_need_nothing() {
 }
 
 #[test]
-fn usual_work_is_nobodys_fault() {
+fn usual_work_has_no_other_cause() {
     let scene = scene();
     let timeline = scene.timeline(&handler(2_000, 2_500, scene.timer));
     let gaps = [gap(1_000, 1_800), gap(1_800, 3_300)];
@@ -151,7 +152,7 @@ fn a_thread_is_followed_to_another_cpu() {
     let attribution = attributed(&timeline, &[gap(1_000, 4_000), gap(6_000, 6_500)]);
     assert_eq!(taken(&attribution, Kind::Task, Some("competitor")), 3_000);
     assert_eq!(taken(&attribution, Kind::Interrupt, Some("local_timer")), 500);
-    // And what the CPU it left does then is not its business.
+    // The later use of the CPU that it left does not matter.
     assert!(
         timeline.tracks[0]
             .segments

@@ -1,4 +1,4 @@
-//! The time of a gap is divided by who had the CPU in it, and every tick of it is accounted for.
+//! The time of a gap is divided by the owners of the CPU in it, and every tick of it is accounted for.
 
 mod account;
 mod any_events;
@@ -16,7 +16,7 @@ const READER: u32 = 100;
 const COMPETITOR: u32 = 200;
 const END: u64 = 10_000_000;
 
-/// What one test needs: handlers, and a timeline on one CPU.
+/// The data of one test: handlers, and a timeline on one CPU.
 struct Scene {
     names: Names,
     timer: u32,
@@ -53,7 +53,7 @@ fn gap(start: u64, end: u64) -> Gap {
     Gap { start, length: end - start }
 }
 
-/// Attributes with what the gaps themselves teach.
+/// Attributes with the limits that the gaps themselves provide.
 fn attributed(timeline: &Timeline, gaps: &[Gap]) -> Attribution {
     let stretch = stretch(timeline, gaps);
     let mut overhead = EntryExitOverhead::default();
@@ -61,11 +61,11 @@ fn attributed(timeline: &Timeline, gaps: &[Gap]) -> Attribution {
     attribute(&stretch, &overhead)
 }
 
-/// The ticks that a cause took of all gaps.
+/// Returns the ticks of a cause in all gaps.
 fn taken(attribution: &Attribution, kind: Kind, name: Option<&str>) -> u64 {
     let causes = attribution.causes();
-    let of_it = causes.iter().filter(|cause| cause.cause.kind == kind && cause.cause.name.as_deref() == name);
-    of_it.map(|cause| cause.ticks).sum()
+    let with_name = causes.iter().filter(|cause| cause.cause.kind == kind && cause.cause.name.as_deref() == name);
+    with_name.map(|cause| cause.ticks).sum()
 }
 
 fn handler(from: u64, to: u64, handler: u32) -> [(u64, EventKind); 2] {

@@ -1,13 +1,13 @@
 //! The flag that the kernel clears when it preempts.
 
-use super::{INVOLUNTARY, alone, beside_a_rival, clock, switches};
+use super::{INVOLUNTARY, clock, serialised, switches, with_competitor};
 use instruments::evidence::preemption::PreemptionFlag;
 use std::time::Duration;
 
 #[test]
 fn the_flag_is_cleared_by_preemptions() {
-    let _alone = alone();
-    beside_a_rival(|_, _| {
+    let _alone = serialised();
+    with_competitor(|_, _| {
         let Some(flag) = PreemptionFlag::of_current_thread() else {
             println!("skipped: needs a C library that registers rseq");
             return;
@@ -25,14 +25,14 @@ fn the_flag_is_cleared_by_preemptions() {
         }
         let switches = switches(&[INVOLUNTARY]) - before;
         assert!(switches > 0, "the rival never ran in 400 ms");
-        // Two may come at the edges, and two so close that they count as one.
+        // Two preemptions may occur at the edges, and two so close that they count as one.
         assert!(seen + 4 >= switches / 10 * 9, "{seen} of {switches}");
     });
 }
 
 #[test]
-fn a_flag_that_nobody_set_says_so_and_dropping_it_clears_it() {
-    let _alone = alone();
+fn unset_flag_reads_cleared_and_drop_clears_it() {
+    let _alone = serialised();
     if let Some(flag) = PreemptionFlag::of_current_thread() {
         flag.set();
         drop(flag);

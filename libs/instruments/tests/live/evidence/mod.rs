@@ -1,4 +1,4 @@
-//! What the running kernel tells agrees with what was done to it.
+//! The reports of the running kernel agree with the actions of the tests.
 
 mod flag;
 mod privilege;
@@ -17,18 +17,18 @@ use std::time::{Duration, Instant};
 
 const RIVAL: &str = "rival";
 
-/// One test at a time: they share a CPU, and the memory that their user may lock.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+/// Serialises the tests: they share a CPU, and the memory that their user may lock.
+fn serialised() -> MutexGuard<'static, ()> {
+    static SERIAL: Mutex<()> = Mutex::new(());
+    SERIAL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn clock() -> Clock {
     Clock::calibrate(Duration::from_millis(20)).clock
 }
 
-/// Runs `measure` on the CPU of a thread that never sleeps. It gets the CPU and the rival's thread id.
-fn beside_a_rival<T>(measure: impl FnOnce(usize, u32) -> T) -> T {
+/// Runs `measure` on the CPU of a thread that never sleeps, and passes it the CPU and that thread's id.
+fn with_competitor<T>(measure: impl FnOnce(usize, u32) -> T) -> T {
     let cpu = cpus::allowed().unwrap().first().unwrap();
     let (stop, rival) = (AtomicBool::new(false), AtomicU32::new(0));
     thread::scope(|scope| {
@@ -58,7 +58,7 @@ fn attributed(timeline: &Timeline, watch: &Watch) -> Attribution {
     attribute(&stretch, &overhead)
 }
 
-/// Switches away from the calling thread so far: all, or those that it did not ask for.
+/// Returns the number of switches away from the calling thread so far: all, or the involuntary ones.
 fn switches(of: &[&str]) -> u64 {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let count = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());

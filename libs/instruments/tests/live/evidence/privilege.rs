@@ -1,6 +1,6 @@
-//! The evidence that fewer capabilities give.
+//! The sources of kernel events with fewer capabilities.
 
-use super::{alone, attributed, clock};
+use super::{attributed, clock, serialised};
 use instruments::cpus::{self, CpuSet};
 use instruments::evidence::{NoInterruptEvidence, Recorder, Source, WeakerEvidence};
 use instruments::gaps;
@@ -9,7 +9,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use std::thread;
 use std::time::Duration;
 
-/// What a thread with only these capabilities gets.
+/// Returns the source and the warnings of a thread with only these capabilities.
 fn open_with_capabilities(capabilities: CapabilitySet) -> (Source, Vec<Warning>) {
     let only = CapabilitySets { effective: capabilities, permitted: capabilities, inheritable: CapabilitySet::empty() };
     thread::spawn(move || {
@@ -33,8 +33,8 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn without_privilege_a_weaker_source_is_used_and_the_warning_says_how_to_get_the_best() {
-    let _alone = alone();
+fn missing_privilege_selects_a_weaker_source_with_a_warning() {
+    let _alone = serialised();
     let (source, warnings) = open_with_capabilities(CapabilitySet::empty());
     if source == Source::CpuRecord {
         println!("skipped: needs a kernel.perf_event_paranoid above 0");
@@ -48,13 +48,13 @@ fn without_privilege_a_weaker_source_is_used_and_the_warning_says_how_to_get_the
 
 #[test]
 fn cap_perfmon_is_enough_for_switches() {
-    let _alone = alone();
+    let _alone = serialised();
     if !is_root() || !Recorder::open(clock(), &CpuSet::single(0)).warnings().is_empty() {
         println!("skipped: needs root and perf events");
         return;
     }
     let (source, warnings) = open_with_capabilities(CapabilitySet::PERFMON);
     assert_eq!(source, Source::CpuRecord);
-    // Where tracefs is mounted, root may read it without any capability.
+    // If tracefs is mounted, root may read it without any capability.
     assert!(warnings.iter().all(Warning::is::<NoInterruptEvidence>), "{warnings:?}");
 }

@@ -1,6 +1,6 @@
-//! The recorder: slices, threads that it follows, interrupts, and a ring that overflows.
+//! The recorder: periods, threads that it follows, interrupts, and a ring that overflows.
 
-use super::{INVOLUNTARY, VOLUNTARY, alone, attributed, clock, switches};
+use super::{INVOLUNTARY, VOLUNTARY, attributed, clock, serialised, switches};
 use instruments::cpus::{self, CpuSet};
 use instruments::evidence::{Recorder, Source};
 use instruments::gaps;
@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 #[test]
-fn a_stretch_that_was_not_begun_cannot_end_and_slices_repeat() {
-    let _alone = alone();
+fn unstarted_period_cannot_stop_and_periods_repeat() {
+    let _alone = serialised();
     let clock = clock();
     let mut recorder = Recorder::open(clock, &CpuSet::single(cpus::allowed().unwrap().first().unwrap()));
     assert!(recorder.stop().unwrap_err().to_string().contains("not started"));
@@ -18,7 +18,7 @@ fn a_stretch_that_was_not_begun_cannot_end_and_slices_repeat() {
         recorder.start().unwrap();
         let timeline = recorder.stop().unwrap();
         assert!(timeline.start <= timeline.end);
-        // Nothing of an earlier slice is in a later one.
+        // No event of an earlier period is in a later one.
         let segments = timeline.tracks.iter().flat_map(|track| &track.segments);
         assert!(segments.clone().all(|segment| segment.start >= timeline.start && segment.end <= timeline.end));
     }
@@ -26,7 +26,7 @@ fn a_stretch_that_was_not_begun_cannot_end_and_slices_repeat() {
 
 #[test]
 fn a_recorder_follows_another_thread() {
-    let _alone = alone();
+    let _alone = serialised();
     let cpu = cpus::allowed().unwrap().first().unwrap();
     let clock = clock();
     let sources = [Source::CpuRecord, Source::ThreadRecord, Source::PreemptionFlag, Source::Account, Source::None];
@@ -52,7 +52,8 @@ fn a_recorder_follows_another_thread() {
     }
 }
 
-/// Timer interrupts on a CPU so far, as `/proc/interrupts` counts them; `None` where it has no such line.
+/// Returns the number of timer interrupts on a CPU so far, as counted in `/proc/interrupts`; `None` without such a
+/// line.
 fn timer_interrupts(cpu: usize) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/interrupts").ok()?;
     let column = text.lines().next()?.split_whitespace().position(|name| name == format!("CPU{cpu}"))?;
@@ -61,8 +62,8 @@ fn timer_interrupts(cpu: usize) -> Option<u64> {
 }
 
 #[test]
-fn every_timer_interrupt_is_reported_in_every_slice() {
-    let _alone = alone();
+fn every_timer_interrupt_is_reported_in_every_period() {
+    let _alone = serialised();
     let cpu = cpus::allowed().unwrap().first().unwrap();
     cpus::pin_current_thread(cpu).unwrap();
     let clock = clock();
@@ -82,15 +83,15 @@ fn every_timer_interrupt_is_reported_in_every_slice() {
         let is_timer = |handler: u32| timeline.names.handler_of(handler).is_some_and(|it| it.name == "local_timer");
         let begun = timeline.tracks[0].segments.iter().filter(|segment| segment.begins);
         let reported = begun.filter_map(|segment| segment.handler).filter(|&handler| is_timer(handler)).count() as u64;
-        // Not all of the idle task's interrupts are reported, but the CPU is never idle here. The count is read before
-        // the recorder is stopped, and each reading may meet one interrupt.
+        // Not all interrupts of the idle task are reported, but the CPU is never idle here. The count is read before
+        // the recorder is stopped, and each reading may coincide with one interrupt.
         assert!(reported + 1 >= counted && reported > 0, "{reported} of {counted}");
     }
 }
 
 #[test]
-fn a_ring_that_overflows_says_so() {
-    let _alone = alone();
+fn ring_overflow_is_reported() {
+    let _alone = serialised();
     let cpu = cpus::allowed().unwrap().first().unwrap();
     cpus::pin_current_thread(cpu).unwrap();
     let Ok(mut recorder) = Recorder::open_with(clock(), &CpuSet::single(cpu), Source::CpuRecord) else {
@@ -105,7 +106,7 @@ fn a_ring_that_overflows_says_so() {
                 thread::yield_now();
             }
         });
-        // Leaving the CPU and coming back are two records of 32 bytes.
+        // Leaving the CPU and returning are two records of 32 bytes.
         recorder.start().unwrap();
         let enough = recorder.stop().unwrap().quality.ring_kib * 1024 / 64;
         recorder.start().unwrap();
@@ -126,7 +127,7 @@ fn a_ring_that_overflows_says_so() {
             return;
         }
         assert!(overflowed.blind_ns > 0.0 && overflowed.warnings().len() == 1, "{overflowed:?}");
-        // How many were lost the kernel says with the next report.
+        // The kernel reports the number of lost events with the next event.
         assert!(next.lost_events > 0 && next.blind_ns < next.span_ns, "{next:?}");
     });
 }

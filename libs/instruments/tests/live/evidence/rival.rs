@@ -1,21 +1,23 @@
 //! The time that a competing thread took is attributed, by each source.
 
-use super::{RIVAL, alone, attributed, beside_a_rival, clock};
+use super::{RIVAL, attributed, clock, serialised, with_competitor};
 use instruments::cpus::CpuSet;
 use instruments::evidence::{CauseTime, Kind, Recorder, Source, Timeline, Who};
 use instruments::gaps;
 use std::time::Duration;
 
-/// CPU time of a thread of this process, which the kernel accounts for exactly.
+/// Returns the CPU time of a thread of this process, for which the kernel accounts exactly.
 fn cpu_time_ns(thread: u32) -> f64 {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).unwrap_or_default();
     text.split(' ').next().and_then(|field| field.parse().ok()).unwrap_or(0.0)
 }
 
-/// Watches the rival's CPU with evidence from `source`. Returns the time that the causes which `is_rival` picks took,
-/// and the rival's CPU time in that period, both in ns; `None` without the privilege.
-fn taken_by_the_rival(source: Source, is_rival: impl Fn(Kind) -> bool) -> Option<(f64, f64)> {
-    beside_a_rival(|cpu, rival| {
+/// Watches the competitor's CPU with events from `source`.
+///
+/// Returns the time of the causes that `is_rival` selects, and the competitor's CPU time in that period, both in ns;
+/// `None` without the privilege.
+fn time_of_competitor(source: Source, is_rival: impl Fn(Kind) -> bool) -> Option<(f64, f64)> {
+    with_competitor(|cpu, rival| {
         let clock = clock();
         let mut recorder = match Recorder::open_with(clock, &CpuSet::single(cpu), source) {
             Ok(recorder) => recorder,
@@ -33,25 +35,26 @@ fn taken_by_the_rival(source: Source, is_rival: impl Fn(Kind) -> bool) -> Option
         let attribution = attributed(&timeline, &watch);
         assert!(attribution.recall.share().is_none_or(|share| share > 0.99), "{:?}", attribution.recall);
         let causes = attribution.causes();
-        let of_rival = causes.iter().filter(|cause| is_rival(cause.cause.kind));
-        Some((clock.to_ns(of_rival.map(|cause| cause.ticks).sum()), ran))
+        let competitor_ns = causes.iter().filter(|cause| is_rival(cause.cause.kind));
+        Some((clock.to_ns(competitor_ns.map(|cause| cause.ticks).sum()), ran))
     })
 }
 
-/// The ticks that a thread had a CPU between two moments, without the handlers inside; and all that it had.
+/// Returns the ticks for which a thread had a CPU between two points in time, without the handlers inside; and all
+/// that it had.
 fn had(timeline: &Timeline, thread: u32, start: u64, end: u64) -> (u64, u64) {
     let segments = timeline.tracks.iter().flat_map(|track| &track.segments);
-    let of_it = segments.filter(|segment| segment.who == Who::Task(thread));
-    of_it.fold((0, 0), |(without, all), segment| {
+    let of_thread = segments.filter(|segment| segment.who == Who::Task(thread));
+    of_thread.fold((0, 0), |(without, all), segment| {
         let ticks = segment.end.min(end).saturating_sub(segment.start.max(start));
         (without + if segment.handler.is_none() { ticks } else { 0 }, all + ticks)
     })
 }
 
 #[test]
-fn a_competitor_is_named_for_the_time_it_took() {
-    let _alone = alone();
-    beside_a_rival(|cpu, rival| {
+fn competitor_is_named_for_its_cpu_time() {
+    let _alone = serialised();
+    with_competitor(|cpu, rival| {
         let clock = clock();
         let mut recorder = match Recorder::open_with(clock, &CpuSet::single(cpu), Source::CpuRecord) {
             Ok(recorder) => recorder,
@@ -62,11 +65,11 @@ fn a_competitor_is_named_for_the_time_it_took() {
         let watch = gaps::watch(clock, Duration::from_millis(300));
         let ran = cpu_time_ns(rival) - before;
         let timeline = recorder.stop().unwrap();
-        // The record agrees with the kernel's account of the rival. It goes on a little longer; on the other hand a
-        // virtual machine's account excludes stolen time.
+        // The trace agrees with the kernel's account of the competitor. The trace lasts a little longer, and the
+        // account of a virtual machine excludes stolen time.
         let (_, recorded) = had(&timeline, rival, timeline.start, timeline.end);
         assert!(clock.to_ns(recorded) >= ran * 0.99 && ran > 0.0, "{} of {ran}", clock.to_ns(recorded));
-        // And nearly all of it that falls in the watch falls in a gap and has the rival's name.
+        // Nearly all of it that is within the watch is in a gap and has the competitor's name.
         let attribution = attributed(&timeline, &watch);
         let is_rival =
             |cause: &&CauseTime| cause.cause.kind == Kind::Task && cause.cause.name.as_deref() == Some(RIVAL);
@@ -78,20 +81,20 @@ fn a_competitor_is_named_for_the_time_it_took() {
 }
 
 #[test]
-fn ones_own_record_tells_what_an_unnamed_competitor_took() {
-    let _alone = alone();
+fn thread_trace_contains_the_time_of_an_unnamed_competitor() {
+    let _alone = serialised();
     let is_rival = |kind| kind == Kind::SwitchedOut;
-    if let Some((taken, ran)) = taken_by_the_rival(Source::ThreadRecord, is_rival) {
+    if let Some((taken, ran)) = time_of_competitor(Source::ThreadRecord, is_rival) {
         // Between the reading of its account and the watch there are a few time slices without data.
         assert!(taken > ran * 0.8 - 20e6 && taken > 0.0, "{taken} of {ran}");
     }
 }
 
 #[test]
-fn the_account_tells_what_a_competitor_took() {
-    let _alone = alone();
+fn account_contains_the_time_of_a_competitor() {
+    let _alone = serialised();
     let is_rival = |kind| kind == Kind::SwitchedOut;
-    if let Some((taken, ran)) = taken_by_the_rival(Source::Account, is_rival) {
+    if let Some((taken, ran)) = time_of_competitor(Source::Account, is_rival) {
         // Between the reading of its account and the watch there are a few time slices without data.
         assert!(taken > ran * 0.8 - 20e6 && taken > 0.0, "{taken} of {ran}");
     }

@@ -9,7 +9,7 @@ use protothreads::{
 use std::cell::{Cell, RefCell};
 use std::task::Poll;
 
-/// What the threads of a random program do in turn.
+/// The operations of the threads of a random program.
 #[derive(Clone, Debug)]
 enum Deed {
     Wait,
@@ -23,32 +23,32 @@ fn deed() -> impl Strategy<Value = Deed> {
     prop_oneof![Just(Deed::Wait), Just(Deed::Signal), Just(Deed::GiveWay), Just(Deed::Send), Just(Deed::Receive)]
 }
 
-/// What happened in a random program: units taken and given, values received.
+/// Returns the effects of a random program: units taken and returned, values received.
 fn perform(program: &[Vec<Deed>], scheduler: impl Scheduler) -> (usize, u32, u32, Vec<usize>) {
     let (semaphore, channel) = (Semaphore::new(1), Channel::<usize, 2>::new());
     let (taken, given, received, sent) = (Cell::new(0), Cell::new(0), RefCell::new(Vec::new()), Cell::new(0));
     let links = links(program.len());
     let runtime = Runtime::new(&links, scheduler, &());
     let (semaphore, channel, taken, given, received, sent) = (&semaphore, &channel, &taken, &given, &received, &sent);
-    let report = run_async(&runtime, |mut me| {
+    let report = run_async(&runtime, |mut handle| {
         Box::pin(async move {
-            for deed in &program[me.index()] {
+            for deed in &program[handle.index()] {
                 match deed {
                     Deed::Wait => {
-                        semaphore.wait(&mut me).await;
+                        semaphore.wait(&mut handle).await;
                         taken.set(taken.get() + 1);
                     }
                     Deed::Signal => {
-                        semaphore.signal(me.runtime());
+                        semaphore.signal(handle.runtime());
                         given.set(given.get() + 1);
                     }
-                    Deed::GiveWay => me.give_way().await,
+                    Deed::GiveWay => handle.give_way().await,
                     Deed::Send => {
                         let number = sent.replace(sent.get() + 1);
-                        channel.send(&mut me, number).await;
+                        channel.send(&mut handle, number).await;
                     }
                     Deed::Receive => {
-                        let number = channel.receive(&mut me).await;
+                        let number = channel.receive(&mut handle).await;
                         received.borrow_mut().push(number);
                     }
                 }
@@ -86,8 +86,8 @@ proptest! {
         struct Once;
         impl Thread for Once {
             type Shared = RefCell<Vec<usize>>;
-            fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
-                me.shared().borrow_mut().push(me.index());
+            fn step<S: Scheduler>(&self, handle: &ThreadHandle<'_, Self, S>) -> Poll<()> {
+                handle.shared().borrow_mut().push(handle.index());
                 Poll::Ready(())
             }
         }

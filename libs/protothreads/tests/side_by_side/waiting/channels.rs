@@ -1,4 +1,4 @@
-//! Channels, between hand-written threads and by themselves.
+//! Channels, between hand-written threads and without threads.
 
 use super::links;
 use protothreads::{Channel, Fifo, Reverse, Runtime, Scheduler, Slot, Thread, ThreadHandle, run};
@@ -13,15 +13,15 @@ fn hand_written_threads_use_a_channel() {
     }
     impl Thread for Half {
         type Shared = Channel<u32, 3>;
-        fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
+        fn step<S: Scheduler>(&self, handle: &ThreadHandle<'_, Self, S>) -> Poll<()> {
             while self.count.get() < 100 {
-                if me.index() == 0 {
+                if handle.index() == 0 {
                     let mut value = self.value.take().or(Some(self.count.get()));
-                    let sent = me.shared().poll_send(me, &mut value);
+                    let sent = handle.shared().poll_send(handle, &mut value);
                     self.value.set(value);
                     ready!(sent);
                 } else {
-                    assert_eq!(ready!(me.shared().poll_receive(me)), self.count.get());
+                    assert_eq!(ready!(handle.shared().poll_receive(handle)), self.count.get());
                 }
                 self.count.set(self.count.get() + 1);
             }
@@ -34,7 +34,7 @@ fn hand_written_threads_use_a_channel() {
 }
 
 #[test]
-fn a_channel_without_room_gives_the_value_back() {
+fn full_channel_returns_the_value() {
     let links = links(1);
     let runtime = Runtime::new(&links, Fifo::new(), &());
     let channel = Channel::<_, 1>::new();

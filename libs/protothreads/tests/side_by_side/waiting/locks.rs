@@ -8,22 +8,22 @@ use std::pin::pin;
 use std::task::Poll;
 
 #[test]
-fn a_semaphore_serves_who_came_first() {
+fn semaphore_serves_waiters_in_order() {
     #[derive(Default)]
     struct Shared(RefCell<Vec<usize>>);
     let (shared, semaphore, links) = (Shared::default(), Semaphore::new(0), links(6));
     let runtime = Runtime::new(&links, Fifo::new(), &shared);
     let semaphore = &semaphore;
-    let report = run_async(&runtime, |mut me| {
+    let report = run_async(&runtime, |mut handle| {
         Box::pin(async move {
-            if me.index() == 5 {
+            if handle.index() == 5 {
                 for _ in 0..5 {
-                    semaphore.signal(me.runtime());
+                    semaphore.signal(handle.runtime());
                 }
                 assert!(!semaphore.try_wait(), "all units were granted");
             } else {
-                semaphore.wait(&mut me).await;
-                me.shared().0.borrow_mut().push(me.index());
+                semaphore.wait(&mut handle).await;
+                handle.shared().0.borrow_mut().push(handle.index());
             }
         })
     });
@@ -31,25 +31,25 @@ fn a_semaphore_serves_who_came_first() {
 }
 
 #[test]
-fn a_dropped_wait_takes_nothing_wherever_it_stood() {
+fn dropped_wait_takes_no_unit_at_any_position() {
     for dropped in 0..3 {
         let (semaphore, links, served) = (Semaphore::new(0), links(4), RefCell::new(Vec::new()));
         let runtime = Runtime::new(&links, Fifo::new(), &());
         let (semaphore, served) = (&semaphore, &served);
-        let report = run_async(&runtime, |mut me| {
+        let report = run_async(&runtime, |mut handle| {
             Box::pin(async move {
-                if me.index() == 3 {
-                    semaphore.signal(me.runtime());
-                    semaphore.signal(me.runtime());
-                } else if me.index() == dropped {
+                if handle.index() == 3 {
+                    semaphore.signal(handle.runtime());
+                    semaphore.signal(handle.runtime());
+                } else if handle.index() == dropped {
                     {
-                        let mut wait = pin!(semaphore.wait(&mut me));
+                        let mut wait = pin!(semaphore.wait(&mut handle));
                         assert!(poll_fn(|context| Poll::Ready(wait.as_mut().poll(context))).await.is_pending());
                     }
-                    me.give_way().await;
+                    handle.give_way().await;
                 } else {
-                    semaphore.wait(&mut me).await;
-                    served.borrow_mut().push(me.index());
+                    semaphore.wait(&mut handle).await;
+                    served.borrow_mut().push(handle.index());
                 }
             })
         });
@@ -58,17 +58,18 @@ fn a_dropped_wait_takes_nothing_wherever_it_stood() {
 }
 
 #[test]
-fn a_unit_granted_to_a_wait_that_is_dropped_goes_to_the_next() {
+fn unit_granted_to_a_dropped_wait_goes_to_the_next() {
     let (semaphore, links, served) = (Semaphore::new(0), links(3), Cell::new(0));
     let runtime = Runtime::new(&links, Fifo::new(), &());
     let (semaphore, served) = (&semaphore, &served);
-    let report = run_async(&runtime, |mut me| {
+    let report = run_async(&runtime, |mut handle| {
         Box::pin(async move {
-            match me.index() {
+            match handle.index() {
                 0 => {
-                    let mut wait = pin!(semaphore.wait(&mut me));
+                    let mut wait = pin!(semaphore.wait(&mut handle));
                     let mut polls = 0;
-                    // Polled once; woken because it was granted the unit; dropped without being polled again.
+                    // It is polled once, woken because it was granted the unit, and dropped without being polled
+                    // again.
                     poll_fn(|context| {
                         polls += 1;
                         if polls == 1 { wait.as_mut().poll(context) } else { Poll::Ready(()) }
@@ -76,10 +77,10 @@ fn a_unit_granted_to_a_wait_that_is_dropped_goes_to_the_next() {
                     .await;
                 }
                 1 => {
-                    semaphore.wait(&mut me).await;
+                    semaphore.wait(&mut handle).await;
                     served.set(served.get() + 1);
                 }
-                _ => semaphore.signal(me.runtime()),
+                _ => semaphore.signal(handle.runtime()),
             }
         })
     });
@@ -90,13 +91,13 @@ fn a_unit_granted_to_a_wait_that_is_dropped_goes_to_the_next() {
 fn a_mutex_is_held_across_waits() {
     let (mutex, links) = (Mutex::new((0, 0)), links(20));
     let runtime = Runtime::new(&links, RunNext::new(), &mutex);
-    let report = run_async(&runtime, |mut me| {
+    let report = run_async(&runtime, |mut handle| {
         Box::pin(async move {
             for _ in 0..10 {
-                let mut pair = me.shared().lock(&mut me).await;
+                let mut pair = handle.shared().lock(&mut handle).await;
                 pair.0 += 1;
-                me.give_way().await;
-                assert!(me.shared().try_lock(&me).is_none());
+                handle.give_way().await;
+                assert!(handle.shared().try_lock(&handle).is_none());
                 pair.1 += 1;
                 assert_eq!(pair.0, pair.1);
             }
@@ -107,16 +108,16 @@ fn a_mutex_is_held_across_waits() {
 }
 
 #[test]
-fn an_event_lets_all_go_on_and_later_ones_pass() {
+fn event_releases_waiters_and_later_threads() {
     let (event, links, passed) = (Event::new(), links(5), Cell::new(0));
     let runtime = Runtime::new(&links, Fifo::new(), &event);
     let passed = &passed;
-    let report = run_async(&runtime, |mut me| {
+    let report = run_async(&runtime, |mut handle| {
         Box::pin(async move {
-            match me.index() {
-                3 => me.shared().set(me.runtime()),
+            match handle.index() {
+                3 => handle.shared().set(handle.runtime()),
                 _ => {
-                    me.shared().wait(&mut me).await;
+                    handle.shared().wait(&mut handle).await;
                     passed.set(passed.get() + 1);
                 }
             }

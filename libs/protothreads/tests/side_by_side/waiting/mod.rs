@@ -11,7 +11,7 @@ use std::pin::Pin;
 
 type Boxed<'f> = Pin<Box<dyn Future<Output = ()> + 'f>>;
 
-/// Runs boxed bodies, made by `body` from each thread's handle, under a scheduler.
+/// Runs boxed bodies, which `body` creates from each thread's handle, under a scheduler.
 fn run_async<'r, S: Scheduler, W>(
     runtime: &'r Runtime<'r, Link, S, W>,
     body: impl Fn(Handle<'r, Link, S, W>) -> Boxed<'r>,

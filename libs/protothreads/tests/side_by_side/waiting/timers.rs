@@ -1,4 +1,4 @@
-//! Threads that sleep until their own time, and the units that wake them.
+//! Threads that sleep until their own deadline, and the units that wake them.
 
 use super::links;
 use proptest::prelude::*;
@@ -8,14 +8,14 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Poll, ready};
 
-/// A thread that sleeps until its own time.
+/// A thread that sleeps until its own deadline.
 struct Sleepy(u64);
 
 impl Thread for Sleepy {
     type Shared = (Timer<Vec<Cell<Sleeper>>>, RefCell<Vec<u64>>);
-    fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
-        let (timer, woken) = me.shared();
-        ready!(timer.poll_sleep_until(me, self.0));
+    fn step<S: Scheduler>(&self, handle: &ThreadHandle<'_, Self, S>) -> Poll<()> {
+        let (timer, woken) = handle.shared();
+        ready!(timer.poll_sleep_until(handle, self.0));
         assert!(timer.now() >= self.0);
         woken.borrow_mut().push(self.0);
         Poll::Ready(())
@@ -23,17 +23,17 @@ impl Thread for Sleepy {
 }
 
 #[test]
-fn a_sleep_that_is_dropped_wakes_nobody() {
+fn dropped_sleep_wakes_no_thread() {
     let (links, timer) = (links(2), Timer::new([const { Cell::new(Sleeper::new()) }; 2]));
     let runtime = Runtime::new(&links, Fifo::new(), &timer);
     let body = |index: usize| {
-        let mut me = runtime.handle(index);
+        let mut handle = runtime.handle(index);
         async move {
             if index == 0 {
-                let mut sleep = pin!(me.shared().sleep_until(&mut me, 5));
+                let mut sleep = pin!(handle.shared().sleep_until(&mut handle, 5));
                 assert!(poll_fn(|context| Poll::Ready(sleep.as_mut().poll(context))).await.is_pending());
             } else {
-                me.shared().sleep_until(&mut me, 7).await;
+                handle.shared().sleep_until(&mut handle, 7).await;
             }
         }
     };
@@ -48,7 +48,7 @@ fn a_sleep_that_is_dropped_wakes_nobody() {
 }
 
 #[test]
-fn own_units_are_counted_and_too_many_are_refused() {
+fn own_units_are_counted_up_to_the_maximum() {
     let threads = [Slot::new(Sleepy(0))];
     let shared = (Timer::new(Vec::<Cell<Sleeper>>::new()), RefCell::new(Vec::<u64>::new()));
     let runtime = Runtime::new(&threads, Fifo::new(), &shared);

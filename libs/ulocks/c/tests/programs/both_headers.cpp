@@ -1,4 +1,4 @@
-// The C names are there whichever header comes first, and without them where the program says so.
+// The short C names exist regardless of the order of the headers, and are absent if the program disables them.
 #ifdef CPP_FIRST
 #include "ulocks.hpp"
 #include "ulocks.h"

@@ -1,4 +1,4 @@
-/* Loads a plugin, uses its lock in two threads, unloads it, is switched out once, and forks: in each of many children. */
+/* In each of many children: loads a plugin, uses its lock in two threads, unloads it, is descheduled once, and forks. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@ static void *use(void *hit)
     return 0;
 }
 
-/* Waits outside the plugin while it is unloaded, with the last sequence of this thread in it. */
+/* Waits outside the plugin while it is unloaded; the last sequence of this thread was in the plugin. */
 static pthread_barrier_t unloaded;
 
 static void *use_and_stay(void *hit)
@@ -49,7 +49,7 @@ static int child(const char *plugin)
     const struct timespec one_switch = { 0, 1000000 };
     nanosleep(&one_switch, 0);
     pthread_join(other, 0);
-    /* Handlers of forks that the plugin registered are gone with it. */
+    /* The fork handlers that the plugin registered are removed with it. */
     const pid_t grandchild = fork();
     if (!grandchild) _exit(0);
     int status;

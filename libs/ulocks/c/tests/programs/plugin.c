@@ -1,4 +1,4 @@
-/* A plugin with a private lock, and the library in it. */
+/* A plugin with a private lock, which contains the static library. */
 #include "ulocks.h"
 
 static ulock_t lock = ULOCK_INIT;

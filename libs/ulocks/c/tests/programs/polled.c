@@ -1,4 +1,4 @@
-/* A process dies with a robust lock. A process that polls learns of it. */
+/* A process dies while it holds a robust lock. A process that polls receives the report. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-//! Threads that leave something with each other and wait for their own semaphores, again and again.
+//! Threads that leave values with each other and wait for their own semaphores, repeatedly.
 use std::{
     cell::Cell,
     future::poll_fn,
@@ -10,23 +10,23 @@ use protothreads::{
     Bitmap, Fifo, InOrder, Link, Random, Reverse, RunNext, Runtime, Scheduler, Slot, Thread, ThreadHandle,
 };
 
-/// Notes each unit of its semaphore as a turn.
+/// Counts the units of the thread's semaphore.
 #[derive(Default)]
 struct Turns(Cell<u32>);
 
 impl Thread for Turns {
     type Shared = Cell<u32>;
 
-    fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
-        ready!(me.poll_wait());
+    fn step<S: Scheduler>(&self, handle: &ThreadHandle<'_, Self, S>) -> Poll<()> {
+        ready!(handle.poll_wait());
         self.0.set(self.0.get() + 1);
-        me.shared().set(me.shared().get() * 10 + me.index() as u32);
-        me.wait_again()
+        handle.shared().set(handle.shared().get() * 10 + handle.index() as u32);
+        handle.wait_again()
     }
 }
 
 #[test]
-fn a_thread_with_units_left_gives_way_before_it_takes_the_next() {
+fn thread_with_remaining_units_yields_between_units() {
     let threads = [Slot::with_units(Turns::default(), 3), Slot::with_units(Turns::default(), 2)];
     let order = Cell::new(0);
     let report = protothreads::run(&threads, Fifo::new(), &order);
@@ -35,7 +35,7 @@ fn a_thread_with_units_left_gives_way_before_it_takes_the_next() {
 }
 
 #[test]
-fn a_kernel_runs_again_after_a_signal_and_takes_no_unit_twice() {
+fn runtime_runs_again_after_a_signal_without_double_units() {
     fn under(scheduler: impl Scheduler) {
         let threads: [_; 70] = std::array::from_fn(|_| Slot::new(Turns::default()));
         let order = Cell::new(0);
@@ -60,19 +60,19 @@ fn a_kernel_runs_again_after_a_signal_and_takes_no_unit_twice() {
 }
 
 #[test]
-fn async_threads_leave_messages_in_each_others_links() {
+fn async_threads_store_messages_in_links() {
     let links = [1, 2, 3].map(|start| Link::with(Cell::new(start)));
     let runtime = &Runtime::new(&links, Fifo::new(), &());
     let body = |index| {
-        let mut me = runtime.handle(index);
+        let mut handle = runtime.handle(index);
         async move {
             if index > 0 {
-                me.wait().await;
+                handle.wait().await;
             }
             if index < 2 {
-                let sum = me.thread(index).get() + me.thread(index + 1).get();
-                me.thread(index + 1).set(sum);
-                me.signal(index + 1);
+                let sum = handle.thread(index).get() + handle.thread(index + 1).get();
+                handle.thread(index + 1).set(sum);
+                handle.signal(index + 1);
             }
         }
     };
@@ -80,24 +80,24 @@ fn async_threads_leave_messages_in_each_others_links() {
     assert_eq!((report.finished, runtime.thread(2).get()), (3, 6));
 }
 
-/// A wake that comes while a thread is polled has it polled again, and the unit that it then takes is taken once.
+/// A wake-up while a thread is polled makes it be polled again, and it takes the unit only once.
 #[test]
-fn a_thread_that_wakes_itself_while_it_takes_a_unit_is_polled_once_more() {
+fn self_waking_thread_is_polled_once_more() {
     let links = [const { Link::new() }; 2];
     let polls = Cell::new(0);
     let runtime = &Runtime::new(&links, Fifo::new(), &polls);
     let body = |index| {
-        let mut me = runtime.handle(index);
+        let mut handle = runtime.handle(index);
         async move {
             if index == 1 {
                 for _ in 0..3 {
-                    me.signal(0);
-                    me.give_way().await;
+                    handle.signal(0);
+                    handle.give_way().await;
                 }
                 return;
             }
             for _ in 0..3 {
-                let mut wait = pin!(me.wait());
+                let mut wait = pin!(handle.wait());
                 poll_fn(|context| {
                     runtime.shared().set(runtime.shared().get() + 1);
                     context.waker().wake_by_ref();
