@@ -20,7 +20,7 @@ fn invalid_traces_exit_with_2_and_name_line_and_column() {
         (b"0 10\n", &["nothing ever ran"]),
         (b"10 5\n\xff\xfe\n", &["line 2", "not UTF-8 text"]),
     ];
-    for (text, words) in cases {
+    for (text, expected) in cases {
         let trace = Trace::of(text);
         let path = trace.path();
         let arguments_beside =
@@ -31,8 +31,8 @@ fn invalid_traces_exit_with_2_and_name_line_and_column() {
             let (status, stderr) = refused(&words(&arguments));
             assert_eq!(status, 2, "{text:?}: {stderr}");
             let place = format!("{flag} {}", path.display());
-            let words = words.iter().copied().chain([place.as_str(), "start_ns duration_ns"]);
-            words.for_each(|word| assert!(stderr.contains(word), "{text:?} should say {word:?}:\n{stderr}"));
+            let expected = expected.iter().copied().chain([place.as_str(), "start_ns duration_ns"]);
+            expected.for_each(|word| assert!(stderr.contains(word), "{text:?} should say {word:?}:\n{stderr}"));
             assert!(!stderr.contains("panicked"), "{stderr}");
         }
     }
@@ -72,10 +72,10 @@ fn wrong_flags_exit_with_2_and_name_flag_value_and_remedy() {
             &["--beside", "shorter than a frame of 2s"],
         ),
     ];
-    for (arguments, words) in cases {
+    for (arguments, expected) in cases {
         let (status, stderr) = refused(arguments);
         assert_eq!(status, 2, "{arguments:?}: {stderr}");
-        words.iter().for_each(|word| assert!(stderr.contains(word), "{arguments:?} should say {word:?}:\n{stderr}"));
+        expected.iter().for_each(|word| assert!(stderr.contains(word), "{arguments:?} should say {word:?}:\n{stderr}"));
         assert!(!stderr.contains("panicked"), "{stderr}");
     }
 }

@@ -102,7 +102,7 @@ fn all_metrics() -> String {
 /// Every name that the dashboard and the rules query is exported, with the labels of the query.
 #[test]
 fn every_query_of_dashboard_and_rules_is_exported() {
-    let text = all_metrics();
+    let metrics = all_metrics();
     let contrib = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib");
     let mut queried = 0;
     for file in ["grafana/contend.json", "prometheus/alerts.yml"] {
@@ -110,7 +110,7 @@ fn every_query_of_dashboard_and_rules_is_exported() {
         for (place, _) in text.match_indices("contend_") {
             let rest = &text[place..];
             let name = &rest[..rest.find(|letter: char| letter != '_' && !letter.is_ascii_alphanumeric()).unwrap()];
-            let line = text
+            let line = metrics
                 .lines()
                 .find(|line| line.starts_with(&format!("{name}{{")) || line.starts_with(&format!("{name} ")));
             let line = line.unwrap_or_else(|| panic!("{file} asks for {name}, which nothing gives"));
