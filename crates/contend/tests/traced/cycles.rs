@@ -128,7 +128,7 @@ fn cycles_that_cannot_deadlock_are_not_reached() {
     let safe = traced(&programs, &["--confirm"], &program, &["gated"]);
     let (row, verdict) = verdict(&safe, "gated");
     assert_eq!(verdict, "excluded", "{row:#}");
-    assert_eq!(safe.record["parameters"]["possible"], 0);
+    assert_eq!(safe.record["parameters"]["confirmation"]["possible"], 0);
 }
 
 /// Starts a program that deadlocks, without contend.

@@ -1,5 +1,6 @@
 //! The plan that comes of the flags, and what the record says of it.
 
+use super::confirm::record::Confirmation;
 use super::flags::{Flags, Form, Level};
 use blame::Lost;
 use harness::Session;
@@ -50,6 +51,7 @@ pub const OUTCOMES: &[&str] = &[
     "verdict",
     "verdict_reason",
     "samples",
+    "confirmation",
 ];
 
 /// The parameters of a record, and what is known of the program as a whole.
@@ -101,6 +103,9 @@ pub struct Parameters {
     /// Whether the terminal prints all tables.
     #[serde(default)]
     pub all: bool,
+    /// The runs of `--confirm`; absent without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Confirmation>,
 }
 
 /// The period of reports to the full-screen interface, unless `--interval` sets it.

@@ -1,5 +1,6 @@
 //! The record on a terminal: the longest waits, a block for each of the first locks, then possible deadlocks.
 
+use super::confirm::show as confirmed;
 use super::record::{LongWait, Row, RowKind, SeenBy, TimeSpike, TraceRecord, letter_of};
 use super::words::{self, Matrix};
 use blame::names::short;
@@ -15,6 +16,9 @@ const MOST_WAITS: usize = 3;
 const ENDINGS: [RowKind; 4] = [RowKind::Deadlock, RowKind::Order, RowKind::Inversion, RowKind::Hang];
 
 pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
+    if let Some(confirmation) = &record.parameters.confirmation {
+        return confirmed::show(record, confirmation, page);
+    }
     let rows = &record.results;
     let of = |kind: RowKind| rows.iter().filter(move |row| row.kind == kind);
     let excluding: Vec<&Row> = of(RowKind::Lock).filter(|row| row.excludes()).collect();

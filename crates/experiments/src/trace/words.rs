@@ -45,6 +45,9 @@ fn inversion(row: &Row) -> String {
 
 /// A cycle of locks: its verdict, the orders, and the remedy.
 pub fn cycle(row: &Row) -> String {
+    if row.kind == RowKind::Order && row.steps.is_empty() {
+        return format!("No lock cycle: {}.", row.reason.clone().unwrap_or_default());
+    }
     let runs = terminal::counted(row.runs.unwrap_or(0) as usize, "run");
     let verdict = match row.verdict {
         Some(CycleVerdict::Reached) if row.runs.is_some() => {

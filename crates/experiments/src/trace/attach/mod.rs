@@ -329,6 +329,7 @@ impl Watch {
             verdict_reason: diagnosis.reason,
             samples: self.profile.samples,
             all: self.all,
+            confirmation: None,
         };
         let status = self.child.as_ref().and_then(Running::shell_status);
         Ok(Measured { parameters, rows, warnings, waits: Vec::new(), status })

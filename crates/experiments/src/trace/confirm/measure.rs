@@ -1,11 +1,13 @@
 //! The measurement: a run that finds the cycles, then runs that try to reach them. It prints nothing.
 
 use super::aim::{Aim, StepSites};
-use super::record::ConfirmParameters;
+use super::record::Confirmation;
 use super::schedule::holds;
 use super::watch::{Deadlock, Watcher};
+use crate::trace::flags::Level as Recorded;
 use crate::trace::measure::cycles::{self, Group};
 use crate::trace::measure::orders::Orders;
+use crate::trace::plan::Parameters;
 use crate::trace::record::{CycleVerdict, Row, RowKind};
 use crate::trace::warnings::{NoLockCalls, unnamed_code};
 use anyhow::Context;
@@ -24,7 +26,7 @@ use std::time::{Duration, Instant};
 
 /// The result of the measurement.
 pub struct Measured {
-    pub parameters: ConfirmParameters,
+    pub parameters: Parameters,
     pub rows: Vec<Row>,
     pub warnings: Vec<Warning>,
 }
@@ -50,6 +52,7 @@ pub fn run_plan(
     calibration: &Calibration,
     progress: &Progress,
 ) -> anyhow::Result<Measured> {
+    let began = Instant::now();
     let (_library, path) = Memory::library().context("cannot copy the library into memory")?;
     let mut context = Runs { plan, session, calibration, path: &path, names: Names::default() };
     progress.note("running the program to find its lock orders");
@@ -94,20 +97,49 @@ pub fn run_plan(
     }
     warnings.extend(unnamed_code(&context.names));
     let reached = suspects.iter().filter(|suspect| suspect.row.verdict == Some(CycleVerdict::Reached)).count();
-    let parameters = ConfirmParameters {
-        program: plan.words(),
-        program_sha256,
+    let confirmation = Confirmation {
         runs_most: runs,
         possible: suspects.len() as u32,
         reached: reached as u32,
         excluded: excluded.len() as u32,
         prepare: plan.prepare.clone(),
         cleanup: plan.cleanup.clone(),
-        lost,
-        all,
     };
-    let rows = suspects.into_iter().map(|suspect| suspect.row).chain(excluded).collect();
+    let parameters = Parameters {
+        program: plan.words(),
+        program_sha256,
+        level: Recorded::Sampled,
+        attached_pid: None,
+        exit_status: None,
+        exit_signal: None,
+        elapsed_s: began.elapsed().as_secs_f64(),
+        deadline_s: 0.0,
+        processes: region.processes().count() as u32,
+        threads: region.header.comers.load(Relaxed),
+        thread_time_s: 0.0,
+        switches: None,
+        switches_share: None,
+        switches_left_out: 0,
+        lost,
+        locks_left_out: 0,
+        sites_left_out: 0,
+        verdict: None,
+        verdict_reason: None,
+        samples: 0,
+        all,
+        confirmation: Some(confirmation),
+    };
+    let mut rows: Vec<Row> = suspects.into_iter().map(|suspect| suspect.row).chain(excluded).collect();
+    if rows.is_empty() {
+        rows.push(no_cycle());
+    }
     Ok(Measured { parameters, rows, warnings })
+}
+
+/// The row of a program without a cycle: a record without a row would say that nothing was measured.
+fn no_cycle() -> Row {
+    let reason = Some("no two locks were acquired in contradictory orders".to_owned());
+    Row { verdict: Some(CycleVerdict::Excluded), reason, ..Row::new(RowKind::Order, 0, String::new()) }
 }
 
 /// Gives the cycle of a deadlock its verdict; a deadlock of none of them becomes another cycle.

@@ -7,13 +7,14 @@
 mod aim;
 mod flags;
 mod measure;
-mod record;
+pub mod record;
 mod schedule;
-mod show;
+pub mod show;
 mod watch;
 
-use self::record::ConfirmParameters;
+use super::plan::{OUTCOMES, Parameters};
 use super::record::Row;
+use super::{findings, section};
 use flags::{ConfirmFlags, SharedFlags};
 use harness::{Experiment, Finished, ModeFlags, Run, Views};
 use launch::{FEWEST_RUNS, Plan};
@@ -24,15 +25,20 @@ pub struct Confirm;
 impl Experiment for Confirm {
     const NAME: &'static str = "trace confirm";
     const FLAG: Option<&'static str> = Some("confirm");
-    const OUTCOMES: &'static [&'static str] = &["possible", "reached", "excluded", "lost"];
+    const OUTCOMES: &'static [&'static str] = OUTCOMES;
 
     type Flags = ModeFlags<ConfirmFlags, SharedFlags>;
-    type Parameters = ConfirmParameters;
+    type Parameters = Parameters;
     type Row = Row;
 
-    const VIEWS: Views<Self> = Views { findings: super::findings::findings, ..Views::of(show::show, show::section) };
+    /// A record has the parameters and the rows of a trace, so both have the same views.
+    const VIEWS: Views<Self> = Views {
+        metrics: findings::metrics,
+        findings: findings::findings,
+        ..Views::of(super::show::show, section::section)
+    };
 
-    fn run(flags: &Self::Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<ConfirmParameters, Row>> {
+    fn run(flags: &Self::Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let SharedFlags { all, launched } = &flags.shared;
         let runs = flags::runs(&launched.comparison)?;
         let plan = Plan::of(&launched.program, &launched.comparison, FEWEST_RUNS, run.session)?;

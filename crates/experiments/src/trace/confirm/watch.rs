@@ -4,7 +4,7 @@ use super::aim::{Aim, FileSite, StepSites, noted_map};
 use crate::trace::measure::deadlocks::{Stuck, lasting_circle, waits_with_locks};
 use crate::trace::measure::map_of;
 use crate::trace::measure::processes::end_all;
-use crate::trace::record::{Step, ThreadStack};
+use crate::trace::record::{Frame, Step, ThreadStack};
 use crate::trace::stuck::frames;
 use blame::names::{Names, parse};
 use blame::places::{lock_at, lock_name, site_label};
@@ -176,7 +176,15 @@ impl<'a> Watcher<'a> {
         let pid = region.processes.get(slot as usize).map_or(0, |process| process.pid.load(Acquire));
         let stacks = self.stacks.entry(pid).or_default();
         let blocked = stuck::blocked_thread(pid, one.thread, slot, self.names, stacks);
-        ThreadStack { thread: one.thread, frames: blocked.map(|blocked| frames(&blocked)).unwrap_or_default() }
+        let frames = blocked.map(|blocked| frames(&blocked)).unwrap_or_default();
+        // A thread that spins is not blocked: its call site is known by the library.
+        let mut site =
+            || region.pairs.get(one.waits as usize).map(|pair| self.names.site(slot, pair.site.load(Relaxed)));
+        let frames = match site().filter(|_| frames.is_empty()) {
+            Some(site) => vec![Frame { function: site.symbol, source: site.source }],
+            None => frames,
+        };
+        ThreadStack { thread: one.thread, frames }
     }
 }
 

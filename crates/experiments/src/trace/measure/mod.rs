@@ -358,6 +358,7 @@ impl Watch<'_> {
             verdict_reason: diagnosis.reason,
             samples: self.profile.samples,
             all: self.plan.all,
+            confirmation: None,
         };
         let rows = [built.rows, self.stuck.rows, diagnosis.locks, diagnosis.budgets, diagnosis.findings].concat();
         Ok(Measured { parameters, rows, warnings, waits: built.waits, status: self.running.shell_status() })
