@@ -1,5 +1,6 @@
 //! The documents point to what is there.
 
+mod decisions;
 mod prose;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
