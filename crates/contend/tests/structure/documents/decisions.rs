@@ -72,5 +72,7 @@ fn the_index_lists_each_decision_by_its_title() {
     if env::var_os("CONTEND_RENEW").is_some() {
         fs::write(&file, index()).unwrap();
     }
-    assert_eq!(fs::read_to_string(&file).unwrap(), index());
+    let listed = fs::read_to_string(&file).unwrap();
+    let missing: Vec<String> = index().lines().filter(|line| !listed.contains(*line)).map(str::to_owned).collect();
+    assert!(listed == index(), "{}: generate it again; it lacks:\n{}", file.display(), missing.join("\n"));
 }
