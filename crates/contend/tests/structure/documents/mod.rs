@@ -1,5 +1,6 @@
 //! Links and paths in the documents lead to existing targets.
 
+mod decisions;
 mod prose;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
