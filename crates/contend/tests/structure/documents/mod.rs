@@ -1,5 +1,6 @@
 //! The documents point to what is there.
 
+mod methods;
 mod prose;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
