@@ -38,7 +38,7 @@ pub struct Noise;
 
 impl Experiment for Noise {
     const NAME: &'static str = "noise";
-    const METHOD: &'static str = include_str!("method.md");
+    const METHOD: &'static str = concat!(include_str!("method.md"), "\n", include_str!("wake/method.md"));
     const EXAMPLES: &'static [Example] = &[
         ("contend noise", "Measure the noise: alone, with a competing thread, and with a rescheduler"),
         ("contend noise --scenario quiet --interval 1s", "Print one line per second about an otherwise idle machine"),

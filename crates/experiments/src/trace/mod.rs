@@ -28,7 +28,15 @@ pub struct Trace;
 
 impl Experiment for Trace {
     const NAME: &'static str = "trace";
-    const METHOD: &'static str = include_str!("method.md");
+    const METHOD: &'static str = concat!(
+        include_str!("method.md"),
+        "\n",
+        include_str!("attach/method.md"),
+        "\n",
+        include_str!("../swap/method.md"),
+        "\n",
+        include_str!("../what_if/method.md"),
+    );
     const EXAMPLES: &'static [Example] = &[
         (
             "contend trace -- ./server --its flags",

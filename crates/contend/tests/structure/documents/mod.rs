@@ -1,6 +1,7 @@
 //! Links and paths in the documents lead to existing targets.
 
 mod decisions;
+mod methods;
 mod prose;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
