@@ -1,4 +1,4 @@
-//! What a child does: ulockflex's loop.
+//! The loop of a child, as in ulockflex.
 //!
 //! ```text
 //!     loop { work without the lock; lock; work with it; unlock }
@@ -25,7 +25,7 @@ use ulocks::Counts;
 pub trait AnyLocks: Send + Sync {
     /// A whole run of one child.
     fn work(&self, child: usize, spec: &LoopSpec, phase: &RunPhase, counters: &mut ChildCounters, gate: &StartGate);
-    /// What the locks have counted since they were made.
+    /// Returns the counts of the locks since they were made.
     fn counts(&self) -> Option<Counts>;
     /// Rounds that the protected counters have seen since they were made.
     fn protected_rounds(&self) -> u64;
@@ -125,7 +125,7 @@ fn sum(counts: impl Iterator<Item = Option<Counts>>) -> Option<Counts> {
     counts.reduce(|a, b| Some(together(a?, b?))).flatten()
 }
 
-/// What two locks, or one lock in two runs, have counted.
+/// Returns the sum of the counts of two locks, or of one lock in two runs.
 pub fn together(a: Counts, b: Counts) -> Counts {
     Counts {
         write_contended: a.write_contended + b.write_contended,

@@ -1,4 +1,4 @@
-//! What a child counts, histograms of its waits and holds included, and what the system counts of it.
+//! The counters of a child, with histograms of its waits and holds, and the system's counters of it.
 
 use super::pieces::Pieces;
 use instruments::log_buckets::{index, middle};
@@ -6,8 +6,10 @@ use instruments::tally::Tally;
 use std::io;
 use std::mem::MaybeUninit;
 
-/// What one child saw. Plain data in shared memory, on separate cache lines: the child writes it, the parent reads it
-/// when the child has ended.
+/// The counters of one child.
+///
+/// Plain data in shared memory, on separate cache lines: the child writes it, the parent reads it when the child has
+/// ended.
 #[derive(Default)]
 pub struct ChildCounters {
     /// Rounds that began while counting.
@@ -59,7 +61,7 @@ impl<const N: usize> Counts<N> {
     }
 }
 
-/// What the calling thread has used so far.
+/// The CPU time and switches that the calling thread has used so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Usage {
     pub cpu_ns: u64,

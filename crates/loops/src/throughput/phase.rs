@@ -112,7 +112,7 @@ mod tests {
 
     const SPANS: Spans = Spans { ramp_up: Duration::from_millis(1), counting: Duration::from_millis(20) };
 
-    /// What a conductor counts that gets its CPU so long after the start.
+    /// Returns the time that a conductor counts if it gets its CPU after this delay.
     fn counted_ns(late: Duration) -> f64 {
         let clock = Clock::calibrate(Duration::from_millis(10)).clock;
         let (phase, gate) = (RunPhase::default(), StartGate::endless(clock));
