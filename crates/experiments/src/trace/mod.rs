@@ -31,6 +31,8 @@ impl Experiment for Trace {
     const METHOD: &'static str = concat!(
         include_str!("method.md"),
         "\n",
+        include_str!("confirm/method.md"),
+        "\n",
         include_str!("attach/method.md"),
         "\n",
         include_str!("../swap/method.md"),
