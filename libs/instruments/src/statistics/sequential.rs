@@ -1,14 +1,17 @@
-//! Several looks at a comparison that goes on, without more false alarms than one look at its end has.
+//! Repeated tests of a growing comparison, with no more false alarms than one test at its end has.
 //!
-//! A look at 95 % after each tenth of the time finds a difference between equals in 19 of 100 comparisons. So each look
-//! may spend a part of the error only: by the time `t` of 0 to 1, `level * t^3` is spent (Lan and DeMets, "Discrete
-//! Sequential Boundaries for Clinical Trials", 1983; Kim and DeMets 1987 for the powers). Little is spent early, so that
-//! the last look is nearly as sharp as a single one; a large difference still ends the comparison early. How much a look
-//! has left depends on how much the looks before have seen of the same data, which is computed by integration over the
-//! sums of a Brownian motion (Armitage, McPherson and Rowe 1969; Jennison and Turnbull, "Group Sequential Methods", 19).
+//! A test at 95 % after each tenth of the time finds a difference between equal sides in 19 of 100 comparisons. Each
+//! look at the data may therefore spend only a part of the error: until the time `t`, from 0 to 1, `level * t^3` is
+//! spent (Lan and DeMets, "Discrete Sequential Boundaries for Clinical Trials", 1983; Kim and DeMets 1987 for the
+//! powers). Little is spent early, so that the last look is nearly as sharp as a single test; a large difference
+//! still ends the comparison early.
 //!
-//! The level of a look is for any test whose statistic grows as a sum does, the signed-rank statistic among them. The
-//! interval at that level covers the true value at all looks together, whatever the rule that ends the comparison
+//! The rest of the error at a look depends on the data that the previous looks share with it. It is computed by
+//! integration over the sums of a Brownian motion (Armitage, McPherson and Rowe 1969; Jennison and Turnbull, "Group
+//! Sequential Methods", 19).
+//!
+//! The level of a look is valid for any test whose statistic grows as a sum does, such as the signed-rank statistic.
+//! The interval at that level covers the true value at all looks together, for any rule that ends the comparison
 //! (repeated confidence intervals: Jennison and Turnbull, 9).
 
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -17,25 +20,29 @@ use std::f64::consts::PI;
 /// A look at the data so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
-    /// The part of the planned time that has passed, up to 1.
+    /// Share of the planned time that has passed, up to 1.
     pub time_share: f64,
-    /// The number of blocks so far: more than at the look before.
+    /// Number of blocks so far, more than at the previous look.
     pub blocks: f64,
 }
 
-/// The power of the time in the spending function.
+/// Power of the time in the spending function.
 const POWER: i32 = 3;
 /// Points of the grid over the sums that no look so far has rejected.
 const POINTS: usize = 120;
-/// No look rejects a sum within this number of standard deviations at a level that can be written.
+/// Largest bound of a sum, in standard deviations; a bound beyond it has a level too small for an `f64`.
 const FARTHEST: f64 = 9.0;
 /// Bisections that find a bound to a hundred-millionth of its range.
 const BISECTIONS: usize = 30;
-/// A smaller part of the error is not spent at a look.
+/// Least part of the error that is spent at a look.
 const LEAST: f64 = 1e-12;
 
-/// The level at which the last of these looks may test, so that all of them together reject equals with at most the
-/// probability `level`. 0 where a look has nothing to spend.
+/// Returns the level at which the last of these looks may test.
+///
+/// At these levels, all looks together reject equal sides with at most the probability `level`. The level is 0 if the
+/// last look has no error to spend.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::sequential::{Look, level_of_last};
@@ -65,9 +72,9 @@ pub fn level_of_last(level: f64, looks: &[Look]) -> f64 {
 
 /// The density of the sums that no look so far has rejected.
 struct Sums {
-    /// The number of blocks that they are sums of.
+    /// Number of blocks in each sum.
     blocks: f64,
-    /// The points, their densities, and the width that each represents; none before the first look.
+    /// Points and their densities, none before the first look; `step` is the width of each.
     points: Vec<(f64, f64)>,
     step: f64,
 }
@@ -77,18 +84,19 @@ impl Sums {
         Self { blocks: 0.0, points: Vec::new(), step: 0.0 }
     }
 
-    /// The probability that the sum is beyond the bound at `blocks`, and no look before has rejected it.
+    /// Returns the probability that the sum is beyond the bound at `blocks` and that no previous look has rejected
+    /// it.
     fn beyond(&self, bound: f64, blocks: f64) -> f64 {
         if self.points.is_empty() {
             return 2.0 * upper_tail(bound / blocks.sqrt());
         }
         let deviation = (blocks - self.blocks).max(f64::MIN_POSITIVE).sqrt();
-        // The density is symmetric, so both tails together are alike.
+        // The density is symmetric, so the tails are equal.
         let tail = |at: f64| upper_tail((bound - at) / deviation);
         2.0 * self.points.iter().map(|&(at, density)| density * tail(at)).sum::<f64>() * self.step
     }
 
-    /// The bound that spends this part of the error.
+    /// Returns the bound that spends this part of the error.
     fn bound(&self, part: f64, blocks: f64) -> f64 {
         if part < LEAST {
             return f64::INFINITY;
@@ -101,7 +109,7 @@ impl Sums {
         high
     }
 
-    /// The density after a look with this bound.
+    /// Returns the density after a look with this bound.
     fn after(&self, bound: f64, blocks: f64) -> Self {
         let end = bound.min(FARTHEST * blocks.sqrt());
         let step = 2.0 * end / POINTS as f64;
@@ -117,12 +125,12 @@ impl Sums {
     }
 }
 
-/// The standard normal value that is exceeded with this probability.
+/// Returns the standard normal value that is exceeded with this probability.
 pub fn upper_quantile(probability: f64) -> f64 {
     Normal::standard().inverse_cdf(1.0 - probability)
 }
 
-/// The probability that a standard normal value is larger.
+/// Returns the probability that a standard normal value is larger.
 fn upper_tail(z: f64) -> f64 {
     Normal::standard().sf(z)
 }
@@ -136,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_are_rejected_by_all_looks_together_at_the_level() {
+    fn equal_sides_are_rejected_at_the_level_by_all_looks() {
         let looks = even(5);
         let bounds: Vec<f64> = (1..=looks.len())
             .map(|count| {
@@ -160,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_look_is_nearly_as_sharp_as_a_single_one() {
+    fn last_look_is_nearly_as_sharp_as_a_single_one() {
         let last = level_of_last(0.05, &even(10));
         assert!((0.035..0.05).contains(&last), "{last}");
         assert_eq!(level_of_last(0.05, &[]), 0.0);

@@ -1,23 +1,24 @@
-//! Paired differences: their centre, and an interval of it that assumes no distribution.
+//! Paired differences: their centre, and its interval without assumptions about distributions.
 //!
-//! Two things are measured in blocks, one run of each in random order, and each block gives the difference of the two.
-//! If the two do not differ, the random order alone makes either sign of a difference equally likely. Drift, several
-//! modes and runs that depend on their neighbours do not change that: it is a property of the order, not of the values.
-//! So each rank of the absolute differences has a fair coin for its sign, which is the distribution of the signed-rank
-//! statistic (Wilcoxon, "Individual Comparisons by Ranking Methods", 1945).
+//! Two configurations are measured in blocks, one run of each in random order; each block gives one difference. If
+//! the two are equal, the random order alone makes both signs of a difference equally likely. Drift, several modes
+//! and runs that depend on their neighbours do not change this: it is a property of the order, not of the values. The
+//! sign of each rank of the absolute differences is therefore a fair coin, which is the distribution of the
+//! signed-rank statistic (Wilcoxon, "Individual Comparisons by Ranking Methods", 1945).
 //!
-//! The interval has every shift that the test does not reject. Its ends are order statistics of the Walsh averages, the
-//! means of all pairs of differences, each difference with itself included; the estimate is their median (Hodges and
-//! Lehmann, "Estimates of Location Based on Rank Tests", 1963). One wild difference moves neither by much. Equal
-//! differences make the interval wider than necessary, never narrower.
+//! The interval contains every shift that the test does not reject. Its ends are order statistics of the Walsh
+//! averages: the means of all pairs of differences, including each difference with itself. The estimate is their
+//! median (Hodges and Lehmann, "Estimates of Location Based on Rank Tests", 1963). A single outlier moves neither by
+//! much. Equal differences make the interval wider than necessary, never narrower.
 //!
-//! The distribution is exact up to 60 differences; beyond, it is the normal approximation with a continuity correction.
+//! The distribution is exact up to 60 differences. Beyond, it is the normal approximation with a continuity
+//! correction.
 
 use super::interval::Interval;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 const EXACT: usize = 60;
-/// Up to this number of differences all Walsh averages are sorted; beyond, they are counted.
+/// Number of differences up to which all Walsh averages are sorted; beyond, they are counted.
 const SORTED: usize = 100;
 /// Bisections that find an order statistic to the last digits of a number.
 const BISECTIONS: usize = 100;
@@ -25,14 +26,17 @@ const BISECTIONS: usize = 100;
 /// The centre of paired differences.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Centre {
-    /// The Hodges-Lehmann estimate.
+    /// Hodges-Lehmann estimate.
     pub estimate: f64,
-    /// `None` with fewer differences than the level needs.
+    /// Confidence interval; `None` with fewer differences than the level needs.
     pub interval: Option<Interval>,
 }
 
-/// Estimates the centre of paired differences; the interval misses it with at most the probability `level`. `None` without
-/// any difference.
+/// Estimates the centre of paired differences; the interval misses it with at most the probability `level`.
+///
+/// Returns `None` without any difference.
+///
+/// # Examples
 ///
 /// ```
 /// use instruments::statistics::signed_rank::centre;
@@ -41,7 +45,7 @@ pub struct Centre {
 /// let found = centre(&differences, 0.05).unwrap();
 /// assert!((found.estimate - 1.0).abs() < 1e-12);
 /// assert!(found.interval.unwrap().low > 0.0);
-/// // Five differences of one sign come by chance in one of sixteen cases.
+/// // Five differences of one sign occur by chance in one of sixteen cases.
 /// assert_eq!(centre(&differences[..5], 0.05).unwrap().interval, None);
 /// ```
 pub fn centre(differences: &[f64], level: f64) -> Option<Centre> {
@@ -56,13 +60,15 @@ pub fn centre(differences: &[f64], level: f64) -> Option<Centre> {
     Some(Centre { estimate, interval })
 }
 
-/// The fewest differences that have an interval at this level.
+/// Returns the least number of differences that have an interval at this level.
 pub fn fewest(level: f64) -> usize {
     (1..).find(|&count| omitted(count, level / 2.0).is_some()).unwrap_or(usize::MAX)
 }
 
-/// The number of Walsh averages below the lower end of the interval: the largest rank sum that is at most this likely.
-/// `None` where even a sum of 0 is likelier.
+/// Returns the number of Walsh averages below the lower end of the interval: the largest rank sum whose probability
+/// is at most `tail`.
+///
+/// Returns `None` if even a sum of 0 is more likely.
 fn omitted(count: usize, tail: f64) -> Option<usize> {
     if count > EXACT {
         let count = count as f64;
@@ -84,18 +90,18 @@ fn omitted(count: usize, tail: f64) -> Option<usize> {
         }
     }
     let mut below = 0.0;
-    let likely = shares.iter().position(|share| {
+    let first_above = shares.iter().position(|share| {
         below += share;
-        // The sums of halves are exact up to the last digit.
+        // Sums of halves are exact up to the last digit.
         below > tail * (1.0 + 1e-12)
     });
-    likely?.checked_sub(1)
+    first_above?.checked_sub(1)
 }
 
 /// The means of all pairs of differences.
 enum Walsh {
     All(Vec<f64>),
-    /// The sorted differences of which they are counted.
+    /// The sorted differences, whose means are counted.
     Counted(Vec<f64>),
 }
 
@@ -118,7 +124,7 @@ impl Walsh {
         }
     }
 
-    /// The average at this rank, from 1 on.
+    /// Returns the average at this rank, counted from 1.
     fn at(&self, rank: usize) -> f64 {
         let sorted = match self {
             Self::All(all) => return all[rank - 1],
@@ -128,7 +134,7 @@ impl Walsh {
         if at_most(sorted, low) >= rank {
             return low;
         }
-        // Fewer than `rank` are at most `low`, and `rank` or more at most `high`.
+        // Fewer than `rank` averages are at most `low`; `rank` or more are at most `high`.
         for _ in 0..BISECTIONS {
             let middle = f64::midpoint(low, high);
             if middle <= low || middle >= high {
@@ -140,14 +146,14 @@ impl Walsh {
     }
 }
 
-/// The number of Walsh averages that are at most this large.
+/// Returns the number of Walsh averages that are at most `value`.
 fn at_most(sorted: &[f64], value: f64) -> usize {
     let (mut count, mut end) = (0, sorted.len());
     for (place, &one) in sorted.iter().enumerate() {
         while end > 0 && f64::midpoint(one, sorted[end - 1]) > value {
             end -= 1;
         }
-        // Each pair is counted once, by its smaller place.
+        // Each pair is counted once, by its smaller index.
         count += end.saturating_sub(place);
     }
     count
@@ -157,7 +163,7 @@ fn at_most(sorted: &[f64], value: f64) -> usize {
 mod tests {
     use super::*;
 
-    /// By all sign patterns: how often the sum of the positive ranks is at most this.
+    /// Returns the share of all sign patterns whose sum of positive ranks is at most `sum`.
     fn counted(count: usize, sum: usize) -> f64 {
         let sum_of =
             |mask: u32| (0..count).filter(|place| mask >> place & 1 == 1).map(|place| place + 1).sum::<usize>();
@@ -165,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn omitted_averages_are_those_of_all_sign_patterns() {
+    fn omitted_averages_agree_with_all_sign_patterns() {
         for count in 1..=12 {
             for tail in [0.1, 0.05, 0.025, 0.005] {
                 match omitted(count, tail) {
@@ -180,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn many_differences_are_judged_as_few_are() {
+    fn normal_approximation_agrees_with_the_exact_one() {
         let exact = omitted(EXACT, 0.025).unwrap() as f64;
         let count = EXACT as f64;
         let (mean, variance) = (count * (count + 1.0) / 4.0, count * (count + 1.0) * (2.0 * count + 1.0) / 24.0);
@@ -188,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn counted_averages_are_the_sorted_ones() {
+    fn counted_averages_equal_the_sorted_ones() {
         let mut random = fastrand::Rng::with_seed(5);
         for _ in 0..20 {
             let values: Vec<f64> = (0..SORTED + 20).map(|_| f64::from(random.i32(-50..50)) / 7.0).collect();
@@ -206,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_that_are_all_zero_have_a_certain_centre() {
+    fn zero_differences_have_a_centre_of_zero() {
         for count in [6, SORTED + 1] {
             let found = centre(&vec![0.0; count], 0.05).unwrap();
             assert_eq!((found.estimate, found.interval), (0.0, Some(Interval::new(0.0, 0.0))));
