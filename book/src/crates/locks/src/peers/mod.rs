@@ -1,0 +1,1 @@
+../../../../../../crates/locks/src/peers/mod.rs
