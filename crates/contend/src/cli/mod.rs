@@ -263,8 +263,8 @@ mod tests {
             let calls: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  contend")).collect();
             assert!(calls.len() >= 2, "{} has too few examples:\n{help}", one.get_name());
             for call in calls {
-                // The only quotes are those around a name with spaces.
-                let pieces = call.split('"').enumerate();
+                // The only quotes are those around a name with spaces, or around a command.
+                let pieces = call.split(['"', '\'']).enumerate();
                 let words = pieces.flat_map(|(place, piece)| match place % 2 {
                     0 => piece.split_whitespace().collect::<Vec<_>>(),
                     _ => vec![piece],

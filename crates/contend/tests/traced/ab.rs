@@ -7,7 +7,7 @@ use crate::programs::Programs;
 fn a_watched_comparison_has_the_waits_of_each_command() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("chain", &[]) else { return };
-    let [first, second] = [5, 4].map(|rounds| format!("{} {rounds}", program.display()));
+    let [first, second] = [20, 16].map(|rounds| format!("{} {rounds}", program.display()));
     let record = record(&["ab", &first, &second, "--watch", "--runs", "2", "--warmup", "0", "--quiet"]);
     let parameters = &record["parameters"];
     assert!(parameters["unwatched"].is_null(), "{}", parameters["unwatched"]);

@@ -353,7 +353,13 @@ mod tests {
         let mut by_edge: HashMap<Edge, Vec<Order>> = HashMap::new();
         orders.iter().for_each(|order| by_edge.entry((order.held, order.taken)).or_default().push(order.clone()));
         let cycles = Orders::new(by_edge, Lives::default()).cycles();
-        let locks = |cycle: &Cycle| cycle.orders.iter().map(|order| order.held).collect();
+        // A cycle has no first lock.
+        let locks = |cycle: &Cycle| {
+            let mut locks: Vec<u32> = cycle.orders.iter().map(|order| order.held).collect();
+            let least = locks.iter().enumerate().min_by_key(|(_, lock)| **lock).map_or(0, |(place, _)| place);
+            locks.rotate_left(least);
+            locks
+        };
         cycles.iter().map(|cycle| (locks(cycle), cycle.reasons.clone())).collect()
     }
 
