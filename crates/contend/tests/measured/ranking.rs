@@ -11,7 +11,7 @@ fn text(arguments: &[&str]) -> String {
 
 #[test]
 fn all_locks_fit_one_screen_and_each_has_a_line() {
-    let output = text(&["latency", "--lock", "all", "--threads", "1", "--seconds", "2"]);
+    let output = text(&["latency", "--lock", "all", "--threads", "1", "--seconds", "4"]);
     assert!(output.lines().count() <= 60, "{output}");
     assert!(output.lines().all(|line| line.chars().count() <= 80), "{output}");
     assert!(output.starts_with("1 thread: lock and unlock, uncontended"), "{output}");
