@@ -3,7 +3,7 @@
 //! A Java thread that waits for a lock is parked on a condition that belongs to it alone, so neither the kernel nor the C
 //! library's calls show which lock it waits for. The virtual machine itself does, in its thread dumps: for each thread
 //! its state, its methods, and the monitors that they hold or wait for. contend requests them through the attach
-//! interface ([`attach`]), as `jcmd PID Thread.print` does, a few times a second, and adds them up: a dump stands for the
+//! interface (`attach.rs`), as `jcmd PID Thread.print` does, a few times a second, and adds them up: a dump stands for the
 //! time since the one before it.
 //!
 //! Dumps were chosen over the alternatives because they need no flag at the start of the program and no agent in it. JFR

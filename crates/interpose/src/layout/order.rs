@@ -21,7 +21,7 @@ pub struct Edge {
     pub taken_site: AtomicU64,
     /// The kernel's number of the thread.
     pub thread: AtomicU32,
-    /// The number of its orders that were seen, up to a little above [`ORDERS_OF_EDGE`].
+    /// The number of its orders that were seen, up to a little above `ORDERS_OF_EDGE`.
     pub orders: AtomicU32,
     /// 1 if an order found no room: the contexts of this edge are not all known.
     pub is_partial: AtomicU32,
