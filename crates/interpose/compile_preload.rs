@@ -4,7 +4,7 @@
 //! way of linking. One for musl, which makes a binary that runs on any Linux, must not: it has no C library of the
 //! other kind, and may be for another processor. So what the library needs of the C library is left open, without
 //! versions, for the program's own to fill, however old that is; the compiler's own linker (`rust-lld`) does that from
-//! stand-ins that have names and nothing else.
+//! stub libraries that have names and nothing else.
 
 use std::env;
 use std::fs;
@@ -14,7 +14,7 @@ use std::process::Command;
 /// The variable that a build sets if its binary must contain its libraries.
 const REQUIRED: &str = "CONTEND_PRELOAD_REQUIRED";
 
-/// The stand-ins for the C library's files: the name for the linker, and the name for the program.
+/// The stubs for the C library's files: the name for the linker, and the name for the program.
 ///
 /// Before version 2.34, the functions that a library needs were in several files; since then the others are there, and
 /// empty.
