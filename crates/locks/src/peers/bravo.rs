@@ -50,9 +50,9 @@ pub trait Underlying {
 /// The form of an acquisition for reading.
 #[derive(Clone, Copy)]
 pub enum Reading {
-    /// By a slot of the table.
+    /// An acquisition by a slot of the table.
     Slot(usize),
-    /// By the underlying lock.
+    /// An acquisition of the underlying lock.
     Underlying,
 }
 
@@ -63,7 +63,7 @@ pub struct Bravo<U> {
     underlying: U,
 }
 
-/// The bias is forbidden for this multiple of the time that a revocation takes.
+/// The multiple of the time of a revocation for which the bias is forbidden.
 const INHIBITION: u64 = 9;
 
 impl<U: Underlying> Bravo<U> {
@@ -138,7 +138,7 @@ impl<U: Underlying> Bravo<U> {
     }
 }
 
-/// The number of the calling thread.
+/// Returns the number of the calling thread.
 #[inline(always)]
 pub fn this_thread() -> usize {
     static THREADS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(1);

@@ -50,9 +50,9 @@ use std::ptr::null_mut;
 
 const SLEEPERS: u32 = 1 << 31;
 
-/// Rounds between two looks at the holder: about a microsecond.
+/// The number of iterations between two looks at the holder: about a microsecond.
 const LOOK_EVERY: u32 = 32;
-/// Rounds after which a waiter sleeps that does not know the holder's state.
+/// The number of iterations after which a waiter sleeps that does not know the holder's state.
 const MOST_BLIND: u32 = 1_000;
 
 pub struct FlexGuard {
@@ -82,7 +82,7 @@ impl FlexGuard {
         }
     }
 
-    /// Sets the bit that asks for a wake. Returns false if the word has changed.
+    /// Sets the bit that requests a wake. Returns false if the word has changed.
     fn announce(&self, word: u32) -> bool {
         word & SLEEPERS != 0
             || self.word.compare_exchange(word, word | SLEEPERS, Ordering::Relaxed, Ordering::Relaxed).is_ok()
@@ -138,7 +138,7 @@ const SWITCH: u64 = 14;
 /// `PERF_RECORD_MISC_SWITCH_OUT`, in the header's second field.
 const SWITCHED_OUT: u64 = 1 << (13 + 32);
 
-/// Whether the thread with this number is off its CPU; `None` if it has no record.
+/// Returns whether the thread with this number is off its CPU; `None` if it has no record.
 fn is_switched_out(number: u32) -> Option<bool> {
     let thread = TABLE.get(number as usize - 1)?;
     thread.readers.fetch_add(1, Ordering::SeqCst);

@@ -37,7 +37,7 @@ use super::algorithm::Algorithm;
 use super::atomic::{AtomicU64, Ordering, hapax_slots, spin_until};
 use std::cell::Cell;
 
-/// Numbers that a thread takes from the counter at once.
+/// The number of numbers that a thread takes from the counter at once.
 const BLOCK: u64 = 1 << 16;
 
 pub struct Hapax {

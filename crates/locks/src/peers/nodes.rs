@@ -8,14 +8,14 @@ use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::process::abort;
 
-/// Locks of one algorithm that a thread can hold at the same time.
+/// The number of locks of one algorithm that a thread can hold at the same time.
 const NODES: usize = 4;
 
 /// The nodes of one thread for one algorithm, each on its own cache lines: its thread spins on it.
 #[derive(Default)]
 pub struct Nodes<N> {
     nodes: [CachePadded<N>; NODES],
-    /// One bit for each node that is in use.
+    /// A word with one bit for each node that is in use.
     used: Cell<u32>,
 }
 
@@ -37,7 +37,7 @@ impl<N> Nodes<N> {
     /// Returns an unused node and marks it as used.
     ///
     /// # Panics
-    /// When the thread uses all its nodes.
+    /// If the thread uses all its nodes.
     #[inline(always)]
     pub fn take(&self) -> Node<N> {
         let place = self.used.get().trailing_ones();

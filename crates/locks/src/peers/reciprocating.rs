@@ -42,7 +42,7 @@ pub struct Element {
     gate: AtomicPtr<Element>,
 }
 
-/// Held, and no arrivals.
+/// The value for a held lock without arrivals.
 const EMPTY: usize = 1;
 
 fn empty() -> *mut Element {
