@@ -83,7 +83,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: it was mapped as this type, and nothing borrows from a dropped value.
+        // SAFETY: the region was mapped as this type, and nothing borrows from a dropped value.
         unsafe { unmap(self.region) };
     }
 }

@@ -256,9 +256,9 @@ pub struct Entry {
     pub name: &'static str,
     /// The description in one line.
     pub about: &'static str,
-    /// Whether processes can share it.
+    /// True if processes can share it.
     pub between_processes: bool,
-    /// Whether it has readers.
+    /// True if it has readers.
     pub readers: bool,
 }
 

@@ -43,7 +43,7 @@ impl<const SHARED: bool> Drop for Posix<SHARED> {
 impl<const SHARED: bool> Semaphore for Posix<SHARED> {
     #[inline(always)]
     fn acquire(&self) {
-        // A signal may interrupt the wait; it is then made again.
+        // A signal may interrupt the wait, which is then repeated.
         // SAFETY: the semaphore was initialised by `set` and lives as long as `self`.
         while unsafe { libc::sem_wait(self.0.get()) } != 0 {}
     }

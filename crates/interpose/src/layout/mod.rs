@@ -57,41 +57,41 @@ const ALL_PLACES: usize = PLACES + MORE_PLACES;
 pub struct Region {
     /// The data about the whole memory.
     pub header: Header,
-    /// By number.
+    /// The processes, by number.
     pub processes: [Process; PROCESSES],
-    /// By a number made of the key.
+    /// The locks, by a number made of the key.
     pub locks: [Lock; LOCKS],
-    /// By the places of `locks`.
+    /// The words of the locks that each acquisition reads, by the places of `locks`.
     pub hot: [Hot; LOCKS],
-    /// By a number made of the key; those with the same lock held lie together.
+    /// The keys of the edges, by a number made of the key; those with the same lock held are next to each other.
     pub edge_keys: [AtomicU64; EDGES],
-    /// By the places of `edge_keys`.
+    /// The edges, by the places of `edge_keys`.
     pub edges: [Edge; EDGES],
-    /// By a number made of the key.
+    /// The keys of the orders, by a number made of the key.
     pub order_keys: [AtomicU64; ORDERS],
-    /// By the places of `order_keys`.
+    /// The orders, by the places of `order_keys`.
     pub orders: [Order; ORDERS],
-    /// One after another.
+    /// The creates, joins and first lock calls, in succession.
     pub kinships: [Kinship; KINSHIPS],
-    /// By number.
+    /// The pairs, by number.
     pub pairs: [Pair; PAIRS],
-    /// By the places of `pairs`: waits of threads that found the lock taken, and got it.
+    /// The waits of threads that found the lock taken, and got it, by the places of `pairs`.
     pub waits: [Times; PAIRS],
-    /// By the places of `pairs`.
+    /// The histograms of the pairs, by the places of `pairs`.
     pub histograms: [Histograms; PAIRS],
-    /// By number.
+    /// The threads, by number.
     pub threads: [Thread; THREADS],
-    /// By the places of `threads`.
+    /// The further places of the threads, by the places of `threads`.
     pub more_places: [[Place; MORE_PLACES]; THREADS],
-    /// This and the following are used at the level [`Header::WHAT_IF`] alone.
+    /// The state of the prediction. It and the following are used at the level [`Header::WHAT_IF`] alone.
     pub what_if: WhatIf,
-    /// By the places of `locks`.
+    /// The lag data of the locks, by the places of `locks`.
     pub lock_lags: [LockLag; LOCKS],
-    /// By the places of `threads`.
+    /// The lag data of the threads, by the places of `threads`.
     pub thread_lags: [ThreadLag; THREADS],
-    /// By a number made of the key.
+    /// The threads that another will wait for, by a number made of the key.
     pub kin: [Kin; KIN],
-    /// Used at the level [`Header::CONFIRM`] alone.
+    /// The run that confirms a cycle. It is used at the level [`Header::CONFIRM`] alone.
     pub confirm: Confirm,
 }
 

@@ -146,7 +146,7 @@ pub struct Thread {
     pub pairs_used: AtomicU32,
     /// The number of waits and holds that found the ring full.
     pub lost: AtomicU64,
-    /// By a number made of the lock and the call site.
+    /// The places of locks, by a number made of the lock and the call site.
     pub places: [Place; PLACES],
     /// Waits, and holds that others waited for.
     pub ring: [Event; RING],

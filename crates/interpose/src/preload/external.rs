@@ -72,8 +72,8 @@ pub fn gettid() -> u32 {
     unsafe { syscall(GETTID) as u32 }
 }
 
-/// Sleeps; a signal may end the sleep early. It is not the C library's function: that is a cancellation point, which
-/// the call that it is used in need not be.
+/// Sleeps for this time. A signal may end the sleep early. It is not the C library's function: that is a cancellation
+/// point, which the call that it is used in need not be.
 pub fn sleep(nanoseconds: u64) {
     #[cfg(target_arch = "x86_64")]
     const NANOSLEEP: c_long = 35;

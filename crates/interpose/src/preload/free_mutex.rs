@@ -92,12 +92,12 @@ pub fn find_out() {
 /// Returns whether the C library does the same to a free mutex of this type, and makes both free again.
 fn is_taken_so(kind: u32) -> bool {
     let (ours, theirs) = (Mutex::free(kind), Mutex::free(kind));
-    // SAFETY: both are mutexes as their initialisers make them, which no other thread knows.
+    // SAFETY: both mutexes are in the state that their initialisers make, which no other thread knows.
     let has_theirs = unsafe { next::pthread_mutex_lock()(theirs.pointer()) } == 0;
     if !has_theirs || !ours.take(kind, gettid()) || ours.words() != theirs.words() {
         return false;
     }
-    // SAFETY: both are initialised mutexes that no other thread knows, and this thread holds them.
+    // SAFETY: both mutexes are initialised ones that no other thread knows, and this thread holds them.
     let are_released = [&ours, &theirs].map(|one| unsafe { next::pthread_mutex_unlock()(one.pointer()) } == 0);
     let is_free = |one: &Mutex| one.words() == Mutex::free(kind).words();
     are_released == [true, true] && is_free(&ours) && is_free(&theirs)

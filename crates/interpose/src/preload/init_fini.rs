@@ -23,7 +23,7 @@ extern "C" fn at_load() {
     }
 }
 
-/// The objects loaded since the beginning are there now; a program that ends in another way does not come here.
+/// Notes the objects loaded since the beginning, at the end; a program that ends in another way does not come here.
 extern "C" fn at_exit() {
     let local = local::local();
     let (Some(region), 1 | 2 | Header::WHAT_IF | Header::CONFIRM) = (local::region(), local.level.load(Relaxed)) else {

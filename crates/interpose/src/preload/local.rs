@@ -25,7 +25,7 @@ pub struct Local {
     pub level: AtomicU32,
     /// The place of the process.
     pub process: AtomicU32,
-    /// Whether a thread is finding out.
+    /// The mark that a thread is finding out.
     pub claimed: AtomicU32,
     /// 1 while the level is 1 or 2: the word that each call reads.
     pub ready: AtomicU32,

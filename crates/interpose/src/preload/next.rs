@@ -81,6 +81,6 @@ static MANY: u8 = 0;
 /// Returns whether the C library knows of one thread only.
 #[inline(always)]
 pub fn is_single_threaded() -> bool {
-    // SAFETY: it points to a static of this library or of the C library.
+    // SAFETY: the pointer is to a static of this library or of the C library.
     unsafe { SINGLE_THREADED.load(Relaxed).read_volatile() != 0 }
 }

@@ -3,7 +3,7 @@
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // SAFETY: it takes nothing and does not return.
+    // SAFETY: `abort` takes nothing and does not return.
     unsafe { super::external::abort() }
 }
 

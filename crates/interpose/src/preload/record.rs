@@ -12,11 +12,11 @@ use core::sync::atomic::compiler_fence;
 
 /// The result of noting an acquisition.
 pub enum Taken {
-    /// It was noted.
+    /// An acquisition that was noted.
     Noted,
-    /// It was noted, but for the beginning of its hold: [`begin_timed`] is to be called.
+    /// An acquisition that was noted, except for the beginning of its hold: [`begin_timed`] is to be called.
     Timed,
-    /// Nothing was noted.
+    /// An acquisition that was not noted.
     Not,
 }
 

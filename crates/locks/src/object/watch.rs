@@ -110,7 +110,7 @@ extern "C" fn crashed(signal: i32) {
     let is_first = unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) };
     if at == Within::Nothing as u8 || is_first {
         // Not a crash in an object, or the thread without which nothing goes on: it ends the process as it would have.
-        // SAFETY: both may be called in a handler; the default action needs no function.
+        // SAFETY: both functions may be called in a handler; the default action needs no function.
         unsafe {
             libc::signal(signal, libc::SIG_DFL);
             libc::raise(signal);
@@ -120,7 +120,7 @@ extern "C" fn crashed(signal: i32) {
     CRASHED_IN.store(at, Ordering::Relaxed);
     CRASHED.store(signal, Ordering::Release);
     loop {
-        // SAFETY: it only waits, and may be called in a handler.
+        // SAFETY: `pause` only waits, and may be called in a handler.
         unsafe { libc::pause() };
     }
 }

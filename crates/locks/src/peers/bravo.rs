@@ -8,9 +8,9 @@
 //! | slot of the table | the address of the lock that a thread reads under, 0 if none | that thread |
 //!
 //! The lock and the thread select a slot. While `bias` is 1, a reader writes the address of the lock into its slot, and
-//! has the lock if the slot was 0 and `bias` is still 1. Otherwise it acquires the underlying lock. A writer acquires the
-//! underlying lock, sets `bias` to 0, and waits until no slot has the lock's address. It then forbids the bias for nine
-//! times the time that this took, so that revocations take at most a tenth of the writers' time.
+//! has the lock if the slot was 0 and `bias` is still 1. Otherwise it acquires the underlying lock. A writer acquires
+//! the underlying lock, sets `bias` to 0, and waits until no slot has the lock's address. It then forbids the bias for
+//! nine times the time that this took, so that revocations take at most a tenth of the writers' time.
 //!
 //! # Ordering
 //! A reader writes its slot and then reads `bias`; a writer writes `bias` and then reads the slots. All four are

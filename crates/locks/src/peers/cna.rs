@@ -13,9 +13,9 @@
 //! | `numa` | the NUMA node of its thread | its thread, before it waits |
 //! | `last` | in the first node of the secondary queue: the last node of it | the holder |
 //!
-//! A releasing thread hands the lock to the first waiter of the same NUMA node, and moves the waiters before that one to
-//! the secondary queue. The secondary queue goes back in front of the main queue when the main queue has no waiter of
-//! this NUMA node, and once in `EVERY` handoffs.
+//! A releasing thread hands the lock to the first waiter of the same NUMA node, and moves the waiters before that one
+//! to the secondary queue. The secondary queue goes back in front of the main queue when the main queue has no waiter
+//! of this NUMA node, and once in `EVERY` handoffs.
 //!
 //! # Ordering
 //! As with `mcs`: joining is an `AcqRel` swap of `tail`; `next` and `grant` are stored with `Release` and read with

@@ -1,8 +1,8 @@
 //! Queue nodes of the calling thread.
 //!
 //! A thread has a few nodes in its local storage, so that an acquisition needs no allocation and no atomic operation to
-//! get one. A node outlives its acquisition because the guard stays on its thread. A thread that ends with a node in use
-//! aborts the process, since other threads would then write to freed memory.
+//! get one. A node outlives its acquisition because the guard stays on its thread. A thread that ends with a node in
+//! use aborts the process, since other threads would then write to freed memory.
 
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;

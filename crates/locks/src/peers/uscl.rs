@@ -10,9 +10,9 @@
 //! | `members` | how many threads use the lock | each thread, at its first acquisition and at its end |
 //!
 //! The lock is given for slices of 2 ms. While a slice lasts its owner acquires the lock without a queue, and no other
-//! thread can. Each release adds the hold time, times the number of members, to the time until which the thread is banned
-//! (`banned_until` in its account). A thread whose slice is over sleeps until its ban is, and joins the queue. The head
-//! of the queue sleeps until shortly before the slice ends, spins for the rest, and begins the next slice.
+//! thread can. Each release adds the hold time, times the number of members, to the time until which the thread is
+//! banned (`banned_until` in its account). A thread whose slice is over sleeps until its ban is, and joins the queue.
+//! The head of the queue sleeps until shortly before the slice ends, spins for the rest, and begins the next slice.
 //!
 //! # Ordering
 //! `held` is acquired with `Acquire` and released with `Release`: that alone excludes and hands the data over. `owner`
@@ -30,11 +30,11 @@
 //!
 //! # Source
 //! Yuvraj Patel, Leon Yang, Leo Arulraj, Andrea Arpaci-Dusseau, Remzi Arpaci-Dusseau and Michael Swift, "Avoiding
-//! Scheduler Subversion using Scheduler-Cooperative Locks", EuroSys 2020. From the paper: the slice of 2 ms, and the ban
-//! in proportion to the use and to the total weight. So is the queue with one spinning thread, which is awake before the
-//! slice ends. Different here: all threads have the same weight, whatever their nice value. A thread is a member until it
-//! ends, where the paper forgets a thread that has been inactive for a while. The exact moment at which the paper wakes
-//! the next owner is not known to this author.
+//! Scheduler Subversion using Scheduler-Cooperative Locks", EuroSys 2020. From the paper: the slice of 2 ms, and the
+//! ban in proportion to the use and to the total weight. So is the queue with one spinning thread, which is awake
+//! before the slice ends. Different here: all threads have the same weight, whatever their nice value. A thread is a
+//! member until it ends, where the paper forgets a thread that has been inactive for a while. The exact moment at which
+//! the paper wakes the next owner is not known to this author.
 
 use super::algorithm::Algorithm;
 use super::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, Ticks, sleep_ns, spin_until};
