@@ -1,5 +1,5 @@
-//! Compiles the library that other programs load, from the same sources, with the same compiler, so that its bytes can
-//! lie in whoever uses this crate.
+//! Compiles the library that other programs load, from the same sources, with the same compiler, so that the crates
+//! that use this crate can contain its bytes.
 
 mod compile_preload;
 

@@ -1,22 +1,23 @@
-//! How a library that other programs load is compiled, for the build scripts that have one.
+//! Compiling a library that other programs load, for the build scripts that have one.
 //!
 //! Those programs are the GNU C library's, whatever this build is for. A build for that library uses the compiler's own
 //! way of linking. One for musl, which makes a binary that runs on any Linux, must not: it has no C library of the
 //! other kind, and may be for another processor. So what the library needs of the C library is left open, without
 //! versions, for the program's own to fill, however old that is; the compiler's own linker (`rust-lld`) does that from
-//! stand-ins that have names and nothing else.
+//! stub libraries that have names and nothing else.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Set by who must not get a binary without its libraries.
+/// The variable that a build sets if its binary must contain its libraries.
 const REQUIRED: &str = "CONTEND_PRELOAD_REQUIRED";
 
-/// What stands in for the C library's files: as the linker looks for them, and as the program will.
+/// The stubs for the C library's files: the name for the linker, and the name for the program.
 ///
-/// Before version 2.34 what a library needs was in several; since then the others are there, and empty.
+/// Before version 2.34, the functions that a library needs were in several files; since then the others are there, and
+/// empty.
 const STAND_INS: [(&str, &str, bool); 8] = [
     ("c", "libc.so.6", true),
     ("dl", "libdl.so.2", true),
@@ -92,8 +93,8 @@ fn compiler(name: &str, target: &str) -> Command {
     compiler.args(["--crate-name", name, "--edition", "2024", "--crate-type", "cdylib", "--cfg", "preload"]);
     // No unwinding: there is nothing in it that could catch one.
     compiler.args(["-C", "opt-level=3", "-C", "panic=abort", "-C", "codegen-units=1", "-C", "strip=symbols"]);
-    // Functions of a few instructions lie in as few lines of what the CPU decodes as they can, wherever they come to
-    // lie.
+    // Functions of a few instructions are placed in as few of the lines that the CPU decodes as possible, wherever they
+    // are placed.
     compiler.args(["-C", "llvm-args=-align-all-functions=6"]);
     // A thread that is cancelled unwinds through it, and needs the tables.
     compiler.args(["-C", "force-unwind-tables=yes"]);
@@ -102,7 +103,7 @@ fn compiler(name: &str, target: &str) -> Command {
 }
 
 /// # Errors
-/// The last that the compiler says, where it fails.
+/// The last line that the compiler prints, if it fails.
 fn run(compiler: &mut Command) -> Result<(), String> {
     let output = compiler.output().map_err(|error| format!("cannot start the compiler: {error}"))?;
     if output.status.success() {
@@ -110,7 +111,7 @@ fn run(compiler: &mut Command) -> Result<(), String> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let line = said.lines().find(|line| line.starts_with("error")).unwrap_or("the compiler failed");
-    // All of it is in cargo's file of what this script says.
+    // All of it is in cargo's file with the output of this script.
     eprintln!("{said}");
     Err(line.to_owned())
 }

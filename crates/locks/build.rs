@@ -17,7 +17,7 @@ mod peers {
         name: &'static str,
         shim: &'static str,
         cpp: bool,
-        /// What is linked; `None` for a library of headers.
+        /// The library that is linked; `None` for a library of headers.
         link: Option<&'static str>,
         debian: &'static str,
     }
@@ -57,15 +57,16 @@ mod peers {
             [SHIMS, self.shim].iter().collect()
         }
 
-        /// How the shim is compiled: optimised always, since debug builds of a program use optimised libraries too.
+        /// Returns the build of the shim: always optimised, since debug builds of a program use optimised libraries
+        /// too.
         fn recipe(&self) -> cc::Build {
             let mut recipe = cc::Build::new();
             recipe.cpp(self.cpp).opt_level(2).warnings(true).extra_warnings(true).file(self.path());
             recipe
         }
 
-        /// Compiles and links the shim once for the compiler's verdict: what it says of a missing header or library
-        /// stays off the terminal.
+        /// Compiles and links the shim once for the compiler's verdict: its messages about a missing header or library
+        /// are not printed to the terminal.
         fn probe(&self) -> Result<(), String> {
             let compiler = self.recipe().try_get_compiler().map_err(|error| error.to_string())?;
             let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));

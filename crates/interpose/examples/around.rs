@@ -1,8 +1,9 @@
-//! What the library costs a whole program: `cargo run --release -p interpose --example around -- events: 5 sysbench …`.
+//! Measures the cost of the library to a whole program:
+//! `cargo run --release -p interpose --example around -- events: 5 sysbench …`.
 //!
-//! Runs the program in turns, without the library and with it at each level, and prints for each the median of the
-//! first number in the first line of its output that has the word. Nobody reads what is recorded, and nobody records
-//! switches: what `contend trace` costs beyond this is its own.
+//! Runs the program repeatedly, without the library and with it at each level, interleaved, and prints for each the
+//! median of the first number in the first line of its output that contains the word. No process reads the recorded
+//! data or records switches: any further cost of `contend trace` is its own.
 
 use interpose::{Level, Memory, PLACE};
 use std::process::Command;

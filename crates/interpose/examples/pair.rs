@@ -1,8 +1,9 @@
-//! What the library adds to an uncontended pair of lock and unlock: `cargo run --release -p interpose --example pair`.
+//! Measures the time that the library adds to an uncontended lock/unlock pair:
+//! `cargo run --release -p interpose --example pair`.
 //!
-//! The program runs itself in turns, without the library and with it at each level, and prints for each the median over
-//! the turns of the fastest of ten batches of a turn, and what it is more than without. Turns take each other's place,
-//! so that what the machine does meanwhile falls on all alike.
+//! The program runs itself repeatedly, without the library and with it at each level, and prints for each the median
+//! over the repetitions of the fastest of ten batches of a repetition, and the difference to the value without the
+//! library. The repetitions are interleaved, so that other activity of the machine affects all variants alike.
 
 use interpose::{Level, Memory, PLACE};
 use std::process::Command;
@@ -16,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     match std::env::args().nth(1).as_deref() {
         Some("one") => println!("{}", turn()),
         Some("several") => {
-            // The C library takes locks another way once there was another thread.
+            // The C library acquires locks another way once there was another thread.
             std::thread::spawn(|| ()).join().expect("the thread does nothing");
             println!("{}", turn());
         }
@@ -59,13 +60,13 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// The ns of a pair: the fastest of some batches.
+/// Returns the time of a pair in ns: the fastest of some batches.
 fn turn() -> f64 {
     let mut mutex = libc::PTHREAD_MUTEX_INITIALIZER;
     let batch = |_| {
         let began = Instant::now();
         for _ in 0..PAIRS {
-            // SAFETY: the mutex is initialised, stays where it is, and is released by who took it.
+            // SAFETY: the mutex is initialised, is not moved, and is released by the thread that acquired it.
             unsafe {
                 libc::pthread_mutex_lock(&raw mut mutex);
                 libc::pthread_mutex_unlock(&raw mut mutex);

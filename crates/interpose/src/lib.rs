@@ -1,6 +1,6 @@
-//! Watches the locks of programs that know nothing of it.
+//! Watches the locks of unmodified programs.
 //!
-//! It is two things made of the same files. Whoever depends on this crate has the bytes of a small shared library
+//! It is two things made of the same files. A crate that depends on this one has the bytes of a small shared library
 //! ([`LIBRARY`]), the memory that it records into ([`Memory`]), and the layout of that memory ([`Region`]). The build
 //! script compiles the same sources a second time, with `--cfg preload`, into that library: only there do the functions
 //! of `preload` replace those of the C library, so that no program changes by depending on this crate.

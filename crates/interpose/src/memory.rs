@@ -14,10 +14,10 @@ pub static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libinterpo
 /// The variable that names the memory's file to the library.
 pub const PLACE: &str = "CONTEND_TRACE_MEMORY";
 
-/// How much is recorded.
+/// The level of recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Nothing: what is left is what being in the way costs.
+    /// Nothing: only the cost of the interposition remains.
     Nothing,
     /// Every wait, and one hold in 64.
     Sampled,
@@ -42,8 +42,8 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// One for a program that is to be watched at this level. `clock` says why the CPU's counter cannot be trusted, if
-    /// it cannot: the library then asks the kernel for the time.
+    /// Creates the memory for a program that is to be watched at this level. `clock` says why the CPU's counter cannot
+    /// be trusted, if it cannot: the library then reads the time from the kernel.
     pub fn new(level: Level, clock: Option<&str>) -> io::Result<Self> {
         let file = anonymous_file(c"contend-trace", 0)?;
         let region = map_shared(&file)?;
@@ -56,24 +56,24 @@ impl Memory {
         Ok(memory)
     }
 
-    /// The number by which memory maps of processes that have it name its file.
+    /// Returns the number by which memory maps of processes that have it name its file.
     pub fn inode(&self) -> u64 {
         self.inode
     }
 
-    /// What was recorded so far.
+    /// Returns the data recorded so far.
     pub fn region(&self) -> &Region {
-        // SAFETY: it is mapped as long as this lives, aligned to a page, and all of it is atomics, for which any bytes
-        // are values.
+        // SAFETY: the region is mapped as long as this lives, aligned to a page, and all of it is atomics, for which
+        // any bytes are values.
         unsafe { &*self.region }
     }
 
-    /// The name of its file for processes that this one starts.
+    /// Returns the name of its file for processes that this one starts.
     pub fn path(&self) -> String {
         path_of(&self.file)
     }
 
-    /// [`LIBRARY`] as a file without a name, and the path by which processes that this one starts find it.
+    /// Returns [`LIBRARY`] as a file without a name, and the path by which processes that this one starts find it.
     pub fn library() -> io::Result<(File, String)> {
         let file = library_file(c"contend-interpose", LIBRARY)?;
         let path = path_of(&file);
@@ -83,7 +83,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: it was mapped as this type, and nothing borrows from a dropped value.
+        // SAFETY: the region was mapped as this type, and nothing borrows from a dropped value.
         unsafe { unmap(self.region) };
     }
 }

@@ -1,5 +1,6 @@
-//! What a lock and an unlock of every free lock take, by a loop that shares nothing with contend's own: the standard
-//! library's clock around a million pairs, the locks in turn, the median of nine turns. To hold a ranking against.
+//! Measures a lock/unlock pair of every lock, uncontended, by a loop that shares nothing with contend's own: the
+//! standard library's clock around a million pairs, the locks interleaved, the median of nine repetitions. For
+//! comparison with a ranking.
 //!
 //! `cargo run --release -p contend-locks --example pairs`
 
@@ -28,7 +29,7 @@ impl Builder for Pairs {
 }
 
 fn main() -> io::Result<()> {
-    // The C library's mutexes take no atomic as long as there is one thread.
+    // The C library's mutexes use no atomic instruction as long as there is one thread.
     std::thread::spawn(std::thread::park);
     let names: Vec<&str> = locks::ENTRIES.iter().map(|entry| entry.name).filter(|name| *name != locks::NONE).collect();
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); names.len()];

@@ -11,11 +11,11 @@ pub type OverPosix<const SHARED: bool> = Over<Posix<SHARED>>;
 /// A benaphore over the semaphore `S`.
 pub struct Over<S: Semaphore>(Benaphore<S, Counted>);
 
-/// A semaphore that can be made empty, as a benaphore wants it.
+/// A semaphore that can be made empty, for use in a benaphore.
 pub trait Empty: Semaphore + Sized {
     fn empty() -> io::Result<Self>;
 
-    /// Where it will stay.
+    /// Initialises the semaphore at its final address.
     fn settle(&mut self) -> io::Result<()> {
         Ok(())
     }

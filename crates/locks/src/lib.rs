@@ -26,8 +26,8 @@ use std::ffi::OsStr;
 use std::io;
 pub use ulocks::set_patience;
 
-/// `name => type, processes: the type for several processes or none, about;`, below a condition if not every build has
-/// it
+/// Defines the registry: `name => type, processes: the type for several processes or none, about;`, below a condition
+/// if not every build has it.
 macro_rules! registry {
     (@processes none) => { false };
     (@processes $lock:ty) => { true };
@@ -55,8 +55,8 @@ macro_rules! registry {
             },)*
         ];
 
-        /// Hands the lock of that name to `builder`; `None` for a name that is not in the registry or a lock that
-        /// processes cannot share.
+        /// Passes the lock of that name to `builder`; returns `None` for a name that is not in the registry or a lock
+        /// that processes cannot share.
         pub fn build<B: Builder>(name: &str, reach: Reach, builder: B) -> Option<io::Result<B::Output>> {
             match (name, reach) {
                 $($(#[$condition])*
@@ -69,7 +69,7 @@ macro_rules! registry {
             }
         }
 
-        /// The same for a lock that readers share; `None` for one that they do not.
+        /// Does the same for a lock that readers share; returns `None` for one that they do not.
         pub fn build_shared<B: SharedBuilder>(name: &str, reach: Reach, builder: B) -> Option<io::Result<B::Output>> {
             match (name, reach) {
                 $(($rw_name, Reach::Threads) => registry!(@shared builder $($rw_threads)*),
@@ -177,12 +177,12 @@ registry! {
 
 /// The name of the loop without a lock.
 pub const NONE: &str = "none";
-/// Asks for every lock.
+/// The name that requests every lock.
 const ALL: &str = "all";
-/// Asks for the list instead of a measurement.
+/// The name that requests the list instead of a measurement.
 const LIST: &str = "list";
 
-/// The names on the command line, and paths of shared objects.
+/// Returns the parser of the names on the command line, and of paths of shared objects.
 pub fn names() -> LockNames {
     let locks = ENTRIES.iter().map(|entry| PossibleValue::new(entry.name).help(entry.about));
     let more = [
@@ -192,13 +192,13 @@ pub fn names() -> LockNames {
     LockNames(locks.chain(more).collect::<Vec<_>>().into())
 }
 
-/// Whether the list is all that is wanted.
+/// Returns whether only the list is requested.
 pub fn asks_for_list(names: &[String]) -> bool {
     names.iter().any(|name| name == LIST)
 }
 
-/// The locks of these names, each once; `all` is every lock that excludes, and the one that does not only `with_none`.
-/// A shared object is tried and loaded.
+/// Returns the locks of these names, each once; `all` is every lock that excludes, and the one that does not only
+/// `with_none`. A shared object is tried and loaded.
 ///
 /// # Errors
 /// A shared object that is not a lock to measure.
@@ -216,17 +216,17 @@ pub fn chosen(names: &[String], with_none: bool) -> Result<Vec<&'static Entry>, 
     Ok(chosen)
 }
 
-/// Whether a lock was selected by its name or its path, and not with `all`.
+/// Returns whether a lock was selected by its name or its path, and not with `all`.
 pub fn is_named(names: &[String], entry: &Entry) -> bool {
     names.iter().any(|name| name == entry.name) || object::entry(entry.name).is_some()
 }
 
-/// Whether the lock comes from a shared object.
+/// Returns whether the lock comes from a shared object.
 pub fn is_object(name: &str) -> bool {
     object::entry(name).is_some()
 }
 
-/// The locks with one line each.
+/// Returns the locks with one line each.
 pub fn list() -> String {
     let who = |entry: &Entry| if entry.between_processes { "threads, processes" } else { "threads" };
     let table = terminal::table_of_words(
@@ -244,32 +244,32 @@ const NOTE: &str = if cfg!(target_env = "musl") {
     ""
 };
 
-/// The entry of that name.
+/// Returns the entry of that name.
 pub fn entry(name: &str) -> Option<&'static Entry> {
     ENTRIES.iter().find(|entry| entry.name == name).or_else(|| object::entry(name))
 }
 
-/// A lock in the registry: its name and what it is, for lists and help.
+/// A lock in the registry: its name and its description, for lists and help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The name on the command line and in records.
     pub name: &'static str,
-    /// One line.
+    /// The description in one line.
     pub about: &'static str,
-    /// Whether processes can share it.
+    /// True if processes can share it.
     pub between_processes: bool,
-    /// Whether it has readers.
+    /// True if it has readers.
     pub readers: bool,
 }
 
 impl Entry {
-    /// Whether its waiters never sleep.
+    /// Returns whether its waiters never block.
     pub fn only_spins(&self) -> bool {
         ["ticket", "mcs", "reciprocating", "hapax", "cna", "twa", "ck-fas", "ck-ticket", "ck-mcs"].contains(&self.name)
     }
 }
 
-/// Takes the names of the registry, and paths of shared objects.
+/// The parser of the names of the registry, and of paths of shared objects.
 #[derive(Clone)]
 pub struct LockNames(PossibleValuesParser);
 

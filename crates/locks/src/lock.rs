@@ -1,25 +1,25 @@
-//! What a lock under test can do; what is done with it once its name has become a type, and by whom.
+//! The interface of a lock under test, and of the code that uses a lock once its name has become a type.
 
 use std::io;
 use ulocks::Counts;
 
 /// A lock that an experiment can take and, by dropping the guard, release.
 pub trait Lock: Sync + Send + Sized + 'static {
-    /// Holds the lock until it is dropped.
+    /// A guard that holds the lock until it is dropped.
     type Guard<'a>;
 
-    /// A free lock, which may still be moved.
+    /// Returns a free lock, which may still be moved.
     fn create() -> io::Result<Self>;
 
-    /// Called once, where the lock will stay until it is dropped, before it is used.
+    /// Prepares the lock once, where it will stay until it is dropped, before it is used.
     fn settle(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Waits for the lock and takes it.
+    /// Waits for the lock and acquires it.
     fn lock(&self) -> Self::Guard<'_>;
 
-    /// What the lock itself has counted, if it counts.
+    /// Returns the lock's own counts, if it counts.
     fn counts(&self) -> Option<Counts> {
         None
     }
@@ -27,32 +27,32 @@ pub trait Lock: Sync + Send + Sized + 'static {
 
 /// A lock that readers share.
 pub trait SharedLock: Lock {
-    /// Holds the lock together with other readers until it is dropped.
+    /// A guard that holds the lock together with other readers until it is dropped.
     type ReadGuard<'a>;
 
-    /// Waits for the lock and takes it with other readers.
+    /// Waits for the lock and acquires it with other readers.
     fn read(&self) -> Self::ReadGuard<'_>;
 }
 
-/// What is done with a lock once its type is known.
+/// An operation on a lock whose type is known.
 pub trait Builder {
-    /// What comes of it.
+    /// The result of the operation.
     type Output;
 
-    /// Called with the type that the name stands for.
+    /// Runs the operation with the type that the name stands for.
     fn build<L: Lock>(self) -> io::Result<Self::Output>;
 }
 
-/// What is done with a lock that readers share.
+/// An operation on a lock that readers share.
 pub trait SharedBuilder {
-    /// What comes of it.
+    /// The result of the operation.
     type Output;
 
-    /// Called with the type that the name stands for.
+    /// Runs the operation with the type that the name stands for.
     fn build_shared<L: SharedLock>(self) -> io::Result<Self::Output>;
 }
 
-/// Who uses a lock.
+/// The users of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// The threads of one process.

@@ -3,7 +3,7 @@
 use crate::lock::Lock;
 use std::io;
 
-/// Excludes nobody.
+/// A lock that excludes no thread.
 pub struct NoLock;
 
 impl Lock for NoLock {

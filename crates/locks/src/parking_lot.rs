@@ -1,4 +1,4 @@
-//! `parking_lot::Mutex`, as it is and with every unlock handing over.
+//! `parking_lot::Mutex`, in its default form and with a handoff in every unlock.
 
 use crate::lock::Lock;
 use ::parking_lot::{Mutex, MutexGuard};
@@ -21,7 +21,7 @@ impl Lock for ParkingLot {
 
 pub struct Fair(Mutex<()>);
 
-/// Unlocks fairly when dropped.
+/// A guard that unlocks fairly when it is dropped.
 pub struct FairGuard<'a>(Option<MutexGuard<'a, ()>>);
 
 impl Lock for Fair {

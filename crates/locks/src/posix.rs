@@ -17,14 +17,14 @@ unsafe impl<const SHARED: bool> Send for Posix<SHARED> {}
 const ZEROED: libc::sem_t = unsafe { std::mem::zeroed() };
 
 impl<const SHARED: bool> Posix<SHARED> {
-    /// A semaphore that must be set before it is used.
+    /// Returns a semaphore that must be set before it is used.
     pub const fn unset() -> Self {
         Self(UnsafeCell::new(ZEROED))
     }
 
-    /// Lets `count` through before it blocks; where it will stay.
+    /// Lets `count` through before it blocks; called at its final address.
     pub fn set(&mut self, count: u32) -> io::Result<()> {
-        // SAFETY: `self` is borrowed exclusively, so nobody uses the semaphore.
+        // SAFETY: `self` is borrowed exclusively, so no thread uses the semaphore.
         if unsafe { libc::sem_init(self.0.get(), i32::from(SHARED), count) } == 0 {
             Ok(())
         } else {
@@ -35,7 +35,7 @@ impl<const SHARED: bool> Posix<SHARED> {
 
 impl<const SHARED: bool> Drop for Posix<SHARED> {
     fn drop(&mut self) {
-        // SAFETY: nobody can wait on it any more, since a waiter borrows `self`.
+        // SAFETY: no thread can wait on the semaphore any more, since a waiter borrows `self`.
         unsafe { libc::sem_destroy(self.0.get()) };
     }
 }
@@ -43,20 +43,20 @@ impl<const SHARED: bool> Drop for Posix<SHARED> {
 impl<const SHARED: bool> Semaphore for Posix<SHARED> {
     #[inline(always)]
     fn acquire(&self) {
-        // A signal may interrupt the wait; it is then made again.
+        // A signal may interrupt the wait, which is then repeated.
         // SAFETY: the semaphore was initialised by `set` and lives as long as `self`.
         while unsafe { libc::sem_wait(self.0.get()) } != 0 {}
     }
 
     #[inline(always)]
     fn try_acquire(&self) -> bool {
-        // SAFETY: as in `acquire`.
+        // SAFETY: the semaphore was initialised by `set` and lives as long as `self`.
         unsafe { libc::sem_trywait(self.0.get()) == 0 }
     }
 
     #[inline(always)]
     fn release(&self) {
-        // SAFETY: as in `acquire`.
+        // SAFETY: the semaphore was initialised by `set` and lives as long as `self`.
         unsafe { libc::sem_post(self.0.get()) };
     }
 }

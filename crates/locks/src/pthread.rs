@@ -39,7 +39,7 @@ impl<const KIND: i32, const INHERIT: bool, const ROBUST: bool, const SHARED: boo
         let mut attributes = MaybeUninit::uninit();
         let attributes = attributes.as_mut_ptr();
         // SAFETY: the attributes are initialised before they are used and destroyed after; the mutex is where it will
-        // stay, and nobody uses it yet, since `self` is borrowed exclusively.
+        // stay, and no thread uses it yet, since `self` is borrowed exclusively.
         unsafe {
             check(libc::pthread_mutexattr_init(attributes))?;
             let made = check(libc::pthread_mutexattr_settype(attributes, KIND))

@@ -1,4 +1,4 @@
-//! `std::sync::Mutex`. Its poison flag is part of what it costs.
+//! `std::sync::Mutex`. Its poison flag is part of its cost.
 
 use crate::lock::Lock;
 use std::io;

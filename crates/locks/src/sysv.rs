@@ -1,4 +1,4 @@
-//! A System V semaphore used as a lock: what 1998 calls "the semaphore".
+//! A System V semaphore used as a lock: the one that 1998 calls "the semaphore".
 
 use crate::lock::Lock;
 use std::io;

@@ -4,10 +4,10 @@ use crate::lock::Lock;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// True while somebody holds it.
+/// A flag that is true while a thread holds the lock.
 pub struct Flag(AtomicBool);
 
-/// Frees the lock when it is dropped.
+/// A guard that releases the lock when it is dropped.
 pub struct Guard<'a>(&'a AtomicBool);
 
 impl Lock for Flag {
@@ -19,7 +19,7 @@ impl Lock for Flag {
 
     #[inline(always)]
     fn lock(&self) -> Guard<'_> {
-        // Acquire: what the last holder wrote is seen by the next.
+        // Acquire: the next holder sees the writes of the last one.
         while self.0.swap(true, Ordering::Acquire) {
             std::thread::yield_now();
         }

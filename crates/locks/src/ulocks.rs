@@ -1,4 +1,4 @@
-//! The locks of `ulocks` that speak `lock_api`.
+//! The locks of `ulocks` that implement `lock_api`.
 
 use crate::lock::{Lock, SharedLock};
 use std::io;
@@ -25,12 +25,12 @@ pub type RwLockFair<S> = RawRw<ulocks::RwLockFair<S, Counted>>;
 
 static PATIENCE_NS: AtomicU64 = AtomicU64::new(3_000);
 
-/// Sets for how long the spinning locks spin before they sleep. 2002 tried 0 and 3 µs.
+/// Sets the time for which the spinning locks spin before they sleep. 2002 tried 0 and 3 µs.
 pub fn set_patience(patience: Duration) {
     PATIENCE_NS.store(patience.as_nanos() as u64, Ordering::Relaxed);
 }
 
-/// The patience that the flags ask for.
+/// The spin limit that the flags set.
 #[derive(Debug)]
 pub struct FromFlags;
 
@@ -85,7 +85,7 @@ impl<R: RawMutex + Statistics + Send + Sync + 'static> Lock for Raw<R> {
     }
 
     fn counts(&self) -> Option<Counts> {
-        // SAFETY: the raw lock is only asked for its counters, not locked or unlocked.
+        // SAFETY: only the counters of the raw lock are read; it is not locked or unlocked.
         Some(unsafe { self.0.raw() }.snapshot())
     }
 }
@@ -106,7 +106,7 @@ impl<R: RawRwLock + Statistics + Send + Sync + 'static> Lock for RawRw<R> {
     }
 
     fn counts(&self) -> Option<Counts> {
-        // SAFETY: the raw lock is only asked for its counters, not locked or unlocked.
+        // SAFETY: only the counters of the raw lock are read; it is not locked or unlocked.
         Some(unsafe { self.0.raw() }.snapshot())
     }
 }

@@ -1,6 +1,7 @@
-//! Every lock of the registry, those of C and C++ libraries too where they are in it; and how they are chosen.
+//! Every lock of the registry, including those of C and C++ libraries if it has them; and the selection of locks.
 //!
-//! One program of the package, and none in its source: so `.ci/run` builds what it depends on for all tests at once.
+//! This is one program of the package, and the source has no tests: so `.ci/run` builds its dependencies for all tests
+//! at once.
 
 use locks::{Builder, ENTRIES, Lock, NONE, Reach, build, chosen};
 use std::cell::UnsafeCell;
@@ -48,7 +49,8 @@ fn every_lock_but_none_excludes() {
     }
 }
 
-/// Holds as many as a thread may of the lock whose nodes are the thread's own; twice, so that each came back.
+/// A test that holds as many locks as a thread may, of the lock whose nodes are the thread's own; twice, so that each
+/// node came back.
 struct Several;
 
 impl Builder for Several {

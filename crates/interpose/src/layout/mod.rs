@@ -1,15 +1,15 @@
-//! The memory that is recorded into: a file of plain words, shared by all threads of all watched processes and by who
-//! reads it. Zeros are a fresh one. Nothing in it is a pointer, and nobody waits for anybody.
+//! The memory that is recorded into: a file of plain words, shared by all threads of all watched processes and by the
+//! reader. Zeros are a fresh one. Nothing in it is a pointer, and no thread waits for another.
 //!
 //! | word | written by |
 //! |---|---|
 //! | counters, histograms, held locks, the ring's head of a thread | that thread alone |
 //! | a ring's tail | the reader alone |
-//! | a lock's and an order's key | whoever comes first, with compare-and-swap, once |
-//! | how many wait for a lock | who comes to wait and has waited |
-//! | a lock's holder | each that has just taken it |
-//! | what was lost, and who is next | anybody, with an addition |
-//! | a lag, and what a thread is in | that thread alone |
+//! | a lock's and an order's key | the first thread that needs it, with compare-and-swap, once |
+//! | the number of waiters of a lock | each waiter, before and after its wait |
+//! | a lock's holder | each thread that has just acquired it |
+//! | the counts of losses, and the next free numbers | any thread, with an addition |
+//! | a lag, and the sections that a thread is in | that thread alone |
 //! | which locks are chosen, and where threads are held | the reader alone |
 //!
 //! All accesses are relaxed but for those that publish: a key after what it names, a head after its event.
@@ -36,7 +36,7 @@ pub use thread::{Event, HELD, Held, Last, MORE_PLACES, PLACES, RING, Thread};
 
 /// Processes that can be watched at once or one after another.
 pub const PROCESSES: usize = 256;
-/// Locks that have a place of their own.
+/// Locks that have a separate place.
 pub const LOCKS: usize = 1 << 18;
 /// Pairs of locks, of which one was acquired while the other was held.
 pub const EDGES: usize = 1 << 16;
@@ -52,75 +52,76 @@ pub const THREADS: usize = 12_288;
 /// Places of a thread for locks at call sites.
 const ALL_PLACES: usize = PLACES + MORE_PLACES;
 
-/// The memory as it lies in the file. Only what is touched takes memory of the machine.
+/// The memory as it is laid out in the file. Only the pages that are touched take memory of the machine.
 #[repr(C)]
 pub struct Region {
-    /// What is known of the whole.
+    /// The data about the whole memory.
     pub header: Header,
-    /// By number.
+    /// The processes, by number.
     pub processes: [Process; PROCESSES],
-    /// By a number made of the key.
+    /// The locks, by a number made of the key.
     pub locks: [Lock; LOCKS],
-    /// By the places of `locks`.
+    /// The words of the locks that each acquisition reads, by the places of `locks`.
     pub hot: [Hot; LOCKS],
-    /// By a number made of the key; those with the same lock held lie together.
+    /// The keys of the edges, by a number made of the key; those with the same lock held are next to each other.
     pub edge_keys: [AtomicU64; EDGES],
-    /// By the places of `edge_keys`.
+    /// The edges, by the places of `edge_keys`.
     pub edges: [Edge; EDGES],
-    /// By a number made of the key.
+    /// The keys of the orders, by a number made of the key.
     pub order_keys: [AtomicU64; ORDERS],
-    /// By the places of `order_keys`.
+    /// The orders, by the places of `order_keys`.
     pub orders: [Order; ORDERS],
-    /// One after another.
+    /// The creates, joins and first lock calls, in succession.
     pub kinships: [Kinship; KINSHIPS],
-    /// By number.
+    /// The pairs, by number.
     pub pairs: [Pair; PAIRS],
-    /// By the places of `pairs`: waits of those who found the lock taken, and got it.
+    /// The waits of threads that found the lock taken, and got it, by the places of `pairs`.
     pub waits: [Times; PAIRS],
-    /// By the places of `pairs`.
+    /// The histograms of the pairs, by the places of `pairs`.
     pub histograms: [Histograms; PAIRS],
-    /// By number.
+    /// The threads, by number.
     pub threads: [Thread; THREADS],
-    /// By the places of `threads`.
+    /// The further places of the threads, by the places of `threads`.
     pub more_places: [[Place; MORE_PLACES]; THREADS],
-    /// What follows is used at the level [`Header::WHAT_IF`] alone.
+    /// The state of the prediction. It and the following are used at the level [`Header::WHAT_IF`] alone.
     pub what_if: WhatIf,
-    /// By the places of `locks`.
+    /// The lag data of the locks, by the places of `locks`.
     pub lock_lags: [LockLag; LOCKS],
-    /// By the places of `threads`.
+    /// The lag data of the threads, by the places of `threads`.
     pub thread_lags: [ThreadLag; THREADS],
-    /// By a number made of the key.
+    /// The threads that another will wait for, by a number made of the key.
     pub kin: [Kin; KIN],
-    /// Used at the level [`Header::CONFIRM`] alone.
+    /// The run that confirms a cycle. It is used at the level [`Header::CONFIRM`] alone.
     pub confirm: Confirm,
 }
 
 impl Region {
-    /// Processes that were seen.
+    /// Returns the processes that were seen.
     pub fn processes(&self) -> impl Iterator<Item = &Process> {
         let known = (self.header.processes.load(Relaxed) as usize).min(PROCESSES);
         self.processes[..known].iter().filter(|process| process.pid.load(Acquire) != 0)
     }
 
-    /// Whether a process is the first one, or what that has become by `exec`.
+    /// Returns whether a process is the first one, or the one that it has become by `exec`.
     #[cfg(any(preload, clippy))]
     pub(crate) fn is_first(&self, process: u32) -> bool {
         let pid = |place: usize| self.processes[place % PROCESSES].pid.load(Relaxed);
         pid(process as usize) == pid(0)
     }
 
-    /// Places of threads that were used.
+    /// Returns the places of threads that were used.
     pub fn threads(&self) -> impl Iterator<Item = &Thread> {
         self.threads[..(self.header.threads.load(Relaxed) as usize).min(THREADS)].iter()
     }
 
-    /// The place of a thread.
+    /// Returns the place of a thread.
     #[cfg(any(preload, clippy))]
     pub(crate) fn place_of(&self, thread: &Thread) -> usize {
         (core::ptr::from_ref(thread).addr() - self.threads.as_ptr().addr()) / size_of::<Thread>()
     }
 
-    /// Who holds a lock, with the place where it took it if only the thread was known and it is seen to hold it still.
+    /// Returns the holder of a lock, with the place where it acquired the lock if only the thread was known and it is
+    /// seen to hold it still.
     #[cfg(any(preload, clippy))]
     #[cold]
     pub(crate) fn place_of_holder(&self, word: u64, lock: u32) -> u64 {
@@ -131,19 +132,20 @@ impl Region {
         held.map_or(word, |held| holder::of(tid, held.pair.load(Relaxed)))
     }
 
-    /// Pairs with their places.
+    /// Returns the pairs with their places.
     pub fn pairs(&self) -> impl Iterator<Item = (u32, &Pair)> {
         let known = (self.header.pairs.load(Relaxed) as usize).min(PAIRS);
         let used = self.pairs[..known].iter().enumerate().filter(|(_, pair)| pair.site.load(Acquire) != 0);
         used.map(|(place, pair)| (place as u32, pair))
     }
 
-    /// How often the pair at this place was used.
+    /// Returns the number of uses of the pair at this place.
     pub fn acquisitions(&self, place: u32) -> u64 {
         let pair = &self.pairs[place as usize];
         // The place may count for another by now, if the lock was destroyed and is there again.
         let counted_at = pair.counted_at.load(Acquire).checked_sub(1).map(|number| self.place(number as usize));
-        // The count first, and then whose it is: who takes the place over says so before it begins anew.
+        // The count first, and then its owner: a thread that takes the place over writes that before it begins to count
+        // again.
         let count = |counted: &Place| counted.acquisitions.load(Acquire) & !TIMES_ALL;
         let count = counted_at.map(|counted| (count(counted), counted.pair.load(Acquire)));
         count
@@ -151,7 +153,7 @@ impl Region {
             .map_or_else(|| pair.acquisitions.load(Relaxed), |(count, _)| count)
     }
 
-    /// A place of a lock at a call site, by its number among those of all threads.
+    /// Returns a place of a lock at a call site, by its number among those of all threads.
     fn place(&self, number: usize) -> &Place {
         let (thread, place) = (number / ALL_PLACES, number % ALL_PLACES);
         match place.checked_sub(PLACES) {
@@ -160,13 +162,13 @@ impl Region {
         }
     }
 
-    /// The number of the first place of a thread.
+    /// Returns the number of the first place of a thread.
     #[cfg(any(preload, clippy))]
     pub(crate) fn first_place(&self, thread: &Thread) -> usize {
         self.place_of(thread) * ALL_PLACES
     }
 
-    /// Orders of locks, with their keys.
+    /// Returns the orders of locks, with their keys.
     pub fn edges(&self) -> impl Iterator<Item = (u64, &Edge)> {
         let keys = self.edge_keys.iter().map(|key| key.load(Acquire));
         keys.zip(&self.edges).filter(|(key, _)| *key != 0)
@@ -174,14 +176,14 @@ impl Region {
 }
 
 impl Region {
-    /// The orders that are written, in their contexts.
+    /// Returns the orders that are written, in their contexts.
     pub fn orders(&self) -> impl Iterator<Item = &Order> {
         let keys = self.order_keys.iter().map(|key| key.load(Acquire));
         let there = keys.zip(&self.orders).filter(|(key, _)| *key != 0);
         there.map(|(_, order)| order).filter(|order| order.flags.load(Acquire) & Order::WRITTEN != 0)
     }
 
-    /// The creates, joins and first lock calls, in their order.
+    /// Returns the creates, joins and first lock calls, in their order.
     pub fn kinships(&self) -> impl Iterator<Item = &Kinship> {
         self.kinships[..(self.header.kinships.load(Relaxed) as usize).min(KINSHIPS)].iter()
     }
@@ -192,31 +194,31 @@ impl Region {
 pub struct Header {
     /// [`Self::MAGIC`], once the memory is ready.
     pub magic: AtomicU64,
-    /// What is recorded: 1 contended waits and one hold in [`SAMPLE_OF`](SAMPLE_OF), 2 every hold; 0 nothing;
-    /// [`Self::WHAT_IF`] how far threads lag; [`Self::CONFIRM`] the same as 2.
+    /// The level of recording: 1 contended waits and one hold in [`SAMPLE_OF`](SAMPLE_OF), 2 every hold; 0 nothing;
+    /// [`Self::WHAT_IF`] the lags of threads; [`Self::CONFIRM`] the same as 2.
     pub level: AtomicU32,
-    /// Where ticks come from: 1 the CPU's counter, 2 `CLOCK_MONOTONIC_RAW` in ns.
+    /// The source of ticks: 1 the CPU's counter, 2 `CLOCK_MONOTONIC_RAW` in ns.
     pub clock: AtomicU32,
     /// Places of processes that were given out.
     pub processes: AtomicU32,
     /// Places of threads that were given out.
     pub threads: AtomicU32,
-    /// Threads that came, be it to a place that another had before.
+    /// Threads that came, including those that got the former place of another.
     pub comers: AtomicU32,
     /// Places of pairs that were given out.
     pub pairs: AtomicU32,
     /// Places of locks that were given out.
     pub locks: AtomicU32,
-    /// Ended threads whose places can be had again: a count that tells one such chain from another, and above it the
-    /// first place, plus 1.
+    /// Ended threads whose places can be reused: a count that distinguishes one such chain from another, and above it
+    /// the first place, plus 1.
     pub ended: AtomicU64,
     /// Processes that found no place.
     pub lost_processes: AtomicU64,
     /// Threads that found no place.
     pub lost_threads: AtomicU64,
-    /// Times that a thread came to a lock that found no place.
+    /// The number of times that a thread came to a lock that found no place.
     pub lost_locks: AtomicU64,
-    /// Times that a thread came to a lock at a call site that found no place with it.
+    /// The number of times that a thread came to a lock at a call site that found no place with it.
     pub lost_pairs: AtomicU64,
     /// Locks that were taken by a thread that held too many to note one more.
     pub lost_holds: AtomicU64,
@@ -229,7 +231,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Says which layout this is: it changes with every change of the layout.
+    /// The number of this layout: it changes with every change of the layout.
     pub const MAGIC: u64 = 0x636f_6e74_656e_640a;
     /// The level at which sections are virtually shorter, and nothing else is recorded.
     pub const WHAT_IF: u32 = 4;
@@ -240,17 +242,17 @@ impl Header {
 /// Bytes of a process's memory map that are kept.
 pub const MAPS: usize = 128 << 10;
 
-/// A watched process, from the start of its program on (an `exec` makes another of it), and what lies where in it.
+/// A watched process, from the start of its program on (an `exec` makes another of it), and its memory map.
 #[repr(C, align(64))]
 pub struct Process {
     /// The kernel's number of it; 0 while the place is free.
     pub pid: AtomicU32,
-    /// How much of the map is written.
+    /// The number of bytes of the map that are written.
     pub maps_length: AtomicU32,
     /// Ticks when it was first seen.
     pub started: AtomicU64,
     /// At the level [`Header::CONFIRM`], 1 once the reader has written the targets for it.
     pub is_aimed_at: AtomicU32,
-    /// `/proc/self/maps` as it last was.
+    /// `/proc/self/maps` at its last reading.
     pub maps: [AtomicU8; MAPS],
 }

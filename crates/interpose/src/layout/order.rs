@@ -9,7 +9,7 @@ pub const GATES: usize = 8;
 #[cfg(any(preload, clippy))]
 pub const ORDERS_OF_EDGE: u32 = 4096;
 
-/// Two locks, of which one was acquired while the other was held, as that was seen first.
+/// Two locks, of which one was acquired while the other was held, with the data of the first such acquisition.
 ///
 /// Its key is in a separate table: the slot of the lock that was held, plus 1, in the upper half; of the one that was
 /// acquired, plus 1, in the lower; 0 for a free slot.
@@ -28,18 +28,19 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// The key of these two slots.
+    /// Returns the key of these two slots.
     pub fn key_of(held: u32, taken: u32) -> u64 {
         (held as u64 + 1) << 32 | (taken as u64 + 1)
     }
 
-    /// The slots of a key.
+    /// Returns the slots of a key.
     pub fn places(key: u64) -> Option<(usize, usize)> {
         Some((((key >> 32) as usize).checked_sub(1)?, (key as u32 as usize).checked_sub(1)?))
     }
 }
 
-/// An edge in one context. Its key is in a separate table, and is a hash of all that tells one context from another.
+/// An edge in one context. Its key is in a separate table, and is a hash of all that distinguishes one context from
+/// another.
 #[repr(C)]
 pub struct Order {
     /// The key of the edge.
@@ -61,13 +62,13 @@ pub struct Order {
 }
 
 impl Order {
-    /// All of it is written.
+    /// The flag of an order that is completely written.
     pub const WRITTEN: u32 = 1;
-    /// The lock that was held was held as a reader.
+    /// The flag of an order whose held lock was held as a reader.
     pub const HELD_SHARED: u32 = 2;
-    /// The other was acquired as a reader.
+    /// The flag of an order whose other lock was acquired as a reader.
     pub const TAKEN_SHARED: u32 = 4;
-    /// The wait for the other ends at a time that the program sets.
+    /// The flag of an order whose wait for the other lock ends at a time that the program sets.
     pub const TIMED: u32 = 8;
 }
 
@@ -87,11 +88,11 @@ pub struct Kinship {
 }
 
 impl Kinship {
-    /// `pthread_create`.
+    /// The kind of a `pthread_create`.
     pub const CREATED: u32 = 1;
-    /// `pthread_join`.
+    /// The kind of a `pthread_join`.
     pub const JOINED: u32 = 2;
-    /// The first lock call.
+    /// The kind of a first lock call.
     pub const CAME: u32 = 3;
 }
 
@@ -108,7 +109,7 @@ pub struct Confirm {
     pub count: AtomicU32,
     /// 1 if some threads closed a cycle of locks held and wanted.
     pub has_met: AtomicU32,
-    /// Where to hold threads.
+    /// The call sites at which threads are held.
     pub targets: [Target; TARGETS],
 }
 

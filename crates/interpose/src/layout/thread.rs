@@ -1,4 +1,4 @@
-//! One thread: the locks that it holds, where it finds them, and its ring of waits and holds.
+//! One thread: the locks that it holds, its places of locks, and its ring of waits and holds.
 
 use super::pair::Place;
 use core::sync::atomic::Ordering::Relaxed;
@@ -10,38 +10,39 @@ pub const HELD: usize = 48;
 pub const RING: usize = 4096;
 /// Places for locks at call sites.
 pub const PLACES: usize = 8192;
-/// Places for those that come when these are full. Most threads never come to them, and so they take no memory.
+/// Places for the locks that come when these are full. Most threads never need them, and so they take no memory.
 pub const MORE_PLACES: usize = 4096;
-/// A lock that is held.
+/// A lock that a thread holds.
 #[repr(C)]
 pub struct Held {
     /// Its address.
     pub lock: AtomicU64,
-    /// Ticks since when, if that is timed; else 0.
+    /// Ticks since when the lock is held, if that is timed; else 0.
     pub since: AtomicU64,
-    /// Ticks when it was taken, if somebody waited for it by then; else 0.
+    /// Ticks when it was acquired, if a thread waited for it by then; else 0.
     pub wanted: AtomicU64,
     /// The place of its pair.
     pub pair: AtomicU32,
     /// Its own place.
     pub place: AtomicU32,
-    /// How far behind the thread's memory the [`Place`] lies that it was found by, in its sizes.
+    /// The distance behind the thread's memory of the [`Place`] by which the lock was found, in places.
     pub found: AtomicU32,
     /// A hash of the locks that were held when it was acquired, of the call site, and of the thread's `epoch`.
     pub context: AtomicU32,
 }
 
-/// What a thread took last while it held nothing and nobody waited, and as what that is counted: who does the same
-/// again need look for nothing. Whenever this is of a lock, so is the first of [`Thread::held`].
+/// The last lock that a thread acquired while it held nothing and no thread waited, and the way in which that is
+/// counted: if the thread does the same again, it need not search. Whenever this is of a lock, so is the first of
+/// [`Thread::held`].
 #[repr(C)]
 pub struct Last {
     /// The lock's address; 0 for none.
     pub lock: AtomicU64,
     /// The call site.
     pub site: AtomicU64,
-    /// What says that this thread took it there.
+    /// The word that says that this thread acquired it there.
     pub holder: AtomicU64,
-    /// How far behind the thread's memory its [`Place`] lies, in its sizes.
+    /// The distance behind the thread's memory of its [`Place`], in places.
     pub found: AtomicU32,
     /// The lock's place.
     pub lock_place: AtomicU32,
@@ -49,24 +50,26 @@ pub struct Last {
 
 #[cfg(any(preload, clippy))]
 impl Last {
-    /// Whether it is this lock.
+    /// Returns whether it is this lock.
     #[inline(always)]
     pub(crate) fn is(&self, lock: usize) -> bool {
         own(&self.lock) == lock as u64
     }
 
-    /// Whether it was called from there.
+    /// Returns whether the call came from this site.
     #[inline(always)]
     pub(crate) fn is_from(&self, site: usize) -> bool {
         own(&self.site) == site as u64
     }
 }
 
-/// What only the calling thread writes: the compiler may compare it where it lies, which it does not with atomics.
+/// Reads a word that only the calling thread writes: the compiler may compare it in memory, which it does not with
+/// atomics.
 #[cfg(any(preload, clippy))]
 #[inline(always)]
 fn own<T: Copy>(word: &impl Own<T>) -> T {
-    // SAFETY: it points to a whole word, which nobody else writes; that others read it meanwhile is no race.
+    // SAFETY: the pointer is to a whole word, which no other thread writes; concurrent reads by other threads are not a
+    // race.
     unsafe { word.pointer().read() }
 }
 
@@ -92,24 +95,25 @@ impl Own<u64> for AtomicU64 {
     }
 }
 
-/// A thread, or several one after another. What is touched with each lock comes first, in one line of the cache.
+/// A thread, or several in succession. The words that each lock touches come first, in one line of the cache.
 #[repr(C, align(128))]
 pub struct Thread {
-    /// The kernel's number of it; 0 while nobody is here.
+    /// The kernel's number of the thread; 0 while the place is free.
     pub tid: AtomicU32,
     /// Its process's place.
     pub process: AtomicU32,
-    /// How many locks it holds, of which those above [`HELD`] are not noted; with [`Self::BUSY`] and [`Self::ALONE`].
+    /// The number of locks that it holds, of which those above [`HELD`] are not noted; with [`Self::BUSY`] and
+    /// [`Self::ALONE`].
     pub state: AtomicU32,
     /// The place of the pair that it waits for, plus 1; 0 if it does not wait.
     pub waiting: AtomicU32,
-    /// What it took last.
+    /// The lock that it acquired last.
     pub last: Last,
     /// The process's part of the keys of its locks, as [`Lock::key_of`](super::Lock::key_of) makes them.
     pub key_base: AtomicU64,
-    /// What says that it has a lock, but for the place of the pair: [`holder`](super::holder).
+    /// The word that says that it has a lock, without the place of the pair: [`holder`](super::holder).
     pub holder_base: AtomicU64,
-    /// The locks that it holds, the first taken first.
+    /// The locks that it holds, the first acquired first.
     pub held: [Held; HELD],
     /// Ticks since when it waits.
     pub waiting_since: AtomicU64,
@@ -121,73 +125,74 @@ pub struct Thread {
     pub comer: AtomicU32,
     /// Changes with each create and join of the thread.
     pub epoch: AtomicU32,
-    /// The address of the condition that it was woken from last, while it may still hold the mutex that it got back then.
+    /// The address of the condition that it was woken from last, while it may still hold the mutex that it got back
+    /// then.
     pub woken_from: AtomicU64,
     /// Ticks when it was first seen.
     pub started: AtomicU64,
-    /// Ticks that those before it at this place lived.
+    /// Ticks that earlier threads at this place lived.
     pub lived: AtomicU64,
     /// The place after it in the chain of ended threads, plus 1.
     pub next: AtomicU32,
-    /// How many of the places that come after its own are used.
+    /// The number of places after its own that are used.
     pub more_places_used: AtomicU32,
-    /// Waits and holds that were noted, and those that were read.
+    /// The number of noted waits and holds.
     pub head: AtomicU64,
-    /// Written by the reader.
+    /// The number of read waits and holds, written by the reader.
     pub tail: AtomicU64,
     /// The pairs that it has taken and not used yet, from the first to behind the last.
     pub pairs: [AtomicU32; 2],
-    /// How many it used.
+    /// The number of pairs that it used.
     pub pairs_used: AtomicU32,
-    /// Those that found the ring full.
+    /// The number of waits and holds that found the ring full.
     pub lost: AtomicU64,
-    /// By a number made of the lock and the call site.
+    /// The places of locks, by a number made of the lock and the call site.
     pub places: [Place; PLACES],
     /// Waits, and holds that others waited for.
     pub ring: [Event; RING],
 }
 
 impl Thread {
-    /// The bit of the state that says that it is noting something.
+    /// The bit of the state that is set while the thread notes something.
     pub const BUSY: u32 = 1 << 30;
-    /// The bit of the state that says of the lock that it took first, that nobody waited for it when it was taken, and
+    /// The bit of the state that says of the first acquired lock that no thread waited for it when it was acquired, and
     /// that its hold is not timed: if it is the only one, nothing is to be noted when it is released.
     pub const ALONE: u32 = 1 << 29;
 
-    /// How many locks it holds.
+    /// Returns the number of locks that it holds.
     pub fn depth(&self) -> u32 {
         self.state.load(Relaxed) & !(Self::BUSY | Self::ALONE)
     }
 
-    /// Whether that is all of its state. Only for the thread itself.
+    /// Returns whether this is all of its state. Only for the thread itself.
     #[cfg(any(preload, clippy))]
     #[inline(always)]
     pub(crate) fn is_at(&self, state: u32) -> bool {
         own(&self.state) == state
     }
 
-    /// Sets how many locks it holds.
+    /// Sets the number of locks that it holds.
     #[cfg(any(preload, clippy))]
     pub(crate) fn set_depth(&self, depth: u32) {
         self.state.store(self.state.load(Relaxed) & Self::BUSY | depth, Relaxed);
     }
 
-    /// The same above 0, where the lock that it took first stays the first, and as it was noted.
+    /// Sets the number above 0, where the first acquired lock stays the first, and as it was noted.
     #[cfg(any(preload, clippy))]
     pub(crate) fn set_depth_above_first(&self, depth: u32) {
         self.state.store(self.state.load(Relaxed) & (Self::BUSY | Self::ALONE) | depth, Relaxed);
     }
 
-    /// Whether it is noting something.
+    /// Returns whether it is noting something.
     #[cfg(any(preload, clippy))]
     pub(crate) fn is_busy(&self) -> bool {
         self.state.load(Relaxed) & Self::BUSY != 0
     }
 
-    /// Notes something: a signal's handler that comes meanwhile keeps away.
+    /// Notes something: a signal's handler that comes in between does not note anything.
     #[cfg(any(preload, clippy))]
     pub(crate) fn busy<T>(&self, work: impl FnOnce() -> T) -> T {
-        // In one instruction each: a handler that comes between a load and a store changes the depth beside it.
+        // In one instruction each: a handler that comes between a load and a store changes the depth in the same word.
         self.state.fetch_or(Self::BUSY, Relaxed);
         let result = work();
         self.state.fetch_and(!Self::BUSY, Relaxed);
@@ -198,20 +203,20 @@ impl Thread {
 /// A wait that is over; or a hold, which has its times, thread and pair only.
 #[repr(C)]
 pub struct Event {
-    /// Ticks when it began; 0 for a hold that began before anybody waited.
+    /// Ticks when it began; 0 for a hold that began before any thread waited.
     pub began: AtomicU64,
     /// Ticks when it was over.
     pub ended: AtomicU64,
-    /// Who had the lock when it began.
+    /// The holder of the lock when it began.
     pub holder: AtomicU64,
-    /// Who had it last when it was over: for a signal, who gave it.
+    /// The last holder of the lock when it was over; for a signal, the thread that gave it.
     pub releaser: AtomicU64,
     /// Ticks of the release, if it was noted.
     pub released: AtomicU64,
-    /// Who waited: the kernel's number of the thread.
+    /// The kernel's number of the waiting thread.
     pub thread: AtomicU32,
-    /// The place of the pair, which says for what and where; plus 1. The uppermost bits are [`Self::IN_VAIN`] and
-    /// [`Self::HOLD`].
+    /// The place of the pair, which identifies the lock and the call site; plus 1. The uppermost bits are
+    /// [`Self::IN_VAIN`] and [`Self::HOLD`].
     pub pair: AtomicU32,
 }
 

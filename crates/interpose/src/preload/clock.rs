@@ -3,7 +3,7 @@
 use super::external::{CLOCK_MONOTONIC_RAW, Timespec, clock_gettime};
 use super::local;
 
-/// Now. The counter is read bare: what it tells is longer than what can be reordered around it.
+/// Returns the current ticks. The counter is read without a fence: its value exceeds what can be reordered around it.
 #[inline(always)]
 pub fn now() -> u64 {
     if local::reads_counter() { counter() } else { raw() }
@@ -24,7 +24,7 @@ fn counter() -> u64 {
     ticks
 }
 
-/// Nanoseconds, whatever ticks are: for what is seldom asked.
+/// Returns nanoseconds, whatever ticks are: for rare uses.
 pub fn now_ns() -> u64 {
     raw()
 }

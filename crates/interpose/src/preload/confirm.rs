@@ -13,12 +13,12 @@ use crate::layout::{HELD, Kind, Region, TARGETS, Target, Thread};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-/// How often a held thread looks whether the others have come.
+/// The period at which a held thread looks whether the others have come.
 const LOOK_NS: u64 = 200_000;
-/// The longest cycle that is looked for.
+/// The longest cycle that is searched.
 const LONGEST: usize = 8;
 
-/// A thread is about to acquire a lock.
+/// Holds a thread that is about to acquire a lock, if it has come to a target.
 pub fn before(lock: *mut c_void, site: usize, kind: Kind) {
     let Some(me) = me().filter(|me| me.thread.depth() > 0) else { return };
     let Some(spot) = spot(me, lock as usize, site, kind) else { return };
@@ -33,19 +33,19 @@ pub fn before(lock: *mut c_void, site: usize, kind: Kind) {
     }
 }
 
-/// It has acquired the lock, or does not want it any more.
+/// Notes that the thread has acquired the lock, or does not want it any more.
 pub fn after() {
     if let Some(me) = me() {
         me.thread.wants.store(0, Relaxed);
     }
 }
 
-/// The locks that a thread holds.
+/// Returns the locks that a thread holds.
 fn held(thread: &Thread) -> impl Iterator<Item = u32> + '_ {
     thread.held[..(thread.depth() as usize).min(HELD)].iter().map(|held| held.place.load(Relaxed))
 }
 
-/// The target that a thread has come to, unless it is to pass.
+/// Returns the target that a thread has come to, unless it is to pass.
 fn target_of(me: Me, site: usize) -> Option<&'static Target> {
     let confirm = &me.region.confirm;
     let process = local::local().process.load(Relaxed);
@@ -84,8 +84,8 @@ fn hold(me: Me, spot: Spot, target: &Target) {
     }
 }
 
-/// Whether the lock that is wanted is held by a thread that wants one, and so on, of which the last is held by the
-/// calling thread.
+/// Returns whether the lock that is wanted is held by a thread that wants one, and so on, of which the last is held by
+/// the calling thread.
 fn closes_cycle(me: Me, spot: Spot) -> bool {
     let is_closed = leads_back(me.region, me.thread, spot.lock_place(), LONGEST);
     if is_closed {

@@ -4,13 +4,13 @@
 use crate::layout::{HELD, Thread};
 use core::sync::atomic::Ordering::Relaxed;
 
-/// The context of a lock that is acquired by this pair after one with the context `before`.
+/// Returns the context of a lock that is acquired by this pair after one with the context `before`.
 #[inline(always)]
 pub fn context(before: u32, pair: u32) -> u32 {
     (before.rotate_left(5) ^ pair).wrapping_mul(0x9e37_79b1)
 }
 
-/// The context before the lock that a thread holds at this depth.
+/// Returns the context before the lock that a thread holds at this depth.
 #[inline(always)]
 pub fn context_before(thread: &Thread, depth: usize) -> u32 {
     match depth.checked_sub(1) {
@@ -27,7 +27,7 @@ pub fn renew_contexts(thread: &Thread, from: usize) {
     }
 }
 
-/// Begins a new epoch of the calling thread: what it acquires from now on comes after a create or a join.
+/// Begins a new epoch of the calling thread: its later acquisitions come after a create or a join.
 pub fn begin_epoch(thread: &Thread) {
     thread.busy(|| {
         thread.epoch.store(context(thread.epoch.load(Relaxed), 1), Relaxed);

@@ -1,14 +1,16 @@
 //! The way in: a function of the C library's name, which passes its call site on.
 //!
-//! It is two instructions: the address that the call returns to becomes one argument more, and the way goes on to what
-//! does the work, as if it had been called itself. So nothing is on the stack that unwinding would have to know.
+//! It is two instructions: the address that the call returns to becomes one more argument, and the function jumps to
+//! the one that does the work, as if that had been called itself. So nothing is on the stack that unwinding would have
+//! to know.
 //!
-//! Where it goes on to is a word of its own: in a process that records nothing it is the function that was meant.
+//! The target of the jump is a separate word: in a process that records nothing it is the function that the program
+//! called.
 
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Where a function goes on to, and where it would without this library.
+/// The target of a function, and its target without this library.
 #[repr(C)]
 pub struct Way {
     pub to: AtomicPtr<()>,
@@ -21,20 +23,20 @@ unsafe extern "C" {
     static __stop_contend_ways: Way;
 }
 
-/// Leaves this library out of all ways. What is behind it must have been found.
+/// Removes this library from all ways. The functions behind it must have been found.
 pub fn straighten() {
     let (mut way, end) = (&raw const __start_contend_ways, &raw const __stop_contend_ways);
     while way < end {
-        // SAFETY: between the two there are ways, one after another.
+        // SAFETY: the linker places the ways contiguously between the two symbols, and `way` is below the end.
         let one = unsafe { &*way };
         one.to.store(one.straight.load(Relaxed), Relaxed);
-        // SAFETY: as above, or just behind the last.
+        // SAFETY: `way` is below the end, so the next address is that of a way, or just behind the last.
         way = unsafe { way.add(1) };
     }
 }
 
-/// `entry!(name => target, arguments)`: the target has one argument more than those, which says where it was called;
-/// with 0 it has the function's own.
+/// Defines the entry of a replaced function: `entry!(name => target, arguments)`. The target has one more argument,
+/// which says where it was called; with 0 it has the function's own.
 macro_rules! entry {
     ($name:ident => $target:path, 0) => {
         entry!($name, $target, "", "");
@@ -68,7 +70,7 @@ macro_rules! entry {
                     "endbr64",
                     $x86_64,
                     "jmp qword ptr [rip + {way}]",
-                    // What is aligned in it aligns the function: so it lies in one line of what the CPU decodes.
+                    // The alignment of its content aligns the function: so it is in one line that the CPU decodes.
                     ".balign 32",
                     way = sym WAY
                 );

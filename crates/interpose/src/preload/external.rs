@@ -1,9 +1,9 @@
-//! What is used of the C library, declared here so that no crate is needed.
+//! The parts of the C library that are used, declared here so that no crate is needed.
 
 pub use crate::shared::next_object::keeping_errno;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
-/// As `<time.h>` has it, on 64-bit machines.
+/// The `timespec` of `<time.h>` on 64-bit machines.
 #[repr(C)]
 pub struct Timespec {
     pub seconds: c_long,
@@ -57,12 +57,12 @@ unsafe extern "C" {
     pub fn sem_getvalue(semaphore: *mut c_void, value: *mut c_int) -> c_int;
 }
 
-/// Whether a lock's function says that the caller has it: a robust one may come with the news that its holder died.
+/// Returns whether a lock's function says that the caller has it: a robust one may report that its holder died.
 pub fn has_it(code: c_int) -> bool {
     code == 0 || code == EOWNERDEAD
 }
 
-/// The kernel's number of the calling thread.
+/// Returns the kernel's number of the calling thread.
 pub fn gettid() -> u32 {
     #[cfg(target_arch = "x86_64")]
     const GETTID: c_long = 186;
@@ -72,8 +72,8 @@ pub fn gettid() -> u32 {
     unsafe { syscall(GETTID) as u32 }
 }
 
-/// Sleeps; a signal may end it early. Not the C library's: that is where a thread can be cancelled, which the call that
-/// it is in need not be.
+/// Sleeps for this time. A signal may end the sleep early. It is not the C library's function: that is a cancellation
+/// point, which the call that it is used in need not be.
 pub fn sleep(nanoseconds: u64) {
     #[cfg(target_arch = "x86_64")]
     const NANOSLEEP: c_long = 35;
@@ -85,7 +85,8 @@ pub fn sleep(nanoseconds: u64) {
     keeping_errno(|| unsafe { syscall(NANOSLEEP, &raw const time, core::ptr::null_mut::<Timespec>()) });
 }
 
-/// Reads the beginning of a file; how much, or below 0. As little a place where a thread can be cancelled as [`sleep`].
+/// Reads the beginning of a file; returns the number of bytes, or a negative number. Like [`sleep`], it is not a
+/// cancellation point.
 pub fn read_file(path: &core::ffi::CStr, bytes: &mut [u8]) -> c_long {
     #[cfg(target_arch = "x86_64")]
     const NUMBERS: [c_long; 3] = [257, 0, 3];
@@ -99,7 +100,7 @@ pub fn read_file(path: &core::ffi::CStr, bytes: &mut [u8]) -> c_long {
         if file < 0 {
             return file;
         }
-        // SAFETY: the buffer is as long as is said, and the descriptor is ours.
+        // SAFETY: the buffer has the length that is passed, and the descriptor is ours.
         let length = unsafe { syscall(read, file, bytes.as_mut_ptr(), bytes.len()) };
         // SAFETY: the descriptor is ours.
         unsafe { syscall(close, file) };

@@ -1,8 +1,9 @@
-//! Taking a free mutex as the C library would.
+//! Acquiring a free mutex in the way of the C library.
 //!
-//! Its own functions are a call each that keeps registers and asks what kind of mutex it is; `trylock`, by which alone
-//! one learns that nobody had it, keeps five. What becomes of a free mutex is four words. Whether they are those of this
-//! C library is asked of itself, once: both ways are gone with a mutex of each type, and all bytes must be the same.
+//! The C library's functions are a call each that saves registers and branches on the kind of the mutex; `trylock`,
+//! which alone shows that the mutex was free, saves five. Acquiring a free mutex changes four words. Whether they are
+//! those of this C library is determined by a comparison with it, once: both ways are used on a mutex of each type, and
+//! all bytes must be the same.
 //! Waiting for a mutex and releasing it stay the C library's.
 
 use super::external::{gettid, pthread_key_create};
@@ -12,29 +13,29 @@ use core::ffi::c_void;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// How many types are taken so: default, recursive, error-checking, adaptive; but 0 where the C library's mutexes are
-/// others. What is robust, shared between processes, or has a protocol has a higher number.
+/// The number of types that are acquired so: default, recursive, error-checking, adaptive; but 0 where the C library's
+/// mutexes are different. Mutexes that are robust, shared between processes, or have a protocol have a higher number.
 static TYPES: AtomicU32 = AtomicU32::new(0);
 const ALL_TYPES: u32 = 4;
 const RECURSIVE: u32 = 1;
 
-/// As the C library has it on 64-bit machines.
+/// The C library's mutex on 64-bit machines.
 #[repr(C)]
 struct Mutex {
-    /// 0 if it is free, 1 if not, 2 if somebody may wait.
+    /// 0 if it is free, 1 if not, 2 if a thread may wait.
     taken: AtomicU32,
-    /// Of a recursive one.
+    /// The depth of a recursive one.
     depth: AtomicU32,
     /// The kernel's number of the thread that has it.
     owner: AtomicU32,
-    /// Who has it or waits on a condition with it.
+    /// The number of threads that have it or wait on a condition with it.
     users: AtomicU32,
     kind: AtomicU32,
     rest: [AtomicU32; 5],
 }
 
-/// Takes it for the calling thread, whose number that is; `false`, and nothing was done, if it is not free, or is none
-/// that is taken so.
+/// Acquires the mutex for the calling thread, whose number that is; returns `false`, with nothing done, if it is not
+/// free, or is not one that is acquired so.
 #[inline(always)]
 pub fn take(mutex: *mut c_void, thread: u32) -> bool {
     // SAFETY: the program gives a mutex.
@@ -47,7 +48,7 @@ impl Mutex {
     #[inline(always)]
     fn take(&self, kind: u32, thread: u32) -> bool {
         if next::is_single_threaded() {
-            // Nobody can come between.
+            // No other thread can come between.
             if self.taken.load(Relaxed) != 0 {
                 return false;
             }
@@ -69,7 +70,7 @@ impl Mutex {
     }
 
     fn words(&self) -> [u32; 10] {
-        // SAFETY: it is as many words, all of them atomics.
+        // SAFETY: a `Mutex` consists of ten words, all of them atomics.
         unsafe { core::ptr::from_ref(self).cast::<[u32; 10]>().read_volatile() }
     }
 
@@ -78,8 +79,8 @@ impl Mutex {
     }
 }
 
-/// Asks the C library. Another library that is in its way must not be passed over, and is not asked: a sanitizer would
-/// see a mutex that is released, but was never locked.
+/// Compares with the C library. Another library between must not be skipped, so no comparison is made then: a sanitizer
+/// would see a mutex that is released, but was never locked.
 pub fn find_out() {
     next::find_all();
     let c_library = object_of(pthread_key_create as *mut c_void);
@@ -88,15 +89,15 @@ pub fn find_out() {
     TYPES.store(if is_known { ALL_TYPES } else { 0 }, Relaxed);
 }
 
-/// Whether the C library does the same to a free one of this type, and makes both free again.
+/// Returns whether the C library does the same to a free mutex of this type, and makes both free again.
 fn is_taken_so(kind: u32) -> bool {
     let (ours, theirs) = (Mutex::free(kind), Mutex::free(kind));
-    // SAFETY: both are mutexes as their initialisers make them, which nobody else knows.
+    // SAFETY: both mutexes are in the state that their initialisers make, which no other thread knows.
     let has_theirs = unsafe { next::pthread_mutex_lock()(theirs.pointer()) } == 0;
     if !has_theirs || !ours.take(kind, gettid()) || ours.words() != theirs.words() {
         return false;
     }
-    // SAFETY: as above, and this thread has them.
+    // SAFETY: both mutexes are initialised ones that no other thread knows, and this thread holds them.
     let are_released = [&ours, &theirs].map(|one| unsafe { next::pthread_mutex_unlock()(one.pointer()) } == 0);
     let is_free = |one: &Mutex| one.words() == Mutex::free(kind).words();
     are_released == [true, true] && is_free(&ours) && is_free(&theirs)

@@ -23,7 +23,7 @@ extern "C" fn at_load() {
     }
 }
 
-/// What was loaded since the beginning is there now; a program that leaves otherwise does not come here.
+/// Notes the objects loaded since the beginning, at the end; a program that ends in another way does not come here.
 extern "C" fn at_exit() {
     let local = local::local();
     let (Some(region), 1 | 2 | Header::WHAT_IF | Header::CONFIRM) = (local::region(), local.level.load(Relaxed)) else {
@@ -35,7 +35,7 @@ extern "C" fn at_exit() {
     if local::is_what_if() {
         ends::process_ended(region, local);
     }
-    // SAFETY: it is null or within the memory.
+    // SAFETY: the pointer is null or within the memory, which stays mapped.
     if let Some(thread) = unsafe { thread_word::get().as_ref() } {
         slot::give_back(region, thread);
     }

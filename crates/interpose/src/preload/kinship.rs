@@ -1,5 +1,5 @@
-//! Which thread created or joined which, and when each came to its first lock: what a thread did before it created
-//! another, or after it joined one, did not happen at the same time as what that one did.
+//! The creates and joins of threads, and the first lock call of each: the calls of a thread before it created another,
+//! or after it joined one, did not happen at the same time as those of that one.
 
 use super::context::begin_epoch;
 use super::external::pthread_self;
@@ -9,13 +9,13 @@ use crate::layout::{Header, KINSHIPS, Kinship, Region, Thread};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
-/// The memory, where orders are recorded.
+/// Returns the memory, where orders are recorded.
 fn recorded() -> Option<&'static Region> {
     let is_recorded = matches!(local::local().level.load(Relaxed), 1 | 2 | Header::CONFIRM);
     local::region().filter(|_| is_recorded)
 }
 
-/// Takes the next entry, and says of which thread it is; `None` without room.
+/// Takes the next entry, and writes its thread; returns `None` without room.
 fn begin(region: &'static Region, local: &Local) -> Option<&'static Kinship> {
     let counter = &region.header.kinships;
     // No further than a little beyond the last: the counter does not wrap.
@@ -35,7 +35,7 @@ fn end(region: &Region, kinship: &Kinship, kind: u32, other: u64) {
     kinship.kind.store(kind, Release);
 }
 
-/// The calling thread goes on after a create or a join.
+/// Begins the next epoch of the calling thread, after a create or a join.
 fn go_on() {
     // SAFETY: the word is null, or the address of a slot in the memory, which stays mapped.
     if let Some(thread) = unsafe { thread_word::get().as_ref() }.filter(|thread| !thread.is_busy()) {
@@ -69,10 +69,10 @@ pub fn join(name: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
-/// The calling thread has a slot now.
+/// Notes that the calling thread has a slot now.
 pub fn came(region: &'static Region, local: &Local, thread: &Thread, comer: u32) {
     thread.comer.store(comer, Relaxed);
-    // Another value than the thread before it in the slot had: what that one noted is not known of this one.
+    // Another value than the thread before it in the slot had: the orders that one noted are not known of this one.
     thread.epoch.store(comer.wrapping_mul(0x85eb_ca6b) ^ 0x5bd1_e995, Relaxed);
     if recorded().is_some()
         && let Some(kinship) = begin(region, local)

@@ -68,7 +68,7 @@ pub fn find_all() {
     }
 }
 
-/// The functions that acquire or release mutexes, as far as the C library has them.
+/// Returns the functions that acquire or release mutexes, as far as the C library has them.
 pub fn mutex_functions() -> impl Iterator<Item = *mut c_void> {
     let all = [&found::pthread_mutex_lock, &found::pthread_mutex_unlock, &found::mtx_lock, &found::mtx_unlock];
     all.into_iter().map(|place| place.load(Relaxed).cast()).filter(|address| *address != missing as *mut c_void)
@@ -78,9 +78,9 @@ pub fn mutex_functions() -> impl Iterator<Item = *mut c_void> {
 static SINGLE_THREADED: AtomicPtr<u8> = AtomicPtr::new((&raw const MANY).cast_mut());
 static MANY: u8 = 0;
 
-/// Whether the C library knows of one thread only.
+/// Returns whether the C library knows of one thread only.
 #[inline(always)]
 pub fn is_single_threaded() -> bool {
-    // SAFETY: it points to a static of this library or of the C library.
+    // SAFETY: the pointer is to a static of this library or of the C library.
     unsafe { SINGLE_THREADED.load(Relaxed).read_volatile() != 0 }
 }

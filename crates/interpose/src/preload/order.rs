@@ -23,7 +23,7 @@ pub fn note(me: Me, spot: Spot, kind: Kind, is_timed: bool) {
     }
 }
 
-/// Whether there is nothing to note: this thread did so before, with the same locks held.
+/// Returns whether there is nothing to note: this thread did so before, with the same locks held.
 #[inline(always)]
 pub fn is_known(me: Me, spot: Spot, depth: usize) -> bool {
     let last = &me.thread.held[depth.min(HELD) - 1];
@@ -78,21 +78,21 @@ fn note_one(me: Me, spot: Spot, kind: Kind, is_timed: bool, held: &[Held], first
     insert(me, edge, key, [held_site, site], flags, gates);
 }
 
-/// The call site that acquired a lock that is held, and as what, if it is one that excludes.
+/// Returns the call site that acquired a held lock, and its kind, if that excludes.
 fn acquired(me: Me, held: &Held) -> Option<(u64, Kind)> {
     let pair = me.region.pairs.get(held.pair.load(Relaxed) as usize)?;
     let kind = Kind::of(pair.kind.load(Relaxed)).filter(|kind| kind.excludes())?;
     Some((pair.site.load(Relaxed), kind))
 }
 
-/// First among those of the lock that is held, of which a program uses several in one hold; where these are too many,
-/// anywhere.
+/// Returns the slots of an edge: first those of the lock that is held, of which a program uses several in one hold;
+/// where these are too many, any.
 fn places_of(key: u64) -> impl Iterator<Item = usize> {
     let (together, alone) = (scatter(key >> 32) / TOGETHER * TOGETHER, scatter(key));
     (together..together + TOGETHER).chain(alone..alone + PROBES).map(|place| place % EDGES)
 }
 
-/// The edge of a key, which gets a slot if it has none; `None` without room.
+/// Returns the edge of a key, which gets a slot if it has none; `None` without room.
 fn edge_of(me: Me, key: u64, [held_site, taken_site]: [u64; 2]) -> Option<&'static Edge> {
     let claim = |place: usize| claimed(&me.region.edge_keys[place], key).map(|is_new| (place, is_new));
     let (place, is_new) = places_of(key).find_map(claim)?;
@@ -105,8 +105,8 @@ fn edge_of(me: Me, key: u64, [held_site, taken_site]: [u64; 2]) -> Option<&'stat
     Some(edge)
 }
 
-/// Claims a slot by its key: whether it was free; `None` if another has it. To look first takes no line of the cache
-/// from the other CPUs, and this is done with locks held.
+/// Claims a slot by its key: returns whether it was free, or `None` if another key has it. The read before the exchange
+/// takes no line of the cache from the other CPUs, and this is done with locks held.
 fn claimed(slot: &AtomicU64, key: u64) -> Option<bool> {
     match slot.load(Acquire) {
         0 => match slot.compare_exchange(0, key, AcqRel, Acquire) {
@@ -117,7 +117,7 @@ fn claimed(slot: &AtomicU64, key: u64) -> Option<bool> {
     }
 }
 
-/// Keeps an order in its context, unless it is there.
+/// Adds an order in its context, unless it is there.
 fn insert(me: Me, edge: &Edge, key: u64, [held_site, taken_site]: [u64; 2], flags: u32, gates: [u32; GATES]) {
     if edge.orders.load(Relaxed) >= ORDERS_OF_EDGE {
         return mark(&edge.is_partial);

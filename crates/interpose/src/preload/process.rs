@@ -13,10 +13,10 @@ use super::{free_mutex, slot};
 use crate::layout::{Header, MAPS, PROCESSES, Process, Region};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// The name is that of `memory::PLACE`.
+/// The variable of the memory's file: that of `memory::PLACE`.
 const PLACE: &core::ffi::CStr = c"CONTEND_TRACE_MEMORY";
 
-/// Finds out whether this process records; `is_last` if nobody will ask again.
+/// Determines whether this process records; `is_last` if no later call will try again.
 #[cold]
 pub fn begin(local: &'static Local, is_last: bool) {
     keeping_errno(|| {
@@ -30,8 +30,8 @@ pub fn begin(local: &'static Local, is_last: bool) {
                 _ => return local::give_up(),
             }
             slot::prepare();
-            // SAFETY: the handler is a function of this library, which is never unloaded. It is inherited by children, so it
-            // is registered once, by the process that maps the memory.
+            // SAFETY: the handler is a function of this library, which is never unloaded. It is inherited by children,
+            // so it is registered once, by the process that maps the memory.
             unsafe { pthread_atfork(None, None, Some(slot::forget_parent)) };
             free_mutex::find_out();
         }
@@ -40,7 +40,7 @@ pub fn begin(local: &'static Local, is_last: bool) {
     });
 }
 
-/// The file that the environment names.
+/// Maps the file that the environment names.
 fn memory() -> Option<&'static Region> {
     // SAFETY: the name ends with a NUL.
     let path = unsafe { getenv(PLACE.as_ptr()) };
@@ -61,9 +61,9 @@ fn memory() -> Option<&'static Region> {
         return None;
     }
     // A core file of the program is to be the program's.
-    // SAFETY: it is what was just mapped.
+    // SAFETY: the range is that of the mapping just made.
     unsafe { madvise(start, length, MADV_DONTDUMP) };
-    // SAFETY: it is mapped for good, aligned to a page, and all of it is atomics.
+    // SAFETY: the region is mapped for good, aligned to a page, and all of it is atomics.
     let region = unsafe { &*start.cast::<Region>() };
     (region.header.magic.load(Relaxed) == Header::MAGIC).then_some(region)
 }
@@ -89,7 +89,7 @@ fn enter(region: &'static Region, local: &Local) {
     local.ready.store((!matches!(level, Header::WHAT_IF | Header::CONFIRM)) as u32, Release);
 }
 
-/// How long a process waits at its start for its targets, and how often it looks.
+/// The longest wait of a process at its start for its targets, and the period at which it looks.
 const AIM_NS: u64 = 3_000_000_000;
 const LOOK_NS: u64 = 200_000;
 
@@ -101,7 +101,7 @@ fn wait_for_targets(process: &Process) {
     }
 }
 
-/// Notes what lies where, for who looks for names later.
+/// Writes the memory map, for the later lookup of names.
 pub fn note_map(process: &Process) {
     // SAFETY: the path ends with a NUL.
     let file = unsafe { open(c"/proc/self/maps".as_ptr(), O_RDONLY | O_CLOEXEC) };

@@ -1,4 +1,4 @@
-//! What is counted when a lock is taken, waited for, asked for in vain, or released; and who ends a wait.
+//! Counting of acquisitions, waits, failed tries and releases, and of the thread that ends a wait.
 
 use super::clock::now;
 use super::context::{context, context_before, renew_contexts};
@@ -10,28 +10,29 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::compiler_fence;
 
-/// What became of an acquisition.
+/// The result of noting an acquisition.
 pub enum Taken {
-    /// It was noted.
+    /// An acquisition that was noted.
     Noted,
-    /// It was noted, but for the beginning of its hold: [`begin_timed`] is to be called.
+    /// An acquisition that was noted, except for the beginning of its hold: [`begin_timed`] is to be called.
     Timed,
-    /// Nothing was noted.
+    /// An acquisition that was not noted.
     Not,
 }
 
-/// The fastest way of [`taken`], for a thread that held nothing: it takes what it took last, and nobody waits.
+/// Notes an acquisition in the fastest way of [`taken`], for a thread that held nothing: it is the same as the last
+/// one, and no thread waits.
 #[inline(always)]
 pub fn taken_again(me: Me, address: usize, site: usize, kind: Kind) -> Taken {
     let (thread, last) = (me.thread, &me.thread.last);
     // First of all, as in `taken`.
     thread.state.store(Thread::ALONE | 1, Relaxed);
     if last.is(address) && last.is_from(site) {
-        // SAFETY: it is what a spot told.
+        // SAFETY: the distance is that of a spot of this thread, whose places stay mapped.
         let place = unsafe { found_place(thread, last.found.load(Relaxed)) };
-        // SAFETY: it is what a spot had.
+        // SAFETY: `last` has a lock, and its place is that of a spot.
         let hot = unsafe { last_hot(me) };
-        // Nor does it say so of one that was destroyed.
+        // The word is not 0 for a destroyed lock either.
         if hot.waiters.load(Relaxed) == 0 {
             if !kind.has_owner() {
                 says_who(me);
@@ -43,18 +44,18 @@ pub fn taken_again(me: Me, address: usize, site: usize, kind: Kind) -> Taken {
     Taken::Not
 }
 
-/// What is looked at of the lock that a thread took last.
+/// Returns the words, read at each acquisition, of the lock that a thread acquired last.
 ///
 /// # Safety
-/// There is one.
+/// The thread has such a lock.
 #[inline(always)]
 unsafe fn last_hot(me: Me) -> &'static Hot {
-    // SAFETY: it is the place of a lock.
+    // SAFETY: by this function's contract, the number is the place of a lock.
     unsafe { me.region.hot.get_unchecked(me.thread.last.lock_place.load(Relaxed) as usize) }
 }
 
-/// Says that a thread has the lock that it took last. What is not stored need not be waited for by the next locked
-/// instruction, which is the release.
+/// Notes that a thread has the lock that it acquired last. A word that is not stored need not be waited for by the next
+/// locked instruction, which is the release.
 #[inline(always)]
 fn says_who(me: Me) {
     let (last, locks) = (&me.thread.last, &me.region.locks);
@@ -66,8 +67,8 @@ fn says_who(me: Me) {
     }
 }
 
-/// The fast way of [`taken`], for a thread that held nothing: nobody waits. `false`, and nothing is noted, if it is not
-/// to be had.
+/// Notes an acquisition in the fast way of [`taken`], for a thread that held nothing: no thread waits. Returns `false`,
+/// with nothing noted, if that way is not possible.
 #[inline(always)]
 pub fn taken_alone(me: Me, spot: Spot, address: usize, site: usize, kind: Kind) -> bool {
     let last = &me.thread.last;
@@ -94,8 +95,8 @@ pub fn taken_alone(me: Me, spot: Spot, address: usize, site: usize, kind: Kind) 
     true
 }
 
-/// The fast way of [`taken`], for a thread that holds others: nobody waits, and the order in which they are taken is
-/// known. `false`, and nothing is noted, if it is not to be had.
+/// Notes an acquisition in the fast way of [`taken`], for a thread that holds others: no thread waits, and the order in
+/// which they are acquired is known. Returns `false`, with nothing noted, if that way is not possible.
 #[inline(always)]
 pub fn taken_within(me: Me, spot: Spot, address: usize, kind: Kind) -> bool {
     let depth = me.thread.depth() as usize;
@@ -128,7 +129,7 @@ pub fn begin_timed(thread: &Thread) {
     thread.held[0].since.store(now(), Relaxed);
 }
 
-/// A lock was taken: `at` is when, if that is known.
+/// Notes an acquisition: `at` is its time, if that is known.
 pub fn taken(me: Me, spot: Spot, address: usize, kind: Kind, at: u64) {
     let before = spot.count();
     if !kind.has_owner() {
@@ -137,7 +138,7 @@ pub fn taken(me: Me, spot: Spot, address: usize, kind: Kind, at: u64) {
     let (is_timed, is_wanted) = (local::is_timed(before), spot.hot(me).is_wanted());
     let at = if at == 0 && (is_timed || is_wanted) { now() } else { at };
     let since = [if is_timed { at } else { 0 }, if is_wanted { at } else { 0 }];
-    // The place first, then what stands there: a signal's handler that takes locks in between leaves both as they were.
+    // The place first, then its content: a signal's handler that acquires locks in between leaves both unchanged.
     let depth = me.thread.depth();
     if depth == 0 {
         me.thread.set_depth(1);
@@ -170,15 +171,15 @@ fn lose_hold(me: Me) {
     me.region.header.lost_holds.fetch_add(1, Relaxed);
 }
 
-/// The fast way of [`released`]: it is the only one that is held, nobody waits for it, and its hold is not timed.
-/// `false`, and nothing is noted, if it is not to be had.
+/// Notes a release in the fast way of [`released`]: the lock is the only one that is held, no thread waits for it, and
+/// its hold is not timed. Returns `false`, with nothing noted, if that way is not possible.
 #[inline(always)]
 pub fn released_alone(me: Me, address: usize) -> bool {
     let last = &me.thread.last;
     if !me.thread.is_at(Thread::ALONE | 1) || !last.is(address) {
         return false;
     }
-    // SAFETY: it is what a spot had.
+    // SAFETY: the state says that `last` has a lock, and its place is that of a spot.
     let hot = unsafe { last_hot(me) };
     if hot.waiters.load(Relaxed) != 0 {
         return false;
@@ -187,7 +188,7 @@ pub fn released_alone(me: Me, address: usize) -> bool {
     true
 }
 
-/// A lock is about to be released. `false` if this thread did not hold it.
+/// Notes that a lock is about to be released. Returns `false` if this thread did not hold it.
 pub fn released(me: Me, address: usize) -> bool {
     let depth = me.thread.depth() as usize;
     let Some(last) = depth.checked_sub(1) else { return false };
@@ -213,7 +214,7 @@ fn end_hold(me: Me, held: &Held) {
     }
 }
 
-/// The rest for a hold that is timed, or is of a lock that somebody waits for.
+/// Notes the rest for a hold that is timed, or is of a lock that a thread waits for.
 #[inline(never)]
 fn end_noted_hold(me: Me, held: &Held, since: u64, lock_place: usize) {
     let at = now();
@@ -221,7 +222,7 @@ fn end_noted_hold(me: Me, held: &Held, since: u64, lock_place: usize) {
         let lock = &me.region.locks[lock_place];
         lock.holder.store(me.thread.holder_base.load(Relaxed) + u64::from(held.pair.load(Relaxed)), Relaxed);
         lock.released.store(at, Relaxed);
-        // To say who had it while they waited.
+        // The events of the waiters report the holder during their waits.
         let pair = (held.pair.load(Relaxed) + 1) | Event::HOLD;
         keep(me, pair, [held.wanted.load(Relaxed), at, 0, 0, 0]);
     }
@@ -277,16 +278,16 @@ fn released_out_of_order(me: Me, address: usize, depth: usize) -> bool {
     true
 }
 
-/// How a wait ended.
+/// The end of a wait.
 pub struct Waited {
     pub code: c_int,
-    /// When.
+    /// The time of the end.
     pub at: u64,
 }
 
-/// Waits as the program asked to, and notes it.
+/// Waits in the way that the program called, and notes it.
 ///
-/// `holder` says who had it when it was tried: [`Lock::holder`]'s, or for a mutex `holder::somewhere`.
+/// `holder` is the holder when the lock was tried: [`Lock::holder`]'s, or for a mutex `holder::somewhere`.
 #[inline(never)]
 pub fn waited(
     me: Me,
@@ -312,7 +313,7 @@ pub fn waited(
     } else {
         add(&spot.pair(me).timeouts, 1);
     }
-    // Who did not get it was not told by a release who had it.
+    // A thread that did not get the lock saw no release that named its holder.
     let holder = if has_it { holder } else { me.region.place_of_holder(holder, spot.lock_place()) };
     let vain = if has_it { 0 } else { Event::IN_VAIN };
     keep(me, (spot.pair_place() + 1) | vain, [began, at, holder, releaser, released]);
@@ -327,7 +328,7 @@ pub fn keep(me: Me, pair: u32, [began, ended, holder, releaser, released]: [u64;
         add(&thread.lost, 1);
         return;
     }
-    // A signal's handler that posts meanwhile is not to write here too.
+    // A signal's handler that posts in between must not write here too.
     thread.busy(|| {
         let event = &thread.ring[head as usize % RING];
         event.began.store(began, Relaxed);
@@ -341,7 +342,7 @@ pub fn keep(me: Me, pair: u32, [began, ended, holder, releaser, released]: [u64;
     });
 }
 
-/// A try that did not get it.
+/// Notes a try that failed.
 #[cold]
 pub fn tried_in_vain(me: Me, address: usize, site: usize, kind: Kind) {
     if let Some(spot) = spot(me, address, site, kind) {
@@ -349,7 +350,7 @@ pub fn tried_in_vain(me: Me, address: usize, site: usize, kind: Kind) {
     }
 }
 
-/// Says that this thread is the one who lets others go on: it signals, posts, or comes to a barrier.
+/// Notes that this thread is the one that lets others go on: it signals, posts, or comes to a barrier.
 pub fn lets_go(me: Me, spot: Spot) {
     let lock = spot.lock(me);
     lock.holder.store(spot.holder(me), Relaxed);

@@ -1,4 +1,4 @@
-//! A thread's place in the memory: taken with its first call, given back when it ends.
+//! A thread's place in the memory: acquired in its first call, released when it ends.
 
 use super::clock::now;
 use super::external::{gettid, pthread_key_create, pthread_setspecific};
@@ -11,7 +11,8 @@ use core::ffi::{c_uint, c_void};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// The key whose value's end says that a thread ends, plus 1. Keys as low as this have their room in each thread.
+/// The key whose value's destructor runs when a thread ends, plus 1. Keys as low as this have their room in each
+/// thread.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
 /// Gives the calling thread a place.
@@ -38,7 +39,7 @@ pub fn enter(region: &'static Region, local: &Local) -> Option<&'static Thread> 
     Some(thread)
 }
 
-/// A place: that of a thread that ended, or a new one.
+/// Returns a place: that of a thread that ended, or a new one.
 fn take_place(region: &'static Region) -> Option<&'static Thread> {
     let header = &region.header;
     let mut chain = header.ended.load(Acquire);
@@ -68,13 +69,13 @@ pub fn prepare() {
     }
 }
 
-/// In a forked child: its only thread has no place yet. The word has to say so before another thread of the child makes
-/// the process's first call: the place in it is that of the parent's thread, with that one's number.
+/// Clears the word in a forked child, whose only thread has no place yet. This must be done before another thread of
+/// the child makes the process's first call: the place in it is that of the parent's thread, with that one's number.
 pub unsafe extern "C" fn forget_parent() {
     thread_word::set(core::ptr::null());
 }
 
-/// A thread ends. Should it take locks after this, it gets another place.
+/// Releases the place of a thread that ends. If it acquires locks after this, it gets another place.
 unsafe extern "C" fn leave(value: *mut c_void) {
     let Some(region) = local::region() else { return };
     // SAFETY: the value is what `enter` set.
@@ -85,7 +86,7 @@ unsafe extern "C" fn leave(value: *mut c_void) {
     }
 }
 
-/// Gives a place back.
+/// Releases a place.
 pub fn give_back(region: &Region, thread: &Thread) {
     if local::is_what_if() {
         ends::ended(region, thread);

@@ -1,10 +1,10 @@
-//! Finding the places of a lock and of a call site, and the pair of the two.
+//! Lookup of the places of a lock and of a call site, and of the pair of the two.
 
 use super::me::Me;
 use crate::layout::{Hot, Kind, Lock, MORE_PLACES, PAIRS, PLACES, Pair, Place, TIMES_ALL, Thread};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// Where a lock, as it is taken at one call site, is counted. One word: so it goes in a register.
+/// The location where the acquisitions of a lock at one call site are counted. One word: so it is passed in a register.
 #[derive(Clone, Copy)]
 pub struct Spot {
     place: &'static Place,
@@ -28,35 +28,35 @@ impl Spot {
 
     #[inline(always)]
     pub fn hot(&self, me: Me) -> &'static Hot {
-        // SAFETY: as above, of a lock.
+        // SAFETY: the number is that of a lock that was found, and was stored before the place's key.
         unsafe { me.region.hot.get_unchecked(self.lock_place() as usize) }
     }
 
-    /// The word that says that this thread has it.
+    /// Returns the word that says that this thread has the lock.
     #[inline(always)]
     pub fn holder(&self, me: Me) -> u64 {
         me.thread.holder_base.load(Relaxed) + self.pair_place() as u64
     }
 
-    /// The word that says who has it, or had it last.
+    /// Returns the word that says which thread has the lock, or had it last.
     pub fn last_holder(&self, me: Me) -> u64 {
         self.lock(me).holder.load(Relaxed)
     }
 
-    /// What is not looked at whenever the lock is taken.
+    /// Returns the words of the lock that are not read at each acquisition.
     #[inline(always)]
     pub fn lock(&self, me: Me) -> &'static Lock {
-        // SAFETY: as above.
+        // SAFETY: the number is that of a lock that was found, and was stored before the place's key.
         unsafe { me.region.locks.get_unchecked(self.lock_place() as usize) }
     }
 
-    /// Counts that it was taken here; how often it was before.
+    /// Counts an acquisition here; returns the number before.
     #[inline(always)]
     pub fn count(&self) -> u64 {
         self.place.count()
     }
 
-    /// How far behind the thread's memory its place lies.
+    /// Returns the distance of its place behind the thread's memory.
     #[inline(always)]
     pub fn found(&self, me: Me) -> u32 {
         let distance = core::ptr::from_ref(self.place).addr() - core::ptr::from_ref(me.thread).addr();
@@ -64,24 +64,24 @@ impl Spot {
     }
 }
 
-/// Where glibc's mutex says what it is, on 64-bit machines.
+/// The offset of the kind in glibc's mutex on 64-bit machines.
 const MUTEX_KIND: usize = 16;
-/// Where it says which thread has it.
+/// The offset of the thread that has the mutex.
 pub const MUTEX_OWNER: usize = 8;
-/// Looked into before a lock counts as one that finds no place.
+/// The number of places searched before a lock counts as one that finds no place.
 const PROBES: usize = 64;
-/// Places of the first table that are looked into.
+/// The number of places of the first table that are searched.
 const TRIES: usize = 4;
-/// Locks that lie as near to each other as this, have their places in a row for one call site: so that many locks that
-/// lie in a row touch few pages.
+/// The distance of locks that have their places in a row for one call site: so that many locks that are in a row touch
+/// few pages.
 const ROW: u64 = 1024;
-/// Of how many bytes each has a place of its own there: no lock is smaller by much.
+/// The number of bytes for each separate place there: no lock is smaller by much.
 const APART: u64 = 32;
-/// Places beside its neighbours that are looked at before.
+/// The number of places next to its neighbours that are searched before.
 const NEAR: usize = 8;
-/// Locks that lie as near to each other as this, have their places beside each other.
+/// The distance of locks that have their places next to each other.
 const NEIGHBOURHOOD: u64 = 2048;
-/// While there are fewer locks than this, one that was destroyed is not the one that comes after it at its address.
+/// The number of locks below which a destroyed lock is distinguished from a later one at its address.
 const MANY_LOCKS: u32 = 1 << 14;
 
 #[inline(always)]
@@ -89,42 +89,42 @@ pub fn scatter(value: u64) -> usize {
     (value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
 }
 
-/// The place that lies so far behind a thread's memory.
+/// Returns the place at this distance behind a thread's memory.
 ///
 /// # Safety
-/// The distance is what a spot of this thread told.
+/// The distance is that of a spot of this thread.
 #[inline(always)]
 pub unsafe fn found_place(thread: &'static Thread, distance: u32) -> &'static Place {
-    // SAFETY: there lies a place of the same memory, by which the spot was found.
+    // SAFETY: at this distance there is a place of the same memory, by which the spot was found.
     unsafe { &*core::ptr::from_ref(thread).cast::<Place>().add(distance as usize) }
 }
 
-/// The spot of this lock at this call site; `None` if there is no room, which is counted.
+/// Returns the spot of this lock at this call site; `None` if there is no room, which is counted.
 pub fn spot(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
     let known = home_spot(me, lock, site).or_else(|| known_elsewhere(me, lock, site));
     known.filter(|spot| is_there(me, *spot)).or_else(|| look_up(me, lock, site, kind))
 }
 
-/// The same where there is one already, and where nothing had been in the way. The lock may be gone.
+/// Returns the spot that exists already, if its place was free when it was made. The lock may be gone.
 #[inline(always)]
 pub fn home_spot(me: Me, lock: usize, site: usize) -> Option<Spot> {
     let key = key(me, lock);
     known(&me.thread.places[home(key, site) % PLACES], key, site)
 }
 
-/// The same elsewhere: nothing is noted for that, so that it is no more than loads.
+/// Returns the spot that exists already elsewhere: nothing is noted for that, so that it is no more than loads.
 #[inline(never)]
 fn known_elsewhere(me: Me, lock: usize, site: usize) -> Option<Spot> {
     let key = key(me, lock);
     find(me, key, site).and_then(|(place, _)| known(place, key, site))
 }
 
-/// One that was destroyed is not the one that is meant.
+/// Returns whether the lock exists: a destroyed one is not the one that is meant.
 fn is_there(me: Me, spot: Spot) -> bool {
     spot.hot(me).waiters.load(Relaxed) & Hot::GONE == 0
 }
 
-/// The lock's key: that of another process is another.
+/// Returns the lock's key: that of another process is another.
 #[inline(always)]
 fn key(me: Me, lock: usize) -> u64 {
     me.thread.key_base.load(Relaxed) | Lock::address_part(lock)
@@ -135,7 +135,7 @@ fn row(key: u64, site: usize) -> usize {
     scatter((key / ROW) ^ (site as u64).rotate_left(32))
 }
 
-/// Where a place is if nothing is in the way.
+/// Returns the number of a place if nothing is in the way.
 #[inline(always)]
 fn home(key: u64, site: usize) -> usize {
     row(key, site) + (key % ROW / APART) as usize
@@ -161,21 +161,22 @@ fn searched(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
     known(place, key, site).filter(|spot| is_there(me, *spot)).or_else(|| add(me, lock, kind, place, site, number))
 }
 
-/// The place of the lock at this call site, or the free one that it would get, and its number among all; `None` if
-/// there is neither.
+/// Returns the place of the lock at this call site, or the free one that it would get, and its number among all; `None`
+/// if there is neither.
 ///
-/// In the first table only a few places are looked at, so that one that is full costs no more; what finds no room there
-/// goes on to the second. No place becomes free again, so what is there is found where it was put.
+/// In the first table only a few places are searched, so that a full one costs no more; locks that find no room there
+/// go on to the second. No place becomes free again, so an existing place is found where it was put.
 fn find(me: Me, key: u64, site: usize) -> Option<(&'static Place, usize)> {
     let (home, row, first) = (home(key, site), row(key, site), me.region.first_place(me.thread));
     let more = &me.region.more_places[first / (PLACES + MORE_PLACES)];
-    // Where another row lies in the way, what follows is in the way as well: so the next is looked for far from there.
+    // If another row is in the way, the following places are occupied as well: so the next one is searched far from
+    // there.
     let at = |turn: usize| home + turn * (row >> 13 | 1);
     let tries = (0..TRIES).map(|turn| at(turn) % PLACES).map(|number| (&me.thread.places[number], number));
     let beyond = (0..PROBES).map(|turn| at(turn) % MORE_PLACES).map(|number| (&more[number], PLACES + number));
     let is_its_own = |place: &Place| place.key.load(Relaxed) == key && place.site.load(Relaxed) == site as u64;
     let found = tries.chain(beyond).find(|(place, _)| place.key.load(Relaxed) == 0 || is_its_own(place));
-    // A table fuller than this would be slow to look into.
+    // A table fuller than this would be slow to search.
     let has_room = || (me.thread.more_places_used.load(Relaxed) as usize) < MORE_PLACES / 4 * 3;
     found
         .filter(|(place, number)| *number < PLACES || is_its_own(place) || has_room())
@@ -216,8 +217,8 @@ fn add(me: Me, address: usize, kind: Kind, place: &'static Place, site: usize, n
     Some(Spot { place })
 }
 
-/// Where the place of a lock is looked for: beside its neighbours' first, so that many locks that lie in a row touch
-/// few pages of the memory; and anywhere, where these are too many. (Beside them for a few places only: a look that
+/// Returns the candidates for the place of a lock: next to its neighbours' first, so that many locks that are in a row
+/// touch few pages of the memory; and anywhere, if these are too many. (Only a few places next to them: a search that
 /// fails there would cost a line of the cache a place.)
 fn places_of(me: Me, key: u64) -> impl Iterator<Item = usize> {
     let length = me.region.locks.len();
@@ -226,7 +227,7 @@ fn places_of(me: Me, key: u64) -> impl Iterator<Item = usize> {
     (near..near + NEAR).chain(far..far + PROBES).map(move |place| place % length)
 }
 
-/// The place of a lock: its own, or a new one.
+/// Returns the place of a lock: its own, or a new one.
 fn lock_of(me: Me, address: usize, site: usize, kind: Kind) -> Option<u32> {
     let process = me.thread.process.load(Relaxed);
     let key = Lock::key_of(process, address);
@@ -254,7 +255,8 @@ fn lock_of(me: Me, address: usize, site: usize, kind: Kind) -> Option<u32> {
 fn describe(lock: &Lock, address: usize, process: u32, site: usize, kind: Kind) {
     if kind == Kind::Mutex {
         let word = (address + MUTEX_KIND) as *const u32;
-        // SAFETY: the program gives a pointer to a mutex, whose word this is; nobody changes it after its beginning.
+        // SAFETY: the program gives a pointer to a mutex, whose word this is; no thread changes it after its
+        // initialisation.
         lock.attributes.store(unsafe { word.read_volatile() }, Relaxed);
     }
     lock.process.store(process, Relaxed);
@@ -264,7 +266,7 @@ fn describe(lock: &Lock, address: usize, process: u32, site: usize, kind: Kind) 
     lock.address.store(address as u64, Release);
 }
 
-/// The place of a lock that was used before.
+/// Returns the place of a lock that was used before.
 pub fn place_of(me: Me, address: usize) -> Option<u32> {
     let key = key(me, address);
     for place in places_of(me, key) {
@@ -277,7 +279,7 @@ pub fn place_of(me: Me, address: usize) -> Option<u32> {
     None
 }
 
-/// A lock was destroyed.
+/// Notes that a lock was destroyed.
 pub fn forget(me: Me, address: usize) {
     if me.region.header.locks.load(Relaxed) > MANY_LOCKS {
         return;
@@ -288,11 +290,11 @@ pub fn forget(me: Me, address: usize) {
     }
 }
 
-/// So many at a time at most: as many as lie in a page.
+/// The largest number that is reserved at a time: that of a page.
 const MOST: u32 = 64;
 
-/// The place of a pair that nobody uses; `None` if there is none. A thread takes several at a time: so it comes less and
-/// less often to the counter that all share, and its own lie in a row.
+/// Returns the place of an unused pair; `None` if there is none. A thread reserves several at a time: so it comes less
+/// and less often to the counter that all share, and its own are in a row.
 fn take_pair(me: Me) -> Option<u32> {
     let ([next, end], used) = (&me.thread.pairs, &me.thread.pairs_used);
     if next.load(Relaxed) == end.load(Relaxed) {

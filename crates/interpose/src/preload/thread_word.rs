@@ -1,8 +1,8 @@
-//! A word of each thread's own: where its place in the memory is.
+//! A word of each thread: the address of its place in the memory.
 //!
-//! The library is there when the program starts, so the word lies at a distance from the thread's own pointer that is
-//! known from then on: two loads find it. What a language offers for this asks a function of the loader each time,
-//! which may allocate.
+//! The library is there when the program starts, so the word is at a distance from the thread's own pointer that is
+//! known from then on: two loads find it. A language's own thread-local storage calls a function of the loader each
+//! time, which may allocate.
 
 use crate::layout::Thread;
 
@@ -18,7 +18,7 @@ core::arch::global_asm!(
     ".previous",
 );
 
-/// The calling thread's place; null if it has none.
+/// Returns the calling thread's place; null if it has none.
 #[inline(always)]
 pub fn get() -> *const Thread {
     let word: *const Thread;
@@ -33,7 +33,8 @@ pub fn get() -> *const Thread {
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above, with `tpidr_el0`.
+    // SAFETY: the loader puts the word's distance into the table entry that is read, and `tpidr_el0` is the thread's
+    // pointer.
     unsafe {
         core::arch::asm!(
             "adrp {word}, :gottprel:contend_thread",
@@ -48,10 +49,11 @@ pub fn get() -> *const Thread {
     word
 }
 
-/// Sets it.
+/// Sets the calling thread's place.
 pub fn set(thread: *const Thread) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: as above; the word is nobody else's.
+    // SAFETY: the loader puts the word's distance into the table entry that is read, `fs` is the thread's pointer, and
+    // the word is this thread's alone.
     unsafe {
         core::arch::asm!(
             "mov {distance}, qword ptr [rip + contend_thread@GOTTPOFF]",
@@ -62,7 +64,8 @@ pub fn set(thread: *const Thread) {
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above.
+    // SAFETY: the loader puts the word's distance into the table entry that is read, `tpidr_el0` is the thread's
+    // pointer, and the word is this thread's alone.
     unsafe {
         core::arch::asm!(
             "adrp {distance}, :gottprel:contend_thread",

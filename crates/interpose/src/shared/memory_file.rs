@@ -21,7 +21,8 @@ pub fn anonymous_file(name: &CStr, flags: libc::c_uint) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(descriptor) })
 }
 
-/// Makes a file with the bytes of a library. No process can change it any more: whatever a program starts loads it, too.
+/// Makes a file with the bytes of a library. No process can change it any more: whatever a program starts loads it,
+/// too.
 pub fn library_file(name: &CStr, bytes: &[u8]) -> io::Result<File> {
     if bytes.is_empty() {
         return Err(io::Error::new(io::ErrorKind::Unsupported, MISSING));
@@ -33,8 +34,8 @@ pub fn library_file(name: &CStr, bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// Maps a file of the size of a `T`, all of it zeros. A program that has the file cannot make it shorter, which would end
-/// contend when it reads it.
+/// Maps a file of the size of a `T`, all of it zeros. A program that has the file cannot make it shorter, which would
+/// end contend when it reads it.
 pub fn map_shared<T>(file: &File) -> io::Result<*const T> {
     file.set_len(size_of::<T>() as u64)?;
     seal(file, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL)?;
@@ -53,8 +54,8 @@ pub unsafe fn unmap<T>(start: *const T) {
     unsafe { libc::munmap(start.cast_mut().cast(), size_of::<T>()) };
 }
 
-/// The path of a file for other processes: through this process, so that a program has no descriptor more than it
-/// would have otherwise.
+/// Returns the path of a file for other processes: through this process, so that a program has no descriptor more than
+/// it would have otherwise.
 pub fn path_of(file: &File) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
 }

@@ -33,8 +33,8 @@ unsafe extern "C" {
 /// it.
 macro_rules! next {
     ($($name:ident($($letter:ident: $argument:ty),*);)*) => {
-        /// The address of each. At first, it is that of a function that finds all of them and then calls the one that was
-        /// meant.
+        /// The address of each. At first, it is that of a function that finds all of them and then calls the one that
+        /// was meant.
         #[allow(non_upper_case_globals)]
         pub mod found {
             use core::sync::atomic::AtomicPtr;
@@ -95,8 +95,8 @@ const TWICE: &[&CStr] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const TWICE: &[&CStr] = &[];
 
-/// The next function of this name. The loader allocates to report a name or a version that is missing, and an allocator
-/// may be the caller, within its own lock. So no name or version is looked up that is not there.
+/// Finds the next function of this name. The loader allocates to report a name or a version that is missing, and an
+/// allocator may be the caller, within its own lock. So no name or version is looked up that is not there.
 ///
 /// A look-up with a version passes over libraries between this one and the C library, whose functions have no versions.
 /// So the newer function is used only where the next one is the C library's, too.
@@ -111,7 +111,7 @@ pub fn find(name: &CStr) -> *mut c_void {
     if !newer.is_null() && object_of(newer) == object_of(next) { newer } else { next }
 }
 
-/// The beginning of the object that contains an address; null if none does.
+/// Returns the beginning of the object that contains an address; null if none does.
 pub fn object_of(address: *mut c_void) -> *const c_void {
     let mut found = ObjectOf { path: null(), begins: null(), symbol: null(), at: null() };
     // SAFETY: `found` is a structure of the shape that the function fills.

@@ -1,5 +1,5 @@
-//! Threads and locks that come and go, are cancelled or interrupted: no count is lost. Waits: how long, who had the lock,
-//! and where. Locks that are taken within others: each order is noted once, however fast the way that they take.
+//! Threads and locks that come and go, are cancelled or interrupted: no count is lost. Waits: how long, who had the
+//! lock, and where. Locks that are taken within others: each order is noted once, however fast the way that they take.
 
 use super::{HEAD, compiled, run, run_with};
 use interpose::{Event, Kind, Level, Memory};
@@ -17,8 +17,8 @@ fn places_of_threads_that_ended_are_used_again_and_lose_nothing() {
     assert!(watched.memory.region().threads().count() < 10);
 }
 
-/// More than a thread's first table has room for; once each, and then in another order. Where they lie is another
-/// matter with each run, and so is what is in each other's way.
+/// Locks more mutexes than a thread's first table has room for, once each and then in another order. Their addresses
+/// differ with each run, and so do their collisions.
 #[test]
 fn thousands_of_locks_of_one_thread_are_counted_one_by_one() {
     let body = "enum { N = 10600 }; static pthread_mutex_t m[N]; int main() {
@@ -151,7 +151,7 @@ const TAKEN: &str = "#define M PTHREAD_MUTEX_INITIALIZER
         pthread_mutex_unlock(i); pthread_mutex_unlock(o); }
     static void again(pthread_mutex_t *m) { pthread_mutex_destroy(m); pthread_mutex_init(m, 0); }\n";
 
-/// How many orders are noted of what `body` does, of which this many acquisitions are counted.
+/// Returns the number of orders that are noted for `body`, of which this number of acquisitions is counted.
 fn orders(body: &str, acquisitions: u64) -> Option<usize> {
     let watched = run(&[TAKEN, body].concat(), Level::Sampled)?;
     watched.ended_well();

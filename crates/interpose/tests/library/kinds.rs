@@ -1,5 +1,5 @@
-//! Locks of all kinds: each acquisition is counted, and each call says what it says without the library. A free mutex that
-//! the library acquires itself is as the C library would have it, and no library in between is skipped.
+//! Locks of all kinds: each acquisition is counted, and each call says what it says without the library. A free mutex
+//! that the library acquires itself is as the C library would have it, and no library in between is skipped.
 
 use super::{compiled, run, run_with, watched};
 use interpose::{Kind, Level, Memory};
@@ -72,7 +72,7 @@ const ALL_KINDS: &str = "static struct timespec soon(clockid_t c) { struct times
         CHECK(pthread_barrier_wait(&b) == PTHREAD_BARRIER_SERIAL_THREAD);
         return 0; }";
 
-/// What each function says, and what it says where it fails, is what it says without the library.
+/// Checks that the results of each function, also of its failures, are the same as without the library.
 #[test]
 fn all_kinds_of_locks_behave_as_they_do_without() {
     for level in [Level::Nothing, Level::Sampled, Level::Full] {
@@ -91,8 +91,9 @@ fn all_kinds_of_locks_behave_as_they_do_without() {
     }
 }
 
-/// What `trylock` makes of a mutex is the C library's; its bytes are what the lock's must be. In a program with one
-/// thread and with more, alone and within another, in a forked child, whose thread is another.
+/// A program that compares mutexes after `trylock`, which is the C library's, and after `lock`: their bytes must be the
+/// same, in a program with one thread and with more, alone and within another, in a forked child, whose thread is
+/// another.
 const SAME: &str = "#define _GNU_SOURCE
     #include <pthread.h>
     #include <string.h>

@@ -1,4 +1,4 @@
-//! The library in programs of all kinds: they do what they would have done, and what they did is counted. C programs are
+//! The library in programs of all kinds: they do the same as without it, and their calls are counted. C programs are
 //! compiled here and run with the library.
 
 mod counts;
@@ -18,13 +18,13 @@ fn run(body: &str, level: Level) -> Option<Watched> {
     watched(&[HEAD, body].concat(), level)
 }
 
-/// A program that ran, and what was recorded of it.
+/// A program that ran, and the data recorded of it.
 struct Watched {
     memory: Memory,
     output: Output,
 }
 
-/// Compiles a program; `None`, and it is said, where there is no compiler.
+/// Compiles a program; prints a note and returns `None` where there is no compiler.
 fn compiled(folder: &tempfile::TempDir, source: &str, flags: &[&str]) -> Option<PathBuf> {
     let (text, program) = (folder.path().join("program.c"), folder.path().join("program"));
     std::fs::write(&text, source).unwrap();
@@ -56,7 +56,7 @@ fn run_with(program: PathBuf, memory: Memory, behind: Option<&Path>) -> Watched 
 }
 
 impl Watched {
-    /// A sum over all that was counted.
+    /// Returns a sum over all counts.
     fn sum(&self, of: impl Fn(&Pair) -> u64) -> u64 {
         self.memory.region().pairs().map(|(_, pair)| of(pair)).sum()
     }
@@ -66,7 +66,7 @@ impl Watched {
         region.pairs().map(|(place, _)| region.acquisitions(place)).sum()
     }
 
-    /// What the program printed: numbers.
+    /// Returns the numbers that the program printed.
     fn said(&self) -> Vec<u64> {
         let text = String::from_utf8_lossy(&self.output.stdout).into_owned();
         text.split_whitespace().map(|word| word.parse().unwrap()).collect()

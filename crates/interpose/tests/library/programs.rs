@@ -27,7 +27,7 @@ fn a_forked_child_and_a_program_that_it_becomes_are_processes_of_their_own() {
     assert_eq!([0, 1, 2].map(by_process), [20, 100, 1_000]);
 }
 
-/// The forking thread locks after another thread of the child has made the child's first call.
+/// Locks in the forking thread after another thread of the child has made the child's first call.
 #[test]
 fn the_forking_thread_of_a_child_is_the_owner_of_what_it_locks() {
     let body = "static pthread_mutex_t m;

@@ -1,4 +1,4 @@
-//! A lock of a shared object as a lock under test; what the object exports, and how it is found there.
+//! A lock of a shared object as a lock under test; the exports of the object, and the way to find them.
 
 use super::watch::{Within, enter, is_lost};
 use crate::lock::Lock;
@@ -8,7 +8,8 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-/// The functions, which nobody writes, are on a line of their own, or every call would wait for the lock's line.
+/// A lock of a shared object. The functions, which no thread writes, are on a separate line, or every call would wait
+/// for the lock's line.
 pub struct FromObject {
     functions: CachePadded<Functions>,
     memory: CachePadded<UnsafeCell<[u8; MOST_BYTES]>>,
@@ -17,11 +18,12 @@ pub struct FromObject {
 
 // SAFETY: the memory is touched by the object's functions alone, and contend_lock.h says that any thread may call them.
 unsafe impl Sync for FromObject {}
-// SAFETY: as above; it is not moved between `settle` and its end.
+// SAFETY: contend_lock.h says that any thread may call the functions, and the lock is not moved between `settle` and
+// its end.
 unsafe impl Send for FromObject {}
 
 thread_local! {
-    /// What the next lock of this thread is made of: a type has no arguments.
+    /// The functions of the next lock of this thread: a type has no arguments.
     static WANTED: Cell<Option<Functions>> = const { Cell::new(None) };
 }
 
@@ -44,7 +46,7 @@ impl FromObject {
     }
 }
 
-/// Releases the lock when it is dropped.
+/// A guard that releases the lock when it is dropped.
 pub struct Guard<'a>(&'a FromObject);
 
 impl Lock for FromObject {
@@ -81,26 +83,27 @@ impl Drop for Guard<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         enter(Within::Release);
-        // SAFETY: whoever has the guard has the lock.
+        // SAFETY: the lock was made by `settle`, and the thread that has the guard has the lock.
         unsafe { (self.0.functions.release)(self.0.address()) };
-        // What goes wrong from here on is not the object's.
+        // A crash from here on is not the object's.
         enter(Within::Nothing);
     }
 }
 
 impl Drop for FromObject {
     fn drop(&mut self) {
-        // Another of the object's locks may be what threads were lost at.
+        // Threads may have been lost in another of the object's locks.
         if self.is_made && !is_lost() {
             enter(Within::Destroy);
-            // SAFETY: it was made, and is free: a guard borrows it.
+            // SAFETY: the lock was made, and is free: a guard borrows it.
             unsafe { (self.functions.destroy)(self.address()) };
             enter(Within::Nothing);
         }
     }
 }
 
-/// What calls through pointers cost: the lock of an object whose functions do nothing. It excludes nobody.
+/// The lock of an object whose functions do nothing, which measures the cost of calls through pointers. It excludes no
+/// thread.
 pub struct EmptyCalls(FromObject);
 
 impl Lock for EmptyCalls {
@@ -108,7 +111,7 @@ impl Lock for EmptyCalls {
 
     fn create() -> io::Result<Self> {
         let functions = Functions { init: made, acquire: nothing, release: nothing, destroy: nothing };
-        // Nobody knows at compile time what is called, as with an object.
+        // The compiler does not know the functions, as with an object.
         Ok(Self(FromObject::of(std::hint::black_box(functions))))
     }
 
@@ -126,7 +129,7 @@ extern "C" fn nothing(_: *mut c_void) {}
 
 /// The version of `contend_lock.h` that this program understands.
 const VERSION: u32 = 1;
-/// A lock is not larger.
+/// The largest size of a lock.
 pub const MOST_BYTES: usize = 4096;
 
 /// The four functions of a lock.
@@ -138,7 +141,7 @@ pub struct Functions {
     pub destroy: unsafe extern "C" fn(*mut c_void),
 }
 
-/// An object that is loaded, and stays so until the process ends.
+/// The exports of a loaded object, which stays loaded until the process ends.
 #[derive(Clone, Copy)]
 pub struct Exports {
     pub functions: Functions,
@@ -157,7 +160,7 @@ const NAMES: [&CStr; 6] = [
 /// Loads the object and finds what it exports. Its constructors run.
 ///
 /// # Errors
-/// In words for people: it is no shared object, or none with a lock of this version.
+/// A message if the file is not a shared object, or has no lock of this version.
 pub fn open(path: &OsStr) -> Result<Exports, String> {
     if cfg!(target_feature = "crt-static") {
         return Err(
@@ -181,8 +184,8 @@ pub fn open(path: &OsStr) -> Result<Exports, String> {
         ));
     }
     let [version, size, init, acquire, release, destroy] = found;
-    // SAFETY: contend_lock.h says that these are such constants; an object that exports others under the same names
-    // was not compiled with it, and is tried in a process of its own first.
+    // SAFETY: contend_lock.h says that these are such constants; an object that exports others under the same names was
+    // not compiled with it, and is tried in a separate process first.
     let (version, size) = unsafe { (version.cast::<u32>().read_unaligned(), size.cast::<usize>().read_unaligned()) };
     if version != VERSION {
         return Err(format!("contend_lock_version is {version}; supported: {VERSION}"));
@@ -212,6 +215,7 @@ fn last_error() -> String {
     if text.is_null() {
         return "cannot load the shared object".to_owned();
     }
-    // SAFETY: as above.
+    // SAFETY: the pointer is not null, so it is to a text that ends with a zero byte and lasts until the next call of
+    // this thread.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }

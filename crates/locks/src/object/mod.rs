@@ -1,9 +1,8 @@
-//! A lock of one's own: a shared object with four functions and a size, named by its path in the place of a lock's
-//! name.
+//! A user-supplied lock: a shared object with four functions and a size, named by its path in place of a lock's name.
 //!
-//! `include/contend_lock.h` says what it exports. It is tried in a process of its own first ([`trial`]), and only one
-//! that loads, works and excludes comes into this one. In results it has the name of its file. What one does later all
-//! the same is told by [`what_became`].
+//! `include/contend_lock.h` describes the exports. The object is tried in a separate process first ([`trial`]), and
+//! only one that loads, works and excludes is loaded into this one. In results it has the name of its file. Later
+//! failures are reported by [`what_became`].
 
 mod lock;
 mod trial;
@@ -22,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 pub use lock::EmptyCalls;
 pub use watch::{has_crashed, what_became};
 
-/// Why a shared object is no lock to measure.
+/// The reason why a shared object is not a lock to measure.
 #[derive(Debug)]
 pub struct ObjectError {
     pub path: String,
@@ -37,7 +36,7 @@ impl fmt::Display for ObjectError {
 
 impl std::error::Error for ObjectError {}
 
-/// One that is loaded, for as long as the process lives.
+/// A loaded object, for as long as the process lives.
 #[derive(Clone, Copy)]
 struct Loaded {
     entry: &'static Entry,
@@ -48,15 +47,15 @@ struct Loaded {
 
 static LOADED: Mutex<Vec<Loaded>> = Mutex::new(Vec::new());
 
-/// Whether it is the path of an object and no lock's name.
+/// Returns whether it is the path of an object and not a lock's name.
 pub fn is_path(name: &str) -> bool {
     name.contains('/') || name.ends_with(".so")
 }
 
-/// Tries the object, loads it, and gives it an entry; one that is loaded already has its own.
+/// Tries the object, loads it, and gives it an entry; an object that is loaded already has one.
 ///
 /// # Errors
-/// There is no such file, it is no lock, or another one has its name.
+/// The file does not exist, it is not a lock, or another object has its name.
 pub fn load(path: &str) -> Result<&'static Entry, ObjectError> {
     let refuse = |reason: String| ObjectError { path: path.to_owned(), reason };
     let full: PathBuf = std::fs::canonicalize(path).map_err(|error| refuse(error.to_string()))?;
@@ -75,7 +74,7 @@ pub fn load(path: &str) -> Result<&'static Entry, ObjectError> {
     let exports = lock::open(full.as_os_str()).map_err(refuse)?;
     let sha256 = instruments::sha256::of_file(&full).map_err(|error| refuse(error.to_string()))?;
     let about = format!("a lock of {} bytes in {}", exports.size, full.display());
-    // As the registry's own: an entry is for ever, and so is what was loaded.
+    // Leaked like the registry's own: an entry exists forever, and so does the loaded object.
     let entry = Entry { name: name.leak(), about: about.leak(), between_processes: false, readers: false };
     let entry: &'static Entry = Box::leak(Box::new(entry));
     watch::catch_crashes();
@@ -83,18 +82,18 @@ pub fn load(path: &str) -> Result<&'static Entry, ObjectError> {
     Ok(entry)
 }
 
-/// The entry of a loaded object.
+/// Returns the entry of a loaded object.
 pub fn entry(name: &str) -> Option<&'static Entry> {
     find(name).map(|one| one.entry)
 }
 
-/// The loaded objects among locks of these names: the name and the SHA-256 of each.
+/// Returns the loaded objects among locks of these names: the name and the SHA-256 of each.
 pub fn hashes<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
     let loaded = names.into_iter().filter_map(find);
     loaded.map(|one| (one.entry.name.to_owned(), one.sha256.to_owned())).collect()
 }
 
-/// Hands the lock of a loaded object to `builder`; `None` for other names, and between processes.
+/// Passes the lock of a loaded object to `builder`; returns `None` for other names, and between processes.
 pub fn build<B: Builder>(name: &str, reach: Reach, builder: B) -> Option<io::Result<B::Output>> {
     let one = find(name).filter(|_| reach == Reach::Threads)?;
     Some(with_object(&one.exports, || builder.build::<FromObject>()))

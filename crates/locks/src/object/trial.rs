@@ -1,5 +1,5 @@
-//! A shared object is tried in a process of its own, before it may crash or block this one. Part of the trial is whether
-//! the lock excludes: threads count under it, and no count may be lost.
+//! The trial of a shared object in a separate process, before it may crash or block this one. Part of the trial is
+//! whether the lock excludes: threads count under it, and no count may be lost.
 
 use super::lock::{Exports, open};
 use super::watch::signal_name;
@@ -13,12 +13,12 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Nothing in a trial takes nearly as long.
+/// The time limit of a trial: nothing in it takes nearly as long.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(2);
 const FAILED: i32 = 1;
 
-/// What is being tried, in words that a sentence about a crash or a wait begins with.
+/// The steps of the trial, in words that a sentence about a crash or a wait begins with.
 const STEPS: [&str; 7] = [
     "loading it",
     "contend_lock_init",
@@ -52,13 +52,13 @@ pub fn try_out(path: &OsStr) -> Result<(), String> {
     }
 }
 
-/// The child's whole life; its exit status.
+/// Runs the child's whole life; returns its exit status.
 fn child(parent: u32, path: &OsStr, step: &AtomicUsize, writer: OwnedFd) -> i32 {
     let dies_with_parent = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
     if !dies_with_parent || std::os::unix::process::parent_id() != parent {
         return 0;
     }
-    // A crash is expected: no core, and what it prints belongs to no record.
+    // A crash is expected: no core is written, and the child's output belongs to no record.
     let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
     let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
     let _ = rustix::stdio::dup2_stdout(rustix::stdio::stderr());
@@ -83,13 +83,13 @@ fn perform(path: &OsStr, step: &AtomicUsize) -> Result<(), String> {
         0 => {}
         error => return Err(format!("contend_lock_init failed: {}", io::Error::from_raw_os_error(error))),
     }
-    // Twice: a release that does not release shows in the second.
+    // Twice: a release that does not release fails in the second.
     for _ in 0..2 {
         at(2);
         // SAFETY: the lock is made, and free.
         unsafe { (functions.acquire)(lock) };
         at(3);
-        // SAFETY: this thread has it.
+        // SAFETY: this thread has the lock.
         unsafe { (functions.release)(lock) };
     }
     at(4);
@@ -100,7 +100,7 @@ fn perform(path: &OsStr, step: &AtomicUsize) -> Result<(), String> {
         ));
     }
     at(5);
-    // SAFETY: the lock is free and nobody uses it any more.
+    // SAFETY: the lock is free and no thread uses it any more.
     unsafe { (functions.destroy)(lock) };
     if !memory.is_kept(size) {
         return Err(format!("the lock writes beyond its contend_lock_size of {size} bytes"));
@@ -148,19 +148,19 @@ fn outcome(status: WaitStatus, at: &str, reader: OwnedFd) -> Result<(), String> 
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // One that was waited for is gone, and the call says so.
+        // A child that was waited for is gone, and the call fails.
         let _ = kill_process(self.0, Signal::KILL);
         let _ = waitpid(Some(self.0), WaitOptions::empty());
     }
 }
 
-/// More than there are CPUs on a small machine, so that some wait while a holder is switched out.
+/// The number of threads: more than there are CPUs on a small machine, so that some wait while a holder is descheduled.
 const THREADS: usize = 4;
 const LENGTH: Duration = Duration::from_millis(200);
-/// Every so many rounds the holder gives the CPU away: on one CPU nobody would meet it otherwise.
+/// The number of iterations after which the holder yields the CPU: on one CPU no thread would meet it otherwise.
 const YIELDS_EVERY: u64 = 64;
 
-/// What the lock lies in, and what nobody may write behind it.
+/// The memory of the lock, and the bytes behind it that no thread may write.
 #[repr(align(128))]
 struct Memory(UnsafeCell<[u8; MEMORY_BYTES]>);
 
@@ -181,15 +181,15 @@ impl Memory {
         self.0.get().cast()
     }
 
-    /// Whether nothing beyond the lock's size was written.
+    /// Returns whether nothing beyond the lock's size was written.
     pub fn is_kept(&mut self, size: usize) -> bool {
         self.0.get_mut()[size..].iter().all(|&byte| byte == UNTOUCHED)
     }
 }
 
-/// How many counts were lost, of how many.
+/// Returns the number of lost counts, and the number of all.
 fn lost_counts(exports: &Exports, memory: &Memory) -> (u64, u64) {
-    // Loads and stores that nothing but the lock orders.
+    // The loads and stores are ordered by the lock alone.
     let counter = AtomicU64::new(0);
     let until = Instant::now() + LENGTH;
     let count = || {
@@ -203,7 +203,7 @@ fn lost_counts(exports: &Exports, memory: &Memory) -> (u64, u64) {
                 false => (0..20).for_each(|_| std::hint::spin_loop()),
             }
             counter.store(seen + 1, Ordering::Relaxed);
-            // SAFETY: this thread has it.
+            // SAFETY: this thread has the lock.
             unsafe { (exports.functions.release)(memory.address()) };
             rounds += 1;
         }

@@ -1,15 +1,15 @@
-//! What threads are at in the code of objects: so that one that crashes in it, or never comes back, can be named.
+//! The positions of threads in the code of objects: so that a function that crashes, or never returns, can be named.
 //!
-//! A thread notes which function it calls, in a byte of its own; that is all that a lock and an unlock cost. Nobody
-//! else reads the byte: the thread itself answers, in a signal's handler. One that crashes in an object's code stays in
-//! the handler for ever, so that the process lives and what was measured is not lost; but the process's first thread,
-//! without which nothing goes on, ends it as ever.
+//! A thread notes which function it calls, in a separate byte; that is the whole cost for a lock and an unlock. No
+//! other thread reads the byte: the thread itself answers, in a signal's handler. A thread that crashes in an object's
+//! code stays in the handler forever, so that the process lives and the measured data is not lost; but the process's
+//! first thread, without which nothing goes on, ends it as usual.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// A function of an object's that a thread is in, or was in last.
+/// A function of an object that a thread is in, or was in last.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 pub enum Within {
@@ -24,11 +24,11 @@ const NAMES: [&str; 5] =
     ["", "contend_lock_init", "contend_lock_acquire", "contend_lock_release", "contend_lock_destroy"];
 
 thread_local! {
-    // An atomic, because a handler reads it: a plain store before a call may be left out.
+    // An atomic, because a handler reads it: the compiler may omit a plain store before a call.
     static AT: AtomicU8 = const { AtomicU8::new(Within::Nothing as u8) };
 }
 
-/// Notes what the calling thread calls next.
+/// Notes the function that the calling thread calls next.
 #[inline(always)]
 pub fn enter(function: Within) {
     AT.with(|at| at.store(function as u8, Ordering::Relaxed));
@@ -38,13 +38,13 @@ pub fn enter(function: Within) {
 static CRASHED: AtomicI32 = AtomicI32::new(0);
 static CRASHED_IN: AtomicU8 = AtomicU8::new(0);
 static IS_LOST: AtomicBool = AtomicBool::new(false);
-/// How many threads have answered that they are in which function.
+/// The number of threads that have answered that they are in each function.
 static ANSWERS: [AtomicU32; NAMES.len()] = [const { AtomicU32::new(0) }; NAMES.len()];
 
 const CRASHES: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
-/// Who does not wait for it never hears of it.
+/// The signal that queries a thread, which a program that does not wait for it ignores.
 const QUESTION: i32 = libc::SIGURG;
-/// Each needs a CPU to answer, which those that spin have.
+/// The time limit for the answers: each needs a CPU, which spinning threads have.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -53,17 +53,17 @@ pub fn catch_crashes() {
     CRASHES.iter().for_each(|&signal| handle(signal, crashed));
 }
 
-/// Whether a thread has crashed in an object's code.
+/// Returns whether a thread has crashed in an object's code.
 pub fn has_crashed() -> bool {
     CRASHED.load(Ordering::Acquire) != 0
 }
 
-/// Whether threads did not come back from objects' code, so that it is called no more.
+/// Returns whether threads did not come back from objects' code, so that it is called no more.
 pub fn is_lost() -> bool {
     IS_LOST.load(Ordering::Acquire)
 }
 
-/// What became of threads that did not come back from objects' code, after the object's name.
+/// Returns the fate of threads that did not come back from objects' code, after the object's name.
 pub fn what_became() -> String {
     IS_LOST.store(true, Ordering::Release);
     let signal = CRASHED.load(Ordering::Acquire);
@@ -109,8 +109,8 @@ extern "C" fn crashed(signal: i32) {
     // SAFETY: the calls take no pointers, and may be made in a handler.
     let is_first = unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) };
     if at == Within::Nothing as u8 || is_first {
-        // None of ours, or the thread without which nothing goes on: it ends the process as it would have.
-        // SAFETY: both may be called in a handler; the default action needs no function.
+        // Not a crash in an object, or the thread without which nothing goes on: it ends the process as it would have.
+        // SAFETY: both functions may be called in a handler; the default action needs no function.
         unsafe {
             libc::signal(signal, libc::SIG_DFL);
             libc::raise(signal);
@@ -120,7 +120,7 @@ extern "C" fn crashed(signal: i32) {
     CRASHED_IN.store(at, Ordering::Relaxed);
     CRASHED.store(signal, Ordering::Release);
     loop {
-        // SAFETY: it only waits, and may be called in a handler.
+        // SAFETY: `pause` only waits, and may be called in a handler.
         unsafe { libc::pause() };
     }
 }
@@ -129,7 +129,7 @@ extern "C" fn answer(_: i32) {
     AT.with(|at| ANSWERS[usize::from(at.load(Ordering::Relaxed))].fetch_add(1, Ordering::Relaxed));
 }
 
-/// Asks every thread of the process; how many.
+/// Queries every thread of the process; returns their number.
 fn ask_all() -> u32 {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let ids = tasks.filter_map(|task| task.file_name().to_str()?.parse::<i32>().ok());

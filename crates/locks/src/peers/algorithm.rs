@@ -1,7 +1,7 @@
 //! The interface of a lock that is written from a paper.
 
-/// A mutual exclusion algorithm. The value that an acquisition returns is passed to the release: papers keep it in local
-/// variables of the thread or in a field of the lock.
+/// A mutual exclusion algorithm. The value that an acquisition returns is passed to the release: papers keep it in
+/// local variables of the thread or in a field of the lock.
 pub trait Algorithm: Send + Sync + 'static {
     /// The data that a release needs from its acquisition.
     type Held: Copy;

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 pub use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Rounds of a spinning wait, after which each further round also yields the CPU. The same as of `ticket` and `mcs` in
-/// `ulocks`, so that the algorithms differ and not their waiting.
+/// The number of iterations of a spinning wait, after which each further one also yields the CPU. The same as of
+/// `ticket` and `mcs` in `ulocks`, so that the algorithms differ and not their waiting.
 const ROUNDS: u32 = 1_000;
 
 /// Spins until the condition holds.
@@ -26,7 +26,7 @@ pub fn spin_until(mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Spins until the condition holds, for at most that many rounds. Returns whether it holds.
+/// Spins until the condition holds, for at most this number of iterations. Returns whether it holds.
 #[inline]
 pub fn spin_for(rounds: u32, mut done: impl FnMut() -> bool) -> bool {
     for _ in 0..rounds {
@@ -53,12 +53,12 @@ pub fn wake_one(word: *const AtomicU32) {
     unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1) };
 }
 
-/// Sleeps for that many nanoseconds, or some more.
+/// Sleeps for this number of nanoseconds, or somewhat longer.
 pub fn sleep_ns(ns: u64) {
     std::thread::sleep(Duration::from_nanos(ns));
 }
 
-/// The clock's rate is measured for this long, once per process.
+/// The time for which the clock's rate is measured, once per process.
 const CALIBRATION: Duration = Duration::from_millis(10);
 
 static CLOCK: LazyLock<Clock> = LazyLock::new(|| Clock::calibrate(CALIBRATION).clock);
@@ -86,26 +86,26 @@ impl Ticks {
     }
 }
 
-/// Orders two `SeqCst` accesses for loom, which takes them for `AcqRel`; here they are in one order by themselves.
+/// Orders two `SeqCst` accesses for loom, which treats them as `AcqRel`; here they are in one order by themselves.
 #[inline(always)]
 pub fn between_seqcst() {}
 
-/// Slots of each of the following arrays, as in the papers.
+/// The number of slots of each of the following arrays, as in the papers.
 pub const SLOTS: usize = 4096;
 
-/// The waiting array of all [`Twa`](super::twa::Twa) locks.
+/// Returns the waiting array of all [`Twa`](super::twa::Twa) locks.
 pub fn twa_slots() -> &'static [AtomicU64] {
     static ARRAY: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
     &ARRAY
 }
 
-/// The waiting array of all [`Hapax`](super::hapax::Hapax) locks.
+/// Returns the waiting array of all [`Hapax`](super::hapax::Hapax) locks.
 pub fn hapax_slots() -> &'static [AtomicU64] {
     static ARRAY: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
     &ARRAY
 }
 
-/// The table of readers of all [`Bravo`](super::bravo::Bravo) locks.
+/// Returns the table of readers of all [`Bravo`](super::bravo::Bravo) locks.
 pub fn bravo_readers() -> &'static [AtomicUsize] {
     static ARRAY: [AtomicUsize; SLOTS] = [const { AtomicUsize::new(0) }; SLOTS];
     &ARRAY

@@ -8,9 +8,9 @@
 //! | slot of the table | the address of the lock that a thread reads under, 0 if none | that thread |
 //!
 //! The lock and the thread select a slot. While `bias` is 1, a reader writes the address of the lock into its slot, and
-//! has the lock if the slot was 0 and `bias` is still 1. Otherwise it acquires the underlying lock. A writer acquires the
-//! underlying lock, sets `bias` to 0, and waits until no slot has the lock's address. It then forbids the bias for nine
-//! times the time that this took, so that revocations take at most a tenth of the writers' time.
+//! has the lock if the slot was 0 and `bias` is still 1. Otherwise it acquires the underlying lock. A writer acquires
+//! the underlying lock, sets `bias` to 0, and waits until no slot has the lock's address. It then forbids the bias for
+//! nine times the time that this took, so that revocations take at most a tenth of the writers' time.
 //!
 //! # Ordering
 //! A reader writes its slot and then reads `bias`; a writer writes `bias` and then reads the slots. All four are
@@ -50,9 +50,9 @@ pub trait Underlying {
 /// The form of an acquisition for reading.
 #[derive(Clone, Copy)]
 pub enum Reading {
-    /// By a slot of the table.
+    /// An acquisition by a slot of the table.
     Slot(usize),
-    /// By the underlying lock.
+    /// An acquisition of the underlying lock.
     Underlying,
 }
 
@@ -63,7 +63,7 @@ pub struct Bravo<U> {
     underlying: U,
 }
 
-/// The bias is forbidden for this multiple of the time that a revocation takes.
+/// The multiple of the time of a revocation for which the bias is forbidden.
 const INHIBITION: u64 = 9;
 
 impl<U: Underlying> Bravo<U> {
@@ -138,7 +138,7 @@ impl<U: Underlying> Bravo<U> {
     }
 }
 
-/// The number of the calling thread.
+/// Returns the number of the calling thread.
 #[inline(always)]
 pub fn this_thread() -> usize {
     static THREADS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(1);

@@ -1,4 +1,4 @@
-//! CNA: an MCS queue lock that hands over within a NUMA node as long as that is fair enough.
+//! CNA: an MCS queue lock that hands off within a NUMA node as long as that is fair enough.
 //!
 //! # State
 //! | word | meaning | written by |
@@ -13,9 +13,9 @@
 //! | `numa` | the NUMA node of its thread | its thread, before it waits |
 //! | `last` | in the first node of the secondary queue: the last node of it | the holder |
 //!
-//! A releasing thread hands the lock to the first waiter of the same NUMA node, and moves the waiters before that one to
-//! the secondary queue. The secondary queue goes back in front of the main queue when the main queue has no waiter of
-//! this NUMA node, and once in `EVERY` handoffs.
+//! A releasing thread hands the lock to the first waiter of the same NUMA node, and moves the waiters before that one
+//! to the secondary queue. The secondary queue goes back in front of the main queue when the main queue has no waiter
+//! of this NUMA node, and once in `EVERY` handoffs.
 //!
 //! # Ordering
 //! As with `mcs`: joining is an `AcqRel` swap of `tail`; `next` and `grant` are stored with `Release` and read with
@@ -46,7 +46,7 @@ pub struct QueueNode {
     numa: AtomicU32,
 }
 
-/// The grant without a secondary queue.
+/// Returns the grant without a secondary queue.
 fn granted() -> *mut QueueNode {
     without_provenance_mut(1)
 }
@@ -139,7 +139,7 @@ impl<const EVERY: u32> Cna<EVERY> {
     }
 }
 
-/// The NUMA node of the holder: known if it had to wait.
+/// Returns the NUMA node of the holder: known if it had to wait.
 fn own_numa(node: &QueueNode, numa: impl FnOnce() -> u32) -> u32 {
     match node.numa.load(Ordering::Relaxed) {
         u32::MAX => numa(),
@@ -181,7 +181,7 @@ unsafe fn successor_on(numa: u32, node: &QueueNode) -> *mut QueueNode {
     null_mut()
 }
 
-/// The NUMA node of the CPU that runs the calling thread.
+/// Returns the NUMA node of the CPU that runs the calling thread.
 fn current_numa() -> u32 {
     let (mut cpu, mut numa) = (0, 0);
     // SAFETY: both pointers are to integers of the size that the call writes.

@@ -14,14 +14,14 @@
 //! | `readers` | how many threads read the ring now | those threads |
 //!
 //! Each thread opens a perf event that records its own context switches into a ring of one page, which the kernel
-//! overwrites. The last record says whether the thread was switched out. A waiter looks at the holder's last record about
-//! once per microsecond: it spins while the holder runs, and sleeps on `word` when the holder is switched out.
+//! overwrites. The last record says whether the thread was switched out. A waiter looks at the holder's last record
+//! about once per microsecond: it spins while the holder runs, and sleeps on `word` when the holder is switched out.
 //!
 //! # Ordering
-//! `word` is acquired with `Acquire` and released with a `Release` swap. A sleeper sets bit 31 before it sleeps, and the
-//! kernel compares the whole word: either the release sees the bit and wakes a thread, or the comparison fails. A woken
-//! thread keeps the bit set, since others may still sleep. A thread that ends removes its ring and then waits until
-//! `readers` is 0 (all `SeqCst`), so a ring is not unmapped while it is read.
+//! `word` is acquired with `Acquire` and released with a `Release` swap. A sleeper sets bit 31 before it sleeps, and
+//! the kernel compares the whole word: either the release sees the bit and wakes a thread, or the comparison fails. A
+//! woken thread keeps the bit set, since others may still sleep. A thread that ends removes its ring and then waits
+//! until `readers` is 0 (all `SeqCst`), so a ring is not unmapped while it is read.
 //!
 //! # Fairness
 //! None: any thread may acquire a released lock.
@@ -32,12 +32,12 @@
 //! # Source
 //! Victor Laforet, Sanidhya Kashyap, Călin Iorgulescu, Julia Lawall and Jean-Pierre Lozi, "FlexGuard: Fast Mutual
 //! Exclusion Independent of Subscription", SOSP 2025. From the paper: spinning while no holder is preempted, sleeping
-//! otherwise, and the scheduler as the source. Different here, so that no privilege is needed: the paper has a BPF program
-//! on `sched_switch`, which counts the preempted holders of the whole process. Here a waiter reads the record of the one
-//! holder, which costs more. Not here: the queue of the paper's spinning waiters
-//! (an MCS queue), and the telling of a preempted critical section from a preempted lock function by the address of the
-//! instruction. Where the kernel refuses the event (`perf_event_paranoid` above 2, a seccomp filter), a waiter does not
-//! know the holder's state and sleeps after a fixed number of rounds.
+//! otherwise, and the scheduler as the source. Different here, so that no privilege is needed: the paper has a BPF
+//! program on `sched_switch`, which counts the preempted holders of the whole process. Here a waiter reads the record
+//! of the one holder, which costs more. Not here: the queue of the paper's spinning waiters (an MCS queue), and the
+//! telling of a preempted critical section from a preempted lock function by the address of the instruction. Where the
+//! kernel refuses the event (`perf_event_paranoid` above 2, a seccomp filter), a waiter does not know the holder's
+//! state and sleeps after a fixed number of rounds.
 
 use super::algorithm::Algorithm;
 use super::atomic::{AtomicPtr, AtomicU32, Ordering, sleep_while, wake_one};
@@ -50,9 +50,9 @@ use std::ptr::null_mut;
 
 const SLEEPERS: u32 = 1 << 31;
 
-/// Rounds between two looks at the holder: about a microsecond.
+/// The number of iterations between two looks at the holder: about a microsecond.
 const LOOK_EVERY: u32 = 32;
-/// Rounds after which a waiter sleeps that does not know the holder's state.
+/// The number of iterations after which a waiter sleeps that does not know the holder's state.
 const MOST_BLIND: u32 = 1_000;
 
 pub struct FlexGuard {
@@ -82,7 +82,7 @@ impl FlexGuard {
         }
     }
 
-    /// Sets the bit that asks for a wake. Returns false if the word has changed.
+    /// Sets the bit that requests a wake. Returns false if the word has changed.
     fn announce(&self, word: u32) -> bool {
         word & SLEEPERS != 0
             || self.word.compare_exchange(word, word | SLEEPERS, Ordering::Relaxed, Ordering::Relaxed).is_ok()
@@ -120,8 +120,8 @@ struct Thread {
     readers: AtomicU32,
 }
 
-/// Threads that can have records at the same time; further ones have none. Each record takes a file descriptor, of which
-/// a process usually has 1,024.
+/// Threads that can have records at the same time; further ones have none. Each record takes a file descriptor, of
+/// which a process usually has 1,024.
 const THREADS: usize = 512;
 static TABLE: [Thread; THREADS] =
     [const { Thread { taken: AtomicU32::new(0), ring: AtomicPtr::new(null_mut()), readers: AtomicU32::new(0) } };
@@ -138,7 +138,7 @@ const SWITCH: u64 = 14;
 /// `PERF_RECORD_MISC_SWITCH_OUT`, in the header's second field.
 const SWITCHED_OUT: u64 = 1 << (13 + 32);
 
-/// Whether the thread with this number is off its CPU; `None` if it has no record.
+/// Returns whether the thread with this number is off its CPU; `None` if it has no record.
 fn is_switched_out(number: u32) -> Option<bool> {
     let thread = TABLE.get(number as usize - 1)?;
     thread.readers.fetch_add(1, Ordering::SeqCst);

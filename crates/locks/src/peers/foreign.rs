@@ -15,9 +15,9 @@ pub type CkTicket = Foreign<Ticket>;
 pub type Nsync = Foreign<Mu>;
 pub type Abseil = Foreign<AbslMutex>;
 
-/// What a lock calls its functions. All of them take a lock in a [`Room`].
+/// The functions of a lock's library. All of them take a lock in a [`Room`].
 pub trait Peer: 'static {
-    /// Whether the lock goes into that many bytes that are so aligned.
+    /// Returns whether the lock fits into memory of this size and alignment.
     fn fits(size: usize, align: usize) -> bool;
 
     /// Makes a free lock.
@@ -26,7 +26,7 @@ pub trait Peer: 'static {
     /// No other thread uses the room yet, and it will not move.
     unsafe fn init(lock: *mut c_void);
 
-    /// Takes the lock.
+    /// Acquires the lock.
     ///
     /// # Safety
     /// The lock is free or held by another thread, and stays where it is until it is released.
@@ -35,10 +35,10 @@ pub trait Peer: 'static {
     /// Releases the lock.
     ///
     /// # Safety
-    /// The calling thread holds it.
+    /// The calling thread holds the lock.
     unsafe fn unlock(lock: *mut c_void);
 
-    /// Ends the lock, if its library wants to know.
+    /// Ends the lock, if its library requires that.
     ///
     /// # Safety
     /// The lock is free, and no thread uses it after.
@@ -100,7 +100,7 @@ peers! {
         contend_abseil_destroy;
 }
 
-/// A lock of a library, in room of ours.
+/// A lock of a library, in memory of this crate.
 pub struct Foreign<P: Peer>(Room, PhantomData<P>);
 
 // SAFETY: the libraries make these locks for all threads of a process, and Concurrency Kit's are words that any memory
@@ -111,7 +111,8 @@ unsafe impl<P: Peer> Send for Foreign<P> {}
 
 pub struct Guard<'a, P: Peer> {
     lock: &'a Foreign<P>,
-    /// Abseil and nsync want the unlock from the thread that locked: a pointer, which is not `Send`, keeps it there.
+    /// A pointer, which is not `Send`: Abseil and nsync require the unlock from the thread that locked, so the guard
+    /// stays there.
     _stays: PhantomData<*const ()>,
 }
 
@@ -152,7 +153,7 @@ impl<P: Peer> Drop for Foreign<P> {
     }
 }
 
-/// Room for a lock of another library, whose size only its headers know.
+/// Memory for a lock of another library, whose size only its headers know.
 #[repr(transparent)]
 pub struct Room(UnsafeCell<[u64; 2]>);
 
@@ -163,7 +164,7 @@ impl Default for Room {
 }
 
 impl Room {
-    /// All zeros, which is the free state of every lock here.
+    /// Returns all zeros, which is the free state of every lock here.
     pub const fn zeroed() -> Self {
         Self(UnsafeCell::new([0; 2]))
     }

@@ -9,17 +9,18 @@
 //!
 //! Every acquisition in the process has a number that occurs once (a *hapax*). Threads get them in blocks
 //! of 65,536 from a counter of the process. The lock is released if `arrived` equals `departed`. A thread that arrives
-//! waits until its predecessor's number, which the swap returned, is in `departed`: it spins on the slot that this number
-//! selects, and looks at `departed` again when the slot changes. Numbers that share a slot cost a look in vain.
+//! waits until its predecessor's number, which the swap returned, is in `departed`: it spins on the slot that this
+//! number selects, and looks at `departed` again when the slot changes. Numbers that share a slot cost a look in vain.
 //!
 //! # Ordering
-//! Arriving is an `AcqRel` swap. `departed` is stored with `Release` and read with `Acquire`: that is the handoff of the
-//! data. A waiter reads the slot and then `departed`; a releasing thread stores `departed` and then swaps the slot
+//! Arriving is an `AcqRel` swap. `departed` is stored with `Release` and read with `Acquire`: that is the handoff of
+//! the data. A waiter reads the slot and then `departed`; a releasing thread stores `departed` and then swaps the slot
 //! (`Release`, read with `Acquire`). So a waiter that has read the new number in the slot sees the new `departed`, and
 //! one that has read an older one sees the slot change. A number is written once, so a slot does not return to an
 //! earlier value. The slot needs a swap: a thread can be late with its number, and write it over that of its successor.
-//! By a store, a waiter that reads the late number would not be ordered after the successor's release, and could read an
-//! old `departed` and wait forever. The model found that. A swap keeps the order (it continues the release sequence).
+//! By a store, a waiter that reads the late number would not be ordered after the successor's release, and could read
+//! an old `departed` and wait forever. The model found that. A swap keeps the order (it continues the release
+//! sequence).
 //!
 //! # Fairness
 //! Strict, first in, first out.
@@ -37,7 +38,7 @@ use super::algorithm::Algorithm;
 use super::atomic::{AtomicU64, Ordering, hapax_slots, spin_until};
 use std::cell::Cell;
 
-/// Numbers that a thread takes from the counter at once.
+/// The number of numbers that a thread takes from the counter at once.
 const BLOCK: u64 = 1 << 16;
 
 pub struct Hapax {

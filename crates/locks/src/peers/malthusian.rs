@@ -14,9 +14,9 @@
 //! | `turn` | a [`Parking`]: the lock was handed to its thread | its thread; the releasing thread |
 //!
 //! A releasing thread that finds more than one waiter moves the first one to the passive list and hands the lock to the
-//! second one. A releasing thread that finds none hands the lock to the newest thread of the passive list. So the threads
-//! that circulate are as few as keep the lock busy. One release in `EVERY` hands the lock to the oldest thread of the
-//! passive list. Waiters spin for about the time of a wake and then sleep.
+//! second one. A releasing thread that finds none hands the lock to the newest thread of the passive list. So the
+//! threads that circulate are as few as keep the lock busy. One release in `EVERY` hands the lock to the oldest thread
+//! of the passive list. Waiters spin for about the time of a wake and then sleep.
 //!
 //! # Ordering
 //! As with `mcs`: joining is an `AcqRel` swap of `tail`; `next` is stored with `Release` and read with `Acquire`. The
@@ -31,9 +31,9 @@
 //! all until it runs.
 //!
 //! # Source
-//! Dave Dice, "Malthusian Locks", EuroSys 2017 (arXiv 1511.06035): MCSCR with waiting by spin-then-park. The paper makes
-//! the releases for long-term fairness Bernoulli trials of 1 in 1,000; here the lock counts. That the first waiter is
-//! the one that is removed, and not the last, is taken from memory of the paper.
+//! Dave Dice, "Malthusian Locks", EuroSys 2017 (arXiv 1511.06035): MCSCR with waiting by spin-then-park. The paper
+//! makes the releases for long-term fairness Bernoulli trials of 1 in 1,000; here the lock counts. That the first
+//! waiter is the one that is removed, and not the last, is taken from memory of the paper.
 
 use super::algorithm::Algorithm;
 use super::atomic::{AtomicPtr, AtomicU32, Ordering, spin_until};

@@ -25,7 +25,7 @@ unsafe impl Sync for CkMcs {}
 // SAFETY: a free lock has no tie to the thread that made it.
 unsafe impl Send for CkMcs {}
 
-/// Not `Send`, by the pointer: the node belongs to the thread.
+/// A guard that is not `Send`, by the pointer: the node belongs to the thread.
 pub struct Guard<'a> {
     lock: &'a CkMcs,
     own: Node<Room>,

@@ -41,15 +41,15 @@ pub type Uscl = Peer<uscl::Uscl>;
 pub type Hapax = Peer<hapax::Hapax>;
 pub type FlexGuard = Peer<flexguard::FlexGuard>;
 
-/// A lock of a paper as a lock under test.
+/// A lock from a paper as a lock under test.
 pub struct Peer<A>(A);
 
-/// Releases the lock when dropped.
+/// A guard that releases the lock when it is dropped.
 pub struct Guard<'a, A: Algorithm> {
     lock: &'a A,
     held: A::Held,
-    /// The algorithms keep queue nodes and accounts of the acquiring thread: a pointer, which is not `Send`, keeps the
-    /// guard on that thread.
+    /// A pointer, which is not `Send`: the algorithms keep queue nodes and accounts of the acquiring thread, so the
+    /// guard stays on that thread.
     _stays: PhantomData<*const ()>,
 }
 
@@ -97,10 +97,10 @@ impl bravo::Underlying for ulocks::AdaptiveRw {
     }
 }
 
-/// Releases a [`Bravo`] that was acquired for writing.
+/// A guard that releases a [`Bravo`] that was acquired for writing.
 pub struct WriteGuard<'a>(&'a bravo::Bravo<ulocks::AdaptiveRw>);
 
-/// Releases a [`Bravo`] that was acquired for reading.
+/// A guard that releases a [`Bravo`] that was acquired for reading.
 pub struct ReadGuard<'a> {
     lock: &'a bravo::Bravo<ulocks::AdaptiveRw>,
     reading: bravo::Reading,

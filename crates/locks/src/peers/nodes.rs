@@ -1,21 +1,21 @@
 //! Queue nodes of the calling thread.
 //!
 //! A thread has a few nodes in its local storage, so that an acquisition needs no allocation and no atomic operation to
-//! get one. A node outlives its acquisition because the guard stays on its thread. A thread that ends with a node in use
-//! aborts the process, since other threads would then write to freed memory.
+//! get one. A node outlives its acquisition because the guard stays on its thread. A thread that ends with a node in
+//! use aborts the process, since other threads would then write to freed memory.
 
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::process::abort;
 
-/// Locks of one algorithm that a thread can hold at the same time.
+/// The number of locks of one algorithm that a thread can hold at the same time.
 const NODES: usize = 4;
 
 /// The nodes of one thread for one algorithm, each on its own cache lines: its thread spins on it.
 #[derive(Default)]
 pub struct Nodes<N> {
     nodes: [CachePadded<N>; NODES],
-    /// One bit for each node that is in use.
+    /// A word with one bit for each node that is in use.
     used: Cell<u32>,
 }
 
@@ -37,7 +37,7 @@ impl<N> Nodes<N> {
     /// Returns an unused node and marks it as used.
     ///
     /// # Panics
-    /// When the thread uses all its nodes.
+    /// If the thread uses all its nodes.
     #[inline(always)]
     pub fn take(&self) -> Node<N> {
         let place = self.used.get().trailing_ones();

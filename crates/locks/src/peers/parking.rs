@@ -18,7 +18,7 @@ const WAITING: u32 = 0;
 const SIGNALLED: u32 = 1;
 const SLEEPING: u32 = 2;
 
-/// Rounds of spinning before a waiter sleeps: about as long as a wake takes, 15 µs to 25 µs.
+/// The number of iterations of spinning before a waiter sleeps: about as long as a wake takes, 15 µs to 25 µs.
 const ROUNDS: u32 = 700;
 
 #[derive(Default)]

@@ -9,24 +9,24 @@
 //! | `gate` of an element | 0: its thread waits; otherwise the thread holds the lock, and the value is the end of its segment | its thread, to 0; the releasing thread, once |
 //!
 //! Arriving threads push their elements on a stack, and each keeps the value that it found as its successor: so the
-//! stack is linked by local variables. A releasing thread that has a successor in its segment hands the lock to it, with
-//! the address at which the segment ends. Otherwise it detaches the stack, which becomes the next segment, and hands the
-//! lock to the newest thread of it. An element that marks the end of a segment is compared and never dereferenced: its
-//! thread may have left. So a thread needs one element, whatever number of locks it holds.
+//! stack is linked by local variables. A releasing thread that has a successor in its segment hands the lock to it,
+//! with the address at which the segment ends. Otherwise it detaches the stack, which becomes the next segment, and
+//! hands the lock to the newest thread of it. An element that marks the end of a segment is compared and never
+//! dereferenced: its thread may have left. So a thread needs one element, whatever number of locks it holds.
 //!
 //! # Ordering
 //! The push is an `AcqRel` swap: `Acquire` for the data of the holder that stored 0, `Release` so that the gate is seen
 //! as 0 before its element is found. Detaching is an `AcqRel` swap (`Acquire` for those gates). The handoff is a
-//! `Release` store to the gate, which is read with `Acquire`. The release to 0 is a `Release` compare-and-swap. A thread
-//! does not sleep, so no wake can be lost.
+//! `Release` store to the gate, which is read with `Acquire`. The release to 0 is a `Release` compare-and-swap. A
+//! thread does not sleep, so no wake can be lost.
 //!
 //! # Fairness
 //! Within a segment the order is last in, first out; a segment closes when it is detached. So a thread that waits is
 //! bypassed at most once by each other thread: a thread gets at least half of the share of any other.
 //!
 //! # A stopped or dead holder
-//! As with `mcs`: a stopped holder or waiter stops all waiters behind it, and throughput collapses with more threads than
-//! CPUs.
+//! As with `mcs`: a stopped holder or waiter stops all waiters behind it, and throughput collapses with more threads
+//! than CPUs.
 //!
 //! # Source
 //! Dave Dice and Alex Kogan, "Reciprocating Locks", PPoPP 2025 (arXiv 2501.02380), listing 1.
@@ -42,7 +42,7 @@ pub struct Element {
     gate: AtomicPtr<Element>,
 }
 
-/// Held, and no arrivals.
+/// The value for a held lock without arrivals.
 const EMPTY: usize = 1;
 
 fn empty() -> *mut Element {

@@ -31,7 +31,7 @@
 use super::algorithm::Algorithm;
 use super::atomic::{AtomicU32, AtomicU64, Ordering, spin_until, twa_slots};
 
-/// A waiter with more tickets before it waits on the array.
+/// The largest distance of a waiter that spins on `serving`: others wait on the array.
 const NEAR: u32 = 1;
 
 pub struct Twa {
@@ -40,7 +40,7 @@ pub struct Twa {
 }
 
 impl Twa {
-    /// A lock whose first ticket has this number.
+    /// Returns a lock whose first ticket has this number.
     pub fn starting_at(ticket: u32) -> Self {
         Self { next: AtomicU32::new(ticket), serving: AtomicU32::new(ticket) }
     }

@@ -1,4 +1,4 @@
-//! u-SCL: a lock that shares its time out, and not its acquisitions.
+//! u-SCL: a lock that shares out its hold time instead of its acquisitions.
 //!
 //! # State
 //! | word | meaning | written by |
@@ -10,9 +10,9 @@
 //! | `members` | how many threads use the lock | each thread, at its first acquisition and at its end |
 //!
 //! The lock is given for slices of 2 ms. While a slice lasts its owner acquires the lock without a queue, and no other
-//! thread can. Each release adds the hold time, times the number of members, to the time until which the thread is banned
-//! (`banned_until` in its account). A thread whose slice is over sleeps until its ban is, and joins the queue. The head
-//! of the queue sleeps until shortly before the slice ends, spins for the rest, and begins the next slice.
+//! thread can. Each release adds the hold time, times the number of members, to the time until which the thread is
+//! banned (`banned_until` in its account). A thread whose slice is over sleeps until its ban is, and joins the queue.
+//! The head of the queue sleeps until shortly before the slice ends, spins for the rest, and begins the next slice.
 //!
 //! # Ordering
 //! `held` is acquired with `Acquire` and released with `Release`: that alone excludes and hands the data over. `owner`
@@ -30,11 +30,11 @@
 //!
 //! # Source
 //! Yuvraj Patel, Leon Yang, Leo Arulraj, Andrea Arpaci-Dusseau, Remzi Arpaci-Dusseau and Michael Swift, "Avoiding
-//! Scheduler Subversion using Scheduler-Cooperative Locks", EuroSys 2020. From the paper: the slice of 2 ms, and the ban
-//! in proportion to the use and to the total weight. So is the queue with one spinning thread, which is awake before the
-//! slice ends. Different here: all threads have the same weight, whatever their nice value. A thread is a member until it
-//! ends, where the paper forgets a thread that has been inactive for a while. The exact moment at which the paper wakes
-//! the next owner is not known to this author.
+//! Scheduler Subversion using Scheduler-Cooperative Locks", EuroSys 2020. From the paper: the slice of 2 ms, and the
+//! ban in proportion to the use and to the total weight. So is the queue with one spinning thread, which is awake
+//! before the slice ends. Different here: all threads have the same weight, whatever their nice value. A thread is a
+//! member until it ends, where the paper forgets a thread that has been inactive for a while. The exact moment at which
+//! the paper wakes the next owner is not known to this author.
 
 use super::algorithm::Algorithm;
 use super::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, Ticks, sleep_ns, spin_until};
@@ -45,7 +45,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 const SLICE_NS: u64 = 2_000_000;
-/// The head of the queue spins for the last part of the slice: a sleep of this kernel ends up to 60 µs late.
+/// The last part of the slice, for which the head of the queue spins: a sleep of this kernel ends up to 60 µs late.
 const AWAKE_NS: u64 = 100_000;
 
 /// A waiting thread's node.
@@ -61,7 +61,7 @@ pub struct Account {
     /// A number of the thread that is not 0.
     thread: u64,
     lock: u64,
-    /// In ticks.
+    /// The time in ticks.
     banned_until: Cell<u64>,
     members: Arc<AtomicU32>,
 }
@@ -95,12 +95,12 @@ pub struct Uscl {
 #[derive(Clone, Copy)]
 pub struct Held {
     account: *const Account,
-    /// In ticks.
+    /// The time in ticks.
     since: u64,
 }
 
 impl Uscl {
-    /// A lock with slices of this length.
+    /// Returns a lock with slices of this length.
     pub fn with_slices(number: u64, slice_ns: u64) -> Self {
         let ticks = Ticks::new();
         Self {
@@ -146,7 +146,7 @@ impl Uscl {
     /// Waits for a slice and acquires the lock at its start.
     ///
     /// # Safety
-    /// As of [`acquire_by`](Self::acquire_by).
+    /// The requirements are those of [`acquire_by`](Self::acquire_by).
     #[cold]
     unsafe fn begin_slice(&self, account: &Account, own: *mut QueueNode) -> u64 {
         let ban = account.banned_until.get().saturating_sub(self.ticks.now());
@@ -237,7 +237,7 @@ impl Accounts {
     }
 }
 
-/// A number of the calling thread that is not 0.
+/// Returns a number of the calling thread that is not 0.
 fn this_thread() -> u64 {
     static THREADS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
     thread_local! {

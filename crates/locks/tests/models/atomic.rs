@@ -10,18 +10,18 @@ pub fn spin_until(mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Once, so that the sleep after it is reached.
+/// Checks once, so that the sleep after it is reached.
 pub fn spin_for(_: u32, mut done: impl FnMut() -> bool) -> bool {
     done()
 }
 
-/// All sleepers of a model, whatever word they sleep on: a sleeper may wake without a reason.
+/// The sleepers of a model, on all words: a sleeper may wake without a reason.
 struct Kernel {
     lock: Mutex<()>,
     wakes: Condvar,
 }
 
-/// Slots of each array: few, so that locks and tickets share them.
+/// The number of slots of each array: few, so that locks and tickets share them.
 const SLOTS: usize = 2;
 
 loom::lazy_static! {
@@ -31,7 +31,8 @@ loom::lazy_static! {
     static ref READERS: [AtomicUsize; SLOTS] = std::array::from_fn(|_| AtomicUsize::new(0));
 }
 
-/// The comparison and the sleep are one step with respect to wakes, as in the kernel.
+/// Sleeps unless the word has another value. The comparison and the sleep are one step with respect to wakes, as in the
+/// kernel.
 pub fn sleep_while(word: &AtomicU32, value: u32) {
     let guard = KERNEL.lock.lock().unwrap();
     if word.load(Ordering::SeqCst) == value {
@@ -71,7 +72,7 @@ impl Ticks {
     }
 }
 
-/// Loom takes `SeqCst` accesses for `AcqRel`: the fence has the order that they have.
+/// Orders `SeqCst` accesses, which loom treats as `AcqRel`: the fence has the order that they have.
 pub fn between_seqcst() {
     loom::sync::atomic::fence(Ordering::SeqCst);
 }

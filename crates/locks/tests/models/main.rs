@@ -1,7 +1,7 @@
 //! Models of the peers: every interleaving of a few threads, with a bounded number of preemptions, by loom.
 //!
-//! The source files are those of the crate, compiled with loom's atomics. Each thread brings its own queue node, as the
-//! thread's storage does otherwise.
+//! The source files are those of the crate, compiled with loom's atomics. Each thread brings its own queue node, which
+//! is in the thread's storage otherwise.
 
 #[allow(dead_code, reason = "the models bring nodes and numbers themselves")]
 #[path = "../../src/peers/algorithm.rs"]
@@ -59,8 +59,8 @@ impl<L> Protected<L> {
     }
 }
 
-/// Each of several threads makes several increments, in every order with that many preemptions. `round` is one
-/// increment; it gets a number that no other has.
+/// Checks that several threads each make several increments, in every order with that number of preemptions. `round` is
+/// one increment; it gets a number that no other has.
 fn excludes<L: Send + Sync + 'static>(
     make: impl Fn() -> L + Send + Sync + 'static,
     round: impl Fn(&Protected<L>, usize) + Copy + Send + Sync + 'static,
@@ -90,7 +90,7 @@ fn excludes<L: Send + Sync + 'static>(
 fn by_algorithm<A: Algorithm>(shared: &Protected<A>, _: usize) {
     let held = shared.lock.acquire();
     shared.increment();
-    // SAFETY: acquired above.
+    // SAFETY: the lock was acquired above, with the result `held`.
     unsafe { shared.lock.release(held) };
 }
 
@@ -138,7 +138,7 @@ fn by_element<const ROUNDS: usize>(shared: &Protected<WithElements>, serial: usi
     // SAFETY: the element belongs to the calling thread, and lives as long as the model.
     let position = unsafe { lock.acquire_with(own.cast_mut()) };
     shared.increment();
-    // SAFETY: acquired above.
+    // SAFETY: the lock was acquired above, with the result `position`.
     unsafe { lock.release_from(position) };
 }
 
@@ -176,7 +176,7 @@ fn cna_excludes_three_threads_with_frequent_returns() {
     excludes(cna::Cna::<2>::new, by_queue_node, (3, 1), 1);
 }
 
-/// Three waiters, of which the last two are on the holder's NUMA node: the first goes to the secondary queue.
+/// Checks three waiters, of which the last two are on the holder's NUMA node: the first goes to the secondary queue.
 #[test]
 fn cna_moves_waiters_of_another_numa_node_and_brings_them_back() {
     excludes(cna::Cna::<1_000>::new, by_queue_node, (4, 1), 1);
@@ -210,7 +210,7 @@ fn by_account(shared: &Protected<uscl::Uscl>, serial: usize) {
     shared.lock.release_by(&account, since);
 }
 
-/// The time is constant, so each slice is over at once (length 0).
+/// Checks slices that are over at once (length 0), since the time is constant.
 #[test]
 fn uscl_excludes() {
     excludes(|| uscl::Uscl::with_slices(1, 0), by_account, (2, 2), 2);
@@ -250,7 +250,7 @@ impl bravo::Underlying for Spinning {
     }
 }
 
-/// Threads read twice, the first time by the underlying lock, which sets the bias; one thread writes.
+/// Checks threads that read twice, the first time by the underlying lock, which sets the bias; one thread writes.
 #[test]
 fn bravo_excludes_readers_from_writers() {
     let mut model = loom::model::Builder::new();
@@ -265,14 +265,14 @@ fn bravo_excludes_readers_from_writers() {
                     let reading = shared.lock.read(bravo_readers(), 1);
                     // SAFETY: the thread has the lock for reading.
                     shared.number.with(|number| assert!(unsafe { *number } < 2));
-                    // SAFETY: acquired above.
+                    // SAFETY: the lock was acquired for reading above, with the result `reading`.
                     unsafe { shared.lock.end_read(bravo_readers(), reading) };
                 }
             })
         };
         shared.lock.write(bravo_readers());
         shared.increment();
-        // SAFETY: acquired above.
+        // SAFETY: the lock was acquired for writing above.
         unsafe { shared.lock.end_write() };
         reader.join().unwrap();
     });

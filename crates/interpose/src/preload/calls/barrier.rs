@@ -1,4 +1,4 @@
-//! `pthread_barrier_*`: all wait for the last.
+//! `pthread_barrier_*`: all threads wait for the last.
 
 use super::exclusive::destroy;
 use super::exclusive::destroys;
@@ -12,7 +12,7 @@ use core::ffi::{c_int, c_void};
 entry!(pthread_barrier_wait => wait, 1);
 destroys!(pthread_barrier_destroy);
 
-/// `PTHREAD_BARRIER_SERIAL_THREAD`.
+/// The value of `PTHREAD_BARRIER_SERIAL_THREAD`.
 const CHOSEN: c_int = -1;
 
 extern "C" fn wait(barrier: *mut c_void, site: usize) -> c_int {

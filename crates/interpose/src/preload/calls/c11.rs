@@ -1,4 +1,4 @@
-//! C11's `mtx_*` and `cnd_*`: the same objects under other names, with numbers of their own.
+//! C11's `mtx_*` and `cnd_*`: the same objects under other names, with separate result codes.
 
 use super::cond::{sleep, wake};
 use super::exclusive::{attempt, destroy, release, take, take_free, take_free_within};
@@ -9,7 +9,7 @@ use crate::preload::external::Timespec;
 use crate::preload::next;
 use core::ffi::{c_int, c_void};
 
-/// `thrd_busy`.
+/// The value of `thrd_busy`.
 const BUSY: c_int = 1;
 
 takes_mutex!(mtx_lock, mtx_trylock, Mutex, BUSY);
@@ -30,16 +30,16 @@ extern "C" fn wait(cond: *mut c_void, mutex: *mut c_void, site: usize) -> c_int 
 }
 
 extern "C" fn timedwait(cond: *mut c_void, mutex: *mut c_void, time: *const Timespec, site: usize) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the arguments are passed on as the program gave them.
     sleep(cond, mutex, site, move || unsafe { next::cnd_timedwait()(cond, mutex, time) })
 }
 
 extern "C" fn signal(cond: *mut c_void, site: usize) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the arguments are passed on as the program gave them.
     wake(cond, site, Signal, move || unsafe { next::cnd_signal()(cond) })
 }
 
 extern "C" fn broadcast(cond: *mut c_void, site: usize) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the arguments are passed on as the program gave them.
     wake(cond, site, Broadcast, move || unsafe { next::cnd_broadcast()(cond) })
 }

@@ -1,5 +1,5 @@
-//! `pthread_cond_*`. To wait is to release the mutex and to take it again; both are noted. The C library takes it again
-//! itself, so how long that took is a part of the wait for the signal, and not told apart.
+//! `pthread_cond_*`. A wait releases the mutex and reacquires it; both are noted. The C library reacquires it itself,
+//! so the time of that is a part of the wait for the signal, and is not distinguished from it.
 
 use super::exclusive::destroy;
 use super::exclusive::destroys;
@@ -20,8 +20,8 @@ entry!(pthread_cond_signal => signal, 1);
 entry!(pthread_cond_broadcast => broadcast, 1);
 destroys!(pthread_cond_destroy);
 
-/// Waits for a signal. A thread that is cancelled meanwhile does not come back from here: its mutex then counts as not
-/// held.
+/// Waits for a signal. A thread that is cancelled during the wait does not come back from here: its mutex then counts
+/// as not held.
 pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_int {
     let Some(me) = me() else {
         return if local::is_what_if() { what_if::sleep(cond, mutex, site, real) } else { real() };
@@ -32,7 +32,7 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
         pair_add(signal.pair(me).vain_wakes(), 1);
     }
     let was_held = record::released(me, mutex as usize);
-    // To get the mutex back is to acquire it while others are held.
+    // The mutex is reacquired while other locks are held.
     again.into_iter().for_each(|again| order::note(me, again, Mutex, false));
     let waited = record::waited(me, signal, signal.last_holder(me), real, |code| code == 0);
     me.thread.woken_from.store(if waited.code == 0 { cond as u64 } else { 0 }, Relaxed);
@@ -45,8 +45,8 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
     waited.code
 }
 
-/// Whether the thread waits again where it was woken, with the mutex that it got back then and has not released
-/// since: what it waited for had not come.
+/// Returns whether the thread waits again where it was woken, with the mutex that it got back then and has not released
+/// since: the event that it waited for had not come.
 fn was_woken_for_nothing(me: Me, again: Spot, cond: usize) -> bool {
     let depth = (me.thread.depth() as usize).min(me.thread.held.len());
     let last = depth.checked_sub(1).map(|last| &me.thread.held[last]);
@@ -54,7 +54,7 @@ fn was_woken_for_nothing(me: Me, again: Spot, cond: usize) -> bool {
     is_same_hold && me.thread.woken_from.load(Relaxed) == cond as u64
 }
 
-/// Wakes one waiter or all, as `kind` says.
+/// Wakes one waiter or all, depending on `kind`.
 pub fn wake(cond: *mut c_void, site: usize, kind: Kind, real: impl FnOnce() -> c_int) -> c_int {
     if let Some(me) = me()
         && let Some(spot) = spot(me, cond as usize, site, kind)
@@ -73,7 +73,7 @@ extern "C" fn wait(cond: *mut c_void, mutex: *mut c_void, site: usize) -> c_int 
 }
 
 extern "C" fn timedwait(cond: *mut c_void, mutex: *mut c_void, time: *const Timespec, site: usize) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the arguments are passed on as the program gave them.
     sleep(cond, mutex, site, move || unsafe { next::pthread_cond_timedwait()(cond, mutex, time) })
 }
 
@@ -84,16 +84,16 @@ extern "C" fn clockwait(
     time: *const Timespec,
     site: usize,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the arguments are passed on as the program gave them.
     sleep(cond, mutex, site, move || unsafe { next::pthread_cond_clockwait()(cond, mutex, clock, time) })
 }
 
 extern "C" fn signal(cond: *mut c_void, site: usize) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the argument is passed on as the program gave it.
     wake(cond, site, Signal, move || unsafe { next::pthread_cond_signal()(cond) })
 }
 
 extern "C" fn broadcast(cond: *mut c_void, site: usize) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the argument is passed on as the program gave it.
     wake(cond, site, Broadcast, move || unsafe { next::pthread_cond_broadcast()(cond) })
 }

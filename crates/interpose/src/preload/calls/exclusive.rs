@@ -1,12 +1,12 @@
-//! All locks that exclude (`pthread_mutex_*`, `pthread_spin_*`, `pthread_rwlock_*`): to take, to try, to release, to
-//! destroy.
+//! All locks that exclude (`pthread_mutex_*`, `pthread_spin_*`, `pthread_rwlock_*`): acquiring, trying, releasing,
+//! destroying.
 //!
-//! A lock is tried first. One that is free is then taken, as fast as the C library takes it; one that is not was
-//! contended, and only then are there clocks, and the wait that the program asked for. To the program it is the same:
-//! what a try refuses for another reason than that the lock is taken, the wait refuses too, with the same number.
+//! A lock is tried first. A free lock is then acquired, as fast as by the C library. Otherwise the lock is contended,
+//! and only then the clock is read, and the thread waits in the way that the program called. For the program nothing
+//! changes: if a try fails for another reason than that the lock is taken, the wait fails too, with the same number.
 //!
-//! The replaced functions are made by macros, one for each shape: what they are called with, and what is done with that.
-//! Each makes the function of this name, which passes its call site on, and the one that does the work.
+//! The replaced functions are made by macros, one for each shape: the arguments, and the work done with them. Each
+//! makes the function of this name, which passes its call site on, and the one that does the work.
 
 use crate::layout::Kind::{self, Mutex, Read, Spin, Write};
 use crate::layout::{Thread, holder};
@@ -19,10 +19,9 @@ use core::ffi::{c_int, c_void};
 use core::hint::black_box;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Takes a lock of this kind; `busy` is what a try says of one that is taken, `is_timed` whether the wait has an end.
+/// Acquires a lock of this kind; `busy` is the result of a try of a taken lock, `is_timed` whether the wait has an end.
 ///
-/// What is common goes on without a call but the try: everything else is out of its way, in [`take_otherwise`] and
-/// [`take_slowly`].
+/// The common case makes no call but the try: everything else is separate, in [`take_otherwise`] and [`take_slowly`].
 #[inline(always)]
 pub fn take(
     lock: *mut c_void,
@@ -47,14 +46,14 @@ pub fn take(
     take_slowly(lock, site, kind, busy, is_timed, code, real)
 }
 
-/// Takes a mutex that is free, for a thread that holds nothing; `None`, and nothing was done, where that is not so.
+/// Acquires a free mutex, for a thread that holds nothing; returns `None`, with nothing done, in any other case.
 #[inline(always)]
 pub fn take_free(lock: *mut c_void, site: usize, kind: Kind) -> Option<c_int> {
     let thread = thread_at_nothing()?;
     if !free_mutex::take(lock, thread.tid.load(Relaxed)) {
         return None;
     }
-    // What is not common is called last, and with a result that the compiler does not know: so it is jumped to, and
+    // The uncommon case is called last, and with a result that the compiler does not know: so it is jumped to, and
     // there is no frame.
     Some(match record::taken_again(Me::of(thread), lock as usize, site, kind) {
         Taken::Noted => 0,
@@ -69,7 +68,7 @@ fn time(thread: &Thread) -> c_int {
     black_box(0)
 }
 
-/// A thread that held nothing took another lock than the last, or elsewhere, or one that others want.
+/// Notes that a thread that held nothing acquired another lock than the last, or elsewhere, or one that others want.
 #[inline(never)]
 pub fn took_another(lock: *mut c_void, site: usize, kind: Kind) -> c_int {
     let address = lock as usize;
@@ -79,7 +78,8 @@ pub fn took_another(lock: *mut c_void, site: usize, kind: Kind) -> c_int {
     }
 }
 
-/// What the thread counts that by is elsewhere than it would be if nothing had been in the way, or nowhere yet.
+/// Notes an acquisition whose place is not the one where it would be if all places had been free, or that has no place
+/// yet.
 #[inline(never)]
 fn took_elsewhere(lock: *mut c_void, site: usize, kind: Kind) -> c_int {
     let address = lock as usize;
@@ -92,7 +92,7 @@ fn took_elsewhere(lock: *mut c_void, site: usize, kind: Kind) -> c_int {
     black_box(0)
 }
 
-/// Takes a mutex that is free, for a thread that holds others; `None`, and nothing was done, where that is not so.
+/// Acquires a free mutex, for a thread that holds others; returns `None`, with nothing done, in any other case.
 #[inline(always)]
 pub fn take_free_within(lock: *mut c_void, site: usize, kind: Kind) -> Option<c_int> {
     let thread = known_thread().filter(|thread| !thread.is_busy() && thread.depth() > 0)?;
@@ -114,7 +114,7 @@ fn note_taken(me: Me, spot: Spot, address: usize, kind: Kind, is_timed: bool) {
     }
 }
 
-/// The thread holds another lock; or nothing is recorded, or it is not known yet whether it is.
+/// Acquires a lock if the thread holds another one; if nothing is recorded; or if it is not known yet whether it is.
 #[inline(never)]
 fn take_otherwise(
     lock: *mut c_void,
@@ -142,7 +142,7 @@ fn take_otherwise(
     take_slowly(lock, site, kind, busy, is_timed, code, real)
 }
 
-/// The rest, after a try that gave `code`.
+/// Does the rest, after a try that returned `code`.
 #[inline(never)]
 fn take_slowly(
     lock: *mut c_void,
@@ -170,7 +170,7 @@ fn take_slowly(
     waited.code
 }
 
-/// Who has a lock that is taken: of a mutex the C library notes the thread in the mutex itself, a moment later.
+/// Returns the holder of a taken lock: the C library notes the thread in a mutex itself, a moment later.
 fn holder_of(me: Me, lock: *mut c_void, kind: Kind, spot: Spot) -> u64 {
     if !kind.has_owner() {
         return spot.last_holder(me);
@@ -182,7 +182,7 @@ fn holder_of(me: Me, lock: *mut c_void, kind: Kind, spot: Spot) -> u64 {
     }
 }
 
-/// Tries.
+/// Tries to acquire a lock.
 pub fn attempt(lock: *mut c_void, site: usize, kind: Kind, busy: c_int, real: impl FnOnce() -> c_int) -> c_int {
     let Some(me) = me() else {
         return if local::is_what_if() { what_if::attempt(lock, site, kind, real) } else { real() };
@@ -198,7 +198,7 @@ pub fn attempt(lock: *mut c_void, site: usize, kind: Kind, busy: c_int, real: im
     code
 }
 
-/// Releases. What is noted is noted before: afterwards the lock may be gone.
+/// Releases a lock. The release is noted before: afterwards the lock may be gone.
 #[inline(always)]
 pub fn release(lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
     match known_thread().map(Me::of) {
@@ -221,7 +221,7 @@ fn release_otherwise(lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
     real()
 }
 
-/// Destroys.
+/// Destroys a lock.
 pub fn destroy(object: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
     let code = real();
     if code == 0
@@ -234,7 +234,7 @@ pub fn destroy(object: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
-/// `takes!(function, the one that tries, kind, what a try says of a lock that is taken)`.
+/// Defines a function that acquires: `takes!(function, the one that tries, kind, result of a try of a taken lock)`.
 macro_rules! takes {
     ($name:ident, $attempt:ident, $kind:expr, $busy:expr) => {
         const _: () = {
@@ -244,16 +244,17 @@ macro_rules! takes {
     entry!($name => work, 1);
 
             extern "C" fn work(lock: *mut c_void, site: usize) -> c_int {
-                // SAFETY: the arguments are the program's own; who tries instead of waiting asks no more of them.
+                // SAFETY: the arguments are the program's own; a try makes the same requirements of them as a wait.
                 let tried = move || unsafe { next::$attempt()(lock) };
-                // SAFETY: as above.
+                // SAFETY: the arguments are passed on as the program gave them.
                 take(lock, site, $kind, $busy, false, tried, move || unsafe { next::$name()(lock) })
             }
         };
     };
 }
 
-/// The same for mutexes: a free one is taken here ([`free_mutex`](crate::preload::free_mutex)), without a call.
+/// Defines the same for mutexes: a free one is acquired here ([`free_mutex`](crate::preload::free_mutex)), without a
+/// call.
 macro_rules! takes_mutex {
     ($name:ident, $attempt:ident, $kind:expr, $busy:expr) => {
         const _: () = {
@@ -273,16 +274,16 @@ macro_rules! takes_mutex {
 
             #[inline(never)]
             fn by_calls(lock: *mut c_void, site: usize) -> c_int {
-                // SAFETY: as in `takes`.
+                // SAFETY: the arguments are the program's own; a try makes the same requirements of them as a wait.
                 let tried = move || unsafe { next::$attempt()(lock) };
-                // SAFETY: as in `takes`.
+                // SAFETY: the arguments are passed on as the program gave them.
                 take(lock, site, $kind, $busy, false, tried, move || unsafe { next::$name()(lock) })
             }
         };
     };
 }
 
-/// The same with an end.
+/// Defines the same with an end of the wait.
 macro_rules! takes_until {
     ($name:ident, $attempt:ident, $kind:expr, $busy:expr) => {
         const _: () = {
@@ -292,16 +293,16 @@ macro_rules! takes_until {
     entry!($name => work, 2);
 
             extern "C" fn work(lock: *mut c_void, time: *const Timespec, site: usize) -> c_int {
-                // SAFETY: as in `takes`.
+                // SAFETY: the lock is the program's own; a try makes the same requirements of it as a wait.
                 let tried = move || unsafe { next::$attempt()(lock) };
-                // SAFETY: as in `takes`.
+                // SAFETY: the arguments are passed on as the program gave them.
                 take(lock, site, $kind, $busy, true, tried, move || unsafe { next::$name()(lock, time) })
             }
         };
     };
 }
 
-/// The same with the clock of that end.
+/// Defines the same with the clock of that end.
 macro_rules! takes_by_clock {
     ($name:ident, $attempt:ident, $kind:expr, $busy:expr) => {
         const _: () = {
@@ -311,16 +312,16 @@ macro_rules! takes_by_clock {
     entry!($name => work, 3);
 
             extern "C" fn work(lock: *mut c_void, clock: c_int, time: *const Timespec, site: usize) -> c_int {
-                // SAFETY: as in `takes`.
+                // SAFETY: the lock is the program's own; a try makes the same requirements of it as a wait.
                 let tried = move || unsafe { next::$attempt()(lock) };
-                // SAFETY: as in `takes`.
+                // SAFETY: the arguments are passed on as the program gave them.
                 take(lock, site, $kind, $busy, true, tried, move || unsafe { next::$name()(lock, clock, time) })
             }
         };
     };
 }
 
-/// `attempts!(function, kind, what it says of a lock that is taken)`.
+/// Defines a function that tries: `attempts!(function, kind, its result for a taken lock)`.
 macro_rules! attempts {
     ($name:ident, $kind:expr, $busy:expr) => {
         const _: () = {
@@ -330,14 +331,14 @@ macro_rules! attempts {
     entry!($name => work, 1);
 
             extern "C" fn work(lock: *mut c_void, site: usize) -> c_int {
-                // SAFETY: as in `takes`.
+                // SAFETY: the arguments are passed on as the program gave them.
                 attempt(lock, site, $kind, $busy, move || unsafe { next::$name()(lock) })
             }
         };
     };
 }
 
-/// `releases!(function)`.
+/// Defines a function that releases: `releases!(function)`.
 macro_rules! releases {
     ($name:ident) => {
         const _: () = {
@@ -347,14 +348,14 @@ macro_rules! releases {
     entry!($name => work, 0);
 
             extern "C" fn work(lock: *mut c_void) -> c_int {
-                // SAFETY: as in `takes`.
+                // SAFETY: the argument is passed on as the program gave it.
                 release(lock, move || unsafe { next::$name()(lock) })
             }
         };
     };
 }
 
-/// `destroys!(function)`.
+/// Defines a function that destroys: `destroys!(function)`.
 macro_rules! destroys {
     ($name:ident) => {
         const _: () = {
@@ -363,7 +364,7 @@ macro_rules! destroys {
 
             #[cfg_attr(preload, unsafe(no_mangle))]
             extern "C" fn $name(object: *mut c_void) -> c_int {
-                // SAFETY: as in `takes`.
+                // SAFETY: the argument is passed on as the program gave it.
                 destroy(object, move || unsafe { next::$name()(object) })
             }
         };

@@ -1,5 +1,5 @@
-//! `sem_*`. One that the same thread waits for and posts is held in between, as a lock is; one that another posts is a
-//! signal.
+//! `sem_*`. A semaphore that the same thread waits for and posts is held in between, like a lock; one that another
+//! thread posts is a signal.
 
 use super::exclusive::destroys;
 use super::exclusive::{destroy, took_another};
@@ -21,8 +21,9 @@ entry!(sem_clockwait => clockwait, 3);
 entry!(sem_post => post, 1);
 destroys!(sem_destroy);
 
-/// Waits as the program asked to: not by trying first, since to wait is where a thread can be cancelled, also if it
-/// need not wait. That it has to is seen from the value; should that change in between, the wait is not timed.
+/// Waits in the way that the program called, without a try first, since a wait is a cancellation point even if the
+/// thread need not block. Whether it has to block is read from the value; if that changes in between, the wait is not
+/// timed.
 fn take(semaphore: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_int {
     match thread_at_nothing() {
         Some(thread) if value(semaphore) > 0 => take_alone(thread, semaphore, site, real()),
@@ -30,7 +31,7 @@ fn take(semaphore: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_
     }
 }
 
-/// It need not be waited for, and this thread held nothing: what is common for who takes it as a lock.
+/// Notes a wait that did not block, of a thread that held nothing: the common case of a semaphore used as a lock.
 #[inline(always)]
 fn take_alone(thread: &'static Thread, semaphore: *mut c_void, site: usize, code: c_int) -> c_int {
     let me = Me::of(thread);
@@ -72,7 +73,8 @@ fn value(semaphore: *mut c_void) -> c_int {
     value
 }
 
-/// It is held once at most, or those who only ever wait would seem to hold more and more.
+/// Notes that the semaphore is held, once at most: otherwise threads that only ever wait would seem to hold more and
+/// more.
 fn has_it(me: Me, spot: Spot, semaphore: usize, at: u64) {
     let depth = (me.thread.depth() as usize).min(me.thread.held.len());
     let again = me.thread.held[..depth].iter().find(|held| held.lock.load(Relaxed) == semaphore as u64);
@@ -80,7 +82,7 @@ fn has_it(me: Me, spot: Spot, semaphore: usize, at: u64) {
     again.since.store(0, Relaxed);
     again.pair.store(spot.pair_place(), Relaxed);
     again.found.store(spot.found(me), Relaxed);
-    // What was taken last is not held as it was taken then.
+    // The last acquisition does not describe this hold any more.
     me.thread.last.lock.store(0, Relaxed);
     spot.count();
 }
@@ -91,17 +93,17 @@ extern "C" fn wait(semaphore: *mut c_void, site: usize) -> c_int {
 }
 
 extern "C" fn timedwait(semaphore: *mut c_void, time: *const Timespec, site: usize) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the arguments are passed on as the program gave them.
     take(semaphore, site, move || unsafe { next::sem_timedwait()(semaphore, time) })
 }
 
 extern "C" fn clockwait(semaphore: *mut c_void, clock: c_int, time: *const Timespec, site: usize) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the arguments are passed on as the program gave them.
     take(semaphore, site, move || unsafe { next::sem_clockwait()(semaphore, clock, time) })
 }
 
 extern "C" fn trywait(semaphore: *mut c_void, site: usize) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the argument is passed on as the program gave it.
     let real = move || unsafe { next::sem_trywait()(semaphore) };
     let Some(thread) = thread_at_nothing() else { return try_otherwise(semaphore, site, real) };
     let code = take_alone(thread, semaphore, site, real());
@@ -130,7 +132,7 @@ extern "C" fn post(semaphore: *mut c_void, site: usize) -> c_int {
         Some(me) if record::released_alone(me, semaphore as usize) => {}
         _ => post_otherwise(semaphore, site),
     }
-    // SAFETY: as above.
+    // SAFETY: the argument is passed on as the program gave it.
     unsafe { next::sem_post()(semaphore) }
 }
 

@@ -14,7 +14,7 @@ extern "C" fn create(name: *mut c_void, attributes: *mut c_void, start: *mut c_v
 }
 
 extern "C" fn join(name: *mut c_void, result: *mut c_void) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the arguments are passed on as the program gave them.
     let real = move || unsafe { next::pthread_join()(name, result) };
     if local::is_what_if() { what_if::join(name, real) } else { kinship::join(name, real) }
 }

@@ -1,16 +1,16 @@
-//! Waits for a CPU: what a thread could have run and did not, because others had the CPUs.
+//! Waits for a CPU: time in which a thread could have run and did not, because others had the CPUs.
 
 use crate::layout::{ThreadLag, WhatIf};
 use crate::preload::clock::now;
 use crate::preload::external;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// To look takes some us: not more often than this.
+/// The shortest time between two readings: each takes some us.
 const SELDOM_NS: u64 = 200_000;
-/// Less is what a wake-up takes, which it would take in a faster program as well.
+/// The shortest wait that counts: a wake-up takes less, which it would take in a faster program as well.
 const LEAST_WAIT_NS: u64 = 100_000;
 
-/// Ticks that the calling thread, whose lag this is, has waited for a CPU since that was last asked.
+/// Returns the ticks that the calling thread, whose lag this is, has waited for a CPU since the last call.
 pub fn waited_for_cpu(what_if: &WhatIf, own: &ThreadLag) -> u64 {
     let now = now();
     let since = own.looked_at.load(Relaxed);
@@ -23,7 +23,7 @@ pub fn waited_for_cpu(what_if: &WhatIf, own: &ThreadLag) -> u64 {
     if since == 0 || waited < LEAST_WAIT_NS { 0 } else { what_if.ticks(waited) }
 }
 
-/// What the kernel says that the calling thread has waited for a CPU.
+/// Returns the time that the calling thread has waited for a CPU according to the kernel.
 fn cpu_waits_ns() -> Option<u64> {
     let mut text = [0_u8; 64];
     let length = external::read_file(c"/proc/thread-self/schedstat", &mut text);

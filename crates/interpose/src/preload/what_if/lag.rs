@@ -1,5 +1,5 @@
-//! A thread's lag: how it grows, how it follows another's, and what of it was waited for a CPU: time in which the
-//! thread could have run and did not, because others had the CPUs.
+//! A thread's lag: its growth, its adoption of another's, and the part of it that was spent waiting for a CPU: time in
+//! which the thread could have run and did not, because others had the CPUs.
 
 use super::cpu_wait::waited_for_cpu;
 use crate::layout::{LockLag, Mark, Region, SECTIONS, SHARE_ONE, ThreadLag};
@@ -8,14 +8,15 @@ use crate::preload::external;
 use crate::preload::me::{Me, me_on_slow_way};
 use core::sync::atomic::Ordering::Relaxed;
 
-/// A sleep is not worth less.
+/// The shortest pause: a shorter sleep is not worth its cost.
 pub const LEAST_NS: u64 = 20_000;
-/// Nobody is kept for longer at once: the rest is owed.
+/// The longest pause at once: the rest is owed.
 const MOST_NS: u64 = 100_000_000;
-/// The end of a pause is waited for at work: a sleep ends late, and a CPU that went idle wakes others late.
+/// The last part of a pause, which is waited for at work: a sleep ends late, and a CPU that went idle wakes others
+/// late.
 const SPUN_NS: u64 = 300_000;
 
-/// A wait that begins so soon after one for the same condition ended by its time is the same wait.
+/// The longest time between two waits for the same condition that are the same wait, if the first ended by its time.
 const AGAIN_NS: u64 = 1_000_000;
 
 /// The calling thread, and its lag.
@@ -25,7 +26,7 @@ pub struct Mine {
     pub own: &'static ThreadLag,
 }
 
-/// The calling thread, if it has a place.
+/// Returns the calling thread, if it has a place.
 pub fn mine() -> Option<Mine> {
     me_on_slow_way().map(Mine::of)
 }
@@ -43,13 +44,13 @@ impl Mine {
         self.own.lag.load(Relaxed)
     }
 
-    /// Ticks that this thread has waited for a CPU since that was last asked.
+    /// Returns the ticks that this thread has waited for a CPU since the last call.
     fn cpu_waited(self) -> u64 {
         waited_for_cpu(&self.region().what_if, self.own)
     }
 
-    /// Pauses for what this thread lags less than others. What it has of a section by now is in its lag then: whatever
-    /// it lets go, or waits for, within the section goes by that.
+    /// Pauses for the difference between this thread's lag and the largest. The part of a section so far is in its lag
+    /// then: an event that it causes, or waits for, within the section uses that lag.
     pub fn pay(self) {
         self.skip(self.cpu_waited());
         self.settle();
@@ -88,7 +89,7 @@ impl Mine {
         self.cpu_waited();
     }
 
-    /// That much did not pass: it waited for a CPU.
+    /// Skips ticks that did not pass: the thread waited for a CPU.
     fn skip(self, ticks: u64) {
         if ticks > 0 {
             self.own.lag.store(self.lag() + ticks, Relaxed);
@@ -96,26 +97,26 @@ impl Mine {
         }
     }
 
-    /// A wait that nobody ended was that much longer, for want of a CPU.
+    /// Adds to the lag the time by which a wait that no thread ended was longer, for want of a CPU.
     pub fn lags(self, ticks: u64) {
         self.own.lag.store(self.lag() + ticks, Relaxed);
     }
 
-    /// That much of a section is not its own.
+    /// Excludes ticks from the section that the thread is in.
     fn leaves_out(self, ticks: u64) {
         if self.own.depth.load(Relaxed) > 0 {
             self.own.since.store(self.own.since.load(Relaxed) + ticks, Relaxed);
         }
     }
 
-    /// This thread waited since `began` for what does not go by virtual time, or in vain; how much of that for a CPU.
+    /// Ends a wait since `began` for an event without virtual time, or a failed wait; returns its part for a CPU.
     pub fn waited(self, began: u64) -> u64 {
         self.leaves_out(now().saturating_sub(began));
         self.cpu_waited()
     }
 
-    /// When the wait began that goes on with this one: programs wait in slices, and look between them whether to go on.
-    /// The last one, for the same condition, ended just now because its time was over.
+    /// Returns when the wait began that this one continues: programs wait in parts, and check between them whether to
+    /// go on. The last one, for the same condition, ended just now because its time was over.
     pub fn goes_on_since(self, place: u32) -> Option<u64> {
         let own = self.own;
         let was_this = own.gave_up.swap(0, Relaxed) == place + 1;
@@ -123,14 +124,14 @@ impl Mine {
         (was_this && self.region().what_if.ns(pause) < AGAIN_NS).then(|| own.gave_up_began.load(Relaxed))
     }
 
-    /// A wait for a condition that began then was over by its time.
+    /// Notes that a wait for a condition that began then was over by its time.
     pub fn gave_up(self, place: u32, began: u64) {
         self.own.gave_up_began.store(began, Relaxed);
         self.own.gave_up_ended.store(now(), Relaxed);
         self.own.gave_up.store(place + 1, Relaxed);
     }
 
-    /// This thread goes on where another let it: after a wait since `began`, or without any, which is 0.
+    /// Continues where another thread let this one: after a wait since `began`, or without any, which is 0.
     pub fn follow(self, mark: &Mark, began: u64, for_cpu: u64) {
         let (at, theirs, now) = (mark.at.load(Relaxed), mark.lag.load(Relaxed), now());
         // No event was seen that let it go on.
@@ -160,7 +161,7 @@ impl Mine {
         }
     }
 
-    /// This thread has acquired a lock without a wait, while others wait for it.
+    /// Notes that this thread has acquired a lock without a wait, while others wait for it.
     pub fn overtakes(self, mark: &Mark) {
         let at = mark.at.load(Relaxed);
         if at != 0 {
@@ -169,21 +170,22 @@ impl Mine {
         }
     }
 
-    /// The path to where this thread is leads over that event, and a handoff that took these ticks.
+    /// Extends the path to this thread's position by that event, and by a handoff that took these ticks.
     fn comes_from(self, mark: &Mark, handoff: u64) {
         self.own.handoffs.store(mark.handoffs.load(Relaxed) + handoff, Relaxed);
     }
 
-    /// This thread has taken what several can have.
+    /// Notes that this thread has acquired a lock that several can have.
     pub fn share(self, mark: &Mark, began: u64, for_cpu: u64) {
         self.follow(mark, began, for_cpu);
         mark.taken.store(now().saturating_sub(self.lag()), Relaxed);
     }
 
-    /// This thread has taken what only one can have: after a wait since `began`, or without any, which is 0.
+    /// Notes that this thread has acquired a lock that only one can have: after a wait since `began`, or without any,
+    /// which is 0.
     ///
-    /// Virtually it may have come before those who had it in fact. It had it then if there was room for a section
-    /// before they took it; if there was none, it has it when the last of them released it.
+    /// Virtually it may have come before the threads that had it in fact. It had it then if there was room for a
+    /// section before they acquired it; if there was none, it has it when the last of them released it.
     pub fn take(self, mark: &Mark, began: u64, for_cpu: u64) {
         let (at, theirs, now) = (mark.at.load(Relaxed), mark.lag.load(Relaxed), now());
         let released = at.saturating_sub(theirs);
@@ -204,7 +206,8 @@ impl Mine {
         mark.taken.store(now.saturating_sub(self.lag()), Relaxed);
     }
 
-    /// This thread is about to release what only one can have: virtually when it does, or when the last one did.
+    /// Notes that this thread is about to release a lock that only one can have: virtually when it does, or when the
+    /// last one did.
     pub fn free(self, mark: &Mark) {
         let released = mark.at.load(Relaxed).saturating_sub(mark.lag.load(Relaxed));
         let now = now();
@@ -216,14 +219,14 @@ impl Mine {
         mark.at.store(now, Relaxed);
     }
 
-    /// This thread lets others go on.
+    /// Notes that this thread lets others go on.
     pub fn mark(self, mark: &Mark) {
         mark.lag.store(self.lag(), Relaxed);
         mark.handoffs.store(self.own.handoffs.load(Relaxed), Relaxed);
         mark.at.store(now(), Relaxed);
     }
 
-    /// It has a lock: if it is one that was chosen, a section begins.
+    /// Notes that the thread has a lock: if it is one that was chosen, a section begins.
     pub fn enter(self, place: u32, lock: &LockLag) {
         let depth = self.own.depth.load(Relaxed);
         let Some(section) = self.own.sections.get(depth as usize).filter(|_| lock.chosen.load(Relaxed) != 0) else {
@@ -236,7 +239,7 @@ impl Mine {
         self.own.depth.store(depth + 1, Relaxed);
     }
 
-    /// It is about to release a lock; says whether that was a section.
+    /// Notes that the thread is about to release a lock; returns whether that was a section.
     pub fn leave(self, place: u32) -> bool {
         self.skip(self.cpu_waited());
         let depth = (self.own.depth.load(Relaxed) as usize).min(SECTIONS);
@@ -252,12 +255,12 @@ impl Mine {
         true
     }
 
-    /// What has passed of a section that goes on.
+    /// Accounts for the time that has passed of a section that goes on.
     fn settle(self) {
         if self.own.depth.load(Relaxed) > 0 {
             let now = now();
             let since = self.own.since.load(Relaxed);
-            // After a pause, or a wait, it can lie ahead by what the clock was read in between.
+            // After a pause, or a wait, it can be ahead by the time between the readings of the clock.
             if now > since {
                 self.own.since.store(now, Relaxed);
                 self.gain(now - since);
@@ -265,7 +268,7 @@ impl Mine {
         }
     }
 
-    /// A section, or a part of one, took so long.
+    /// Adds the gain of a section, or a part of one, that took this number of ticks.
     fn gain(self, took: u64) {
         let what_if = &self.region().what_if;
         what_if.section_ticks.fetch_add(took, Relaxed);
@@ -273,7 +276,7 @@ impl Mine {
             what_if.elsewhere.store(1, Relaxed);
         }
         let gained = took * what_if.share.load(Relaxed) as u64 / SHARE_ONE;
-        // What it had paused too long is its own, and nobody else's to pause.
+        // The excess of its pauses is its own, and is not for other threads to pause.
         let before = self.lag().min(what_if.most.load(Relaxed));
         self.own.lag.store(self.lag() + gained, Relaxed);
         what_if.most.fetch_max(before + gained, Relaxed);

@@ -1,4 +1,5 @@
-//! What would shorter sections of a lock gain? The program runs as if they were shorter, by delaying all else.
+//! Prediction of the gain of shorter sections of a lock. The program runs as if they were shorter, by delaying all
+//! else.
 //!
 //! After Coz (Curtsinger and Berger, "Coz: finding code that counts with causal profiling", SOSP 2015), for critical
 //! sections instead of lines. Each thread has a *lag*, and its virtual time is the real time less its lag:
@@ -10,27 +11,27 @@
 //! | it goes on when another releases, signals or ends | that it goes on when the other let it, in virtual time, too |
 //! | it ends a program | is what the program's time is corrected by |
 //!
-//! The third is what Coz calls to credit who was blocked. Let `w` be what a thread waited, `l` its lag before and `r`
-//! the lag of who let it go on, at that moment. Virtually it came at `real - l`, and was let go at `real - r`; the
-//! later of the two holds. So its lag is the lesser of `l + w` (it came when nobody was there any more: no wait) and
-//! `r` (it waited, and the time of being woken is its own).
+//! The third is what Coz calls crediting a blocked thread. Let `w` be the time that a thread waited, `l` its lag before
+//! and `r` the lag of the thread that let it go on, at that moment. Virtually it came at `real - l`, and was let go at
+//! `real - r`; the later of the two counts. So its lag is the lesser of `l + w` (it came when no thread was there any
+//! more: no wait) and `r` (it waited, and the time of being woken is its own).
 //!
 //! A thread that found a lock free has not waited, but can have come virtually before it was released. If there was
 //! room for a section before the last one was taken it was there then, and owes nothing; else it goes on at the release
 //! ([`lag::Mine::take`]). Without the first, locks which are taken often and briefly would tie all threads to the one
 //! that lags least; without the second, sections of one lock would go on at the same virtual time.
 //!
-//! Waits for a CPU are taken out ([`lag::waited_for_cpu`]): the pauses make more of them than a faster program would, and fewer, and
-//! who is kept off its CPU in a section would be for the whole of that time, whatever the share. What the CPUs can do
-//! at all is a bound that is applied to the whole run, by who reads the lags.
+//! Waits for a CPU are taken out ([`lag::waited_for_cpu`]): the pauses make more of them than a faster program would,
+//! and fewer, and a thread that is kept off its CPU in a section would be for the whole of that time, whatever the
+//! share. The capacity of the CPUs is a bound that the reader of the lags applies to the whole run.
 //!
-//! So the lags alone are a simulation along the order that was seen. The pauses keep that order right: who would have
-//! been later in a faster program is later. They are sleeps, and what a sleep takes too long is in the lag as well: a
-//! pause need not be exact. Who is to pause for less than [`lag::LEAST_NS`] does not, and owes it.
+//! So the lags alone are a simulation along the order that was seen. The pauses keep that order right: a thread that
+//! would have been later in a faster program is later. They are sleeps, and the excess of a sleep is in the lag as
+//! well: a pause need not be exact. A thread that is to pause for less than [`lag::LEAST_NS`] does not, and owes it.
 //!
-//! A section is timed from having the lock to the call that releases it, without what was waited or paused in it. What
-//! a thread does without calling any of these functions cannot be delayed, and a wait that is none of them (for a file,
-//! a pipe, a child) is taken as work of its own.
+//! A section is timed from having the lock to the call that releases it, without the waits and pauses in it. Code that
+//! calls none of these functions cannot be delayed, and a wait that is none of them (for a file, a pipe, a child)
+//! counts as work of the thread.
 
 mod cpu_wait;
 pub mod ends;
@@ -46,19 +47,19 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 pub use thread_lifecycle::{create, join};
 
-/// A lock's place and its lag; its first use gives it a place.
+/// Returns a lock's place and its lag; its first use gives it a place.
 fn known(mine: Mine, lock: *mut c_void, site: usize, kind: Kind) -> Option<(u32, &'static LockLag)> {
     let spot = spot::spot(mine.me, lock as usize, site, kind)?;
     Some((spot.lock_place(), &mine.region().lock_lags[spot.lock_place() as usize]))
 }
 
-/// The same of one that was used before.
+/// Returns the same of a lock that was used before.
 fn used(mine: Mine, lock: *mut c_void) -> Option<(u32, &'static LockLag)> {
     let place = spot::place_of(mine.me, lock as usize)?;
     Some((place, &mine.region().lock_lags[place as usize]))
 }
 
-/// A lock was taken, after a wait since `began`, or without any, which is 0.
+/// Notes that a lock was acquired, after a wait since `began`, or without any, which is 0.
 fn taken(mine: Mine, lock: *mut c_void, site: usize, kind: Kind, began: u64, for_cpu: u64) {
     if let Some((place, lock)) = known(mine, lock, site, kind) {
         if began == 0 && lock.waiting.load(Relaxed) != 0 {
@@ -72,7 +73,7 @@ fn taken(mine: Mine, lock: *mut c_void, site: usize, kind: Kind, began: u64, for
     }
 }
 
-/// Takes a lock: as [`exclusive::take`](super::calls), which it is called from.
+/// Acquires a lock for [`exclusive::take`](super::calls), which calls it.
 #[inline(never)]
 pub fn take(
     lock: *mut c_void,
@@ -110,7 +111,7 @@ pub fn take(
     code
 }
 
-/// Tries.
+/// Tries to acquire a lock.
 #[inline(never)]
 pub fn attempt(lock: *mut c_void, site: usize, kind: Kind, real: impl FnOnce() -> c_int) -> c_int {
     let Some(mine) = mine() else { return real() };
@@ -122,7 +123,7 @@ pub fn attempt(lock: *mut c_void, site: usize, kind: Kind, real: impl FnOnce() -
     code
 }
 
-/// Releases. The pause comes before, so that whoever waits is let go when that would have been.
+/// Releases a lock. The pause comes before, so that a waiter is let go at the virtual time of the release.
 #[inline(never)]
 pub fn release(lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
     if let Some(mine) = mine()
@@ -142,7 +143,7 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
     let (signal, mutex) = (known(mine, cond, site, Kind::Cond), known(mine, mutex, site, Kind::Mutex));
     let was_section = mutex.is_some_and(|(place, _)| mine.leave(place));
     let since = signal.and_then(|(place, _)| mine.goes_on_since(place));
-    // In the midst of a wait it stands still already.
+    // Within a wait its virtual time does not advance.
     if since.is_none() {
         mine.pay();
     }
@@ -155,7 +156,7 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
     let for_cpu = mine.waited(now);
     match signal {
         Some((_, signal)) if code == 0 => mine.follow(&signal.mark, began, for_cpu),
-        // An end of its time goes by the clock: nobody let it go on.
+        // The end of its time goes by the clock: no thread let it go on.
         Some((place, _)) if code == ETIMEDOUT => {
             mine.lags(for_cpu);
             mine.gave_up(place, began);
@@ -171,7 +172,7 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
     code
 }
 
-/// Waits for a semaphore. One that the same thread posts is a lock.
+/// Waits for a semaphore. A semaphore that the same thread posts is a lock.
 #[inline(never)]
 pub fn wait(
     semaphore: *mut c_void,
@@ -190,7 +191,7 @@ pub fn wait(
     code
 }
 
-/// A semaphore is about to be posted.
+/// Notes that a semaphore is about to be posted.
 #[inline(never)]
 pub fn post(semaphore: *mut c_void, site: usize) {
     if let Some(mine) = mine()
@@ -202,7 +203,7 @@ pub fn post(semaphore: *mut c_void, site: usize) {
     }
 }
 
-/// Others are about to be let go on.
+/// Notes that others are about to be let go on.
 #[inline(never)]
 pub fn lets_go(object: *mut c_void, site: usize, kind: Kind) {
     if let Some(mine) = mine()
@@ -213,7 +214,7 @@ pub fn lets_go(object: *mut c_void, site: usize, kind: Kind) {
     }
 }
 
-/// Comes to a barrier: who comes last lets the others go on.
+/// Waits at a barrier: the last thread lets the others go on.
 #[inline(never)]
 pub fn meet(barrier: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_int {
     lets_go(barrier, site, Kind::Barrier);
@@ -228,7 +229,7 @@ pub fn meet(barrier: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> 
     code
 }
 
-/// A lock was destroyed.
+/// Notes that a lock was destroyed.
 #[inline(never)]
 pub fn forget(lock: *mut c_void) {
     if let Some(mine) = mine() {

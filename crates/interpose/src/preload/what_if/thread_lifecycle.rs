@@ -1,4 +1,5 @@
-//! Threads that make others and join them: a new thread lags as who made it, who joins one follows its end.
+//! Threads that create others and join them: a new thread has the lag of its creator, and a joining thread follows the
+//! end of the joined one.
 
 use super::ends::place;
 use super::lag::{Mine, mine};
@@ -43,7 +44,7 @@ pub fn join(name: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
     let for_cpu = mine.waited(began);
     let (kin, key) = place_of(mine, name);
     if kin.key.load(Relaxed) == key {
-        // One that never took a lock has lagged as much as when it began.
+        // A thread that never acquired a lock has the lag that it began with.
         if kin.mark.at.load(Relaxed) == 0 {
             kin.mark.at.store(now(), Relaxed);
         }
