@@ -1,5 +1,5 @@
-//! Whose hold it was in the end: a thread that waits for a lock may wait for somebody who waits for another lock
-//! himself, and then what keeps both waiting is that other's holder (blame shifting: Tallent, Mellor-Crummey and
+//! The hold that caused a wait in the end: a thread that waits for a lock may wait for a thread that waits for another
+//! lock itself, and then the holder of that other lock keeps both waiting (blame shifting: Tallent, Mellor-Crummey and
 //! Porterfield, PPoPP 2010).
 
 use std::collections::{HashMap, VecDeque};
@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 /// A thread that took a lock, and the pair that says where.
 pub type Taker = (u32, u32);
 
-/// Somebody had what was waited for, in this time.
+/// A period in which a thread held the object that was waited for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
     pub taker: Taker,
@@ -18,7 +18,7 @@ pub struct Stretch {
 /// The blame of all waits.
 #[derive(Default)]
 pub struct Causes {
-    /// By pair that waited and pair that was the cause: for how long.
+    /// Time waited, by the pair that waited and the pair that was the cause.
     pub by_pair: HashMap<(u32, u32), f64>,
     /// What kept a thread waiting lately, in order of time, without gaps where it waited; each with when that wait was.
     lately: HashMap<u32, VecDeque<(Span, Stretch)>>,
@@ -30,7 +30,7 @@ struct Span {
     to: f64,
 }
 
-/// Of each thread.
+/// Number of kept stretches of each thread.
 const MOST: usize = 256;
 
 impl Causes {

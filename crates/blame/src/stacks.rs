@@ -1,4 +1,4 @@
-//! From registers and the top of a stack to the calls that led there.
+//! Unwinding: from registers and the top of a stack to the calls that led there.
 //!
 //! The kernel shows the stack pointer and the instruction pointer of a blocked thread to any process of the same user, but
 //! not its frame pointer. Code that was compiled with frame pointers, for example Rust's standard library, cannot be
@@ -159,7 +159,7 @@ impl Stacks {
         if is_whole || stack.frame != 0 {
             return frames;
         }
-        // Each function on the way may need it, so a caller may be where the search begins anew.
+        // Each function on the way may need it, so the search may begin again at a caller.
         for frame in self.frame_pointers(stack, frames.last().copied().unwrap_or_default()) {
             let (found, is_whole) = self.unwind(&Stack { frame, ..stack.clone() });
             if found.len() > frames.len() && found.starts_with(&frames) {
@@ -315,7 +315,7 @@ impl Stacks {
     }
 }
 
-/// What a call instruction calls.
+/// The target of a call instruction.
 enum Called {
     /// The function at this address.
     Function(u64),

@@ -11,10 +11,10 @@ pub struct Time {
     taken: Instant,
 }
 
-/// How often the clocks are held against each other again.
+/// Period at which the clocks are compared again.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// What turns counts of ticks into times.
+/// Conversion of counts of ticks into times.
 pub trait Ticks {
     fn span_ns(&self, ticks: u64) -> f64;
 }

@@ -1,4 +1,4 @@
-//! The waits as they come: who had the lock meanwhile, and whether they ran.
+//! The waits as they come: the threads that had the lock in the meantime, and whether they ran.
 
 use crate::causes::{Causes, Stretch, Taker};
 use crate::critical::{Critical, Ended};
@@ -21,7 +21,7 @@ pub struct Wait {
     /// Who had it last.
     pub releaser: Option<Taker>,
     pub released: Option<f64>,
-    /// Of the time that others had it: what is known of whether they ran.
+    /// Known parts of the time that others had it, in which they ran or did not run.
     pub seen: Seen,
     /// How long others had it that are known.
     pub blamed: f64,
@@ -36,7 +36,7 @@ pub struct Split {
     pub preempted: f64,
     /// The holder was blocked itself.
     pub blocked: f64,
-    /// Somebody held the lock; whether they ran is not known.
+    /// A thread held the lock; whether it ran is not known.
     pub held: f64,
     /// The lock was released, and the waiter did not run yet.
     pub released: f64,
@@ -77,7 +77,7 @@ pub struct Waits {
     pub longest: HashMap<u32, Vec<Wait>>,
     /// Who had a lock lately while others waited: since when, until when.
     holds: HashMap<u32, VecDeque<Hold>>,
-    /// Not yet judged: who released what is waited for notes that before, but may be read after.
+    /// Waits that are not judged yet: the releasing thread notes the release before, but may be read after.
     fresh: Vec<Wait>,
     older: Vec<Wait>,
 }
@@ -89,7 +89,7 @@ struct Hold {
 }
 
 const MOST_HOLDS: usize = 4_096;
-/// Of each lock.
+/// Number of longest waits that are kept for each lock.
 const LONGEST: usize = 5;
 
 impl Waits {
@@ -184,7 +184,7 @@ impl Waits {
     fn stretches(&self, region: &Region, wait: &Wait) -> Vec<Stretch> {
         let end = wait.released.unwrap_or(wait.ended);
         if !kind_of(region, wait.pair).is_some_and(Kind::excludes) {
-            // Nobody has what is waited for here: it is to blame who gave the word.
+            // No thread holds the object that is waited for here: the thread that gave the word is to blame.
             let stretch = |taker: Taker| Stretch { taker, from: wait.began, to: end };
             return wait.releaser.map(stretch).into_iter().collect();
         }
@@ -202,15 +202,15 @@ impl Waits {
             let blocks = hold.taker.0 != wait.thread && !(reads && is_reader(hold.taker.1));
             (blocks && to > from).then_some(Stretch { taker: hold.taker, from, to })
         };
-        // What kept it waiting was over when it had the lock. A later hold may have begun before anybody waited, at a
-        // time that is not known.
+        // The holds that kept it waiting were over when it had the lock. A later hold may have begun before any thread
+        // waited, at a time that is not known.
         let over = holds.into_iter().flat_map(|holds| holds.range(first..)).take_while(|hold| hold.to <= wait.ended);
         over.filter_map(overlap).collect()
     }
 }
 
-/// The parts of a wait whose holders were judged. What lies between the release that was noted last and the end is the
-/// waiter's way back; holders before it are known by their holds.
+/// Returns the parts of a wait whose holders were judged. The time between the release that was noted last and the end
+/// is the waiter's way back; holders before it are known by their holds.
 fn split(wait: &Wait) -> Split {
     let Seen { known, off, preempted } = wait.seen;
     let waited = wait.ended - wait.began;
@@ -240,7 +240,7 @@ fn wait(region: &Region, event: &Event, time: &Time) -> Option<Wait> {
     let (began, ended) = (event.began.load(Relaxed), event.ended.load(Relaxed));
     let released = event.released.load(Relaxed);
     let released = (began < released && released <= ended).then(|| time.of_ticks(released));
-    // Who released a mutex before anybody waited did not say so, and what is there is of an earlier time.
+    // A thread that released a mutex before any thread waited did not note it; the noted time is of an earlier release.
     let is_told = released.is_some() || kind_of(region, pair) != Some(Kind::Mutex);
     Some(Wait {
         began: time.of_ticks(began),

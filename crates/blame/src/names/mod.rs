@@ -127,7 +127,7 @@ impl Names {
         self.files.unnamed()
     }
 
-    /// The build ID of a file of this name that has no symbols of its own functions, as far as it has one.
+    /// Returns the build ID of a file of this name that has no symbols for its functions, as far as it has a build ID.
     pub fn stripped(&self, file: &str) -> Option<Option<String>> {
         self.files.stripped(file)
     }

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// What a blocked thread waits for.
+/// The object that a blocked thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Wait {
     /// A lock that the library notes, by its slot.
@@ -41,13 +41,13 @@ pub struct Waited {
     pub seconds: f64,
     /// Of it, the time of threads that were on a CPU or ready for one: those that spin, and those that were woken.
     pub runnable_s: f64,
-    /// Where the threads waited.
+    /// Call paths that waited.
     pub paths: HashMap<Path, f64>,
     /// The states of the holder while threads waited.
     pub holders: HashMap<Holder, f64>,
     /// Of `seconds`, the waits to get a mutex back after a wait for a condition, by the condition's slot.
     pub after_condition: HashMap<u32, f64>,
-    /// For a word: the waits of the other blocked threads of the process at the same time, and what the rest did.
+    /// Waits, for a word, of the other blocked threads of the process at the same time, and what the rest did.
     pub peers: HashMap<Vec<(Wait, Path)>, Peers>,
     /// The largest number of threads that waited at the same time.
     pub most_waiters: usize,
@@ -73,7 +73,7 @@ fn add_all<K: Clone + Eq + Hash>(sums: &mut HashMap<K, f64>, more: &HashMap<K, f
     more.iter().for_each(|(key, seconds)| *sums.entry(key.clone()).or_default() += seconds);
 }
 
-/// How long threads waited for a word while the same other threads were blocked.
+/// The time that threads waited for a word while the same other threads were blocked.
 #[derive(Clone, Debug, Default)]
 pub struct Peers {
     pub seconds: f64,
@@ -90,7 +90,7 @@ impl Peers {
     }
 }
 
-/// What the holder of a lock did while others waited for it.
+/// The activity of a lock's holder while others waited for the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Holder {
     Running,
@@ -125,7 +125,7 @@ pub struct Life {
     /// The kernel's sums at the first sample and at the last.
     before: [u64; 2],
     sums: [u64; 2],
-    /// Where it was blocked the last time.
+    /// The place where it was blocked the last time.
     blocked: Option<(Call, [u64; 2], Option<Path>)>,
 }
 
@@ -294,7 +294,7 @@ impl Profile {
         Seen { sample, span, noted: noted.map(|(lock, _)| lock), wait, path, ran_share }
     }
 
-    /// What a thread waits for, if it is blocked.
+    /// Returns the object that a thread waits for, if it is blocked.
     fn wait_of(
         &self,
         sample: &Sample,
@@ -418,7 +418,7 @@ impl Profile {
         self.ended.iter().chain(self.lives.values())
     }
 
-    /// What was seen of the waits for each lock and word.
+    /// Returns the samples of the waits for each lock and word.
     pub fn waited(&self) -> impl Iterator<Item = (Wait, &Waited)> {
         self.waited.iter().map(|(wait, waited)| (*wait, waited))
     }
