@@ -110,7 +110,7 @@ pub fn program(rows: &[Row]) -> Option<&Row> {
     rows.iter().find(|row| row.kind == RowKind::Budget && row.group.is_none() && row.thread.is_none())
 }
 
-/// The parts of the time that threads lived, as shares of it. Parts below a thousandth are left out.
+/// Returns the parts of the time that threads lived, as shares of it. Parts below a thousandth are omitted.
 pub fn budget(row: &Row) -> String {
     let lived = row.lived_s.unwrap_or(0.0);
     let parts = [

@@ -58,7 +58,7 @@ pub fn run(plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -
     let _first = FirstToEnd::begin();
     let (rings, no_calls) = match Rings::open(&instruments::cpus::allowed()?, plan.target.pid) {
         Ok(rings) => (Some(rings), None),
-        // The states of the threads of one's own process need no privilege.
+        // Reading the states of the threads of the user's own process needs no privilege.
         Err(error) if sampling::shows_states(plan.target.pid) => (None, Some(NoFutexCalls { reason: message(&error) })),
         Err(error) => return Err(refused(error)),
     };

@@ -464,8 +464,8 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// The most that the throughput can gain if a wait vanishes: the threads have so much more time, as far as there are
-    /// CPUs for what they then do.
+    /// Returns the most that the throughput can gain if a wait vanishes: the threads gain the time of the wait, as far
+    /// as there are CPUs for the additional work.
     fn gain(&self, waited_s: f64) -> Option<f64> {
         let left = (self.busy_s - waited_s).max(1e-9);
         let by_threads = self.busy_s / left;

@@ -23,7 +23,7 @@ use interpose::Region;
 use objects::Object;
 use std::collections::{BTreeMap, HashMap};
 
-/// What the diagnosis is made from.
+/// The data that the diagnosis is made from.
 pub struct Evidence<'a> {
     pub profile: &'a Profile,
     pub names: &'a mut Names,
@@ -65,18 +65,18 @@ struct Cause {
     measure: Measure,
 }
 
-/// How the gain of a remedy is measured.
+/// The way to measure the gain of a remedy.
 enum Measure {
     WhatIf,
     Swap,
-    /// By running the program under a command.
+    /// Running the program under a command.
     Command(&'static str),
     None,
 }
 
 /// Locks are the problem from this share of the time in which the threads had something to do.
 const LOCKS_SHARE: f64 = 0.1;
-/// Less waiting than this part of one thread's run time is no problem, whatever its share of little work.
+/// Less waiting than this part of one thread's run time is not a problem, whatever its share of little work.
 const LEAST_WAIT: f64 = 0.05;
 /// CPUs are short from this share of the busy time on.
 const SHORT_OF_CPUS: f64 = 0.15;
@@ -379,7 +379,7 @@ fn work(rows: &[Row]) -> Option<String> {
 fn without_arguments(name: &str) -> String {
     let (mut short, mut depth, mut before) = (String::new(), 0_usize, ' ');
     for letter in name.chars() {
-        // What stands in parentheses after a space is a source line.
+        // Text in parentheses after a space is a source line.
         let opens = letter == '(' && (depth > 0 || before != ' ');
         if letter == ')' && depth > 0 {
             depth -= 1;
@@ -400,11 +400,11 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// The row of a class, by its first lock; or of a word.
+    /// Returns the row of a class, by its first lock; or of a word.
     fn of(&self, wait: Wait) -> Option<&Row> {
         match wait {
             Wait::Lock(slot) => self.rows.get(self.slots.iter().position(|slots| slots[0] == slot)?),
-            // Of a process that was attached to, rows are of words.
+            // The rows of a process that was attached to are of words.
             Wait::Word { address, .. } => {
                 let address = format!("{address:#x}");
                 self.rows.iter().find(|row| row.kind == RowKind::Lock && row.address == address)

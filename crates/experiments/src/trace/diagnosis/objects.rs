@@ -1,4 +1,4 @@
-//! What was waited for, with names: the locks that the library noted, futex words, and loops that spin.
+//! The objects that were waited for, with names: the locks that the library noted, futex words, and loops that spin.
 
 use super::{Evidence, Rows};
 use crate::trace::record::Row;
@@ -17,7 +17,7 @@ pub(super) const INTERPRETER: &str = "the GIL of CPython";
 const PYTHON: &str = "python lock";
 pub(super) const MAP: &str = "the kernel's lock of the address space (mmap_lock)";
 
-/// What was waited for, with names.
+/// An object that was waited for, with names.
 pub(super) struct Object {
     pub(super) wait: Wait,
     /// The locks of the class, and how long each was waited for.
@@ -30,12 +30,12 @@ pub(super) struct Object {
     pub(super) spins: bool,
     /// The path that waited most.
     pub(super) frames: Frames,
-    /// What is known of it if it is a lock of Java.
+    /// Data of the dumps if it is a lock of Java.
     pub(super) java: Option<JavaLock>,
 }
 
 impl Evidence<'_> {
-    /// What was waited for, the longest first. The locks of a class are one.
+    /// Returns the objects that were waited for, the longest first. The locks of a class are one.
     pub(super) fn objects(&mut self, rows: &Rows<'_>) -> Vec<Object> {
         let firsts: HashMap<u32, u32> =
             rows.slots.iter().flat_map(|slots| slots.iter().map(|slot| (*slot, slots[0]))).collect();
@@ -231,7 +231,7 @@ impl Object {
         seconds / self.waited.seconds.max(1e-9)
     }
 
-    /// One lock of a class of so many that has most of its waits.
+    /// Returns the lock that has most of the waits of a class of `instances` locks.
     pub(super) fn hottest(&self, instances: u32) -> Option<String> {
         let most = self.members.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
         let is_one = instances > 1 && most > 0.5 * self.waited.seconds;

@@ -39,7 +39,7 @@ pub struct Built {
 const MOST_LOCKS: usize = 300;
 const MOST_SITES: usize = 600;
 const MOST_HISTOGRAMS: usize = 60;
-/// Waits of each row that are told.
+/// Waits of each row that are recorded.
 const LONGEST: usize = 5;
 
 /// How long the threads that used locks lived, all together.
@@ -176,13 +176,13 @@ impl Builder<'_> {
     fn rows_of(&mut self, groups: Vec<Group>, kind: RowKind, most: usize) -> (Vec<Row>, Vec<Vec<u32>>, u64) {
         let left_out = groups.len().saturating_sub(most) as u64;
         let slots = groups.iter().take(most).map(|group| group.locks.clone()).collect();
-        // A class is named by its first lock, so before any other lock of it is asked for.
+        // A class is named by its first lock, so before the name of any other lock of it is requested.
         groups.iter().take(most).for_each(|group| drop(self.name(group.lock)));
         let rows = groups.into_iter().take(most).enumerate();
         (rows.map(|(place, group)| self.row(&group, kind, place < MOST_HISTOGRAMS)).collect(), slots, left_out)
     }
 
-    /// The name of a lock's class, which is that of the first lock of it that was asked for.
+    /// Returns the name of a lock's class, which is that of the first lock of it whose name was requested.
     fn name(&mut self, slot: u32) -> String {
         let class = self.class(slot);
         let first = *self.firsts.entry(class).or_insert(slot);
