@@ -10,7 +10,7 @@ mod provenance {
     use std::path::Path;
     use std::process::Command;
 
-    /// Notes what the binary is built from and with, for the manifests of records. What is not known is empty.
+    /// Notes what the binary is built from and with, for the manifests of records. Unknown values are empty.
     pub fn note() {
         // A new commit or other branch changes the log; an edit changes the sources.
         for path in [

@@ -150,7 +150,7 @@ fn known_lock_problems_have_their_object_place_cause_and_remedy() {
     }
 }
 
-/// What is wrong in the diagnosis of a program.
+/// Returns the error in the diagnosis of a program, if there is one.
 fn wrong_in(traced: &Traced, answer: &Answer) -> Option<String> {
     let Answer { patient, object, place, cause, remedy } = answer;
     assert_budgets_sum(traced);
