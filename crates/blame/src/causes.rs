@@ -20,7 +20,8 @@ pub struct Stretch {
 pub struct Causes {
     /// Time waited, by the pair that waited and the pair that was the cause.
     pub by_pair: HashMap<(u32, u32), f64>,
-    /// What kept a thread waiting lately, in order of time, without gaps where it waited; each with when that wait was.
+    /// Recent causes of a thread's waits, in order of time, without gaps where it waited; each with the time of that
+    /// wait.
     lately: HashMap<u32, VecDeque<(Span, Stretch)>>,
 }
 
@@ -34,8 +35,8 @@ struct Span {
 const MOST: usize = 256;
 
 impl Causes {
-    /// A thread waited at a pair while others had the lock. Those that they waited for themselves were judged before,
-    /// since those waits ended before.
+    /// Attributes a thread's wait at a pair to the threads that had the lock. The waits of those threads themselves
+    /// were judged before, since they ended before.
     pub fn judge(&mut self, (thread, pair): Taker, stretches: &[Stretch]) {
         let mut roots = Vec::new();
         stretches.iter().for_each(|stretch| self.follow(*stretch, &mut roots));

@@ -53,7 +53,7 @@ impl Stack {
 }
 
 impl Stack {
-    /// The word at an address of the stack.
+    /// Returns the word at an address of the stack.
     fn word(&self, address: u64) -> Option<u64> {
         let at = usize::try_from(address.checked_sub(self.pointer)?).ok()?;
         Some(u64::from_ne_bytes(*self.bytes.get(at..)?.first_chunk()?))
@@ -148,7 +148,7 @@ impl Stacks {
         found?
     }
 
-    /// Whether the file at this address is known.
+    /// Returns whether the file at this address is known.
     pub fn knows(&self, address: u64) -> bool {
         self.known.values().any(|known| known.range.contains(&address))
     }
@@ -220,7 +220,8 @@ impl Stacks {
         certain
     }
 
-    /// Whether the function that begins at `function` contains the address, or ends with a jump to one that does.
+    /// Returns whether the function that begins at `function` contains the address, or ends with a jump to one that
+    /// does.
     fn leads_to(&self, function: u64, address: u64) -> bool {
         let contains = |function: u64| (function..function.saturating_add(LARGEST_FUNCTION)).contains(&address);
         contains(function) || self.jumps_from(function).into_iter().any(contains)
@@ -280,7 +281,7 @@ impl Stacks {
         None
     }
 
-    /// The function at an address, or the one that the stub there jumps to: a function of another file.
+    /// Returns the function at an address, or the one that the stub there jumps to: a function of another file.
     #[cfg(target_arch = "x86_64")]
     fn behind_stub(&self, address: u64) -> Option<u64> {
         // `endbr64`, a prefix, and then `jmp [rip+rel32]`.
@@ -340,7 +341,7 @@ fn registers(stack: &Stack, frame: u64) -> UnwindRegsNative {
     UnwindRegsNative::new(stack.link, stack.pointer, frame)
 }
 
-/// The file's tables of how to unwind it, and how many bytes they are.
+/// Returns the file's tables of how to unwind it, and how many bytes they are.
 fn module(file: File, path: &Path, place: &Range<u64>, room: u64) -> Option<(Module<Vec<u8>>, u64)> {
     let elf = Elf::open(file, room)?;
     let base = elf.segments.iter().map(|segment| segment.address).min()?;

@@ -58,7 +58,7 @@ impl Time {
         self.of_raw(self.last.raw_ns) + since
     }
 
-    /// A time of the kernel's record.
+    /// Returns a time of the kernel's record.
     pub fn of_raw(&self, raw_ns: u64) -> f64 {
         raw_ns.wrapping_sub(self.first.raw_ns) as i64 as f64
     }

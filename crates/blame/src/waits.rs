@@ -18,12 +18,12 @@ pub struct Wait {
     pub in_vain: bool,
     /// Who had the lock when it began.
     holder: Option<Taker>,
-    /// Who had it last.
+    /// The thread that had it last.
     pub releaser: Option<Taker>,
     pub released: Option<f64>,
     /// Known parts of the time that others had it, in which they ran or did not run.
     pub seen: Seen,
-    /// How long others had it that are known.
+    /// Time in which known other threads had it.
     pub blamed: f64,
 }
 
@@ -75,7 +75,7 @@ pub struct Waits {
     room: usize,
     /// The longest of each lock, by place.
     pub longest: HashMap<u32, Vec<Wait>>,
-    /// Who had a lock lately while others waited: since when, until when.
+    /// Recent holders of a lock while others waited, with the begin and the end of each hold.
     holds: HashMap<u32, VecDeque<Hold>>,
     /// Waits that are not judged yet: the releasing thread notes the release before, but may be read after.
     fresh: Vec<Wait>,
@@ -170,7 +170,7 @@ impl Waits {
         }
     }
 
-    /// The longest path goes on through this wait.
+    /// Extends the longest path through this wait.
     fn walk(&mut self, region: &Region, wait: &Wait, last: Option<&Stretch>) {
         let by = wait.releaser.filter(|releaser| releaser.0 != wait.thread);
         let (Some((by, _)), Some(released)) = (by, wait.released) else {
@@ -180,7 +180,7 @@ impl Waits {
         self.critical.note(&Ended { thread: wait.thread, at: wait.ended, by, released, lock });
     }
 
-    /// Who had the lock during a wait, and when.
+    /// Returns the threads that had the lock during a wait, and when.
     fn stretches(&self, region: &Region, wait: &Wait) -> Vec<Stretch> {
         let end = wait.released.unwrap_or(wait.ended);
         if !kind_of(region, wait.pair).is_some_and(Kind::excludes) {
@@ -225,7 +225,7 @@ fn split(wait: &Wait) -> Split {
     }
 }
 
-/// The place of a pair's lock.
+/// Returns the place of a pair's lock.
 pub fn lock_of(region: &Region, pair: u32) -> u32 {
     region.pairs.get(pair as usize).map_or(u32::MAX, |pair| pair.lock.load(Relaxed))
 }

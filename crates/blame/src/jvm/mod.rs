@@ -41,7 +41,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// Period at which the end is looked for during a pause.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Whether a process is a Java virtual machine, by a file that it has mapped.
+/// Returns whether a process is a Java virtual machine, by a file that it has mapped.
 fn is_jvm(map: &[u8]) -> bool {
     map.windows(LIBRARY.len()).any(|window| window == LIBRARY)
 }

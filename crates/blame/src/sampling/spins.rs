@@ -114,8 +114,8 @@ fn open(thread: u32) -> std::io::Result<Sampler> {
 /// Bytes before the instruction and from it on that are looked at.
 const AROUND: usize = 32;
 
-/// Whether the code around an instruction, which is in the middle, is that of a loop that spins: it has the hint for such
-/// loops, or jumps back over an atomic exchange.
+/// Returns whether the code around an instruction, which is in the middle, is that of a loop that spins: it has the
+/// hint for such loops, or jumps back over an atomic exchange.
 #[cfg(target_arch = "x86_64")]
 fn is_spin_loop(code: &[u8; 2 * AROUND]) -> bool {
     const PAUSE: [u8; 2] = [0xf3, 0x90];

@@ -65,7 +65,7 @@ impl Rings {
         }
     }
 
-    /// Whether more than half of the room is taken by such threads.
+    /// Returns whether more than half of the room is taken by such threads.
     pub fn is_half_taken_by(&self, is_such: impl Fn(u32) -> bool) -> bool {
         2 * self.events.iter().filter(|(thread, _)| is_such(*thread)).count() > self.most_events
     }

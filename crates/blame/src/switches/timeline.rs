@@ -38,12 +38,12 @@ impl Seen {
         self.preempted += other.preempted;
     }
 
-    /// The part in which it did not run; `None` if nothing is known.
+    /// Returns the part in which it did not run; `None` if nothing is known.
     pub fn off_share(&self) -> Option<f64> {
         (self.known > 0.0).then(|| self.off / self.known)
     }
 
-    /// The part in which another ran in its place.
+    /// Returns the part in which another ran in its place.
     pub fn preempted_share(&self) -> Option<f64> {
         (self.known > 0.0).then(|| self.preempted / self.known)
     }
@@ -53,19 +53,20 @@ impl Seen {
 const MOST: usize = 200_000;
 
 impl Timeline {
-    /// Whether its switches are seen now.
+    /// Returns whether its switches are seen now.
     pub fn is_open(&self) -> bool {
         self.windows.last().is_some_and(|last| last.1.is_infinite())
     }
 
-    /// From now on its switches are seen; until the first of them it is at this.
+    /// Begins a window in which the thread's switches are seen; until the first switch it is in this state.
     pub fn begin(&mut self, at: f64, state: State) {
         self.windows.push((at, f64::INFINITY));
         self.since = (state == State::Asleep).then_some((at, false));
         self.unswitched = Some(state);
     }
 
-    /// It left a CPU, or came to one. Of who was started by one that is followed this is the beginning.
+    /// Notes that the thread left a CPU, or came to one. This begins the window of a thread that a followed one
+    /// started.
     pub fn note(&mut self, at: f64, is_out: bool, is_preempted: bool) {
         if !self.is_open() {
             self.windows.push((at, f64::INFINITY));
@@ -86,7 +87,7 @@ impl Timeline {
         }
     }
 
-    /// The window ends, if there is one; `ran` says how long it has run.
+    /// Ends the window, if there is one; `ran` returns the time that the thread has run.
     pub fn close(&mut self, at: f64, ran: impl FnOnce() -> Option<u64>) {
         let Some(last) = self.windows.last_mut().filter(|last| last.1.is_infinite()) else { return };
         last.1 = at;
