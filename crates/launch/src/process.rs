@@ -26,7 +26,7 @@ pub struct Running {
     is_reaped: bool,
 }
 
-/// Why a wait is over.
+/// The reason why a wait is over.
 pub enum End {
     /// The one at this place has ended.
     Itself(usize),
@@ -59,7 +59,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// CPU time in user and kernel mode.
+    /// Returns the CPU time in user and kernel mode.
     pub fn cpu_s(&self) -> f64 {
         self.user_s + self.system_s
     }
@@ -90,7 +90,7 @@ impl Failed {
         self
     }
 
-    /// The last line of the output, quoted, since it often says why the run failed.
+    /// Returns the last line of the output, quoted, since it often says why the run failed.
     pub fn last_line(&self) -> String {
         let last = self.output.lines().rev().find(|line| !line.trim().is_empty());
         last.map_or_else(|| "none".to_owned(), |line| format!("{:?}", line.chars().take(200).collect::<String>()))
@@ -188,12 +188,12 @@ impl Drop for Running {
 }
 
 impl Ended {
-    /// The exit status as a shell gives it: 128 and the signal's number if a signal killed it.
+    /// Returns the exit status as a shell gives it: 128 and the signal's number if a signal killed it.
     pub fn status(&self) -> i32 {
         if libc::WIFEXITED(self.status) { libc::WEXITSTATUS(self.status) } else { 128 + libc::WTERMSIG(self.status) }
     }
 
-    /// How it ended, if not with status 0.
+    /// Returns how it ended, if not with status 0.
     pub fn fault(&self) -> Option<String> {
         match (libc::WIFEXITED(self.status), libc::WEXITSTATUS(self.status)) {
             (true, 0) => None,
@@ -202,8 +202,8 @@ impl Ended {
         }
     }
 
-    /// How it ended after SIGTERM, if not with status 0, by that signal, or with the status of a program that handles
-    /// it.
+    /// Returns how it ended after SIGTERM, if not with status 0, by that signal, or with the status of a program that
+    /// handles it.
     pub fn fault_when_asked(&self) -> Option<String> {
         let is_signal = libc::WIFSIGNALED(self.status) && libc::WTERMSIG(self.status) == libc::SIGTERM;
         let of_signals = [128 + libc::SIGTERM, 128 + libc::SIGINT];
@@ -243,7 +243,7 @@ pub fn wait(of: &[&Running], until: Option<Instant>, interruption: &Interruption
 /// A time in which a program and all that it started are stopped, as Ctrl-Z does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pause {
-    /// Since the start.
+    /// Time since the start.
     pub after: Duration,
     pub length: Duration,
 }
@@ -265,7 +265,8 @@ pub fn pause(of: &[&Running], pause: Pause, interruption: &Interruption) -> anyh
     Ok(Some(end?).filter(|end| !matches!(end, End::Late)))
 }
 
-/// It and all that it starts can be ended at once, and it does not outlive contend.
+/// Gives the command its own process group, so that it and all that it starts can be ended at once, and it does not
+/// outlive contend.
 fn own_group(command: &mut Command) {
     let parent = std::process::id();
     command.process_group(0);
@@ -278,7 +279,7 @@ fn own_group(command: &mut Command) {
     }
 }
 
-/// The status with which it ended, and the account of it and of the processes that it waited for.
+/// Returns the status with which it ended, and the account of it and of the processes that it waited for.
 fn reap(pid: u32) -> anyhow::Result<(i32, Usage)> {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
