@@ -105,7 +105,7 @@ impl Evidence<'_> {
         by_function.into_iter().map(object).collect()
     }
 
-    /// The kind of a word by the path that waited most for it.
+    /// Returns the kind of a word by the path that waited most for it.
     fn kind_of(&mut self, waited: &Waited) -> Option<FrameKind> {
         most_of(waited).and_then(|path| self.frames(path).kind)
     }
@@ -150,7 +150,7 @@ impl Evidence<'_> {
         Object { wait, members, name, kind, part, spins, waited, frames, java: None }
     }
 
-    /// The name, the type and the reason to wait of a lock that the library noted; whether its waiters spin.
+    /// Returns the name, the type and the reason to wait of a lock that the library noted; whether its waiters spin.
     fn noted_lock(&mut self, slot: u32, frames: &Frames, rows: &Rows<'_>) -> (String, &'static str, Part, bool) {
         let Some(region) = self.region else { return (String::new(), "", Part::Unknown, false) };
         let number = lock_at(region, slot).kind.load(Relaxed);
@@ -178,7 +178,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// The kind of a word: the C library's streams have variables with telling names.
+    /// Returns the kind of a word: the C library's streams have variables with telling names.
     fn kind_of_word(&mut self, process: u32, address: u64, kind: Option<FrameKind>) -> Option<FrameKind> {
         let known_as = self.known_as.get(&process).copied();
         let variable = known_as.and_then(|known_as| self.names.variable(known_as, address)).unwrap_or_default();
@@ -222,7 +222,7 @@ impl Evidence<'_> {
 }
 
 impl Object {
-    /// The part of the waits whose call paths are of a kind.
+    /// Returns the part of the waits whose call paths are of a kind.
     pub(super) fn share_of(&self, evidence: &mut Evidence<'_>, kind: FrameKind) -> f64 {
         let paths = &self.waited.paths;
         let is_of_kind = |path: Path, evidence: &mut Evidence<'_>| evidence.frames(path).kind == Some(kind);
@@ -241,15 +241,15 @@ impl Object {
         })
     }
 
-    /// The first function of the program's own that waits, and its caller.
+    /// Returns the first function of the program's own that waits, and its caller.
     pub(super) fn place(&self) -> String {
         let place = called_in(&self.frames, None);
         if place.is_empty() { "an unknown place".into() } else { place }
     }
 }
 
-/// The function in the critical section that blocks, and its caller: `write_log (log.c:3), called by request`. It is the
-/// one that the function which acquired the lock calls; where that is not on the path, the innermost.
+/// Returns the function in the critical section that blocks, and its caller: `write_log (log.c:3), called by request`.
+/// It is the one that the function which acquired the lock calls; where that is not on the path, the innermost.
 pub(super) fn called_in(frames: &Frames, acquired_in: Option<&str>) -> String {
     let own: Vec<&Site> = frames.own().map(|frame| &frame.site).collect();
     let acquired = own.iter().position(|site| acquired_in.is_some() && function_of(site) == acquired_in);
@@ -262,8 +262,8 @@ pub(super) fn called_in(frames: &Frames, acquired_in: Option<&str>) -> String {
     }
 }
 
-/// The name of a lock of a Python program, by the Python function that acquires it: all such locks are acquired by one
-/// function of the interpreter.
+/// Returns the name of a lock of a Python program, by the Python function that acquires it: all such locks are acquired
+/// by one function of the interpreter.
 fn python_lock(frames: &Frames) -> Option<String> {
     let acquires = |frame: &blame::frames::Frame| {
         function_of(&frame.site).is_some_and(|function| function.starts_with("PyThread_acquire_lock"))
@@ -272,13 +272,13 @@ fn python_lock(frames: &Frames) -> Option<String> {
     Some(format!("threading.Lock of {}", own.site.label))
 }
 
-/// The path that waited most.
+/// Returns the path that waited most.
 fn most_of(waited: &Waited) -> Option<Path> {
     let most = waited.paths.iter().max_by(|one, other| one.1.total_cmp(other.1).then(other.0.cmp(one.0)));
     most.map(|(path, _)| *path)
 }
 
-/// Whether the holders of a lock wait for requests for most of the time in which others wait for it.
+/// Returns whether the holders of a lock wait for requests for most of the time in which others wait for it.
 fn is_gate(waited: &Waited) -> bool {
     let is_idle = |holder: &Holder| match holder {
         Holder::Blocked { wait: Wait::Call { number, .. }, .. } => is_for_requests(*number),

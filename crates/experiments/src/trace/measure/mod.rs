@@ -46,7 +46,7 @@ use std::time::{Duration, Instant};
 
 /// A report to the observer while the program runs.
 pub enum Piece {
-    /// Since the last one: how long it was, what was waited in it, and for which lock the most.
+    /// The time since the last report: its length, the waits in it, and the lock that was waited for most.
     Interval { at_s: f64, span_s: f64, waited_s: f64, most: Option<(String, f64)> },
     /// Threads that wait longer than the deadline.
     Hang(Vec<Row>),
@@ -57,19 +57,19 @@ pub struct Measured {
     pub parameters: Parameters,
     pub rows: Vec<Row>,
     pub warnings: Vec<Warning>,
-    /// For pictures: waits with their names.
+    /// Waits with their names, for charts.
     pub waits: Vec<NamedWait>,
     /// The program's exit status, as a shell gives it.
     pub status: Option<u8>,
 }
 
-/// How often the threads' notes are read.
+/// Period at which the threads' notes are read.
 const TICK: Duration = Duration::from_millis(10);
 /// The number of samples from which a program without a call of the C library's locks is diagnosed by them.
 const FEWEST_SAMPLES: u64 = 20;
 /// Waits that an export has at most: contend's memory is bounded.
 const MOST_EXPORTED: usize = 500_000;
-/// How often processes' maps are read.
+/// Period at which processes' maps are read.
 const MAPS_PERIOD: Duration = Duration::from_millis(100);
 
 /// Runs the program and watches it.
@@ -393,19 +393,19 @@ impl Watch<'_> {
     }
 }
 
-/// The memory map of a process, if it has one that can be read.
+/// Returns the memory map of a process, if it has one that can be read.
 pub fn map_of(pid: u32) -> Option<Vec<u8>> {
     let mut map = Vec::new();
     File::open(format!("/proc/{pid}/maps")).ok()?.take(MOST_BYTES).read_to_end(&mut map).ok()?;
     Some(map)
 }
 
-/// Whether contend's memory is in a map.
+/// Returns whether contend's memory is in a map.
 fn has_memory(map: &[u8], inode: u64) -> bool {
     parse(map).iter().any(|piece| piece.file.inode == inode && piece.path.starts_with("/memfd:contend-trace"))
 }
 
-/// Those that use locks.
+/// Returns the threads that use locks.
 fn live(region: &Region, time: &Time) -> Vec<Live> {
     let threads = region
         .threads()
