@@ -77,7 +77,7 @@ pub fn search(plan: &Plan, among: &Found, session: &Session, progress: &Progress
     unreachable!("a stage drops an arm, or is the last")
 }
 
-/// Those that are better, by the lock whose gains together are the largest.
+/// Returns the variants that are better, of the lock whose gains together are the largest.
 fn together(plan: &Plan, kept: &[(SwapRow, Variant)]) -> Option<Variant> {
     let better = |lock: &str| {
         let of_lock = |(row, variant): &&(SwapRow, Variant)| variant.lock == lock && row.verdict == Verdict::Better;
