@@ -71,7 +71,7 @@ pub(super) struct Outcome {
     pub stop: Option<(u64, u64)>,
 }
 
-/// The spans of a run of the plan.
+/// Returns the spans of a run of the plan.
 pub fn times(plan: &Plan) -> Times {
     Times { ramp_up: (plan.run / 10).max(Duration::from_millis(1)), counting: plan.run }
 }
@@ -107,7 +107,7 @@ impl Cell {
         Ok(own_lock::call(&self.plan.lock, clock, move || drop(lock))??)
     }
 
-    /// One counted run, and now and then one with timestamps; the first visit warms up before.
+    /// Executes one counted run, and now and then one with timestamps; the first visit warms up before.
     pub fn visit(
         &mut self,
         plan: &Plan,
@@ -229,7 +229,7 @@ impl Cell {
         }
     }
 
-    /// What the run's windows were. A wider core than was known until now makes all before it worthless.
+    /// Classifies the run's windows. A core that is wider than was known until now invalidates all windows before.
     fn tell_apart(&mut self, outcome: &Outcome, clock: Clock, monitor: &mut SmtMonitor) {
         if self.probe.is_none() {
             return;
@@ -241,12 +241,13 @@ impl Cell {
         self.split = Split::of_turns(self.windows.iter().map(|run| run.iter().copied()));
     }
 
-    /// The levels of the runs' loops, where they have two.
+    /// Returns the levels of the runs' loops, where they have two.
     pub fn levels(&self) -> Option<Levels> {
         Levels::of(&self.throughputs)
     }
 
-    /// The loops while all children had their cores exclusively; the interval spans the levels of all runs, in proportion.
+    /// Returns the loops while all children had their cores exclusively; the interval spans the levels of all runs, in
+    /// proportion.
     pub fn exclusive(&self) -> Option<Estimate> {
         let (loops, all) = (self.split.alone?, median(&self.throughputs)?);
         let scaled = |levels: Levels| {
@@ -267,12 +268,12 @@ impl Cell {
     }
 }
 
-/// The median of the runs and its interval, which spans both levels where the runs have two.
+/// Returns the median of the runs and its interval, which spans both levels where the runs have two.
 pub fn throughput(throughputs: &[f64], levels: Option<Levels>) -> Option<Estimate> {
     Some(spanning(median_of(throughputs)?, levels))
 }
 
-/// The same value with an interval that spans these levels: which of them the next run is on, no run says.
+/// Returns the same value with an interval that spans these levels: which of them the next run is on, no run says.
 fn spanning(loops: Estimate, levels: Option<Levels>) -> Estimate {
     let span = |ends: Interval, levels: Levels| Interval::new(ends.low.min(levels.lower), ends.high.max(levels.upper));
     Estimate { interval: loops.interval.map(|ends| levels.map_or(ends, |levels| span(ends, levels))), ..loops }
@@ -309,8 +310,8 @@ impl turns::Cell for Cell {
         self.loops_counted > 0
     }
 
-    /// A thousand configurations would hold a thousand semaphores. User-supplied locks are ended elsewhere, where a call
-    /// that does not return can be reported.
+    /// Ends the lock, since a thousand configurations would otherwise hold a thousand semaphores. User-supplied locks
+    /// are ended elsewhere, where a call that does not return can be reported.
     fn retire(&mut self) {
         if !locks::is_object(&self.plan.lock) {
             self.lock = None;
@@ -327,7 +328,7 @@ fn difference(after: Counts, before: Counts) -> Counts {
     }
 }
 
-/// The locks of a cell.
+/// Returns the locks of a cell.
 fn make_locks(plan: &CellPlan, reach: Reach, clock: Clock) -> anyhow::Result<Arc<dyn AnyLocks>> {
     let (lines, zipf) = (plan.variations.touched_lines, plan.variations.zipf);
     let (name, wanted) = (plan.lock.clone(), Made { locks: plan.locks, readers: plan.share > 0, lines, zipf });
