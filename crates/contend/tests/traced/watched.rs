@@ -289,7 +289,7 @@ fn waits_go_to_other_programs_forms() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("allowed: perfetto, folded"));
 }
 
-/// Whether a file is a row of whole packets: field 1, with its length.
+/// Returns whether a file is a row of whole packets: field 1, with its length.
 fn packets(mut bytes: &[u8]) -> Option<bool> {
     let mut count = 0;
     while let Some((tag, rest)) = bytes.split_first() {
