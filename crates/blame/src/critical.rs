@@ -32,7 +32,8 @@ pub struct Ended {
     pub at: f64,
     pub by: u32,
     pub released: f64,
-    /// The lock that was waited for, and since when who ended the wait was seen to have it; `None` for a signal.
+    /// The lock that was waited for, and the time since which the thread that ended the wait was seen to have it;
+    /// `None` for a signal.
     pub lock: Option<(u32, f64)>,
 }
 
@@ -106,7 +107,7 @@ mod tests {
     #[test]
     fn of_a_hold_only_what_lies_on_the_path_counts() {
         let mut critical = Critical::default();
-        // 1 has lock 7 from 0 to 80, and waits within it for 2, who signals at 60.
+        // 1 has lock 7 from 0 to 80, and waits within it for 2, which signals at 60.
         critical.note(&Ended { thread: 1, at: 60.0, by: 2, released: 60.0, lock: None });
         critical.note(&Ended { thread: 3, at: 80.0, by: 1, released: 80.0, lock: Some((7, 0.0)) });
         assert_eq!(critical.shares()[&7], 0.25);

@@ -17,7 +17,7 @@ pub struct Frame {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frames {
     pub frames: Vec<Frame>,
-    /// The kind of what the innermost functions wait for, as far as their names say.
+    /// The kind of object that the innermost functions wait for, as far as their names show it.
     pub kind: Option<Kind>,
 }
 
@@ -168,7 +168,7 @@ const STREAM: [&str; 24] = [
     "flockfile",
 ];
 
-/// Functions of common libraries that do nothing but acquire a lock, or wait: the caller is who waits.
+/// Functions of common libraries that do nothing but acquire a lock, or wait: the caller is the waiter.
 const WRAPPERS: [&str; 24] = [
     "PyThread_acquire_lock",
     "PyCOND_TIMEDWAIT",
@@ -206,7 +206,7 @@ pub fn is_lock_wrapper(function: &str) -> bool {
 }
 
 /// Returns whether a function's name says that all it does is to acquire a lock: `my_lock`, `SpinLock::Acquire()`. It
-/// is the program's own lock, and the caller is who waits.
+/// is the program's own lock, and the caller is the waiter.
 fn is_lock_function(function: &str) -> bool {
     let name = function.split(['(', '+']).next().unwrap_or(function);
     let last = name.rsplit("::").next().unwrap_or(name);
@@ -316,7 +316,7 @@ impl Frames {
             for site in names.inlined(process, address) {
                 path.add(site, &file, &mut is_outside);
             }
-            // What the interpreter's loop was called by are other turns of it.
+            // The callers of the interpreter's loop are other activations of it.
             if !functions.is_empty() && path.is_in_interpreter_loop() {
                 break;
             }
@@ -332,7 +332,7 @@ impl Frames {
         last.is_some_and(|function| function.starts_with("_PyEval_EvalFrameDefault"))
     }
 
-    /// Adds the next outer function. `is_outside` is true up to the first function of the program's own.
+    /// Adds the next outer function. `is_outside` is true up to the first function of the program itself.
     fn add(&mut self, site: Site, file: &str, is_outside: &mut bool) {
         let symbol = site.symbol.as_deref().unwrap_or_default();
         let is_in_c_library = is_c_library(file) || is_of_c_library(symbol);
@@ -361,7 +361,7 @@ impl Frames {
             let is_in = |list: &[&str]| list.contains(&plain);
             (is_in(&ALLOCATOR).then_some(Kind::Allocator)).or(is_in(&STREAM).then_some(Kind::Stream))
         };
-        // The innermost name counts, but what the C library locks is said by the function that was called.
+        // The innermost name counts, but for locks within the C library the name of the called function does.
         match self.kind {
             None => self.kind = kind.or_else(|| by_caller(function).filter(|_| is_in_c_library)),
             Some(Kind::Library | Kind::Mutex) if is_in_c_library => self.kind = by_caller(function).or(self.kind),

@@ -104,10 +104,10 @@ impl Lost {
     }
 }
 
-/// Something found no room, and is not in the figures.
+/// Events did not fit into the memory, and are not in the values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TraceLost {
-    /// What, and how often.
+    /// The lost events, and their number.
     pub what: String,
 }
 

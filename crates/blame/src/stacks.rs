@@ -250,7 +250,7 @@ impl Stacks {
         Vec::new()
     }
 
-    /// Returns what the instruction before an address calls; `None` if it is not a call.
+    /// Returns the function that the instruction before an address calls; `None` if it is not a call.
     #[cfg(target_arch = "x86_64")]
     fn called_before(&self, back: u64) -> Option<Called> {
         let mut code = [0; 7];

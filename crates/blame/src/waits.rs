@@ -16,7 +16,7 @@ pub struct Wait {
     pub thread: u32,
     pub pair: u32,
     pub in_vain: bool,
-    /// Who had the lock when it began.
+    /// The thread that had the lock when it began.
     holder: Option<Taker>,
     /// The thread that had it last.
     pub releaser: Option<Taker>,
@@ -55,19 +55,19 @@ impl Split {
     }
 }
 
-/// What all waits come to.
+/// Sums of all waits.
 #[derive(Default)]
 pub struct Waits {
     /// Time that a pair waited while another had the lock.
     pub blame: HashMap<(u32, u32), f64>,
-    /// The same, passed on to whom holders waited for themselves.
+    /// The blame, passed on to the threads that the holders waited for themselves.
     pub causes: Causes,
     pub critical: Critical,
-    /// By pair that waited: whether its holders ran.
+    /// Times in which the holders ran or did not run, by the pair that waited.
     pub seen: HashMap<u32, Seen>,
-    /// By pair that waited for a lock: the parts of its waits, those that ended in a timeout among them.
+    /// Parts of the waits, those that ended in a timeout among them, by the pair that waited for a lock.
     pub splits: HashMap<u32, Split>,
-    /// By pair: how long was waited until a timeout.
+    /// Time waited until a timeout, by pair.
     pub in_vain_ns: HashMap<u32, f64>,
     /// The first of them, for exports, as many as there is room for; and how many there were.
     pub kept: Vec<Wait>,
@@ -98,7 +98,7 @@ impl Waits {
         Self { room, ..Self::default() }
     }
 
-    /// Takes what the threads noted since the last time.
+    /// Reads the threads' notes since the last time.
     pub fn read(&mut self, region: &Region, time: &Time) {
         self.older.append(&mut self.fresh);
         for thread in region.threads() {
@@ -127,7 +127,7 @@ impl Waits {
         }
     }
 
-    /// Says of what was read the last time who is to blame; the switches up to then are known.
+    /// Attributes the waits that were read the last time; the switches up to then are known.
     pub fn judge(&mut self, region: &Region, switches: Option<&Switches>) {
         let mut waits = std::mem::take(&mut self.older);
         // Holders' own waits ended before those that they caused.

@@ -33,7 +33,7 @@ pub enum State {
     /// The thread is on a CPU, or ready for one.
     Runnable,
     Blocked(Call),
-    /// Not readable: another user's process, or a kernel without the file.
+    /// The state is not readable: another user's process, or a kernel without the file.
     Hidden,
 }
 

@@ -148,7 +148,7 @@ pub struct Profile {
     waited: HashMap<Wait, Waited>,
     /// Slots of locks and their sizes, by process slot and address.
     locks: BTreeMap<(u32, u64), (u32, u64)>,
-    /// Samples of all threads, and those that found no room for what was waited for.
+    /// Samples of all threads, and those that were lost because there was no room for the awaited object.
     pub samples: u64,
     pub lost: u64,
     spins: Spins,
@@ -169,7 +169,7 @@ const LONGEST_CHAIN: usize = 8;
 /// Samples after which the name of a thread is read again, which may change at any time.
 const NAME_PERIOD: u64 = 64;
 
-/// A sample with what it says.
+/// A sample with its content.
 struct Seen {
     sample: Sample,
     span: f64,
@@ -538,7 +538,7 @@ struct Held {
     count: usize,
 }
 
-/// Adds what the holder of a lock does, for one thread that waits for it. A holder that waits for another lock is
+/// Adds the activity of a lock's holder, for one thread that waits for it. A holder that waits for another lock is
 /// followed to that lock's holder.
 fn judge(waited: &mut Waited, lock: u32, waiter: &Seen, holders: &HashMap<u32, Held>, by_thread: &HashMap<u32, &Seen>) {
     let holder_of = |lock: u32| holders.get(&lock).and_then(|held| by_thread.get(&held.by)).copied();
@@ -566,7 +566,7 @@ fn judge(waited: &mut Waited, lock: u32, waiter: &Seen, holders: &HashMap<u32, H
     }
 }
 
-/// Adds what the other threads of the process do, for one thread that waits for a word.
+/// Adds the activity of the other threads of the process, for one thread that waits for a word.
 fn note_peers(waited: &mut Waited, object: Wait, waiter: &Seen, by_thread: &HashMap<u32, &Seen>) {
     // Processes share files, and so the locks of them.
     let is_shared = matches!(object, Wait::Call { .. });

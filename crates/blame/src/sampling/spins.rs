@@ -1,4 +1,5 @@
-//! Spinning for locks of the program's own: threads on a CPU whose instruction is in a loop that waits for a word.
+//! Spinning for locks that the program implements itself: threads on a CPU whose instruction is in a loop that waits
+//! for a word.
 //!
 //! The kernel's clock of a thread samples its instruction (`perf_event_open`), which needs no privilege for threads
 //! of the same user up to `kernel.perf_event_paranoid` 2. An open event makes each switch of its thread more expensive.

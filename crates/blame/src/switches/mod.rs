@@ -1,11 +1,11 @@
 //! The times when the program's threads did not run: the kernel's own record of their switches, which needs no
 //! privilege.
 //!
-//! A record that is open makes each switch of a thread dearer, by about 2 µs, whether or not something is written; and
-//! one that was open once, by 200 ns for as long as the thread lives. So threads are followed one by one, once it is
-//! known how often they are switched: those that are switched too often never are. While those that are followed have
-//! few switches the record stays open; while they have many it is opened for short windows, as often as the program can
-//! pay for, and what is said of holders is said of those.
+//! A record that is open makes each switch of a thread about 2 µs longer, whether or not something is written. One
+//! that was open once makes it 200 ns longer as long as the thread lives. Therefore threads are followed one by one,
+//! once it is known how often they are switched: those that are switched too often never are. While those that are
+//! followed have few switches the record stays open; while they have many it is opened for short windows, as often as
+//! the program can pay for, and the results about holders are from these windows.
 
 mod account;
 mod pick;
@@ -86,7 +86,7 @@ impl Switches {
         }
     }
 
-    /// Follows who is new; closes the record where there is too much to record, and opens it again for a while.
+    /// Follows new threads; closes the record where there is too much to record, and opens it again for a while.
     pub fn pace(&mut self, time: &Time, live: &[Live]) {
         let now = time.now();
         match self.window {

@@ -35,8 +35,8 @@ struct Look {
 const REST_NS: f64 = 200.0;
 /// The part of its time that the program can lose by that.
 const BUDGET: f64 = 0.01;
-/// The part of what one CPU can pay that one thread can take: for a few who do little but leave their CPU, all others
-/// would be seen in short windows only.
+/// The largest part of one CPU's budget for one thread: otherwise a few threads that do little but leave their CPU
+/// would restrict all others to short windows.
 const MOST: f64 = 1.0 / 3.0;
 /// Age of a thread when it is looked at first, and the time until it is looked at again.
 const AGE_NS: f64 = 2e6;
