@@ -40,7 +40,7 @@ fn listening_in(line: &str) -> Option<(u64, u16)> {
     Some((fields.get(9)?.parse().ok()?, u16::from_str_radix(port, 16).ok()?))
 }
 
-/// Sockets of a program and what it has started.
+/// Sockets of a program and its descendants.
 struct Sockets {
     inodes: HashSet<u64>,
     /// Whether one of the processes does not let its descriptors be read.

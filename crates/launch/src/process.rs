@@ -126,18 +126,18 @@ impl Running {
         self.pid
     }
 
-    /// Asks it, and not what it has started, to end.
+    /// Requests the end of the process itself, but not of the processes that it has started.
     pub fn ask_to_end(&self) {
         // SAFETY: the call takes no pointers; the process is not waited for yet, so that the number is its.
         unsafe { libc::kill(self.pid as i32, libc::SIGTERM) };
     }
 
-    /// Ends it, if it has not ended, and what it left running, which would take the CPU from others.
+    /// Ends it, if it has not ended, and the processes that it left running, which would take the CPU from others.
     ///
     /// # Errors
-    /// The system does not tell of it.
+    /// The system does not report its end.
     pub fn end(mut self) -> anyhow::Result<Ended> {
-        // Who has ended by itself did leave them behind.
+        // A process that has ended by itself did leave them behind.
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let has_ended = poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(&at_once))? > 0;
         self.kill_group();
@@ -161,8 +161,9 @@ impl Running {
         unsafe { libc::kill(-(self.pid as i32), signal) };
     }
 
-    /// Waits for those of its group that lost their parents, and so became contend's: they end now, and are not what it
-    /// left in the background. Where contend is not the subreaper, there are none. Another user's process cannot be killed, and stays.
+    /// Waits for those of its group that lost their parents, and so became contend's: they end now, and do not count as
+    /// left in the background. Where contend is not the subreaper, there are none. Another user's process cannot be
+    /// killed, and stays.
     fn reap_group(&self) {
         let until = Instant::now() + ENDS;
         loop {

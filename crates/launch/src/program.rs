@@ -27,7 +27,7 @@ pub struct Program {
 const SCRIPTS: usize = 5;
 
 impl Program {
-    /// Finds a program that can load a library of contend's.
+    /// Finds a program that can load contend's libraries.
     ///
     /// # Errors
     /// There is no program of that name, or it cannot load the library.
