@@ -28,7 +28,7 @@ impl WarningKind for NoSwitches {
     }
 }
 
-/// No call of the C library's locks was seen: what is said comes from sampling alone.
+/// No call of the C library's locks was seen: all results come from sampling alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NoLockCalls {
     /// Whether the program loaded contend's library.

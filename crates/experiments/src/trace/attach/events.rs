@@ -49,7 +49,7 @@ impl Rings {
         Ok(Self { points, target, rings, _followers: followers, early: Vec::new(), lost: 0 })
     }
 
-    /// Sets the process whose calls are of use; what was recorded so far has not been read yet.
+    /// Sets the process whose calls are of use; the events recorded so far have not been read yet.
     pub fn follow(&mut self, target: u32) {
         self.target = target;
     }

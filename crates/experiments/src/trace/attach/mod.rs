@@ -50,7 +50,7 @@ const TICK: Duration = Duration::from_millis(10);
 const MAPS_PERIOD: Duration = Duration::from_millis(100);
 /// Threads of the whole system whose names are remembered.
 const MOST_RUNNERS: usize = 65_536;
-/// The same where a call comes from what is not known.
+/// Period at which the map is read where a call comes from an unknown file.
 const MAPS_PERIOD_OF_STRANGERS: Duration = Duration::from_millis(2);
 
 /// Traces a running process until it ends, the time is over, or a signal asks contend to end.

@@ -1,4 +1,4 @@
-//! The rows of what was seen, with names.
+//! The rows of the observed waits, with names.
 
 use super::Target;
 use super::follow::{Follower, StackNumber, Wait, Waits};

@@ -29,7 +29,7 @@ pub struct Deadlock {
 /// A thread of a circle.
 struct Member {
     thread: u32,
-    /// The pair at which it acquired what the thread before it wants, and the one at which it waits.
+    /// The pair at which it acquired the lock that the thread before it wants, and the one at which it waits.
     held: u32,
     waits: u32,
     /// The slots of these locks.

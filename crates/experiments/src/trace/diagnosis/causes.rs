@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Sampled seconds from which holders are known well enough.
 const ENOUGH_S: f64 = 0.1;
-/// The part of a wait that may be unknown before the samples say instead what the holders did.
+/// The part of a wait that may be unknown before the samples are used instead for the holders' activity.
 const MOST_UNKNOWN: f64 = 0.2;
 /// A critical section of this length is long.
 const LONG_HOLD_NS: f64 = 20_000.0;

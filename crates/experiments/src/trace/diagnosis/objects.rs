@@ -145,7 +145,7 @@ impl Evidence<'_> {
             Wait::Call { part, .. } => (String::new(), "", part, false),
             Wait::Hidden => (String::new(), "", Part::Unknown, false),
         };
-        // Who waits for a lock whose holder waits for requests has nothing to do either: the lock is a gate.
+        // A thread that waits for a lock whose holder waits for requests has nothing to do either: the lock is a gate.
         let part = if part == Part::Lock && is_gate(&waited) { Part::Work } else { part };
         Object { wait, members, name, kind, part, spins, waited, frames, java: None }
     }

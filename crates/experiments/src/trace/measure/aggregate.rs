@@ -83,7 +83,8 @@ impl Sum {
     }
 }
 
-/// The watched program can write what it likes into the memory: a sum that is too large for its word is that program's.
+/// Adds to a sum up to its largest value. The watched program can write anything into the memory: a sum that is too
+/// large for its word is due to that program.
 fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }

@@ -18,14 +18,14 @@ pub struct Stuck {
     /// Begin of the wait, in ticks.
     since: u64,
     pub waited: f64,
-    /// The pairs at which it took what it holds, and their locks.
+    /// The pairs at which it acquired the locks that it holds, and those locks.
     pub holds: Vec<(u32, u32)>,
 }
 
 /// A deadlock, or a long wait.
 #[derive(Clone, Debug)]
 pub enum Hang {
-    /// Each waits for what the next one holds, and the last for what the first one holds.
+    /// Each waits for a lock that the next one holds, and the last for a lock that the first one holds.
     Circle(Vec<Stuck>),
     /// It waits; the thread that holds the lock may be known.
     Alone(Stuck, Option<Stuck>),

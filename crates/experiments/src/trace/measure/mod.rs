@@ -148,7 +148,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Reads what is noted until the program ends, or is to end.
+    /// Reads the notes until the program ends, or must end.
     fn watch(&mut self, observer: &mut dyn Observer<Piece>) {
         let (mut next_maps, mut next_line) = (self.began, self.plan.interval.map(|span| self.began + span));
         let mut before = Totals::default();
@@ -224,7 +224,7 @@ impl Watch<'_> {
             let is_the_last = region.processes().skip(place + 1).all(|later| later.pid.load(Relaxed) != pid);
             let now = is_the_last.then(|| map_of(pid)).flatten();
             let maps = [Some(noted), now];
-            // To read them is dear, and the program pays for it, which shares its CPUs.
+            // Reading them is expensive, and the program pays for it, since it shares its CPUs.
             if self.maps.get(&place) != Some(&maps) {
                 let [noted, now] = &maps;
                 noted.iter().for_each(|map| self.names.learn(place as u32, None, map));
@@ -258,7 +258,7 @@ impl Watch<'_> {
     }
 
     /// Looks from outside at threads that wait with locks held: a wait for a condition may be one to get its mutex back.
-    /// Returns what the library's notes do not show.
+    /// Returns the data that the library's notes do not show.
     fn look_from_outside(&mut self) -> Vec<Row> {
         let (region, pid) = (self.memory.region(), self.running.pid());
         let known = self.hangs.threads();
@@ -295,7 +295,7 @@ impl Watch<'_> {
 
     fn finish(mut self) -> anyhow::Result<Measured> {
         let elapsed_s = self.began.elapsed().as_secs_f64();
-        // Twice: what was read is judged by the next time.
+        // Twice, since the notes of one time are judged by the next.
         self.read();
         self.read();
         self.read_maps();
@@ -364,7 +364,7 @@ impl Watch<'_> {
         Ok(Measured { parameters, rows, warnings, waits: built.waits, status: self.running.shell_status() })
     }
 
-    /// Checks that something was seen; returns what was not.
+    /// Checks that something was seen; returns a warning about missing data.
     fn check_seen(&self, region: &Region) -> anyhow::Result<Option<Warning>> {
         let program = self.plan.program.path.display();
         let end = match (self.running.exit_status(), self.running.exit_signal()) {

@@ -35,7 +35,7 @@ pub struct Running {
     is_ended: bool,
 }
 
-/// How often is looked whether it ended, where the kernel does not tell.
+/// Period at which its end is looked for, where the kernel does not report it.
 const LOOK: Duration = Duration::from_millis(2);
 
 const ASAN: &str = "ASAN_OPTIONS";
@@ -105,7 +105,8 @@ impl Running {
         }
     }
 
-    /// Asks it to end, and ends it if it does not: with what it started, as far as that is watched too.
+    /// Requests its end, and ends it if it does not end: with the processes that it started, as far as they are
+    /// watched.
     pub fn end(&mut self, region: Option<&Region>, patience: Duration, interruption: &Interruption) {
         // Ctrl-C at a terminal is for both, and most programs end by themselves.
         if interruption.is_requested() {
@@ -254,7 +255,7 @@ pub struct Supervisor {
     process: libc::pid_t,
 }
 
-/// How often the supervisor looks for processes that are alive: a child may have started children.
+/// Number of times that the supervisor looks for processes that are alive: a child may have started children.
 const ROUNDS: usize = 100;
 static BETWEEN_ROUNDS: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 /// The name of the library in a process's map.

@@ -15,13 +15,13 @@ use interpose::{Kind, Region};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A wait with the names of what it was for.
+/// A wait with the names of its objects.
 pub struct NamedWait {
     pub wait: Wait,
     pub process: u32,
     pub lock: String,
     pub site: String,
-    /// Where who released it had taken it.
+    /// The place where the releasing thread had acquired it.
     pub holder: Option<String>,
 }
 
@@ -79,7 +79,7 @@ pub fn build(
     Built { rows, slots, locks_left_out, sites_left_out, waits: kept }
 }
 
-/// By pair that waited: because of which, and how long.
+/// The pairs that caused waits, and for how long, by the pair that waited.
 type ByWaiter = HashMap<u32, Vec<(u32, f64)>>;
 
 fn by_waiter(pairs: &HashMap<(u32, u32), f64>) -> ByWaiter {
@@ -96,7 +96,7 @@ struct Builder<'a> {
     critical: HashMap<u32, f64>,
     blame: ByWaiter,
     causes: ByWaiter,
-    /// How long others waited because of what was held from a pair.
+    /// Time that others waited because of the locks held from a pair.
     caused: HashMap<u32, f64>,
     time: &'a Time,
     thread_time_s: f64,
@@ -296,7 +296,7 @@ impl Builder<'_> {
         shares(by_place).into_iter().map(|((lock, site), share)| Cause { lock, site, share }).collect()
     }
 
-    /// Returns how long others waited in the end for what the group had.
+    /// Returns how long others waited in the end for the group's locks.
     fn caused_s(&self, group: &Group) -> f64 {
         group.pairs.iter().filter_map(|pair| self.caused.get(pair)).sum::<f64>() / 1e9
     }
