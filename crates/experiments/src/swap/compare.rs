@@ -24,7 +24,8 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// With another lock, a run may take this many times as long as the longest plain run, and this much longer.
+/// Limits of a run with another lock: it may take this many times as long as the longest plain run, and this much
+/// longer.
 const LONGER: f64 = 10.0;
 const MORE_S: f64 = 10.0;
 
@@ -151,7 +152,7 @@ struct Turn<'a> {
     longest_plain_s: Cell<f64>,
 }
 
-/// Where one tick of the kernel's account is more of a run than this, the account says nothing of it.
+/// The part of a run from which on one tick of the kernel's account makes the account unusable for the run.
 const COARSE: f64 = 0.05;
 
 impl Turn<'_> {

@@ -80,7 +80,7 @@ pub fn names(found: &Found) -> Vec<String> {
     names
 }
 
-/// Returns whether what was found is a function.
+/// Returns whether a name is that of a function.
 pub fn is_function(name: &str) -> bool {
     name.ends_with(CALL)
 }

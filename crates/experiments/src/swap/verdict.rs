@@ -11,7 +11,7 @@ const ALL_WRONG: f64 = 0.05;
 
 /// The part of all CPUs' time that other programs may have.
 pub const BUSY: f64 = 0.1;
-/// How unlikely it must be that other programs had as much of the CPUs in the runs of both sides.
+/// Probability, at most, that other programs had as much of the CPUs in the runs of both sides.
 const UNEQUAL: f64 = 0.01;
 
 /// The figures of the runs of one side and the plain runs, in one metric.
@@ -188,7 +188,7 @@ mod tests {
         let pair = |over: &'static [f64]| Pair { over, under: &[100.0; 6], ratio_ci: None, higher_is_better: false };
         assert!(is_disturbed(pair(&[285.0, 506.0]), &[0.5; 6], &[0.5; 6]));
         assert!(!is_disturbed(pair(&[285.0, 506.0]), &[0.01; 6], &[0.01; 6]));
-        // What the CPUs do not change is judged all the same.
+        // Values that the CPUs do not change are judged all the same.
         assert!(!is_disturbed(pair(&[200.0, 201.0]), &[0.5; 6], &[0.5; 6]));
     }
 }
