@@ -59,7 +59,7 @@ pub enum Figure {
 }
 
 impl Ran {
-    /// Reads what the library noted.
+    /// Reads the library's notes.
     pub fn of(region: &Region, took: &FinishedRun, around: Around) -> Self {
         let Around { cpus, slept_share, others_share, ns_per_tick } = around;
         let what_if = &region.what_if;
@@ -194,7 +194,7 @@ pub struct TwoLimits {
     is_crowded: bool,
 }
 
-/// From this share of its time on, a program's waits for CPUs say nothing of those that it has with shorter sections.
+/// The share of a program's time from which on its waits for CPUs do not predict those with shorter sections.
 pub const WAITED: f64 = 0.1;
 
 /// Returns the part of the program's time by which a prediction is off for reasons that the limits do not know, above

@@ -84,7 +84,7 @@ fn names(all: &[Candidate]) -> String {
     format!("it used {}{more}", named[..named.len().min(MOST_NAMED)].join(", "))
 }
 
-/// Returns the locks by what was waited for them; those that are called the same are one.
+/// Returns the locks in the order of the time waited for them; those of the same name are one.
 fn candidates(traced: &[TracedLock]) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
     for lock in traced {

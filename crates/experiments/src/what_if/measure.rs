@@ -169,13 +169,13 @@ fn parameters(
     }
 }
 
-/// Returns the program's time, then what it says.
+/// Returns the program's time, then the metrics that it prints.
 fn figures(plan: &Plan) -> Vec<Figure> {
     let own = |metric: &Metric| if metric.higher_is_better { Figure::Rate } else { Figure::Time };
     std::iter::once(Figure::Wall).chain(plan.metrics.iter().map(own)).collect()
 }
 
-/// A run that ended well: what it took, what the library noted of it, and its metrics.
+/// A run that ended well: its time, the library's notes on it, and its metrics.
 struct RunResult {
     took: FinishedRun,
     ran: Option<Ran>,

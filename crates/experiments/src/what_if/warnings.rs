@@ -123,7 +123,7 @@ impl WarningKind for FixedRunTime {
     }
 }
 
-/// Neither what its threads wait for nor what its CPUs have to do is what the program's time goes to.
+/// Neither its threads' waits nor the work of its CPUs explain the program's time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LimitedElsewhere {
     pub share: f64,
