@@ -1,4 +1,4 @@
-//! Rows as the experiment makes them, by hand, for the tests of what is said of them.
+//! Rows as the experiment makes them, by hand, for the tests of the statements about them.
 
 use super::record::Row;
 use serde_json::json;

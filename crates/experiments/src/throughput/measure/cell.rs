@@ -27,12 +27,12 @@ use ulocks::Counts;
 /// Runs whose windows are kept, to tell the core alone from the shared one.
 const MOST_RUNS_SPLIT: usize = 256;
 
-/// A cell and what has been measured of it.
+/// A cell and its measured values.
 pub struct Cell {
     pub plan: CellPlan,
     /// Loops of all children a second, one for each counted run.
     pub throughputs: Thinned<f64>,
-    /// How unevenly the children looped, one for each counted run.
+    /// Unevenness of the children's loops, one value for each counted run.
     pub unevenness: Thinned<f64>,
     pub totals: Totals,
     pub waits: Tally,
@@ -42,7 +42,7 @@ pub struct Cell {
     pub observed: Observed,
     visits: u64,
     pub loops_counted: u64,
-    /// Run by run, loops a second in its windows, and who was on the cores as far as was known by then.
+    /// Loops a second in the windows of each run, and the sharing of the cores as far as was known by then.
     windows: Thinned<Vec<(f64, Sharing)>>,
     pub split: Split,
     lock: Option<Arc<dyn AnyLocks>>,
@@ -62,12 +62,12 @@ pub struct Totals {
     pub counts: Option<Counts>,
 }
 
-/// What a run that has ended leaves.
+/// The data of a run that has ended.
 pub(super) struct Outcome {
     pub children: SharedArray<CachePadded<ChildCounters>>,
     pub counted_ns: f64,
     pub counts: Option<Counts>,
-    /// When a holder was stopped and when it went on, in ticks after the common start.
+    /// Times when a holder was stopped and when it went on, in ticks after the common start.
     pub stop: Option<(u64, u64)>,
 }
 
@@ -340,9 +340,9 @@ fn make_locks(plan: &CellPlan, reach: Reach, clock: Clock) -> anyhow::Result<Arc
 
 /// The times of a run that has ended, in ticks.
 struct Led {
-    /// For how long rounds were counted.
+    /// Time for which rounds were counted.
     counted_ticks: u64,
-    /// As of [`Outcome::stop`].
+    /// The times of [`Outcome::stop`].
     stop: Option<(u64, u64)>,
 }
 
@@ -357,7 +357,7 @@ impl Led {
 struct Coordinator {
     pub clock: Clock,
     pub spans: Spans,
-    /// As long as the last rounds of all children may take, one after the other.
+    /// Time that the last rounds of all children may take, one after the other.
     pub last_rounds: Duration,
     pub interruption: Interruption,
 }

@@ -23,7 +23,7 @@ use std::time::Instant;
 use ulocks::Counts;
 use variations::window_ns;
 
-/// What the experiment brought.
+/// The results of the experiment.
 pub struct Measured {
     pub rows: Vec<Row>,
     /// The order in which the cells, by number, had their turns.
@@ -33,7 +33,7 @@ pub struct Measured {
     pub lost: Option<Lost>,
 }
 
-/// Measures every cell of the plan, and says what it is at.
+/// Measures every cell of the plan, and reports its progress.
 ///
 /// # Errors
 /// A lock, a thread or a process that the system refuses; a lock that does not exclude; a shared object that crashed or

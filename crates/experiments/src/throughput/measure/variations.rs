@@ -1,4 +1,4 @@
-//! Held time by child, throughput by step, and recoveries: what the runs of a cell have beyond ulockflex's values.
+//! Held time by child, throughput by step, and recoveries: the values of a cell's runs beyond those of ulockflex.
 
 use super::super::plan::CellPlan;
 use super::super::record::{Step, coefficient_of_variation};
