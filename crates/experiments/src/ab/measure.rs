@@ -408,7 +408,7 @@ impl<'a> Turn<'a> {
         let ended_by = self.ended_by();
         self.memory_floor_kib = self.memory_floor_kib.max(own_memory_kib());
         self.conditions.close_window(true);
-        // What the plan intended to spend is spent at its end only.
+        // The budget of the plan is spent at its end only.
         let time_share = match (ended_by, self.plan.runs) {
             (EndedBy::Budget | EndedBy::Runs, _) => 1.0,
             (_, Some(runs)) => (blocks as f64 / runs as f64).min(1.0),

@@ -17,7 +17,7 @@ pub struct Worktrees {
 
 /// A revision and its worktrees, one for each build.
 pub struct Revision {
-    /// As the user calls it.
+    /// The revision as the user calls it.
     pub name: String,
     pub commit: String,
     pub directories: Vec<PathBuf>,

@@ -19,7 +19,7 @@ pub struct Side {
     line: CommandLine,
     /// The file of the command; none for a shell's.
     program: Option<PathBuf>,
-    /// Where it runs, one directory for each build; none for contend's own.
+    /// Directories in which it runs, one for each build; none for contend's own.
     pub directories: Vec<PathBuf>,
     pub revision: Option<String>,
     pub commit: Option<String>,
