@@ -211,8 +211,9 @@ fn a_lock_that_hides_another_gains_until_the_other_limits() {
     });
 }
 
-/// The same, at work: threads that were just let go on keep holders off their CPUs, and who comes to the second lock
-/// comes virtually before those who had it in fact. Without a word on either, a tenth was gained, or a half.
+/// The same, at work: threads that were just let go on keep holders off their CPUs, and a thread that comes to the
+/// second lock comes virtually before those that had it in fact. Without a word on either, a tenth was gained, or a
+/// half.
 #[test]
 fn a_lock_that_hides_another_gains_as_much_where_holds_compute() {
     once_of_three(|| {
