@@ -32,7 +32,7 @@ mod provenance {
         println!("cargo::rustc-env=CONTEND_TARGET={}", env::var("TARGET").unwrap_or_default());
     }
 
-    /// The revision, with a `+` if a tracked source has been changed.
+    /// Returns the revision, with a `+` if a tracked source has been changed.
     fn revision() -> String {
         let revision = said("git", &["rev-parse", "--verify", "HEAD"]);
         let changed = !said("git", &["status", "--porcelain", "--untracked-files=no", "--", "../.."]).is_empty();

@@ -108,7 +108,7 @@ impl Pick {
 mod tests {
     use super::*;
 
-    /// The account is the kernel's, so what varies is what can be paid.
+    /// The account is the kernel's, so the test varies the budget.
     #[test]
     fn who_is_switched_too_often_is_left_out_until_it_is_calm_and_who_was_followed_stays() {
         let live = [Live { thread: std::process::id(), since: 0.0 }];
