@@ -10,7 +10,7 @@ mod provenance {
     use std::path::Path;
     use std::process::Command;
 
-    /// Notes what the binary is built from and with, for the manifests of records. What is not known is empty.
+    /// Notes what the binary is built from and with, for the manifests of records. Unknown values are empty.
     pub fn note() {
         // A new commit or other branch changes the log; an edit changes the sources.
         for path in [
@@ -32,7 +32,7 @@ mod provenance {
         println!("cargo::rustc-env=CONTEND_TARGET={}", env::var("TARGET").unwrap_or_default());
     }
 
-    /// The revision, with a `+` if a tracked source has been changed.
+    /// Returns the revision, with a `+` if a tracked source has been changed.
     fn revision() -> String {
         let revision = said("git", &["rev-parse", "--verify", "HEAD"]);
         let changed = !said("git", &["status", "--porcelain", "--untracked-files=no", "--", "../.."]).is_empty();

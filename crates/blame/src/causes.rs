@@ -1,5 +1,5 @@
-//! Whose hold it was in the end: a thread that waits for a lock may wait for somebody who waits for another lock
-//! himself, and then what keeps both waiting is that other's holder (blame shifting: Tallent, Mellor-Crummey and
+//! The hold that caused a wait in the end: a thread that waits for a lock may wait for a thread that waits for another
+//! lock itself, and then the holder of that other lock keeps both waiting (blame shifting: Tallent, Mellor-Crummey and
 //! Porterfield, PPoPP 2010).
 
 use std::collections::{HashMap, VecDeque};
@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 /// A thread that took a lock, and the pair that says where.
 pub type Taker = (u32, u32);
 
-/// Somebody had what was waited for, in this time.
+/// A period in which a thread held the object that was waited for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
     pub taker: Taker,
@@ -18,9 +18,10 @@ pub struct Stretch {
 /// The blame of all waits.
 #[derive(Default)]
 pub struct Causes {
-    /// By pair that waited and pair that was the cause: for how long.
+    /// Time waited, by the pair that waited and the pair that was the cause.
     pub by_pair: HashMap<(u32, u32), f64>,
-    /// What kept a thread waiting lately, in order of time, without gaps where it waited; each with when that wait was.
+    /// Recent causes of a thread's waits, in order of time, without gaps where it waited; each with the time of that
+    /// wait.
     lately: HashMap<u32, VecDeque<(Span, Stretch)>>,
 }
 
@@ -30,12 +31,12 @@ struct Span {
     to: f64,
 }
 
-/// Of each thread.
+/// Number of kept stretches of each thread.
 const MOST: usize = 256;
 
 impl Causes {
-    /// A thread waited at a pair while others had the lock. Those that they waited for themselves were judged before,
-    /// since those waits ended before.
+    /// Attributes a thread's wait at a pair to the threads that had the lock. The waits of those threads themselves
+    /// were judged before, since they ended before.
     pub fn judge(&mut self, (thread, pair): Taker, stretches: &[Stretch]) {
         let mut roots = Vec::new();
         stretches.iter().for_each(|stretch| self.follow(*stretch, &mut roots));

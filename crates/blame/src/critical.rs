@@ -1,14 +1,14 @@
-//! The longest path through the run: from its end back through each wait to who ended it, and so to the beginning
-//! (critical lock analysis: Chen and Stenström, SC 2012). What shortens the path shortens the run; what is waited for
-//! beside it does not.
+//! The longest path through the run: from its end back through each wait to the thread that ended it, and so to the
+//! beginning (critical lock analysis: Chen and Stenström, SC 2012). A change that shortens the path shortens the run;
+//! shorter waits outside the path do not.
 //!
 //! It is found forwards: each thread knows of the path that leads to where it is how much of it lay in the holds of
-//! each lock that somebody waited for, and in handing it over. A thread whose wait ends goes on with the path of who
-//! ended it.
+//! each lock that a thread waited for, and in the lock's handoffs. A thread whose wait ends goes on with the path of
+//! the thread that ended it.
 
 use std::collections::{HashMap, VecDeque};
 
-/// How much of a path each lock has, by its place.
+/// The time of a path that each lock has, by its place.
 type Spent = Vec<(u32, f64)>;
 
 /// All paths that may become the longest.
@@ -19,7 +19,7 @@ pub struct Critical {
     last: (f64, u32),
 }
 
-/// From the end of a thread's wait on.
+/// A part of a path, from the end of a thread's wait on.
 #[derive(Clone)]
 struct Segment {
     since: f64,
@@ -32,7 +32,8 @@ pub struct Ended {
     pub at: f64,
     pub by: u32,
     pub released: f64,
-    /// The lock that was waited for, and since when who ended the wait was seen to have it; `None` for a signal.
+    /// The lock that was waited for, and the time since which the thread that ended the wait was seen to have it;
+    /// `None` for a signal.
     pub lock: Option<(u32, f64)>,
 }
 
@@ -42,7 +43,7 @@ const SEGMENTS: usize = 4;
 const LOCKS: usize = 32;
 
 impl Critical {
-    /// The next wait, by the time that it ended.
+    /// Notes the next wait, in the order of the waits' ends.
     pub fn note(&mut self, wait: &Ended) {
         let origin = self.threads.get(&wait.by).and_then(|all| all.iter().rev().find(|one| one.since <= wait.released));
         let (since, mut spent) = origin.map_or((0.0, Vec::new()), |origin| (origin.since, origin.spent.clone()));
@@ -59,14 +60,14 @@ impl Critical {
         }
     }
 
-    /// A thread was seen: it may be the one that the run ends with.
+    /// Notes that a thread was seen, since the run may end with it.
     pub fn seen(&mut self, thread: u32, at: f64) {
         if at >= self.last.0 {
             self.last = (at, thread);
         }
     }
 
-    /// The part of the longest path that lay in a lock's holds and hand-overs, by the lock's place.
+    /// Returns the part of the longest path that was in a lock's holds and handoffs, by the lock's place.
     pub fn shares(&self) -> HashMap<u32, f64> {
         let (end, thread) = self.last;
         let spent = self.threads.get(&thread).and_then(|all| all.back()).map(|segment| &segment.spent);
@@ -96,7 +97,7 @@ mod tests {
         // 1 holds lock 7 from 10 to 40, for which 2 waits; 2 holds lock 8 from 50 to 90, for which 3 waits.
         critical.note(&ended(2, 41.0, 1, 40.0, Some((7, 10.0))));
         critical.note(&ended(3, 91.0, 2, 90.0, Some((8, 50.0))));
-        // Another lock that is waited for beside the path does not count.
+        // Another lock that is waited for outside the path does not count.
         critical.note(&ended(5, 95.0, 4, 94.0, Some((9, 1.0))));
         critical.seen(3, 100.0);
         let shares = critical.shares();
@@ -106,7 +107,7 @@ mod tests {
     #[test]
     fn of_a_hold_only_what_lies_on_the_path_counts() {
         let mut critical = Critical::default();
-        // 1 has lock 7 from 0 to 80, and waits within it for 2, who signals at 60.
+        // 1 has lock 7 from 0 to 80, and waits within it for 2, which signals at 60.
         critical.note(&Ended { thread: 1, at: 60.0, by: 2, released: 60.0, lock: None });
         critical.note(&Ended { thread: 3, at: 80.0, by: 1, released: 80.0, lock: Some((7, 0.0)) });
         assert_eq!(critical.shares()[&7], 0.25);

@@ -17,11 +17,11 @@ pub struct Frame {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frames {
     pub frames: Vec<Frame>,
-    /// The kind of what the innermost functions wait for, as far as their names say.
+    /// The kind of object that the innermost functions wait for, as far as their names show it.
     pub kind: Option<Kind>,
 }
 
-/// What functions of libraries wait for.
+/// The object that functions of libraries wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     Mutex,
@@ -44,7 +44,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind's name in records.
+    /// Returns the kind's name in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mutex => "mutex",
@@ -62,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// Whether another thread has what is waited for.
+    /// Returns whether another thread holds the object that is waited for.
     pub fn is_lock(self) -> bool {
         matches!(
             self,
@@ -168,7 +168,7 @@ const STREAM: [&str; 24] = [
     "flockfile",
 ];
 
-/// Functions of common libraries that do nothing but acquire a lock, or wait: the caller is who waits.
+/// Functions of common libraries that do nothing but acquire a lock, or wait: the caller is the waiter.
 const WRAPPERS: [&str; 24] = [
     "PyThread_acquire_lock",
     "PyCOND_TIMEDWAIT",
@@ -200,13 +200,13 @@ const WRAPPERS: [&str; 24] = [
 const RUNTIME: [&str; 8] =
     ["libgomp", "libomp", "libiomp", "libtbb", "libstdc++", "libc++", "libgcc_s", "memfd:contend-interpose"];
 
-/// Whether a function of a common library does nothing but acquire a lock, or wait.
+/// Returns whether a function of a common library does nothing but acquire a lock, or wait.
 pub fn is_lock_wrapper(function: &str) -> bool {
     WRAPPERS.iter().any(|wrapper| function.starts_with(wrapper))
 }
 
-/// Whether a function's name says that all it does is to acquire a lock: `my_lock`, `SpinLock::Acquire()`. It is the
-/// program's own lock, and the caller is who waits.
+/// Returns whether a function's name says that all it does is to acquire a lock: `my_lock`, `SpinLock::Acquire()`. It
+/// is the program's own lock, and the caller is the waiter.
 fn is_lock_function(function: &str) -> bool {
     let name = function.split(['(', '+']).next().unwrap_or(function);
     let last = name.rsplit("::").next().unwrap_or(name);
@@ -228,7 +228,7 @@ fn is_lock_function(function: &str) -> bool {
     words.iter().any(is_lock)
 }
 
-/// The name that the C library gives a function, without the marks of its aliases.
+/// Returns the name that the C library gives a function, without the marks of its aliases.
 fn plain(function: &str) -> &str {
     let mut function = function.split(['+', '@']).next().unwrap_or(function);
     for mark in ["__GI_", "__libc_", "_IO_", "__", "_", "_", "int_", "new_"] {
@@ -237,7 +237,7 @@ fn plain(function: &str) -> &str {
     function
 }
 
-/// The kind of a wait in a library with a thread pool.
+/// Returns the kind of a wait in a library with a thread pool.
 fn kind_of_library(file: &str) -> Option<Kind> {
     let is = |names: &[&str]| names.iter().any(|name| file.starts_with(name));
     is(&["libgomp", "libomp", "libiomp"]).then_some(Kind::Barrier).or(is(&["libtbb"]).then_some(Kind::Park))
@@ -316,7 +316,7 @@ impl Frames {
             for site in names.inlined(process, address) {
                 path.add(site, &file, &mut is_outside);
             }
-            // What the interpreter's loop was called by are other turns of it.
+            // The callers of the interpreter's loop are other activations of it.
             if !functions.is_empty() && path.is_in_interpreter_loop() {
                 break;
             }
@@ -332,7 +332,7 @@ impl Frames {
         last.is_some_and(|function| function.starts_with("_PyEval_EvalFrameDefault"))
     }
 
-    /// Adds the next outer function. `is_outside` is true up to the first function of the program's own.
+    /// Adds the next outer function. `is_outside` is true up to the first function of the program itself.
     fn add(&mut self, site: Site, file: &str, is_outside: &mut bool) {
         let symbol = site.symbol.as_deref().unwrap_or_default();
         let is_in_c_library = is_c_library(file) || is_of_c_library(symbol);
@@ -361,7 +361,7 @@ impl Frames {
             let is_in = |list: &[&str]| list.contains(&plain);
             (is_in(&ALLOCATOR).then_some(Kind::Allocator)).or(is_in(&STREAM).then_some(Kind::Stream))
         };
-        // The innermost name counts, but what the C library locks is said by the function that was called.
+        // The innermost name counts, but for locks within the C library the name of the called function does.
         match self.kind {
             None => self.kind = kind.or_else(|| by_caller(function).filter(|_| is_in_c_library)),
             Some(Kind::Library | Kind::Mutex) if is_in_c_library => self.kind = by_caller(function).or(self.kind),
@@ -371,24 +371,25 @@ impl Frames {
         }
     }
 
-    /// The program's own functions, the innermost first.
+    /// Returns the program's own functions, the innermost first.
     pub fn own(&self) -> impl Iterator<Item = &Frame> {
         self.frames.iter().filter(|frame| !frame.is_runtime)
     }
 
-    /// The site of the innermost function of the program's own; else the outermost one that is known.
+    /// Returns the site of the innermost function of the program's own; else the outermost one that is known.
     pub fn site(&self) -> Option<&Site> {
         self.own().next().or(self.frames.last()).map(|frame| &frame.site)
     }
 
-    /// The function that the thread began with, without what languages put around it.
+    /// Returns the function that the thread began with, without what languages put around it.
     pub fn start(&self) -> Option<&str> {
         let functions = self.own().filter_map(|frame| function_of(&frame.site));
         functions.filter(|function| *function != "_start").last()
     }
 }
 
-/// The function's name of a site, without the offset in it that stands for a missing line; `None` where there is none.
+/// Returns the function's name of a site, without the offset in it that stands for a missing line; `None` where there
+/// is none.
 pub fn function_of(site: &Site) -> Option<&str> {
     let symbol = site.symbol.as_deref()?;
     match symbol.rsplit_once("+0x") {

@@ -1,8 +1,8 @@
-//! Who kept whom waiting, of what the threads of a program noted of themselves ([`waits`]) and the kernel of their
-//! switches ([`switches`]), both on one clock ([`time`]).
+//! Attribution of waits to the threads that caused them, from the notes of a program's threads ([`waits`]) and the
+//! kernel's record of their switches ([`switches`]), both on one clock ([`time`]).
 //!
-//! It is read while the program runs, on the same CPUs: so it is a crate that is optimised, and its loops have nothing
-//! generic that would be compiled elsewhere.
+//! The data is read while the program runs, on the same CPUs. Therefore this is a separate crate that is optimised, and
+//! its loops have nothing generic that would be compiled elsewhere.
 
 mod causes;
 mod critical;

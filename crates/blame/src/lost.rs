@@ -1,4 +1,4 @@
-//! What found no room in the memory that the library records into.
+//! Events that do not fit into the memory that the library records into.
 
 use instruments::warning::{Warning, WarningKind};
 use interpose::Region;
@@ -28,7 +28,7 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// What the library noted that had no room.
+    /// Reads the numbers of events that the library could not store.
     pub fn of(region: &Region) -> Self {
         let header = &region.header;
         Self {
@@ -45,12 +45,12 @@ impl Lost {
         }
     }
 
-    /// The losses of the run that lost more.
+    /// Returns the losses of the run that lost more.
     pub fn or(self, other: Self) -> Self {
         if self.total() < other.total() { other } else { self }
     }
 
-    /// A warning, if anything was lost.
+    /// Returns a warning, if anything was lost.
     pub fn warning(&self) -> Option<Warning> {
         (self.total() > 0).then(|| TraceLost { what: self.words() }.into())
     }
@@ -84,7 +84,7 @@ impl Lost {
         said.collect::<Vec<String>>().join(", ")
     }
 
-    /// All of it.
+    /// Returns the total of all losses.
     pub fn total(&self) -> u64 {
         let Self {
             processes,
@@ -104,10 +104,10 @@ impl Lost {
     }
 }
 
-/// Something found no room, and is not in the figures.
+/// Events did not fit into the memory, and are not in the values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TraceLost {
-    /// What, and how often.
+    /// The lost events, and their number.
     pub what: String,
 }
 

@@ -22,7 +22,7 @@ pub fn read(process: u32, address: u64, bytes: &mut [u8]) -> usize {
 /// Bytes of a stack that are read.
 const STACK: usize = 8_192;
 
-/// The top of a thread's stack, as far as it can be read.
+/// Returns the top of a thread's stack, as far as it can be read.
 pub fn top_of_stack(process: u32, pointer: u64) -> Vec<u8> {
     let mut bytes = vec![0; STACK];
     let length = read(process, pointer, &mut bytes);

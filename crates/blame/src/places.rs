@@ -4,32 +4,33 @@ use crate::names::Names;
 use interpose::{Kind, Lock, Region};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The lock at this place. The watched program can write into the memory, so a place that it names need not be one.
+/// Returns the lock at this place. The watched program can write into the memory, so a place that it names need not be
+/// one.
 pub fn lock_at(region: &Region, place: u32) -> &Lock {
     &region.locks[place as usize % region.locks.len()]
 }
 
-/// The name of the lock at this place.
+/// Returns the name of the lock at this place.
 pub fn lock_name(region: &Region, names: &mut Names, place: u32) -> String {
     names.lock(place.into(), |names| {
         variable(region, names, place).unwrap_or_else(|| by_first_use(region, names, place))
     })
 }
 
-/// The global variable that the lock at this place is.
+/// Returns the global variable that the lock at this place is.
 pub fn variable(region: &Region, names: &mut Names, place: u32) -> Option<String> {
     let lock = region.locks.get(place as usize)?;
     names.variable(lock.process.load(Relaxed), lock.address.load(Relaxed))
 }
 
-/// The name of a lock outside global variables, by its first use. Several locks can have the same.
+/// Returns the name of a lock outside global variables, by its first use. Several locks can have the same.
 pub fn by_first_use(region: &Region, names: &mut Names, place: u32) -> String {
     let Some(lock) = region.locks.get(place as usize) else { return "?".into() };
     let site = names.site(lock.process.load(Relaxed), lock.first_site.load(Relaxed));
     format!("{} of {}", type_name(lock.kind.load(Relaxed)), site.label)
 }
 
-/// The name of a kind of lock.
+/// Returns the name of a kind of lock.
 pub fn type_name(kind: u32) -> &'static str {
     match Kind::of(kind) {
         Some(Kind::Mutex) => "mutex",
@@ -42,7 +43,7 @@ pub fn type_name(kind: u32) -> &'static str {
     }
 }
 
-/// The type and protocol of a mutex, by glibc's bits.
+/// Returns the type and protocol of a mutex, by glibc's bits.
 pub fn attributes(kind: u32, word: u32) -> Vec<String> {
     if Kind::of(kind) != Some(Kind::Mutex) {
         return Vec::new();
@@ -57,14 +58,14 @@ pub fn attributes(kind: u32, word: u32) -> Vec<String> {
         .collect()
 }
 
-/// The call site of the pair in this slot.
+/// Returns the call site of the pair in this slot.
 pub fn site_label(region: &Region, names: &mut Names, pair: u32) -> String {
     let Some(pair) = region.pairs.get(pair as usize) else { return "?".into() };
     let process = region.locks.get(pair.lock.load(Relaxed) as usize).map_or(0, |lock| lock.process.load(Relaxed));
     names.site(process, pair.site.load(Relaxed)).label
 }
 
-/// The process of the lock at this place.
+/// Returns the process of the lock at this place.
 pub fn process_of(region: &Region, lock: u32) -> u32 {
     let place = region.locks.get(lock as usize).map_or(0, |lock| lock.process.load(Relaxed));
     region.processes.get(place as usize).map_or(0, |process| process.pid.load(Relaxed))

@@ -121,12 +121,12 @@ const LONGEST_NAME: u64 = 512;
 const LONGEST_TABLE: u64 = 64 << 10;
 const LARGEST_FILE: u64 = 64 << 20;
 
-/// Whether a place in a path is a Python function.
+/// Returns whether a place in a path is a Python function.
 pub fn is_function(place: u64) -> bool {
     place & NUMBER != 0
 }
 
-/// Whether a file is the interpreter: `python3.12`, `libpython3.12.so.1.0`.
+/// Returns whether a file is the interpreter: `python3.12`, `libpython3.12.so.1.0`.
 pub fn is_interpreter(file: &str) -> bool {
     minor_version(file).is_some()
 }
@@ -162,7 +162,7 @@ impl Python {
         self.frames_of(thread).unwrap_or_default()
     }
 
-    /// The function and its line.
+    /// Returns the function and its line.
     pub fn site(&self, number: u64) -> Option<&Site> {
         self.functions.get((number & !NUMBER) as usize)
     }
@@ -190,7 +190,7 @@ impl Python {
         Some(found)
     }
 
-    /// The interpreter's record of a thread.
+    /// Returns the interpreter's record of a thread.
     fn record_of(&mut self, thread: u32) -> Option<u64> {
         let is_its =
             |python: &Self, record: u64| python.pointer(record + python.layout.native_number) == Some(thread.into());
@@ -237,8 +237,8 @@ impl Python {
         Some(Site { symbol: Some(function), source: Some(source), label })
     }
 
-    /// The line of an instruction, by the table of the code: for each run of instructions the difference to the line
-    /// before.
+    /// Returns the line of an instruction, by the table of the code: for each run of instructions the difference to the
+    /// line before.
     fn line(&self, code: u64, offset: u64, first: i64) -> Option<i64> {
         let table = self.pointer(code + self.layout.lines)?;
         // The length of a `bytes` object, and where its bytes begin.
@@ -248,7 +248,7 @@ impl Python {
         line_in(&bytes, offset, first)
     }
 
-    /// A string: its length, its kind, and its text behind a header whose size depends on that.
+    /// Returns a string: its length, its kind, and its text behind a header whose size depends on that.
     fn text(&self, object: u64) -> Option<String> {
         const LENGTH: u64 = 16;
         const STATE: u64 = 32;
@@ -291,7 +291,7 @@ impl Python {
     }
 }
 
-/// The address of the interpreter's state in the pieces of a file.
+/// Returns the address of the interpreter's state in the pieces of a file.
 fn runtime_in(process: u32, pieces: &[Mapping]) -> Option<u64> {
     const PAGE: u64 = 4_096;
     let elf = Elf::open(open_mapped(Some(process), pieces).ok()?, LARGEST_FILE)?;
@@ -331,7 +331,7 @@ fn line_in(table: &[u8], offset: u64, first: i64) -> Option<i64> {
     None
 }
 
-/// A number in groups of six bits, the lowest first, and its length; the seventh bit says that more follow.
+/// Returns a number in groups of six bits, the lowest first, and its length; the seventh bit says that more follow.
 fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let (mut value, mut length) = (0, 0);
     loop {
@@ -344,7 +344,7 @@ fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     }
 }
 
-/// The sign is in the lowest bit.
+/// Returns a signed number, whose sign is in the lowest bit.
 fn signed(value: u64) -> i64 {
     let half = (value >> 1) as i64;
     if value & 1 == 1 { -half } else { half }

@@ -1,4 +1,4 @@
-//! From registers and the top of a stack to the calls that led there.
+//! Unwinding: from registers and the top of a stack to the calls that led there.
 //!
 //! The kernel shows the stack pointer and the instruction pointer of a blocked thread to any process of the same user, but
 //! not its frame pointer. Code that was compiled with frame pointers, for example Rust's standard library, cannot be
@@ -53,7 +53,7 @@ impl Stack {
 }
 
 impl Stack {
-    /// The word at an address of the stack.
+    /// Returns the word at an address of the stack.
     fn word(&self, address: u64) -> Option<u64> {
         let at = usize::try_from(address.checked_sub(self.pointer)?).ok()?;
         Some(u64::from_ne_bytes(*self.bytes.get(at..)?.first_chunk()?))
@@ -148,7 +148,7 @@ impl Stacks {
         found?
     }
 
-    /// Whether the file at this address is known.
+    /// Returns whether the file at this address is known.
     pub fn knows(&self, address: u64) -> bool {
         self.known.values().any(|known| known.range.contains(&address))
     }
@@ -159,7 +159,7 @@ impl Stacks {
         if is_whole || stack.frame != 0 {
             return frames;
         }
-        // Each function on the way may need it, so a caller may be where the search begins anew.
+        // Each function on the way may need it, so the search may begin again at a caller.
         for frame in self.frame_pointers(stack, frames.last().copied().unwrap_or_default()) {
             let (found, is_whole) = self.unwind(&Stack { frame, ..stack.clone() });
             if found.len() > frames.len() && found.starts_with(&frames) {
@@ -220,7 +220,8 @@ impl Stacks {
         certain
     }
 
-    /// Whether the function that begins at `function` contains the address, or ends with a jump to one that does.
+    /// Returns whether the function that begins at `function` contains the address, or ends with a jump to one that
+    /// does.
     fn leads_to(&self, function: u64, address: u64) -> bool {
         let contains = |function: u64| (function..function.saturating_add(LARGEST_FUNCTION)).contains(&address);
         contains(function) || self.jumps_from(function).into_iter().any(contains)
@@ -249,7 +250,7 @@ impl Stacks {
         Vec::new()
     }
 
-    /// Returns what the instruction before an address calls; `None` if it is not a call.
+    /// Returns the function that the instruction before an address calls; `None` if it is not a call.
     #[cfg(target_arch = "x86_64")]
     fn called_before(&self, back: u64) -> Option<Called> {
         let mut code = [0; 7];
@@ -280,7 +281,7 @@ impl Stacks {
         None
     }
 
-    /// The function at an address, or the one that the stub there jumps to: a function of another file.
+    /// Returns the function at an address, or the one that the stub there jumps to: a function of another file.
     #[cfg(target_arch = "x86_64")]
     fn behind_stub(&self, address: u64) -> Option<u64> {
         // `endbr64`, a prefix, and then `jmp [rip+rel32]`.
@@ -315,7 +316,7 @@ impl Stacks {
     }
 }
 
-/// What a call instruction calls.
+/// The target of a call instruction.
 enum Called {
     /// The function at this address.
     Function(u64),
@@ -340,7 +341,7 @@ fn registers(stack: &Stack, frame: u64) -> UnwindRegsNative {
     UnwindRegsNative::new(stack.link, stack.pointer, frame)
 }
 
-/// The file's tables of how to unwind it, and how many bytes they are.
+/// Returns the file's tables of how to unwind it, and how many bytes they are.
 fn module(file: File, path: &Path, place: &Range<u64>, room: u64) -> Option<(Module<Vec<u8>>, u64)> {
     let elf = Elf::open(file, room)?;
     let base = elf.segments.iter().map(|segment| segment.address).min()?;

@@ -22,7 +22,7 @@ pub struct Blocked {
     pub thread: u32,
     pub call: Call,
     pub frames: Frames,
-    /// How often it was switched out so far: as long as that is the same, it did not run.
+    /// Number of times that it was switched out so far: as long as that is the same, it did not run.
     pub switches: u64,
     /// The lock that it waits for.
     pub wanted: Option<Wanted>,
@@ -63,8 +63,8 @@ pub fn blocked_thread(process: u32, thread: u32, slot: u32, names: &mut Names, s
     of_thread(process, thread, &threads(process).collect(), slot, names, stacks)
 }
 
-/// The circles of threads that wait for each other without an end: each waits for a lock of the next one, and the last
-/// for one of the first.
+/// Returns the circles of threads that wait for each other without an end: each waits for a lock of the next one, and
+/// the last for one of the first.
 pub fn circles(blocked: &[Blocked]) -> Vec<Vec<&Blocked>> {
     let next = |one: &Blocked| match one.wanted {
         Some(Wanted { owner: Owner::Thread(thread), is_timed: false, .. }) => {
@@ -108,7 +108,7 @@ fn of_thread(
     Some(Blocked { thread, call, frames, switches, wanted })
 }
 
-/// How often a thread was switched out.
+/// Returns how often a thread was switched out.
 fn switches(process: u32, thread: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/status")).ok()?;
     let counts = status.lines().filter_map(|line| line.split_once("ctxt_switches:"));
@@ -158,7 +158,7 @@ fn words<const N: usize>(process: u32, address: u64) -> Option<[u32; N]> {
     is_read.then(|| std::array::from_fn(word))
 }
 
-/// The beginning of a readers-writer lock that a word is in, and its owner: the one whose words fit.
+/// Returns the beginning of a readers-writer lock that a word is in, and its owner: the one whose words fit.
 fn readers_writer(process: u32, word: u64, alive: &HashSet<u32>) -> (u64, Owner) {
     /// Bits of the first word below the number of readers.
     const BELOW_READERS: u32 = 3;

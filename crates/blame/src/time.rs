@@ -11,10 +11,10 @@ pub struct Time {
     taken: Instant,
 }
 
-/// How often the clocks are held against each other again.
+/// Period at which the clocks are compared again.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// What turns counts of ticks into times.
+/// Conversion of counts of ticks into times.
 pub trait Ticks {
     fn span_ns(&self, ticks: u64) -> f64;
 }
@@ -58,7 +58,7 @@ impl Time {
         self.of_raw(self.last.raw_ns) + since
     }
 
-    /// A time of the kernel's record.
+    /// Returns a time of the kernel's record.
     pub fn of_raw(&self, raw_ns: u64) -> f64 {
         raw_ns.wrapping_sub(self.first.raw_ns) as i64 as f64
     }

@@ -1,4 +1,4 @@
-//! The waits as they come: who had the lock meanwhile, and whether they ran.
+//! The waits as they come: the threads that had the lock in the meantime, and whether they ran.
 
 use crate::causes::{Causes, Stretch, Taker};
 use crate::critical::{Critical, Ended};
@@ -16,14 +16,14 @@ pub struct Wait {
     pub thread: u32,
     pub pair: u32,
     pub in_vain: bool,
-    /// Who had the lock when it began.
+    /// The thread that had the lock when it began.
     holder: Option<Taker>,
-    /// Who had it last.
+    /// The thread that had it last.
     pub releaser: Option<Taker>,
     pub released: Option<f64>,
-    /// Of the time that others had it: what is known of whether they ran.
+    /// Known parts of the time that others had it, in which they ran or did not run.
     pub seen: Seen,
-    /// How long others had it that are known.
+    /// Time in which known other threads had it.
     pub blamed: f64,
 }
 
@@ -36,7 +36,7 @@ pub struct Split {
     pub preempted: f64,
     /// The holder was blocked itself.
     pub blocked: f64,
-    /// Somebody held the lock; whether they ran is not known.
+    /// A thread held the lock; whether it ran is not known.
     pub held: f64,
     /// The lock was released, and the waiter did not run yet.
     pub released: f64,
@@ -55,19 +55,19 @@ impl Split {
     }
 }
 
-/// What all waits come to.
+/// Sums of all waits.
 #[derive(Default)]
 pub struct Waits {
     /// Time that a pair waited while another had the lock.
     pub blame: HashMap<(u32, u32), f64>,
-    /// The same, passed on to whom holders waited for themselves.
+    /// The blame, passed on to the threads that the holders waited for themselves.
     pub causes: Causes,
     pub critical: Critical,
-    /// By pair that waited: whether its holders ran.
+    /// Times in which the holders ran or did not run, by the pair that waited.
     pub seen: HashMap<u32, Seen>,
-    /// By pair that waited for a lock: the parts of its waits, those that ended in a timeout among them.
+    /// Parts of the waits, those that ended in a timeout among them, by the pair that waited for a lock.
     pub splits: HashMap<u32, Split>,
-    /// By pair: how long was waited until a timeout.
+    /// Time waited until a timeout, by pair.
     pub in_vain_ns: HashMap<u32, f64>,
     /// The first of them, for exports, as many as there is room for; and how many there were.
     pub kept: Vec<Wait>,
@@ -75,9 +75,9 @@ pub struct Waits {
     room: usize,
     /// The longest of each lock, by place.
     pub longest: HashMap<u32, Vec<Wait>>,
-    /// Who had a lock lately while others waited: since when, until when.
+    /// Recent holders of a lock while others waited, with the begin and the end of each hold.
     holds: HashMap<u32, VecDeque<Hold>>,
-    /// Not yet judged: who released what is waited for notes that before, but may be read after.
+    /// Waits that are not judged yet: the releasing thread notes the release before, but may be read after.
     fresh: Vec<Wait>,
     older: Vec<Wait>,
 }
@@ -89,7 +89,7 @@ struct Hold {
 }
 
 const MOST_HOLDS: usize = 4_096;
-/// Of each lock.
+/// Number of longest waits that are kept for each lock.
 const LONGEST: usize = 5;
 
 impl Waits {
@@ -98,7 +98,7 @@ impl Waits {
         Self { room, ..Self::default() }
     }
 
-    /// Takes what the threads noted since the last time.
+    /// Reads the threads' notes since the last time.
     pub fn read(&mut self, region: &Region, time: &Time) {
         self.older.append(&mut self.fresh);
         for thread in region.threads() {
@@ -127,7 +127,7 @@ impl Waits {
         }
     }
 
-    /// Says of what was read the last time who is to blame; the switches up to then are known.
+    /// Attributes the waits that were read the last time; the switches up to then are known.
     pub fn judge(&mut self, region: &Region, switches: Option<&Switches>) {
         let mut waits = std::mem::take(&mut self.older);
         // Holders' own waits ended before those that they caused.
@@ -170,7 +170,7 @@ impl Waits {
         }
     }
 
-    /// The longest path goes on through this wait.
+    /// Extends the longest path through this wait.
     fn walk(&mut self, region: &Region, wait: &Wait, last: Option<&Stretch>) {
         let by = wait.releaser.filter(|releaser| releaser.0 != wait.thread);
         let (Some((by, _)), Some(released)) = (by, wait.released) else {
@@ -180,11 +180,11 @@ impl Waits {
         self.critical.note(&Ended { thread: wait.thread, at: wait.ended, by, released, lock });
     }
 
-    /// Who had the lock during a wait, and when.
+    /// Returns the threads that had the lock during a wait, and when.
     fn stretches(&self, region: &Region, wait: &Wait) -> Vec<Stretch> {
         let end = wait.released.unwrap_or(wait.ended);
         if !kind_of(region, wait.pair).is_some_and(Kind::excludes) {
-            // Nobody has what is waited for here: it is to blame who gave the word.
+            // No thread holds the object that is waited for here: the thread that gave the word is to blame.
             let stretch = |taker: Taker| Stretch { taker, from: wait.began, to: end };
             return wait.releaser.map(stretch).into_iter().collect();
         }
@@ -202,15 +202,15 @@ impl Waits {
             let blocks = hold.taker.0 != wait.thread && !(reads && is_reader(hold.taker.1));
             (blocks && to > from).then_some(Stretch { taker: hold.taker, from, to })
         };
-        // What kept it waiting was over when it had the lock. A later hold may have begun before anybody waited, at a
-        // time that is not known.
+        // The holds that kept it waiting were over when it had the lock. A later hold may have begun before any thread
+        // waited, at a time that is not known.
         let over = holds.into_iter().flat_map(|holds| holds.range(first..)).take_while(|hold| hold.to <= wait.ended);
         over.filter_map(overlap).collect()
     }
 }
 
-/// The parts of a wait whose holders were judged. What lies between the release that was noted last and the end is the
-/// waiter's way back; holders before it are known by their holds.
+/// Returns the parts of a wait whose holders were judged. The time between the release that was noted last and the end
+/// is the waiter's way back; holders before it are known by their holds.
 fn split(wait: &Wait) -> Split {
     let Seen { known, off, preempted } = wait.seen;
     let waited = wait.ended - wait.began;
@@ -225,7 +225,7 @@ fn split(wait: &Wait) -> Split {
     }
 }
 
-/// The place of a pair's lock.
+/// Returns the place of a pair's lock.
 pub fn lock_of(region: &Region, pair: u32) -> u32 {
     region.pairs.get(pair as usize).map_or(u32::MAX, |pair| pair.lock.load(Relaxed))
 }
@@ -240,7 +240,7 @@ fn wait(region: &Region, event: &Event, time: &Time) -> Option<Wait> {
     let (began, ended) = (event.began.load(Relaxed), event.ended.load(Relaxed));
     let released = event.released.load(Relaxed);
     let released = (began < released && released <= ended).then(|| time.of_ticks(released));
-    // Who released a mutex before anybody waited did not say so, and what is there is of an earlier time.
+    // A thread that released a mutex before any thread waited did not note it; the noted time is of an earlier release.
     let is_told = released.is_some() || kind_of(region, pair) != Some(Kind::Mutex);
     Some(Wait {
         began: time.of_ticks(began),

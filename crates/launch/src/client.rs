@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// The options of `--client`.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// By the shell.
+    /// The command line, which the shell runs.
     pub command: String,
     /// The port at which the server is ready; the first that it listens on, if none is named.
     pub port: Option<u16>,
@@ -141,7 +141,7 @@ fn never(client: &Client) -> String {
     }
 }
 
-/// How a server ended that was not asked to.
+/// Returns how a server ended that contend did not end.
 fn how(ended: &Ended) -> String {
     ended.fault().unwrap_or_else(|| "ended with status 0".to_owned())
 }

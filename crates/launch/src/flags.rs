@@ -73,7 +73,7 @@ pub struct ComparisonFlags {
 }
 
 impl RunFlags {
-    /// The numbers that are compared.
+    /// Returns the numbers that are compared.
     ///
     /// # Errors
     /// Two have one name; a name that none has.
@@ -95,7 +95,7 @@ impl RunFlags {
         Ok(self.metric.iter().map(metric).collect())
     }
 
-    /// The client of a server, which has `patience` to end.
+    /// Returns the client of a server, which has `patience` to end.
     pub fn client(&self, patience: Duration) -> Option<Client> {
         self.client.clone().map(|command| Client { command, port: self.port, patience })
     }

@@ -3,7 +3,7 @@
 //! An experiment that compares variants of a program (other locks, shorter critical sections) makes a [`Plan`] of its
 //! flags. The plan runs the program with what the variant puts into its environment, finds the program's own metrics in
 //! its output, and traces it with `contend trace`. One that compares different programs uses the [`Scene`] of a run itself.
-//! Nothing here knows what the variants are.
+//! Nothing here knows the kinds of variants.
 
 mod client;
 mod command_line;

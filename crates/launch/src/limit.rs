@@ -31,12 +31,12 @@ impl fmt::Display for Limit {
 }
 
 impl Limit {
-    /// The share by which a variant may be worse.
+    /// Returns the share by which a variant may be worse.
     pub fn share(self) -> f64 {
         self.percent / 100.0
     }
 
-    /// Whether every plausible ratio of something that is worse is beyond the limit.
+    /// Returns whether every plausible ratio of something that is worse is beyond the limit.
     pub fn is_exceeded(self, ratio: Interval) -> bool {
         let least = if ratio.low > 1.0 { ratio.low } else { 1.0 / ratio.high };
         least > 1.0 + self.share()

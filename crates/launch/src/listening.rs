@@ -1,4 +1,4 @@
-//! Whether a program listens, and whether a client has connected, by the kernel's tables of sockets.
+//! Listening programs and connected clients, by the kernel's tables of sockets.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -6,7 +6,8 @@ use std::fs;
 /// Listening sockets: their numbers, and their ports.
 pub type Listening = HashMap<u64, u16>;
 
-/// The port that the program, or what it has started, listens on, of these: the one that is meant, or the lowest.
+/// Returns the port that the program, or what it has started, listens on, of these: the one that is meant, or the
+/// lowest.
 pub fn port_of(program: u32, listening: &Listening, wanted: Option<u16>) -> Option<u16> {
     let sockets = sockets(program);
     let is_its = |inode: &u64| sockets.inodes.contains(inode) || (wanted.is_some() && sockets.is_incomplete);
@@ -14,7 +15,7 @@ pub fn port_of(program: u32, listening: &Listening, wanted: Option<u16>) -> Opti
     ports.filter(|port| wanted.is_none_or(|wanted| wanted == *port)).min()
 }
 
-/// How many connections were accepted where the program runs; `None` if the kernel does not count them.
+/// Returns how many connections were accepted where the program runs; `None` if the kernel does not count them.
 pub fn accepted(program: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{program}/net/snmp")).ok()?;
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
@@ -23,14 +24,14 @@ pub fn accepted(program: u32) -> Option<u64> {
     values.split(' ').nth(place)?.parse().ok()
 }
 
-/// The listening sockets in the network namespace of this program.
+/// Returns the listening sockets in the network namespace of this program.
 pub fn listening(program: u32) -> Listening {
     let read = |table: &str| fs::read_to_string(format!("/proc/{program}/net/{table}")).unwrap_or_default();
     let tables = [read("tcp"), read("tcp6")];
     tables.iter().flat_map(|table| table.lines().skip(1).filter_map(listening_in)).collect()
 }
 
-/// `  0: 0100007F:1F90 00000000:0000 0A … inode …`
+/// Parses a line of the table: `  0: 0100007F:1F90 00000000:0000 0A … inode …`
 fn listening_in(line: &str) -> Option<(u64, u16)> {
     const LISTENS: &str = "0A";
     let fields: Vec<&str> = line.split_whitespace().collect();
@@ -39,7 +40,7 @@ fn listening_in(line: &str) -> Option<(u64, u16)> {
     Some((fields.get(9)?.parse().ok()?, u16::from_str_radix(port, 16).ok()?))
 }
 
-/// Sockets of a program and what it has started.
+/// Sockets of a program and its descendants.
 struct Sockets {
     inodes: HashSet<u64>,
     /// Whether one of the processes does not let its descriptors be read.
@@ -63,7 +64,7 @@ fn sockets(program: u32) -> Sockets {
     found
 }
 
-/// The program, its descendants, and the processes of its group.
+/// Returns the program, its descendants, and the processes of its group.
 fn tree(program: u32) -> Vec<u32> {
     let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -81,7 +82,7 @@ fn tree(program: u32) -> Vec<u32> {
     }
 }
 
-/// A process, its parent and its group.
+/// Returns a process, its parent and its group.
 pub fn relatives(pid: u32) -> Option<(u32, u32, u32)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name is in parentheses, and may contain any letter.

@@ -44,7 +44,7 @@ impl Metric {
     }
 }
 
-/// Why a run's output has no such number.
+/// The reason why a run's output has no such number.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Missing {
     Nothing,
@@ -63,7 +63,7 @@ impl fmt::Display for Missing {
 }
 
 impl Pattern {
-    /// The number.
+    /// Returns the number in the output.
     ///
     /// # Errors
     /// It is not there, or not once, or none that can be compared.

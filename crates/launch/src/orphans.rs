@@ -17,7 +17,7 @@ pub struct Orphans {
 const GENERATIONS: usize = 1_000;
 
 impl Orphans {
-    /// A run begins.
+    /// Begins a run.
     pub fn adopt() -> Self {
         let known = children();
         is_parent_of_orphans(true);
@@ -77,7 +77,8 @@ pub fn reap_but(own: &[u32]) {
     }
 }
 
-/// The children of contend, as the kernel lists them by thread; by the parents of all processes where it does not.
+/// Returns the children of contend, as the kernel lists them by thread; by the parents of all processes where it does
+/// not.
 fn children() -> Vec<i32> {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let listed: Result<Vec<String>, _> =

@@ -59,13 +59,13 @@ impl Plan {
         })
     }
 
-    /// The rules by which the runs of the variants are interleaved.
+    /// Returns the rules by which the runs of the variants are interleaved.
     pub fn rules(&self, began: Instant) -> Rules {
         let Self { budget, precision, at_least, at_most, .. } = *self;
         Rules { began, budget, precision, at_least, at_most }
     }
 
-    /// The program and its arguments, for a record.
+    /// Returns the program and its arguments, for a record.
     pub fn words(&self) -> Vec<String> {
         self.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
     }
@@ -134,7 +134,7 @@ impl Plan {
     }
 }
 
-/// The value of `LD_PRELOAD`: the library, then those that the user names.
+/// Returns the value of `LD_PRELOAD`: the library, then those that the user names.
 pub fn preload(path: &str) -> OsString {
     let mut list = OsString::from(path);
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {

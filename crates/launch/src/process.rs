@@ -26,7 +26,7 @@ pub struct Running {
     is_reaped: bool,
 }
 
-/// Why a wait is over.
+/// The reason why a wait is over.
 pub enum End {
     /// The one at this place has ended.
     Itself(usize),
@@ -59,7 +59,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// CPU time in user and kernel mode.
+    /// Returns the CPU time in user and kernel mode.
     pub fn cpu_s(&self) -> f64 {
         self.user_s + self.system_s
     }
@@ -90,7 +90,7 @@ impl Failed {
         self
     }
 
-    /// The last line of the output, quoted, since it often says why the run failed.
+    /// Returns the last line of the output, quoted, since it often says why the run failed.
     pub fn last_line(&self) -> String {
         let last = self.output.lines().rev().find(|line| !line.trim().is_empty());
         last.map_or_else(|| "none".to_owned(), |line| format!("{:?}", line.chars().take(200).collect::<String>()))
@@ -126,18 +126,18 @@ impl Running {
         self.pid
     }
 
-    /// Asks it, and not what it has started, to end.
+    /// Requests the end of the process itself, but not of the processes that it has started.
     pub fn ask_to_end(&self) {
         // SAFETY: the call takes no pointers; the process is not waited for yet, so that the number is its.
         unsafe { libc::kill(self.pid as i32, libc::SIGTERM) };
     }
 
-    /// Ends it, if it has not ended, and what it left running, which would take the CPU from others.
+    /// Ends it, if it has not ended, and the processes that it left running, which would take the CPU from others.
     ///
     /// # Errors
-    /// The system does not tell of it.
+    /// The system does not report its end.
     pub fn end(mut self) -> anyhow::Result<Ended> {
-        // Who has ended by itself did leave them behind.
+        // A process that has ended by itself did leave them behind.
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let has_ended = poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(&at_once))? > 0;
         self.kill_group();
@@ -161,8 +161,9 @@ impl Running {
         unsafe { libc::kill(-(self.pid as i32), signal) };
     }
 
-    /// Waits for those of its group that lost their parents, and so became contend's: they end now, and are not what it
-    /// left in the background. Where contend is not the subreaper, there are none. Another user's process cannot be killed, and stays.
+    /// Waits for those of its group that lost their parents, and so became contend's: they end now, and do not count as
+    /// left in the background. Where contend is not the subreaper, there are none. Another user's process cannot be
+    /// killed, and stays.
     fn reap_group(&self) {
         let until = Instant::now() + ENDS;
         loop {
@@ -188,12 +189,12 @@ impl Drop for Running {
 }
 
 impl Ended {
-    /// The exit status as a shell gives it: 128 and the signal's number if a signal killed it.
+    /// Returns the exit status as a shell gives it: 128 and the signal's number if a signal killed it.
     pub fn status(&self) -> i32 {
         if libc::WIFEXITED(self.status) { libc::WEXITSTATUS(self.status) } else { 128 + libc::WTERMSIG(self.status) }
     }
 
-    /// How it ended, if not with status 0.
+    /// Returns how it ended, if not with status 0.
     pub fn fault(&self) -> Option<String> {
         match (libc::WIFEXITED(self.status), libc::WEXITSTATUS(self.status)) {
             (true, 0) => None,
@@ -202,8 +203,8 @@ impl Ended {
         }
     }
 
-    /// How it ended after SIGTERM, if not with status 0, by that signal, or with the status of a program that handles
-    /// it.
+    /// Returns how it ended after SIGTERM, if not with status 0, by that signal, or with the status of a program that
+    /// handles it.
     pub fn fault_when_asked(&self) -> Option<String> {
         let is_signal = libc::WIFSIGNALED(self.status) && libc::WTERMSIG(self.status) == libc::SIGTERM;
         let of_signals = [128 + libc::SIGTERM, 128 + libc::SIGINT];
@@ -243,7 +244,7 @@ pub fn wait(of: &[&Running], until: Option<Instant>, interruption: &Interruption
 /// A time in which a program and all that it started are stopped, as Ctrl-Z does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pause {
-    /// Since the start.
+    /// Time since the start.
     pub after: Duration,
     pub length: Duration,
 }
@@ -265,7 +266,8 @@ pub fn pause(of: &[&Running], pause: Pause, interruption: &Interruption) -> anyh
     Ok(Some(end?).filter(|end| !matches!(end, End::Late)))
 }
 
-/// It and all that it starts can be ended at once, and it does not outlive contend.
+/// Gives the command its own process group, so that it and all that it starts can be ended at once, and it does not
+/// outlive contend.
 fn own_group(command: &mut Command) {
     let parent = std::process::id();
     command.process_group(0);
@@ -278,7 +280,7 @@ fn own_group(command: &mut Command) {
     }
 }
 
-/// The status with which it ended, and the account of it and of the processes that it waited for.
+/// Returns the status with which it ended, and the account of it and of the processes that it waited for.
 fn reap(pid: u32) -> anyhow::Result<(i32, Usage)> {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();

@@ -15,11 +15,11 @@ use std::process::Command;
 #[derive(Clone, Debug)]
 pub struct Program {
     pub path: PathBuf,
-    /// As it was called, with its arguments.
+    /// The program as it was called, with its arguments.
     pub words: Vec<OsString>,
-    /// What the kernel starts for a script.
+    /// The program that the kernel starts for a script.
     pub interpreter: Option<PathBuf>,
-    /// Why the program cannot load a library of contend's; `None` where it can.
+    /// The reason why the program cannot load contend's libraries; `None` where it can.
     pub no_library: Option<&'static str>,
 }
 
@@ -27,7 +27,7 @@ pub struct Program {
 const SCRIPTS: usize = 5;
 
 impl Program {
-    /// Finds a program that can load a library of contend's.
+    /// Finds a program that can load contend's libraries.
     ///
     /// # Errors
     /// There is no program of that name, or it cannot load the library.
@@ -66,7 +66,7 @@ impl Program {
         Err(refuse(anyhow::anyhow!("its chain of interpreters has {SCRIPTS} or more scripts")))
     }
 
-    /// The command that starts it, called by the name that the user typed.
+    /// Returns the command that starts it, called by the name that the user typed.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.arg0(&self.words[0]).args(&self.words[1..]);
@@ -97,7 +97,7 @@ pub fn executable(name: &OsStr, directory: Option<&Path>) -> Result<PathBuf, Usa
     all.ok_or_else(|| UsageError(format!("{}: command not found in PATH", name.display())))
 }
 
-/// What a file is that can be started.
+/// The kind of a file that can be started.
 enum Kind {
     Script { interpreter: PathBuf },
     Program { no_library: Option<&'static str> },

@@ -20,7 +20,7 @@ pub struct Scene<'a> {
     pub prepare: Option<&'a str>,
     pub cleanup: Option<&'a str>,
     pub client: Option<&'a Client>,
-    /// When the program, and its client, is stopped for a while.
+    /// Time when the program, and its client, is stopped for a while.
     pub pause: Option<Pause>,
     /// The file that the program reads as its standard input; none for an empty one.
     pub input: Option<&'a Path>,

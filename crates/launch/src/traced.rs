@@ -95,12 +95,12 @@ impl Traced {
 }
 
 impl TracedLock {
-    /// Whether threads waited for it.
+    /// Returns whether threads waited for it.
     pub fn is_waited_for(&self) -> bool {
         self.contended > 0
     }
 
-    /// Whether it excludes other threads from a critical section. A semaphore may, and does not count.
+    /// Returns whether it excludes other threads from a critical section. A semaphore may, and does not count.
     pub fn excludes(&self) -> bool {
         matches!(self.kind.as_str(), "mutex" | "rwlock" | "spin")
     }
@@ -109,13 +109,13 @@ impl TracedLock {
         self.kind == "sem"
     }
 
-    /// The part of the time waited in which the holder slept, or waited itself: it did not run, and no other thread ran
-    /// in its place.
+    /// Returns the part of the time waited in which the holder slept, or waited itself: it did not run, and no other
+    /// thread ran in its place.
     pub fn holder_slept_share(&self) -> Option<f64> {
         Some((self.holder_off_cpu_share? - self.holder_preempted_share.unwrap_or(0.0)).max(0.0))
     }
 
-    /// The call site whose holds were waited for most.
+    /// Returns the call site whose holds were waited for most.
     pub fn held_at(&self) -> Option<&str> {
         self.blocked_by.first().map(|blocker| blocker.site.as_str())
     }

@@ -20,14 +20,14 @@ pub struct Access {
     was_requested: bool,
 }
 
-/// Why there is no dump.
+/// A reason why there is no dump.
 pub enum Refusal {
     /// The virtual machine has only just started.
     NotYet,
     Never(String),
 }
 
-/// How long the socket may take to appear, and an answer to come.
+/// Time limit for the socket to appear, and for an answer to come.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LARGEST: u64 = 16 << 20;
 
@@ -122,7 +122,7 @@ impl Request {
         Err(Refusal::Never(format!("cannot create .attach_pid{own_number} in its directory or in /tmp: {why}")))
     }
 
-    /// The virtual machine trusts a file of its own user only.
+    /// Gives the file the owner of the process, since the virtual machine trusts only files of the user that runs it.
     fn owned_by(self, process: u32, file: &File) -> Result<Self, Refusal> {
         use std::os::unix::fs::MetadataExt;
         let Ok(owner) = std::fs::metadata(format!("/proc/{process}")) else {

@@ -20,10 +20,10 @@ pub struct JavaThread {
     pub held: Vec<(String, usize)>,
 }
 
-/// What a thread does.
+/// The state of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// On a CPU, ready for one, or in a call of the system.
+    /// The thread is on a CPU, ready for one, or in a system call.
     Runnable,
     Sleeping,
     /// Without work: in `Object.wait`, at a condition, parked for something that is not a lock.
@@ -45,7 +45,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The method and its line, for people.
+    /// Returns the method and its line, for people.
     pub fn label(&self) -> String {
         match &self.source {
             Some(source) => format!("{} ({source})", self.method),
@@ -53,7 +53,7 @@ impl Frame {
         }
     }
 
-    /// Whether it belongs to the class library.
+    /// Returns whether it belongs to the class library.
     pub fn is_of_library(&self) -> bool {
         ["java.", "javax.", "jdk.", "sun.", "com.sun."].iter().any(|package| self.method.starts_with(package))
     }
@@ -107,7 +107,7 @@ pub fn parse(text: &str, at: Instant) -> Dump {
     Dump { at, threads }
 }
 
-/// `nid=0x4327`, or from version 21 on `nid=17191`.
+/// Parses a thread's number: `nid=0x4327`, or from version 21 on `nid=17191`.
 fn number_of(line: &str) -> Option<u32> {
     let number = line.rsplit_once(" nid=")?.1.split(' ').next()?;
     match number.strip_prefix("0x") {
@@ -116,7 +116,7 @@ fn number_of(line: &str) -> Option<u32> {
     }
 }
 
-/// `JLock.request(JLock.java:3)`, `java.lang.Thread.sleep(java.base@17.0.15/Native Method)`.
+/// Parses a frame: `JLock.request(JLock.java:3)`, `java.lang.Thread.sleep(java.base@17.0.15/Native Method)`.
 fn frame_of(text: &str) -> Frame {
     let (method, place) = text.split_once('(').unwrap_or((text, ""));
     let place = place.trim_end_matches(')');
@@ -126,14 +126,14 @@ fn frame_of(text: &str) -> Frame {
     Frame { method: method.to_owned(), source }
 }
 
-/// `<0x000000069ec192a0> (a java.lang.Object)`.
+/// Parses an object and its class: `<0x000000069ec192a0> (a java.lang.Object)`.
 fn object_of(text: &str) -> Option<(String, String)> {
     let (object, class) = text.trim_start().strip_prefix('<')?.split_once('>')?;
     let class = class.trim_start().strip_prefix("(a ")?.strip_suffix(')')?;
     Some((object.to_owned(), class.to_owned()))
 }
 
-/// Whether a thread that is parked for an object of this class waits for another thread to release it.
+/// Returns whether a thread that is parked for an object of this class waits for another thread to release it.
 fn is_lock(class: &str) -> bool {
     let is = |part: &str| class.starts_with("java.util.concurrent.locks.") && class.contains(part);
     is("ReentrantLock$") || is("ReentrantReadWriteLock$") || is("StampedLock") || class.contains("Semaphore$")

@@ -29,7 +29,7 @@ struct Dumper {
     is_over: Arc<AtomicBool>,
     dumps: Receiver<Result<Dump, String>>,
     worker: Option<JoinHandle<()>>,
-    /// What all dumps add up to.
+    /// Sums of all dumps.
     waits: JavaWaits,
 }
 
@@ -38,10 +38,10 @@ const PERIOD: Duration = Duration::from_millis(100);
 const PAUSE: u32 = 50;
 /// The longest pause: a machine that takes so long for a dump has many threads, and is not to be stopped often.
 const LONGEST: Duration = Duration::from_secs(30);
-/// How often the end is looked for during a pause.
+/// Period at which the end is looked for during a pause.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Whether a process is a Java virtual machine, by a file that it has mapped.
+/// Returns whether a process is a Java virtual machine, by a file that it has mapped.
 fn is_jvm(map: &[u8]) -> bool {
     map.windows(LIBRARY.len()).any(|window| window == LIBRARY)
 }
@@ -122,26 +122,26 @@ impl Machines {
         self.0.values_mut().for_each(Dumper::read);
     }
 
-    /// The sums of each process.
+    /// Returns the sums of each process.
     pub fn waits(&self) -> impl Iterator<Item = (u32, &JavaWaits)> {
         self.0.iter().map(|(process, dumper)| (*process, &dumper.waits))
     }
 
-    /// The sums of a process; `None` if it is not a virtual machine.
+    /// Returns the sums of a process; `None` if it is not a virtual machine.
     pub fn of(&self, process: u32) -> Option<&JavaWaits> {
         self.0.get(&process).map(|dumper| &dumper.waits)
     }
 }
 
-/// What the dumps of a process add up to.
+/// Sums of the dumps of a process.
 #[derive(Default)]
 pub struct JavaWaits {
     pub dumps: u64,
-    /// By class and by the method that waited for it.
+    /// Locks, by class and by the method that waited for it.
     pub locks: BTreeMap<LockKey, JavaLock>,
-    /// By the kernel's number of the thread.
+    /// Shares of each thread, by the kernel's number of the thread.
     pub threads: HashMap<u32, Shares>,
-    /// Why there are no dumps.
+    /// The reason why there are no dumps.
     pub refusal: Option<String>,
     last: Option<Instant>,
 }
@@ -159,14 +159,14 @@ pub struct LockKey {
 #[derive(Clone, Debug, Default)]
 pub struct JavaLock {
     pub seconds: f64,
-    /// By what the holder did; the rest is unknown.
+    /// Times, by the holder's activity; the rest is unknown.
     pub holders: HashMap<JavaHolder, f64>,
     pub most_waiters: usize,
     /// The call path that waited at last.
     pub path: Vec<Frame>,
 }
 
-/// What the holder of a lock did: its state, and the method in the critical section.
+/// The activity of a lock's holder: its state, and the method in the critical section.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JavaHolder {
     pub state: State,
@@ -218,7 +218,8 @@ impl JavaWaits {
         }
     }
 
-    /// The parts of a thread's life in which it was blocked that the dumps show; `None` without enough dumps of it.
+    /// Returns the parts of a thread's life in which it was blocked that the dumps show; `None` without enough dumps of
+    /// it.
     pub fn shares(&self, thread: u32) -> Option<Shares> {
         const FEWEST_S: f64 = 0.3;
         self.threads.get(&thread).copied().filter(|shares| shares.all >= FEWEST_S)
@@ -233,8 +234,9 @@ fn key_of(thread: &JavaThread) -> Option<LockKey> {
 }
 
 impl Dump {
-    /// What the holder of an object does. The dump says who holds a monitor. Who holds a lock of `java.util.concurrent` is
-    /// not in it: a thread counts that is in the method which waits, and does not wait for the lock itself.
+    /// Returns the activity of an object's holder. The dump names the holder of a monitor, but not the holder of a lock
+    /// of `java.util.concurrent`: a thread counts that is in the method which waits, and does not wait for the lock
+    /// itself.
     fn holder(&self, object: &str, waiter: &JavaThread, waits_in: &Frame) -> Option<JavaHolder> {
         const LONGEST_CHAIN: usize = 8;
         let is_waiting_for = |thread: &JavaThread, object: &str| matches!(&thread.state, State::Blocked { object: other, .. } if other == object);

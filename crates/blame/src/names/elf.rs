@@ -102,7 +102,7 @@ impl Elf {
         Some(elf)
     }
 
-    /// Whether something was not read because of its size.
+    /// Returns whether something was not read because of its size.
     pub fn is_short_of_room(&self) -> bool {
         self.is_short_of_room.get()
     }
@@ -121,7 +121,8 @@ impl Elf {
         self.sections.iter().find(|section| text(&self.names, section.name) == Some(name.as_bytes()))
     }
 
-    /// A section's bytes, decompressed if need be; `None` if it has none in the file, or no room is left for them.
+    /// Returns a section's bytes, decompressed if need be; `None` if it has none in the file, or no room is left for
+    /// them.
     pub fn bytes(&self, section: &Section) -> Option<Vec<u8>> {
         if section.kind == SHT_NOBITS {
             return None;
@@ -145,7 +146,7 @@ impl Elf {
         }
     }
 
-    /// The symbols of a table that have a size and are code or data, and the names of them.
+    /// Returns the symbols of a table that have a size and are code or data, and the names of them.
     pub fn symbols(&self, table: &str) -> Option<(Vec<Symbol>, Vec<u8>)> {
         let section = self.section(table)?;
         let names = self.sections.get(section.link as usize)?;
@@ -155,13 +156,13 @@ impl Elf {
         Some((symbols, self.bytes(names)?))
     }
 
-    /// The number that tells this build from all others.
+    /// Returns the number that identifies this build.
     pub fn build_id(&self) -> Option<Vec<u8>> {
         let notes = self.sections.iter().filter(|section| section.kind == SHT_NOTE && section.size <= SHORT);
         notes.filter_map(|section| self.read(section.offset, section.size)).find_map(|notes| build_id_in(&notes))
     }
 
-    /// The name of the file that has the debugging information, and that file's checksum.
+    /// Returns the name of the file that has the debugging information, and that file's checksum.
     pub fn debug_link(&self) -> Option<(Vec<u8>, u32)> {
         let link = self.section(".gnu_debuglink").filter(|link| link.size <= SHORT)?;
         let bytes = self.read(link.offset, link.size)?;
@@ -169,7 +170,7 @@ impl Elf {
         Some((name.to_vec(), u32_at(&bytes, (name.len() + 1).next_multiple_of(4))?))
     }
 
-    /// The checksum of the whole file, as links to debug files have it.
+    /// Returns the checksum of the whole file, as links to debug files have it.
     pub fn checksum(&self) -> io::Result<u32> {
         let (mut sum, mut at, mut piece) = (u32::MAX, 0, vec![0; 64 << 10]);
         loop {
@@ -255,7 +256,7 @@ fn build_id_in(mut notes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The text that begins there and ends with a NUL.
+/// Returns the text that begins there and ends with a NUL.
 pub fn text(table: &[u8], at: u32) -> Option<&[u8]> {
     let rest = table.get(at as usize..)?;
     Some(&rest[..rest.iter().position(|byte| *byte == 0)?])

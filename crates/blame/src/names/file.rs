@@ -17,12 +17,12 @@ use std::path::{Path, PathBuf};
 /// The C library's files.
 const C_LIBRARY: [&str; 5] = ["libc.so", "libc-", "libpthread", "ld-linux", "ld-musl"];
 
-/// Whether a file is the C library, by its name.
+/// Returns whether a file is the C library, by its name.
 pub fn is_c_library(file: &str) -> bool {
     C_LIBRARY.iter().any(|own| file.starts_with(own))
 }
 
-/// Why a file is not used.
+/// A reason why a file is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Another file is at the path.
@@ -55,7 +55,7 @@ impl From<io::Error> for Refusal {
     }
 }
 
-/// The text of a system error, without its number.
+/// Returns the text of a system error, without its number.
 pub fn message(error: &io::Error) -> String {
     terminal::without_error_numbers(&error.to_string()).into_owned()
 }
@@ -95,7 +95,7 @@ fn ways(pid: Option<u32>, mappings: &[Mapping], path: &Path) -> Vec<PathBuf> {
     ways
 }
 
-/// Contend's own descriptors of a file in memory: its library, which the process has loaded.
+/// Returns contend's own descriptors of a file in memory: its library, which the process has loaded.
 fn own_descriptors(path: &Path) -> Vec<PathBuf> {
     if !path.as_os_str().as_encoded_bytes().starts_with(b"/memfd:contend") {
         return Vec::new();
@@ -108,7 +108,7 @@ fn own_descriptors(path: &Path) -> Vec<PathBuf> {
     descriptors.filter(is_it).collect()
 }
 
-/// A path in another root directory.
+/// Returns a path in another root directory.
 pub fn below(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
@@ -132,7 +132,7 @@ pub fn open_regular(path: &Path) -> Result<File, Refusal> {
     Ok(file.into())
 }
 
-/// Whether a file is the one that a memory map has.
+/// Returns whether a file is the one that a memory map has.
 fn is_file(file: &File, mapped: FileId) -> bool {
     fstat(file).is_ok_and(|stat| FileId::of(&stat) == mapped) || as_mapped(file) == Some(mapped)
 }

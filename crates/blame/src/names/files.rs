@@ -81,8 +81,8 @@ impl Files {
         }
     }
 
-    /// The file that these pieces, which begin with its first, are of; `None` if it cannot be named from. `pid` is the
-    /// process that has them, if it is known to have been alive.
+    /// Returns the file that these pieces, which begin with its first, are of; `None` if it cannot be named from. `pid`
+    /// is the process that has them, if it is known to have been alive.
     pub fn image(&mut self, pid: Option<u32>, pieces: &[Mapping]) -> Option<&Image> {
         let first = pieces.first().filter(|first| is_in_file_system(&first.path))?;
         let key = Key::of(first);
@@ -128,7 +128,8 @@ impl Files {
         }
     }
 
-    /// The build of a file of this name whose own functions have no names; `None` if it has them, or was not read.
+    /// Returns the build of a file of this name whose own functions have no names; `None` if it has them, or was not
+    /// read.
     pub fn stripped(&self, file: &str) -> Option<Option<String>> {
         let is_it = |key: &Key| key.path.file_name().is_some_and(|name| name == file);
         self.known.iter().find_map(|(key, known)| match known {
@@ -151,8 +152,8 @@ impl Files {
     }
 }
 
-/// Whether a path of a map can be one of a file system. The kernel calls shared memory as these; its code, if it has any,
-/// was compiled while the program ran.
+/// Returns whether a path of a map can be one of a file system. The kernel calls shared memory as these; its code, if
+/// it has any, was compiled while the program ran.
 fn is_in_file_system(path: &Path) -> bool {
     let path = path.as_os_str().as_encoded_bytes();
     ![&b"/dev/zero"[..], b"/memfd:", b"/SYSV", b"/[", b"/anon_hugepage"].iter().any(|other| path.starts_with(other))

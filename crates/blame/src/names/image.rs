@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 /// A file that was read.
 pub struct Image {
     segments: Vec<Segment>,
-    /// By address.
+    /// Symbols, by address.
     symbols: Vec<Named>,
     /// The symbols' names, a table for each of theirs.
     names: Vec<Vec<u8>>,
@@ -77,13 +77,13 @@ impl Image {
         Some(start.wrapping_sub(page(segment.address)))
     }
 
-    /// Whether an address is one of the file's.
+    /// Returns whether an address is one of the file's.
     pub fn has(&self, own: u64) -> bool {
         let range = |segment: &Segment| segment.address / PAGE * PAGE..segment.address.saturating_add(segment.size);
         self.segments.iter().any(|segment| range(segment).contains(&own))
     }
 
-    /// The function and the line of an address.
+    /// Returns the function and the line of an address.
     pub fn code(&self, own: u64) -> (Option<String>, Option<String>) {
         // Addresses that are not the file's are not looked up in its information, which may be made to have any.
         let lines = self.lines.as_ref().filter(|_| self.has(own) && own < u64::MAX);
@@ -91,7 +91,7 @@ impl Image {
         (symbol.or_else(|| self.function(own)), source)
     }
 
-    /// All functions at an address with their lines, the innermost inlined one first.
+    /// Returns all functions at an address with their lines, the innermost inlined one first.
     pub fn inlined(&self, own: u64) -> Vec<(Option<String>, Option<String>)> {
         let lines = self.lines.as_ref().filter(|_| self.has(own) && own < u64::MAX);
         let functions = lines.map(|lines| lines.inlined(own)).unwrap_or_default();
@@ -104,7 +104,7 @@ impl Image {
         Some(format!("{name}+{offset:#x}"))
     }
 
-    /// The variable that contains an address.
+    /// Returns the variable that contains an address.
     pub fn variable(&self, own: u64) -> Option<String> {
         let (name, offset) = self.around(own, false)?;
         Some(if offset == 0 { name } else { format!("{name}+{offset:#x}") })
@@ -119,7 +119,7 @@ impl Image {
     }
 }
 
-/// The file with the debugging information of another: the one that has its build ID, or its checksum.
+/// Returns the file with the debugging information of another: the one that has its build ID, or its checksum.
 fn debug_file(elf: &Elf, path: &Path, root: Option<&Path>) -> Option<Elf> {
     if elf.section(".debug_info").is_some() {
         return None;
@@ -151,8 +151,8 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The file that a server of debugging information has for a build, where the user names one (`DEBUGINFOD_URLS`).
-/// `debuginfod-find` keeps what it has fetched.
+/// Returns the file that a server of debugging information has for a build, where the user names one
+/// (`DEBUGINFOD_URLS`). `debuginfod-find` keeps what it has fetched.
 fn fetched(build_id: &str) -> Option<PathBuf> {
     /// Seconds for a file.
     const PATIENCE: &str = "20";
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// Debugging information in a separate file is used if its build ID is the program's.
+    /// Checks that debugging information in a separate file is used only if its build ID is the program's.
     #[test]
     fn a_debug_file_of_another_build_is_not_used() {
         let folder = tempfile::tempdir().unwrap();

@@ -38,8 +38,8 @@ impl Lines {
         Some(Self { context: Context::from_dwarf(dwarf).ok()?, _sections: sections })
     }
 
-    /// The functions at an address with their lines, from the innermost inlined one outwards; `visit` says whether to
-    /// go on.
+    /// Returns the functions at an address with their lines, from the innermost inlined one outwards; `visit` says
+    /// whether to go on.
     fn visit(&self, own: u64, mut visit: impl FnMut(Option<String>, Option<String>, &str) -> bool) -> Option<()> {
         let mut lookup = self.context.find_frames(own);
         let mut frames = loop {
@@ -61,8 +61,8 @@ impl Lines {
         Some(())
     }
 
-    /// The function and the line of the first frame at an address, from the innermost, that is not a wrapper; the
-    /// outermost if all are.
+    /// Returns the function and the line of the first frame at an address, from the innermost, that is not a wrapper;
+    /// the outermost if all are.
     pub fn frame(&self, own: u64) -> Option<(Option<String>, Option<String>)> {
         let mut last = None;
         self.visit(own, |name, source, file| {
@@ -73,7 +73,7 @@ impl Lines {
         last
     }
 
-    /// All functions at an address with their lines, the innermost inlined one first.
+    /// Returns all functions at an address with their lines, the innermost inlined one first.
     pub fn inlined(&self, own: u64) -> Vec<(Option<String>, Option<String>)> {
         let mut functions = Vec::new();
         self.visit(own, |name, source, _| {

@@ -40,7 +40,7 @@ pub fn parse(map: &[u8]) -> Vec<Mapping> {
     mappings
 }
 
-/// `before` is the path of the line above, which most lines share.
+/// Parses a line of the map. `before` is the path of the line above, which most lines share.
 fn parse_line(line: &[u8], before: Option<&Arc<Path>>) -> Option<Mapping> {
     let mut fields = line.splitn(6, |byte| *byte == b' ');
     let mut field = || std::str::from_utf8(fields.next()?).ok();
@@ -65,7 +65,7 @@ fn parse_line(line: &[u8], before: Option<&Arc<Path>>) -> Option<Mapping> {
     })
 }
 
-/// The kernel escapes the line feeds of a path, and nothing else.
+/// Returns a path without the kernel's escapes, which replace its line feeds and nothing else.
 fn unescaped(mut path: &[u8]) -> Vec<u8> {
     const ESCAPE: &[u8] = b"\\012";
     let mut plain = Vec::with_capacity(path.len());

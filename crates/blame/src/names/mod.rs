@@ -48,7 +48,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// A name without the number that tells those apart that are called the same: from run to run it is another's.
+/// Returns a name without the number that distinguishes locks of the same name: it belongs to another lock in each run.
 pub fn own_name(name: &str) -> &str {
     match name.rsplit_once(" #") {
         Some((own, number)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => own,
@@ -63,7 +63,7 @@ pub struct Names {
     files: Files,
     sites: HashMap<(u32, u64), Site>,
     locks: HashMap<u64, String>,
-    /// How many locks have this name.
+    /// Number of locks that have this name.
     namesakes: HashMap<String, u32>,
 }
 
@@ -127,12 +127,12 @@ impl Names {
         self.files.unnamed()
     }
 
-    /// The build ID of a file of this name that has no symbols of its own functions, as far as it has one.
+    /// Returns the build ID of a file of this name that has no symbols for its functions, as far as it has a build ID.
     pub fn stripped(&self, file: &str) -> Option<Option<String>> {
         self.files.stripped(file)
     }
 
-    /// The call before this address of return.
+    /// Returns the call before this return address.
     pub fn site(&mut self, process: u32, address: u64) -> Site {
         if let Some(site) = self.sites.get(&(process, address)) {
             return site.clone();
@@ -150,7 +150,7 @@ impl Names {
         Site::of(symbol, source, &path, own)
     }
 
-    /// All functions that contain the call before this address of return, the innermost inlined one first.
+    /// Returns all functions that contain the call before this return address, the innermost inlined one first.
     pub fn inlined(&mut self, process: u32, address: u64) -> Vec<Site> {
         let Some((path, own, image)) = self.placed(process, address.saturating_sub(1)) else {
             return vec![self.site(process, address)];
@@ -159,20 +159,20 @@ impl Names {
         functions.into_iter().map(|(symbol, source)| Site::of(symbol, source, &path, own)).collect()
     }
 
-    /// The file's name that an address comes from.
+    /// Returns the file's name that an address comes from.
     pub fn file(&mut self, process: u32, address: u64) -> Option<String> {
         let (path, _, _) = self.placed(process, address)?;
         Some(path.file_name()?.to_string_lossy().into_owned())
     }
 
-    /// The file that an address comes from, and the address as the file has it: the same in every run.
+    /// Returns the file that an address comes from, and the address as the file has it: the same in every run.
     pub fn in_file(&mut self, process: u32, address: u64) -> Option<(PathBuf, u64)> {
         let (path, own, _) = self.placed(process, address)?;
         Some((path, own))
     }
 
-    /// The name of the lock of this number (a place in the memory, or an address): once it has one it keeps it, and
-    /// others that would be called the same have a number.
+    /// Returns the name of the lock of this number (a place in the memory, or an address): once it has one it keeps it,
+    /// and others that would be called the same have a number.
     pub fn lock(&mut self, place: u64, name: impl FnOnce(&mut Self) -> String) -> String {
         if let Some(name) = self.locks.get(&place) {
             return name.clone();
@@ -185,13 +185,13 @@ impl Names {
         name
     }
 
-    /// The global variable at this address, or around it.
+    /// Returns the global variable at this address, or around it.
     pub fn variable(&mut self, process: u32, address: u64) -> Option<String> {
         let (_, own, image) = self.placed(process, address)?;
         image?.variable(own)
     }
 
-    /// The file that an address comes from, and the address as the file has it.
+    /// Returns the file that an address comes from, and the address as the file has it.
     fn placed(&mut self, process: u32, address: u64) -> Option<(PathBuf, u64, Option<&Image>)> {
         let Process { pid, mappings } = self.processes.get(&process)?;
         // Variables that a program does not initialise lie behind what its file has, in a piece of no file.

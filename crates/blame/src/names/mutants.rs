@@ -11,7 +11,7 @@ static inline __attribute__((always_inline)) int inner(int x) { pthread_mutex_lo
 int outer(int x) { int y = inner(x + 1); pthread_mutex_unlock(&one_lock); return y; }\n\
 int main(int count, char **words) { return outer(count) + (words[0] == 0); }\n";
 
-/// A small program with debugging information; `None`, and it is said, where there is no compiler.
+/// Returns a small program with debugging information; `None`, and it is said, where there is no compiler.
 pub fn compiled(folder: &Path, flags: &[&str]) -> Option<Vec<u8>> {
     let (source, program) = (folder.join("small.c"), folder.join("small"));
     std::fs::write(&source, SOURCE).unwrap();

@@ -72,7 +72,7 @@ impl Budget {
         self.unknown_s += other.unknown_s;
     }
 
-    /// The time in which the threads had something to do: all but sleep and the wait for work.
+    /// Returns the time in which the threads had something to do: all but sleep and the wait for work.
     pub fn busy_s(&self) -> f64 {
         self.on_cpu_s + self.ready_s + self.lock_s + self.io_s + self.unknown_s
     }
@@ -115,15 +115,15 @@ pub fn part_of_call(number: i64, arguments: &[u64], file: FileType) -> Part {
 const F_SETLKW: u64 = libc::F_SETLKW as u64;
 const F_OFD_SETLKW: u64 = libc::F_OFD_SETLKW as u64;
 
-/// Whether a blocked thread may wait for the kernel's lock of the address space: in a page fault, or in a call that
-/// changes the map.
+/// Returns whether a blocked thread may wait for the kernel's lock of the address space: in a page fault, or in a call
+/// that changes the map.
 pub fn may_wait_for_map(number: i64) -> bool {
     const CALLS: [libc::c_long; 6] =
         [libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mprotect, libc::SYS_mremap, libc::SYS_brk, libc::SYS_madvise];
     number == -1 || CALLS.contains(&number)
 }
 
-/// Whether a call reads from or writes to the descriptor that is its first argument.
+/// Returns whether a call reads from or writes to the descriptor that is its first argument.
 pub fn moves_bytes(number: i64) -> bool {
     [libc::SYS_read, libc::SYS_write, libc::SYS_readv, libc::SYS_writev, libc::SYS_close].contains(&number)
 }
@@ -174,7 +174,7 @@ const WORK: [libc::c_long; 20] = [
     libc::SYS_splice,
 ];
 
-/// Whether a thread that is blocked in a call waits for requests: it has nothing to do.
+/// Returns whether a thread that is blocked in a call waits for requests: it has nothing to do.
 pub fn is_for_requests(number: i64) -> bool {
     const CALLS: [libc::c_long; 7] = [
         libc::SYS_ppoll,

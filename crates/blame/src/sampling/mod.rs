@@ -30,10 +30,10 @@ pub struct Sample {
 /// The state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum State {
-    /// On a CPU, or ready for one.
+    /// The thread is on a CPU, or ready for one.
     Runnable,
     Blocked(Call),
-    /// Not readable: another user's process, or a kernel without the file.
+    /// The state is not readable: another user's process, or a kernel without the file.
     Hidden,
 }
 
@@ -106,7 +106,7 @@ impl Sampler {
     }
 }
 
-/// How often the states are sampled where there are few threads, in the mean.
+/// Mean period at which the states are sampled where there are few threads.
 const PERIOD: Duration = Duration::from_millis(5);
 /// The pause after a sample, as a multiple of its duration: the program shares its CPUs with contend.
 const PAUSE: u32 = 60;
@@ -122,7 +122,7 @@ pub fn pause(took: Duration) -> Duration {
     PERIOD.max((took * PAUSE).min(most)).mul_f64(0.5 + fastrand::f64())
 }
 
-/// Whether the kernel shows the states of a process's threads.
+/// Returns whether the kernel shows the states of a process's threads.
 pub fn shows_states(process: u32) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{process}/task/{process}/syscall"));
     state.ok().and_then(|state| state_in(&state)).is_some()

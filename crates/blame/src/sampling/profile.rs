@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// What a blocked thread waits for.
+/// The object that a blocked thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Wait {
     /// A lock that the library notes, by its slot.
@@ -39,15 +39,16 @@ pub type Path = usize;
 pub struct Waited {
     /// Thread time, in seconds.
     pub seconds: f64,
-    /// Of it, the time of threads that were on a CPU or ready for one: those that spin, and those that were woken.
+    /// The part of `seconds` of threads that were on a CPU or ready for one: those that spin, and those that were
+    /// woken.
     pub runnable_s: f64,
-    /// Where the threads waited.
+    /// Call paths that waited.
     pub paths: HashMap<Path, f64>,
     /// The states of the holder while threads waited.
     pub holders: HashMap<Holder, f64>,
-    /// Of `seconds`, the waits to get a mutex back after a wait for a condition, by the condition's slot.
+    /// The part of `seconds` of waits to reacquire a mutex after a wait for a condition, by the condition's slot.
     pub after_condition: HashMap<u32, f64>,
-    /// For a word: the waits of the other blocked threads of the process at the same time, and what the rest did.
+    /// Waits, for a word, of the other blocked threads of the process at the same time, and what the rest did.
     pub peers: HashMap<Vec<(Wait, Path)>, Peers>,
     /// The largest number of threads that waited at the same time.
     pub most_waiters: usize,
@@ -73,7 +74,7 @@ fn add_all<K: Clone + Eq + Hash>(sums: &mut HashMap<K, f64>, more: &HashMap<K, f
     more.iter().for_each(|(key, seconds)| *sums.entry(key.clone()).or_default() += seconds);
 }
 
-/// How long threads waited for a word while the same other threads were blocked.
+/// The time that threads waited for a word while the same other threads were blocked.
 #[derive(Clone, Debug, Default)]
 pub struct Peers {
     pub seconds: f64,
@@ -90,7 +91,7 @@ impl Peers {
     }
 }
 
-/// What the holder of a lock did while others waited for it.
+/// The activity of a lock's holder while others waited for the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Holder {
     Running,
@@ -125,7 +126,7 @@ pub struct Life {
     /// The kernel's sums at the first sample and at the last.
     before: [u64; 2],
     sums: [u64; 2],
-    /// Where it was blocked the last time.
+    /// The place where it was blocked the last time.
     blocked: Option<(Call, [u64; 2], Option<Path>)>,
 }
 
@@ -147,7 +148,7 @@ pub struct Profile {
     waited: HashMap<Wait, Waited>,
     /// Slots of locks and their sizes, by process slot and address.
     locks: BTreeMap<(u32, u64), (u32, u64)>,
-    /// Samples of all threads, and those that found no room for what was waited for.
+    /// Samples of all threads, and those that were lost because there was no room for the awaited object.
     pub samples: u64,
     pub lost: u64,
     spins: Spins,
@@ -168,7 +169,7 @@ const LONGEST_CHAIN: usize = 8;
 /// Samples after which the name of a thread is read again, which may change at any time.
 const NAME_PERIOD: u64 = 64;
 
-/// A sample with what it says.
+/// A sample with its content.
 struct Seen {
     sample: Sample,
     span: f64,
@@ -294,7 +295,7 @@ impl Profile {
         Seen { sample, span, noted: noted.map(|(lock, _)| lock), wait, path, ran_share }
     }
 
-    /// What a thread waits for, if it is blocked.
+    /// Returns the object that a thread waits for, if it is blocked.
     fn wait_of(
         &self,
         sample: &Sample,
@@ -337,7 +338,7 @@ impl Profile {
         Some(Wait::Call { number: call.number, part })
     }
 
-    /// The call path of a blocked thread. One that did not run since the last sample has the same.
+    /// Returns the call path of a blocked thread. One that did not run since the last sample has the same.
     fn path_of(&mut self, sample: &Sample, sums: [u64; 2]) -> Option<Path> {
         let State::Blocked(call) = sample.state else { return None };
         if let Some((before, sums_before, Some(path))) = self.lives.get(&sample.thread).and_then(|life| life.blocked)
@@ -350,7 +351,7 @@ impl Profile {
         self.unwound(sample.process, Some(sample.thread), &stack)
     }
 
-    /// The number of the path that a stack shows, and the Python functions of a blocked thread.
+    /// Returns the number of the path that a stack shows, and the Python functions of a blocked thread.
     fn unwound(&mut self, process: u32, thread: Option<u32>, stack: &Stack) -> Option<Path> {
         let unwinder = self.unwinders.get_mut(&process)?;
         let mut path = unwinder.frames(stack);
@@ -383,7 +384,7 @@ impl Profile {
         }
     }
 
-    /// The lock that a word is in.
+    /// Returns the lock that a word is in.
     fn lock_around(&self, process: u32, word: u64) -> Option<u32> {
         let ((of, address), (slot, size)) = self.locks.range(..=(process, word)).next_back()?;
         (*of == process && word < address + size).then_some(*slot)
@@ -413,28 +414,28 @@ impl Profile {
         }
     }
 
-    /// All threads that were seen.
+    /// Returns all threads that were seen.
     pub fn lives(&self) -> impl Iterator<Item = &Life> {
         self.ended.iter().chain(self.lives.values())
     }
 
-    /// What was seen of the waits for each lock and word.
+    /// Returns the samples of the waits for each lock and word.
     pub fn waited(&self) -> impl Iterator<Item = (Wait, &Waited)> {
         self.waited.iter().map(|(wait, waited)| (*wait, waited))
     }
 
-    /// The part of the samples of threads on a CPU that spun, by path.
+    /// Returns the part of the samples of threads on a CPU that spun, by path.
     pub fn spin_shares(&self) -> impl Iterator<Item = (Path, f64)> {
         let all = self.spins.count.max(1) as f64;
         self.spinning.iter().map(move |(path, count)| (*path, *count as f64 / all))
     }
 
-    /// The Python function that a number in a path of this process is of.
+    /// Returns the Python function that a number in a path of this process is of.
     pub fn python_site(&self, process: u32, number: u64) -> Option<&Site> {
         self.pythons.get(&process)?.site(number)
     }
 
-    /// The process and the addresses of a path, the innermost first, and the functions that its calls name.
+    /// Returns the process and the addresses of a path, the innermost first, and the functions that its calls name.
     pub fn path(&self, path: Path) -> (u32, &[u64], &[u64]) {
         let (process, addresses) = &self.paths[path];
         (*process, addresses, &self.called[path])
@@ -471,7 +472,7 @@ impl Life {
 /// Size of glibc's `pthread_cond_t`.
 const CONDITION: u64 = 48;
 
-/// The part of a lock in which a thread can wait for a word, as glibc has it on 64-bit machines.
+/// Returns the part of a lock in which a thread can wait for a word, as glibc has it on 64-bit machines.
 fn size_of_lock(kind: Kind) -> u64 {
     match kind {
         Kind::Mutex | Kind::Spin => 4,
@@ -481,19 +482,19 @@ fn size_of_lock(kind: Kind) -> u64 {
     }
 }
 
-/// The threads that have a slot, by their numbers.
+/// Returns the threads that have a slot, by their numbers.
 fn threads_of(region: &Region) -> HashMap<u32, &Thread> {
     let threads = region.threads().map(|thread| (thread.tid.load(Acquire), thread));
     threads.filter(|(thread, _)| *thread != 0).collect()
 }
 
-/// The lock that a thread notes that it waits for.
+/// Returns the lock that a thread notes that it waits for.
 fn noted(region: &Region, thread: &Thread) -> Option<(u32, Kind)> {
     let pair = region.pairs.get(thread.waiting.load(Acquire).checked_sub(1)? as usize)?;
     Some((pair.lock.load(Relaxed), Kind::of(pair.kind.load(Relaxed))?))
 }
 
-/// The lock or word that a thread waits for, blocked or not.
+/// Returns the lock or word that a thread waits for, blocked or not.
 fn object(seen: &Seen) -> Option<Wait> {
     match (seen.wait, seen.noted) {
         (Some(wait @ (Wait::Lock(_) | Wait::Word { .. } | Wait::Call { part: Part::Lock, .. })), _) => Some(wait),
@@ -508,7 +509,7 @@ fn room(waited: &mut HashMap<Wait, Waited>, object: Wait) -> Option<&mut Waited>
     has_room.then(|| waited.entry(object).or_default())
 }
 
-/// The threads that hold the locks that are waited for.
+/// Returns the threads that hold the locks that are waited for.
 fn holders(region: &Region, seen: &[Seen]) -> HashMap<u32, Held> {
     let wanted: std::collections::HashSet<u32> = seen
         .iter()
@@ -537,7 +538,7 @@ struct Held {
     count: usize,
 }
 
-/// Adds what the holder of a lock does, for one thread that waits for it. A holder that waits for another lock is
+/// Adds the activity of a lock's holder, for one thread that waits for it. A holder that waits for another lock is
 /// followed to that lock's holder.
 fn judge(waited: &mut Waited, lock: u32, waiter: &Seen, holders: &HashMap<u32, Held>, by_thread: &HashMap<u32, &Seen>) {
     let holder_of = |lock: u32| holders.get(&lock).and_then(|held| by_thread.get(&held.by)).copied();
@@ -565,7 +566,7 @@ fn judge(waited: &mut Waited, lock: u32, waiter: &Seen, holders: &HashMap<u32, H
     }
 }
 
-/// Adds what the other threads of the process do, for one thread that waits for a word.
+/// Adds the activity of the other threads of the process, for one thread that waits for a word.
 fn note_peers(waited: &mut Waited, object: Wait, waiter: &Seen, by_thread: &HashMap<u32, &Seen>) {
     // Processes share files, and so the locks of them.
     let is_shared = matches!(object, Wait::Call { .. });
@@ -593,7 +594,8 @@ fn note_peers(waited: &mut Waited, object: Wait, waiter: &Seen, by_thread: &Hash
     }
 }
 
-/// Whether a thread waits for the kernel's lock of its address space, by the function of the kernel that it is in.
+/// Returns whether a thread waits for the kernel's lock of its address space, by the function of the kernel that it is
+/// in.
 fn waits_for_map(process: u32, thread: u32) -> bool {
     let function = std::fs::read(format!("/proc/{process}/task/{thread}/wchan"));
     function.is_ok_and(|function| function.starts_with(b"rwsem_down_"))

@@ -1,8 +1,9 @@
-//! Spinning for locks of the program's own: threads on a CPU whose instruction is in a loop that waits for a word.
+//! Spinning for locks that the program implements itself: threads on a CPU whose instruction is in a loop that waits
+//! for a word.
 //!
-//! The kernel's clock of a thread samples its instruction (`perf_event_open`), which needs no privilege for one's own
-//! threads up to `kernel.perf_event_paranoid` 2. An open event makes each switch of its thread dearer, so few threads
-//! are sampled at a time, in short windows.
+//! The kernel's clock of a thread samples its instruction (`perf_event_open`), which needs no privilege for threads
+//! of the same user up to `kernel.perf_event_paranoid` 2. An open event makes each switch of its thread more expensive.
+//! Therefore few threads are sampled at a time, in short windows.
 
 use crate::memory::read;
 use crate::stacks::Stack;
@@ -14,7 +15,7 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub struct Spins {
     events: Vec<(u32, Sampler)>,
-    /// When the open window ends, and when the next one begins, in seconds since the start.
+    /// End of the open window, and begin of the next one, in seconds since the start.
     until: f64,
     next: f64,
     /// Whether the kernel refused an event.
@@ -97,7 +98,7 @@ impl Spins {
     }
 }
 
-/// A number below `count` that differs from window to window: threads take turns.
+/// Returns a number below `count` that differs from window to window, so that the threads alternate.
 fn fastrand_below(count: usize, now_s: f64) -> usize {
     (now_s * 1e6) as usize % count
 }
@@ -114,12 +115,12 @@ fn open(thread: u32) -> std::io::Result<Sampler> {
 /// Bytes before the instruction and from it on that are looked at.
 const AROUND: usize = 32;
 
-/// Whether the code around an instruction, which is in the middle, is that of a loop that spins: it has the hint for such
-/// loops, or jumps back over an atomic exchange.
+/// Returns whether the code around an instruction, which is in the middle, is that of a loop that spins: it has the
+/// hint for such loops, or jumps back over an atomic exchange.
 #[cfg(target_arch = "x86_64")]
 fn is_spin_loop(code: &[u8; 2 * AROUND]) -> bool {
     const PAUSE: [u8; 2] = [0xf3, 0x90];
-    // A loop of a few instructions: farther away the hint belongs to another one.
+    // A loop has a few instructions: further away the hint belongs to another one.
     if code[AROUND - 20..AROUND + 20].windows(2).any(|two| two == PAUSE) {
         return true;
     }
@@ -134,14 +135,14 @@ fn is_spin_loop(code: &[u8; 2 * AROUND]) -> bool {
     })
 }
 
-/// `lock cmpxchg`, or `xchg` with memory, which is atomic without a prefix.
+/// Returns whether an instruction is `lock cmpxchg`, or `xchg` with memory, which is atomic without a prefix.
 #[cfg(target_arch = "x86_64")]
 fn is_atomic(bytes: &[u8]) -> bool {
     let exchanges = |opcode: u8, operand: u8| matches!(opcode, 0x86 | 0x87) && operand < 0xc0;
     bytes[0] == 0xf0 && bytes[1] == 0x0f && matches!(bytes[2], 0xb0 | 0xb1) || exchanges(bytes[0], bytes[1])
 }
 
-/// The same: `yield`, or `isb`, which Rust uses instead.
+/// Returns whether the code is a spin loop's: the hint is `yield`, or `isb`, which Rust uses instead.
 #[cfg(not(target_arch = "x86_64"))]
 fn is_spin_loop(code: &[u8; 2 * AROUND]) -> bool {
     const HINTS: [[u8; 4]; 2] = [[0x3f, 0x20, 0x03, 0xd5], [0xdf, 0x3f, 0x03, 0xd5]];
@@ -153,7 +154,7 @@ fn is_spin_loop(code: &[u8; 2 * AROUND]) -> bool {
 mod tests {
     use super::*;
 
-    /// Code with these bytes, of which the one at `at` is the sampled instruction's first.
+    /// Returns code with these bytes, of which the one at `at` is the sampled instruction's first.
     fn around(bytes: &[u8], at: usize) -> [u8; 2 * AROUND] {
         let mut code = [0xcc; 2 * AROUND];
         code[AROUND - at..AROUND - at + bytes.len()].copy_from_slice(bytes);

@@ -1,27 +1,27 @@
-//! What the kernel tells of a thread whether or not its switches are recorded.
+//! The kernel's account of a thread, which exists whether or not its switches are recorded.
 
 use crate::sampling::sums_in;
 use std::fs::read_to_string;
 
-/// How long it has run, in ns, and how often it came to a CPU. The account of one that runs is brought up to date at
-/// each tick; it is 0 where the kernel keeps none.
+/// Returns the time that the thread has run, in ns, and how often it came to a CPU. The account of one that runs is
+/// brought up to date at each tick; it is 0 where the kernel keeps none.
 fn sums(thread: u32) -> Option<(u64, u64)> {
     let text = read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
     let [ran, _, came] = sums_in(&text)?;
     (ran > 0).then_some((ran, came))
 }
 
-/// How long it has run.
+/// Returns the time that the thread has run.
 pub fn ran(thread: u32) -> Option<u64> {
     sums(thread).map(|(ran, _)| ran)
 }
 
-/// How often it came to a CPU.
+/// Returns how often the thread came to a CPU.
 pub fn came(thread: u32) -> Option<u64> {
     sums(thread).map(|(_, came)| came)
 }
 
-/// What a thread is at that is not seen to be switched.
+/// The state of a thread that is not seen to be switched.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum State {
     Asleep,
@@ -29,7 +29,7 @@ pub enum State {
     Ready(Option<u64>),
 }
 
-/// What it is at.
+/// Returns the thread's current state.
 pub fn state(thread: u32) -> State {
     let stat = read_to_string(format!("/proc/{thread}/stat")).unwrap_or_default();
     // The letter behind the name, in which there may be anything.

@@ -1,10 +1,11 @@
-//! When the program's threads did not run: the kernel's own record of their switches, which needs no privilege.
+//! The times when the program's threads did not run: the kernel's own record of their switches, which needs no
+//! privilege.
 //!
-//! A record that is open makes each switch of a thread dearer, by about 2 µs, whether or not something is written; and
-//! one that was open once, by 200 ns for as long as the thread lives. So threads are followed one by one, once it is
-//! known how often they are switched: those that are switched too often never are. While those that are followed have
-//! few switches the record stays open; while they have many it is opened for short windows, as often as the program can
-//! pay for, and what is said of holders is said of those.
+//! A record that is open makes each switch of a thread about 2 µs longer, whether or not something is written. One
+//! that was open once makes it 200 ns longer as long as the thread lives. Therefore threads are followed one by one,
+//! once it is known how often they are switched: those that are switched too often never are. While those that are
+//! followed have few switches the record stays open; while they have many it is opened for short windows, as often as
+//! the program can pay for, and the results about holders are from these windows.
 
 mod account;
 mod pick;
@@ -26,29 +27,29 @@ pub struct Switches {
     rings: Rings,
     threads: HashMap<u32, Timeline>,
     pick: Pick,
-    /// Since when the open window is; times in ns since the start.
+    /// Start of the open window; times in ns since the start.
     window: Option<f64>,
-    /// When the next one begins, and how long all that are over were.
+    /// Start of the next window, and the length of all that are over.
     next: f64,
     open_ns: f64,
-    /// What the program lost since then by what is recorded, on the CPU where that is most.
+    /// Time that the program lost since then by the recording, on the CPU where that is most.
     lost_ns: (f64, f64),
     /// Records that found no room.
     pub lost: u64,
 }
 
-/// What a record costs the program: half of what a switch does, which are two.
+/// Cost of a record for the program: half of the cost of a switch, which is two records.
 const RECORD_NS: f64 = 1e3;
 /// The part of its time that the program can lose.
 const BUDGET: f64 = 0.01;
-/// How long a window is at least, which is as long as a tick of any kernel; for how long it is asked whether it is too
-/// dear; and how long the time between two is at most.
+/// The least length of a window, which is as long as a tick of any kernel and for which the cost of the window is
+/// checked; and the longest time between two windows.
 const WINDOW_NS: f64 = 10e6;
 const PERIOD_NS: f64 = 100e6;
 const PAUSE_NS: f64 = 1e9;
 
 impl Switches {
-    /// Opens the rings. Nobody is followed yet.
+    /// Opens the rings. No thread is followed yet.
     ///
     /// # Errors
     /// The kernel refuses it.
@@ -85,7 +86,7 @@ impl Switches {
         }
     }
 
-    /// Follows who is new; closes the record where there is too much to record, and opens it again for a while.
+    /// Follows new threads; closes the record where there is too much to record, and opens it again for a while.
     pub fn pace(&mut self, time: &Time, live: &[Live]) {
         let now = time.now();
         match self.window {
@@ -115,8 +116,8 @@ impl Switches {
         }
     }
 
-    /// Follows those that are not followed yet, and that the program can afford. Who was started by one that is
-    /// followed is followed by the kernel.
+    /// Follows the threads that are not followed yet, and that the program can afford. The kernel itself follows the
+    /// threads that a followed thread starts.
     fn follow(&mut self, time: &Time, live: &[Live]) {
         let is_open = |live: &&Live| self.threads.get(&live.thread).is_none_or(|timeline| !timeline.is_open());
         let new: Vec<Live> = live.iter().filter(is_open).copied().collect();
@@ -129,8 +130,8 @@ impl Switches {
         }
     }
 
-    /// Whether the room is needed that those have who ended. To end the record of one of them ends that of those that
-    /// it started, so then all are to be followed anew.
+    /// Returns whether the room of threads that ended is needed. Ending the record of one of them also ends the records
+    /// of the threads that it started, so then all must be followed again.
     fn forget_ended(&mut self, live: &[Live]) -> bool {
         let live: HashSet<u32> = live.iter().map(|live| live.thread).collect();
         self.pick.keep(|thread| live.contains(&thread));
@@ -149,12 +150,12 @@ impl Switches {
         self.window = None;
     }
 
-    /// What is known of a thread in this time.
+    /// Returns the known state of a thread in this time.
     pub fn seen(&self, thread: u32, from: f64, to: f64) -> Seen {
         self.threads.get(&thread).map_or_else(Seen::default, |timeline| timeline.seen(from, to))
     }
 
-    /// In which part of the time that has passed the record was open.
+    /// Returns the part of the time that has passed in which the record was open.
     pub fn share(&self, now: f64) -> f64 {
         let open = self.open_ns + self.window.map_or(0.0, |since| now - since);
         if now > 0.0 { (open / now).min(1.0) } else { 1.0 }
@@ -186,7 +187,7 @@ mod tests {
         }
     }
 
-    /// A thread, as soon as it says its number.
+    /// Returns a thread, as soon as it says its number.
     fn live(said: &Receiver<u32>) -> [Live; 1] {
         [Live { thread: said.recv().unwrap(), since: 0.0 }]
     }

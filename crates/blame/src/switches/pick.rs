@@ -1,5 +1,5 @@
-//! Which threads are followed: a thread that was followed once pays for it with each switch as long as it lives, so how
-//! often it is switched is asked first.
+//! The choice of the threads that are followed: a thread that was followed once pays for it with each switch as long as
+//! it lives, so the rate of its switches is read first.
 
 use super::account::came;
 use std::collections::HashMap;
@@ -11,10 +11,10 @@ pub struct Live {
     pub since: f64,
 }
 
-/// What is known of the threads, and what can still be paid.
+/// The known rates of the threads, and the remaining budget.
 pub struct Pick {
     looks: HashMap<u32, Look>,
-    /// Switches a second that can be paid for, beside those of the threads that were followed.
+    /// Switches a second that can be paid for, in addition to those of the threads that were followed.
     left_per_s: f64,
     /// Threads that ended and were never followed.
     ended_left_out: usize,
@@ -23,22 +23,22 @@ pub struct Pick {
 /// A thread as it was looked at last.
 struct Look {
     at: f64,
-    /// How often it had come to a CPU.
+    /// Number of times that it had come to a CPU.
     came: u64,
-    /// How often it does a second.
+    /// Number of times that it comes to a CPU in a second.
     per_s: f64,
     /// Whether that is paid for.
     is_paid: bool,
 }
 
-/// What a switch of a thread costs that was followed and is not any more.
+/// Cost of a switch of a thread that was followed and is not any more.
 const REST_NS: f64 = 200.0;
 /// The part of its time that the program can lose by that.
 const BUDGET: f64 = 0.01;
-/// The part of what one CPU can pay that one thread can take: for a few who do little but leave their CPU, all others
-/// would be seen in short windows only.
+/// The largest part of one CPU's budget for one thread: otherwise a few threads that do little but leave their CPU
+/// would restrict all others to short windows.
 const MOST: f64 = 1.0 / 3.0;
-/// How old a thread is to be when it is looked at first, and how long after that it is again.
+/// Age of a thread when it is looked at first, and the time until it is looked at again.
 const AGE_NS: f64 = 2e6;
 const AGAIN_NS: f64 = 100e6;
 
@@ -47,7 +47,7 @@ impl Pick {
         Self { looks: HashMap::new(), left_per_s: BUDGET * cpus as f64 * 1e9 / REST_NS, ended_left_out: 0 }
     }
 
-    /// Those of the threads that can be followed: those that were before, and those that can be paid for.
+    /// Returns the threads that can be followed: those that were followed before, and those that can be paid for.
     pub fn calm(&mut self, threads: &[Live], now: f64) -> Vec<u32> {
         let is_paid = |live: &Live| self.looks.get(&live.thread).is_some_and(|look| look.is_paid);
         let (paid, others): (Vec<Live>, Vec<Live>) = threads.iter().copied().partition(is_paid);
@@ -80,7 +80,7 @@ impl Pick {
         Some(live.thread)
     }
 
-    /// A thread cannot be followed, and is not to be asked for again.
+    /// Marks a thread that cannot be followed, so that it is not chosen again.
     pub fn refuse(&mut self, thread: u32) {
         if let Some(look) = self.looks.get_mut(&thread) {
             self.left_per_s += look.per_s;
@@ -98,7 +98,7 @@ impl Pick {
         }
     }
 
-    /// How many were never followed.
+    /// Returns the number of threads that were never followed.
     pub fn left_out(&self) -> usize {
         self.ended_left_out + self.looks.values().filter(|look| !look.is_paid).count()
     }
@@ -108,7 +108,7 @@ impl Pick {
 mod tests {
     use super::*;
 
-    /// The account is the kernel's, so what varies is what can be paid.
+    /// The account is the kernel's, so the test varies the budget.
     #[test]
     fn who_is_switched_too_often_is_left_out_until_it_is_calm_and_who_was_followed_stays() {
         let live = [Live { thread: std::process::id(), since: 0.0 }];

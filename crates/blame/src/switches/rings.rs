@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 /// The rings, which stay, and the events, which come and go.
 pub struct Rings {
     rings: Vec<(usize, Sampler)>,
-    /// By thread.
+    /// Event counters, by thread.
     events: Vec<(u32, Counter)>,
     most_events: usize,
 }
@@ -23,10 +23,10 @@ pub struct Change {
     pub is_preempted: bool,
 }
 
-/// As much memory as anybody may lock, and the least that is of use.
+/// The most memory that any user may lock, and the least that is of use.
 const LARGEST: usize = 512 << 10;
 const SMALLEST: usize = 32 << 10;
-/// What is read of a ring at a time: as many records as it can hold.
+/// Number of records read from a ring at a time: as many as it can hold.
 const MOST_AT_ONCE: usize = LARGEST / 24;
 /// Threads times CPUs: each has a descriptor while the record is open.
 const MOST_EVENTS: usize = 4_096;
@@ -37,7 +37,7 @@ const SWITCH_OUT: u16 = 1 << 13;
 const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 
 impl Rings {
-    /// One ring for each of these CPUs.
+    /// Opens one ring for each of these CPUs.
     ///
     /// # Errors
     /// The kernel refuses it.
@@ -55,7 +55,7 @@ impl Rings {
             return Err(io::Error::other("too many threads"));
         }
         match self.add(thread) {
-            // It has ended meanwhile.
+            // The thread has ended in the meantime.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
             Err(error) => {
                 self.events.retain(|(other, _)| *other != thread);
@@ -65,7 +65,7 @@ impl Rings {
         }
     }
 
-    /// Whether more than half of the room is taken by such threads.
+    /// Returns whether more than half of the room is taken by such threads.
     pub fn is_half_taken_by(&self, is_such: impl Fn(u32) -> bool) -> bool {
         2 * self.events.iter().filter(|(thread, _)| is_such(*thread)).count() > self.most_events
     }
@@ -95,12 +95,13 @@ impl Rings {
         Ok(())
     }
 
-    /// What was written since the last time, how much of it by the CPU that wrote most, and how much found no room.
+    /// Returns the records written since the last time, how many of them the CPU that wrote most wrote, and how many
+    /// found no room.
     pub fn drain(&mut self) -> (Vec<Change>, usize, u64) {
         let (mut changes, mut most, mut lost) = (Vec::new(), 0, 0);
         for (_, ring) in &mut self.rings {
             let before = changes.len();
-            // Who writes as fast as this reads is not to keep it here.
+            // A thread that writes as fast as this loop reads must not keep it here.
             for _ in 0..MOST_AT_ONCE {
                 let Some(record) = ring.next_record() else { break };
                 let (kind, misc, body) = (record.ty(), record.misc(), record.to_contiguous());
@@ -126,7 +127,7 @@ impl Rings {
     }
 }
 
-/// Half of the descriptors that this process may have are for all else.
+/// Returns the most events to open: half of the descriptors that this process may have are for all else.
 fn most_events() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to a whole limit.
@@ -144,7 +145,7 @@ fn builder(cpu: usize) -> Builder<'static> {
     builder
 }
 
-/// A ring that nothing is written into but what events are told to.
+/// Returns a ring into which nothing is written but the records of events that are redirected to it.
 fn ring(cpu: usize) -> io::Result<Sampler> {
     let mut bytes = LARGEST;
     loop {

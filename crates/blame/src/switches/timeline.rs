@@ -1,16 +1,16 @@
-//! When one thread ran, as far as that was seen.
+//! The times when one thread ran, as far as they were seen.
 
 use super::account::State;
 
-/// When a thread did not run, the earliest first.
+/// The times when a thread did not run, the earliest first.
 #[derive(Default)]
 pub struct Timeline {
     absences: Vec<Absence>,
-    /// Since when it does not, and whether it was made to leave.
+    /// Time since which it does not run, and whether it was made to leave.
     since: Option<(f64, bool)>,
-    /// When its switches were seen; the last one may have no end yet.
+    /// Times when its switches were seen; the last one may have no end yet.
     windows: Vec<(f64, f64)>,
-    /// What it was at when that began, as long as it was not switched.
+    /// Its state when that began, as long as it was not switched.
     unswitched: Option<State>,
 }
 
@@ -20,14 +20,14 @@ struct Absence {
     is_preempted: bool,
 }
 
-/// What is known of a thread in some time, in ns.
+/// Known times of a thread in some period, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {
-    /// For how much of it that is known.
+    /// The part of the period for which they are known.
     pub known: f64,
-    /// Of that: how much it did not run.
+    /// The part of the known time in which it did not run.
     pub off: f64,
-    /// Of that: since another was to run in its place.
+    /// The part of that time in which another was to run in its place.
     pub preempted: f64,
 }
 
@@ -38,12 +38,12 @@ impl Seen {
         self.preempted += other.preempted;
     }
 
-    /// The part in which it did not run; `None` if nothing is known.
+    /// Returns the part in which it did not run; `None` if nothing is known.
     pub fn off_share(&self) -> Option<f64> {
         (self.known > 0.0).then(|| self.off / self.known)
     }
 
-    /// The part in which another ran in its place.
+    /// Returns the part in which another ran in its place.
     pub fn preempted_share(&self) -> Option<f64> {
         (self.known > 0.0).then(|| self.preempted / self.known)
     }
@@ -53,19 +53,20 @@ impl Seen {
 const MOST: usize = 200_000;
 
 impl Timeline {
-    /// Whether its switches are seen now.
+    /// Returns whether its switches are seen now.
     pub fn is_open(&self) -> bool {
         self.windows.last().is_some_and(|last| last.1.is_infinite())
     }
 
-    /// From now on its switches are seen; until the first of them it is at this.
+    /// Begins a window in which the thread's switches are seen; until the first switch it is in this state.
     pub fn begin(&mut self, at: f64, state: State) {
         self.windows.push((at, f64::INFINITY));
         self.since = (state == State::Asleep).then_some((at, false));
         self.unswitched = Some(state);
     }
 
-    /// It left a CPU, or came to one. Of who was started by one that is followed this is the beginning.
+    /// Notes that the thread left a CPU, or came to one. This begins the window of a thread that a followed one
+    /// started.
     pub fn note(&mut self, at: f64, is_out: bool, is_preempted: bool) {
         if !self.is_open() {
             self.windows.push((at, f64::INFINITY));
@@ -74,7 +75,7 @@ impl Timeline {
         if at < from {
             return;
         }
-        // What it was at is read a moment after its switches are seen: that it leaves says that it ran.
+        // Its state is read a moment after its switches are seen: a switch away from the CPU shows that it ran.
         let is_first = self.unswitched.take().is_some();
         match (self.since, is_out) {
             (None, true) => self.since = Some((at, is_preempted)),
@@ -86,7 +87,7 @@ impl Timeline {
         }
     }
 
-    /// The window ends, if there is one; `ran` says how long it has run.
+    /// Ends the window, if there is one; `ran` returns the time that the thread has run.
     pub fn close(&mut self, at: f64, ran: impl FnOnce() -> Option<u64>) {
         let Some(last) = self.windows.last_mut().filter(|last| last.1.is_infinite()) else { return };
         last.1 = at;
@@ -110,7 +111,7 @@ impl Timeline {
         self.since = None;
     }
 
-    /// What is known of this time.
+    /// Returns the known parts of this time.
     pub fn seen(&self, from: f64, to: f64) -> Seen {
         let common = |one: f64, other: f64| (other.min(to) - one.max(from)).max(0.0);
         let mut seen = Seen::default();
@@ -173,7 +174,7 @@ mod tests {
     fn the_first_switch_tells_what_was_before() {
         for (state, is_out, off, preempted) in [
             (State::Asleep, false, 4.0, 0.0),
-            // It fell asleep, or woke up, while it was asked.
+            // The thread fell asleep, or woke up, while its state was read.
             (State::Asleep, true, 6.0, 6.0),
             (State::Ready(Some(7)), true, 6.0, 6.0),
             (State::Ready(Some(7)), false, 4.0, 4.0),

@@ -5,18 +5,18 @@ use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How a load's bursts lie to the tick.
+/// The position of a load's bursts relative to the tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alignment {
     /// No tick falls into a burst.
     Avoids,
     /// Every tick falls into the middle of a burst.
     Hits,
-    /// The period is no divisor of the tick's.
+    /// The period does not divide the tick's.
     Unaligned,
 }
 
-/// So long in every so long, in nanoseconds.
+/// A burst of some length in every period, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
     pub burst_ns: u64,
@@ -24,7 +24,7 @@ pub struct Pattern {
     pub alignment: Alignment,
 }
 
-/// When a tick of the kernel was, on `CLOCK_MONOTONIC`, in nanoseconds.
+/// The time of a tick of the kernel, on `CLOCK_MONOTONIC`, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Tick(u64);
 
@@ -54,7 +54,7 @@ impl Tick {
 const HELD_UP_NS: u64 = 3_000;
 
 impl Pattern {
-    /// When a burst may begin, on `CLOCK_MONOTONIC`.
+    /// Returns the time when a burst may begin, on `CLOCK_MONOTONIC`.
     fn start_ns(&self, tick: Tick) -> u64 {
         match self.alignment {
             // The pause before the burst and the one after it are equally far from the tick.
@@ -67,7 +67,7 @@ impl Pattern {
     /// Bursts on the calling thread until `stop`. Every burst ends when it should, however late it began; its CPU time
     /// so far, in nanoseconds, is kept in `used_ns`.
     pub fn run(&self, tick: Tick, stop: &AtomicBool, used_ns: &AtomicU64) {
-        // Otherwise a sleep of one's own may be stretched by 50 µs.
+        // Otherwise the kernel may stretch the sleeps of this thread by 50 µs.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let mut start = self.start_ns(tick);
         while !stop.load(Ordering::Relaxed) {

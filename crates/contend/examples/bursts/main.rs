@@ -1,9 +1,9 @@
-//! What `contend load` says of loads that a tick cannot see, beside the kernel's exact account and `/proc/stat`.
+//! The output of `contend load` for loads that a tick cannot see, next to the kernel's exact account and `/proc/stat`.
 //!
 //!     cargo build --release && cargo run --release --example bursts
 //!
-//! Each load bursts alone for two seconds, then beside the meter for eight (or as many as the first argument says). The
-//! whole takes a minute and a half. Run it on a machine that does nothing else.
+//! Each load bursts alone for two seconds, then next to the meter for eight (or as many as the first argument says).
+//! The whole takes a minute and a half. Run it on a machine that does nothing else.
 
 mod burst;
 
@@ -42,14 +42,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The command, which is built beside its examples.
+/// Returns the path of the command, which is built next to its examples.
 fn meter() -> Result<PathBuf, Box<dyn std::error::Error>> {
     let here = std::env::current_exe()?;
     let meter = here.ancestors().nth(2).map(|folder| folder.join("contend")).filter(|meter| meter.exists());
     Ok(meter.ok_or("build the command first: cargo build --release")?)
 }
 
-/// One load, alone and beside the meter.
+/// Measures one load, alone and next to the meter.
 fn watched(pattern: &Pattern, cpu: usize, meter: &Path, seconds: u32) -> Result<String, Box<dyn std::error::Error>> {
     let (stop, used_ns) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {

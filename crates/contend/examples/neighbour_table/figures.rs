@@ -7,22 +7,22 @@ use record::{Metric, Naming, Unit};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How a run was measured.
+/// The way a run was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     Both,
     Ignored,
 }
 
-/// By experiment, cell and figure.
+/// Values, by experiment, cell and metric.
 #[derive(Default)]
 pub struct Figures(BTreeMap<[String; 3], Figure>);
 
 struct Figure {
     unit: Unit,
-    /// Of the runs that did not look.
+    /// Values of the runs that did not look.
     ignored: Way,
-    /// Of those that did: the time alone.
+    /// Values of the runs that looked, from the time when the core was exclusive.
     alone: Way,
     shared_shares: Vec<f64>,
     correlations: Vec<f64>,
@@ -69,7 +69,7 @@ impl Figures {
         }
     }
 
-    /// In Markdown: those that were told apart.
+    /// Returns a table in Markdown of the values that were distinguished.
     pub fn table(&self) -> String {
         let header = "| figure | not looked: median of the runs | interval in a run | from run to run | \
                       alone: median of the runs | interval in a run | from run to run | shared | correlation |\n\
@@ -91,7 +91,7 @@ impl Way {
         self.widths.extend(interval.map(|ends| (ends.high - ends.low) / value));
     }
 
-    /// The median, the median width of its interval, and how far the runs lie apart.
+    /// Returns the median, the median width of its interval, and the difference between the runs.
     fn cells(&self, unit: Unit) -> String {
         let Some(middle) = median(&self.values) else { return "– | – | –".to_owned() };
         let (least, most) = ends(&self.values);
@@ -104,13 +104,13 @@ fn ends(values: &[f64]) -> (f64, f64) {
     values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(*value), most.max(*value)))
 }
 
-/// The least and the most.
+/// Returns the least and the largest value, as text.
 fn range(values: &[f64], words: impl Fn(f64) -> String) -> String {
     let (least, most) = ends(values);
     if values.is_empty() { "–".to_owned() } else { format!("{} to {}", words(least), words(most)) }
 }
 
-/// As a terminal has it.
+/// Returns a share as a terminal prints it.
 fn percent(share: f64) -> String {
     terminal::percent(share)
 }

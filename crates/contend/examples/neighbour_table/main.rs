@@ -1,6 +1,6 @@
-//! What knowing of the neighbour is worth: the main figures of the experiments that tell it apart, measured with
-//! `--neighbour both` and with `--neighbour ignore` in turns; how wide their intervals are each way, how far the runs
-//! lie apart, and how far a slice's figure tells by itself who was on the core.
+//! The worth of knowing of the SMT sibling: the main values of the experiments that distinguish it, measured with
+//! `--neighbour both` and with `--neighbour ignore` alternately; the widths of their intervals each way, the
+//! differences between the runs, and how far a window's value shows by itself which thread was on the core.
 //!
 //!     cargo run --release -p contend --example neighbour_table -- target/release/contend [ROUNDS [SECONDS]]
 
@@ -11,7 +11,7 @@ use figures::{Figures, Seen};
 use serde_json::Value;
 use std::process::Command;
 
-/// What is measured, by its words behind `contend`.
+/// The measurements, by their words after `contend`.
 const CALLS: [&[&str]; 4] = [
     &["clock", "--longest", "20us"],
     &["latency", "--lock", "std", "--threads", "1"],

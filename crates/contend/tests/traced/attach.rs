@@ -21,7 +21,7 @@ fn the_waits_of_a_process_that_runs_are_those_that_it_noted_itself() {
     assert!(first.is_empty() || runs.any(|off| off.is_empty()), "five times, at first: {first:?}");
 }
 
-/// Which times are off; `None` where no process can be watched.
+/// Returns the times that are off; `None` where no process can be watched.
 fn attached_times_off(programs: &Programs, program: &Path) -> Option<Vec<String>> {
     let script = format!("read line; exec {} 200", program.display());
     let mut watched = Command::new("sh");
@@ -97,7 +97,7 @@ fn a_process_that_cannot_be_watched_is_named_with_the_reason() {
     assert_eq!(both.status.code(), Some(2));
 }
 
-/// A process that is started, and waits for nothing; `None`, and it is said, where no process can be watched.
+/// Starts a process that does not wait for a line; returns `None`, and says so, where no process can be watched.
 fn watched(program: &Path, arguments: &[&str]) -> Option<Child> {
     let mut watched = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
     let output = attach(&std::process::id().to_string(), &["--seconds", "0.1"]).output().unwrap();
@@ -110,7 +110,7 @@ fn watched(program: &Path, arguments: &[&str]) -> Option<Child> {
     Some(watched)
 }
 
-/// The record of a process.
+/// Returns the record of a process.
 fn attached_within_limits(programs: &Programs, pid: u32) -> Value {
     let file = programs.path("limits.json");
     let _ = std::fs::remove_file(&file);

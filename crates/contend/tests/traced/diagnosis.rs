@@ -121,7 +121,7 @@ fn program_of(traced: &Traced) -> Value {
     (*program.unwrap_or_else(|| panic!("{budgets:?}"))).clone()
 }
 
-/// The parts of each budget sum to the time that its threads were seen to live.
+/// Asserts that the parts of each budget sum to the time that its threads were seen to live.
 fn assert_budgets_sum(traced: &Traced) {
     const PARTS: [&str; 7] = ["on_cpu_s", "ready_s", "lock_s", "work_s", "sleep_s", "io_s", "unknown_s"];
     for row in traced.rows("budget") {
@@ -150,7 +150,7 @@ fn known_lock_problems_have_their_object_place_cause_and_remedy() {
     }
 }
 
-/// What is wrong in the diagnosis of a program.
+/// Returns the error in the diagnosis of a program, if there is one.
 fn wrong_in(traced: &Traced, answer: &Answer) -> Option<String> {
     let Answer { patient, object, place, cause, remedy } = answer;
     assert_budgets_sum(traced);
@@ -255,7 +255,7 @@ fn the_program_may_follow_without_dashes_and_its_status_is_the_commands() {
     assert_eq!(run(&["sh", "-c", "kill -TERM $$"]), Some(128 + 15));
 }
 
-/// Attaching to a process of the same user, without privileges.
+/// Attaches to a process of the same user, without privileges.
 #[test]
 fn a_process_of_ones_own_is_diagnosed_without_root() {
     const NOBODY: u32 = 65_534;
@@ -306,7 +306,8 @@ fn a_process_of_ones_own_is_diagnosed_without_root() {
     }
 }
 
-/// The parts of the waits agree with the account that the program keeps itself, also while other programs run.
+/// Checks that the parts of the waits agree with the account that the program keeps itself, also while other programs
+/// run.
 #[test]
 fn the_split_of_waits_is_within_five_points_of_the_programs_account() {
     const POINTS: f64 = 0.05;

@@ -100,16 +100,16 @@ fn what_the_program_started_ends_with_contend_should_that_be_killed() {
     assert!(!runs(&program), "it lives");
 }
 
-/// How often to kill. The hundred of them take a minute; the tests a part of it.
+/// Variable with the number of kills. The hundred of them take a minute; the tests a part of it.
 const KILLS: &str = "CONTEND_TRACE_KILLS";
 
-/// Whether a process runs this file.
+/// Returns whether a process runs this file.
 fn runs(program: &Path) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     processes.filter_map(|entry| std::fs::read_link(entry.path().join("exe")).ok()).any(|file| file == program)
 }
 
-/// The process that runs the program, once there is one.
+/// Returns the process that runs the program, once there is one.
 fn started(program: &Path) -> Pid {
     let until = Instant::now() + HANGS;
     while Instant::now() < until {

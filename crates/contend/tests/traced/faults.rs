@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// `contend trace` on a program, and its record if there is one.
+/// Runs `contend trace` on a program, and returns its record if there is one.
 fn traced_within_limits(programs: &Programs, program: &Path, arguments: &[&str]) -> (Output, Option<Value>) {
     let file = programs.path("limits.json");
     let _ = std::fs::remove_file(&file);
@@ -18,7 +18,7 @@ fn traced_within_limits(programs: &Programs, program: &Path, arguments: &[&str])
     (output, std::fs::read(&file).ok().map(|bytes| command::read(&bytes)))
 }
 
-/// The same, with its record.
+/// Returns the record of `contend trace` on a program.
 fn recorded_within_limits(programs: &Programs, program: &Path, arguments: &[&str]) -> Value {
     let (output, record) = traced_within_limits(programs, program, arguments);
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -36,7 +36,7 @@ fn locks_in_anonymous_shared_memory_are_named_by_their_first_use() {
     assert!(!record["warnings"].to_string().contains("unnamed_code"), "{}", record["warnings"]);
 }
 
-/// Either the names of the mapped file, or none and a warning that says so.
+/// Asserts that the names are those of the mapped file, or that there are none and a warning says so.
 fn assert_named_rightly(record: &Value, file: &str) {
     let (rows, warnings) = (record["results"].to_string(), record["warnings"].to_string());
     assert!(!rows.contains("other_"), "named from another file: {rows}");
@@ -55,7 +55,7 @@ fn a_program_whose_file_became_something_else_is_named_rightly_or_not_at_all() {
     }
 }
 
-/// The program that has been upgraded, and the one that it was upgraded to: the same code with other names.
+/// Returns the program that has been upgraded, and the one that it was upgraded to: the same code with other names.
 fn upgraded(programs: &Programs) -> Option<(PathBuf, PathBuf)> {
     let other = programs.compiled("replaced", &["-DLOCK=other_lock", "-DFUNCTION=other_function"])?;
     let next = programs.path("next");
@@ -71,7 +71,7 @@ fn an_upgraded_program_is_not_named_from_its_successor() {
     assert_named_rightly(&record, "replaced");
 }
 
-/// In a separate mount namespace the program is another file than the one at its path here.
+/// Runs the program in a separate mount namespace, where it is another file than the one at its path here.
 #[test]
 fn a_program_of_another_mount_namespace_is_not_named_from_the_file_at_its_path_here() {
     let programs = Programs::new();

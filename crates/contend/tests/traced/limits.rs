@@ -34,7 +34,7 @@ pub fn run_within_limits(watching: &Command) -> Output {
     output
 }
 
-/// The most memory that a process has had; a process that has ended has none.
+/// Returns the most memory that a process has had; a process that has ended has none.
 fn peak_kb(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix(" kB")?.parse().ok()

@@ -33,7 +33,7 @@ impl Programs {
     }
 }
 
-/// `contend trace` with these flags on a program.
+/// Returns the command `contend trace` with these flags on a program.
 pub fn command(flags: &[&str], program: &Path, arguments: &[&str]) -> Command {
     held::reports();
     let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));

@@ -1,4 +1,4 @@
-//! `contend trace`: programs of ours with known waits, holds, deadlocks and orders; what is made of its record.
+//! `contend trace`: test programs with known waits, holds, deadlocks and orders; and uses of its record.
 
 use crate::programs::{Programs, command as trace, traced};
 use crate::times::off;
@@ -73,8 +73,9 @@ fn times_off(programs: &Programs, flags: &[&str], program: &Path) -> Vec<String>
     found
 }
 
-/// To record switches makes them dearer, so where there are very many of them not all are: threads that do little but
-/// yield are excluded, or all are recorded in windows. One lock's holder is stopped for half of the time.
+/// Recording switches makes them more expensive, so where there are very many of them not all are recorded: threads
+/// that do little but yield are excluded, or all are recorded in windows. One lock's holder is stopped for half of the
+/// time.
 #[test]
 fn in_a_storm_of_switches_not_all_are_recorded_and_the_stopped_share_is_what_the_program_noted() {
     let _turn = has_the_cpus();
@@ -289,7 +290,7 @@ fn waits_go_to_other_programs_forms() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("allowed: perfetto, folded"));
 }
 
-/// Whether a file is a row of whole packets: field 1, with its length.
+/// Returns whether a file is a row of whole packets: field 1, with its length.
 fn packets(mut bytes: &[u8]) -> Option<bool> {
     let mut count = 0;
     while let Some((tag, rest)) = bytes.split_first() {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 const QUICK: [&str; 5] = ["--runs", "6", "--warmup", "0", "--quiet"];
 
-/// The wall time's gain where the sections of `first` are shorter by this.
+/// Returns the wall time's gain where the sections of `first` are shorter by this.
 fn gain(traced: &Traced, share: f64) -> f64 {
     let rows = traced.record["results"].as_array().unwrap();
     let is_meant = |row: &&serde_json::Value| {
@@ -21,7 +21,7 @@ fn gain(traced: &Traced, share: f64) -> f64 {
     gain.unwrap_or_else(|| panic!("no gain in {row}"))
 }
 
-/// A busy machine can stretch any sleep: what is claimed has to come out once of three times.
+/// Asserts that a claim is true once of three times, since a busy machine can stretch any sleep.
 fn once_of_three(claim: impl Fn() -> Option<Result<(), String>>) {
     let mut said = Vec::new();
     for _ in 0..3 {
@@ -38,7 +38,7 @@ fn holds(is_so: bool, traced: &Traced) -> Result<(), String> {
     if is_so { Ok(()) } else { Err(format!("{gains:?}")) }
 }
 
-/// The interval of the wall time's gain where the sections of `first` are half as long.
+/// Returns the interval of the wall time's gain where the sections of `first` are half as long.
 fn interval(traced: &Traced) -> (f64, f64) {
     let rows = traced.record["results"].as_array().unwrap();
     let is_half = |row: &&serde_json::Value| row["metric"] == "wall time" && row["what_if"]["shorter_share"] == 0.5;
@@ -46,7 +46,7 @@ fn interval(traced: &Traced) -> (f64, f64) {
     (ends[0].as_f64().unwrap(), ends[1].as_f64().unwrap())
 }
 
-/// The part of the time that sections of half the length really save, by medians of interleaved runs.
+/// Returns the part of the time that sections of half the length really save, by medians of interleaved runs.
 fn really_saved(program: &Path, runs: usize, full: &[&str], half: &[&str]) -> f64 {
     let mut took = [Vec::new(), Vec::new()];
     for run in 0..2 * runs {
@@ -211,8 +211,9 @@ fn a_lock_that_hides_another_gains_until_the_other_limits() {
     });
 }
 
-/// The same, at work: threads that were just let go on keep holders off their CPUs, and who comes to the second lock
-/// comes virtually before those who had it in fact. Without a word on either, a tenth was gained, or a half.
+/// The same, at work: threads that were just let go on keep holders off their CPUs, and a thread that comes to the
+/// second lock comes virtually before those that had it in fact. Without a word on either, a tenth was gained, or a
+/// half.
 #[test]
 fn a_lock_that_hides_another_gains_as_much_where_holds_compute() {
     once_of_three(|| {
@@ -232,7 +233,7 @@ fn a_lock_that_hides_another_gains_as_much_where_holds_compute() {
     });
 }
 
-/// Whether two threads that compute for a while get a CPU each for nearly all of it.
+/// Returns whether two threads that compute for a while get a CPU each for nearly all of it.
 fn has_two_idle_cpus() -> bool {
     const LENGTH: Duration = Duration::from_millis(60);
     let compute = || {
@@ -290,7 +291,7 @@ fn runs_without_a_section_do_not_count() {
     assert!(turns > 6, "no run was left out of {turns}");
 }
 
-/// One message each, with what is wrong and what to do.
+/// Checks that each error has one message, with the problem and a remedy.
 #[test]
 fn what_is_wrong_is_said() {
     let programs = Programs::new();

@@ -90,7 +90,7 @@ impl Conditions {
     }
 }
 
-/// The blocks with a disturbed run, in order.
+/// Returns the blocks with a disturbed run, in order.
 pub fn disturbed_blocks(runs: &[RunRecord]) -> Vec<u64> {
     let mut blocks: Vec<u64> = runs.iter().filter(|run| run.is_disturbed).map(|run| run.block).collect();
     blocks.sort_unstable();

@@ -53,7 +53,7 @@ impl Distribution {
         Some(Self { low, high, sides: rows.iter().zip(&sorted).map(side).collect() })
     }
 
-    /// The ends of a column on the axis.
+    /// Returns the ends of a column on the axis.
     pub fn ends(&self, column: usize, columns: usize) -> (f64, f64) {
         let width = (self.high - self.low) / columns as f64;
         (self.low + width * column as f64, self.low + width * (column + 1) as f64)

@@ -3,7 +3,7 @@
 use super::record::{AbParameters, AbRow, SideRecord};
 use serde_json::{Value, json};
 
-/// One object with a result for each side.
+/// Returns one object with a result for each side.
 pub fn hyperfine(parameters: &AbParameters, rows: &[AbRow]) -> String {
     let results: Vec<Value> =
         parameters.sides.iter().enumerate().map(|(place, side)| result(place, side, parameters, rows)).collect();

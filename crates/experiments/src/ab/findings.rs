@@ -3,8 +3,8 @@
 use super::record::AbRow;
 use record::{Better, Cell, Metric, Unit, VariationSource};
 
-/// The median of a side, and its ratio to the side that it is compared with. The ratio is the better one to follow over
-/// commits: what the machine does to both sides is not in it.
+/// Returns the median of a side, and its ratio to the side that it is compared with. The ratio is the better one to
+/// follow over commits: effects of the machine on both sides are not in it.
 pub fn metrics(row: &AbRow) -> Vec<Metric> {
     // Memory without a ratio may be contend's own.
     let is_seen = row.metric != "memory_kib" || row.ratio.is_some();

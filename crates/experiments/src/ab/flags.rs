@@ -141,7 +141,7 @@ impl FromStr for Parameter {
     }
 }
 
-/// `1%`, as a share.
+/// Parses a percentage such as `1%` into a share.
 fn share(text: &str) -> Result<f64, String> {
     let form = || "must be a percentage such as 1%".to_owned();
     let percent: f64 = text.strip_suffix('%').ok_or_else(form)?.trim().parse().map_err(|_| form())?;

@@ -29,7 +29,7 @@ const NINE_OF_TEN: f64 = 1.281_552;
 /// An interval is narrow enough to end a comparison if half of it is at most this part of the difference.
 const NARROW: f64 = 1.0 / 3.0;
 
-/// The differences of two sides in one metric, by block; `None` where a value is 0, which has no ratio.
+/// Returns the differences of two sides in one metric, by block; `None` where a value is 0, which has no ratio.
 pub fn differences(over: &[f64], under: &[f64], is_omitted: impl Fn(usize) -> bool) -> Option<Vec<f64>> {
     let used = || over.iter().zip(under).enumerate().filter(|(block, _)| !is_omitted(*block)).map(|(_, pair)| pair);
     let is_positive = used().all(|(over, under)| *over > 0.0 && *under > 0.0);
@@ -38,7 +38,7 @@ pub fn differences(over: &[f64], under: &[f64], is_omitted: impl Fn(usize) -> bo
 
 /// One comparison of two sides in one metric.
 pub struct Comparison {
-    /// By block.
+    /// Differences, by block.
     pub differences: Vec<f64>,
     pub is_decisive: bool,
 }
@@ -102,7 +102,7 @@ impl Levels<'_> {
     }
 }
 
-/// Which differences are shown, by Holm's procedure with weights.
+/// Returns which differences are shown, by Holm's procedure with weights.
 fn shown(comparisons: &[Comparison], weights: &[f64], levels: &Levels<'_>) -> Vec<bool> {
     let mut shown = vec![false; comparisons.len()];
     loop {
@@ -121,8 +121,8 @@ fn shown(comparisons: &[Comparison], weights: &[f64], levels: &Levels<'_>) -> Ve
     }
 }
 
-/// The share by which sides must differ so that 9 of 10 comparisons show it and do not call it less than the least
-/// effect.
+/// Returns the share by which sides must differ so that 9 of 10 comparisons show it and do not call it less than the
+/// least effect.
 fn power(half_width: f64, level: f64, level_of_own: f64, least: f64) -> Option<f64> {
     if level <= 0.0 || level_of_own <= 0.0 {
         return None;
@@ -135,7 +135,7 @@ fn power(half_width: f64, level: f64, level_of_own: f64, least: f64) -> Option<f
 }
 
 impl Judged {
-    /// The verdict, by the interval and the least effect that matters.
+    /// Returns the verdict, by the interval and the least effect that matters.
     pub fn verdict(&self, least: f64, higher_is_better: bool, is_time: bool) -> Verdict {
         let Some(ends) = self.ratio_ci else { return Verdict::NoDifferenceShown };
         if is_within(ends, least) {
@@ -150,7 +150,8 @@ impl Judged {
         }
     }
 
-    /// Whether more runs would change nothing that matters: the verdict and its size are known, and so is each limit.
+    /// Returns whether more runs would change nothing that matters: the verdict and its size are known, and so is each
+    /// limit.
     pub fn is_decided(&self, least: f64, higher_is_better: bool, limits: &[Limit]) -> bool {
         let Some(ends) = self.ratio_ci else { return false };
         let half = (ends.high / ends.low).ln() / 2.0;
@@ -162,12 +163,12 @@ impl Judged {
     }
 }
 
-/// Whether every plausible ratio differs by less than the least effect.
+/// Returns whether every plausible ratio differs by less than the least effect.
 fn is_within(ends: Interval, least: f64) -> bool {
     ends.low > 1.0 / (1.0 + least) && ends.high < 1.0 + least
 }
 
-/// The fewest blocks that have an interval.
+/// Returns the fewest blocks that have an interval.
 pub fn fewest_blocks() -> usize {
     signed_rank::fewest(LEVEL)
 }
@@ -198,7 +199,7 @@ mod tests {
     }
 
     impl Machine {
-        /// The logarithm of a run's time, by the number of runs before it.
+        /// Returns the logarithm of a run's time, by the number of runs before it.
         fn run(self, number: usize, random: &mut Rng) -> f64 {
             let noise = 0.01 * normal(random);
             noise
@@ -212,7 +213,7 @@ mod tests {
                 }
         }
 
-        /// The differences of blocks in random order, the second side slower by this logarithm.
+        /// Returns the differences of blocks in random order, the second side slower by this logarithm.
         fn differences(self, blocks: usize, slower: f64, random: &mut Rng) -> Vec<f64> {
             let of_block = |block: usize| {
                 let (first, second) = (self.run(2 * block, random), self.run(2 * block + 1, random));

@@ -102,7 +102,7 @@ struct Turn<'a> {
     began: Instant,
     random: fastrand::Rng,
     conditions: Conditions,
-    /// By side, by metric, by block.
+    /// Values, by side, by metric, by block.
     values: Vec<Vec<Vec<f64>>>,
     runs: Vec<RunRecord>,
     looks: Vec<LookRecord>,
@@ -121,7 +121,7 @@ struct Turn<'a> {
 /// The output of the runs, as far as it is compared.
 struct Outputs {
     first: Option<String>,
-    /// By side: the output of its first run, while all its runs print the same.
+    /// The output of each side's first run, while all its runs print the same.
     of_side: Vec<Option<u64>>,
     varies: Vec<bool>,
 }
@@ -151,7 +151,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// The runs that are not measured. They show what fails, how long a run takes, and which files are written.
+    /// Executes the runs that are not measured. They show failures, the time that a run takes, and the written files.
     fn warm_up(&mut self, progress: &Progress) -> anyhow::Result<()> {
         for number in 0..self.plan.warmup {
             for place in 0..self.plan.sides.len() {
@@ -175,7 +175,7 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// One measured run, and a look at all of them if it completes a block.
+    /// Executes one measured run, and looks at all of them if it completes a block.
     fn take(&mut self, place: usize, block: u64, progress: &Progress) -> anyhow::Result<ControlFlow<()>> {
         let (label, known) = (&self.plan.sides[place].label, &self.known[place]);
         progress.note(&if known.is_empty() { label.clone() } else { format!("{label}: {known}") });
@@ -229,7 +229,7 @@ impl<'a> Turn<'a> {
         Ok(self.session.interruption.flow())
     }
 
-    /// A run and its metrics, or why it is not good.
+    /// Returns a run and its metrics, or why it is not good.
     fn run(&mut self, place: usize, block: u64) -> anyhow::Result<Result<(FinishedRun, Vec<f64>), String>> {
         let plan = self.plan;
         let side = &plan.sides[place];
@@ -308,7 +308,7 @@ impl<'a> Turn<'a> {
             && (self.time_share() / LOOK_EVERY).floor() > (last / LOOK_EVERY).floor()
     }
 
-    /// The blocks that the ratios omit.
+    /// Returns the blocks that the ratios omit.
     fn omitted(&mut self) -> Vec<u64> {
         self.conditions.write(&mut self.runs);
         let disturbed = disturbed_blocks(&self.runs);
@@ -319,7 +319,7 @@ impl<'a> Turn<'a> {
         if is_omitted { disturbed } else { Vec::new() }
     }
 
-    /// The number of complete blocks.
+    /// Returns the number of complete blocks.
     fn blocks(&self) -> usize {
         self.values.iter().map(|side| side[0].len()).min().unwrap_or(0)
     }
@@ -353,7 +353,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// The metric that decides when the comparison ends: the first of the program, or the wall time.
+    /// Returns the metric that decides when the comparison ends: the first of the program, or the wall time.
     fn decisive(&self) -> usize {
         if self.plan.metrics.is_empty() { 0 } else { METRICS.len() }
     }
@@ -366,7 +366,7 @@ impl<'a> Turn<'a> {
         metric.checked_sub(METRICS.len()).is_some_and(|own| self.plan.metrics[own].higher_is_better)
     }
 
-    /// Each side with the one that it is compared with.
+    /// Returns each side with the one that it is compared with.
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
         self.plan.sides.iter().enumerate().filter_map(|(place, side)| Some((place, side.compared_with?)))
     }
@@ -377,7 +377,7 @@ impl<'a> Turn<'a> {
         (!differences.is_empty()).then_some(Comparison { differences, is_decisive: metric == self.decisive() })
     }
 
-    /// Whether the values of a metric are the program's, and not contend's own.
+    /// Returns whether the values of a metric are the program's, and not contend's own.
     fn is_seen(&self, over: usize, under: usize, metric: usize) -> bool {
         let median = |side: usize| order::median(&self.values[side][metric]).unwrap_or(0.0);
         let floor = self.memory_floor_kib as f64 * ABOVE_FLOOR;
@@ -408,7 +408,7 @@ impl<'a> Turn<'a> {
         let ended_by = self.ended_by();
         self.memory_floor_kib = self.memory_floor_kib.max(own_memory_kib());
         self.conditions.close_window(true);
-        // What the plan intended to spend is spent at its end only.
+        // The budget of the plan is spent at its end only.
         let time_share = match (ended_by, self.plan.runs) {
             (EndedBy::Budget | EndedBy::Runs, _) => 1.0,
             (_, Some(runs)) => (blocks as f64 / runs as f64).min(1.0),
@@ -474,7 +474,7 @@ impl<'a> Turn<'a> {
         Ok(Measured { parameters, rows, warnings, failures, exceeded, planned })
     }
 
-    /// The rows, and the number of verdicts.
+    /// Returns the rows, and the number of verdicts.
     fn rows(&self, omitted: &[u64]) -> (Vec<AbRow>, usize) {
         let metrics = METRICS.len() + self.plan.metrics.len();
         let is_judged = |metric: usize| !EXPLAINING.contains(&self.metric(metric));
@@ -565,7 +565,7 @@ fn looks(records: &[LookRecord]) -> Vec<Look> {
     records.iter().map(|look| Look { time_share: look.time_share, blocks: look.blocks as f64 }).collect()
 }
 
-/// The resident memory of contend, which a program has too until it is executed.
+/// Returns the resident memory of contend, which a program has too until it is executed.
 fn own_memory_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

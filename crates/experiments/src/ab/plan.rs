@@ -90,7 +90,7 @@ impl Plan {
         })
     }
 
-    /// The surroundings of the runs of a side.
+    /// Returns the surroundings of the runs of a side.
     pub fn scene<'a>(&'a self, side: &'a Side, build: usize) -> Scene<'a> {
         Scene {
             prepare: self.prepare.as_deref(),
@@ -103,7 +103,7 @@ impl Plan {
         }
     }
 
-    /// The time budget, by the time that a block takes; none where the runs are counted.
+    /// Returns the time budget, by the time that a block takes; none where the runs are counted.
     pub fn budget(&self, block_s: f64) -> Option<Duration> {
         let default = || (OF_SIDE * self.sides.len() as u32).max(Duration::from_secs_f64(block_s * BLOCKS * 1.1));
         match (self.budget, self.runs) {

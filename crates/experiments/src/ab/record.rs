@@ -198,7 +198,7 @@ impl Verdict {
         }
     }
 
-    /// Whether a difference is shown that matters.
+    /// Returns whether a difference is shown that matters.
     pub fn is_difference(self) -> bool {
         !matches!(self, Self::NoDifferenceShown | Self::LessThanLeast)
     }
@@ -209,22 +209,22 @@ impl Verdict {
 }
 
 impl AbRow {
-    /// Whether it is one of those that others are compared with, or is compared itself.
+    /// Returns whether it is one of those that others are compared with, or is compared itself.
     pub fn is_judged(&self) -> bool {
         !EXPLAINING.contains(&self.metric.as_str())
     }
 
-    /// The unit in which people read the metric, and the factor to it.
+    /// Returns the unit in which people read the metric, and the factor to it.
     pub fn unit(&self) -> (Unit, f64) {
         if self.metric.ends_with("_s") { (Unit::Ns, 1e9) } else { (Unit::Number, 1.0) }
     }
 
-    /// A value of the metric for people.
+    /// Returns a value of the metric for people.
     pub fn words(&self, value: f64) -> String {
         self.words_with(value, None)
     }
 
-    /// A value with its interval.
+    /// Returns a value with its interval.
     pub fn words_with(&self, value: f64, interval: Option<Interval>) -> String {
         let (unit, factor) = self.unit();
         if self.metric == "memory_kib" {
@@ -233,14 +233,14 @@ impl AbRow {
         unit.words_with(value * factor, interval.map(|ends| ends.scaled(factor)))
     }
 
-    /// `wall time 1.07× (95 % CI 1.05–1.09)`.
+    /// Returns the change as text: `wall time 1.07× (95 % CI 1.05–1.09)`.
     pub fn change(&self) -> String {
         let ends = self.ratio_ci.map_or_else(String::new, |ends| format!(" (95 % CI {})", times_range(ends)));
         let ratio = self.ratio.map_or_else(|| "unknown".to_owned(), times);
         format!("{} {ratio}{ends}", metric_words(&self.metric))
     }
 
-    /// `2.1 %`: the difference that most comparisons of this length would have found.
+    /// Returns, as text like `2.1 %`, the difference that most comparisons of this length would have found.
     pub fn power_words(&self) -> Option<String> {
         self.power.map(percent)
     }
@@ -249,7 +249,7 @@ impl AbRow {
 /// Metrics that are not judged.
 pub const EXPLAINING: [&str; 4] = ["user_s", "system_s", "context_switches", "page_faults"];
 
-/// The name of a metric for people.
+/// Returns the name of a metric for people.
 pub fn metric_words(metric: &str) -> &str {
     match metric {
         "wall_s" => "wall time",
@@ -263,12 +263,12 @@ pub fn metric_words(metric: &str) -> &str {
     }
 }
 
-/// `1.019×`: small differences need a digit more than other ratios.
+/// Formats a ratio as `1.019×`: small differences need a digit more than other ratios.
 pub fn times(value: f64) -> String {
     if (0.5..2.0).contains(&value) { format!("{value:.3}×") } else { terminal::ratio(value) }
 }
 
-/// `1.012–1.026`.
+/// Formats an interval of ratios as `1.012–1.026`.
 pub fn times_range(ends: Interval) -> String {
     if ends.low >= 0.5 && ends.high < 2.0 {
         format!("{:.3}–{:.3}", ends.low, ends.high)

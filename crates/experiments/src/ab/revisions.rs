@@ -17,7 +17,7 @@ pub struct Worktrees {
 
 /// A revision and its worktrees, one for each build.
 pub struct Revision {
-    /// As the user calls it.
+    /// The revision as the user calls it.
     pub name: String,
     pub commit: String,
     pub directories: Vec<PathBuf>,
@@ -96,8 +96,8 @@ fn run_build(
     })
 }
 
-/// The output of Git, or its error. It runs in a process group without the terminal's signals, so that Ctrl-C does not
-/// end it halfway.
+/// Returns the output of Git, or its error. It runs in a process group without the terminal's signals, so that Ctrl-C
+/// does not end it halfway.
 fn git(directory: &Path, arguments: &[&str]) -> Result<String, String> {
     use std::os::unix::process::CommandExt;
 

@@ -11,7 +11,7 @@ use terminal::{Page, count, counted, levels, percent, table, wrapped};
 const COLUMNS: usize = 56;
 const PAGE_COLUMNS: usize = 60;
 
-/// The record on a terminal.
+/// Returns the record on a terminal.
 pub fn show(record: &AbRecord<'_>, page: &Page) -> String {
     let rows = record.results;
     let sides = distinct(rows, |row| row.side.clone());
@@ -49,7 +49,7 @@ fn is_judged(metric: &str) -> bool {
     !EXPLAINING.contains(&metric)
 }
 
-/// The letter of a side in the tables: A for the first.
+/// Returns the letter of a side in the tables: A for the first.
 fn letter(place: usize) -> String {
     match u8::try_from(place) {
         Ok(place) if place < 26 => char::from(b'A' + place).to_string(),
@@ -61,7 +61,7 @@ fn letter_of(side: &str, sides: &[String]) -> String {
     sides.iter().position(|other| other == side).map_or_else(String::new, letter)
 }
 
-/// A row as a line of a table.
+/// Returns a row as a line of a table.
 fn line(row: &AbRow, sides: &[String]) -> Vec<String> {
     let dash = || "–".to_owned();
     let least = row.values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -82,7 +82,7 @@ fn line(row: &AbRow, sides: &[String]) -> Vec<String> {
     ]
 }
 
-/// The distribution of each side in letters.
+/// Returns the distribution of each side in letters.
 fn picture(rows: &[&AbRow], sides: &[String]) -> String {
     let Some(distribution) = Distribution::of(rows, COLUMNS) else { return String::new() };
     let ends = (rows[0].words(distribution.low), rows[0].words(distribution.high));
@@ -98,7 +98,7 @@ fn picture(rows: &[&AbRow], sides: &[String]) -> String {
     text
 }
 
-/// The medians of the metrics that are not judged.
+/// Returns the medians of the metrics that are not judged.
 fn explanation(rows: &[AbRow], sides: &[String]) -> String {
     let header: Vec<&str> =
         std::iter::once("median").chain(EXPLAINING.iter().map(|metric| metric_words(metric))).collect();
@@ -135,7 +135,7 @@ fn waits(watched: &[WatchedSide], sides: &[String]) -> String {
     format!("\nwaits for locks, one traced run each\n{}", table(&header, watched.iter().flat_map(line)))
 }
 
-/// The lock whose share of the thread time changed most between the first side and each other.
+/// Returns the lock whose share of the thread time changed most between the first side and each other.
 fn because(watched: &[WatchedSide]) -> Vec<String> {
     const MUCH: f64 = 0.05;
     let Some((first, others)) = watched.split_first() else { return Vec::new() };
@@ -159,7 +159,7 @@ fn because(watched: &[WatchedSide]) -> Vec<String> {
     others.iter().filter_map(of).collect()
 }
 
-/// The verdicts in sentences: of the decisive metric, and of any other that shows a difference.
+/// Returns the verdicts in sentences: of the decisive metric, and of any other that shows a difference.
 fn statements(rows: &[AbRow]) -> Vec<String> {
     let is_stated = |row: &&AbRow| row.is_decisive || row.verdict.is_some_and(Verdict::is_difference);
     rows.iter().filter(is_stated).filter_map(statement).collect()
@@ -183,7 +183,7 @@ fn statement(row: &AbRow) -> Option<String> {
     })
 }
 
-/// The rule of the verdicts, and why the comparison ended.
+/// Returns the rule of the verdicts, and why the comparison ended.
 fn rule(parameters: &AbParameters) -> String {
     let end = match parameters.ended_by {
         EndedBy::Decided => "when all was decided",
@@ -205,7 +205,7 @@ fn rule(parameters: &AbParameters) -> String {
     )
 }
 
-/// The comparison on a page: a picture of the ratios and of the distributions, and a table, for each metric.
+/// Returns the comparison on a page: a picture of the ratios and of the distributions, and a table, for each metric.
 pub fn section(rows: &[AbRow]) -> Section {
     let metrics: Vec<String> =
         distinct(rows, |row| row.metric.clone()).into_iter().filter(|metric| is_judged(metric)).collect();

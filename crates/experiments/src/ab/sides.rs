@@ -19,7 +19,7 @@ pub struct Side {
     line: CommandLine,
     /// The file of the command; none for a shell's.
     program: Option<PathBuf>,
-    /// Where it runs, one directory for each build; none for contend's own.
+    /// Directories in which it runs, one for each build; none for contend's own.
     pub directories: Vec<PathBuf>,
     pub revision: Option<String>,
     pub commit: Option<String>,
@@ -117,7 +117,7 @@ impl Side {
         matches!(self.line, CommandLine::Shell(_))
     }
 
-    /// The words of a command that needs no shell.
+    /// Returns the words of a command that needs no shell.
     pub fn words(&self) -> Option<Vec<OsString>> {
         match &self.line {
             CommandLine::Words(words) => Some(words.iter().map(OsString::from).collect()),
@@ -125,7 +125,7 @@ impl Side {
         }
     }
 
-    /// The directory of a build, by its number.
+    /// Returns the directory of a build, by its number.
     pub fn directory(&self, build: usize) -> Option<&Path> {
         self.directories.get(build % self.directories.len().max(1)).map(PathBuf::as_path)
     }
@@ -147,7 +147,7 @@ impl Side {
         Ok(())
     }
 
-    /// The command of a run, whose environment is longer by this number of bytes.
+    /// Returns the command of a run, whose environment is longer by this number of bytes.
     pub fn command(&self, build: usize, variables: &[(String, OsString)], padding: Option<usize>) -> Command {
         let mut command = match (&self.line, &self.program) {
             (CommandLine::Words(words), Some(program)) => {
@@ -167,7 +167,7 @@ impl Side {
         command
     }
 
-    /// The side as the record has it.
+    /// Returns the side as the record has it.
     pub fn record(&self) -> SideRecord {
         SideRecord {
             side: self.label.clone(),
@@ -219,7 +219,7 @@ fn check_parameters(flags: &Flags) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// All combinations of the parameters' values.
+/// Returns all combinations of the parameters' values.
 fn combinations(parameters: &[Parameter]) -> Vec<BTreeMap<String, String>> {
     let with = |all: Vec<BTreeMap<String, String>>, parameter: &Parameter| {
         let one = |before: &BTreeMap<String, String>, values: &[String]| {

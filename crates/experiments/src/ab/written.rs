@@ -20,7 +20,7 @@ impl Snapshot {
         Self(files)
     }
 
-    /// The files that are new or changed since an earlier look.
+    /// Returns the files that are new or changed since an earlier look.
     pub fn changed_since(&self, before: &Self) -> Vec<PathBuf> {
         let is_changed = |(path, state): &(&PathBuf, &[i64; 4])| before.0.get(*path) != Some(*state);
         self.0.iter().filter(is_changed).map(|(path, _)| path.clone()).collect()

@@ -24,7 +24,8 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// With another lock, a run may take this many times as long as the longest plain run, and this much longer.
+/// Limits of a run with another lock: it may take this many times as long as the longest plain run, and this much
+/// longer.
 const LONGER: f64 = 10.0;
 const MORE_S: f64 = 10.0;
 
@@ -40,7 +41,7 @@ pub struct Side {
     pub place: usize,
     /// Objects that the library did not substitute.
     pub counts: Counts,
-    /// Why it has no more runs.
+    /// The reason why it has no more runs.
     pub failed: Option<String>,
     /// The share of the CPUs that other programs had, by run, without runs that were too short for the kernel's
     /// account.
@@ -76,13 +77,13 @@ impl Side {
         all[self.place].iter_mut().zip(figures).for_each(|(samples, figure)| samples.push(figure));
     }
 
-    /// The place of the metric that decides.
+    /// Returns the place of the metric that decides.
     pub fn decisive_place(&self) -> usize {
         if self.all.borrow()[0].len() > TIMES { TIMES } else { 0 }
     }
 
-    /// What decides whether it is known well enough: the ratio to the plain runs, of the first metric, or of the wall
-    /// time if there is none. The plain runs are known when the others are.
+    /// Returns the values that decide whether it is known well enough: the ratio to the plain runs, of the first
+    /// metric, or of the wall time if there is none. The plain runs are known when the others are.
     fn decisive(&self) -> Vec<Estimate> {
         let all = self.all.borrow();
         let metric = self.decisive_place();
@@ -151,7 +152,7 @@ struct Turn<'a> {
     longest_plain_s: Cell<f64>,
 }
 
-/// Where one tick of the kernel's account is more of a run than this, the account says nothing of it.
+/// The part of a run from which on one tick of the kernel's account makes the account unusable for the run.
 const COARSE: f64 = 0.05;
 
 impl Turn<'_> {
@@ -185,7 +186,7 @@ impl Turn<'_> {
         (share.resolution_share <= COARSE).then_some(share.other_share + share.steal_share)
     }
 
-    /// A run, and its metrics; `None` if it did not end well, which is noted. As it is, the program has to.
+    /// Returns a run, and its metrics; `None` if it did not end well, which is noted. As it is, the program has to.
     fn run(&self, side: &mut Side) -> anyhow::Result<Option<(FinishedRun, Vec<f64>)>> {
         let longest = self.longest_plain_s.get();
         let is_bounded = !side.is_plain() && longest > 0.0;
@@ -220,12 +221,12 @@ impl Turn<'_> {
 }
 
 impl Sides {
-    /// A row for each side and metric.
+    /// Returns a row for each side and metric.
     pub fn rows(&self, plan: &Plan, seed: u64) -> Vec<SwapRow> {
         (0..TIMES + plan.launch.metrics.len()).flat_map(|metric| self.rows_of(plan, metric, seed)).collect()
     }
 
-    /// A row for each side, of one metric.
+    /// Returns a row for each side, of one metric.
     pub fn rows_of(&self, plan: &Plan, place: usize, seed: u64) -> Vec<SwapRow> {
         let all = self.all.borrow();
         let (metric, unit, higher_is_better) = match plan.launch.metrics.get(place.wrapping_sub(TIMES)) {
@@ -274,7 +275,7 @@ impl Sides {
     }
 }
 
-/// How many verdicts a table has: each side but the plain one, in each metric.
+/// Returns the number of verdicts of a table: each side but the plain one, in each metric.
 pub fn comparisons(sides: usize, plan: &Plan) -> usize {
     (sides - 1) * (TIMES + plan.launch.metrics.len())
 }
@@ -310,7 +311,7 @@ pub struct Watched {
     pub lost: Lost,
 }
 
-/// The locks of one run, and its wall time in seconds; or why there are none.
+/// Returns the locks of one run, and its wall time in seconds; or why there are none.
 fn watch_one(
     plan: &Plan,
     variant: &Variant,
@@ -350,7 +351,7 @@ fn watched_lock(lock: &TracedLock, variant: &Variant) -> WatchedLock {
     }
 }
 
-/// The time limit of a run with another lock.
+/// Returns the time limit of a run with another lock.
 fn longest_run(plain_s: f64) -> Duration {
     Duration::from_secs_f64(plain_s * LONGER + MORE_S)
 }

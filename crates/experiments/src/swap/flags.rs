@@ -1,4 +1,4 @@
-//! What the user may set.
+//! Options of the user.
 
 use super::mutex_filter::MutexFilter;
 use clap::Args;
@@ -44,7 +44,7 @@ pub struct SwapFlags {
 }
 
 impl SwapFlags {
-    /// The locks, each once.
+    /// Returns the locks, each once.
     pub fn locks(&self) -> Vec<&'static exchange::Named> {
         let is_named = |lock: &&exchange::Named| self.swap.iter().any(|name| name == ALL || name == lock.name);
         exchange::LOCKS.iter().filter(is_named).collect()

@@ -53,7 +53,7 @@ impl Experiment for Swap {
     }
 }
 
-/// Writes the library to where its user wants it; what is said of that.
+/// Writes the library to the path that the user names; returns the message about it.
 fn write_library(path: &std::path::Path) -> anyhow::Result<String> {
     use anyhow::Context;
     use blame::names::message;

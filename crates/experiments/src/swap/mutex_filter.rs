@@ -70,17 +70,17 @@ impl fmt::Display for MutexFilter {
 /// Variables and functions that were found, by name, and where they lie in the program's file.
 pub type Found = Vec<(String, Range<u64>)>;
 
-/// What makes a name a function's.
+/// Suffix that marks a name as a function's.
 const CALL: &str = "()";
 
-/// The names, each once.
+/// Returns the names, each once.
 pub fn names(found: &Found) -> Vec<String> {
     let mut names: Vec<String> = found.iter().map(|(name, _)| name.clone()).collect();
     names.dedup();
     names
 }
 
-/// Whether what was found is a function.
+/// Returns whether a name is that of a function.
 pub fn is_function(name: &str) -> bool {
     name.ends_with(CALL)
 }
@@ -145,8 +145,8 @@ fn lies(only: &MutexFilter, file: &object::File<'_>, program: &Program) -> Resul
     }
 }
 
-/// A function's code: all that the compiler made of it, and of its namesakes with other arguments; or the call at a
-/// place in a program without symbols.
+/// Returns a function's code: all that the compiler made of it, and of its namesakes with other arguments; or the call
+/// at a place in a program without symbols.
 fn in_function(
     only: &MutexFilter,
     name: &str,
@@ -218,8 +218,8 @@ fn in_variable(
     Ok((only.to_string(), range))
 }
 
-/// The mutexes of a traced run of the program and whether threads waited for each, that with the longest total wait
-/// first.
+/// Returns the mutexes of a traced run of the program and whether threads waited for each, that with the longest total
+/// wait first.
 fn ranked(plan: &Plan, interruption: &Interruption) -> anyhow::Result<(Vec<(MutexFilter, bool)>, Lost)> {
     let traced = plan.rank_locks(interruption)?;
     let used = |lock: &TracedLock| {
@@ -230,7 +230,7 @@ fn ranked(plan: &Plan, interruption: &Interruption) -> anyhow::Result<(Vec<(Mute
     Ok((mutexes.map(used).collect::<anyhow::Result<_>>()?, traced.lost))
 }
 
-/// The ten mutexes with the longest total wait that are in a variable or used first by a function.
+/// Returns the ten mutexes with the longest total wait that are in a variable or used first by a function.
 pub fn candidates(plan: &Plan, interruption: &Interruption) -> anyhow::Result<(Found, Lost)> {
     const MOST_CANDIDATES: usize = 10;
     let (used, lost) = ranked(plan, interruption)?;

@@ -38,7 +38,7 @@ impl Plan {
         Ok(Self { launch, locks, only, search, lost, limits: flags.fail_if.clone() })
     }
 
-    /// The variants that are compared.
+    /// Returns the variants that are compared.
     pub fn variants(&self) -> Vec<Variant> {
         let pass = Variant { lock: exchange::PASS, only: Found::new() };
         let locks = self.locks.iter().map(|lock| Variant { lock: lock.name, only: self.only.clone() });
@@ -46,7 +46,7 @@ impl Plan {
     }
 }
 
-/// The fewest runs of each variant with which a verdict is possible. Checked before anything runs.
+/// Returns the fewest runs of each variant with which a verdict is possible. Checked before anything runs.
 fn fewest_runs(locks: &[&exchange::Named], flags: &SwapFlags) -> Result<u64, UsageError> {
     let comparisons = (1 + locks.len()) * (TIMES + flags.comparison.runs_of_each.metric.len());
     let fewest = verdict::fewest_runs(comparisons).max(FEWEST_RUNS);

@@ -166,12 +166,12 @@ pub struct LeftOf {
 }
 
 impl SwapRow {
-    /// Whether it is of a lock, and not of the program or the library alone.
+    /// Returns whether it is of a lock, and not of the program or the library alone.
     pub fn is_lock(&self) -> bool {
         self.lock != PLAIN && self.lock != exchange::PASS
     }
 
-    /// How many times as good as the plain program it is.
+    /// Returns how many times as good as the plain program it is.
     pub fn gain(&self) -> f64 {
         let ratio = self.ratio.unwrap_or(1.0);
         if self.higher_is_better { ratio } else { 1.0 / ratio }
@@ -192,7 +192,7 @@ impl Verdict {
     }
 }
 
-/// `wall time 1.07× that of the plain program (95 % CI 1.05–1.09)`.
+/// Returns the change as text: `wall time 1.07× that of the plain program (95 % CI 1.05–1.09)`.
 pub fn change(row: &SwapRow) -> String {
     let ends = row.ratio_ci.map_or_else(String::new, |ends| format!(" (95 % CI {})", range(ends.low, ends.high)));
     let times =

@@ -43,7 +43,7 @@ pub fn search(plan: &Plan, among: &Found, session: &Session, progress: &Progress
         let budget = plan.launch.budget.map(|budget| budget.saturating_sub(began.elapsed()) / 2);
         let rules = Rules { began: Instant::now(), budget, precision: None, at_least: runs, at_most: runs };
         let (mut sides, _) = match (measure(plan, &sides, &rules, session, progress), last.take()) {
-            // What the stages before found is not lost.
+            // The results of the stages before are not lost.
             (Err(error), Some(before)) if error.is::<Interrupted>() => return Ok(before),
             (measured, _) => measured?,
         };
@@ -77,7 +77,7 @@ pub fn search(plan: &Plan, among: &Found, session: &Session, progress: &Progress
     unreachable!("a stage drops an arm, or is the last")
 }
 
-/// Those that are better, by the lock whose gains together are the largest.
+/// Returns the variants that are better, of the lock whose gains together are the largest.
 fn together(plan: &Plan, kept: &[(SwapRow, Variant)]) -> Option<Variant> {
     let better = |lock: &str| {
         let of_lock = |(row, variant): &&(SwapRow, Variant)| variant.lock == lock && row.verdict == Verdict::Better;

@@ -30,7 +30,7 @@ pub fn show(record: &SwapRecord<'_>, page: &Page) -> String {
     text
 }
 
-/// The rule of the verdicts.
+/// Returns the rule of the verdicts.
 fn judged(record: &SwapRecord<'_>) -> Option<String> {
     let &SwapParameters { comparisons, least_effect_share: least, .. } = record.parameters;
     (comparisons > 0).then(|| {
@@ -41,7 +41,7 @@ fn judged(record: &SwapRecord<'_>) -> Option<String> {
     })
 }
 
-/// The trials of the search, and its result.
+/// Returns the trials of the search, and its result.
 fn searched(record: &SwapRecord<'_>) -> String {
     let parameters = &record.parameters;
     let Some(last) = parameters.search.last() else { return String::new() };
@@ -62,7 +62,7 @@ fn searched(record: &SwapRecord<'_>) -> String {
     format!("\nSearch: each mutex alone\n{}{end}\n", terminal::table(&header, parameters.search.iter().map(line)))
 }
 
-/// Wait and hold times, lock by lock, plainly and with each substitute.
+/// Returns wait and hold times, lock by lock, plainly and with each substitute.
 fn watched(record: &SwapRecord<'_>) -> String {
     let parameters = &record.parameters;
     if let Some(why) = &parameters.unwatched {
@@ -85,7 +85,7 @@ const WATCHED: [&str; 6] = ["lock", "acquired", "contended", "total wait", "wait
 
 const HEADER: [&str; 7] = ["lock", "runs", "median", "95 % CI", "vs plain", "95 % CI", "verdict"];
 
-/// A row as a line of a table.
+/// Returns a row as a line of a table.
 fn line(row: &SwapRow) -> Vec<String> {
     let dash = || "–".to_owned();
     let ends =
@@ -105,7 +105,7 @@ fn line(row: &SwapRow) -> Vec<String> {
     ]
 }
 
-/// The comparison on a page: a picture and a table for each metric.
+/// Returns the comparison on a page: a picture and a table for each metric.
 pub fn section(rows: &[SwapRow]) -> Section {
     let metrics = distinct(rows, |row| row.metric.clone());
     let figure =
@@ -135,7 +135,7 @@ fn of_metric(metric: &str, rows: &[&SwapRow]) -> Figure {
     }
 }
 
-/// The best lock of the first metric that is the program's own, or of the wall time.
+/// Returns the best lock of the first metric that is the program's own, or of the wall time.
 fn first(rows: &[SwapRow]) -> Option<String> {
     let metric = rows.iter().map(|row| &row.metric).find(|name| !["wall time", "CPU time"].contains(&name.as_str()));
     let metric = metric.cloned().unwrap_or_else(|| "wall time".to_owned());
@@ -172,7 +172,7 @@ fn not_substituted(left: &LeftOf) -> Option<String> {
         .then(|| format!("Initialised but not substituted, in all runs with {}: {}.", left.lock, said.join(", ")))
 }
 
-/// A figure in its unit.
+/// Returns a figure in its unit.
 fn figure(row: &SwapRow, value: Option<f64>) -> String {
     value.map_or_else(|| "–".into(), |value| row.unit.words(value))
 }

@@ -20,7 +20,7 @@ impl Variant {
         Self { lock: PLAIN, only: Found::new() }
     }
 
-    /// The options that select this variant.
+    /// Returns the options that select this variant.
     pub fn flags(&self) -> String {
         // A shell would read parentheses.
         let names = mutex_filter::names(&self.only).join(",");
@@ -32,7 +32,7 @@ impl Variant {
         self.lock == PLAIN
     }
 
-    /// The environment in which the program loads the library at this path, which counts there.
+    /// Returns the environment in which the program loads the library at this path, which counts there.
     pub fn variables(&self, path: &str, counts: &Counts) -> Variables {
         if self.is_plain() {
             return Variables::new();

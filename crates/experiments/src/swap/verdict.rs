@@ -1,4 +1,4 @@
-//! When a lock is said to be better, or worse.
+//! The rules by which a lock is reported as better, or worse.
 
 use super::record::{SwapRow, Verdict, change};
 use instruments::statistics::{Interval, rank_sum};
@@ -11,7 +11,7 @@ const ALL_WRONG: f64 = 0.05;
 
 /// The part of all CPUs' time that other programs may have.
 pub const BUSY: f64 = 0.1;
-/// How unlikely it must be that other programs had as much of the CPUs in the runs of both sides.
+/// Probability, at most, that other programs had as much of the CPUs in the runs of both sides.
 const UNEQUAL: f64 = 0.01;
 
 /// The figures of the runs of one side and the plain runs, in one metric.
@@ -46,26 +46,27 @@ impl Pair<'_> {
     }
 }
 
-/// The level of one comparison of a table, for each of its two directions (Bonferroni).
+/// Returns the level of one comparison of a table, for each of its two directions (Bonferroni).
 fn level(comparisons: usize) -> f64 {
     ALL_WRONG / 2.0 / comparisons.max(1) as f64
 }
 
-/// The fewest runs of each side with which a comparison of a table can show a difference.
+/// Returns the fewest runs of each side with which a comparison of a table can show a difference.
 pub fn fewest_runs(comparisons: usize) -> u64 {
     let is_enough = |runs: &usize| rank_sum::least_probability(*runs, *runs) <= level(comparisons);
     (2..).find(is_enough).unwrap_or(usize::MAX) as u64
 }
 
-/// Whether busy CPUs void the verdict of a figure: they do not if all its runs are the same but for the least effect.
+/// Returns whether busy CPUs void the verdict of a figure: they do not if all its runs are the same but for the least
+/// effect.
 pub fn is_disturbed(pair: Pair<'_>, over: &[f64], under: &[f64]) -> bool {
     let is_steady = |values: &[f64]| spread(values) <= 1.0 + LEAST_EFFECT;
     busy_share(over, under).is_some() && !(is_steady(pair.over) && is_steady(pair.under))
 }
 
-/// The median of what other programs had of the CPUs, if a side's runs were too disturbed to be judged: they had more
-/// than a tenth in runs of either side, or more in those of one side than of the other. Runs that were too short for
-/// the kernel's account do not count.
+/// Returns the median of what other programs had of the CPUs, if a side's runs were too disturbed to be judged: they
+/// had more than a tenth in runs of either side, or more in those of one side than of the other. Runs that were too
+/// short for the kernel's account do not count.
 pub fn busy_share(over: &[f64], under: &[f64]) -> Option<f64> {
     use instruments::statistics::order::median;
     let (over_median, under_median) = (median(over)?, median(under)?);
@@ -111,7 +112,7 @@ mod tests {
         }
     }
 
-    /// All verdicts of a table in which the plain runs and all `sides` are alike.
+    /// Returns all verdicts of a table in which the plain runs and all `sides` are alike.
     fn verdicts(shape: usize, runs: usize, sides: usize, seed: u64) -> Vec<Verdict> {
         let random = &mut fastrand::Rng::with_seed(seed);
         let mut all = vec![Vec::new(); sides + 1];
@@ -187,7 +188,7 @@ mod tests {
         let pair = |over: &'static [f64]| Pair { over, under: &[100.0; 6], ratio_ci: None, higher_is_better: false };
         assert!(is_disturbed(pair(&[285.0, 506.0]), &[0.5; 6], &[0.5; 6]));
         assert!(!is_disturbed(pair(&[285.0, 506.0]), &[0.01; 6], &[0.01; 6]));
-        // What the CPUs do not change is judged all the same.
+        // Values that the CPUs do not change are judged all the same.
         assert!(!is_disturbed(pair(&[200.0, 201.0]), &[0.5; 6], &[0.5; 6]));
     }
 }

@@ -1,4 +1,4 @@
-//! What a reader of a comparison must know.
+//! Warnings for the reader of a comparison.
 
 use super::record::WatchedLock;
 use super::variant::PLAIN;
@@ -109,7 +109,7 @@ impl WarningKind for NothingExchanged {
     }
 }
 
-/// The locks whose holders slept while others waited, by the plain watched run.
+/// Returns the locks whose holders slept while others waited, by the plain watched run.
 pub fn sleeping(watched: &[WatchedLock]) -> impl Iterator<Item = SleepingHolder> {
     const MUCH: f64 = 0.3;
     let plain = watched.iter().filter(|lock| lock.lock == PLAIN && lock.wait_total_s > 0.0);

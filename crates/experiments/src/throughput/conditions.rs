@@ -28,7 +28,7 @@ pub struct Variations {
     pub touched_lines: usize,
     /// Whether the number of children rises and falls within a run.
     pub ramp: bool,
-    /// For how long a holder is stopped, once in a run; 0: not at all.
+    /// Time for which a holder is stopped, once in a run; 0: not at all.
     pub stop_us: f64,
 }
 
@@ -39,12 +39,12 @@ impl Default for Variations {
 }
 
 impl Variations {
-    /// Whether the children run the loop of 2002.
+    /// Returns whether the children run the loop of 2002.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether a second loop is needed.
+    /// Returns whether a second loop is needed.
     pub fn needs_own_loop(&self) -> bool {
         !Self { hold_ratio: 1, ..*self }.is_none()
     }
@@ -79,28 +79,28 @@ impl Conditions {
         format!("non-hold {}", nanoseconds(self.nonhold_us * 1e3))
     }
 
-    /// `20 % reads`; empty where no acquisition reads.
+    /// Returns text such as `20 % reads`; empty where no acquisition reads.
     pub fn reads(&self) -> String {
         if self.share > 0 { format!("{} % reads", self.share) } else { String::new() }
     }
 
-    /// Non-hold and hold time: `7+3 µs`.
+    /// Returns the non-hold and the hold time as text: `7+3 µs`.
     fn work(&self) -> String {
         format!("{}+{} µs", self.nonhold_us, self.hold_us)
     }
 
-    /// The name of a chart across the numbers of children.
+    /// Returns the name of a chart across the numbers of children.
     pub fn but_children(&self) -> String {
         let workers = if self.processes { "processes" } else { "threads" };
         joined([workers.to_owned(), self.locks(), self.work(), self.reads(), self.variations.to_string()])
     }
 
-    /// The name of a chart across the numbers of cache lines touched.
+    /// Returns the name of a chart across the numbers of cache lines touched.
     pub fn but_touched_lines(&self) -> String {
         Self { variations: Variations { touched_lines: 0, ..self.variations }, ..*self }.to_string()
     }
 
-    /// The name of a chart across the hold times.
+    /// Returns the name of a chart across the hold times.
     pub fn but_hold(&self) -> String {
         joined([self.workers(), self.locks(), self.nonhold(), self.reads(), self.variations.to_string()])
     }
@@ -118,7 +118,7 @@ impl fmt::Display for Conditions {
     }
 }
 
-/// `4 threads`, `1 process`.
+/// Returns text such as `4 threads` or `1 process`.
 pub fn workers(children: usize, processes: bool) -> String {
     match (processes, children) {
         (true, 1) => "1 process".to_owned(),

@@ -8,7 +8,7 @@ use record::{Better, Cell, Finding, MOSTLY, Metric, Origin, ThenAndNow, Unit, Va
 
 type Placed<'a> = (usize, &'a Row);
 
-/// With the most children: the first and the last lock of the ranking.
+/// Returns the first and the last lock of the ranking with the most children.
 pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
     let all = || rows.iter().map(|(_, row)| *row);
     let locked = || all().filter(|row| row.lock != locks::NONE);
@@ -31,7 +31,7 @@ pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
     first.into_iter().chain(last).collect()
 }
 
-/// The value with its kind, and both levels where the runs have two: no single value describes the lock then.
+/// Returns the value with its kind, and both levels where the runs have two: no single value describes the lock then.
 fn value(row: &Row, loops: &Loops) -> String {
     let levels = row.levels_per_s.map_or_else(String::new, |levels| {
         let [lower, upper] = [levels.lower, levels.upper].map(|loops| Unit::PerS.rounded(loops));
@@ -51,7 +51,7 @@ fn finding(what: &str, (place, row): Placed<'_>, loops: &Loops, statement: &str)
     Finding::new(what, words, Unit::PerS, loops.of_row(row), origin)
 }
 
-/// The iterations/s, and the long waits.
+/// Returns the iterations/s, and the long waits.
 pub fn metrics(row: &Row) -> Vec<Metric> {
     let cell = cell(row);
     let loops = Metric {
@@ -89,7 +89,7 @@ fn cell(row: &Row) -> Cell {
     .with("nonhold_us", conditions.nonhold())
 }
 
-/// The throughputs of Hubertus Franke, "Lightweight userspace semaphores", linux-kernel, 2002: ulockflex.
+/// Returns the throughputs of Hubertus Franke, "Lightweight userspace semaphores", linux-kernel, 2002: ulockflex.
 pub fn then_and_now(rows: &[Placed<'_>]) -> Vec<ThenAndNow> {
     let loops = Loops::of(rows.iter().map(|(_, row)| *row));
     let compared = |row: &Row| {

@@ -1,4 +1,4 @@
-//! What the user may set.
+//! Options of the user.
 
 use clap::Args;
 use harness::parse_duration;
@@ -86,7 +86,7 @@ pub struct Flags {
     pub stop_above: Option<String>,
 }
 
-/// An exponent of Zipf's law.
+/// Returns an exponent of Zipf's law.
 fn exponent(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(exponent) if (0.0..=10.0).contains(&exponent) => Ok(exponent),
@@ -95,7 +95,7 @@ fn exponent(text: &str) -> Result<f64, String> {
 }
 
 impl Flags {
-    /// Whether the names of the locks are all that is wanted.
+    /// Returns whether the names of the locks are all that is wanted.
     pub fn asks_for_list(&self) -> bool {
         locks::asks_for_list(&self.lock)
     }

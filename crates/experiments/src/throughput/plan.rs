@@ -126,12 +126,12 @@ impl Plan {
         Ok(Self { cells, reach, patience, run, budget: session.seconds, precision, cpus, left_out })
     }
 
-    /// About how long it takes if every cell converges as soon as it may.
+    /// Returns about how long it takes if every cell converges as soon as it may.
     pub fn expected_time(&self) -> Duration {
         self.budget.unwrap_or(self.run * (self.cells.len() as u32) * RUNS_EXPECTED)
     }
 
-    /// What the record says of the plan.
+    /// Returns the parameters of the plan for the record.
     pub fn parameters(&self, order: Vec<Vec<usize>>) -> Parameters {
         Parameters {
             processes: self.reach == Reach::Processes,
@@ -169,7 +169,7 @@ const DEFAULT_LOCKS: &[&str] = &[
 
 const DEFAULT_LOCKS_WITH_READERS: &[&str] = &["rwlock", "rwlock-fair"];
 
-/// The requested locks; without any, those that fit the other flags.
+/// Returns the requested locks; without any, those that fit the other flags.
 fn chosen_locks(flags: &Flags) -> Result<Vec<&'static locks::Entry>, UsageError> {
     if !flags.lock.is_empty() {
         return locks::chosen(&flags.lock, true).map_err(|error| UsageError(format!("--lock {error}")));
@@ -238,7 +238,7 @@ fn check_stop(run: Duration, flags: &Flags) -> Result<(), UsageError> {
     }
 }
 
-/// A lock that was named is refused; one that came with `all` is omitted, and the record says so.
+/// Refuses a lock that was named; omits one that came with `all`, and returns a warning for the record.
 fn refuse(named: bool, lock: &str, reason: &str, flag: &str) -> Result<Warning, UsageError> {
     if named {
         return Err(UsageError(format!("--lock {lock}: {reason} ({flag})")));
@@ -280,7 +280,7 @@ fn cells_of(
     Ok(cells)
 }
 
-/// One for each number of touched lines.
+/// Returns one variation for each number of touched lines.
 fn variations_of(flags: &Flags) -> impl Iterator<Item = Variations> {
     let stop_us = flags.stop_holder.map_or(0.0, |stop| stop.as_nanos() as f64 / 1e3);
     let base =

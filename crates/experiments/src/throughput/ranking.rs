@@ -13,7 +13,7 @@ const SCATTER: f64 = 0.03;
 /// The name of the value that decides a ranking.
 pub const LOOPS: &str = "loops/s";
 
-/// The ranks under each set of conditions; a loop without a lock has none.
+/// Returns the ranks under each set of conditions; a loop without a lock has none.
 pub fn ranking<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Rank> {
     let rows: Vec<&Row> = rows.into_iter().collect();
     let loops = Loops::of(rows.iter().copied());
@@ -30,7 +30,7 @@ fn contender(row: &Row, loops: Estimate) -> Contender {
     Contender { lock: row.lock.clone(), value: Some(loops.value), interval: loops.interval, resolution: 0.0 }
 }
 
-/// The ranks of one contest.
+/// Returns the ranks of one contest.
 pub fn contest<'a>(ranks: &'a [Rank], words: &str) -> &'a [Rank] {
     contests(ranks).find(|ranks| ranks[0].among == words).unwrap_or_default()
 }
@@ -64,7 +64,7 @@ impl Loops {
         }
     }
 
-    /// The field of the row that has the value.
+    /// Returns the field of the row that has the value.
     pub fn field(&self, row: &Row) -> &'static str {
         match self.of_contest(row) {
             Basis::Exclusive => "throughput_per_s_alone",
@@ -72,7 +72,7 @@ impl Loops {
         }
     }
 
-    /// The share of the most iterations that the work itself allows.
+    /// Returns the share of the most iterations that the work itself allows.
     pub fn ideal_share(&self, row: &Row) -> Option<f64> {
         row.ideal_per_s.map(|ideal| self.of_row(row).value / ideal)
     }
@@ -93,7 +93,7 @@ impl<'a> Ends<'a> {
         Some(Self { ranks, first, last: others.last() })
     }
 
-    /// The statement about the first, as every view makes it.
+    /// Returns the statement about the first, as every view makes it.
     pub fn about_first(&self, value: &str) -> String {
         match (best(self.ranks), self.last) {
             (Some(best), _) => format!("{} has the highest throughput: {value}", best.lock),
@@ -102,7 +102,7 @@ impl<'a> Ends<'a> {
         }
     }
 
-    /// The statement about the last, as every view makes it.
+    /// Returns the statement about the last, as every view makes it.
     pub fn about_last(&self, value: &str) -> Option<String> {
         let last = self.last?;
         Some(match worst(self.ranks) {

@@ -165,7 +165,7 @@ impl Row {
         Conditions { children, processes, locks, nonhold_us, hold_us, share, variations: self.variations() }
     }
 
-    /// The iterations/s of all children.
+    /// Returns the iterations/s of all children.
     pub fn throughput(&self) -> Estimates {
         Estimates::new(
             (Some(self.throughput_per_s), self.throughput_ci),
@@ -174,18 +174,18 @@ impl Row {
         )
     }
 
-    /// The contest of the row: locks under the same conditions are ranked.
+    /// Returns the contest of the row: locks under the same conditions are ranked.
     pub fn contest(&self) -> String {
         self.conditions().to_string()
     }
 
-    /// The name of the configuration.
+    /// Returns the name of the configuration.
     pub fn name(&self) -> String {
         format!("{}, {}", self.lock, self.conditions())
     }
 }
 
-/// The most loops a second that the work itself allows.
+/// Returns the most loops a second that the work itself allows.
 pub fn ideal_per_s(cell: &CellPlan, cpus: usize) -> Option<f64> {
     let loop_ns = cell.hold_ns + cell.nonhold_ns;
     // What the variations allow depends on which child gets the lock, and on the memory.
@@ -200,7 +200,7 @@ pub fn ideal_per_s(cell: &CellPlan, cpus: usize) -> Option<f64> {
     Some(by_cpus.min(by_locks))
 }
 
-/// Standard deviation over mean.
+/// Returns the standard deviation over the mean.
 pub fn coefficient_of_variation(loops: &[u64]) -> f64 {
     let mean = loops.iter().sum::<u64>() as f64 / loops.len().max(1) as f64;
     if mean == 0.0 {

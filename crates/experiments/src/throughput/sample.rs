@@ -1,9 +1,9 @@
-//! Rows as the experiment makes them, by hand, for the tests of what is said of them.
+//! Rows as the experiment makes them, by hand, for the tests of the statements about them.
 
 use super::record::Row;
 use serde_json::json;
 
-/// 3 µs with the lock and 7 µs without it; the interval is 1 % to either side.
+/// Returns a row with 3 µs with the lock and 7 µs without it; the interval is 1 % to either side.
 pub fn row(lock: &str, children: usize, throughput_per_s: f64) -> Row {
     serde_json::from_value(json!({
         "lock": lock, "children": children, "processes": false, "locks": 1, "nonhold_us": 7.0, "hold_us": 3.0, "share": 0,

@@ -70,7 +70,7 @@ impl Line<'_> {
     }
 }
 
-/// The time to recover; below the window over which it is measured, that window as a bound.
+/// Returns the time to recover; below the window over which it is measured, that window as a bound.
 fn recovery(row: &Row) -> Option<String> {
     let window_us = row.recovery_window_us?;
     Some(match row.recovery_us {
@@ -88,13 +88,13 @@ fn two_decimals(value: f64) -> String {
     format!("{value:.2}")
 }
 
-/// `2: 44.3 k/s and 73.8 k/s (17 % of runs)`.
+/// Returns the levels as text: `2: 44.3 k/s and 73.8 k/s (17 % of runs)`.
 fn levels(levels: Levels) -> String {
     let [lower, upper] = [levels.lower, levels.upper].map(|loops| Unit::PerS.words(loops));
     format!("2: {lower} and {upper} ({} of runs)", percent(levels.upper_share))
 }
 
-/// The whole record on a terminal: a table for each number of children and mix of work.
+/// Returns the whole record on a terminal: a table for each number of children and mix of work.
 pub fn show(record: &ThroughputRecord<'_>, page: &Page) -> String {
     let rows = record.results;
     // A stored ranking may be of an older revision; the rows say the same as when they were measured.
@@ -109,7 +109,7 @@ pub fn show(record: &ThroughputRecord<'_>, page: &Page) -> String {
     tables.join("\n") + "\n" + &legend(rows, &ranks)
 }
 
-/// The columns of the variations, each below the condition that some row has it.
+/// Returns the columns of the variations, each below the condition that some row has it.
 fn variations(rows: &[Row]) -> String {
     let held = rows
         .iter()
@@ -151,7 +151,7 @@ fn table(block: &[&Row], ranks: &[Rank], loops: &Loops, page: &Page) -> String {
     heading(block[0], loops) + &table + &on_two_levels(block, page) + &neighbours(block, page) + &steps(block, page)
 }
 
-/// The loops by number of active children, where it changes.
+/// Returns the loops by number of active children, where it changes.
 fn steps(block: &[&Row], page: &Page) -> String {
     let lines = block.iter().filter(|row| !row.steps.is_empty()).map(|row| {
         let steps: Vec<String> =
@@ -161,7 +161,7 @@ fn steps(block: &[&Row], page: &Page) -> String {
     lines.collect()
 }
 
-/// The locks whose runs are on one of two levels: the median is one of them by chance.
+/// Returns the locks whose runs are on one of two levels: the median is one of them by chance.
 fn on_two_levels(block: &[&Row], page: &Page) -> String {
     let words = |row: &&Row| {
         let levels = row.levels_per_s?;
@@ -171,7 +171,7 @@ fn on_two_levels(block: &[&Row], page: &Page) -> String {
     listed("Runs at one of two levels (loops/s), which the CI spans:", block.iter().filter_map(words), page)
 }
 
-/// The loops of those whose cores were also seen shared.
+/// Returns the loops of those whose cores were also seen shared.
 fn neighbours(block: &[&Row], page: &Page) -> String {
     let words = |row: &&Row| {
         let (_, shared, share) = (row.throughput_per_s_alone?, row.throughput_per_s_shared?, row.core_shared_share?);
@@ -180,13 +180,13 @@ fn neighbours(block: &[&Row], page: &Page) -> String {
     listed("While an SMT sibling was active (loops/s, share of time):", block.iter().filter_map(words), page)
 }
 
-/// A sentence with the words of each lock that has some; nothing where none has.
+/// Returns a sentence with the words of each lock that has some; nothing where none has.
 fn listed(title: &str, words: impl Iterator<Item = String>, page: &Page) -> String {
     let words: Vec<String> = words.collect();
     if words.is_empty() { String::new() } else { terminal::folded(&format!("{title} {}.", words.join(", ")), page) }
 }
 
-/// Throughput against the number of children, and against the hold time.
+/// Returns charts of throughput against the number of children, and against the hold time.
 pub fn section(rows: &[Row]) -> Section {
     let (loops, ranks) = (Loops::of(rows), ranking(rows));
     let rank = |row: &Row| contest(&ranks, &row.contest()).iter().find(|rank| rank.lock == row.lock);
@@ -232,7 +232,7 @@ pub fn section(rows: &[Row]) -> Section {
     }
 }
 
-/// The two ends of a contest.
+/// Returns the two ends of a contest.
 fn statement(rows: &[Row], loops: &Loops, ranks: &[Rank]) -> Option<String> {
     let ends = Ends::of(ranks)?;
     let row = |rank: &Rank| rows.iter().find(|row| row.lock == rank.lock && row.contest() == rank.among);
@@ -262,7 +262,7 @@ fn figure(title: &str, x: &Axis, lines: Vec<&Line<'_>>, across: impl Fn(&Row) ->
 
 const LINES: Axis = Axis { label: "cache lines touched, plus 1", unit: Unit::Number, logarithmic: true };
 
-/// The loops from step to step of a run; `None` where the number of children does not change.
+/// Returns the loops from step to step of a run; `None` where the number of children does not change.
 fn by_step(words: &str, rows: &[&Row]) -> Option<Figure> {
     let series = rows.iter().filter(|row| !row.steps.is_empty()).map(|row| Series {
         name: row.lock.clone(),
@@ -277,7 +277,7 @@ fn by_step(words: &str, rows: &[&Row]) -> Option<Figure> {
     curve(format!("{words}: step by step"), Plot { x, y, series: series.collect() })
 }
 
-/// The throughput after a holder's stop; `None` where none was stopped.
+/// Returns the throughput after a holder's stop; `None` where none was stopped.
 fn after_stop(words: &str, rows: &[&Row]) -> Option<Figure> {
     let series = rows.iter().filter_map(|row| {
         let window_ns = row.recovery_window_us? * 1e3;
@@ -298,8 +298,9 @@ fn curve(title: String, plot: Plot) -> Option<Figure> {
 const CAPTION: &str = "Throughput, fairness (CV of the children's iterations: 0 is fair) and waits. Work is written as \
 non-hold+hold time, such as 7+3 µs; –: not measured";
 
-/// The columns of 2002, in its order: children, locks, seconds, iterations, lock, patience, non-hold, hold, contention
-/// of writers and readers in per cent, retry rate, COV, throughput. A dash stands for what the lock does not count.
+/// Returns the columns of 2002, in its order: children, locks, seconds, iterations, lock, patience, non-hold, hold,
+/// contention of writers and readers in per cent, retry rate, COV, throughput. A dash stands for what the lock does not
+/// count.
 pub fn ulockflex(rows: &[Row]) -> String {
     let mut text = String::from("c a t i L p r x WC RC R COV ThPut\n");
     for row in rows {
@@ -326,7 +327,7 @@ pub fn ulockflex(rows: &[Row]) -> String {
     text
 }
 
-/// 2002's letter for a lock (a capital for one that spins); the name of a lock that it did not have.
+/// Returns 2002's letter for a lock (a capital for one that spins); the name of a lock that it did not have.
 fn letter(row: &Row) -> String {
     match row.lock.as_str() {
         "none" => "e".into(),

@@ -34,8 +34,8 @@ pub struct Figures {
     pub throughput_per_s: f64,
 }
 
-/// 2002's figures for a cell, if the table has it. A spinning lock was tried with a patience of 0 and of 3 µs; the
-/// nearest is taken.
+/// Returns 2002's values for a cell, if the table has it. A spinning lock was tried with a patience of 0 and of 3 µs;
+/// the nearest is taken.
 pub fn figures(cell: &CellPlan, patience_us: f64) -> Option<Figures> {
     let same = |line: &Line| {
         line.lock == cell.lock

@@ -11,7 +11,7 @@ use super::flags::Form;
 use super::measure::NamedWait;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The content of the file.
+/// Returns the content of the file.
 pub fn content(form: Form, waits: &[NamedWait]) -> Vec<u8> {
     match form {
         Form::Folded => text(waits).into_bytes(),
@@ -82,7 +82,7 @@ impl Message {
     }
 }
 
-/// The whole file.
+/// Returns the whole file.
 pub fn trace(waits: &[NamedWait]) -> Vec<u8> {
     let threads: BTreeSet<(u32, u32)> = waits.iter().flat_map(threads_of).collect();
     let tracks = threads.into_iter().map(track);
@@ -113,7 +113,7 @@ fn track((process, thread): (u32, u32)) -> Message {
     Message::default().message(PACKET_TRACK_DESCRIPTOR, &track)
 }
 
-/// The wait, and the moment of the release on the track of who released it.
+/// Returns the wait, and the moment of the release on the track of who released it.
 fn slice(place: usize, named: &NamedWait) -> Vec<(u64, Message)> {
     let wait = &named.wait;
     let at = |ns: f64| ns.max(0.0) as u64;
@@ -139,7 +139,7 @@ fn slice(place: usize, named: &NamedWait) -> Vec<(u64, Message)> {
     events
 }
 
-/// The lines, in order of their names.
+/// Returns the lines, in order of their names.
 pub fn text(waits: &[NamedWait]) -> String {
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();
     for wait in waits {
@@ -151,8 +151,9 @@ pub fn text(waits: &[NamedWait]) -> String {
     sums.iter().map(|(stack, ns)| format!("{stack} {}\n", (ns / 1e3).round().max(1.0))).collect()
 }
 
-/// A frame as one field of a line. A semicolon separates frames, and a line is a stack. Names come from files of the
-/// watched program, so they can contain anything: control characters would be obeyed by a terminal that shows the file.
+/// Returns a frame as one field of a line. A semicolon separates frames, and a line is a stack. Names come from files
+/// of the watched program, so they can contain anything: control characters would be obeyed by a terminal that shows
+/// the file.
 fn written(frame: &str) -> String {
     let plain = |letter: char| match letter {
         ';' | '\n' => ':',

@@ -38,7 +38,7 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     most.into_iter().chain(explained).chain(critical).chain(ended_badly).collect()
 }
 
-/// The parts of the program's time that a change of its locks moves.
+/// Returns the parts of the program's time that a change of its locks moves.
 fn of_program(row: &Row) -> Vec<Metric> {
     let Some(lived_s) = row.lived_s.filter(|lived_s| *lived_s > 0.0) else { return Vec::new() };
     let cell = Cell::of(["all threads".to_owned()]);

@@ -1,4 +1,4 @@
-//! What the user may set.
+//! Options of the user.
 
 use clap::{Args, ValueEnum};
 use harness::parse_duration;
@@ -73,7 +73,7 @@ pub enum Form {
 }
 
 impl Flags {
-    /// The formats to export, each with its file.
+    /// Returns the formats to export, each with its file.
     pub fn exports(&self) -> Result<Vec<(Form, PathBuf)>, harness::UsageError> {
         let pairs = self.export.chunks_exact(2);
         let form = |pair: &[OsString]| {

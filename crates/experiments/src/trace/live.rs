@@ -1,4 +1,4 @@
-//! What is said on stderr while the program runs, stdout being the program's; and what is told to who draws it.
+//! The reports on stderr while the program runs, since stdout is the program's; and the values for the live charts.
 
 use super::measure::Piece;
 use super::record::{Row, RowKind};
@@ -14,7 +14,7 @@ use terminal::{nanoseconds, percent};
 pub struct Lines {
     interruption: Interruption,
     is_quiet: bool,
-    /// Whether the user wants lines of what was waited.
+    /// Whether the user wants lines with the waits.
     has_lines: bool,
     live: Live,
 }
@@ -25,7 +25,7 @@ impl Lines {
         Self { interruption, is_quiet: shared.quiet, has_lines: interval.is_some(), live }
     }
 
-    /// Of all locks, and of the one that was waited for the most: threads that waited, on the average.
+    /// Reports the average number of waiting threads, of all locks and of the lock that was waited for the most.
     fn draw(&self, span_s: f64, waited_s: f64, most: Option<&(String, f64)>) {
         let all = ("all locks".to_owned(), waited_s);
         for (lock, waited_s) in std::iter::once(&all).chain(most) {

@@ -95,7 +95,7 @@ impl Experiment for Trace {
             finished.files.extend(plan.exports.into_iter().map(exported));
             finished
         };
-        // The program itself is the load, and the trace shows what the machine does to it.
+        // The program itself is the load, and the trace shows the effects of the machine on it.
         Ok(finished.without(["other_load", "autogroup"]))
     }
 }

@@ -111,7 +111,7 @@ pub struct Parameters {
 /// The period of reports to the full-screen interface, unless `--interval` sets it.
 const PICTURE_PERIOD: Duration = Duration::from_millis(500);
 
-/// The period at which the measurement reports waits; `None` if no report is wanted.
+/// Returns the period at which the measurement reports waits; `None` if no report is wanted.
 pub fn period(session: &Session, interval: Option<Duration>) -> Option<Duration> {
     interval.or_else(|| session.live.is_open().then_some(PICTURE_PERIOD))
 }
@@ -120,7 +120,7 @@ pub fn period(session: &Session, interval: Option<Duration>) -> Option<Duration>
 const PATIENCE_WHEN_INTERRUPTED: Duration = Duration::from_secs(2);
 
 impl Plan {
-    /// The time that the program has to end after SIGTERM.
+    /// Returns the time that the program has to end after SIGTERM.
     pub fn patience(&self, session: &Session) -> Duration {
         let usual = if session.interruption.is_requested() { PATIENCE_WHEN_INTERRUPTED } else { PATIENCE };
         self.patience.unwrap_or(usual)

@@ -314,7 +314,7 @@ pub struct TimeSpike {
     pub delay_ns: Option<f64>,
 }
 
-/// The letter of the cluster that a bin belongs to: of those that overlap it, the one with most.
+/// Returns the letter of the cluster that a bin belongs to: of those that overlap it, the one with most.
 pub fn letter_of(spikes: &[TimeSpike], bin: &Bin) -> Option<char> {
     let overlaps = |spike: &&TimeSpike| spike.from_ns < bin.to_ns && bin.from_ns <= spike.to_ns;
     spikes.iter().filter(overlaps).max_by_key(|spike| spike.count).and_then(|spike| spike.label.chars().next())
@@ -352,12 +352,12 @@ pub struct Step {
 }
 
 impl Row {
-    /// One without figures.
+    /// Returns a row without values.
     pub fn new(kind: RowKind, process: u32, lock: String) -> Self {
         Self { kind, process, lock, instances: 1, ..Self::default() }
     }
 
-    /// Whether who waits for it waits for somebody who has it, and not for a word.
+    /// Returns whether its waiters wait for a thread that has it, and not for a word.
     pub fn excludes(&self) -> bool {
         match self.lock_type.as_str() {
             "mutex" | "rwlock" | "spin" | "futex" | "allocator" | "stream" | "libc" | "interpreter" => true,

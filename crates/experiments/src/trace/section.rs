@@ -120,7 +120,7 @@ fn waits(lock: &Row) -> Figure {
     }
 }
 
-/// The clusters of the waits and of the holds.
+/// Returns the clusters of the waits and of the holds.
 fn spikes(lock: &Row) -> Table {
     let line = |what: &str, spike: &super::record::TimeSpike| {
         let echo = spike.echo_of.as_ref().zip(spike.delay_ns);
@@ -143,7 +143,7 @@ fn spikes(lock: &Row) -> Table {
 
 const MOST_LOCKS: usize = 12;
 
-/// All waiting: the lock, the place that waited, the place whose hold it was in the end.
+/// Returns a chart of all waits: the lock, the place that waited, the place whose hold caused the wait in the end.
 pub fn flame(waited: &[&Row], rows: &[Row]) -> Option<Figure> {
     let parts: Vec<FlamePart> = waited.iter().take(MOST_LOCKS).map(|lock| of_lock(lock, rows)).collect();
     let picture = Picture::Flame(Flame { unit: Unit::Ns, parts });
@@ -170,7 +170,7 @@ fn of_lock(lock: &Row, rows: &[Row]) -> FlamePart {
     part(lock.lock.clone(), lock.wait_total_s, rows.iter().filter(here).map(site).collect())
 }
 
-/// The matrix, a line for each pair of who waited and who was the cause.
+/// Returns the matrix, a line for each pair of waiter and cause.
 fn blame(rows: &[Row]) -> Table {
     let matrix = Matrix::of(rows);
     let line = |(place, cells, _): &(String, Vec<f64>, f64)| -> Vec<Vec<String>> {
@@ -184,7 +184,7 @@ fn blame(rows: &[Row]) -> Table {
     }
 }
 
-/// The longest waits of each lock, a line for each thread.
+/// Returns the longest waits of each lock, a line for each thread.
 pub fn timeline(waited: &[&Row]) -> Option<Figure> {
     let mut lanes: BTreeMap<u32, Vec<Span>> = BTreeMap::new();
     let mut stories = Vec::new();

@@ -70,7 +70,7 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     text
 }
 
-/// Where the time went, whether locks are the problem, and the findings.
+/// Returns the budget of the time, the verdict whether locks are the problem, and the findings.
 fn diagnosis(record: &TraceRecord<'_>, page: &Page) -> String {
     let rows = &record.results;
     let whole = words::program(rows).filter(|whole| whole.lived_s > Some(0.0));
@@ -86,7 +86,7 @@ fn diagnosis(record: &TraceRecord<'_>, page: &Page) -> String {
     text
 }
 
-/// The locks that were waited for, in eighty columns.
+/// Returns the locks that were waited for, in eighty columns.
 fn longest(locks: &[&Row]) -> String {
     const MOST: usize = 5;
     const WIDEST: usize = 30;
@@ -114,7 +114,7 @@ fn longest(locks: &[&Row]) -> String {
     format!("\n{}{more}", terminal::table(&header, waited.iter().take(MOST).map(line)))
 }
 
-/// The time of the groups of threads.
+/// Returns the time of the groups of threads.
 fn budgets(rows: &[Row]) -> String {
     let table = words::budget_table(rows);
     let text =
@@ -192,7 +192,7 @@ fn line(row: &Row) -> Vec<String> {
     ]
 }
 
-/// How often a lock was taken, where that was seen.
+/// Returns how often a lock was acquired, where that was seen.
 fn taken(row: &Row) -> String {
     if row.acquisitions == 0 { "–".to_owned() } else { count(row.acquisitions) }
 }
@@ -219,7 +219,7 @@ fn block(lock: &Row, rows: &[Row], page: &Page) -> String {
     text
 }
 
-/// The picture with the letters of its spikes, and what they are.
+/// Returns the picture with the letters of its spikes, and what they are.
 fn histogram(title: &str, bins: &[Bin], spikes: &[TimeSpike], page: &Page) -> String {
     if bins.is_empty() {
         return String::new();
@@ -270,8 +270,8 @@ fn story(wait: &LongWait) -> Vec<String> {
     ]
 }
 
-/// The matrix and the meaning of its letters: a line for each call site that waited, a column for each whose holds it
-/// waited for in the end; nothing without waits.
+/// Returns the matrix and the meaning of its letters: a line for each call site that waited, a column for each whose
+/// holds it waited for in the end; nothing without waits.
 pub fn matrix(rows: &[Row]) -> String {
     let matrix = Matrix::of(rows);
     if matrix.causes.is_empty() {

@@ -24,7 +24,7 @@ pub struct StuckThreads {
     /// Waits that are not in a circle are reported after this time.
     pub deadline: Duration,
     next: Instant,
-    /// Since when each thread did not run, and how often it was switched out by then.
+    /// Time since which each thread did not run, and how often it was switched out by then.
     since: HashMap<u32, (u64, Instant)>,
     told: HashSet<u32>,
     pub rows: Vec<Row>,
@@ -70,7 +70,7 @@ impl StuckThreads {
     }
 }
 
-/// The row of a wait that is in no circle: its chain of owners as far as they are blocked in locks, too.
+/// Returns the row of a wait that is in no circle: its chain of owners as far as they are blocked in locks, too.
 fn hang(pid: u32, slot: u32, names: &mut Names, all: &[Blocked], first: &Blocked, age: Duration) -> Row {
     let mut chain = vec![first];
     let next = |one: &Blocked| match one.wanted {
@@ -127,7 +127,7 @@ fn step(slot: u32, names: &mut Names, one: &Blocked, wanted: &Wanted) -> Step {
     }
 }
 
-/// The functions of a blocked thread, the innermost first.
+/// Returns the functions of a blocked thread, the innermost first.
 pub fn frames(blocked: &Blocked) -> Vec<Frame> {
     let frame = |frame: &blame::frames::Frame| Frame {
         function: function_of(&frame.site).map(str::to_owned),

@@ -1,4 +1,4 @@
-//! What a reader of a trace must know.
+//! Warnings for the reader of a trace.
 
 use blame::names::Names;
 use instruments::warning::{Warning, WarningKind};
@@ -28,7 +28,7 @@ impl WarningKind for NoSwitches {
     }
 }
 
-/// No call of the C library's locks was seen: what is said comes from sampling alone.
+/// No call of the C library's locks was seen: all results come from sampling alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NoLockCalls {
     /// Whether the program loaded contend's library.
@@ -55,7 +55,7 @@ impl WarningKind for NoLockCalls {
 /// The program cannot load contend's library, so it was traced from outside.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NoLibrary {
-    /// Why it cannot.
+    /// The reason why it cannot.
     pub why: &'static str,
     /// The system's words where its futex calls could not be traced either.
     pub reason: Option<String>,
@@ -107,7 +107,7 @@ impl WarningKind for NoFutexCalls {
 /// The program is a script.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WatchedScript {
-    /// What the kernel starts for it.
+    /// The program that the kernel starts for it.
     pub interpreter: String,
 }
 
@@ -139,7 +139,7 @@ pub struct UnnamedFile {
 /// Files that are named in one warning.
 const MOST_FILES: usize = 8;
 
-/// A warning, if names were wanted from files that contend could not use.
+/// Returns a warning, if names were wanted from files that contend could not use.
 pub fn unnamed_code(names: &Names) -> Option<Warning> {
     let file = |(path, reason): (std::path::PathBuf, blame::names::Refusal)| UnnamedFile {
         path: path.display().to_string(),

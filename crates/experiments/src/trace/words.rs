@@ -8,7 +8,7 @@ use terminal::{nanoseconds, percent};
 /// The name of a CPU's idle time among the threads that ran on it.
 pub const IDLE: &str = "idle";
 
-/// Who waits for whom.
+/// Returns the threads of a hang, each with the one that it waits for.
 pub fn hang(row: &Row) -> String {
     let waited = nanoseconds(row.wait_max_ns.unwrap_or(0.0));
     let steps: Vec<String> = row.steps.iter().map(waits).chain(row.place.clone()).collect();
@@ -28,7 +28,7 @@ fn waits(step: &Step) -> String {
     format!("thread {thread} waits for {takes} at {taken_site}, {holder}")
 }
 
-/// The orders that contradict each other.
+/// Returns the orders that contradict each other.
 fn inversion(row: &Row) -> String {
     let is_reached = row.verdict == Some(CycleVerdict::Reached);
     let step = |step: &Step| {
@@ -43,7 +43,7 @@ fn inversion(row: &Row) -> String {
     row.steps.iter().map(step).collect::<Vec<String>>().join("; ")
 }
 
-/// A cycle of locks: its verdict, the orders, and the remedy.
+/// Returns a cycle of locks: its verdict, the orders, and the remedy.
 pub fn cycle(row: &Row) -> String {
     if row.kind == RowKind::Order && row.steps.is_empty() {
         return format!("No lock cycle: {}.", row.reason.clone().unwrap_or_default());
@@ -79,12 +79,12 @@ pub fn cycle(row: &Row) -> String {
     format!("{verdict}{instances}: {orders}.{refuted} {remedy}.")
 }
 
-/// Whether the brief report has a row: an excluded cycle is in the tables of `--all` only.
+/// Returns whether the brief report has a row: an excluded cycle is in the tables of `--all` only.
 pub fn is_brief(row: &Row) -> bool {
     row.verdict != Some(CycleVerdict::Excluded)
 }
 
-/// The sentence of a row that is or may become a deadlock, or that still waits.
+/// Returns the sentence of a row that is or may become a deadlock, or that still waits.
 pub fn ending(row: &Row) -> Option<String> {
     match row.kind {
         RowKind::Deadlock => Some(format!("Deadlock {}.", hang(row))),
@@ -94,8 +94,8 @@ pub fn ending(row: &Row) -> Option<String> {
     }
 }
 
-/// The sentences about all locks. Those of a record without a diagnosis: the longest wait, the critical lock, and a
-/// remedy for the first lock.
+/// Returns the sentences about all locks. Those of a record without a diagnosis: the longest wait, the critical lock,
+/// and a remedy for the first lock.
 pub fn summary(rows: &[Row]) -> Vec<String> {
     if let Some(whole) = program(rows) {
         let found = rows.iter().filter(|row| row.kind == RowKind::Finding).map(finding);
@@ -105,12 +105,12 @@ pub fn summary(rows: &[Row]) -> Vec<String> {
     [first(rows), critical(rows), lock.and_then(remedy)].into_iter().flatten().collect()
 }
 
-/// The budget of the whole program.
+/// Returns the budget of the whole program.
 pub fn program(rows: &[Row]) -> Option<&Row> {
     rows.iter().find(|row| row.kind == RowKind::Budget && row.group.is_none() && row.thread.is_none())
 }
 
-/// The parts of the time that threads lived, as shares of it. Parts below a thousandth are left out.
+/// Returns the parts of the time that threads lived, as shares of it. Parts below a thousandth are omitted.
 pub fn budget(row: &Row) -> String {
     let lived = row.lived_s.unwrap_or(0.0);
     let parts = [
@@ -128,7 +128,7 @@ pub fn budget(row: &Row) -> String {
     format!("Thread time {}: {}.", nanoseconds(lived * 1e9), parts.collect::<Vec<String>>().join(", "))
 }
 
-/// The time of the groups of threads, for the terminal and the page.
+/// Returns the time of the groups of threads, for the terminal and the page.
 pub fn budget_table(rows: &[Row]) -> Option<Table> {
     let groups: Vec<&Row> = rows.iter().filter(|row| row.kind == RowKind::Budget && row.group.is_some()).collect();
     let line = |row: &&Row| {
@@ -144,12 +144,12 @@ pub fn budget_table(rows: &[Row]) -> Option<Table> {
     (!groups.is_empty()).then(table)
 }
 
-/// A share without decimals, unless it is below one per cent.
+/// Returns a share without decimals, unless it is below one per cent.
 pub fn whole_percent(share: f64) -> String {
     if share >= 0.01 { format!("{:.0} %", 100.0 * share) } else { percent(share) }
 }
 
-/// What keeps threads waiting, where, and what helps.
+/// Returns the cause of the waits, its place, and the remedy.
 pub fn finding(row: &Row) -> String {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     let (object, place, cause) = (text(&row.object), text(&row.place), text(&row.cause));
@@ -185,7 +185,7 @@ pub fn first(rows: &[Row]) -> Option<String> {
     Some(format!("Threads waited {waited} for {}{share}.{off}{blamed}", lock.lock))
 }
 
-/// The lock that is critical, and the place whose holds others waited for most.
+/// Returns the lock that is critical, and the place whose holds others waited for most.
 pub fn critical(rows: &[Row]) -> Option<String> {
     let locks = rows.iter().filter(|row| row.kind == RowKind::Lock);
     let shared = locks.filter_map(|row| Some((row, row.critical_share.filter(|share| *share >= 0.01)?)));
@@ -210,8 +210,8 @@ pub fn critical(rows: &[Row]) -> Option<String> {
     ))
 }
 
-/// The sum of all holds with its interval; a dash where it is not known. Older records have a sum without an interval,
-/// which was off by a factor of two at times where the holds were sampled.
+/// Returns the sum of all holds with its interval; a dash where it is not known. Older records have a sum without an
+/// interval, which was off by a factor of two at times where the holds were sampled.
 pub fn held(row: &Row) -> String {
     let dash = || "–".to_owned();
     let is_exact = row.holds_timed >= row.acquisitions && row.holds_timed > 0;
@@ -223,7 +223,7 @@ pub fn held(row: &Row) -> String {
     }
 }
 
-/// The wake-up latency, and the threads that ran on the CPU until then.
+/// Returns the wake-up latency, and the threads that ran on the CPU until then.
 pub fn wakes(lock: &Row) -> Option<String> {
     let (median, most) = (lock.wake_p50_ns?, lock.wake_max_ns?);
     let runner = |runner: &Runner| {
@@ -237,7 +237,7 @@ pub fn wakes(lock: &Row) -> Option<String> {
     Some(format!("Wake-up latency: median {}, maximum {}{competitors}.", nanoseconds(median), nanoseconds(most)))
 }
 
-/// What the letters of a histogram stand for.
+/// Returns the meaning of the letters of a histogram.
 pub fn spikes(spikes: &[TimeSpike]) -> String {
     let one = |spike: &TimeSpike| {
         let echo = spike.echo_of.as_ref().zip(spike.delay_ns);
@@ -247,7 +247,7 @@ pub fn spikes(spikes: &[TimeSpike]) -> String {
     spikes.iter().take(8).map(one).collect::<Vec<String>>().join("; ")
 }
 
-/// A remedy, by the kind of waits.
+/// Returns a remedy, by the kind of waits.
 pub fn remedy(lock: &Row) -> Option<String> {
     const LONG_HOLD_NS: f64 = 20_000.0;
     const CONTENDED: f64 = 0.1;

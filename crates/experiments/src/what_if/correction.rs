@@ -29,9 +29,9 @@ pub struct Ran {
     pub wall_s: f64,
     pub cpu_s: f64,
     pub cpus: f64,
-    /// By how much sections were shorter.
+    /// Share by which sections were shorter.
     pub share: f64,
-    /// How far the thread lagged that ended the program, and the one that lagged most.
+    /// Lag of the thread that ended the program, and of the one that lagged most.
     pub end_lag_s: f64,
     pub most_lag_s: f64,
     /// Handoffs on the way to the end.
@@ -47,7 +47,7 @@ pub struct Ran {
     pub lost: Lost,
 }
 
-/// What a figure is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
     /// The program's time, until its end.
@@ -59,7 +59,7 @@ pub enum Figure {
 }
 
 impl Ran {
-    /// Reads what the library noted.
+    /// Reads the library's notes.
     pub fn of(region: &Region, took: &FinishedRun, around: Around) -> Self {
         let Around { cpus, slept_share, others_share, ns_per_tick } = around;
         let what_if = &region.what_if;
@@ -88,12 +88,12 @@ impl Ran {
         }
     }
 
-    /// The time that the CPUs need at least for the work, if this part of the sections slept.
+    /// Returns the time that the CPUs need at least for the work, if this part of the sections slept.
     fn least_s(&self, slept_share: f64) -> f64 {
         ((self.cpu_s - self.share * self.section_s * (1.0 - slept_share)) / self.cpus).max(1e-9)
     }
 
-    /// The time along the lags, with any number of CPUs.
+    /// Returns the time along the lags, with any number of CPUs.
     pub fn along_s(&self, figure: Figure) -> f64 {
         match figure {
             Figure::Wall => self.wall_s - self.end_lag_s,
@@ -101,7 +101,7 @@ impl Ran {
         }
     }
 
-    /// The limits of a figure, as shares of what the run took.
+    /// Returns the limits of a figure, as shares of what the run took.
     pub fn limits(&self, figure: Figure) -> Limits {
         Limits {
             along: self.along_s(figure) / self.wall_s,
@@ -112,29 +112,29 @@ impl Ran {
         }
     }
 
-    /// What a figure would be.
+    /// Returns a value as it would be.
     pub fn corrected(&self, figure: Figure, value: f64, two_limits: TwoLimits) -> f64 {
         scaled(figure, value, two_limits.both(self.limits(figure)))
     }
 
-    /// The figure at best: no handoff is left, and no thread waits for a CPU.
+    /// Returns the figure at best: no handoff is left, and no thread waits for a CPU.
     pub fn at_best(&self, figure: Figure, value: f64) -> f64 {
         scaled(figure, value, self.limits(figure).fastest())
     }
 
-    /// The figure at worst. If it is not known whether sections slept, all of them did.
+    /// Returns the figure at worst. If it is not known whether sections slept, all of them did.
     pub fn at_worst(&self, figure: Figure, value: f64, two_limits: TwoLimits) -> f64 {
         let slept = self.least_s(self.slept_share.unwrap_or(1.0)) / self.wall_s;
         scaled(figure, value, two_limits.slowest(Limits { least_asleep: slept, ..self.limits(figure) }))
     }
 
-    /// Whether the CPUs are the limit.
+    /// Returns whether the CPUs are the limit.
     pub fn is_limited_by_cpus(&self) -> bool {
         self.along_s(Figure::Rate) < self.least_s(self.slept_share.unwrap_or(0.0))
     }
 }
 
-/// A figure of a run that would take `times` as long.
+/// Returns a figure of a run that would take `times` as long.
 fn scaled(figure: Figure, value: f64, times: f64) -> f64 {
     if figure == Figure::Rate { value / times } else { value * times }
 }
@@ -167,17 +167,17 @@ impl Limits {
         self.along.max(self.least_asleep)
     }
 
-    /// Graham's bound.
+    /// Returns Graham's bound.
     pub fn most(self) -> f64 {
         self.sharp().max(self.least_asleep + self.along * (1.0 - 1.0 / self.cpus))
     }
 
-    /// The bound where no handoff is left, and no thread waits for a CPU.
+    /// Returns the bound where no handoff is left, and no thread waits for a CPU.
     pub fn fastest(self) -> f64 {
         (self.along - self.handoffs).max(self.least).max(0.0)
     }
 
-    /// The part of its CPUs that the program could use.
+    /// Returns the part of its CPUs that the program could use.
     fn demand(self) -> f64 {
         if self.along > 0.0 { self.least_asleep / self.along } else { f64::INFINITY }
     }
@@ -194,19 +194,19 @@ pub struct TwoLimits {
     is_crowded: bool,
 }
 
-/// From this share of its time on, a program's waits for CPUs say nothing of those that it has with shorter sections.
+/// The share of a program's time from which on its waits for CPUs do not predict those with shorter sections.
 pub const WAITED: f64 = 0.1;
 
-/// The part of the program's time by which a prediction is off for reasons that the limits do not know, above all that
-/// its threads acquire the locks in another order: 2 %, and a twentieth of what is saved. By simulation
+/// Returns the part of the program's time by which a prediction is off for reasons that the limits do not know, above
+/// all that its threads acquire the locks in another order: 2 %, and a twentieth of what is saved. By simulation
 /// ([`super::simulated`]) the interval with it has the real time in 95 of 100 programs.
 pub fn own_error(saved: f64) -> f64 {
     0.02 + 0.05 * saved.abs()
 }
 
 impl TwoLimits {
-    /// The place of a program, by its runs with nothing shorter. If other programs took the CPUs, its own waits for
-    /// them are not known: then the greater limit alone counts.
+    /// Returns the place of a program, by its runs with nothing shorter. If other programs took the CPUs, its own waits
+    /// for them are not known: then the greater limit alone counts.
     pub fn of(runs: &[Limits], is_crowded: bool, is_disturbed: bool) -> Self {
         let median = |of: fn(&Limits) -> f64| order::median(&runs.iter().map(of).collect::<Vec<f64>>());
         let base = || {
@@ -224,19 +224,19 @@ impl TwoLimits {
         Self { bluntness: if is_disturbed { 0.0 } else { bluntness }, base: Some(base), is_crowded }
     }
 
-    /// The part of the program's time that both limits explain at most, where that is not all of it: then it has a
-    /// third limit.
+    /// Returns the part of the program's time that both limits explain at most, where that is not all of it: then it
+    /// has a third limit.
     pub fn explained(self) -> Option<f64> {
         self.base.map(Limits::most).filter(|most| *most < 1.0)
     }
 
-    /// The time that a run would take.
+    /// Returns the time that a run would take.
     pub fn both(self, limits: Limits) -> f64 {
         limits.sharp() + self.bluntness * (limits.most() - limits.sharp())
     }
 
-    /// The longest time that a run could take. Waits for CPUs that the program does not have yet are to be expected as
-    /// far as it comes nearer to what its CPUs can do.
+    /// Returns the longest time that a run could take. Waits for CPUs that the program does not have yet are to be
+    /// expected as far as it comes nearer to what its CPUs can do.
     pub fn slowest(self, limits: Limits) -> f64 {
         let Some(base) = self.base else { return limits.most() };
         let waited = (1.0 - base.along).max(0.0);

@@ -1,4 +1,4 @@
-//! What the user may set.
+//! Options of the user.
 
 use clap::Args;
 
@@ -14,7 +14,7 @@ pub struct WhatIfFlags {
 }
 
 impl WhatIfFlags {
-    /// The lock, if one is named.
+    /// Returns the lock, if one is named.
     pub fn lock(&self) -> Option<&str> {
         self.what_if.as_deref().filter(|lock| !lock.is_empty())
     }

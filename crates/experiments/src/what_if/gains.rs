@@ -1,4 +1,4 @@
-//! From figures to gains, with their intervals.
+//! Calculation of gains from values, with their intervals.
 
 use super::correction::own_error;
 use super::correction::{Figure, Ran};
@@ -12,7 +12,7 @@ use record::Unit;
 /// The metric that every program has.
 pub const WALL_TIME: &str = "wall time";
 
-/// Which metric, as the rows say it.
+/// Returns the metric, as the rows name it.
 fn metric(plan: &Plan, place: usize) -> (String, Unit, bool) {
     match place.checked_sub(1).and_then(|own| plan.metrics.get(own)) {
         Some(own) => (own.pattern.name.clone(), Unit::Number, own.higher_is_better),
@@ -20,7 +20,7 @@ fn metric(plan: &Plan, place: usize) -> (String, Unit, bool) {
     }
 }
 
-/// A gain of a ratio: of a time the part that is saved, of a rate the part that it is higher.
+/// Returns a gain of a ratio: of a time the part that is saved, of a rate the part that it is higher.
 fn gain_of(ratio: f64, higher_is_better: bool) -> f64 {
     if higher_is_better { ratio - 1.0 } else { 1.0 - ratio }
 }
@@ -73,8 +73,9 @@ fn row(plan: &Plan, lock: Option<&str>, variant: &Variant, place: usize, all: &[
     }
 }
 
-/// The interval of the gain of the program without the library. With the library, the program takes `library_ratio`
-/// times as long: without it, the saved time is the same time of a shorter run, or the same part of that run.
+/// Returns the interval of the gain of the program without the library. With the library, the program takes
+/// `library_ratio` times as long: without it, the saved time is the same time of a shorter run, or the same part of
+/// that run.
 fn predicted(seen: Interval, library_ratio: f64, higher_is_better: bool) -> Interval {
     let (less, more) = (library_ratio.min(1.0), library_ratio.max(1.0));
     let low = seen.low * if seen.low > 0.0 { less } else { more };
@@ -99,7 +100,7 @@ fn verdict(variant: &Variant, gain: Option<Interval>) -> Verdict {
     }
 }
 
-/// The slope of each lock and metric: the gain by the share, by least squares through nothing.
+/// Returns the slope of each lock and metric: the gain by the share, by least squares through nothing.
 pub fn slopes(found: &Found, rows: &[WhatIfRow]) -> Vec<Slope> {
     let of = |lock: &str, metric: &str| {
         let own = rows.iter().filter(|row| row.metric == metric);
@@ -115,7 +116,7 @@ pub fn slopes(found: &Found, rows: &[WhatIfRow]) -> Vec<Slope> {
     metrics.iter().flat_map(|metric| found.tried.iter().filter_map(move |lock| of(&lock.name, metric))).collect()
 }
 
-/// The slope is a sum of gains with positive weights, so its ends are those of the gains.
+/// Returns the slope: a sum of gains with positive weights, so its ends are those of the gains.
 fn slope(points: &[(f64, (f64, Interval))]) -> Option<(f64, Interval)> {
     let squares: f64 = points.iter().map(|(share, _)| share * share).sum();
     let line =
@@ -123,18 +124,18 @@ fn slope(points: &[(f64, (f64, Interval))]) -> Option<(f64, Interval)> {
     (squares > 0.0).then(|| (line(|gain| gain.0), Interval::new(line(|gain| gain.1.low), line(|gain| gain.1.high))))
 }
 
-/// The time with the library and nothing shorter, over the plain one.
+/// Returns the time with the library and nothing shorter, over the plain one.
 pub fn library_ratio(all: &[Vec<Figures>]) -> Option<f64> {
     Some(order::median(&all[NOTHING_SHORTER][0].uncorrected)? / order::median(&all[PLAIN][0].values)?)
 }
 
-/// With nothing shorter all that is in the lags are waits for CPUs.
+/// Returns the share of waits for CPUs: with nothing shorter, the lags contain nothing else.
 pub fn waits_for_cpus_share(nothing_shorter: &[Ran]) -> Option<f64> {
     let waited = |ran: &Ran| 1.0 - ran.along_s(Figure::Wall) / ran.wall_s;
     order::median(&nothing_shorter.iter().map(waited).collect::<Vec<f64>>())
 }
 
-/// The part of the program's time, with nothing shorter, that its handoffs took on the way to its end.
+/// Returns the part of the program's time, with nothing shorter, that its handoffs took on the way to its end.
 pub fn handoffs_share(nothing_shorter: &[Ran]) -> Option<f64> {
     order::median(&nothing_shorter.iter().map(|ran| ran.handoffs_s / ran.wall_s).collect::<Vec<f64>>())
 }

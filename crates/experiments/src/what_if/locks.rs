@@ -84,7 +84,7 @@ fn names(all: &[Candidate]) -> String {
     format!("it used {}{more}", named[..named.len().min(MOST_NAMED)].join(", "))
 }
 
-/// The locks by what was waited for them; those that are called the same are one.
+/// Returns the locks in the order of the time waited for them; those of the same name are one.
 fn candidates(traced: &[TracedLock]) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
     for lock in traced {
@@ -112,7 +112,7 @@ fn candidates(traced: &[TracedLock]) -> Vec<Candidate> {
     found
 }
 
-/// How often is looked: at first, and later.
+/// Periods of the looks: at first, and later.
 const SOON: Duration = Duration::from_millis(1);
 const LATER: Duration = Duration::from_millis(10);
 const AT_FIRST: Duration = Duration::from_millis(200);
@@ -122,7 +122,7 @@ const AT_FIRST: Duration = Duration::from_millis(200);
 pub struct Chooser {
     names: Names,
     looked_at: HashSet<u32>,
-    /// What a lock of this type is called that is first used at this place of this file: to look takes the CPU from the
+    /// Name of a lock of this type that is first used at this place of this file: to look takes the CPU from the
     /// program.
     by_first_use: HashMap<(PathBuf, u64, u32), String>,
 }

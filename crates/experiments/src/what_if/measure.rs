@@ -92,20 +92,20 @@ pub fn run_plan(
     Ok(measured)
 }
 
-/// Whether other programs took the CPUs.
+/// Returns whether other programs took the CPUs.
 fn is_disturbed(nothing_shorter: &[Ran]) -> bool {
     let others: Vec<f64> = nothing_shorter.iter().map(|ran| ran.others_share).collect();
     order::median(&others).is_some_and(|share| share > OTHERS)
 }
 
-/// The program's place between its limits: if other programs took the CPUs, its waits for them do not count.
+/// Returns the program's place between its limits: if other programs took the CPUs, its waits for them do not count.
 fn two_limits(nothing_shorter: &[Ran], figure: Figure, is_disturbed: bool) -> TwoLimits {
     let limits: Vec<_> = nothing_shorter.iter().map(|ran| ran.limits(figure)).collect();
     let is_crowded = nothing_shorter.iter().any(|ran| ran.threads as f64 > ran.cpus);
     TwoLimits::of(&limits, is_crowded, is_disturbed)
 }
 
-/// The results of all runs together.
+/// Returns the results of all runs together.
 fn measured(
     plan: &Plan,
     found: &Found,
@@ -169,13 +169,13 @@ fn parameters(
     }
 }
 
-/// The program's time, then what it says.
+/// Returns the program's time, then the metrics that it prints.
 fn figures(plan: &Plan) -> Vec<Figure> {
     let own = |metric: &Metric| if metric.higher_is_better { Figure::Rate } else { Figure::Time };
     std::iter::once(Figure::Wall).chain(plan.metrics.iter().map(own)).collect()
 }
 
-/// A run that ended well: what it took, what the library noted of it, and its metrics.
+/// A run that ended well: its time, the library's notes on it, and its metrics.
 struct RunResult {
     took: FinishedRun,
     ran: Option<Ran>,
@@ -220,13 +220,13 @@ impl Turn<'_> {
         Ok(self.session.interruption.flow())
     }
 
-    /// Whether only runs count in which the lock had a section. With nothing shorter one lock is watched: where there
-    /// are several, runs without that one are runs of the others.
+    /// Returns whether only runs count in which the lock had a section. With nothing shorter one lock is watched: where
+    /// there are several, runs without that one are runs of the others.
     fn counts_sections(&self, variant: &Variant) -> bool {
         variant.place > NOTHING_SHORTER || variant.place == NOTHING_SHORTER && self.found.tried.len() == 1
     }
 
-    /// A run; `None` if it did not end well, which is noted. As it is, the program has to.
+    /// Returns a run; `None` if it did not end well, which is noted. As it is, the program has to.
     fn run(&self, variant: &mut Variant) -> anyhow::Result<Option<RunResult>> {
         let (took, ran) = match variant.is_plain() {
             true => (self.plan.run(&Variables::new(), None, &self.session.interruption)?, None),
@@ -249,7 +249,7 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    /// While the program runs, its locks are looked at.
+    /// Runs the program with the library, and looks at its locks while it runs.
     fn with_library(&self, variant: &Variant) -> anyhow::Result<(Result<FinishedRun, Failed>, Option<Ran>)> {
         let memory = Memory::new(Level::WhatIf, self.calibration.fallback.as_deref())?;
         let ns_per_tick = self.calibration.clock.ns_per_tick();
@@ -284,12 +284,13 @@ impl Turn<'_> {
     }
 }
 
-/// When the program is stopped, and for how long, as parts of its time: two times, since its time may differ by chance.
+/// Times at which the program is stopped, and for how long, as parts of its time: two times, since its time may differ
+/// by chance.
 const STOPS: [(f64, f64); 2] = [(0.25, 0.5), (0.5, 0.4)];
 /// The part of the stop by which the time may be longer, or shorter.
 const SAME: f64 = 0.25;
 
-/// Whether the program takes as long though it is stopped; `false` where a stopped run does not end well.
+/// Returns whether the program takes as long though it is stopped; `false` where a stopped run does not end well.
 fn is_fixed(plan: &Plan, plain_s: f64, interruption: &Interruption) -> anyhow::Result<bool> {
     for (after, length) in STOPS {
         let [after, stopped] = [after, length].map(|share| Duration::from_secs_f64(share * plain_s));
@@ -308,7 +309,8 @@ fn is_as_long(plain_s: f64, wall_s: f64, stopped_s: f64) -> bool {
     (wall_s - plain_s).abs() < SAME * stopped_s
 }
 
-/// The error if nothing can be predicted for such a program: only a rate can, not its wall time or times within it.
+/// Returns the error if nothing can be predicted for such a program: only a rate can, not its wall time or times within
+/// it.
 fn refused(plan: &Plan, plain_s: f64) -> Option<UsageError> {
     let plain = terminal::nanoseconds(plain_s * 1e9);
     let why = format!(

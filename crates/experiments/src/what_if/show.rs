@@ -26,7 +26,7 @@ pub fn show(record: &WhatIfRecord<'_>, page: &Page) -> String {
 
 const HEADER: [&str; 7] = ["shorter by", "runs", "median", "95 % CI", "gain", "95 % CI", "verdict"];
 
-/// A row as a line of a table.
+/// Returns a row as a line of a table.
 fn line(row: &WhatIfRow) -> Vec<String> {
     let dash = || "–".to_owned();
     let unit = row.unit;
@@ -48,7 +48,7 @@ fn slope_line(slope: &Slope) -> String {
     format!("slope: {} for sections that take no time (95 % CI {ends})\n", signed(slope.slope))
 }
 
-/// What the mark means.
+/// Returns the meaning of the mark.
 fn limits(rows: &[WhatIfRow]) -> Option<String> {
     let is_limited = rows.iter().any(|row| row.limited_by_cpus_share > 0.5);
     is_limited.then(|| {
@@ -60,7 +60,7 @@ fn left(locks: &[String]) -> Option<String> {
     (!locks.is_empty()).then(|| format!("Also contended, but not tried: {}.", locks.join(", ")))
 }
 
-/// The gains on a page: a picture of gain by share for each metric, and a table.
+/// Returns the gains on a page: a picture of gain by share for each metric, and a table.
 pub fn section(rows: &[WhatIfRow]) -> Section {
     Section {
         experiment: "trace",
@@ -102,13 +102,13 @@ fn of_metric(metric: &str, rows: &[WhatIfRow]) -> Figure {
     }
 }
 
-/// The locks, in order of appearance.
+/// Returns the locks, in order of appearance.
 fn locks(rows: &[WhatIfRow]) -> Vec<String> {
     let named: Vec<&WhatIf> = rows.iter().filter_map(|row| row.what_if.as_ref()).collect();
     distinct(&named, |what_if| what_if.lock.clone())
 }
 
-/// What halving a lock's sections gains, and freeing it: a sentence a lock, of the metric that decides.
+/// Returns the gains of halving a lock's sections, and of freeing it: a sentence a lock, of the metric that decides.
 fn findings(rows: &[WhatIfRow]) -> Vec<String> {
     let metrics = distinct(rows, |row| row.metric.clone());
     let Some(metric) = metrics.get(1).or(metrics.first()) else { return Vec::new() };
@@ -139,13 +139,13 @@ fn finding(rows: &[WhatIfRow], lock: &str, metric: &str) -> Option<String> {
     })
 }
 
-/// `31 % (95 % CI 29 % to 33 %)`.
+/// Returns a gain as text: `31 % (95 % CI 29 % to 33 %)`.
 fn gain(row: &WhatIfRow) -> String {
     let ends = row.gain_ci.map_or_else(String::new, |ends| format!(" (95 % CI {})", interval(ends.low, ends.high)));
     row.gain.map_or_else(|| "–".to_owned(), |gain| format!("{}{ends}", signed(gain)))
 }
 
-/// A share that can be below nothing.
+/// Returns a share that can be below nothing.
 fn signed(share: f64) -> String {
     if share < 0.0 { format!("−{}", percent(-share)) } else { percent(share) }
 }

@@ -7,7 +7,7 @@
 use super::correction::{Limits, TwoLimits, own_error};
 use std::collections::VecDeque;
 
-/// What a thread does.
+/// A step of a thread.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Work(f64),
@@ -28,7 +28,7 @@ const LEAST: f64 = 20.0;
 struct Program {
     threads: Vec<Vec<Step>>,
     cpus: usize,
-    /// From a release to the moment when the waiter could run.
+    /// Time from a release to the moment when the waiter could run.
     wake: f64,
 }
 
@@ -38,7 +38,7 @@ enum State {
     Running,
     /// Ready again at this time.
     Until(f64),
-    /// For the object of this number.
+    /// The thread waits for the object of this number.
     Waits(usize),
     Ended,
 }
@@ -72,7 +72,7 @@ struct Thread {
     state: State,
     lag: f64,
     handoffs: f64,
-    /// When it began to wait; below 0 without a wait.
+    /// Time when it began to wait; below 0 without a wait.
     waited_since: f64,
     ready_since: f64,
     /// Waits for a CPU that are not in the lag yet.
@@ -81,7 +81,7 @@ struct Thread {
     has_passed: bool,
 }
 
-/// What a run brought.
+/// The result of a run.
 #[derive(Clone, Copy, Debug)]
 struct Ran {
     wall: f64,
@@ -188,7 +188,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// A running thread has worked for a while.
+    /// Continues a running thread that has worked for a while.
     fn went_on(&mut self, one: usize) {
         if self.threads[one].left <= 1e-9 {
             self.threads[one].at += 1;
@@ -331,7 +331,7 @@ impl<'a> Simulation<'a> {
         self.most = self.most.max(before + took * share);
     }
 
-    /// Whether the thread pauses first for what it lags less than others.
+    /// Returns whether the thread pauses first for what it lags less than others.
     fn pauses(&mut self, one: usize) -> bool {
         self.settle_cpu(one);
         let thread = &mut self.threads[one];
@@ -404,7 +404,7 @@ impl<'a> Simulation<'a> {
 }
 
 impl Program {
-    /// One of many shapes.
+    /// Returns a program of one of many shapes.
     fn any(random: &mut fastrand::Rng) -> Self {
         let between = |random: &mut fastrand::Rng, low: f64, high: f64| low * (high / low).powf(random.f64());
         let (cpus, count) = (random.usize(2..=4), random.usize(2..=6));
@@ -494,7 +494,7 @@ impl Limits {
     }
 }
 
-/// The program's real time and the prediction with its ends, as parts of its time with nothing shorter.
+/// Returns the program's real time and the prediction with its ends, as parts of its time with nothing shorter.
 fn held_against(program: &Program, share: f64) -> (f64, f64, (f64, f64)) {
     let base = Simulation::of(program, None).run().wall;
     let really = Simulation::of(&program.with_shorter_sections(share), None).run().wall / base;

@@ -15,12 +15,12 @@ pub const MANY: usize = 6;
 /// One metric of all runs of a variant.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// As they would be.
+    /// The values as they would be.
     pub values: Vec<f64>,
-    /// As they would be at best, and at worst: the ends of what the model does not know.
+    /// The values at best, and at worst: the ends of the range that the model does not know.
     pub at_best: Vec<f64>,
     pub at_worst: Vec<f64>,
-    /// As they were.
+    /// The values as they were.
     pub uncorrected: Vec<f64>,
 }
 
@@ -33,11 +33,11 @@ pub struct Variant {
     /// The lock, by number.
     pub lock: usize,
     pub share: f64,
-    /// What the library noted of its runs.
+    /// The library's notes on its runs.
     pub ran: Vec<Ran>,
     /// Runs in which the lock had no section, so that nothing was shorter.
     pub without_sections: usize,
-    /// Why it has no more runs.
+    /// The reason why it has no more runs.
     pub failed: Option<String>,
     /// It failed for nothing but too many of those runs.
     pub is_left_out: bool,
@@ -93,8 +93,8 @@ impl Variant {
         }
     }
 
-    /// How it failed, for people. For a lock that no run used, another message says once that it had no section; a
-    /// crash is reported all the same.
+    /// Returns how it failed, for people. For a lock that no run used, another message says once that it had no
+    /// section; a crash is reported all the same.
     pub fn failure(&self, was_used: bool) -> Option<String> {
         let failed = self.failed.as_ref().filter(|_| was_used || !self.is_left_out);
         failed.map(|how| format!("with {}, the program {how}", self.words()))
@@ -132,7 +132,7 @@ impl turns::Cell for Variant {
         self.all.borrow()[self.place][0].values.len() as u64
     }
 
-    /// The ratio to the runs with unchanged sections, in the first metric, or in the wall time without one.
+    /// Returns the ratio to the runs with unchanged sections, in the first metric, or in the wall time without one.
     fn figures(&self) -> Vec<Estimate> {
         let all = self.all.borrow();
         let metric = usize::from(all[0].len() > 1);

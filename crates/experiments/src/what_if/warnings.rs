@@ -1,4 +1,4 @@
-//! What a reader of gains must know.
+//! Warnings for the reader of gains.
 
 use super::correction::WAITED;
 use super::locks::Found;
@@ -11,12 +11,12 @@ use terminal::{nanoseconds, percent, ratio};
 const DISTURBED: f64 = 1.1;
 /// Handoffs of a larger part of the time are said to widen the intervals.
 const HANDED_OFF: f64 = 0.05;
-/// Where the program's limits explain less of its time, there is another.
+/// The part of the program's time below which its limits do not explain it: then there is another limit.
 const EXPLAINED: f64 = 0.9;
 const SHORT_NS: f64 = 1_000.0;
 const SLEPT: f64 = 0.3;
 
-/// All of them.
+/// Returns all warnings.
 pub fn of(found: &Found, parameters: &WhatIfParameters, plain: &[f64]) -> Vec<Warning> {
     let ratio = parameters.library_ratio.filter(|ratio| *ratio > DISTURBED);
     let disturbed = ratio.map(|ratio| DisturbedProgram { ratio }.into());
@@ -37,7 +37,7 @@ pub fn of(found: &Found, parameters: &WhatIfParameters, plain: &[f64]) -> Vec<Wa
     whole.chain(short).chain(slept).collect()
 }
 
-/// Where both limits together explain little of the time of some figure: the least of what they do.
+/// Returns a warning where both limits together explain little of the time of some value, with the least such part.
 pub fn limited_elsewhere(explained: impl Iterator<Item = f64>) -> Option<Warning> {
     let share = explained.fold(1.0, f64::min);
     (share < EXPLAINED).then(|| LimitedElsewhere { share }.into())
@@ -65,7 +65,7 @@ impl WarningKind for DisturbedProgram {
     }
 }
 
-/// Who is on the way to the end waits for CPUs.
+/// Threads on the way to the program's end wait for CPUs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WaitsForCpus {
     pub share: f64,
@@ -123,7 +123,7 @@ impl WarningKind for FixedRunTime {
     }
 }
 
-/// Neither what its threads wait for nor what its CPUs have to do is what the program's time goes to.
+/// Neither its threads' waits nor the work of its CPUs explain the program's time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LimitedElsewhere {
     pub share: f64,
@@ -169,7 +169,7 @@ impl WarningKind for ShortSections {
     }
 }
 
-/// Who has the lock sleeps, or waits for a device.
+/// Holders of the lock sleep, or wait for a device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SleepingSections {
     pub lock: String,

@@ -91,7 +91,7 @@ fn a_program_that_fails_only_with_a_lock_is_said_to_and_the_others_are_compared(
     assert!(codes.contains(&"failed_with_lock") && codes.contains(&"spinning_lock"), "{codes:?}");
 }
 
-/// The library as a product: written where its user says, and loaded without contend.
+/// Checks the library as a product: written where its user says, and loaded without contend.
 #[test]
 fn the_library_is_written_and_works_alone() {
     let programs = Programs::new();

@@ -1,10 +1,10 @@
-//! What its user can get wrong.
+//! Errors that the user can make.
 
 use super::stderr;
 use crate::programs::{Programs, command as trace};
 use std::path::Path;
 
-/// One message each, with what is wrong and what to do.
+/// Checks that each error has one message, with the problem and a remedy.
 #[test]
 fn what_is_wrong_with_a_metric_or_a_program_is_said() {
     let programs = Programs::new();

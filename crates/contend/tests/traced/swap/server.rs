@@ -86,7 +86,7 @@ fn what_is_ended_with_a_server_was_not_left_in_the_background() {
     assert!(nothing_is_left_of(&program), "a worker was left behind");
 }
 
-/// One message each; each ends soon.
+/// Checks that each error has one message, and that each run ends soon.
 #[test]
 fn what_is_wrong_with_a_server_or_its_client_is_said() {
     let _alone = CONNECTIONS.lock();

@@ -27,7 +27,7 @@ fn only_the_mutexes_that_are_named_are_exchanged() {
     }
 }
 
-/// Those that lie in no variable are known by the function that makes them, or is the first to take them.
+/// Selects mutexes outside variables by the function that makes them, or is the first to acquire them.
 #[test]
 fn mutexes_on_the_heap_are_exchanged_by_a_function() {
     let programs = Programs::new();
@@ -55,7 +55,7 @@ fn mutexes_on_the_heap_are_exchanged_by_a_function() {
     assert!(stderr(&output).contains("has no function of this name"), "{}", stderr(&output));
 }
 
-/// Of ten mutexes two matter.
+/// Searches a program in which two of ten mutexes matter.
 #[test]
 fn a_search_finds_the_mutexes_that_matter_and_the_flags_that_exchange_them() {
     let programs = Programs::new();

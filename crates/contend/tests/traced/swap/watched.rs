@@ -1,4 +1,4 @@
-//! What the locks did, watched with each of them.
+//! Waits and holds of the locks, watched with each substitute.
 
 use super::stderr;
 use crate::programs::{Programs, traced};
@@ -29,7 +29,7 @@ fn what_finds_no_room_when_it_is_watched_is_said() {
     assert!(warnings.to_string().contains("trace_lost"), "{warnings}");
 }
 
-/// What the locks did, before and after.
+/// Checks the waits and holds of the locks, before and after.
 #[test]
 fn waits_and_holds_of_the_same_locks_are_known_plainly_and_with_each_lock() {
     let programs = Programs::new();

@@ -27,12 +27,12 @@ use ulocks::Counts;
 /// Runs whose windows are kept, to tell the core alone from the shared one.
 const MOST_RUNS_SPLIT: usize = 256;
 
-/// A cell and what has been measured of it.
+/// A cell and its measured values.
 pub struct Cell {
     pub plan: CellPlan,
     /// Loops of all children a second, one for each counted run.
     pub throughputs: Thinned<f64>,
-    /// How unevenly the children looped, one for each counted run.
+    /// Unevenness of the children's loops, one value for each counted run.
     pub unevenness: Thinned<f64>,
     pub totals: Totals,
     pub waits: Tally,
@@ -42,7 +42,7 @@ pub struct Cell {
     pub observed: Observed,
     visits: u64,
     pub loops_counted: u64,
-    /// Run by run, loops a second in its windows, and who was on the cores as far as was known by then.
+    /// Loops a second in the windows of each run, and the sharing of the cores as far as was known by then.
     windows: Thinned<Vec<(f64, Sharing)>>,
     pub split: Split,
     lock: Option<Arc<dyn AnyLocks>>,
@@ -62,16 +62,16 @@ pub struct Totals {
     pub counts: Option<Counts>,
 }
 
-/// What a run that has ended leaves.
+/// The data of a run that has ended.
 pub(super) struct Outcome {
     pub children: SharedArray<CachePadded<ChildCounters>>,
     pub counted_ns: f64,
     pub counts: Option<Counts>,
-    /// When a holder was stopped and when it went on, in ticks after the common start.
+    /// Times when a holder was stopped and when it went on, in ticks after the common start.
     pub stop: Option<(u64, u64)>,
 }
 
-/// The spans of a run of the plan.
+/// Returns the spans of a run of the plan.
 pub fn times(plan: &Plan) -> Times {
     Times { ramp_up: (plan.run / 10).max(Duration::from_millis(1)), counting: plan.run }
 }
@@ -107,7 +107,7 @@ impl Cell {
         Ok(own_lock::call(&self.plan.lock, clock, move || drop(lock))??)
     }
 
-    /// One counted run, and now and then one with timestamps; the first visit warms up before.
+    /// Executes one counted run, and now and then one with timestamps; the first visit warms up before.
     pub fn visit(
         &mut self,
         plan: &Plan,
@@ -229,7 +229,7 @@ impl Cell {
         }
     }
 
-    /// What the run's windows were. A wider core than was known until now makes all before it worthless.
+    /// Classifies the run's windows. A core that is wider than was known until now invalidates all windows before.
     fn tell_apart(&mut self, outcome: &Outcome, clock: Clock, monitor: &mut SmtMonitor) {
         if self.probe.is_none() {
             return;
@@ -241,12 +241,13 @@ impl Cell {
         self.split = Split::of_turns(self.windows.iter().map(|run| run.iter().copied()));
     }
 
-    /// The levels of the runs' loops, where they have two.
+    /// Returns the levels of the runs' loops, where they have two.
     pub fn levels(&self) -> Option<Levels> {
         Levels::of(&self.throughputs)
     }
 
-    /// The loops while all children had their cores exclusively; the interval spans the levels of all runs, in proportion.
+    /// Returns the loops while all children had their cores exclusively; the interval spans the levels of all runs, in
+    /// proportion.
     pub fn exclusive(&self) -> Option<Estimate> {
         let (loops, all) = (self.split.alone?, median(&self.throughputs)?);
         let scaled = |levels: Levels| {
@@ -267,12 +268,12 @@ impl Cell {
     }
 }
 
-/// The median of the runs and its interval, which spans both levels where the runs have two.
+/// Returns the median of the runs and its interval, which spans both levels where the runs have two.
 pub fn throughput(throughputs: &[f64], levels: Option<Levels>) -> Option<Estimate> {
     Some(spanning(median_of(throughputs)?, levels))
 }
 
-/// The same value with an interval that spans these levels: which of them the next run is on, no run says.
+/// Returns the same value with an interval that spans these levels: which of them the next run is on, no run says.
 fn spanning(loops: Estimate, levels: Option<Levels>) -> Estimate {
     let span = |ends: Interval, levels: Levels| Interval::new(ends.low.min(levels.lower), ends.high.max(levels.upper));
     Estimate { interval: loops.interval.map(|ends| levels.map_or(ends, |levels| span(ends, levels))), ..loops }
@@ -309,8 +310,8 @@ impl turns::Cell for Cell {
         self.loops_counted > 0
     }
 
-    /// A thousand configurations would hold a thousand semaphores. User-supplied locks are ended elsewhere, where a call
-    /// that does not return can be reported.
+    /// Ends the lock, since a thousand configurations would otherwise hold a thousand semaphores. User-supplied locks
+    /// are ended elsewhere, where a call that does not return can be reported.
     fn retire(&mut self) {
         if !locks::is_object(&self.plan.lock) {
             self.lock = None;
@@ -327,7 +328,7 @@ fn difference(after: Counts, before: Counts) -> Counts {
     }
 }
 
-/// The locks of a cell.
+/// Returns the locks of a cell.
 fn make_locks(plan: &CellPlan, reach: Reach, clock: Clock) -> anyhow::Result<Arc<dyn AnyLocks>> {
     let (lines, zipf) = (plan.variations.touched_lines, plan.variations.zipf);
     let (name, wanted) = (plan.lock.clone(), Made { locks: plan.locks, readers: plan.share > 0, lines, zipf });
@@ -339,9 +340,9 @@ fn make_locks(plan: &CellPlan, reach: Reach, clock: Clock) -> anyhow::Result<Arc
 
 /// The times of a run that has ended, in ticks.
 struct Led {
-    /// For how long rounds were counted.
+    /// Time for which rounds were counted.
     counted_ticks: u64,
-    /// As of [`Outcome::stop`].
+    /// The times of [`Outcome::stop`].
     stop: Option<(u64, u64)>,
 }
 
@@ -356,7 +357,7 @@ impl Led {
 struct Coordinator {
     pub clock: Clock,
     pub spans: Spans,
-    /// As long as the last rounds of all children may take, one after the other.
+    /// Time that the last rounds of all children may take, one after the other.
     pub last_rounds: Duration,
     pub interruption: Interruption,
 }

@@ -23,7 +23,7 @@ use std::time::Instant;
 use ulocks::Counts;
 use variations::window_ns;
 
-/// What the experiment brought.
+/// The results of the experiment.
 pub struct Measured {
     pub rows: Vec<Row>,
     /// The order in which the cells, by number, had their turns.
@@ -33,7 +33,7 @@ pub struct Measured {
     pub lost: Option<Lost>,
 }
 
-/// Measures every cell of the plan, and says what it is at.
+/// Measures every cell of the plan, and reports its progress.
 ///
 /// # Errors
 /// A lock, a thread or a process that the system refuses; a lock that does not exclude; a shared object that crashed or
@@ -76,7 +76,7 @@ pub fn run_plan(
     }
 }
 
-/// The cells without a counted loop that were not interrupted: a missing row is named.
+/// Returns the cells without a counted loop that were not interrupted: a missing row is named.
 fn empty(cells: &[Cell], rows: &[Option<Row>], turns: &Turns) -> impl Iterator<Item = Warning> {
     let ended = cells.iter().zip(rows).zip(&turns.ended);
     let empty = ended.filter(|((_, row), ended_by)| row.is_none() && **ended_by != EndedBy::Interrupted);
@@ -86,7 +86,7 @@ fn empty(cells: &[Cell], rows: &[Option<Row>], turns: &Turns) -> impl Iterator<I
     })
 }
 
-/// A measurement of a night takes all of its time, however narrow the intervals are by then.
+/// Returns the rules: a measurement of a night takes all of its time, however narrow the intervals are by then.
 fn rules(plan: &Plan, session: &Session) -> Rules {
     Rules {
         began: Instant::now(),
@@ -97,7 +97,7 @@ fn rules(plan: &Plan, session: &Session) -> Rules {
     }
 }
 
-/// The row of a cell; `None` when no loop was counted, or none in most of its runs.
+/// Returns the row of a cell; `None` when no loop was counted, or none in most of its runs.
 pub fn row(cell: &Cell, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy) -> Option<Row> {
     let levels = cell.levels();
     let loops = throughput(&cell.throughputs, levels).filter(|loops| loops.value > 0.0)?;
@@ -173,7 +173,7 @@ fn in_us(ns: Estimate) -> Estimate {
     Estimate::new(ns.value / 1e3, ns.interval.map(|ends| Interval::new(ends.low / 1e3, ends.high / 1e3)))
 }
 
-/// What a lock that spins first has; the others take none.
+/// Returns the spin limit of a lock that spins first; the other locks have none.
 fn patience_us(cell: &CellPlan, plan: &Plan) -> f64 {
     if cell.lock.ends_with("-spin") { plan.patience.as_nanos() as f64 / 1e3 } else { 0.0 }
 }
@@ -182,32 +182,32 @@ fn share(part: u64, whole: f64) -> f64 {
     if whole > 0.0 { part as f64 / whole } else { 0.0 }
 }
 
-/// Without what a timestamp costs; what is left of less than the clock's step or a tenth of that cost is not known.
+/// Returns the time without the cost of a timestamp; `None` for a rest below the clock's step or a tenth of that cost.
 fn net_ns(ticks: u64, calibrated: &Calibrated) -> Option<f64> {
     let (quality, cost) = (&calibrated.quality, calibrated.quality.stamp.mean_of_1000_ns);
     let net = calibrated.clock().to_ns(ticks) - cost;
     Some(net).filter(|net| *net >= quality.resolution_ns.max(0.1 * cost))
 }
 
-/// The median of how long the lock was held, where it was to be held for some time.
+/// Returns the median of how long the lock was held, where it was to be held for some time.
 fn hold_seen_ns(cell: &Cell, calibrated: &Calibrated) -> Option<f64> {
     cell.holds.quantile(0.5).and_then(|ticks| net_ns(ticks, calibrated)).filter(|_| cell.plan.hold_ns > 0.0)
 }
 
-/// The ideal for the hold time that was seen. Work is a number of loads: when the CPU changes its speed, all of it
-/// does.
+/// Returns the ideal for the hold time that was seen. Work is a number of loads: when the CPU changes its speed, all of
+/// it does.
 fn ideal_seen_per_s(cell: &CellPlan, cpus: usize, hold_seen_ns: Option<f64>) -> Option<f64> {
     let slowness = hold_seen_ns.map_or(1.0, |seen| seen / cell.hold_ns);
     ideal_per_s(cell, cpus).map(|ideal| ideal / slowness)
 }
 
-/// 2002's column R, which means one thing for a lock that hands over and another for one that does not.
+/// Returns 2002's column R, which means one thing for a lock with handoff and another for one without.
 fn retry(lock: &str, counts: &Counts) -> f64 {
     if lock.starts_with("calock") { counts.sleeps_per_contention() } else { counts.spun_share() * 100.0 }
 }
 
-/// Every operation of a System V semaphore is a call. For the other locks that count, a sleep is a call and so is the
-/// wake-up that ends it. The rest is not counted.
+/// Returns system calls per operation. Every operation of a System V semaphore is a call. For the other locks that
+/// count, a sleep is a call and so is the wake-up that ends it. The rest is not counted.
 fn syscalls_per_op(lock: &str, counts: Option<&Counts>, rounds: f64) -> Option<f64> {
     if lock == "sysv" { Some(2.0) } else { counts.map(|counts| 2.0 * counts.slept as f64 / rounds) }
 }

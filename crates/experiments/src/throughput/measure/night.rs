@@ -14,7 +14,7 @@ const HOUR: u64 = 3_600;
 const RUNS: u64 = 8 * HOUR;
 const CHILDREN: usize = 4;
 
-/// A second of four children that are never as fast as before, and of waits that do not repeat.
+/// Returns a second of four children that are never as fast as before, and of waits that do not repeat.
 fn outcome(run: u64, clock: Clock) -> Outcome {
     let mut children = SharedArray::from_fn(CHILDREN, |_| Ok(CachePadded::<ChildCounters>::default())).unwrap();
     for (place, child) in children.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Held time by child, throughput by step, and recoveries: what the runs of a cell have beyond ulockflex's values.
+//! Held time by child, throughput by step, and recoveries: the values of a cell's runs beyond those of ulockflex.
 
 use super::super::plan::CellPlan;
 use super::super::record::{Step, coefficient_of_variation};
@@ -45,7 +45,7 @@ impl Times {
         (self.ramp_up + self.counting) / PARTS as u32
     }
 
-    /// The variations of the loop, in the clock's ticks.
+    /// Returns the variations of the loop, in the clock's ticks.
     pub fn variations(&self, plan: &CellPlan, clock: Clock) -> Option<Variations> {
         let asked = plan.variations;
         let (begins, ticks) = (clock.ticks_in(self.ramp_up), |span| clock.ticks_in(span));
@@ -131,7 +131,7 @@ impl Observed {
         median_of(&self.recoveries_ns)
     }
 
-    /// The part of the runs that did not recover; `None` without a stop.
+    /// Returns the part of the runs that did not recover; `None` without a stop.
     pub fn failed_share(&self) -> Option<f64> {
         (self.stops > 0).then(|| self.failed as f64 / self.stops as f64)
     }
@@ -141,7 +141,7 @@ impl Observed {
     }
 }
 
-/// The length of the windows of [`Observed::curve`] in nanoseconds.
+/// Returns the length of the windows of [`Observed::curve`] in nanoseconds.
 pub fn window_ns(times: Times) -> f64 {
     times.part().as_nanos() as f64 * WINDOW as f64
 }
@@ -152,7 +152,7 @@ struct Recovery {
     curve: Vec<f64>,
 }
 
-/// The recovery from a stop, by the rounds in each part of a run; `None` if there is nothing to compare with.
+/// Returns the recovery from a stop, by the rounds in each part of a run; `None` if there is nothing to compare with.
 fn recovery(parts: &[u64], counts_from: usize, part_ns: f64, (stopped, resumed): (f64, f64)) -> Option<Recovery> {
     let before = parts.get(counts_from..(stopped / part_ns) as usize)?;
     let after = parts.get((resumed / part_ns).ceil() as usize..)?;
@@ -172,7 +172,7 @@ fn recovery(parts: &[u64], counts_from: usize, part_ns: f64, (stopped, resumed):
 mod tests {
     use super::*;
 
-    /// 20 parts with 10 rounds each, a stop of 10 parts, and then those.
+    /// Returns the recovery after 20 parts with 10 rounds each, a stop of 10 parts, and then those.
     fn stopped(after: &[u64]) -> Option<Recovery> {
         let parts: Vec<u64> = [10; 20].into_iter().chain([0; 10]).chain(after.iter().copied()).collect();
         recovery(&parts, 2, 100.0, (2_000.0, 3_000.0))

@@ -49,12 +49,12 @@ impl Rings {
         Ok(Self { points, target, rings, _followers: followers, early: Vec::new(), lost: 0 })
     }
 
-    /// Sets the process whose calls are of use; what was recorded so far has not been read yet.
+    /// Sets the process whose calls are of use; the events recorded so far have not been read yet.
     pub fn follow(&mut self, target: u32) {
         self.target = target;
     }
 
-    /// What happened since the last time, in its order, up to `now` on the kernel's clock.
+    /// Returns the events since the last time, in order, up to `now` on the kernel's clock.
     pub fn drain(&mut self, now: u64) -> Vec<Event> {
         let mut events = std::mem::take(&mut self.early);
         for (cpu, ring) in &mut self.rings {
@@ -144,7 +144,7 @@ const SWITCH_CPU_WIDE: u32 = 15;
 const SWITCH_OUT: u16 = 1 << 13;
 const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 
-/// What ends every record but a sample.
+/// Length of the data that ends every record but a sample.
 const TRAILER: usize = 16;
 
 /// Parses what follows a record's header. `target` is the only process whose calls are of use.
@@ -188,7 +188,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..)?.first_chunk().copied()?))
 }
 
-/// What a tracepoint reports; where its fields lie.
+/// The event that a tracepoint reports, and the offsets of its fields.
 #[derive(Clone, Copy, Debug)]
 enum Point {
     /// A futex call begins.

@@ -1,4 +1,4 @@
-//! From events to waits: a thread begins a futex call, sleeps, is woken by another, and runs again.
+//! Assembly of waits from events: a thread begins a futex call, sleeps, is woken by another, and runs again.
 
 use super::events::{Event, What};
 use crate::trace::measure::aggregate::Times;
@@ -19,7 +19,7 @@ pub struct Follower {
     runs: Runs,
     pub stacks: Vec<Vec<u64>>,
     numbers: HashMap<Vec<u64>, StackNumber>,
-    /// By the word and the stack that waited.
+    /// Waits, by the word and the stack that waited.
     pub waits: HashMap<(u64, StackNumber), Waits>,
     /// The longest by word.
     pub longest: HashMap<u64, Vec<Wait>>,
@@ -37,11 +37,11 @@ const MOST_THREADS: usize = 16_384;
 /// Threads that ran instead of a waiter, at each place.
 const MOST_RUNNERS: usize = 256;
 
-/// What one thread is at.
+/// The state of one thread.
 #[derive(Default)]
 struct Thread {
     call: Option<Call>,
-    /// Since when it was woken, and has not run.
+    /// The wake after which it has not run yet.
     woken: Option<Woken>,
 }
 
@@ -59,7 +59,7 @@ struct Woken {
     by: u32,
     /// The stack of the waker's futex call.
     stack: Option<StackNumber>,
-    /// When the woken one came to a CPU, and to which.
+    /// Time when the woken thread came to a CPU, and that CPU.
     ran: Option<(u64, usize)>,
 }
 
@@ -67,14 +67,14 @@ struct Woken {
 #[derive(Default)]
 pub struct Waits {
     pub times: Times,
-    /// From being woken to running.
+    /// Times from the wake until the thread runs.
     pub wakes: Times,
     pub timeouts: u64,
     /// The states of the wakers while it waited.
     pub seen: Seen,
-    /// By the stack that woke it: how long was waited.
+    /// Time waited, by the stack that woke it.
     pub wakers: HashMap<StackNumber, f64>,
-    /// By thread: how long it ran while the woken one did not yet.
+    /// Time that each thread ran while the woken one did not yet.
     pub ran_instead: HashMap<u32, f64>,
 }
 
@@ -101,7 +101,7 @@ impl Follower {
         Self { target, began, ..Self::default() }
     }
 
-    /// The next event.
+    /// Notes the next event.
     pub fn note(&mut self, event: Event, unwinder: &mut Stacks) {
         let Event { raw_ns, process, thread, cpu, what } = event;
         let is_ours = process == self.target;
@@ -212,7 +212,7 @@ impl Follower {
         longest.truncate(LONGEST);
     }
 
-    /// How long was waited by now.
+    /// Returns how long was waited by now.
     pub fn waited_ns(&self) -> u64 {
         self.waits.values().map(|waits| waits.times.ticks).sum()
     }
@@ -234,7 +234,7 @@ impl Waits {
         }
     }
 
-    /// Those of another stack as well.
+    /// Adds the waits of another stack.
     pub fn merge(&mut self, other: &Self) {
         self.times.merge(&other.times);
         self.wakes.merge(&other.wakes);
@@ -258,7 +258,7 @@ struct Run {
 const MOST: usize = 256;
 
 impl Runs {
-    /// A thread came to a CPU.
+    /// Notes that a thread came to a CPU.
     pub fn note(&mut self, at: u64, thread: u32, cpu: usize) {
         let runs = self.0.entry(cpu).or_default();
         runs.push_back(Run { thread, from: at });
@@ -267,7 +267,8 @@ impl Runs {
         }
     }
 
-    /// Who ran between a wake and its thread's turn, on the CPU of that turn, and how long.
+    /// Returns the threads that ran between a wake and the time slice of its thread, on that CPU, and how long they
+    /// ran.
     pub fn between(&self, woken: u64, ran: u64, cpu: usize) -> Vec<(u32, f64)> {
         let (mut until, mut found) = (ran, Vec::new());
         for run in self.0.get(&cpu).into_iter().flatten().rev().skip_while(|run| run.from >= ran) {

@@ -45,12 +45,12 @@ pub struct Plan {
     pub all: bool,
 }
 
-/// How often the rings are read, and the process's map.
+/// Periods at which the rings are read, and the process's map.
 const TICK: Duration = Duration::from_millis(10);
 const MAPS_PERIOD: Duration = Duration::from_millis(100);
 /// Threads of the whole system whose names are remembered.
 const MOST_RUNNERS: usize = 65_536;
-/// The same where a call comes from what is not known.
+/// Period at which the map is read where a call comes from an unknown file.
 const MAPS_PERIOD_OF_STRANGERS: Duration = Duration::from_millis(2);
 
 /// Traces a running process until it ends, the time is over, or a signal asks contend to end.
@@ -58,7 +58,7 @@ pub fn run(plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -
     let _first = FirstToEnd::begin();
     let (rings, no_calls) = match Rings::open(&instruments::cpus::allowed()?, plan.target.pid) {
         Ok(rings) => (Some(rings), None),
-        // The states of the threads of one's own process need no privilege.
+        // Reading the states of the threads of the user's own process needs no privilege.
         Err(error) if sampling::shows_states(plan.target.pid) => (None, Some(NoFutexCalls { reason: message(&error) })),
         Err(error) => return Err(refused(error)),
     };
@@ -124,7 +124,7 @@ struct Watch {
     unwinder: Stacks,
     names: Names,
     learned: Instant,
-    /// What threads are called.
+    /// Names of threads.
     runners: HashMap<u32, String>,
     began: Instant,
     began_raw: u64,
@@ -220,7 +220,7 @@ impl Watch {
         }
     }
 
-    /// The current memory map of the process, and the number of its threads.
+    /// Reads the current memory map of the process, and the number of its threads.
     fn learn(&mut self) {
         self.learn_map();
         let threads = self.target.threads();
@@ -336,7 +336,7 @@ impl Watch {
     }
 }
 
-/// What the system calls a thread.
+/// Returns the system's name of a thread.
 fn name_of(process: u32, thread: u32) -> String {
     if thread == 0 {
         return IDLE.into();
@@ -349,7 +349,7 @@ fn name_of(process: u32, thread: u32) -> String {
 #[derive(Clone, Debug)]
 pub struct Target {
     pub pid: u32,
-    /// As it was called.
+    /// The command line of the process.
     pub words: Vec<String>,
     /// The SHA-256 of its program, where that can be read.
     pub program_sha256: Option<String>,
@@ -397,18 +397,19 @@ impl Target {
         Ok(Self { pid, words, program_sha256, started })
     }
 
-    /// Whether it runs still.
+    /// Returns whether it runs still.
     pub fn is_alive(&self) -> bool {
         started(self.pid).is_some_and(|started| started == self.started)
     }
 
-    /// How many threads it has.
+    /// Returns how many threads it has.
     pub fn threads(&self) -> u32 {
         sampling::threads(self.pid).count() as u32
     }
 }
 
-/// When a process began, in the kernel's count; `None` once it has ended, though its parent may not have asked how.
+/// Returns when a process began, in the kernel's count; `None` once it has ended, though its parent may not have asked
+/// how.
 fn started(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');

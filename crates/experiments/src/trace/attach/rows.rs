@@ -1,4 +1,4 @@
-//! The rows of what was seen, with names.
+//! The rows of the observed waits, with names.
 
 use super::Target;
 use super::follow::{Follower, StackNumber, Wait, Waits};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 const MOST: usize = 300;
 const MOST_HISTOGRAMS: usize = 60;
 
-/// What the rows are made of.
+/// The data that the rows are made of.
 pub struct Builder<'a> {
     pub target: &'a Target,
     pub follower: &'a Follower,
@@ -23,14 +23,14 @@ pub struct Builder<'a> {
     pub runners: HashMap<u32, String>,
 }
 
-/// Where a stack led to the kernel: the place, and what kind of lock its functions are of.
+/// The place where a stack entered the kernel, and the kind of lock that its functions are of.
 struct Place {
     site: Site,
     lock_type: &'static str,
 }
 
 impl Builder<'_> {
-    /// A row for each word, then for each word at a place; the longest waited for first.
+    /// Returns a row for each word, then for each word at a place; the longest waited for first.
     pub fn rows(&mut self) -> Vec<Row> {
         let places: Vec<Place> = self.follower.stacks.iter().map(|frames| place(self.names, frames)).collect();
         let mut words: BTreeMap<u64, Waits> = BTreeMap::new();
@@ -104,7 +104,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The variable that contains the word, or the call site that waits for it.
+    /// Returns the variable that contains the word, or the call site that waits for it.
     fn name(&mut self, word: u64, place: &Place) -> String {
         let by_use = |names: &mut Names| {
             names.variable(0, word).unwrap_or_else(|| format!("{} of {}", place.lock_type, place.site.label))
@@ -137,7 +137,7 @@ fn long_wait(wait: &Wait, began: u64, places: &[Place]) -> LongWait {
     }
 }
 
-/// The first call of the program's own, and the kind of lock that the calls within it are of.
+/// Returns the first call of the program's own, and the kind of lock that the calls within it are of.
 fn place(names: &mut Names, addresses: &[u64]) -> Place {
     let frames = Frames::of(names, 0, addresses, &[], |_| None);
     let nowhere = || Site { symbol: None, source: None, label: "an unknown place".into() };

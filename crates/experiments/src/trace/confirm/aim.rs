@@ -11,12 +11,12 @@ pub type FileSite = (PathBuf, u64);
 /// The call site that acquired the lock that is held, and the one that acquires the next.
 pub type StepSites = (FileSite, FileSite);
 
-/// Where to hold threads: for each step of a cycle the call sites, and how.
+/// The places to hold threads: for each step of a cycle the call sites, and how.
 pub struct Aim {
     pub steps: Vec<(Vec<StepSites>, Hold)>,
 }
 
-/// The map that a process noted.
+/// Returns the map that a process noted.
 pub fn noted_map(process: &Process) -> Vec<u8> {
     let length = (process.maps_length.load(Acquire) as usize).min(MAPS);
     process.maps[..length].iter().map(|byte| byte.load(Relaxed)).collect()
@@ -54,7 +54,7 @@ impl Aim {
     }
 }
 
-/// The address of a site in a process, if the process has the file.
+/// Returns the address of a site in a process, if the process has the file.
 fn address(names: &mut Names, slot: u32, mappings: &[Mapping], (path, own): &FileSite) -> Option<u64> {
     let piece = mappings.iter().find(|piece| piece.is_code && *piece.path == **path)?;
     let (_, start) = names.in_file(slot, piece.start)?;

@@ -1,4 +1,4 @@
-//! What the user may set.
+//! Options of the user.
 
 use clap::Args;
 use harness::UsageError;
@@ -28,7 +28,7 @@ pub struct SharedFlags {
 const RUNS: u64 = 10;
 const MOST_RUNS: u64 = 1_000;
 
-/// The runs of each cycle.
+/// Returns the runs of each cycle.
 pub fn runs(flags: &ComparisonFlags) -> Result<u32, UsageError> {
     match flags.runs.unwrap_or(RUNS) {
         runs if runs <= MOST_RUNS => Ok(runs as u32),

@@ -136,7 +136,7 @@ pub fn run_plan(
     Ok(Measured { parameters, rows, warnings })
 }
 
-/// The row of a program without a cycle: a record without a row would say that nothing was measured.
+/// Returns the row of a program without a cycle: a record without a row would say that nothing was measured.
 fn no_cycle() -> Row {
     let reason = Some("no two locks were acquired in contradictory orders".to_owned());
     Row { verdict: Some(CycleVerdict::Excluded), reason, ..Row::new(RowKind::Order, 0, String::new()) }
@@ -179,7 +179,7 @@ struct Ran {
     deadlock: Option<Deadlock>,
 }
 
-/// What all runs have in common.
+/// The data that all runs have in common.
 struct Runs<'a> {
     plan: &'a Plan,
     session: &'a Session,
@@ -212,7 +212,7 @@ impl Runs<'_> {
         Ok(Ran { memory, took, deadlock })
     }
 
-    /// The cycles of the run that just ended: those that are possible, and the rows of those that are excluded.
+    /// Returns the cycles of the run that just ended: those that are possible, and the rows of those that are excluded.
     fn suspects(&mut self, region: &Region) -> (Vec<Suspect>, Vec<Row>) {
         let mut orders = Orders::of(region);
         let cycles = orders.cycles();
@@ -230,7 +230,7 @@ impl Runs<'_> {
         (suspects, excluded)
     }
 
-    /// The call sites of each step of a cycle, as files have them.
+    /// Returns the call sites of each step of a cycle, as files have them.
     fn steps(&mut self, region: &Region, orders: &Orders, group: &Group) -> Vec<Vec<StepSites>> {
         let mut of_step = |held: u32, taken: u32| {
             let slot = lock_at(region, held).process.load(Relaxed);

@@ -1,9 +1,9 @@
-//! Where threads are held in a run, and for how long: another order of the threads in each run.
+//! The places where threads are held in a run, and for how long: another order of the threads in each run.
 
 use fastrand::Rng;
 use std::time::Duration;
 
-/// How threads are held at a step of a cycle.
+/// The way threads are held at a step of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hold {
     /// A thread is held for so long at most; zero: not at all.
@@ -24,7 +24,7 @@ const MOST_SKIPPED: u32 = 6;
 /// The time that all threads of a run together are held at most.
 pub const BUDGET: Duration = Duration::from_secs(6);
 
-/// The holds of a run at each step of a cycle.
+/// Returns the holds of a run at each step of a cycle.
 pub fn holds(steps: usize, run: u32, seed: u64) -> Vec<Hold> {
     let mut random = Rng::with_seed(seed);
     let by_chance =

@@ -29,7 +29,7 @@ pub struct Deadlock {
 /// A thread of a circle.
 struct Member {
     thread: u32,
-    /// The pair at which it acquired what the thread before it wants, and the one at which it waits.
+    /// The pair at which it acquired the lock that the thread before it wants, and the one at which it waits.
     held: u32,
     waits: u32,
     /// The slots of these locks.
@@ -37,12 +37,12 @@ struct Member {
     wants: u32,
 }
 
-/// How often is looked for new processes, and for deadlocks.
+/// Period at which new processes and deadlocks are looked for.
 const LOOK: Duration = Duration::from_millis(2);
 const LOOK_FOR_CIRCLES: Duration = Duration::from_millis(50);
 /// Waits that are as long as this, and in a circle, are a deadlock.
 const LASTS: Duration = Duration::from_millis(300);
-/// How often the threads are looked at from outside, which finds what the library does not note.
+/// Period at which the threads are examined from outside, which finds waits that the library does not note.
 const LOOK_FROM_OUTSIDE: Duration = Duration::from_millis(500);
 
 /// Watches the processes of a run.
@@ -126,7 +126,7 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// A circle of threads that wait for each other by the words in their locks, twice the same.
+    /// Returns a circle of threads that wait for each other by the words in their locks, twice the same.
     fn circle_from_outside(&mut self) -> Option<Vec<Member>> {
         let region = self.memory.region();
         self.time.renew();
@@ -188,7 +188,7 @@ impl<'a> Watcher<'a> {
     }
 }
 
-/// The members of a circle in which each waits for a lock of the next one.
+/// Returns the members of a circle in which each waits for a lock of the next one.
 fn of_stuck(circle: &[Stuck]) -> Vec<Member> {
     let member = |(place, one): (usize, &Stuck)| {
         let before = &circle[(place + circle.len() - 1) % circle.len()];
@@ -199,7 +199,7 @@ fn of_stuck(circle: &[Stuck]) -> Vec<Member> {
     circle.iter().enumerate().map(member).collect()
 }
 
-/// The same where locks are known by their addresses; `None` if the library does not know all of them.
+/// Returns the members where locks are known by their addresses; `None` if the library does not know all of them.
 fn of_blocked(region: &Region, circle: &[&Blocked]) -> Option<Vec<Member>> {
     let member = |(place, one): (usize, &&Blocked)| {
         let before = circle[(place + circle.len() - 1) % circle.len()].wanted?;

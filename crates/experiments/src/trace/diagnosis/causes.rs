@@ -1,4 +1,4 @@
-//! Why the waits for a lock were long, and what helps.
+//! Causes of long waits for a lock, and remedies.
 
 use super::objects::{INTERPRETER, MAP, Object, called_in};
 use super::{Cause, Evidence, LEAST_READY, Measure, Rows, stack};
@@ -13,13 +13,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Sampled seconds from which holders are known well enough.
 const ENOUGH_S: f64 = 0.1;
-/// The part of a wait that may be unknown before the samples say instead what the holders did.
+/// The part of a wait that may be unknown before the samples are used instead for the holders' activity.
 const MOST_UNKNOWN: f64 = 0.2;
 /// A critical section of this length is long.
 const LONG_HOLD_NS: f64 = 20_000.0;
 
-/// Where a holder was blocked: the function and its caller, and the lock that it held. `is_own` if it is the function that
-/// acquired the lock.
+/// The place where a holder was blocked: the function and its caller, and the lock that it held. `is_own` if it is the
+/// function that acquired the lock.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Blocking {
     place: String,
@@ -27,7 +27,7 @@ struct Blocking {
     is_own: bool,
 }
 
-/// For how long, and in what.
+/// The time for which a holder was blocked, and its objects.
 #[derive(Default)]
 struct Blocked {
     seconds: f64,
@@ -35,7 +35,7 @@ struct Blocked {
 }
 
 impl Evidence<'_> {
-    /// What makes the waits for a lock long, and what helps.
+    /// Returns the cause of the long waits for a lock, and the remedy.
     pub(super) fn finding(&mut self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Row {
         let row = rows.of(object.wait);
         let cause = match object.wait {
@@ -89,7 +89,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// A condition whose broadcasts wake threads for nothing, which then meet again at its mutex.
+    /// Returns the cause if broadcasts of a condition wake threads for nothing, which then meet again at its mutex.
     fn herd(&mut self, slot: u32, object: &Object) -> Option<Cause> {
         const MOST: f64 = 0.5;
         let (region, waited) = (self.region?, &object.waited);
@@ -152,7 +152,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// A spin loop of the program's own: its holder is not known.
+    /// Returns the cause for a spin loop of the program itself, whose holder is not known.
     fn of_spin(&self, object: &Object, limits: &Limits) -> Cause {
         let share = object.waited.seconds / (limits.on_cpu_s + limits.ready_s).max(1e-9);
         let is_short_of_cpus = limits.ready_s >= LEAST_READY * self.elapsed_s;
@@ -174,7 +174,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// What the holders of a lock did while others waited.
+    /// Returns the cause by the activity of a lock's holders while others waited.
     fn holders(&mut self, object: &Object, rows: &Rows<'_>) -> Option<Cause> {
         let row = rows.of(object.wait);
         let shares = Shares::of(&object.waited, row)?;
@@ -267,8 +267,8 @@ impl Evidence<'_> {
         })
     }
 
-    /// The holder was blocked itself: by what, and called from where. Where it waited for another lock, that lock's holder
-    /// is the one that counts.
+    /// Returns the cause for a holder that was blocked itself: the blocking function, and its caller. Where it waited
+    /// for another lock, that lock's holder is the one that counts.
     fn blocked_holder(&mut self, object: &Object, share: f64, rows: &Rows<'_>) -> Cause {
         let mut by_place: BTreeMap<Blocking, Blocked> = BTreeMap::new();
         let mut sampled_s = 0.0;
@@ -333,7 +333,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// The waits of the threads that were in the function which acquires a word: they hold it, mostly.
+    /// Returns the waits of the threads that were in the function which acquires a word: they hold it, mostly.
     fn peers(&mut self, object: &Object) -> Option<Cause> {
         let function = object.frames.own().find_map(|frame| function_of(&frame.site))?.to_owned();
         let mut by_wait: BTreeMap<(String, String), f64> = BTreeMap::new();
@@ -388,7 +388,7 @@ impl Evidence<'_> {
         frames.own().any(|frame| function_of(&frame.site) == Some(function))
     }
 
-    /// What a blocked thread does, as a verb.
+    /// Returns the activity of a blocked thread, as a verb.
     fn wait_words(&mut self, wait: Wait) -> String {
         match wait {
             Wait::Call { part: Part::Sleep, number } => format!("slept ({})", call_name(number)),
@@ -413,7 +413,8 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// By the kernel's record of the holders' switches where that covers the wait, else by the samples.
+    /// Returns the parts by the kernel's record of the holders' switches where that covers the wait, else by the
+    /// samples.
     pub(super) fn of(waited: &Waited, row: Option<&Row>) -> Option<Self> {
         let by_record = row.and_then(|row| {
             let unknown = row.unknown_s? / row.wait_total_s;
@@ -452,7 +453,7 @@ impl Shares {
     }
 }
 
-/// What bounds a gain.
+/// The limits of a gain.
 pub(super) struct Limits {
     pub(super) on_cpu_s: f64,
     pub(super) ready_s: f64,
@@ -464,8 +465,8 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// The most that the throughput can gain if a wait vanishes: the threads have so much more time, as far as there are
-    /// CPUs for what they then do.
+    /// Returns the most that the throughput can gain if a wait vanishes: the threads gain the time of the wait, as far
+    /// as there are CPUs for the additional work.
     fn gain(&self, waited_s: f64) -> Option<f64> {
         let left = (self.busy_s - waited_s).max(1e-9);
         let by_threads = self.busy_s / left;
@@ -474,7 +475,7 @@ impl Limits {
     }
 }
 
-/// The part of the wakes of some conditions that found nothing to do.
+/// Returns the part of the wakes of some conditions that found nothing to do.
 pub(super) fn vain_share(region: &Region, conditions: &[u32]) -> f64 {
     let pairs = region.pairs().filter(|(_, pair)| Kind::of(pair.kind.load(Relaxed)) == Some(Kind::Cond));
     let (mut vain, mut wakes) = (0_u64, 0_u64);
@@ -485,7 +486,8 @@ pub(super) fn vain_share(region: &Region, conditions: &[u32]) -> f64 {
     vain as f64 / wakes.max(1) as f64
 }
 
-/// Where the holders acquired a lock for which others waited longest; `None` where that is a function that only locks.
+/// Returns where the holders acquired a lock for which others waited longest; `None` where that is a function that only
+/// locks.
 fn held_at(row: &Row) -> Option<String> {
     let site = row.blocked_by.first().map(|blocker| blocker.site.clone())?;
     (!is_lock_wrapper(&site)).then_some(site)
@@ -518,20 +520,20 @@ fn of_interpreter(object: &Object) -> Cause {
     }
 }
 
-/// A word of a command for the shell.
+/// Returns a word of a command for the shell.
 fn quoted(word: &str) -> String {
     let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-+./:".contains(&byte));
     if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// What helps where a semaphore limits how many threads do something. `place` is where they acquire it.
+/// Returns the remedy for a semaphore that limits the number of active threads. `place` is where they acquire it.
 fn larger_pool(semaphore: &str, place: &str) -> String {
     let function = place.split([' ', ',']).next().unwrap_or_default();
     format!("raise the limit of {semaphore} (a larger pool), or hold it for less time in {function}")
 }
 
-/// The cause of waits for a word while no thread was blocked in the function that acquires it. `shares` are the parts of
-/// the wait in which the other threads had a CPU, and in which they were ready for one.
+/// Returns the cause of waits for a word while no thread was blocked in the function that acquires it. `shares` are the
+/// parts of the wait in which the other threads had a CPU, and in which they were ready for one.
 fn of_runnable_peers(object: &Object, function: &str, shares: [f64; 2]) -> Cause {
     let lock = &object.name;
     let [running, ready] = shares.map(terminal::percent);
@@ -553,7 +555,7 @@ fn of_runnable_peers(object: &Object, function: &str, shares: [f64; 2]) -> Cause
     }
 }
 
-/// How the gain is measured: virtual speedups are for locks that the library sees being acquired and released.
+/// Returns how the gain is measured: virtual speedups are for locks that the library sees being acquired and released.
 fn measure(object: &Object) -> Measure {
     if matches!(object.kind, "mutex" | "rwlock" | "spin") { Measure::WhatIf } else { Measure::None }
 }

@@ -10,7 +10,7 @@ use blame::sampling::profile::{Life, Wait, Waited};
 use std::collections::BTreeMap;
 
 impl Evidence<'_> {
-    /// What the waits of a thread for futex words were for, by the dumps. Nothing for a thread that is not Java's.
+    /// Returns the purposes of a thread's waits for futex words, by the dumps. Empty for a thread that is not Java's.
     pub(super) fn java_shares(&self, life: &Life) -> Vec<(Part, f64)> {
         let Some(waits) = self.java.of(life.process) else { return Vec::new() };
         if waits.dumps == 0 {
@@ -25,7 +25,7 @@ impl Evidence<'_> {
         parts.into_iter().map(|(part, seconds)| (part, seconds / blocked)).collect()
     }
 
-    /// The locks that Java threads waited for.
+    /// Returns the locks that Java threads waited for.
     pub(super) fn java_locks(&self) -> Vec<Object> {
         let all = self.java.waits().flat_map(|(_, waits)| &waits.locks);
         all.map(|(key, lock)| Object {
@@ -42,13 +42,13 @@ impl Evidence<'_> {
         .collect()
     }
 
-    /// Why there is no dump of a virtual machine.
+    /// Returns why there is no dump of a virtual machine.
     pub(super) fn java_refusal(&self) -> Option<&str> {
         self.java.waits().find_map(|(_, waits)| waits.refusal.as_deref().filter(|_| waits.dumps == 0))
     }
 }
 
-/// The class of the lock, and the method that acquires it.
+/// Returns the class of the lock, and the method that acquires it.
 fn name(key: &LockKey) -> String {
     let class = key.class.rsplit('.').next().unwrap_or(&key.class);
     let method = &key.waits_in.method;
@@ -68,7 +68,7 @@ fn frames(lock: &JavaLock) -> Frames {
     Frames { frames: lock.path.iter().map(frame).collect(), kind: None }
 }
 
-/// What the holders did while others waited, and what helps.
+/// Returns the activity of the holders while others waited, and the remedy.
 pub(super) fn cause(object: &Object, lock: &JavaLock) -> Option<Cause> {
     let mut by_method: BTreeMap<(&str, String), (f64, &JavaHolder)> = BTreeMap::new();
     for (holder, seconds) in &lock.holders {

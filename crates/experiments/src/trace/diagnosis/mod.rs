@@ -23,7 +23,7 @@ use interpose::Region;
 use objects::Object;
 use std::collections::{BTreeMap, HashMap};
 
-/// What the diagnosis is made from.
+/// The data that the diagnosis is made from.
 pub struct Evidence<'a> {
     pub profile: &'a Profile,
     pub names: &'a mut Names,
@@ -65,18 +65,18 @@ struct Cause {
     measure: Measure,
 }
 
-/// How the gain of a remedy is measured.
+/// The way to measure the gain of a remedy.
 enum Measure {
     WhatIf,
     Swap,
-    /// By running the program under a command.
+    /// Running the program under a command.
     Command(&'static str),
     None,
 }
 
 /// Locks are the problem from this share of the time in which the threads had something to do.
 const LOCKS_SHARE: f64 = 0.1;
-/// Less waiting than this part of one thread's run time is no problem, whatever its share of little work.
+/// Less waiting than this part of one thread's run time is not a problem, whatever its share of little work.
 const LEAST_WAIT: f64 = 0.05;
 /// CPUs are short from this share of the busy time on.
 const SHORT_OF_CPUS: f64 = 0.15;
@@ -172,7 +172,7 @@ impl Evidence<'_> {
         Diagnosis { verdict, reason, budgets, locks: sampled, findings, no_symbols }
     }
 
-    /// The budget of the whole program, and the rows of all budgets.
+    /// Returns the budget of the whole program, and the rows of all budgets.
     fn budgets(&mut self, part: &dyn Fn(Wait) -> Part) -> (Budget, Vec<Row>) {
         let profile = self.profile;
         let mut groups: BTreeMap<String, Group> = BTreeMap::new();
@@ -212,7 +212,7 @@ impl Evidence<'_> {
         (whole, rows)
     }
 
-    /// The stripped files of the functions that acquire the locks which were waited for most.
+    /// Returns the stripped files of the functions that acquire the locks which were waited for most.
     fn no_symbols(&self, objects: &[Object]) -> Option<NoSymbols> {
         const MOST_FRAMES: usize = 4;
         let locks = objects.iter().filter(|object| object.part == Part::Lock).take(MOST_FINDINGS);
@@ -227,7 +227,7 @@ impl Evidence<'_> {
         (!files.is_empty()).then_some(NoSymbols { files })
     }
 
-    /// Whether it is a Go program: its threads wait in the scheduler of Go's runtime.
+    /// Returns whether it is a Go program: its threads wait in the scheduler of Go's runtime.
     fn is_go(&mut self) -> bool {
         let paths: Vec<Path> = self.profile.lives().filter_map(|life| life.path).collect();
         let is_scheduler = |function: &str| matches!(function, "runtime.mcall" | "runtime.mstart" | "runtime.mstart1");
@@ -236,7 +236,8 @@ impl Evidence<'_> {
             .any(|path| self.frames(path).frames.iter().filter_map(|frame| function_of(&frame.site)).any(is_scheduler))
     }
 
-    /// The group of a thread: the name that it gave itself, without its number, and the function that it began with.
+    /// Returns the group of a thread: the name that it gave itself, without its number, and the function that it began
+    /// with.
     fn group_name(&mut self, life: &Life) -> String {
         let frames = life.path.map(|path| self.frames(path)).unwrap_or_default();
         let start = frames.start().map(str::to_owned);
@@ -255,7 +256,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// The rows of locks that no call of the C library's functions showed.
+    /// Returns the rows of locks that no call of the C library's functions showed.
     fn sampled(&self, objects: &[Object], lived_s: f64) -> Vec<Row> {
         let is_shown = |object: &&Object| match object.wait {
             Wait::Word { .. } => object.part != Part::Work && !object.name.is_empty(),
@@ -284,8 +285,8 @@ impl Evidence<'_> {
         rows.collect()
     }
 
-    /// Whether locks are the problem; `None` without samples. `for_cpus` is the part of the waits for locks that is due to
-    /// a lack of CPUs.
+    /// Returns whether locks are the problem; `None` without samples. `for_cpus` is the part of the waits for locks
+    /// that is due to a lack of CPUs.
     fn verdict(&self, whole: &Budget, waited_s: f64, spun_s: f64, for_cpus: f64) -> Option<Verdict> {
         if whole.lived_s <= 0.0 {
             return None;
@@ -364,7 +365,7 @@ impl Evidence<'_> {
     }
 }
 
-/// The condition, semaphore or barrier that was waited for most, and who ended the waits.
+/// Returns the condition, semaphore or barrier that was waited for most, and who ended the waits.
 fn work(rows: &[Row]) -> Option<String> {
     let is_work = |row: &&Row| row.kind == RowKind::Lock && !row.excludes() && row.wait_total_s > 0.0;
     let most = rows.iter().filter(is_work).max_by(|one, other| one.wait_total_s.total_cmp(&other.wait_total_s))?;
@@ -374,12 +375,12 @@ fn work(rows: &[Row]) -> Option<String> {
     Some(format!(" The longest waits for work are those for {lock}{place}{}.", by.unwrap_or_default()))
 }
 
-/// A name without the arguments of C++ functions in it: `pool::wait(std::unique_lock<std::mutex>&)+0xf0` is
+/// Returns a name without the arguments of C++ functions in it: `pool::wait(std::unique_lock<std::mutex>&)+0xf0` is
 /// `pool::wait()+0xf0`.
 fn without_arguments(name: &str) -> String {
     let (mut short, mut depth, mut before) = (String::new(), 0_usize, ' ');
     for letter in name.chars() {
-        // What stands in parentheses after a space is a source line.
+        // Text in parentheses after a space is a source line.
         let opens = letter == '(' && (depth > 0 || before != ' ');
         if letter == ')' && depth > 0 {
             depth -= 1;
@@ -400,11 +401,11 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// The row of a class, by its first lock; or of a word.
+    /// Returns the row of a class, by its first lock; or of a word.
     fn of(&self, wait: Wait) -> Option<&Row> {
         match wait {
             Wait::Lock(slot) => self.rows.get(self.slots.iter().position(|slots| slots[0] == slot)?),
-            // Of a process that was attached to, rows are of words.
+            // The rows of a process that was attached to are of words.
             Wait::Word { address, .. } => {
                 let address = format!("{address:#x}");
                 self.rows.iter().find(|row| row.kind == RowKind::Lock && row.address == address)
@@ -413,7 +414,7 @@ impl Rows<'_> {
         }
     }
 
-    /// The row of the call site with this label, of the same lock.
+    /// Returns the row of the call site with this label, of the same lock.
     fn site(&self, lock: &Row, label: &str) -> Option<&Row> {
         let is_it = |row: &&Row| {
             let is_in = |text: Option<&str>| text.is_some_and(|text| label.contains(text));
@@ -425,7 +426,7 @@ impl Rows<'_> {
         self.rows.iter().find(is_it)
     }
 
-    /// The first lock of the class of a lock.
+    /// Returns the first lock of the class of a lock.
     fn first_of(&self, wait: Wait) -> Wait {
         let Wait::Lock(slot) = wait else { return wait };
         self.slots.iter().find(|slots| slots.contains(&slot)).map_or(wait, |slots| Wait::Lock(slots[0]))
@@ -455,7 +456,7 @@ fn budget_row(budget: &Budget, spun_s: f64, threads: u32) -> Row {
     }
 }
 
-/// A call path as rows have it.
+/// Returns a call path as rows have it.
 fn stack(frames: &Frames) -> Vec<Frame> {
     let frame = |frame: &blame::frames::Frame| Frame {
         function: function_of(&frame.site).or(Some(&frame.site.label)).map(str::to_owned),

@@ -1,4 +1,4 @@
-//! What was waited for, with names: the locks that the library noted, futex words, and loops that spin.
+//! The objects that were waited for, with names: the locks that the library noted, futex words, and loops that spin.
 
 use super::{Evidence, Rows};
 use crate::trace::record::Row;
@@ -17,7 +17,7 @@ pub(super) const INTERPRETER: &str = "the GIL of CPython";
 const PYTHON: &str = "python lock";
 pub(super) const MAP: &str = "the kernel's lock of the address space (mmap_lock)";
 
-/// What was waited for, with names.
+/// An object that was waited for, with names.
 pub(super) struct Object {
     pub(super) wait: Wait,
     /// The locks of the class, and how long each was waited for.
@@ -30,12 +30,12 @@ pub(super) struct Object {
     pub(super) spins: bool,
     /// The path that waited most.
     pub(super) frames: Frames,
-    /// What is known of it if it is a lock of Java.
+    /// Data of the dumps if it is a lock of Java.
     pub(super) java: Option<JavaLock>,
 }
 
 impl Evidence<'_> {
-    /// What was waited for, the longest first. The locks of a class are one.
+    /// Returns the objects that were waited for, the longest first. The locks of a class are one.
     pub(super) fn objects(&mut self, rows: &Rows<'_>) -> Vec<Object> {
         let firsts: HashMap<u32, u32> =
             rows.slots.iter().flat_map(|slots| slots.iter().map(|slot| (*slot, slots[0]))).collect();
@@ -105,7 +105,7 @@ impl Evidence<'_> {
         by_function.into_iter().map(object).collect()
     }
 
-    /// The kind of a word by the path that waited most for it.
+    /// Returns the kind of a word by the path that waited most for it.
     fn kind_of(&mut self, waited: &Waited) -> Option<FrameKind> {
         most_of(waited).and_then(|path| self.frames(path).kind)
     }
@@ -145,12 +145,12 @@ impl Evidence<'_> {
             Wait::Call { part, .. } => (String::new(), "", part, false),
             Wait::Hidden => (String::new(), "", Part::Unknown, false),
         };
-        // Who waits for a lock whose holder waits for requests has nothing to do either: the lock is a gate.
+        // A thread that waits for a lock whose holder waits for requests has nothing to do either: the lock is a gate.
         let part = if part == Part::Lock && is_gate(&waited) { Part::Work } else { part };
         Object { wait, members, name, kind, part, spins, waited, frames, java: None }
     }
 
-    /// The name, the type and the reason to wait of a lock that the library noted; whether its waiters spin.
+    /// Returns the name, the type and the reason to wait of a lock that the library noted; whether its waiters spin.
     fn noted_lock(&mut self, slot: u32, frames: &Frames, rows: &Rows<'_>) -> (String, &'static str, Part, bool) {
         let Some(region) = self.region else { return (String::new(), "", Part::Unknown, false) };
         let number = lock_at(region, slot).kind.load(Relaxed);
@@ -178,7 +178,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// The kind of a word: the C library's streams have variables with telling names.
+    /// Returns the kind of a word: the C library's streams have variables with telling names.
     fn kind_of_word(&mut self, process: u32, address: u64, kind: Option<FrameKind>) -> Option<FrameKind> {
         let known_as = self.known_as.get(&process).copied();
         let variable = known_as.and_then(|known_as| self.names.variable(known_as, address)).unwrap_or_default();
@@ -222,7 +222,7 @@ impl Evidence<'_> {
 }
 
 impl Object {
-    /// The part of the waits whose call paths are of a kind.
+    /// Returns the part of the waits whose call paths are of a kind.
     pub(super) fn share_of(&self, evidence: &mut Evidence<'_>, kind: FrameKind) -> f64 {
         let paths = &self.waited.paths;
         let is_of_kind = |path: Path, evidence: &mut Evidence<'_>| evidence.frames(path).kind == Some(kind);
@@ -231,7 +231,7 @@ impl Object {
         seconds / self.waited.seconds.max(1e-9)
     }
 
-    /// One lock of a class of so many that has most of its waits.
+    /// Returns the lock that has most of the waits of a class of `instances` locks.
     pub(super) fn hottest(&self, instances: u32) -> Option<String> {
         let most = self.members.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
         let is_one = instances > 1 && most > 0.5 * self.waited.seconds;
@@ -241,15 +241,15 @@ impl Object {
         })
     }
 
-    /// The first function of the program's own that waits, and its caller.
+    /// Returns the first function of the program's own that waits, and its caller.
     pub(super) fn place(&self) -> String {
         let place = called_in(&self.frames, None);
         if place.is_empty() { "an unknown place".into() } else { place }
     }
 }
 
-/// The function in the critical section that blocks, and its caller: `write_log (log.c:3), called by request`. It is the
-/// one that the function which acquired the lock calls; where that is not on the path, the innermost.
+/// Returns the function in the critical section that blocks, and its caller: `write_log (log.c:3), called by request`.
+/// It is the one that the function which acquired the lock calls; where that is not on the path, the innermost.
 pub(super) fn called_in(frames: &Frames, acquired_in: Option<&str>) -> String {
     let own: Vec<&Site> = frames.own().map(|frame| &frame.site).collect();
     let acquired = own.iter().position(|site| acquired_in.is_some() && function_of(site) == acquired_in);
@@ -262,8 +262,8 @@ pub(super) fn called_in(frames: &Frames, acquired_in: Option<&str>) -> String {
     }
 }
 
-/// The name of a lock of a Python program, by the Python function that acquires it: all such locks are acquired by one
-/// function of the interpreter.
+/// Returns the name of a lock of a Python program, by the Python function that acquires it: all such locks are acquired
+/// by one function of the interpreter.
 fn python_lock(frames: &Frames) -> Option<String> {
     let acquires = |frame: &blame::frames::Frame| {
         function_of(&frame.site).is_some_and(|function| function.starts_with("PyThread_acquire_lock"))
@@ -272,13 +272,13 @@ fn python_lock(frames: &Frames) -> Option<String> {
     Some(format!("threading.Lock of {}", own.site.label))
 }
 
-/// The path that waited most.
+/// Returns the path that waited most.
 fn most_of(waited: &Waited) -> Option<Path> {
     let most = waited.paths.iter().max_by(|one, other| one.1.total_cmp(other.1).then(other.0.cmp(one.0)));
     most.map(|(path, _)| *path)
 }
 
-/// Whether the holders of a lock wait for requests for most of the time in which others wait for it.
+/// Returns whether the holders of a lock wait for requests for most of the time in which others wait for it.
 fn is_gate(waited: &Waited) -> bool {
     let is_idle = |holder: &Holder| match holder {
         Holder::Blocked { wait: Wait::Call { number, .. }, .. } => is_for_requests(*number),

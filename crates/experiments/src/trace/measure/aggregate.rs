@@ -24,7 +24,7 @@ pub struct Sum {
     pub contended: u64,
     pub timeouts: u64,
     pub waits: Times,
-    /// In the buckets, a hold counts for those that were not timed at its place, too.
+    /// Hold times. In the buckets, a hold also counts for those that were not timed at its place.
     pub holds: Times,
     /// The number of holds that were timed because each was, and their sum in ticks.
     every: (u64, u64),
@@ -69,7 +69,7 @@ impl Sum {
         }
     }
 
-    /// The sum of all holds, if it is known.
+    /// Returns the sum of all holds, if it is known.
     pub fn hold_total(&self, time: &impl Ticks) -> Option<Total> {
         let timed = Timed {
             acquisitions: self.acquisitions,
@@ -83,7 +83,8 @@ impl Sum {
     }
 }
 
-/// The watched program can write what it likes into the memory: a sum that is too large for its word is that program's.
+/// Adds to a sum up to its largest value. The watched program can write anything into the memory: a sum that is too
+/// large for its word is due to that program.
 fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
@@ -97,7 +98,7 @@ impl Times {
         self.buckets.add(bucket(ticks) as u64, 1);
     }
 
-    /// Those of others as well.
+    /// Adds the data of others.
     pub fn merge(&mut self, other: &Self) {
         self.ticks += other.ticks;
         self.most = self.most.max(other.most);
@@ -115,7 +116,7 @@ impl Times {
         }
     }
 
-    /// The value that this share of all is not above, in ns: the middle of its bucket.
+    /// Returns the value that this share of all is not above, in ns: the middle of its bucket.
     pub fn quantile_ns(&self, share: f64, time: &impl Ticks) -> Option<f64> {
         let rank = (share * self.buckets.count() as f64).ceil().max(1.0) as u64;
         let (from, to) = bounds(self.buckets.at_rank(rank)? as usize);
@@ -127,7 +128,7 @@ impl Times {
         (self.count > 0).then(|| time.span_ns(self.most))
     }
 
-    /// The clusters of the times, lettered. A bucket's times are taken as spread evenly in it.
+    /// Returns the clusters of the times, lettered. A bucket's times are taken as spread evenly in it.
     pub fn spikes(&self, time: &impl Ticks) -> Vec<TimeSpike> {
         const PLACES: u64 = 16;
         let spread = |(bucket, count): (u64, u64)| {
@@ -164,7 +165,7 @@ impl Times {
 /// Shares of each kind at most: a record is to be read.
 const MOST_SHARES: usize = 8;
 
-/// The shares of parts in their sum, by name: the largest first, and equal ones in the order of their names.
+/// Returns the shares of parts in their sum, by name: the largest first, and equal ones in the order of their names.
 pub fn shares<K: Ord>(parts: impl Iterator<Item = (K, f64)>) -> Vec<(K, f64)> {
     let mut sums: BTreeMap<K, f64> = BTreeMap::new();
     parts.for_each(|(name, part)| *sums.entry(name).or_default() += part);
@@ -197,7 +198,7 @@ impl Totals {
         self.0.values().fold(0, |sum, ticks| sum.saturating_add(*ticks))
     }
 
-    /// The lock that was waited for most since then.
+    /// Returns the lock that was waited for most since then.
     pub fn most_since(&self, before: &Self) -> Option<(u32, u64)> {
         let since = |(lock, ticks): (&u32, &u64)| (*lock, ticks - before.0.get(lock).copied().unwrap_or(0).min(*ticks));
         self.0.iter().map(since).filter(|(_, ticks)| *ticks > 0).max_by_key(|(_, ticks)| *ticks)
@@ -233,7 +234,7 @@ const WIDEST: f64 = 0.5;
 const ERROR: f64 = 0.05;
 
 impl Timed {
-    /// The sum of all holds; `None` if too few of them were timed to tell.
+    /// Returns the sum of all holds; `None` if too few of them were timed to tell.
     pub fn total(&self) -> Option<Total> {
         let estimated = self.estimated()?;
         (estimated.interval_ns.width() <= WIDEST * estimated.ns).then_some(estimated)
@@ -269,7 +270,7 @@ impl Timed {
 mod tests {
     use super::*;
 
-    /// A place of the library's: which holds it times, and what it notes.
+    /// Returns a place of the library's: which holds it times, and what it notes.
     fn watched(holds: &[f64], is_full: bool) -> Timed {
         const LONG_NS: f64 = 1_500.0;
         let mut noted = Timed { acquisitions: holds.len() as u64, ..Timed::default() };

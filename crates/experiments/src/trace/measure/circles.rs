@@ -11,7 +11,7 @@ const MOST_STEPS: usize = 10_000_000;
 /// Locks of one circle at most: a longer one explains nothing.
 const LONGEST: usize = 64;
 
-/// The shortest circle through each edge that is on one, the shortest of all first.
+/// Returns the shortest circle through each edge that is on one, the shortest of all first.
 pub fn shortest(edges: &[Edge]) -> Vec<Vec<Edge>> {
     let edges = on_circles(edges);
     let mut after: HashMap<u32, Vec<Edge>> = HashMap::new();
@@ -23,14 +23,15 @@ pub fn shortest(edges: &[Edge]) -> Vec<Vec<Edge>> {
     all
 }
 
-/// The edges that can be on a circle: from the others, those are removed again and again that nothing leads to, or
-/// that lead nowhere.
+/// Returns the edges that can be on a circle: from the others, those are removed again and again that nothing leads to,
+/// or that lead nowhere.
 pub fn on_circles(edges: &[Edge]) -> Vec<Edge> {
     let forwards = without_ends(edges, |edge| edge);
     without_ends(&forwards, |(held, taken)| (taken, held))
 }
 
-/// Without those from locks that nothing leads to, where `ends` has each edge's locks in the direction that is meant.
+/// Returns the edges without those from locks that nothing leads to, where `ends` has each edge's locks in the
+/// direction that is meant.
 fn without_ends(edges: &[Edge], ends: impl Fn(Edge) -> Edge) -> Vec<Edge> {
     let (mut leading, mut after): (HashMap<u32, usize>, HashMap<u32, Vec<u32>>) = Default::default();
     for (from, to) in edges.iter().map(|edge| ends(*edge)) {
@@ -53,7 +54,7 @@ fn without_ends(edges: &[Edge], ends: impl Fn(Edge) -> Edge) -> Vec<Edge> {
     edges.iter().filter(|edge| !gone.contains(&ends(**edge).0)).copied().collect()
 }
 
-/// The shortest way from one lock to another, unless it is longer than [`LONGEST`] or no steps are left.
+/// Returns the shortest way from one lock to another, unless it is longer than [`LONGEST`] or no steps are left.
 fn way(after: &HashMap<u32, Vec<Edge>>, from: u32, to: u32, steps: &mut usize) -> Option<Vec<Edge>> {
     let (mut came_by, mut open) = (HashMap::<u32, Edge>::new(), VecDeque::from([(from, 1)]));
     while let Some((here, length)) = open.pop_front() {

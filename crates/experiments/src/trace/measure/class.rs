@@ -5,7 +5,7 @@ use blame::places::{self, lock_at};
 use interpose::Region;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What locks have in common that are one row.
+/// The common property of locks that are one row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// A global variable, by its slot.
@@ -14,8 +14,8 @@ pub enum Class {
     FirstUse(u32, u32, u64),
 }
 
-/// The class of a lock: locks of one type that were first used at one place are one class, except global variables,
-/// each of which has a name.
+/// Returns the class of a lock: locks of one type that were first used at one place are one class, except global
+/// variables, each of which has a name.
 pub fn class_of(region: &Region, names: &mut Names, slot: u32) -> Class {
     let lock = lock_at(region, slot);
     match places::variable(region, names, slot) {

@@ -39,7 +39,7 @@ pub fn grouped(region: &Region, names: &mut Names, cycles: Vec<Cycle>) -> Vec<Gr
     groups
 }
 
-/// The row of a cycle.
+/// Returns the row of a cycle.
 pub fn row(region: &Region, names: &mut Names, group: &Group) -> Row {
     let orders = &group.cycle.orders;
     let steps: Vec<Step> = orders.iter().map(|order| step(region, names, order)).collect();
@@ -69,7 +69,7 @@ fn step(region: &Region, names: &mut Names, order: &Order) -> Step {
     }
 }
 
-/// The reason why a cycle is excluded.
+/// Returns the reason why a cycle is excluded.
 fn words(region: &Region, names: &mut Names, reason: Reason) -> String {
     match reason {
         Reason::OneThread => "one thread acquires them in both orders, and no other thread does".to_owned(),

@@ -15,17 +15,17 @@ pub struct Stuck {
     pub lock: u32,
     /// Whether the wait ends at a time that the program sets.
     is_timed: bool,
-    /// Since when, in ticks.
+    /// Begin of the wait, in ticks.
     since: u64,
     pub waited: f64,
-    /// The pairs at which it took what it holds, and their locks.
+    /// The pairs at which it acquired the locks that it holds, and those locks.
     pub holds: Vec<(u32, u32)>,
 }
 
 /// A deadlock, or a long wait.
 #[derive(Clone, Debug)]
 pub enum Hang {
-    /// Each waits for what the next one holds, and the last for what the first one holds.
+    /// Each waits for a lock that the next one holds, and the last for a lock that the first one holds.
     Circle(Vec<Stuck>),
     /// It waits; the thread that holds the lock may be known.
     Alone(Stuck, Option<Stuck>),
@@ -44,7 +44,8 @@ const MOST: usize = 200;
 const CIRCLE: Duration = Duration::from_millis(500);
 
 impl Hangs {
-    /// Those that are new: circles of waits which are longer than [`CIRCLE`], and other waits beyond the deadline.
+    /// Notes and returns new hangs: circles of waits which are longer than [`CIRCLE`], and other waits beyond the
+    /// deadline.
     pub fn note_new(&mut self, region: &Region, time: &Time, deadline: Duration) -> Vec<Hang> {
         let circles = self.noted(region, time, CIRCLE.min(deadline), false);
         [circles, self.noted(region, time, deadline, true)].concat()
@@ -92,7 +93,7 @@ impl Hangs {
 }
 
 impl Hangs {
-    /// The threads of all deadlocks that were found.
+    /// Returns the threads of all deadlocks that were found.
     pub fn threads(&self) -> HashSet<u32> {
         let circle = |hang: &Hang| match hang {
             Hang::Circle(circle) => circle.iter().map(|one| one.thread).collect(),
@@ -102,7 +103,7 @@ impl Hangs {
     }
 }
 
-/// The threads that have waited for longer than a deadlock takes to be seen, with locks held.
+/// Returns the threads that have waited for longer than a deadlock takes to be seen, with locks held.
 pub fn waits_with_locks(region: &Region, time: &Time) -> impl Iterator<Item = u32> {
     let everyone = region.threads().filter_map(|thread| stuck(region, thread, time));
     let waits = |one: &Stuck| one.pair != u32::MAX && !one.holds.is_empty() && one.waited > CIRCLE.as_secs_f64() * 1e9;
@@ -114,14 +115,15 @@ impl Stuck {
         (self.thread, self.lock, self.since)
     }
 
-    /// A thread that waits for work, a signal, waits as long as there is none.
+    /// Returns whether the wait is for a lock that excludes: a thread that waits for work, a signal, waits as long as
+    /// there is none.
     fn is_for_exclusion(&self, region: &Region) -> bool {
         let pair = region.pairs.get(self.pair as usize);
         pair.and_then(|pair| Kind::of(pair.kind.load(Relaxed))).is_some_and(Kind::excludes)
     }
 }
 
-/// A circle of waits of which each is longer than this, if there is one.
+/// Returns a circle of waits of which each is longer than this, if there is one.
 pub fn lasting_circle(region: &Region, time: &Time, longer: Duration) -> Option<Vec<Stuck>> {
     Hangs::default().noted(region, time, longer, false).into_iter().find_map(|hang| match hang {
         Hang::Circle(circle) => Some(circle),
@@ -180,7 +182,7 @@ impl<'a> Circles<'a> {
         waiters
     }
 
-    /// The threads in the order in which a depth-first search is done with them. Each lock's list of
+    /// Returns the threads in the order in which a depth-first search is done with them. Each lock's list of
     /// holders is read once, for all threads that wait for it together.
     fn finished(stuck: &[&Stuck], holders: &HashMap<u32, Vec<usize>>) -> Vec<usize> {
         let (mut order, mut is_seen) = (Vec::new(), vec![false; stuck.len()]);
@@ -208,7 +210,8 @@ impl<'a> Circles<'a> {
         order
     }
 
-    /// The shortest circle through a thread: the threads from it on, each of which waits for a lock of the next.
+    /// Returns the shortest circle through a thread: the threads from it on, each of which waits for a lock of the
+    /// next.
     fn through(&self, first: usize) -> Option<Vec<usize>> {
         let (mut came_from, mut open) = (HashMap::<usize, usize>::new(), VecDeque::from([first]));
         let mut seen_locks = HashSet::new();
@@ -233,7 +236,8 @@ impl<'a> Circles<'a> {
     }
 }
 
-/// The state of a thread: the lock that it waits for, and those that it holds. One that does not wait has no pair.
+/// Returns the state of a thread: the lock that it waits for, and those that it holds. One that does not wait has no
+/// pair.
 fn stuck(region: &Region, thread: &Thread, time: &Time) -> Option<Stuck> {
     let tid = thread.tid.load(Acquire);
     if tid == 0 {

@@ -14,9 +14,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 /// A thread from its create to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Life {
-    /// By the entry of its create.
+    /// A thread known by the entry of its create.
     Created(usize),
-    /// By its process and its `pthread_t`.
+    /// A thread known by its process and its `pthread_t`.
     First(u32, u64),
 }
 
@@ -46,7 +46,7 @@ pub struct Lives {
     joins: HashMap<(u32, u64), Vec<Entry>>,
     /// The lives of the threads that came to a lock, by their numbers.
     comers: HashMap<u32, Life>,
-    /// What each life created: the number of the entry, and the new life.
+    /// Lives that each life created: the number of the entry, and the new life.
     created: HashMap<Life, Vec<(usize, Life)>>,
     /// The life that joined this one, and from which position on it went on.
     joined: HashMap<Life, Vec<(Life, usize)>>,
@@ -100,7 +100,7 @@ impl Lives {
         lives
     }
 
-    /// The life that has this name when the entry at this position is made.
+    /// Returns the life that has this name when the entry at this position is made.
     fn life_at(&self, process: u32, name: u64, position: usize) -> Option<Life> {
         let name_key = (process, name);
         let Some(creates) = self.creates.get(&name_key) else { return Some(Life::First(process, name)) };
@@ -116,7 +116,7 @@ impl Lives {
         (is_settled || is_only()).then_some(Life::Created(last.number))
     }
 
-    /// Whether all that a thread does up to a position is before what another does from a position on.
+    /// Returns whether all that a thread does up to a position is before what another does from a position on.
     pub fn is_before(&self, (comer, position): (u32, u32), (other, later): (u32, u32)) -> bool {
         let (Some(life), Some(other)) = (self.comers.get(&comer), self.comers.get(&other)) else { return false };
         let reached = self.reached_from(*life, position as usize);

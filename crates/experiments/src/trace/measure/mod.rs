@@ -46,7 +46,7 @@ use std::time::{Duration, Instant};
 
 /// A report to the observer while the program runs.
 pub enum Piece {
-    /// Since the last one: how long it was, what was waited in it, and for which lock the most.
+    /// The time since the last report: its length, the waits in it, and the lock that was waited for most.
     Interval { at_s: f64, span_s: f64, waited_s: f64, most: Option<(String, f64)> },
     /// Threads that wait longer than the deadline.
     Hang(Vec<Row>),
@@ -57,19 +57,19 @@ pub struct Measured {
     pub parameters: Parameters,
     pub rows: Vec<Row>,
     pub warnings: Vec<Warning>,
-    /// For pictures: waits with their names.
+    /// Waits with their names, for charts.
     pub waits: Vec<NamedWait>,
     /// The program's exit status, as a shell gives it.
     pub status: Option<u8>,
 }
 
-/// How often the threads' notes are read.
+/// Period at which the threads' notes are read.
 const TICK: Duration = Duration::from_millis(10);
 /// The number of samples from which a program without a call of the C library's locks is diagnosed by them.
 const FEWEST_SAMPLES: u64 = 20;
 /// Waits that an export has at most: contend's memory is bounded.
 const MOST_EXPORTED: usize = 500_000;
-/// How often processes' maps are read.
+/// Period at which processes' maps are read.
 const MAPS_PERIOD: Duration = Duration::from_millis(100);
 
 /// Runs the program and watches it.
@@ -148,7 +148,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Reads what is noted until the program ends, or is to end.
+    /// Reads the notes until the program ends, or must end.
     fn watch(&mut self, observer: &mut dyn Observer<Piece>) {
         let (mut next_maps, mut next_line) = (self.began, self.plan.interval.map(|span| self.began + span));
         let mut before = Totals::default();
@@ -224,7 +224,7 @@ impl Watch<'_> {
             let is_the_last = region.processes().skip(place + 1).all(|later| later.pid.load(Relaxed) != pid);
             let now = is_the_last.then(|| map_of(pid)).flatten();
             let maps = [Some(noted), now];
-            // To read them is dear, and the program pays for it, which shares its CPUs.
+            // Reading them is expensive, and the program pays for it, since it shares its CPUs.
             if self.maps.get(&place) != Some(&maps) {
                 let [noted, now] = &maps;
                 noted.iter().for_each(|map| self.names.learn(place as u32, None, map));
@@ -258,7 +258,7 @@ impl Watch<'_> {
     }
 
     /// Looks from outside at threads that wait with locks held: a wait for a condition may be one to get its mutex back.
-    /// Returns what the library's notes do not show.
+    /// Returns the data that the library's notes do not show.
     fn look_from_outside(&mut self) -> Vec<Row> {
         let (region, pid) = (self.memory.region(), self.running.pid());
         let known = self.hangs.threads();
@@ -295,7 +295,7 @@ impl Watch<'_> {
 
     fn finish(mut self) -> anyhow::Result<Measured> {
         let elapsed_s = self.began.elapsed().as_secs_f64();
-        // Twice: what was read is judged by the next time.
+        // Twice, since the notes of one time are judged by the next.
         self.read();
         self.read();
         self.read_maps();
@@ -364,7 +364,7 @@ impl Watch<'_> {
         Ok(Measured { parameters, rows, warnings, waits: built.waits, status: self.running.shell_status() })
     }
 
-    /// Checks that something was seen; returns what was not.
+    /// Checks that something was seen; returns a warning about missing data.
     fn check_seen(&self, region: &Region) -> anyhow::Result<Option<Warning>> {
         let program = self.plan.program.path.display();
         let end = match (self.running.exit_status(), self.running.exit_signal()) {
@@ -393,19 +393,19 @@ impl Watch<'_> {
     }
 }
 
-/// The memory map of a process, if it has one that can be read.
+/// Returns the memory map of a process, if it has one that can be read.
 pub fn map_of(pid: u32) -> Option<Vec<u8>> {
     let mut map = Vec::new();
     File::open(format!("/proc/{pid}/maps")).ok()?.take(MOST_BYTES).read_to_end(&mut map).ok()?;
     Some(map)
 }
 
-/// Whether contend's memory is in a map.
+/// Returns whether contend's memory is in a map.
 fn has_memory(map: &[u8], inode: u64) -> bool {
     parse(map).iter().any(|piece| piece.file.inode == inode && piece.path.starts_with("/memfd:contend-trace"))
 }
 
-/// Those that use locks.
+/// Returns the threads that use locks.
 fn live(region: &Region, time: &Time) -> Vec<Live> {
     let threads = region
         .threads()

@@ -58,12 +58,12 @@ impl Reason {
 #[derive(Clone, Debug)]
 pub struct Cycle {
     pub orders: Vec<Order>,
-    /// Why it is excluded; empty if it is possible.
+    /// Reasons why it is excluded; empty if it is possible.
     pub reasons: Vec<Reason>,
 }
 
 impl Cycle {
-    /// Whether it can become a deadlock.
+    /// Returns whether it can become a deadlock.
     pub fn is_possible(&self) -> bool {
         self.reasons.is_empty()
     }
@@ -110,7 +110,7 @@ impl Orders {
         Self { by_edge, lives, pairs_left: MOST_PAIRS_OF_ALL }
     }
 
-    /// The cycles, each once and as short as it can be: those that are possible, then those that are excluded.
+    /// Returns the cycles, each once and as short as it can be: those that are possible, then those that are excluded.
     pub fn cycles(&mut self) -> Vec<Cycle> {
         let mut edges: Vec<Edge> = self.by_edge.keys().copied().collect();
         edges.sort_unstable();
@@ -147,7 +147,7 @@ impl Orders {
         possible.into_iter().chain(excluded).collect()
     }
 
-    /// Different pairs of call sites of an edge, the first ones.
+    /// Returns the first different pairs of call sites of an edge.
     pub fn sites(&self, edge: Edge) -> Vec<(u64, u64)> {
         const MOST: usize = 8;
         let mut sites: Vec<(u64, u64)> = Vec::new();
@@ -176,7 +176,7 @@ impl Orders {
         Cycle { orders, reasons }
     }
 
-    /// An order of each edge that different threads can come to at the same time, apart from one reason.
+    /// Returns an order of each edge that different threads can come to at the same time, apart from one reason.
     fn assignment(&mut self, circle: &[Edge], ignored: Option<Reason>) -> Option<Vec<Order>> {
         let mut left = MOST_PAIRS.min(self.pairs_left);
         let before = left;
@@ -208,7 +208,7 @@ impl Orders {
         false
     }
 
-    /// Whether an order can follow these in a cycle, which it closes if it is the last one.
+    /// Returns whether an order can follow these in a cycle, which it closes if it is the last one.
     fn fits(&self, chosen: &[&Order], order: &Order, is_last: bool, ignored: Option<Reason>, left: &mut usize) -> bool {
         let is_ignored = |reason: Reason| ignored.is_some_and(|ignored| ignored.is_like(reason));
         let is_free = |reason: Option<Reason>| reason.is_none_or(is_ignored);
@@ -223,7 +223,7 @@ impl Orders {
             && chosen.iter().all(|one| !may_compare() || self.apart(one, order).into_iter().all(is_ignored))
     }
 
-    /// The reasons why two orders cannot be taken at the same time.
+    /// Returns the reasons why two orders cannot be taken at the same time.
     fn apart(&self, one: &Order, other: &Order) -> Vec<Reason> {
         if one.is_unknown || other.is_unknown {
             return Vec::new();
@@ -237,7 +237,7 @@ impl Orders {
         reasons
     }
 
-    /// All reasons that exclude a cycle of these orders, each once.
+    /// Returns all reasons that exclude a cycle of these orders, each once.
     fn conflicts(&self, orders: &[Order]) -> Vec<Reason> {
         let mut reasons: Vec<Reason> = Vec::new();
         for (place, one) in orders.iter().enumerate() {
@@ -253,7 +253,7 @@ impl Orders {
         reasons
     }
 
-    /// A possible cycle that begins with this edge, be it not the shortest one.
+    /// Returns a possible cycle that begins with this edge, be it not the shortest one.
     fn detour(&mut self, edge: Edge) -> Option<Vec<Order>> {
         let mut after: HashMap<u32, Vec<&Order>> = HashMap::new();
         for orders in self.by_edge.values() {
@@ -318,7 +318,7 @@ fn order(order: &NotedOrder) -> Option<Order> {
     })
 }
 
-/// A lock that is held in both orders, and lets one thread in at a time.
+/// Returns a lock that is held in both orders, and lets one thread in at a time.
 fn gate(one: &Order, other: &Order) -> Option<u32> {
     let held = |order: &Order| {
         let first = (order.held, order.is_held_shared);
@@ -331,7 +331,7 @@ fn gate(one: &Order, other: &Order) -> Option<u32> {
     held(one).into_iter().find(|(lock, is_shared)| is_held(*lock, *is_shared)).map(|(lock, _)| lock)
 }
 
-/// The lock that the first acquires and the next holds, if both do as readers.
+/// Returns the lock that the first acquires and the next holds, if both do as readers.
 fn readers(one: &Order, next: &Order) -> Option<Reason> {
     (one.is_taken_shared && next.is_held_shared).then_some(Reason::Readers(one.taken))
 }
@@ -344,7 +344,7 @@ fn timed(order: &Order) -> Option<Reason> {
 mod tests {
     use super::*;
 
-    /// An order of a thread.
+    /// Returns an order of a thread.
     fn order(comer: u32, held: u32, taken: u32) -> Order {
         Order { held, taken, comer, ..Order::default() }
     }

@@ -35,13 +35,13 @@ pub struct Running {
     is_ended: bool,
 }
 
-/// How often is looked whether it ended, where the kernel does not tell.
+/// Period at which its end is looked for, where the kernel does not report it.
 const LOOK: Duration = Duration::from_millis(2);
 
 const ASAN: &str = "ASAN_OPTIONS";
 
-/// The options of AddressSanitizer, as they are, and one more. It refuses to start where another library comes before
-/// its own, since that one might replace `malloc`; contend's does not.
+/// Returns the options of AddressSanitizer, as they are, and one more. It refuses to start where another library comes
+/// before its own, since that one might replace `malloc`; contend's does not.
 fn asan_options() -> OsString {
     let mut options = std::env::var_os(ASAN).unwrap_or_default();
     if !options.is_empty() {
@@ -79,12 +79,12 @@ impl Running {
         Ok(Self { child, end, _library: library, status: None, is_ended: false })
     }
 
-    /// The program's number.
+    /// Returns the program's number.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     pub fn has_ended(&mut self) -> bool {
         if self.status.is_none() {
             self.status = self.child.try_wait().ok().flatten();
@@ -105,7 +105,8 @@ impl Running {
         }
     }
 
-    /// Asks it to end, and ends it if it does not: with what it started, as far as that is watched too.
+    /// Requests its end, and ends it if it does not end: with the processes that it started, as far as they are
+    /// watched.
     pub fn end(&mut self, region: Option<&Region>, patience: Duration, interruption: &Interruption) {
         // Ctrl-C at a terminal is for both, and most programs end by themselves.
         if interruption.is_requested() {
@@ -131,7 +132,8 @@ impl Running {
         self.status.and_then(|status| status.code())
     }
 
-    /// The status that a shell would give: 128 and the signal's number for a signal. `None` if contend ended it.
+    /// Returns the status that a shell would give: 128 and the signal's number for a signal. `None` if contend ended
+    /// it.
     pub fn shell_status(&self) -> Option<u8> {
         let by_signal = self.exit_signal().map(|signal| 128 + signal);
         self.exit_status().or(by_signal).filter(|_| !self.is_ended).map(|status| status as u8)
@@ -156,7 +158,7 @@ fn kill(pid: u32, signal: i32) {
     unsafe { libc::kill(pid as i32, signal) };
 }
 
-/// Watched processes that are alive: their numbers have not passed to others, since they have the library.
+/// Returns the watched processes that are alive: their numbers have not passed to others, since they have the library.
 fn descendants(region: &Region, child: u32) -> Vec<u32> {
     let pids = region.processes().map(|process| process.pid.load(Acquire)).filter(|&pid| pid != child);
     pids.filter(|pid| has_library(*pid)).collect()
@@ -219,7 +221,7 @@ impl OtherUsers {
 }
 
 impl OtherUser {
-    /// The process and its user, in words.
+    /// Returns the process and its user, in words.
     pub fn words(&self, pid: u32) -> String {
         let program = &self.program;
         match self.user {
@@ -253,7 +255,7 @@ pub struct Supervisor {
     process: libc::pid_t,
 }
 
-/// How often the supervisor looks for processes that are alive: a child may have started children.
+/// Number of times that the supervisor looks for processes that are alive: a child may have started children.
 const ROUNDS: usize = 100;
 static BETWEEN_ROUNDS: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 /// The name of the library in a process's map.
@@ -327,8 +329,8 @@ pub fn end_all(region: &Region) -> bool {
     any
 }
 
-/// Whether the library is in a process; `false` for a process whose map may not be read, since it has changed its user.
-/// Uses system calls only and no heap, because the supervisor calls it too.
+/// Returns whether the library is in a process; `false` for a process whose map may not be read, since it has changed
+/// its user. Uses system calls only and no heap, because the supervisor calls it too.
 fn has_library(pid: u32) -> bool {
     let path = map_path(pid);
     // SAFETY: the path ends with a NUL.
@@ -353,7 +355,7 @@ fn has_library(pid: u32) -> bool {
     found
 }
 
-/// `/proc/PID/maps`, with a NUL, without memory of the heap.
+/// Returns `/proc/PID/maps`, with a NUL, without memory of the heap.
 fn map_path(pid: u32) -> [u8; 32] {
     let mut path = [0; 32];
     let mut digits = [0; 10];

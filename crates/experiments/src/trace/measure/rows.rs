@@ -15,13 +15,13 @@ use interpose::{Kind, Region};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A wait with the names of what it was for.
+/// A wait with the names of its objects.
 pub struct NamedWait {
     pub wait: Wait,
     pub process: u32,
     pub lock: String,
     pub site: String,
-    /// Where who released it had taken it.
+    /// The place where the releasing thread had acquired it.
     pub holder: Option<String>,
 }
 
@@ -39,10 +39,10 @@ pub struct Built {
 const MOST_LOCKS: usize = 300;
 const MOST_SITES: usize = 600;
 const MOST_HISTOGRAMS: usize = 60;
-/// Waits of each row that are told.
+/// Waits of each row that are recorded.
 const LONGEST: usize = 5;
 
-/// How long the threads that used locks lived, all together.
+/// Returns how long the threads that used locks lived, all together.
 pub fn thread_time_s(region: &Region, time: &Time) -> f64 {
     let of = |thread: &interpose::Thread| {
         let before = time.span_ns(thread.lived.load(Relaxed));
@@ -79,7 +79,7 @@ pub fn build(
     Built { rows, slots, locks_left_out, sites_left_out, waits: kept }
 }
 
-/// By pair that waited: because of which, and how long.
+/// The pairs that caused waits, and for how long, by the pair that waited.
 type ByWaiter = HashMap<u32, Vec<(u32, f64)>>;
 
 fn by_waiter(pairs: &HashMap<(u32, u32), f64>) -> ByWaiter {
@@ -96,7 +96,7 @@ struct Builder<'a> {
     critical: HashMap<u32, f64>,
     blame: ByWaiter,
     causes: ByWaiter,
-    /// How long others waited because of what was held from a pair.
+    /// Time that others waited because of the locks held from a pair.
     caused: HashMap<u32, f64>,
     time: &'a Time,
     thread_time_s: f64,
@@ -129,7 +129,7 @@ impl Builder<'_> {
         self.rows_of(groups, RowKind::Site, MOST_SITES)
     }
 
-    /// Those that were waited for most first; then those that were taken most.
+    /// Returns the groups: those that were waited for most first, then those that were acquired most.
     fn groups(&mut self, site_of: impl Fn(&interpose::Pair) -> Option<u64>) -> Vec<Group> {
         let mut groups = BTreeMap::new();
         for (place, pair) in self.region.pairs() {
@@ -156,7 +156,7 @@ impl Builder<'_> {
         groups
     }
 
-    /// The class of a lock, which is looked up once.
+    /// Returns the class of a lock, which is looked up once.
     fn class(&mut self, slot: u32) -> Class {
         if let Some(class) = self.classes.get(&slot) {
             return *class;
@@ -166,23 +166,24 @@ impl Builder<'_> {
         class
     }
 
-    /// A wait for a signal is often a wait for work: it does not count as one for a lock.
+    /// Returns whether the group's waits count as waits for a lock: a wait for a signal is often one for work, and does
+    /// not.
     fn excludes(&self, group: &Group) -> bool {
         let kind = self.region.locks.get(group.lock as usize).and_then(|lock| Kind::of(lock.kind.load(Relaxed)));
         kind.is_some_and(Kind::excludes)
     }
 
-    /// The rows, the slots of their locks, and how many found no room.
+    /// Returns the rows, the slots of their locks, and how many found no room.
     fn rows_of(&mut self, groups: Vec<Group>, kind: RowKind, most: usize) -> (Vec<Row>, Vec<Vec<u32>>, u64) {
         let left_out = groups.len().saturating_sub(most) as u64;
         let slots = groups.iter().take(most).map(|group| group.locks.clone()).collect();
-        // A class is named by its first lock, so before any other lock of it is asked for.
+        // A class is named by its first lock, so before the name of any other lock of it is requested.
         groups.iter().take(most).for_each(|group| drop(self.name(group.lock)));
         let rows = groups.into_iter().take(most).enumerate();
         (rows.map(|(place, group)| self.row(&group, kind, place < MOST_HISTOGRAMS)).collect(), slots, left_out)
     }
 
-    /// The name of a lock's class, which is that of the first lock of it that was asked for.
+    /// Returns the name of a lock's class, which is that of the first lock of it whose name was requested.
     fn name(&mut self, slot: u32) -> String {
         let class = self.class(slot);
         let first = *self.firsts.entry(class).or_insert(slot);
@@ -251,7 +252,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether those ran who had it while it was waited for.
+    /// Returns whether the holders ran while it was waited for.
     fn seen(&self, group: &Group) -> Seen {
         let mut seen = Seen::default();
         group.pairs.iter().filter_map(|pair| self.waits.seen.get(pair)).for_each(|one| seen.add(*one));
@@ -263,7 +264,7 @@ impl Builder<'_> {
         (!shares.is_empty()).then(|| shares.iter().sum::<f64>().min(1.0))
     }
 
-    /// The parts of the waits for a lock.
+    /// Returns the parts of the waits for a lock.
     fn split(&self, group: &Group) -> Option<Split> {
         let mut split = Split::default();
         group.pairs.iter().filter_map(|pair| self.waits.splits.get(pair)).for_each(|one| split.add(one));
@@ -284,7 +285,7 @@ impl Builder<'_> {
         shares(by_site).into_iter().map(|(site, share)| Blocker { site, share }).collect()
     }
 
-    /// The call sites that acquired the locks which kept the group waiting in the end.
+    /// Returns the call sites that acquired the locks which kept the group waiting in the end.
     fn causes(&mut self, group: &Group) -> Vec<Cause> {
         let roots = group.pairs.iter().filter_map(|pair| self.causes.get(pair)).flatten();
         let roots: Vec<(u32, f64)> = roots.copied().collect();
@@ -295,7 +296,7 @@ impl Builder<'_> {
         shares(by_place).into_iter().map(|((lock, site), share)| Cause { lock, site, share }).collect()
     }
 
-    /// How long others waited in the end for what the group had.
+    /// Returns how long others waited in the end for the group's locks.
     fn caused_s(&self, group: &Group) -> f64 {
         group.pairs.iter().filter_map(|pair| self.caused.get(pair)).sum::<f64>() / 1e9
     }
@@ -335,7 +336,7 @@ fn empty(region: &Region, names: &mut Names, kind: RowKind, place: u32) -> Row {
     Row { address: format!("{:#x}", lock.address.load(Relaxed)), lock_type, ..row }
 }
 
-/// A cycle of which the run had a deadlock was reached in it.
+/// Marks the cycles as reached of which the run had a deadlock.
 pub fn mark_reached(rows: &mut [Row], hangs: &[Row]) {
     rows.iter_mut().for_each(|row| mark_if_reached(row, hangs));
 }
@@ -374,7 +375,7 @@ fn waiting_row(region: &Region, names: &mut Names, kind: RowKind, one: &Stuck) -
     Row { wait_total_s: one.waited / 1e9, wait_max_ns: Some(one.waited), ..empty(region, names, kind, one.lock) }
 }
 
-/// What `one` waits for, and who has it: the thread of the step is the one that waits.
+/// Returns the lock that `one` waits for, and its holder: the thread of the step is the one that waits.
 fn step(region: &Region, names: &mut Names, one: &Stuck, holder: Option<&Stuck>) -> Step {
     let taken =
         holder.and_then(|holder| holder.holds.iter().find(|(_, lock)| *lock == one.lock).map(|held| (holder, held)));
