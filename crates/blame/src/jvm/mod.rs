@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn the_holder_of_a_concurrent_lock_is_a_thread_in_the_same_method() {
+    fn concurrent_lock_holder_is_a_thread_in_the_same_method() {
         let text = "\"a\" #1 nid=1 waiting on condition [0]\n   java.lang.Thread.State: WAITING (parking)\n\
             \tat jdk.internal.misc.Unsafe.park(java.base@17/Native Method)\n\
             \t- parking to wait for  <0x6> (a java.util.concurrent.locks.ReentrantLock$NonfairSync)\n\

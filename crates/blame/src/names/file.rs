@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_mapped_file_is_opened_and_another_at_its_path_is_refused() {
+    fn another_file_at_the_mapped_path_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("program");
         std::fs::write(&path, "one").unwrap();

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_without_room_for_its_information_has_symbols_and_says_so() {
+    fn image_without_room_for_lines_still_has_symbols() {
         let folder = tempfile::tempdir().unwrap();
         let Some(bytes) = compiled(folder.path(), &[]) else { return };
         let path = folder.path().join("small");

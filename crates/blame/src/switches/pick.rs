@@ -110,7 +110,7 @@ mod tests {
 
     /// The account is the kernel's, so the test varies the budget.
     #[test]
-    fn who_is_switched_too_often_is_left_out_until_it_is_calm_and_who_was_followed_stays() {
+    fn frequently_switching_threads_are_excluded_until_quiet() {
         let live = [Live { thread: std::process::id(), since: 0.0 }];
         let mut pick = Pick::for_cpus(1);
         assert!(pick.calm(&live, AGE_NS / 2.0).is_empty(), "it is too young");

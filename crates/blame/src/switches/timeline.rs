@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_not_switched_in_a_window_was_there_or_was_not_for_all_of_it() {
+    fn thread_without_switch_has_one_state_in_the_window() {
         for (state, ran, known) in [
             (State::Ready(Some(7)), Some(9), seen(10.0, 0.0, 0.0)),
             (State::Ready(Some(7)), Some(7), seen(10.0, 10.0, 10.0)),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn between_windows_nothing_is_known_and_who_is_started_within_one_is_known_from_then_on() {
+    fn states_are_known_within_windows_only() {
         let mut timeline = Timeline::default();
         timeline.note(5.0, false, false);
         timeline.note(10.0, true, false);

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// A program that waits for a line, and then becomes one with known waits: so the watching begins before it does.
 #[test]
-fn the_waits_of_a_process_that_runs_are_those_that_it_noted_itself() {
+fn attached_waits_equal_the_account_of_the_process() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("known", &[]) else { return };
     // Others may take the CPU between the program's reading of the clock and ours; not in each of several runs.
@@ -123,7 +123,7 @@ fn attached_within_limits(programs: &Programs, pid: u32) -> Value {
 
 /// The path of a process's file now leads to another program, to a FIFO, to garbage, or to nothing.
 #[test]
-fn a_process_whose_file_was_replaced_is_named_from_the_file_that_it_has_mapped() {
+fn replaced_program_is_named_from_its_mapped_file() {
     for becomes in ["kept", "fifo", "sparse", "garbage", "nothing", "with"] {
         let programs = Programs::new();
         let Some(other) = programs.compiled("replaced", &["-DLOCK=other_lock", "-DFUNCTION=other_function"]) else {

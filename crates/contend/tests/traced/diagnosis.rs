@@ -191,7 +191,7 @@ fn compiled_pool(programs: &Programs) -> Option<std::path::PathBuf> {
 }
 
 #[test]
-fn programs_whose_locks_are_free_are_told_that_it_is_not_the_locks() {
+fn programs_with_free_locks_have_the_verdict_not_locks() {
     let programs = Programs::new();
     let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
     for (patient, reason) in
@@ -214,7 +214,7 @@ fn programs_whose_locks_are_free_are_told_that_it_is_not_the_locks() {
 }
 
 #[test]
-fn the_diagnosis_fits_twenty_lines_of_eighty_columns_and_all_has_the_rest() {
+fn diagnosis_fits_twenty_lines_of_eighty_columns() {
     let programs = Programs::new();
     let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
     let shown = |flags: &[&str]| {
@@ -240,7 +240,7 @@ fn the_diagnosis_fits_twenty_lines_of_eighty_columns_and_all_has_the_rest() {
 }
 
 #[test]
-fn the_program_may_follow_without_dashes_and_its_status_is_the_commands() {
+fn program_without_dashes_gives_its_exit_status() {
     let programs = Programs::new();
     let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
     let run = |words: &[&str]| {
@@ -309,7 +309,7 @@ fn a_process_of_ones_own_is_diagnosed_without_root() {
 /// Checks that the parts of the waits agree with the account that the program keeps itself, also while other programs
 /// run.
 #[test]
-fn the_split_of_waits_is_within_five_points_of_the_programs_account() {
+fn split_of_waits_is_within_five_points_of_the_truth() {
     const POINTS: f64 = 0.05;
     let programs = Programs::new();
     let Some(program) = programs.compiled("parts", &["-O2"]) else { return };

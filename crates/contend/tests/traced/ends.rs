@@ -37,7 +37,7 @@ fn ctrl_c_on_a_deadlock_names_it_and_ends_the_program() {
 /// At random moments the program, contend, or both are killed: what was recorded is shown where contend lives, and
 /// nothing is left.
 #[test]
-fn whoever_is_killed_leaves_nothing_and_what_was_recorded_is_shown() {
+fn killed_program_leaves_nothing_and_its_record_is_shown() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("busy", &[]) else { return };
     let mut random = fastrand::Rng::with_seed(17);
@@ -83,7 +83,7 @@ fn whoever_is_killed_leaves_nothing_and_what_was_recorded_is_shown() {
 }
 
 #[test]
-fn what_the_program_started_ends_with_contend_should_that_be_killed() {
+fn children_end_if_contend_is_killed() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("busy", &[]) else { return };
     let script = format!("{} 60000 & wait", program.display());
@@ -169,7 +169,7 @@ fn a_program_without_locks_ends_with_its_own_status_and_output() {
 }
 
 #[test]
-fn a_script_is_watched_with_what_it_starts_and_its_end_is_its_own() {
+fn script_is_traced_with_its_children_and_its_status() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("busy", &[]) else { return };
     let script = programs.path("script");
@@ -182,7 +182,7 @@ fn a_script_is_watched_with_what_it_starts_and_its_end_is_its_own() {
 }
 
 #[test]
-fn after_its_seconds_the_program_is_asked_to_end_and_lines_come_meanwhile() {
+fn program_is_terminated_after_its_seconds() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("busy", &[]) else { return };
     let traced = traced(&programs, &["--seconds", "2", "--interval", "200ms"], &program, &[]);

@@ -27,7 +27,7 @@ fn recorded_within_limits(programs: &Programs, program: &Path, arguments: &[&str
 }
 
 #[test]
-fn locks_in_anonymous_shared_memory_are_named_by_their_first_use() {
+fn locks_in_anonymous_memory_are_named_by_first_use() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("shared", &[]) else { return };
     let record = recorded_within_limits(&programs, &program, &[]);
@@ -46,7 +46,7 @@ fn assert_named_rightly(record: &Value, file: &str) {
 }
 
 #[test]
-fn a_program_whose_file_became_something_else_is_named_rightly_or_not_at_all() {
+fn changed_program_file_never_gives_wrong_names() {
     for becomes in ["kept", "fifo", "sparse", "garbage", "nothing"] {
         let programs = Programs::new();
         let Some(program) = programs.compiled("replaced", &[]) else { return };
@@ -73,7 +73,7 @@ fn an_upgraded_program_is_not_named_from_its_successor() {
 
 /// Runs the program in a separate mount namespace, where it is another file than the one at its path here.
 #[test]
-fn a_program_of_another_mount_namespace_is_not_named_from_the_file_at_its_path_here() {
+fn file_of_another_mount_namespace_gives_no_wrong_names() {
     let programs = Programs::new();
     let Some((inner, outer)) = upgraded(&programs) else { return };
     let script = format!("mount --bind {} {} && exec {} kept 0.8", inner.display(), outer.display(), outer.display());
@@ -87,7 +87,7 @@ fn a_program_of_another_mount_namespace_is_not_named_from_the_file_at_its_path_h
 }
 
 #[test]
-fn what_the_program_writes_into_the_memory_ends_neither_contend_nor_its_reading() {
+fn writes_of_the_program_into_the_memory_do_no_harm() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("scribbles", &[]) else { return };
     let (output, record) = traced_within_limits(&programs, &program, &["shrink"]);

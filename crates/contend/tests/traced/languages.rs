@@ -45,7 +45,7 @@ const WRITE_LOG: [(&str, &str); 3] = [
 ];
 
 #[test]
-fn a_mutex_of_rust_has_its_place_though_its_library_has_frame_pointers() {
+fn rust_mutex_has_its_place_despite_frame_pointers() {
     let programs = Programs::new();
     let program = programs.path("cache");
     if compiles("rustc", &["-O", "-g", "--edition", "2024"], [&source("cache.rs"), &program], "-o") {
@@ -67,7 +67,7 @@ fn a_lock_of_python_has_its_python_functions() {
 }
 
 #[test]
-fn monitors_and_concurrent_locks_of_java_have_their_holders_method() {
+fn java_locks_have_the_method_of_their_holder() {
     let programs = Programs::new();
     let classes = programs.path("classes");
     if !compiles("javac", &[], [&source("Cache.java"), &classes], "-d") {

@@ -16,7 +16,7 @@ fn has_the_cpus() -> MutexGuard<'static, ()> {
 
 /// The program prints its own notes on its locks, and the record agrees: exact counts, times within a tenth.
 #[test]
-fn counts_are_exact_and_waits_holds_and_the_stopped_share_are_what_the_program_noted() {
+fn counts_waits_and_holds_equal_the_programs_account() {
     let _turn = has_the_cpus();
     let programs = Programs::new();
     let Some(program) = programs.compiled("known", &[]) else { return };
@@ -77,7 +77,7 @@ fn times_off(programs: &Programs, flags: &[&str], program: &Path) -> Vec<String>
 /// that do little but yield are excluded, or all are recorded in windows. One lock's holder is stopped for half of the
 /// time.
 #[test]
-fn in_a_storm_of_switches_not_all_are_recorded_and_the_stopped_share_is_what_the_program_noted() {
+fn stopped_share_is_right_in_a_storm_of_switches() {
     let _turn = has_the_cpus();
     let programs = Programs::new();
     let Some(program) = programs.compiled("known", &[]) else { return };
@@ -114,7 +114,7 @@ fn stopped_in_a_storm(programs: &Programs, program: &Path, pause_us: &str) {
 
 /// One thread holds `inner` for 20 ms at a time; another waits for it with `outer` in hand; a third waits for `outer`.
 #[test]
-fn who_waits_for_a_waiting_holder_is_kept_by_whom_that_one_waits_for() {
+fn wait_for_a_waiting_holder_is_blamed_on_the_root_holder() {
     let _turn = has_the_cpus();
     let programs = Programs::new();
     let Some(program) = programs.compiled("chain", &[]) else { return };
@@ -138,7 +138,7 @@ fn steps(row: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_deadlock_is_named_with_both_sites_while_the_program_goes_on() {
+fn deadlock_is_reported_with_both_sites_while_it_lasts() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("deadlock", &[]) else { return };
     let traced = traced(&programs, &["--deadline", "300ms"], &program, &["1500"]);
@@ -201,7 +201,7 @@ fn thousands_of_threads_at_once_are_counted_one_by_one() {
 
 /// The debug information may be in a separate file, as distributions ship it.
 #[test]
-fn names_go_through_inlining_in_cpp_also_with_separate_information() {
+fn cpp_names_go_through_inlining_and_debug_files() {
     let programs = Programs::new();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trace/shop.cpp");
     let program = programs.path("shop");

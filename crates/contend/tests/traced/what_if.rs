@@ -80,7 +80,7 @@ fn the_interval_has_what_half_as_long_sections_really_save() {
 /// Programs of many shapes, compared with themselves with sections that are really half as long.
 #[test]
 #[ignore = "needs a quiet machine of two CPUs for ten minutes"]
-fn nine_of_ten_programs_of_many_shapes_really_save_what_the_interval_says() {
+fn nine_of_ten_programs_gain_within_the_interval() {
     let shapes = [
         "condition",
         "queue",
@@ -123,7 +123,7 @@ fn nine_of_ten_programs_of_many_shapes_really_save_what_the_interval_says() {
 /// No shorter section ends it sooner, but it can do more in that time. A wall time that is said to be saved would be as
 /// much as the sections take, some 40 %.
 #[test]
-fn a_run_time_that_the_programs_own_clock_fixes_is_refused_and_its_rate_is_not() {
+fn fixed_run_time_is_refused_and_its_rate_is_used() {
     once_of_three(|| {
         let programs = Programs::new();
         let program = programs.compiled("sections", &[])?;
@@ -158,7 +158,7 @@ fn a_run_time_that_the_programs_own_clock_fixes_is_refused_and_its_rate_is_not()
 /// Three threads that do little but wait for one lock take half as long with sections half as long; and it is found
 /// without its name. To pause the others and not correct, or the other way round, would be no gain or twice as much.
 #[test]
-fn a_lock_that_limits_is_found_and_gains_what_its_sections_are_shorter() {
+fn limiting_lock_gains_by_shorter_sections() {
     once_of_three(|| {
         let programs = Programs::new();
         let program = programs.compiled("sections", &[])?;
@@ -328,7 +328,7 @@ fn plain_runs_that_differ_are_said_to() {
 }
 
 #[test]
-fn the_text_has_a_table_a_slope_and_a_sentence_and_keeps_to_the_terminal() {
+fn text_has_table_slope_and_sentence_within_the_width() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("sections", &[]) else { return };
     let flags = [&["--what-if", "first"][..], &QUICK].concat();

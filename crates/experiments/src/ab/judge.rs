@@ -353,7 +353,7 @@ mod tests {
     const RECORDED: &str = include_str!("busy_pairs.csv");
 
     #[test]
-    fn recorded_runs_of_equals_next_to_a_busy_program_differ_at_most_once_in_twenty() {
+    fn recorded_equals_differ_at_most_once_in_twenty() {
         let number = |text: &str| text.trim().parse::<f64>().unwrap();
         let pairs = RECORDED.lines().filter(|line| !line.starts_with('#')).map(|line| line.split_once(',').unwrap());
         let recorded: Vec<f64> = pairs.map(|(first, second)| (number(second) / number(first)).ln()).collect();

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_were_waited_for_most_are_tried_and_namesakes_are_one() {
+    fn longest_waits_are_tried_and_namesakes_are_one() {
         let locks = [
             lock("mutex of f (a.c:3)", "mutex", 1, 0.5),
             lock("quiet", "mutex", 0, 0.0),

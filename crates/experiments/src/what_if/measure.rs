@@ -332,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_crash_after_a_run_without_a_section_is_said_though_no_run_had_one() {
+    fn crash_after_a_run_without_a_section_is_reported() {
         let (mut variants, _) = Variant::all(1, 0, 1);
         let crashed = &mut variants[NOTHING_SHORTER + 1];
         crashed.leave_out();

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_neither_limit_explains_is_said_of_the_figure_of_which_they_explain_least() {
+    fn unexplained_part_is_reported_for_the_worst_metric() {
         assert_eq!(limited_elsewhere([].into_iter()), None);
         assert_eq!(limited_elsewhere([0.95].into_iter()), None);
         let warning = limited_elsewhere([0.95, 0.6, 0.8].into_iter()).unwrap();

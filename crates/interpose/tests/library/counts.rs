@@ -41,7 +41,7 @@ fn thousands_of_locks_of_one_thread_are_counted_one_by_one() {
 }
 
 #[test]
-fn a_lock_that_comes_where_another_was_destroyed_is_another_and_neither_loses_its_count() {
+fn new_lock_at_a_destroyed_ones_address_keeps_both_counts() {
     let body = "static pthread_mutex_t m; static void times(int n) {
             pthread_mutex_init(&m, 0); while (n--) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); }
             pthread_mutex_destroy(&m); }
@@ -55,7 +55,7 @@ fn a_lock_that_comes_where_another_was_destroyed_is_another_and_neither_loses_it
 }
 
 #[test]
-fn a_thread_that_is_cancelled_while_it_waits_leaves_the_program_and_the_counts_whole() {
+fn thread_cancelled_in_a_wait_leaves_counts_whole() {
     let body =
         "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
         static int cleaned; static void clean(void *_) { cleaned = 1; pthread_mutex_unlock(&m); }
@@ -70,7 +70,7 @@ fn a_thread_that_is_cancelled_while_it_waits_leaves_the_program_and_the_counts_w
 }
 
 #[test]
-fn signal_handlers_that_post_at_any_moment_lose_nothing_and_block_nothing() {
+fn posting_signal_handlers_lose_and_block_nothing() {
     let body = "static sem_t s; static volatile long posts; static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
         static void handler(int _) { posts++; sem_post(&s); }
         int main() { sem_init(&s, 0, 0); signal(SIGALRM, handler); ualarm(500, 500); pthread_mutex_t many[64];
@@ -109,7 +109,7 @@ fn waits_are_timed_and_know_who_had_the_lock() {
 }
 
 #[test]
-fn who_waits_in_vain_knows_who_has_the_lock_and_where_it_was_taken() {
+fn timed_out_waiter_knows_holder_and_call_site() {
     let body = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
         static void *work(void *_) { pthread_mutex_lock(&m); usleep(60000); pthread_mutex_unlock(&m); return 0; }
         int main() { pthread_t t; pthread_create(&t, 0, work, 0); usleep(10000); struct timespec end;
@@ -129,7 +129,7 @@ fn who_waits_in_vain_knows_who_has_the_lock_and_where_it_was_taken() {
 }
 
 #[test]
-fn a_semaphore_that_is_waited_for_at_two_places_has_the_waits_of_each() {
+fn semaphore_has_the_waits_of_each_of_two_places() {
     let body = "static sem_t s; static volatile int asked; __attribute__((noinline)) static void here(void) {
             asked++; sem_wait(&s); asked += 0; }
         __attribute__((noinline)) static void there(void) { asked++; sem_wait(&s); asked += 0; }
@@ -161,7 +161,7 @@ fn orders(body: &str, acquisitions: u64) -> Option<usize> {
 }
 
 #[test]
-fn an_order_is_noted_also_after_others_were_taken_a_thousand_times() {
+fn order_is_noted_after_a_thousand_other_acquisitions() {
     let body = "static pthread_mutex_t a = M, b = M, c[20]; int main() {
         for (int i = 0; i < 20; i++) pthread_mutex_init(c + i, 0);
         for (int i = 0; i < 1000; i++) in(&a, &b);
@@ -172,7 +172,7 @@ fn an_order_is_noted_also_after_others_were_taken_a_thousand_times() {
 }
 
 #[test]
-fn a_lock_that_comes_where_another_was_destroyed_has_orders_of_its_own() {
+fn new_lock_at_a_destroyed_ones_address_has_its_own_orders() {
     let body = "static pthread_mutex_t a = M, b = M; int main() {
         for (int i = 0; i < 3; i++, again(&a)) for (int n = 0; n < 10; n++) in(&a, &b);
         for (int i = 0; i < 4; i++, again(&b)) for (int n = 0; n < 10; n++) in(&a, &b); return 0; }";
@@ -181,7 +181,7 @@ fn a_lock_that_comes_where_another_was_destroyed_has_orders_of_its_own() {
 }
 
 #[test]
-fn what_is_released_in_another_order_leaves_each_lock_what_was_taken_within_it() {
+fn release_in_another_order_keeps_nested_locks() {
     // All are taken at one place, so that each is always the same to its thread.
     let body =
         "static pthread_mutex_t a = M, b = M, c = M; __attribute__((noinline)) static void take(pthread_mutex_t *m) {

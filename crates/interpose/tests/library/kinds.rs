@@ -156,7 +156,7 @@ const COUNTED: &str = "#define _GNU_SOURCE
     }";
 
 #[test]
-fn a_library_between_this_one_and_the_c_library_is_not_passed_over() {
+fn library_between_interposer_and_libc_is_called() {
     let [in_between, of_program] = [(), ()].map(|()| tempfile::tempdir().unwrap());
     let Some(between) = compiled(&in_between, BETWEEN, &["-shared", "-fPIC"]) else { return };
     let Some(program) = compiled(&of_program, COUNTED, &[]) else { return };

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::Ordering::Relaxed;
 
 #[test]
-fn a_forked_child_and_a_program_that_it_becomes_are_processes_of_their_own() {
+fn forked_child_and_its_exec_are_separate_processes() {
     let body = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
         static void pairs(int n) { for (int i = 0; i < n; i++) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); } }
         int main(int count, char **a) { int status; if (count > 1) { pairs(1000); _exit(0); }
@@ -42,7 +42,7 @@ fn the_forking_thread_of_a_child_is_the_owner_of_what_it_locks() {
 }
 
 #[test]
-fn a_program_with_a_malloc_of_its_own_that_locks_runs_and_is_counted() {
+fn program_with_a_locking_malloc_runs_and_is_counted() {
     let body = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static char heap[1 << 24]; static size_t top;
         static long calls;
         void *malloc(size_t n) { pthread_mutex_lock(&m); calls++; void *p = heap + top; top += (n + 31) & ~15UL;
@@ -76,7 +76,7 @@ fn what_was_recorded_outlives_a_program_that_is_killed() {
 }
 
 #[test]
-fn a_program_that_closes_everything_and_changes_its_root_is_counted_all_the_same() {
+fn program_that_closes_all_and_changes_root_is_counted() {
     let body = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
         static void *work(void *_) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); return 0; }
         int main() { for (int d = 0; d < 1024; d++) close(d); if (chroot(\"/proc/self/fdinfo\") == 0) chdir(\"/\");

@@ -60,7 +60,7 @@ fn a_number_in_the_output_decides_and_higher_is_better() {
 }
 
 #[test]
-fn a_limit_fails_the_command_only_if_every_plausible_ratio_is_beyond_it() {
+fn limit_fails_if_every_plausible_ratio_exceeds_it() {
     // In six runs, the times cannot show a difference next to the metric.
     let metric = ["--metric", "n=(\\d+)", "--runs", "6"];
     let ends = |flags: &[&str]| ab(&[flags, &metric].concat());
@@ -147,7 +147,7 @@ fn a_shell_runs_all_sides_or_none() {
 }
 
 #[test]
-fn an_interrupted_comparison_keeps_its_runs_and_leaves_no_process() {
+fn interrupted_comparison_keeps_runs_and_leaves_no_process() {
     heard::interrupts();
     let command = "sleep 0.03171";
     let child = Watched::start(&["ab", command, "sleep 0.03172", "--seconds", "100", "--format", "json"]);

@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// The program says which lock it was given, and twice as much of something with one of them: so the answer is known.
 #[test]
-fn a_metric_that_one_lock_doubles_is_better_with_that_one_and_no_different_with_the_others() {
+fn metric_that_one_lock_doubles_is_better_with_it_only() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("answers", &[]) else { return };
     let flags = ["--swap", "calock,ticket", "--metric", r"rate=rate (\d+)", "--higher-is-better", "--runs", "6"];
@@ -60,7 +60,7 @@ fn what_is_worse_by_more_than_a_limit_is_said_and_ends_with_3() {
 }
 
 #[test]
-fn commands_before_and_after_each_run_are_run_as_often_as_the_program() {
+fn prepare_and_cleanup_run_once_per_program_run() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("answers", &[]) else { return };
     let (before, after) = (programs.path("before"), programs.path("after"));
@@ -77,7 +77,7 @@ fn commands_before_and_after_each_run_are_run_as_often_as_the_program() {
 }
 
 #[test]
-fn a_program_that_fails_only_with_a_lock_is_said_to_and_the_others_are_compared() {
+fn program_that_fails_with_one_lock_is_compared_with_others() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("answers", &[]) else { return };
     let traced = traced(&programs, &["--swap", "calock,mcs", "--runs", "6", "--warmup", "0"], &program, &["mcs"]);

@@ -57,7 +57,7 @@ fn mutexes_on_the_heap_are_exchanged_by_a_function() {
 
 /// Searches a program in which two of ten mutexes matter.
 #[test]
-fn a_search_finds_the_mutexes_that_matter_and_the_flags_that_exchange_them() {
+fn search_finds_the_mutexes_that_matter_and_their_flags() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("ten", &[]) else { return };
     let flags = ["--swap", "adaptive", "--search", "--metric", r"rate=rate (\d+)", "--higher-is-better"];

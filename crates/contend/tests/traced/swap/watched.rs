@@ -31,7 +31,7 @@ fn what_finds_no_room_when_it_is_watched_is_said() {
 
 /// Checks the waits and holds of the locks, before and after.
 #[test]
-fn waits_and_holds_of_the_same_locks_are_known_plainly_and_with_each_lock() {
+fn waits_and_holds_are_known_plain_and_with_each_lock() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("answers", &[]) else { return };
     let flags = ["--swap", "adaptive,ticket", "--runs", "6", "--warmup", "0", "--quiet"];

@@ -221,7 +221,7 @@ mod tests {
 
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn a_call_comes_with_its_stack_and_nothing_cut_short_is_understood_as_more() {
+    fn call_has_its_stack_and_truncated_events_are_dropped() {
         let points = [(7, Point::Enter { word_at: 16, operation_at: 24 })];
         // pid 3, tid 4, at 9; 36 bytes of data; then what pads to 8.
         let mut body = words(&[4 << 32 | 3, 9]);

@@ -329,7 +329,7 @@ mod tests {
     /// Thread 4 waits from 150 on, gets the word at 300 and wakes 2 at 500, which waits from 100 on: only what 4 did since
     /// 300 counts.
     #[test]
-    fn a_waker_that_waited_itself_is_judged_from_when_it_got_the_word() {
+    fn waker_that_waited_is_judged_from_its_return() {
         let mut follower = Follower::new(1, 0);
         let mut unwinder = Stacks::default();
         let events = [
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_had_changed_is_no_wait_and_a_timeout_is_counted_as_one() {
+    fn changed_word_is_not_a_wait_and_timeout_is_counted() {
         let mut follower = Follower::new(1, 0);
         let mut unwinder = Stacks::default();
         for (at, result) in [(10, -11), (20, -110)] {

@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn the_record_of_switches_counts_where_it_covers_the_wait_and_else_the_samples() {
+    fn switch_record_counts_where_it_covers_the_wait() {
         let mut waited = Waited::default();
         waited.holders.insert(Holder::Running, 3.0);
         waited.holders.insert(Holder::Unknown, 1.0);

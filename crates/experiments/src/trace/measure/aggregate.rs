@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sum_lies_in_its_interval_in_nineteen_of_twenty_cases_whatever_the_tail() {
+    fn interval_contains_the_sum_in_19_of_20_cases() {
         let mut random = fastrand::Rng::with_seed(5);
         let mut given = [0; 7];
         for (shape, given) in given.iter_mut().enumerate() {

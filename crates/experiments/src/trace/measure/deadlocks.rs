@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_found_once_and_threads_that_wait_for_it_are_not_in_it() {
+    fn circle_is_found_once_without_its_waiters() {
         // 0 waits for 1, 1 for 2, 2 for 1: and 3 for itself.
         let everyone = threads(&[(1, &[]), (2, &[1]), (1, &[2, 7]), (9, &[9])]);
         assert_eq!(circles(&everyone), [vec![1, 2], vec![3]]);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_circle_is_the_shortest_one_and_goes_from_each_waiter_to_a_holder() {
+    fn circle_is_shortest_and_leads_from_waiter_to_holder() {
         // Two readers hold lock 1: thread 1 leads back by way of 3, thread 2 at once.
         let everyone = threads(&[(1, &[5, 6]), (4, &[1]), (5, &[1]), (6, &[4])]);
         assert_eq!(circles(&everyone), [vec![0, 2], vec![1, 3, 0]]);
@@ -307,7 +307,7 @@ mod tests {
 
     /// Every simple path through these layers would be walked for as many years as there are digits in their number.
     #[test]
-    fn layers_of_readers_without_a_circle_take_no_longer_than_their_number() {
+    fn layers_of_readers_take_linear_time() {
         let (layers, width) = (60_u32, 50_u32);
         let held: Vec<u32> = (0..=layers).collect();
         let in_layer = |layer: u32| (layer + 1, &held[layer as usize..=layer as usize]);

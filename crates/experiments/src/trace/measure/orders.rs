@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn opposite_orders_of_two_threads_are_possible_and_of_one_are_not() {
+    fn opposite_orders_are_possible_only_with_two_threads() {
         assert_eq!(cycles(&[order(1, 5, 6), order(2, 6, 5)]), [(vec![5, 6], vec![])]);
         assert_eq!(cycles(&[order(1, 5, 6), order(1, 6, 5)]), [(vec![5, 6], vec![Reason::OneThread])]);
         // A second thread in one of the orders makes it possible.
