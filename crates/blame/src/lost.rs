@@ -22,7 +22,7 @@ pub struct Lost {
     /// Calls of signal handlers that came while something was noted.
     pub reentered: u64,
     pub switches: u64,
-    /// Samples of waits for more locks and futex words than are told apart.
+    /// Samples of waits for more locks and futex words than are kept apart.
     #[serde(default)]
     pub samples: u64,
 }

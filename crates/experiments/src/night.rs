@@ -9,7 +9,7 @@ pub fn resident_kib() -> u64 {
     pages * rustix::param::page_size() as u64 / 1024
 }
 
-/// Runs the ignored test of this path in a process of its own: others would be counted with it.
+/// Runs the ignored test of this path in a separate process: other tests would be counted with it.
 pub fn passes_alone(test: &str) {
     let mut alone = Command::new(std::env::current_exe().unwrap());
     let output = alone.args(["--exact", test, "--ignored", "--nocapture"]).output().unwrap();

@@ -85,7 +85,7 @@ pub struct Row {
     /// Tries, and waits with an end, that did not get it.
     pub timeouts: u64,
     pub wait_total_s: f64,
-    /// Of all time that threads lived: what they waited for it.
+    /// The share of all time that the threads lived in which they waited for it.
     #[serde(default)]
     pub wait_share: Option<f64>,
     pub wait_p50_ns: Option<f64>,
@@ -103,10 +103,10 @@ pub struct Row {
     /// How many were timed.
     #[serde(default)]
     pub holds_timed: u64,
-    /// Of the time waited while a holder was known: the part in which that holder did not run. `null` where the
+    /// The part of the wait with a known holder in which that holder did not run. `null` where the
     /// kernel's record is missing.
     pub holder_off_cpu_share: Option<f64>,
-    /// Of the same time: the part in which that holder would have run, and another did in its place.
+    /// The part of the same time in which that holder was ready and another thread ran in its place.
     #[serde(default)]
     pub holder_preempted_share: Option<f64>,
     /// Who had it meanwhile, by where they took it, the most blamed first; of the time waited for which that is known.
@@ -117,7 +117,7 @@ pub struct Row {
     /// How long others waited, for this or other locks, because of what was held from here: passed on in the same way.
     #[serde(default)]
     pub caused_total_s: f64,
-    /// Of the longest path through the run: the part that lay in the lock's holds while others waited, and in handing
+    /// The part of the longest path through the run in the lock's holds while other threads waited, and in handing
     /// it over.
     #[serde(default)]
     pub critical_share: Option<f64>,
@@ -148,7 +148,7 @@ pub struct Row {
     /// The steps of a cycle or a deadlock, lock by lock.
     #[serde(default)]
     pub steps: Vec<Step>,
-    /// Of an inversion: `false` if in this run the thread of one order had ended before the other order was used.
+    /// For an inversion, `false` if in this run the thread of one order had ended before the other order was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub could_meet: Option<bool>,
     /// Whether a cycle can become a deadlock.
@@ -186,25 +186,25 @@ pub struct Row {
     /// The lock was free again, and the waiter did not run yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released_s: Option<f64>,
-    /// What is not known; of a budget, too.
+    /// The part of the wait, or of a budget, that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown_s: Option<f64>,
     /// The call path that waited most, the innermost function first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<Frame>,
-    /// Of a condition at a call site: wakes after which the thread waited again without having released the mutex.
+    /// For a condition at a call site, the number of wakes after which the thread waited again without having released the mutex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vain_wakes: Option<u64>,
-    /// Of a budget of a group: the name of the group.
+    /// The name of the group, for a budget of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Of a budget of a thread: the kernel's number of it.
+    /// The kernel's number of the thread, for a budget of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<u32>,
-    /// Of a budget: the name that the thread gave itself, or the program's.
+    /// The name that the thread gave itself, or the program's, for a budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Of a budget: how many threads it is of.
+    /// The number of threads of a budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
     /// The time that the threads were sampled for, which the following parts and `unknown_s` add up to.
@@ -228,7 +228,7 @@ pub struct Row {
     /// On a CPU while it waited for a lock: a part of `on_cpu_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spun_s: Option<f64>,
-    /// Of a finding: the lock.
+    /// The lock of a finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
     /// Where to look in the code.
@@ -343,10 +343,10 @@ pub struct LongWait {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     pub thread: u32,
-    /// What is held, and where it was taken.
+    /// The lock that is held, and the call site that acquired it.
     pub holds: String,
     pub held_site: String,
-    /// What is then taken or waited for, and where.
+    /// The lock that is then acquired or waited for, and the call site.
     pub takes: String,
     pub taken_site: String,
 }
