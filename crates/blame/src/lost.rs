@@ -5,7 +5,7 @@ use interpose::Region;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What found no room.
+/// Counts of the events that found no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// What the process has in memory.
+/// Returns the memory of the process.
 pub fn resident_kib() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = text.split_whitespace().nth(1).unwrap().parse().unwrap();

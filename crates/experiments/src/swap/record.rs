@@ -87,7 +87,7 @@ pub struct SwapParameters {
     pub least_effect_share: f64,
     /// The sides, by number, in the order of their turns, round by round.
     pub order: Vec<Vec<usize>>,
-    /// What stayed the C library's, by side.
+    /// The objects that stayed with the C library, by side.
     pub left: Vec<LeftOf>,
     /// The locks that were waited for most, in one watched run of each side.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What came out: a row for each cell.
+//! The rows of the record: one for each configuration.
 
 use super::conditions::{Conditions, Variations};
 use super::plan::{CellPlan, Parameters};

@@ -23,7 +23,7 @@ struct Line {
     figures: Figures,
 }
 
-/// What 2002 measured in a cell.
+/// The values of 2002 in a configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {

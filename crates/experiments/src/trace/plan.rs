@@ -86,7 +86,7 @@ pub struct Parameters {
     /// Threads whose switches were never recorded, since they are switched too often, or are too many.
     #[serde(default)]
     pub switches_left_out: u32,
-    /// What found no room, by what it was; all are 0 where nothing was lost.
+    /// Counts of the events that found no room, by kind; all are 0 where nothing was lost.
     pub lost: Lost,
     /// Locks and call sites without a row: those with the shortest total wait.
     pub locks_left_out: u64,

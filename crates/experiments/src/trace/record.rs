@@ -1,4 +1,4 @@
-//! What came out: a row for each lock, each call site, each order of locks that can end badly, each hang.
+//! The rows of a trace: one for each lock, each call site, each order of locks that can end badly, each hang.
 
 use super::plan::Parameters;
 use instruments::statistics::Interval;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A record of this experiment.
 pub type TraceRecord<'a> = RecordRef<'a, Parameters, Row>;
 
-/// What a row is of.
+/// The subject of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -73,7 +73,7 @@ pub struct Row {
     /// `stream` and `libc`, CPython's `interpreter`, and `futex`, where only the kernel's call was seen.
     #[serde(rename = "type")]
     pub lock_type: String,
-    /// What else its type says: `recursive`, `robust`, `priority_inheritance`.
+    /// Further attributes of its type: `recursive`, `robust`, `priority_inheritance`.
     #[serde(default)]
     pub attributes: Vec<String>,
     /// The function; of a lock, that of its first use.
@@ -242,7 +242,7 @@ pub struct Row {
     /// The part of the whole wait that the cause explains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_share: Option<f64>,
-    /// What the throughput can gain at most, if the waits vanish: 0.5 is half as much again.
+    /// The largest gain of throughput if the waits vanish: 0.5 is half as much again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<f64>,
     /// 95 %, where it was measured.

@@ -28,7 +28,7 @@ pub struct WhatIfRow {
     pub unit: Unit,
     pub higher_is_better: bool,
     pub runs: u64,
-    /// As it would be; `null` without a run that ended well.
+    /// The predicted value; `null` without a run that ended well.
     pub median: Option<f64>,
     /// 95 %; `null` with fewer than six runs.
     pub ci: Option<Interval>,
@@ -64,7 +64,7 @@ pub enum Verdict {
     Failed,
 }
 
-/// What a metric gains by how much shorter the sections are.
+/// The gain of a metric by how much shorter the sections are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Slope {
@@ -72,7 +72,7 @@ pub struct Slope {
     pub metric: String,
     /// The gain if all went on as it begins: by least squares, through no gain at the share 0.
     pub slope: f64,
-    /// By the ends of the gains' intervals.
+    /// The interval from the ends of the gains' intervals.
     pub slope_ci: Interval,
 }
 
@@ -98,7 +98,7 @@ pub struct WhatIfParameters {
     /// Locks that were waited for and not tried.
     pub locks_left: Vec<String>,
     pub slopes: Vec<Slope>,
-    /// What the library takes of the program: the time with it and nothing shorter, over the plain one.
+    /// The cost of the library: the time with it and nothing shorter, over the plain one.
     pub library_ratio: Option<f64>,
     /// With nothing shorter: the part of the time in which who was on the way to the program's end waited for a CPU.
     pub waits_for_cpus_share: Option<f64>,
