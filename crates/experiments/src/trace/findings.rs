@@ -1,6 +1,6 @@
 //! Statements about the rows, and the values that are compared with other records: those of locks that have a name.
 
-use super::record::{Row, RowKind};
+use super::record::{CycleVerdict, Row, RowKind};
 use super::words;
 use instruments::statistics::comparison::Estimate;
 use record::{Better, Cell, Finding, Metric, Origin, Unit, VariationSource};
@@ -26,7 +26,9 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let ended_badly = rows.iter().filter_map(|&(place, row)| {
         let (what, said) = match row.kind {
             RowKind::Deadlock => ("deadlock", format!("Deadlock {}.", words::hang(row))),
-            RowKind::Inversion | RowKind::Order if words::is_brief(row) => ("possible_deadlock", words::cycle(row)),
+            RowKind::Inversion | RowKind::Order if row.verdict != Some(CycleVerdict::Excluded) => {
+                ("possible_deadlock", words::cycle(row))
+            }
             _ => return None,
         };
         Some(found(what, "steps", (place, row), (row.steps.len() as f64, Unit::Number), said))

@@ -32,6 +32,10 @@ pub enum RowKind {
     Finding,
 }
 
+/// The reason of a cycle that the joins of this run exclude; another run of the same code may have other joins.
+pub const JOIN_ORDER: &str =
+    "one thread had ended and was joined, or was not created yet, when the other acquired them";
+
 /// Whether a cycle of locks can become a deadlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -1,6 +1,6 @@
 //! Sentences that the terminal, the page and the findings share, and the matrix of waits and their causes.
 
-use super::record::{Cause, CycleVerdict, Row, RowKind, Runner, SeenBy, Step, TimeSpike};
+use super::record::{Cause, CycleVerdict, JOIN_ORDER, Row, RowKind, Runner, SeenBy, Step, TimeSpike};
 use record::Table;
 use std::collections::HashMap;
 use terminal::{nanoseconds, percent};
@@ -60,6 +60,12 @@ pub fn cycle(row: &Row) -> String {
     };
     let orders = inversion(row);
     let instances = if row.instances > 1 { format!(" ({} pairs of instances)", row.instances) } else { String::new() };
+    if is_excluded_by_joins(row) {
+        return format!(
+            "Deadlock possible by the code, but not in this run{instances}: {orders}. Reason: {JOIN_ORDER}. Acquire these \
+             locks in the same order everywhere."
+        );
+    }
     if row.verdict == Some(CycleVerdict::Excluded) {
         return format!("{verdict}{instances}: {orders}. Reason: {}.", row.reason.clone().unwrap_or_default());
     }
@@ -79,9 +85,14 @@ pub fn cycle(row: &Row) -> String {
     format!("{verdict}{instances}: {orders}.{refuted} {remedy}.")
 }
 
-/// Returns whether the brief report has a row: an excluded cycle is in the tables of `--all` only.
+/// Returns whether the brief report has a row: a cycle that the code excludes is in the tables of `--all` only.
 pub fn is_brief(row: &Row) -> bool {
-    row.verdict != Some(CycleVerdict::Excluded)
+    row.verdict != Some(CycleVerdict::Excluded) || is_excluded_by_joins(row)
+}
+
+/// Returns whether only the joins of this run exclude a cycle: with another schedule the same code may come to it.
+fn is_excluded_by_joins(row: &Row) -> bool {
+    row.verdict == Some(CycleVerdict::Excluded) && row.reason.as_deref() == Some(JOIN_ORDER)
 }
 
 /// Returns the sentence of a row that is or may become a deadlock, or that still waits.

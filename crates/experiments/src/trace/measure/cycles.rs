@@ -2,7 +2,7 @@
 
 use super::class::{Class, class_of};
 use super::orders::{Cycle, Order, Reason};
-use crate::trace::record::{CycleVerdict, Row, RowKind, Step};
+use crate::trace::record::{CycleVerdict, JOIN_ORDER, Row, RowKind, Step};
 use blame::names::Names;
 use blame::places::{lock_at, lock_name, process_of, type_name};
 use interpose::Region;
@@ -76,9 +76,7 @@ fn words(region: &Region, names: &mut Names, reason: Reason) -> String {
         Reason::Gate(lock) => {
             format!("{} is held in both orders, so one thread at a time is in them", lock_name(region, names, lock))
         }
-        Reason::JoinOrder => "one thread had ended and was joined, or was not created yet, when the other acquired \
-                              them"
-            .to_owned(),
+        Reason::JoinOrder => JOIN_ORDER.to_owned(),
         Reason::Readers(lock) => format!("both acquire {} as readers", lock_name(region, names, lock)),
         Reason::Timed(lock) => format!("the wait for {} has a time limit", lock_name(region, names, lock)),
     }
