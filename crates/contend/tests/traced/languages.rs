@@ -121,6 +121,14 @@ fn a_static_program_is_traced_from_outside() {
     let traced = traced(&programs, &[], &program, &["--unknown"]);
     assert_eq!(traced.record["parameters"]["exit_status"], 2);
     assert!(has_warning(&traced, "no_library"), "{}", traced.record["warnings"]);
+    // Locks can neither be substituted in it nor exported from it.
+    let file = programs.path("waits");
+    for flags in [&["--swap", "adaptive"][..], &["--what-if"], &["--export", "folded", file.to_str().unwrap()]] {
+        let output = crate::programs::command(flags, &program, &["sleeps"]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {stderr}");
+        assert!(stderr.contains("statically linked"), "{flags:?}: {stderr}");
+    }
 }
 
 fn has_warning(traced: &Traced, code: &str) -> bool {

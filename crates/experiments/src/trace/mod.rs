@@ -19,7 +19,7 @@ mod words;
 pub use self::confirm::Confirm;
 use self::record::Row;
 use flags::Flags;
-use harness::{Example, Experiment, Finished, Run, Views};
+use harness::{Example, Experiment, Finished, Run, UsageError, Views};
 use live::Lines;
 use plan::{Parameters, Plan};
 
@@ -84,6 +84,10 @@ impl Experiment for Trace {
             Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, plan.budget)
         } else {
             let plan = Plan::of(flags, run.session)?;
+            if let Some(why) = plan.program.no_library.filter(|_| !plan.exports.is_empty()) {
+                let program = plan.program.path.display();
+                return Err(UsageError(format!("--export: the calls of {program} are not traced: it is {why}")).into());
+            }
             let measured = match plan.program.no_library {
                 Some(why) => attach::launch(&plan, why, run.session, &mut lines)?,
                 None => measure::run_plan(&plan, run.session, &run.clock(), &mut lines)?,
