@@ -2,7 +2,7 @@
 
 use blame::names::Names;
 use instruments::warning::{Warning, WarningKind};
-use interpose::{Kind, Region};
+use interpose::{Kind, LABELS, Region};
 use serde::Serialize;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -182,6 +182,28 @@ impl WarningKind for ExportCut {
 
     fn remedy(&self) -> &'static str {
         "trace for a shorter time (--seconds); the record and its tables have all waits"
+    }
+}
+
+/// The program gave requests more names than are kept apart.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ManyLabels {
+    /// Requests with further names.
+    pub requests: u64,
+}
+
+impl WarningKind for ManyLabels {
+    const CODE: &'static str = "many_labels";
+
+    fn message(&self) -> String {
+        let requests = terminal::count(self.requests);
+        format!(
+            "{LABELS} labels have their own rows; {requests} requests with further labels are one row, \"other labels\""
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "label requests by their kind (`GET /users`), not by their content (`GET /users/17`)"
     }
 }
 

@@ -20,6 +20,7 @@ mod external;
 mod free_mutex;
 mod init_fini;
 mod kinship;
+mod label;
 mod local;
 mod me;
 mod next;

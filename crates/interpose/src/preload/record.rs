@@ -306,6 +306,7 @@ pub fn waited(
     thread.waiting.store(0, Release);
     let (releaser, released) = (lock.holder.load(Relaxed), lock.released.load(Relaxed));
     spot.hot(me).waiters.fetch_sub(1, Relaxed);
+    thread.request.waited(spot.pair(me).kind.load(Relaxed), at.saturating_sub(began));
     let has_it = has_it(code);
     if has_it {
         let histograms = &me.region.histograms[spot.pair_place() as usize];
@@ -338,6 +339,7 @@ pub fn keep(me: Me, pair: u32, [began, ended, holder, releaser, released]: [u64;
         event.released.store(released, Relaxed);
         event.thread.store(thread.tid.load(Relaxed), Relaxed);
         event.pair.store(pair, Relaxed);
+        event.label.store(thread.request.label.load(Relaxed), Relaxed);
         thread.head.store(head + 1, Release);
     });
 }

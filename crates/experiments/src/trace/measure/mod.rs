@@ -5,6 +5,7 @@ mod circles;
 mod class;
 pub mod cycles;
 pub mod deadlocks;
+mod labels;
 mod lives;
 pub mod orders;
 pub mod processes;
@@ -19,7 +20,9 @@ use super::flags::Level;
 use super::plan::{Parameters, Plan};
 use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
-use super::warnings::{DamagedMemory, ExportCut, NoLockCalls, NoSwitches, UnwatchedUser, WatchedScript, unnamed_code};
+use super::warnings::{
+    DamagedMemory, ExportCut, ManyLabels, NoLockCalls, NoSwitches, UnwatchedUser, WatchedScript, unnamed_code,
+};
 use aggregate::Totals;
 use anyhow::Context;
 use blame::Lost;
@@ -332,6 +335,8 @@ impl Watch<'_> {
         let is_cut = !self.plan.exports.is_empty() && exported < waits;
         warnings.extend(is_cut.then(|| ExportCut { waits, exported }.into()));
         warnings.extend(unnamed_code(&self.names));
+        let without_room = labels::without_room(region);
+        warnings.extend((without_room > 0).then(|| ManyLabels { requests: without_room }.into()));
         warnings.extend(diagnosis.no_symbols.map(Warning::from));
         warnings.extend(DamagedMemory::found_in(region).map(Warning::from));
         warnings

@@ -4,8 +4,9 @@ use super::aggregate::{Sum, shares};
 use super::class::{Class, class_of};
 use super::cycles;
 use super::deadlocks::{Hang, Hangs, Stuck};
+use super::labels;
 use super::orders::Orders;
-use crate::trace::record::{Blocker, Cause, CycleVerdict, LongWait, Row, RowKind, Step};
+use crate::trace::record::{Blocker, Cause, CycleVerdict, LabelLock, LongWait, Row, RowKind, Step};
 use blame::names::Names;
 use blame::places::{attributes, lock_at, lock_name, process_of, site_label, type_name};
 use blame::switches::Seen;
@@ -39,6 +40,8 @@ pub struct Built {
 const MOST_LOCKS: usize = 300;
 const MOST_SITES: usize = 600;
 const MOST_HISTOGRAMS: usize = 60;
+/// Locks of each label.
+const MOST_LABEL_LOCKS: usize = 16;
 /// Waits of each row that are recorded.
 const LONGEST: usize = 5;
 
@@ -74,8 +77,9 @@ pub fn build(
     let mut orders: Vec<Row> = cycles.iter().map(|group| cycles::row(region, builder.names, group)).collect();
     let hangs = of_hangs(region, builder.names, &hangs.found);
     mark_reached(&mut orders, &hangs);
+    let labels = builder.labels();
     let kept = waits.kept.iter().map(|wait| builder.named(wait)).collect();
-    let rows = locks.into_iter().chain(sites).chain(orders).chain(hangs).collect();
+    let rows = locks.into_iter().chain(sites).chain(orders).chain(hangs).chain(labels).collect();
     Built { rows, slots, locks_left_out, sites_left_out, waits: kept }
 }
 
@@ -127,6 +131,30 @@ impl Builder<'_> {
     fn sites(&mut self) -> (Vec<Row>, Vec<Vec<u32>>, u64) {
         let groups = self.groups(|pair| Some(pair.site.load(Relaxed)));
         self.rows_of(groups, RowKind::Site, MOST_SITES)
+    }
+
+    /// Returns the requests of each label, with the locks that they waited for.
+    fn labels(&mut self) -> Vec<Row> {
+        labels::of(self.region, self.time, self.waits).into_iter().map(|group| self.label(group)).collect()
+    }
+
+    fn label(&mut self, group: labels::Group) -> Row {
+        let mut by_lock: BTreeMap<String, (f64, Vec<(String, f64)>)> = BTreeMap::new();
+        for (pair, labelled) in group.waits {
+            let (waited, holders) = by_lock.entry(self.name(lock_of(self.region, pair))).or_default();
+            *waited += labelled.waited / 1e9;
+            let named = labelled.blame.iter().map(|(pair, ns)| (site_label(self.region, self.names, *pair), *ns));
+            holders.extend(named);
+        }
+        let total_s = group.row.total_s.unwrap_or(0.0);
+        let lock = |(lock, (wait_s, holders)): (String, (f64, Vec<(String, f64)>))| {
+            let held_by = shares(holders.into_iter()).into_iter().map(|(site, share)| Blocker { site, share });
+            LabelLock { lock, wait_s, share: (wait_s / total_s.max(1e-9)).min(1.0), held_by: held_by.collect() }
+        };
+        let mut label_locks: Vec<LabelLock> = by_lock.into_iter().map(lock).collect();
+        label_locks.sort_by(|one, other| other.wait_s.total_cmp(&one.wait_s));
+        label_locks.truncate(MOST_LABEL_LOCKS);
+        Row { label_locks, ..group.row }
     }
 
     /// Returns the groups: those that were waited for most first, then those that were acquired most.
