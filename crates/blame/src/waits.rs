@@ -47,6 +47,23 @@ pub struct Split {
 }
 
 impl Split {
+    /// Returns the whole.
+    pub fn sum(&self) -> f64 {
+        self.running + self.preempted + self.blocked + self.held + self.released + self.unknown
+    }
+
+    /// Returns the parts of a whole that is longer by this factor.
+    pub fn scaled(&self, factor: f64) -> Self {
+        Self {
+            running: self.running * factor,
+            preempted: self.preempted * factor,
+            blocked: self.blocked * factor,
+            held: self.held * factor,
+            released: self.released * factor,
+            unknown: self.unknown * factor,
+        }
+    }
+
     pub fn add(&mut self, other: &Self) {
         self.running += other.running;
         self.preempted += other.preempted;
@@ -71,8 +88,6 @@ pub struct Waits {
     pub splits: HashMap<u32, Split>,
     /// Waits for locks in labelled requests, by the place of the label and the pair that waited.
     pub labelled: HashMap<(u32, u32), Labelled>,
-    /// Time waited until a timeout, by pair.
-    pub in_vain_ns: HashMap<u32, f64>,
     /// The first of them, for exports, as many as there is room for; and how many there were.
     pub kept: Vec<Wait>,
     pub count: u64,
@@ -160,9 +175,6 @@ impl Waits {
             }
         }
         self.seen.entry(wait.pair).or_default().add(wait.seen);
-        if wait.in_vain {
-            *self.in_vain_ns.entry(wait.pair).or_default() += wait.ended - wait.began;
-        }
         if let Some(label) = wait.label.filter(|_| excludes) {
             let labelled = self.labelled.entry((label, wait.pair)).or_default();
             labelled.waited += wait.ended - wait.began;

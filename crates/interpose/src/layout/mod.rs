@@ -12,7 +12,7 @@
 //! | a label's key and name | the first thread that needs it, with compare-and-swap, once |
 //! | the sums of a label | each thread that ends a request, with additions |
 //! | a lag, and the sections that a thread is in | that thread alone |
-//! | which locks are chosen, and where threads are held | the reader alone |
+//! | which locks are chosen, where threads are held, and whether single waits are kept | the reader alone |
 //!
 //! All accesses are relaxed but for those that publish: a key after what it names, a head after its event.
 
@@ -247,11 +247,19 @@ pub struct Header {
     pub kinships: AtomicU32,
     /// Calls within a signal's handler that came while its thread was noting something.
     pub lost_reentered: AtomicU64,
+    /// The measured cost of noting [`Self::ROUNDS`] lock/unlock pairs, in ticks; 0 until it is known.
+    pub pairs_cost: AtomicU32,
+    /// The measured cost of noting as many waits.
+    pub waits_cost: AtomicU32,
+    /// 1 while waits and holds are counted and timed, but not kept one by one. Written by the reader.
+    pub skips_events: AtomicU32,
 }
 
 impl Header {
     /// The number of this layout: it changes with every change of the layout.
     pub const MAGIC: u64 = 0x636f_6e74_656e_640b;
+    /// Calls that the costs are of.
+    pub const ROUNDS: u32 = 256;
     /// The level at which sections are virtually shorter, and nothing else is recorded.
     pub const WHAT_IF: u32 = 4;
     /// The level at which every call is seen on the slow way, and threads are held between two locks.

@@ -15,6 +15,7 @@ mod calls;
 mod clock;
 mod confirm;
 mod context;
+mod cost;
 mod entry;
 mod external;
 mod free_mutex;

@@ -55,7 +55,7 @@ pub fn thread_time_s(region: &Region, time: &Time) -> f64 {
     region.threads().map(of).sum::<f64>() / 1e9
 }
 
-/// Puts the rows together.
+/// Puts the rows together. Unless the record of single waits is whole, it stands for waits that were only counted.
 pub fn build(
     region: &Region,
     names: &mut Names,
@@ -63,14 +63,29 @@ pub fn build(
     hangs: &Hangs,
     time: &Time,
     thread_time_s: f64,
+    is_whole: bool,
 ) -> Built {
-    let (critical, blame) = (waits.critical.shares(), by_waiter(&waits.blame));
+    let critical = if is_whole { waits.critical.shares() } else { HashMap::new() };
+    let blame = by_waiter(&waits.blame);
     let causes = by_waiter(&waits.causes.by_pair);
     let mut caused = HashMap::new();
-    waits.causes.by_pair.iter().for_each(|((_, root), ns)| *caused.entry(*root).or_default() += ns);
+    let factor = if is_whole { 1.0 } else { missing_factor(region, waits, time) };
+    waits.causes.by_pair.iter().for_each(|((_, root), ns)| *caused.entry(*root).or_default() += ns * factor);
     let (classes, firsts) = (HashMap::new(), HashMap::new());
-    let mut builder =
-        Builder { region, names, waits, critical, blame, causes, caused, time, thread_time_s, classes, firsts };
+    let mut builder = Builder {
+        region,
+        names,
+        waits,
+        critical,
+        blame,
+        causes,
+        caused,
+        time,
+        thread_time_s,
+        is_whole,
+        classes,
+        firsts,
+    };
     let (locks, slots, locks_left_out) = builder.locks();
     let (sites, _, sites_left_out) = builder.sites();
     let cycles = cycles::grouped(region, builder.names, Orders::of(region).cycles());
@@ -92,6 +107,23 @@ fn by_waiter(pairs: &HashMap<(u32, u32), f64>) -> ByWaiter {
     by_waiter
 }
 
+/// Returns how many times longer all waits for locks were than those that were recorded one by one.
+fn missing_factor(region: &Region, waits: &Waits, time: &Time) -> f64 {
+    let recorded: f64 = waits.splits.values().map(Split::sum).sum();
+    let all: f64 = waits.splits.keys().map(|pair| waited_ns(region, *pair, time)).sum();
+    if recorded > 0.0 { all / recorded } else { 1.0 }
+}
+
+/// Returns how long threads waited by a pair, those that got no lock among them.
+fn waited_ns(region: &Region, pair: u32, time: &Time) -> f64 {
+    let (Some(pair), place) = (region.pairs.get(pair as usize), pair as usize) else { return 0.0 };
+    let ticks = region.waits[place].ticks.load(Relaxed);
+    // A page that no thread has written to is not read, since that would take memory.
+    let is_vain = pair.timeouts.load(Relaxed) > 0;
+    let in_vain = if is_vain { region.histograms[place].vain_ticks.load(Relaxed) } else { 0 };
+    time.span_ns(ticks.saturating_add(in_vain))
+}
+
 struct Builder<'a> {
     region: &'a Region,
     names: &'a mut Names,
@@ -104,6 +136,7 @@ struct Builder<'a> {
     caused: HashMap<u32, f64>,
     time: &'a Time,
     thread_time_s: f64,
+    is_whole: bool,
     classes: HashMap<u32, Class>,
     firsts: HashMap<Class, u32>,
 }
@@ -147,6 +180,11 @@ impl Builder<'_> {
             holders.extend(named);
         }
         let total_s = group.row.total_s.unwrap_or(0.0);
+        let recorded_s: f64 = by_lock.values().map(|(waited, _)| waited).sum();
+        if !self.is_whole && recorded_s > 0.0 {
+            let factor = group.row.lock_s.unwrap_or(0.0) / recorded_s;
+            by_lock.values_mut().for_each(|(waited, _)| *waited *= factor);
+        }
         let lock = |(lock, (wait_s, holders)): (String, (f64, Vec<(String, f64)>))| {
             let held_by = shares(holders.into_iter()).into_iter().map(|(site, share)| Blocker { site, share });
             LabelLock { lock, wait_s, share: (wait_s / total_s.max(1e-9)).min(1.0), held_by: held_by.collect() }
@@ -230,9 +268,8 @@ impl Builder<'_> {
         longest.sort_by(|one, other| (other.ended - other.began).total_cmp(&(one.ended - one.began)));
         let longest = longest.into_iter().take(LONGEST).map(|wait| self.long_wait(wait)).collect();
         // A wait that ends in a timeout is waited time as well.
-        let in_vain_ns = group.pairs.iter().filter_map(|pair| self.waits.in_vain_ns.get(pair)).sum::<f64>();
-        let wait_total_s = (time.span_ns(sum.waits.ticks) + in_vain_ns) / 1e9;
-        let split = self.split(group);
+        let wait_total_s = group.pairs.iter().map(|pair| waited_ns(self.region, *pair, time)).sum::<f64>() / 1e9;
+        let split = self.split(group, wait_total_s * 1e9);
         let part_s = |ns: fn(&Split) -> f64| split.map(|split| ns(&split) / 1e9);
         let known_s = split.map(|split| (split.running + split.preempted + split.blocked + split.released) / 1e9);
         let (seen, hold_total) = (self.seen(group), sum.hold_total(time));
@@ -292,10 +329,12 @@ impl Builder<'_> {
         (!shares.is_empty()).then(|| shares.iter().sum::<f64>().min(1.0))
     }
 
-    /// Returns the parts of the waits for a lock.
-    fn split(&self, group: &Group) -> Option<Split> {
+    /// Returns the parts of the waits for a lock, which were this long.
+    fn split(&self, group: &Group, waited_ns: f64) -> Option<Split> {
         let mut split = Split::default();
         group.pairs.iter().filter_map(|pair| self.waits.splits.get(pair)).for_each(|one| split.add(one));
+        let is_scaled = !self.is_whole && split.sum() > 0.0;
+        let split = if is_scaled { split.scaled(waited_ns / split.sum()) } else { split };
         self.excludes(group).then_some(split)
     }
 
