@@ -15,6 +15,8 @@ pub struct Wait {
     pub ended: f64,
     pub thread: u32,
     pub pair: u32,
+    /// The place of the label of the request in which it was, if any.
+    pub label: Option<u32>,
     pub in_vain: bool,
     /// The thread that had the lock when it began.
     holder: Option<Taker>,
@@ -45,6 +47,23 @@ pub struct Split {
 }
 
 impl Split {
+    /// Returns the whole.
+    pub fn sum(&self) -> f64 {
+        self.running + self.preempted + self.blocked + self.held + self.released + self.unknown
+    }
+
+    /// Returns the parts of a whole that is longer by this factor.
+    pub fn scaled(&self, factor: f64) -> Self {
+        Self {
+            running: self.running * factor,
+            preempted: self.preempted * factor,
+            blocked: self.blocked * factor,
+            held: self.held * factor,
+            released: self.released * factor,
+            unknown: self.unknown * factor,
+        }
+    }
+
     pub fn add(&mut self, other: &Self) {
         self.running += other.running;
         self.preempted += other.preempted;
@@ -67,8 +86,8 @@ pub struct Waits {
     pub seen: HashMap<u32, Seen>,
     /// Parts of the waits, those that ended in a timeout among them, by the pair that waited for a lock.
     pub splits: HashMap<u32, Split>,
-    /// Time waited until a timeout, by pair.
-    pub in_vain_ns: HashMap<u32, f64>,
+    /// Waits for locks in labelled requests, by the place of the label and the pair that waited.
+    pub labelled: HashMap<(u32, u32), Labelled>,
     /// The first of them, for exports, as many as there is room for; and how many there were.
     pub kept: Vec<Wait>,
     pub count: u64,
@@ -80,6 +99,14 @@ pub struct Waits {
     /// Waits that are not judged yet: the releasing thread notes the release before, but may be read after.
     fresh: Vec<Wait>,
     older: Vec<Wait>,
+}
+
+/// Waits of labelled requests, in ns.
+#[derive(Clone, Debug, Default)]
+pub struct Labelled {
+    pub waited: f64,
+    /// Known holders, by the pair that acquired the lock.
+    pub blame: HashMap<u32, f64>,
 }
 
 struct Hold {
@@ -148,8 +175,12 @@ impl Waits {
             }
         }
         self.seen.entry(wait.pair).or_default().add(wait.seen);
-        if wait.in_vain {
-            *self.in_vain_ns.entry(wait.pair).or_default() += wait.ended - wait.began;
+        if let Some(label) = wait.label.filter(|_| excludes) {
+            let labelled = self.labelled.entry((label, wait.pair)).or_default();
+            labelled.waited += wait.ended - wait.began;
+            for stretch in &stretches {
+                *labelled.blame.entry(stretch.taker.1).or_default() += stretch.to - stretch.from;
+            }
         }
         if excludes {
             self.splits.entry(wait.pair).or_default().add(&split(&wait));
@@ -247,6 +278,7 @@ fn wait(region: &Region, event: &Event, time: &Time) -> Option<Wait> {
         ended: time.of_ticks(ended),
         thread: event.thread.load(Relaxed),
         pair,
+        label: event.label.load(Relaxed).checked_sub(1),
         in_vain: noted & Event::IN_VAIN != 0,
         holder: holder::parts(event.holder.load(Relaxed)).filter(|(_, pair)| *pair != holder::SOMEWHERE),
         releaser: holder::parts(event.releaser.load(Relaxed)).filter(|_| is_told),
@@ -268,6 +300,7 @@ mod tests {
             ended: 200.0,
             thread: 1,
             pair: 0,
+            label: None,
             in_vain: false,
             holder: None,
             releaser: None,

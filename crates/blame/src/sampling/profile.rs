@@ -419,6 +419,11 @@ impl Profile {
         self.ended.iter().chain(self.lives.values())
     }
 
+    /// Returns how long all threads ran on a CPU, by the samples so far.
+    pub fn ran_s(&self) -> f64 {
+        self.lives().fold(0.0, |sum, life| sum + (life.sums[0] - life.before[0]) as f64 / 1e9)
+    }
+
     /// Returns the samples of the waits for each lock and word.
     pub fn waited(&self) -> impl Iterator<Item = (Wait, &Waited)> {
         self.waited.iter().map(|(wait, waited)| (*wait, waited))

@@ -13,6 +13,7 @@ mod cycles;
 mod diagnosis;
 mod ends;
 mod faults;
+mod labels;
 mod languages;
 mod swap;
 mod watched;

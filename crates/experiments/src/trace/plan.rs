@@ -34,6 +34,19 @@ pub enum Verdict {
     Undecided,
 }
 
+/// The recording of single waits was lowered, since it cost too much.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Lowered {
+    /// Since the program started.
+    pub at_s: f64,
+    /// The parts of the time in which single waits were recorded before and after.
+    pub from_share: f64,
+    pub to_share: f64,
+    /// The estimated cost before: a part of the CPU time.
+    pub cost_share: f64,
+}
+
 /// The parameters that the traced program decides.
 pub const OUTCOMES: &[&str] = &[
     "attached_pid",
@@ -51,6 +64,7 @@ pub const OUTCOMES: &[&str] = &[
     "verdict",
     "verdict_reason",
     "samples",
+    "lowered",
     "confirmation",
 ];
 
@@ -100,6 +114,9 @@ pub struct Parameters {
     /// How often the states of all threads were sampled.
     #[serde(default)]
     pub samples: u64,
+    /// When the recording of single waits was lowered; counts and sums of waits are exact nevertheless.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lowered: Vec<Lowered>,
     /// Whether the terminal prints all tables.
     #[serde(default)]
     pub all: bool,

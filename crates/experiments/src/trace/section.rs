@@ -16,13 +16,8 @@ const MOST_PICTURES: usize = 4;
 pub fn section(rows: &[Row]) -> Section {
     let locks: Vec<&Row> = rows.iter().filter(|row| row.kind == RowKind::Lock && row.excludes()).collect();
     let waited: Vec<&Row> = locks.iter().copied().filter(|row| row.contended > 0).collect();
-    let threads = words::budget_table(rows).map(|table| Figure {
-        title: "Time of the threads".into(),
-        picture: Picture::None,
-        tables: vec![table],
-        secondary: false,
-    });
-    let mut figures: Vec<Figure> = threads.into_iter().collect();
+    let tables = [words::budget_table(rows), words::label_table(rows)].into_iter().flatten();
+    let mut figures: Vec<Figure> = tables.map(table).collect();
     figures.push(by_lock(&waited, rows));
     figures.extend(flame(&waited, rows));
     figures.extend(timeline(&waited));
@@ -38,6 +33,11 @@ pub fn section(rows: &[Row]) -> Section {
         figures,
         histograms: waited.iter().map(|lock| Histogram { cell: lock.lock.clone(), bins: lock.waits.clone() }).collect(),
     }
+}
+
+/// Returns a table without a chart.
+fn table(table: Table) -> Figure {
+    Figure { title: table.caption.clone(), picture: Picture::None, tables: vec![table], secondary: false }
 }
 
 fn by_lock(waited: &[&Row], rows: &[Row]) -> Figure {
@@ -76,7 +76,7 @@ fn line(row: &Row) -> Vec<String> {
         if row.acquisitions == 0 { "–".to_owned() } else { count(row.acquisitions) },
         count(row.contended),
         nanoseconds(row.wait_total_s * 1e9),
-        optional(row.wait_share, Unit::Share),
+        optional(words::wait_share(row), Unit::Share),
         optional(row.wait_p50_ns, Unit::Ns),
         optional(row.wait_p99_ns, Unit::Ns),
         optional(row.hold_p50_ns, Unit::Ns),

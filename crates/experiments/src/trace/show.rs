@@ -60,7 +60,8 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     for kind in ENDINGS {
         of(kind).filter_map(words::ending).for_each(|sentence| text.push_str(&said(&sentence, page)));
     }
-    text.push_str(&budgets(rows));
+    text.push_str(&titled(words::budget_table(rows)));
+    text.push_str(&titled(words::label_table(rows)));
     text.push_str(&table("Locks", &excluding));
     text.push_str(&table("Condition variables, semaphores, barriers, joins (waits may be idle time)", &signals));
     text.push_str(&matrix(rows));
@@ -76,7 +77,8 @@ fn diagnosis(record: &TraceRecord<'_>, page: &Page) -> String {
     let whole = words::program(rows).filter(|whole| whole.lived_s > Some(0.0));
     let budget = whole.map(|whole| terminal::wrapped("", " ", &words::budget(whole), page));
     let reason = record.parameters.verdict_reason.iter().map(|reason| terminal::wrapped("", " ", reason, page));
-    let mut text: String = budget.into_iter().chain(reason).collect();
+    let labels = words::labels(rows).map(|sentence| terminal::wrapped("", " ", &sentence, page));
+    let mut text: String = budget.into_iter().chain(reason).chain(labels).collect();
     for (place, row) in rows.iter().filter(|row| row.kind == RowKind::Finding).enumerate() {
         text.push_str(&terminal::wrapped(&format!("{}", place + 1), " ", &words::finding(row), page));
         if let Some(command) = &row.command {
@@ -106,7 +108,7 @@ fn longest(locks: &[&Row]) -> String {
             row.lock_type.clone(),
             if row.seen_by == SeenBy::Call { count(row.contended) } else { "–".into() },
             nanoseconds(row.wait_total_s * 1e9),
-            optional(row.wait_share, Unit::Share),
+            optional(words::wait_share(row), Unit::Share),
             optional(row.wait_p99_ns, Unit::Ns),
         ]
     };
@@ -114,9 +116,8 @@ fn longest(locks: &[&Row]) -> String {
     format!("\n{}{more}", terminal::table(&header, waited.iter().take(MOST).map(line)))
 }
 
-/// Returns the time of the groups of threads.
-fn budgets(rows: &[Row]) -> String {
-    let table = words::budget_table(rows);
+/// Returns a table under its caption.
+fn titled(table: Option<Table>) -> String {
     let text =
         |table: Table| format!("\n{}\n{}", table.caption, terminal::table(&table.header, table.rows.into_iter()));
     table.map_or_else(String::new, text)
@@ -183,7 +184,7 @@ fn line(row: &Row) -> Vec<String> {
         taken(row),
         count(row.contended),
         nanoseconds(row.wait_total_s * 1e9),
-        optional(row.wait_share, Unit::Share),
+        optional(words::wait_share(row), Unit::Share),
         time(row.wait_p50_ns),
         time(row.wait_p99_ns),
         time(row.wait_max_ns),

@@ -1,8 +1,9 @@
 //! Warnings for the reader of a trace.
 
+use super::plan::Lowered;
 use blame::names::Names;
 use instruments::warning::{Warning, WarningKind};
-use interpose::{Kind, Region};
+use interpose::{Kind, LABELS, Region};
 use serde::Serialize;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -182,6 +183,77 @@ impl WarningKind for ExportCut {
 
     fn remedy(&self) -> &'static str {
         "trace for a shorter time (--seconds); the record and its tables have all waits"
+    }
+}
+
+/// The program gave requests more names than are kept apart.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ManyLabels {
+    /// Requests with further names.
+    pub requests: u64,
+}
+
+impl WarningKind for ManyLabels {
+    const CODE: &'static str = "many_labels";
+
+    fn message(&self) -> String {
+        let requests = terminal::count(self.requests);
+        format!(
+            "{LABELS} labels have their own rows; {requests} requests with further labels are one row, \"other labels\""
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "label requests by their kind (`GET /users`), not by their content (`GET /users/17`)"
+    }
+}
+
+/// Single waits were recorded only part of the time, since that cost too much.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RecordingLowered {
+    #[serde(flatten)]
+    pub lowered: Lowered,
+}
+
+impl WarningKind for RecordingLowered {
+    const CODE: &'static str = "recording_lowered";
+
+    fn message(&self) -> String {
+        let Lowered { at_s, from_share, to_share, cost_share } = self.lowered;
+        let part = |share: f64| {
+            if share < 1.0 { format!("{:.0} % of the time", 100.0 * share) } else { "all of the time".into() }
+        };
+        format!(
+            "recording of single waits was lowered from {} to {}, at second {at_s:.1}, because it would have cost about \
+             {:.0} % of the CPU time; counts and sums of waits stay exact",
+            part(from_share),
+            part(to_share),
+            100.0 * cost_share
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "use --full to record everything at that cost"
+    }
+}
+
+/// `--full` was requested for a program that is traced from outside.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NoFull {
+    /// The reason why it is traced from outside.
+    pub why: &'static str,
+}
+
+impl WarningKind for NoFull {
+    const CODE: &'static str = "no_full";
+
+    fn message(&self) -> String {
+        let why = self.why.split("; ").next().unwrap_or(self.why);
+        format!("--full has no effect: the program is {why}, so no hold is timed")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "link the program dynamically with the GNU C library to time its holds"
     }
 }
 

@@ -14,7 +14,7 @@ use super::measure::{Measured, Piece, Running, map_of};
 use super::plan::Parameters;
 use super::record::Row;
 use super::stuck::StuckThreads;
-use super::warnings::{NoFutexCalls, NoLibrary, unnamed_code};
+use super::warnings::{NoFull, NoFutexCalls, NoLibrary, unnamed_code};
 use super::words::IDLE;
 use blame::jvm::Machines;
 use blame::names::{Names, message, parse};
@@ -98,6 +98,7 @@ pub fn launch(
     }
     let mut measured = watch.finish(session.cpus.len())?;
     measured.warnings.push(NoLibrary { why, reason }.into());
+    measured.warnings.extend((plan.level == Level::Full).then(|| NoFull { why }.into()));
     Ok(measured)
 }
 
@@ -328,6 +329,7 @@ impl Watch {
             verdict: diagnosis.verdict,
             verdict_reason: diagnosis.reason,
             samples: self.profile.samples,
+            lowered: Vec::new(),
             all: self.all,
             confirmation: None,
         };

@@ -126,6 +126,7 @@ pub fn run_plan(
         verdict: None,
         verdict_reason: None,
         samples: 0,
+        lowered: Vec::new(),
         all,
         confirmation: Some(confirmation),
     };

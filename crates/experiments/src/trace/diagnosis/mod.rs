@@ -112,7 +112,7 @@ impl Evidence<'_> {
         objects.extend(self.java_locks());
         objects.extend(self.spins(whole.on_cpu_s + whole.ready_s));
         objects.sort_by(|one, other| other.waited.seconds.total_cmp(&one.waited.seconds));
-        let sampled = self.sampled(&objects, whole.lived_s);
+        let mut sampled_rows = self.sampled(&objects, whole.lived_s);
         let locks: Vec<&Object> = objects.iter().filter(|object| object.part == Part::Lock).collect();
         // Threads that a broadcast woke for nothing, on their way back.
         let vain = |object: &Object| {
@@ -168,8 +168,13 @@ impl Evidence<'_> {
             let row = slots.iter().position(|slots| object.wait == Wait::Lock(slots[0]));
             row.and_then(|row| rows.get_mut(row)).into_iter().for_each(|row| row.stack = stack(&object.frames));
         }
+        let busy_s = whole.busy_s();
+        let waited = sampled_rows.iter_mut().chain(rows.iter_mut());
+        waited.filter(|row| matches!(row.kind, RowKind::Lock | RowKind::Site)).for_each(|row| {
+            row.wait_busy_share = (busy_s > 0.0).then(|| (row.wait_total_s / busy_s).min(1.0));
+        });
         let no_symbols = self.no_symbols(&objects);
-        Diagnosis { verdict, reason, budgets, locks: sampled, findings, no_symbols }
+        Diagnosis { verdict, reason, budgets, locks: sampled_rows, findings, no_symbols }
     }
 
     /// Returns the budget of the whole program, and the rows of all budgets.

@@ -90,6 +90,29 @@ fn add(sum: &mut u64, more: u64) {
 }
 
 impl Times {
+    /// Returns no times, of which the longest will be this.
+    pub fn up_to(most: u64) -> Self {
+        Self { most, ..Self::default() }
+    }
+
+    /// Adds the counts of buckets.
+    pub fn add_counts(&mut self, buckets: &Buckets) {
+        for (bucket, count) in buckets.iter().map(|count| u64::from(count.load(Relaxed))).enumerate() {
+            if count > 0 {
+                self.buckets.add(bucket as u64, count);
+                add(&mut self.count, count);
+            }
+        }
+    }
+
+    /// Adds this number of times that were 0.
+    pub fn add_zeros(&mut self, count: u64) {
+        if count > 0 {
+            self.buckets.add(0, count);
+            add(&mut self.count, count);
+        }
+    }
+
     /// Counts one.
     pub fn note(&mut self, ticks: u64) {
         self.ticks += ticks;

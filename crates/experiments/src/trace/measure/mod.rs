@@ -3,8 +3,10 @@
 pub mod aggregate;
 mod circles;
 mod class;
+mod cost;
 pub mod cycles;
 pub mod deadlocks;
+mod labels;
 mod lives;
 pub mod orders;
 pub mod processes;
@@ -19,7 +21,10 @@ use super::flags::Level;
 use super::plan::{Parameters, Plan};
 use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
-use super::warnings::{DamagedMemory, ExportCut, NoLockCalls, NoSwitches, UnwatchedUser, WatchedScript, unnamed_code};
+use super::warnings::{
+    DamagedMemory, ExportCut, ManyLabels, NoLockCalls, NoSwitches, RecordingLowered, UnwatchedUser, WatchedScript,
+    unnamed_code,
+};
 use aggregate::Totals;
 use anyhow::Context;
 use blame::Lost;
@@ -31,16 +36,19 @@ use blame::stacks::Stacks;
 use blame::switches::{Live, Switches};
 use blame::time::{Ticks, Time};
 use blame::waits::Waits;
+use cost::{PERIOD, Recording, Sums};
 use deadlocks::Hangs;
 use harness::{Observer, Session};
 use instruments::clock::Calibration;
 use instruments::warning::Warning;
-use interpose::{MAPS, Memory, Region};
+use interpose::{Header, MAPS, Memory, Region};
 pub use processes::Running;
 use rows::of_hangs;
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
 
@@ -113,6 +121,7 @@ pub fn run_plan(
         java: Machines::default(),
         own: HashSet::new(),
         sampled: Vec::new(),
+        recording: Recording::default(),
         began: Instant::now(),
     };
     watch.watch(observer);
@@ -144,6 +153,7 @@ struct Watch<'a> {
     /// The slots of processes that are known to be the program's, and the processes whose threads are sampled.
     own: HashSet<usize>,
     sampled: Vec<u32>,
+    recording: Recording,
     began: Instant,
 }
 
@@ -153,6 +163,7 @@ impl Watch<'_> {
         let (mut next_maps, mut next_line) = (self.began, self.plan.interval.map(|span| self.began + span));
         let mut before = Totals::default();
         let (mut next_read, mut next_sample, mut known) = (self.began, self.began, 0);
+        let mut next_cost = self.began;
         while !self.running.has_ended() {
             let now = Instant::now();
             // A new process is known by its names from its first samples on.
@@ -170,6 +181,12 @@ impl Watch<'_> {
             if now >= next_sample {
                 next_sample = now + self.sample();
             }
+            if now >= next_cost && self.may_lower() {
+                self.recording.look(self.sums(), self.session.cpus.len());
+                next_cost = now + PERIOD;
+            }
+            let skips = !self.recording.is_on(self.began.elapsed().as_secs_f64());
+            self.memory.region().header.skips_events.store(skips.into(), Relaxed);
             if let (Some(at), Some(span)) = (next_line, self.plan.interval)
                 && now >= at
             {
@@ -189,7 +206,28 @@ impl Watch<'_> {
         let began = Instant::now();
         let now_s = (began - self.began).as_secs_f64();
         self.profile.sample(&self.sampled, Some(self.memory.region()), now_s);
-        sampling::pause(began.elapsed())
+        sampling::pause(began.elapsed()) * self.recording.pause_factor()
+    }
+
+    /// Returns whether the user wants less than every single wait and hold.
+    fn may_lower(&self) -> bool {
+        self.plan.level == Level::Sampled && self.plan.exports.is_empty()
+    }
+
+    /// Returns the CPU time of the program and of its recording so far.
+    fn sums(&self) -> Sums {
+        let region = self.memory.region();
+        let calls: u64 = region.pairs().map(|(place, _)| region.acquisitions(place)).fold(0, u64::saturating_add);
+        let events = region.threads().map(|thread| thread.head.load(Relaxed)).fold(0, u64::saturating_add);
+        let ticks = |cost: &AtomicU32| f64::from(cost.load(Relaxed)) / f64::from(Header::ROUNDS);
+        let ticks = calls as f64 * ticks(&region.header.pairs_cost) + events as f64 * ticks(&region.header.waits_cost);
+        let own = clock_gettime(ClockId::ProcessCPUTime);
+        Sums {
+            at_s: self.began.elapsed().as_secs_f64(),
+            program_s: self.profile.ran_s(),
+            own_s: own.tv_sec as f64 + own.tv_nsec as f64 / 1e9,
+            library_s: self.time.span_ns(1_000_000) / 1e15 * ticks,
+        }
     }
 
     fn end(&mut self) {
@@ -304,7 +342,9 @@ impl Watch<'_> {
         self.hangs.note_new(region, &self.time, self.plan.deadline);
         let unseen = self.check_seen(region)?;
         let thread_time_s = rows::thread_time_s(region, &self.time);
-        let mut built = rows::build(region, &mut self.names, &self.waits, &self.hangs, &self.time, thread_time_s);
+        let is_whole = self.recording.lowered.is_empty();
+        let mut built =
+            rows::build(region, &mut self.names, &self.waits, &self.hangs, &self.time, thread_time_s, is_whole);
         rows::mark_reached(&mut built.rows, &self.stuck.rows);
         let program: Vec<String> =
             self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -328,10 +368,13 @@ impl Watch<'_> {
         let mut warnings: Vec<Warning> = script.map(Warning::from).into_iter().collect();
         warnings.extend(unseen);
         warnings.extend(lost.warning());
+        warnings.extend(self.recording.lowered.iter().map(|lowered| RecordingLowered { lowered: *lowered }.into()));
         let (waits, exported) = (self.waits.count, self.waits.kept.len() as u64);
         let is_cut = !self.plan.exports.is_empty() && exported < waits;
         warnings.extend(is_cut.then(|| ExportCut { waits, exported }.into()));
         warnings.extend(unnamed_code(&self.names));
+        let without_room = labels::without_room(region);
+        warnings.extend((without_room > 0).then(|| ManyLabels { requests: without_room }.into()));
         warnings.extend(diagnosis.no_symbols.map(Warning::from));
         warnings.extend(DamagedMemory::found_in(region).map(Warning::from));
         warnings
@@ -357,6 +400,7 @@ impl Watch<'_> {
             verdict: diagnosis.verdict,
             verdict_reason: diagnosis.reason,
             samples: self.profile.samples,
+            lowered: self.recording.lowered,
             all: self.plan.all,
             confirmation: None,
         };

@@ -4,8 +4,9 @@ use super::aggregate::{Sum, shares};
 use super::class::{Class, class_of};
 use super::cycles;
 use super::deadlocks::{Hang, Hangs, Stuck};
+use super::labels;
 use super::orders::Orders;
-use crate::trace::record::{Blocker, Cause, CycleVerdict, LongWait, Row, RowKind, Step};
+use crate::trace::record::{Blocker, Cause, CycleVerdict, LabelLock, LongWait, Row, RowKind, Step};
 use blame::names::Names;
 use blame::places::{attributes, lock_at, lock_name, process_of, site_label, type_name};
 use blame::switches::Seen;
@@ -39,6 +40,8 @@ pub struct Built {
 const MOST_LOCKS: usize = 300;
 const MOST_SITES: usize = 600;
 const MOST_HISTOGRAMS: usize = 60;
+/// Locks of each label.
+const MOST_LABEL_LOCKS: usize = 16;
 /// Waits of each row that are recorded.
 const LONGEST: usize = 5;
 
@@ -52,7 +55,7 @@ pub fn thread_time_s(region: &Region, time: &Time) -> f64 {
     region.threads().map(of).sum::<f64>() / 1e9
 }
 
-/// Puts the rows together.
+/// Puts the rows together. Unless the record of single waits is whole, it stands for waits that were only counted.
 pub fn build(
     region: &Region,
     names: &mut Names,
@@ -60,22 +63,38 @@ pub fn build(
     hangs: &Hangs,
     time: &Time,
     thread_time_s: f64,
+    is_whole: bool,
 ) -> Built {
-    let (critical, blame) = (waits.critical.shares(), by_waiter(&waits.blame));
+    let critical = if is_whole { waits.critical.shares() } else { HashMap::new() };
+    let blame = by_waiter(&waits.blame);
     let causes = by_waiter(&waits.causes.by_pair);
     let mut caused = HashMap::new();
-    waits.causes.by_pair.iter().for_each(|((_, root), ns)| *caused.entry(*root).or_default() += ns);
+    let factor = if is_whole { 1.0 } else { missing_factor(region, waits, time) };
+    waits.causes.by_pair.iter().for_each(|((_, root), ns)| *caused.entry(*root).or_default() += ns * factor);
     let (classes, firsts) = (HashMap::new(), HashMap::new());
-    let mut builder =
-        Builder { region, names, waits, critical, blame, causes, caused, time, thread_time_s, classes, firsts };
+    let mut builder = Builder {
+        region,
+        names,
+        waits,
+        critical,
+        blame,
+        causes,
+        caused,
+        time,
+        thread_time_s,
+        is_whole,
+        classes,
+        firsts,
+    };
     let (locks, slots, locks_left_out) = builder.locks();
     let (sites, _, sites_left_out) = builder.sites();
     let cycles = cycles::grouped(region, builder.names, Orders::of(region).cycles());
     let mut orders: Vec<Row> = cycles.iter().map(|group| cycles::row(region, builder.names, group)).collect();
     let hangs = of_hangs(region, builder.names, &hangs.found);
     mark_reached(&mut orders, &hangs);
+    let labels = builder.labels();
     let kept = waits.kept.iter().map(|wait| builder.named(wait)).collect();
-    let rows = locks.into_iter().chain(sites).chain(orders).chain(hangs).collect();
+    let rows = locks.into_iter().chain(sites).chain(orders).chain(hangs).chain(labels).collect();
     Built { rows, slots, locks_left_out, sites_left_out, waits: kept }
 }
 
@@ -86,6 +105,23 @@ fn by_waiter(pairs: &HashMap<(u32, u32), f64>) -> ByWaiter {
     let mut by_waiter = ByWaiter::new();
     pairs.iter().for_each(|((waiter, other), ns)| by_waiter.entry(*waiter).or_default().push((*other, *ns)));
     by_waiter
+}
+
+/// Returns how many times longer all waits for locks were than those that were recorded one by one.
+fn missing_factor(region: &Region, waits: &Waits, time: &Time) -> f64 {
+    let recorded: f64 = waits.splits.values().map(Split::sum).sum();
+    let all: f64 = waits.splits.keys().map(|pair| waited_ns(region, *pair, time)).sum();
+    if recorded > 0.0 { all / recorded } else { 1.0 }
+}
+
+/// Returns how long threads waited by a pair, those that got no lock among them.
+fn waited_ns(region: &Region, pair: u32, time: &Time) -> f64 {
+    let (Some(pair), place) = (region.pairs.get(pair as usize), pair as usize) else { return 0.0 };
+    let ticks = region.waits[place].ticks.load(Relaxed);
+    // A page that no thread has written to is not read, since that would take memory.
+    let is_vain = pair.timeouts.load(Relaxed) > 0;
+    let in_vain = if is_vain { region.histograms[place].vain_ticks.load(Relaxed) } else { 0 };
+    time.span_ns(ticks.saturating_add(in_vain))
 }
 
 struct Builder<'a> {
@@ -100,6 +136,7 @@ struct Builder<'a> {
     caused: HashMap<u32, f64>,
     time: &'a Time,
     thread_time_s: f64,
+    is_whole: bool,
     classes: HashMap<u32, Class>,
     firsts: HashMap<Class, u32>,
 }
@@ -127,6 +164,35 @@ impl Builder<'_> {
     fn sites(&mut self) -> (Vec<Row>, Vec<Vec<u32>>, u64) {
         let groups = self.groups(|pair| Some(pair.site.load(Relaxed)));
         self.rows_of(groups, RowKind::Site, MOST_SITES)
+    }
+
+    /// Returns the requests of each label, with the locks that they waited for.
+    fn labels(&mut self) -> Vec<Row> {
+        labels::of(self.region, self.time, self.waits).into_iter().map(|group| self.label(group)).collect()
+    }
+
+    fn label(&mut self, group: labels::Group) -> Row {
+        let mut by_lock: BTreeMap<String, (f64, Vec<(String, f64)>)> = BTreeMap::new();
+        for (pair, labelled) in group.waits {
+            let (waited, holders) = by_lock.entry(self.name(lock_of(self.region, pair))).or_default();
+            *waited += labelled.waited / 1e9;
+            let named = labelled.blame.iter().map(|(pair, ns)| (site_label(self.region, self.names, *pair), *ns));
+            holders.extend(named);
+        }
+        let total_s = group.row.total_s.unwrap_or(0.0);
+        let recorded_s: f64 = by_lock.values().map(|(waited, _)| waited).sum();
+        if !self.is_whole && recorded_s > 0.0 {
+            let factor = group.row.lock_s.unwrap_or(0.0) / recorded_s;
+            by_lock.values_mut().for_each(|(waited, _)| *waited *= factor);
+        }
+        let lock = |(lock, (wait_s, holders)): (String, (f64, Vec<(String, f64)>))| {
+            let held_by = shares(holders.into_iter()).into_iter().map(|(site, share)| Blocker { site, share });
+            LabelLock { lock, wait_s, share: (wait_s / total_s.max(1e-9)).min(1.0), held_by: held_by.collect() }
+        };
+        let mut label_locks: Vec<LabelLock> = by_lock.into_iter().map(lock).collect();
+        label_locks.sort_by(|one, other| other.wait_s.total_cmp(&one.wait_s));
+        label_locks.truncate(MOST_LABEL_LOCKS);
+        Row { label_locks, ..group.row }
     }
 
     /// Returns the groups: those that were waited for most first, then those that were acquired most.
@@ -202,9 +268,8 @@ impl Builder<'_> {
         longest.sort_by(|one, other| (other.ended - other.began).total_cmp(&(one.ended - one.began)));
         let longest = longest.into_iter().take(LONGEST).map(|wait| self.long_wait(wait)).collect();
         // A wait that ends in a timeout is waited time as well.
-        let in_vain_ns = group.pairs.iter().filter_map(|pair| self.waits.in_vain_ns.get(pair)).sum::<f64>();
-        let wait_total_s = (time.span_ns(sum.waits.ticks) + in_vain_ns) / 1e9;
-        let split = self.split(group);
+        let wait_total_s = group.pairs.iter().map(|pair| waited_ns(self.region, *pair, time)).sum::<f64>() / 1e9;
+        let split = self.split(group, wait_total_s * 1e9);
         let part_s = |ns: fn(&Split) -> f64| split.map(|split| ns(&split) / 1e9);
         let known_s = split.map(|split| (split.running + split.preempted + split.blocked + split.released) / 1e9);
         let (seen, hold_total) = (self.seen(group), sum.hold_total(time));
@@ -264,10 +329,12 @@ impl Builder<'_> {
         (!shares.is_empty()).then(|| shares.iter().sum::<f64>().min(1.0))
     }
 
-    /// Returns the parts of the waits for a lock.
-    fn split(&self, group: &Group) -> Option<Split> {
+    /// Returns the parts of the waits for a lock, which were this long.
+    fn split(&self, group: &Group, waited_ns: f64) -> Option<Split> {
         let mut split = Split::default();
         group.pairs.iter().filter_map(|pair| self.waits.splits.get(pair)).for_each(|one| split.add(one));
+        let is_scaled = !self.is_whole && split.sum() > 0.0;
+        let split = if is_scaled { split.scaled(waited_ns / split.sum()) } else { split };
         self.excludes(group).then_some(split)
     }
 
