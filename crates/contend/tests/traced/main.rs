@@ -14,6 +14,7 @@ mod diagnosis;
 mod ends;
 mod faults;
 mod languages;
+mod parts;
 mod swap;
 mod watched;
 mod what_if;

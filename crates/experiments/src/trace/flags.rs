@@ -25,6 +25,16 @@ pub struct Flags {
     #[arg(long, value_name = "TIME", value_parser = interval, allow_hyphen_values = true)]
     pub interval: Option<Duration>,
 
+    /// Save a record each TIME, which covers that time alone, while the program goes on [range: 1s to 1 day]
+    ///
+    /// The records go to the archive. If --output names a directory, they also go there, in numbered files.
+    #[arg(long, value_name = "TIME", value_parser = every, allow_hyphen_values = true, conflicts_with = "export")]
+    pub every: Option<Duration>,
+
+    /// Keep only the last N files of --every in the directory of --output [range: at least 1]
+    #[arg(long, value_name = "N", requires = "every", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: Option<u32>,
+
     /// Report a wait longer than this as a hang, with its chain of waiters and holders, while PROGRAM runs on. With
     /// --pid, the time is counted from the attachment. Deadlocks are reported after half a second
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration::span)]
@@ -84,6 +94,17 @@ impl Flags {
             Ok((form, PathBuf::from(&pair[1])))
         };
         pairs.map(form).collect()
+    }
+}
+
+const SHORTEST_EVERY: Duration = Duration::from_secs(1);
+const LONGEST_EVERY: Duration = Duration::from_secs(24 * 3600);
+
+fn every(text: &str) -> Result<Duration, String> {
+    match parse_duration::span(text)? {
+        short if short < SHORTEST_EVERY => Err("must be at least 1s".into()),
+        long if long > LONGEST_EVERY => Err("must be at most 1 day".into()),
+        every => Ok(every),
     }
 }
 

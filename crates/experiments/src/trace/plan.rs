@@ -2,6 +2,7 @@
 
 use super::confirm::record::Confirmation;
 use super::flags::{Flags, Form, Level};
+use super::parts::Part;
 use blame::Lost;
 use harness::Session;
 use harness::output::OutputFile;
@@ -16,6 +17,8 @@ pub struct Plan {
     /// The time after which the program gets SIGTERM.
     pub budget: Option<Duration>,
     pub interval: Option<Duration>,
+    /// The period of the records, if there are several.
+    pub every: Option<Duration>,
     pub deadline: Duration,
     /// The time that the program has to end after SIGTERM, if the user sets it.
     pub patience: Option<Duration>,
@@ -51,6 +54,7 @@ pub const OUTCOMES: &[&str] = &[
     "verdict",
     "verdict_reason",
     "samples",
+    "part",
     "confirmation",
 ];
 
@@ -100,6 +104,9 @@ pub struct Parameters {
     /// How often the states of all threads were sampled.
     #[serde(default)]
     pub samples: u64,
+    /// The place of the record in a longer trace; absent if it is of the whole trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// Whether the terminal prints all tables.
     #[serde(default)]
     pub all: bool,
@@ -134,6 +141,7 @@ impl Plan {
         let level = if flags.full { Level::Full } else { Level::Sampled };
         let (budget, deadline, patience) = (session.seconds, flags.deadline, flags.launched.patience);
         let interval = period(session, flags.interval);
-        Ok(Self { program, level, budget, interval, deadline, patience, exports, all: flags.all })
+        let every = flags.every;
+        Ok(Self { program, level, budget, interval, every, deadline, patience, exports, all: flags.all })
     }
 }

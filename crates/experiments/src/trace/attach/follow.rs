@@ -101,6 +101,13 @@ impl Follower {
         Self { target, began, ..Self::default() }
     }
 
+    /// Begins the next part of the trace: the sums are those of the waits that end in it. Waits that have begun go on.
+    pub fn begin_part(&mut self) {
+        self.waits.clear();
+        self.longest.clear();
+        self.lost_waits = 0;
+    }
+
     /// Notes the next event.
     pub fn note(&mut self, event: Event, unwinder: &mut Stacks) {
         let Event { raw_ns, process, thread, cpu, what } = event;

@@ -10,9 +10,11 @@ mod rows;
 
 use super::diagnosis::Evidence;
 use super::flags::Level;
+use super::measure::aggregate::Window;
 use super::measure::{Measured, Piece, Running, map_of};
+use super::parts::Parts;
 use super::plan::Parameters;
-use super::record::Row;
+use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
 use super::warnings::{NoFutexCalls, NoLibrary, unnamed_code};
 use super::words::IDLE;
@@ -39,6 +41,8 @@ pub struct Plan {
     pub target: Target,
     pub budget: Option<Duration>,
     pub interval: Option<Duration>,
+    /// The period of the records, if there are several.
+    pub every: Option<Duration>,
     /// A wait that is longer is a hang.
     pub deadline: Duration,
     /// Whether the terminal prints all tables.
@@ -63,10 +67,10 @@ pub fn run(plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -
         Err(error) => return Err(refused(error)),
     };
     let mut watch = Watch::new(plan.target.clone(), rings, now(), plan.all, plan.deadline);
+    watch.cause = no_calls.map(Warning::from);
+    watch.parts = Parts::begin(plan.every);
     watch.watch(plan.budget, plan.interval, session, observer);
-    let mut measured = watch.finish(session.cpus.len())?;
-    measured.warnings.extend(no_calls.map(Warning::from));
-    Ok(measured)
+    watch.finish(session.cpus.len())
 }
 
 /// Starts a program that cannot load contend's library, and traces it until it ends.
@@ -92,13 +96,13 @@ pub fn launch(
     let target = Target { pid: child.pid(), words, program_sha256, started: String::new() };
     let mut watch = Watch::new(target, rings, began, plan.all, plan.deadline);
     watch.child = Some(child);
+    watch.cause = Some(NoLibrary { why, reason }.into());
+    watch.parts = Parts::begin(plan.every);
     watch.watch(plan.budget, plan.interval, session, observer);
     if let Some(child) = &mut watch.child {
         child.end(None, plan.patience(session), &session.interruption);
     }
-    let mut measured = watch.finish(session.cpus.len())?;
-    measured.warnings.push(NoLibrary { why, reason }.into());
-    Ok(measured)
+    watch.finish(session.cpus.len())
 }
 
 fn refused(error: io::Error) -> anyhow::Error {
@@ -134,6 +138,11 @@ struct Watch {
     java: Machines,
     next_sample: Instant,
     stuck: StuckThreads,
+    parts: Parts,
+    /// Records that found no room before the part.
+    lost_before: u64,
+    /// The reason why less is known than of another process.
+    cause: Option<Warning>,
 }
 
 impl Watch {
@@ -156,6 +165,9 @@ impl Watch {
             java: Machines::default(),
             next_sample: Instant::now(),
             stuck: StuckThreads::new(deadline),
+            parts: Parts::begin(None),
+            lost_before: 0,
+            cause: None,
         }
     }
 
@@ -193,6 +205,12 @@ impl Watch {
                 before = waited;
                 let (at_s, span_s) = (self.began.elapsed().as_secs_f64(), span.as_secs_f64());
                 let _ = observer.piece(&Piece::Interval { at_s, span_s, waited_s, most: None });
+            }
+            if self.parts.is_over(now) {
+                let measured = self.measured(session.cpus.len(), now);
+                let _ = observer.piece(&Piece::Part(Box::new(measured)));
+                self.begin_part(now);
+                before = 0;
             }
             if budget.is_some_and(|budget| self.began.elapsed() >= budget) {
                 break;
@@ -257,8 +275,34 @@ impl Watch {
         }
     }
 
+    /// Begins the next part of the trace.
+    fn begin_part(&mut self, now: Instant) {
+        self.follower.begin_part();
+        self.profile.begin_part();
+        self.java.begin_part();
+        self.stuck.begin_part();
+        (self.thread_time_s, self.most_threads) = (0.0, 0);
+        self.lost_before = self.rings.as_ref().map_or(0, |rings| rings.lost);
+        self.parts.begin_next(now);
+    }
+
     fn finish(mut self, cpus: usize) -> anyhow::Result<Measured> {
-        let elapsed_s = self.began.elapsed().as_secs_f64();
+        let measured = self.measured(cpus, Instant::now());
+        let is_known = measured.parameters.verdict.is_some() || self.child.is_some() || self.parts.has_earlier();
+        let is_seen = measured.rows.iter().any(|row| row.kind != RowKind::Budget);
+        let name = self.target.words.first().map_or("it", String::as_str);
+        anyhow::ensure!(
+            is_known || is_seen,
+            "--pid {}: no thread of {name} waited in a futex call within {:.1} s; trace it for longer, or under load",
+            self.target.pid,
+            measured.parameters.elapsed_s
+        );
+        Ok(measured)
+    }
+
+    /// Returns the record of the part.
+    fn measured(&mut self, cpus: usize, ended: Instant) -> Measured {
+        let (elapsed_s, part) = (self.parts.elapsed_s(ended), self.parts.place(ended));
         self.read();
         self.java.read();
         let target = &self.target;
@@ -268,7 +312,7 @@ impl Watch {
             names: &mut self.names,
             began: self.began_raw,
             thread_time_s: self.thread_time_s,
-            runners: self.runners,
+            runners: &self.runners,
         };
         let mut rows = builder.rows();
         let evidence = Evidence {
@@ -276,6 +320,7 @@ impl Watch {
             names: &mut self.names,
             known_as: HashMap::from([(target.pid, 0)]),
             region: None,
+            window: Window::default(),
             java: &self.java,
             program: &target.words,
             cpus,
@@ -283,20 +328,14 @@ impl Watch {
             named: HashMap::new(),
         };
         let diagnosis = evidence.diagnose(&mut rows, &[]);
-        let name = target.words.first().map_or("it", String::as_str);
-        anyhow::ensure!(
-            !rows.is_empty() || !self.stuck.rows.is_empty() || diagnosis.verdict.is_some() || self.child.is_some(),
-            "--pid {}: no thread of {name} waited in a futex call within {elapsed_s:.1} s; trace it for longer, or \
-             under load",
-            target.pid
-        );
         // Where each futex call was seen, samples of the same words are not reported once more.
         let are_words_seen = self.rings.is_some();
         let is_new = |row: &Row| !are_words_seen || row.address.is_empty();
         let sampled: Vec<Row> = diagnosis.locks.into_iter().filter(is_new).collect();
-        let rows = [rows, sampled, self.stuck.rows, diagnosis.budgets, diagnosis.findings].concat();
+        let stuck = std::mem::take(&mut self.stuck.rows);
+        let rows = [rows, sampled, stuck, diagnosis.budgets, diagnosis.findings].concat();
         let lost = Lost {
-            switches: self.rings.as_ref().map_or(0, |rings| rings.lost),
+            switches: self.rings.as_ref().map_or(0, |rings| rings.lost - self.lost_before),
             waits: self.follower.lost_waits,
             ..Lost::default()
         };
@@ -307,6 +346,7 @@ impl Watch {
             Some(what).filter(|what| !what.is_empty()).map(|what| TraceLost { what }.into()).into_iter().collect();
         warnings.extend(unnamed_code(&self.names));
         warnings.extend(diagnosis.no_symbols.map(Warning::from));
+        warnings.extend(self.cause.clone());
         let parameters = Parameters {
             program: target.words.clone(),
             program_sha256: target.program_sha256.clone(),
@@ -328,11 +368,12 @@ impl Watch {
             verdict: diagnosis.verdict,
             verdict_reason: diagnosis.reason,
             samples: self.profile.samples,
+            part,
             all: self.all,
             confirmation: None,
         };
         let status = self.child.as_ref().and_then(Running::shell_status);
-        Ok(Measured { parameters, rows, warnings, waits: Vec::new(), status })
+        Measured { parameters, rows, warnings, waits: Vec::new(), status }
     }
 }
 

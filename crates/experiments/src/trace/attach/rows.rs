@@ -20,7 +20,7 @@ pub struct Builder<'a> {
     pub began: u64,
     pub thread_time_s: f64,
     /// Names of threads, as the system calls them.
-    pub runners: HashMap<u32, String>,
+    pub runners: &'a HashMap<u32, String>,
 }
 
 /// The place where a stack entered the kernel, and the kind of lock that its functions are of.

@@ -1,6 +1,6 @@
 //! The rows, with the names of locks and places.
 
-use super::aggregate::{Sum, shares};
+use super::aggregate::{Sum, Window, shares};
 use super::class::{Class, class_of};
 use super::cycles;
 use super::deadlocks::{Hang, Hangs, Stuck};
@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A wait with the names of its objects.
+#[derive(Clone)]
 pub struct NamedWait {
     pub wait: Wait,
     pub process: u32,
@@ -54,7 +55,7 @@ pub fn thread_time_s(region: &Region, time: &Time) -> f64 {
 
 /// Puts the rows together.
 pub fn build(
-    region: &Region,
+    (region, window): (&Region, Window<'_>),
     names: &mut Names,
     waits: &Waits,
     hangs: &Hangs,
@@ -67,7 +68,7 @@ pub fn build(
     waits.causes.by_pair.iter().for_each(|((_, root), ns)| *caused.entry(*root).or_default() += ns);
     let (classes, firsts) = (HashMap::new(), HashMap::new());
     let mut builder =
-        Builder { region, names, waits, critical, blame, causes, caused, time, thread_time_s, classes, firsts };
+        Builder { region, window, names, waits, critical, blame, causes, caused, time, thread_time_s, classes, firsts };
     let (locks, slots, locks_left_out) = builder.locks();
     let (sites, _, sites_left_out) = builder.sites();
     let cycles = cycles::grouped(region, builder.names, Orders::of(region).cycles());
@@ -90,6 +91,7 @@ fn by_waiter(pairs: &HashMap<(u32, u32), f64>) -> ByWaiter {
 
 struct Builder<'a> {
     region: &'a Region,
+    window: Window<'a>,
     names: &'a mut Names,
     waits: &'a Waits,
     /// The share of the critical path, by the slot of the lock.
@@ -133,6 +135,7 @@ impl Builder<'_> {
     fn groups(&mut self, site_of: impl Fn(&interpose::Pair) -> Option<u64>) -> Vec<Group> {
         let mut groups = BTreeMap::new();
         for (place, pair) in self.region.pairs() {
+            let counts = self.window.counts(place);
             let (lock, site) = (pair.lock.load(Relaxed), site_of(pair));
             let group = groups.entry((self.class(lock), site));
             let new =
@@ -141,9 +144,9 @@ impl Builder<'_> {
             group.pairs.push(place);
             group.locks.push(lock);
             let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-            add(&mut group.waited, self.region.waits[place as usize].ticks.load(Relaxed));
-            add(&mut group.acquisitions, self.region.acquisitions(place));
-            add(&mut group.timeouts, pair.timeouts.load(Relaxed));
+            add(&mut group.waited, counts.waits[1]);
+            add(&mut group.acquisitions, counts.acquisitions);
+            add(&mut group.timeouts, counts.timeouts);
         }
         let used = |group: &Group| group.acquisitions > 0 || group.timeouts > 0;
         let mut groups: Vec<Group> = groups.into_values().filter(used).collect();
@@ -193,7 +196,8 @@ impl Builder<'_> {
     fn row(&mut self, group: &Group, kind: RowKind, has_histograms: bool) -> Row {
         let name = self.name(group.lock);
         let lock = lock_at(self.region, group.lock);
-        let (process, time, sum) = (lock.process.load(Relaxed), self.time, &Sum::of(self.region, &group.pairs));
+        let (process, time, sum) =
+            (lock.process.load(Relaxed), self.time, &Sum::of(self.region, self.window, &group.pairs));
         let site = self.names.site(process, group.site.unwrap_or_else(|| lock.first_site.load(Relaxed)));
         let of_lock = group.site.is_none();
         let is_drawn = of_lock && has_histograms;
@@ -273,9 +277,9 @@ impl Builder<'_> {
 
     /// Wakes for nothing, of a condition.
     fn vain_wakes(&self, group: &Group) -> Option<u64> {
-        let pairs = group.pairs.iter().map(|pair| &self.region.pairs[*pair as usize]);
-        let waiting = pairs.filter(|pair| Kind::of(pair.kind.load(Relaxed)) == Some(Kind::Cond));
-        let counts: Vec<u64> = waiting.map(|pair| pair.vain_wakes().load(Relaxed)).collect();
+        let kind = |pair: u32| Kind::of(self.region.pairs[pair as usize].kind.load(Relaxed));
+        let waiting = group.pairs.iter().filter(|pair| kind(**pair) == Some(Kind::Cond));
+        let counts: Vec<u64> = waiting.map(|pair| self.window.counts(*pair).vain_wakes()).collect();
         (!counts.is_empty()).then(|| counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count)))
     }
 
