@@ -16,5 +16,6 @@ mod faults;
 mod languages;
 mod parts;
 mod swap;
+mod targets;
 mod watched;
 mod what_if;

@@ -53,14 +53,25 @@ pub struct Flags {
 
     /// Attach to a running process and trace its futex calls until it exits, --seconds elapse, or Ctrl-C. Without root,
     /// or CAP_PERFMON and a readable tracefs, only the states of the threads of your own processes are sampled
-    #[arg(long, value_name = "PID")]
-    #[arg(conflicts_with_all = ["program", "full", "export", "patience"])]
+    ///
+    /// Several processes are separated by commas. A process that a service manager starts in the place of one that ended is
+    /// traced as well.
+    #[arg(long, value_name = "PID", value_delimiter = ',')]
+    #[arg(conflicts_with_all = ["program", "full", "patience"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
-    pub pid: Option<u32>,
+    pub pid: Vec<u32>,
+
+    /// Attach to the processes of a control group, by its directory or its path in /proc/PID/cgroup
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["program", "full", "patience", "pid"])]
+    pub cgroup: Option<PathBuf>,
+
+    /// Attach to the processes of a container, by its name (Docker, Podman, LXC) or its ID
+    #[arg(long, value_name = "NAME|ID", conflicts_with_all = ["program", "full", "patience", "pid", "cgroup"])]
+    pub container: Option<String>,
 }
 
 const USAGE: &str = "contend trace [OPTIONS] -- <PROGRAM> [ARGS]...
-       contend trace [OPTIONS] --pid <PID>";
+       contend trace [OPTIONS] --pid <PID>[,<PID>...]";
 
 /// The amount of recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

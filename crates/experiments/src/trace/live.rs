@@ -65,6 +65,8 @@ impl Observer<Piece> for Lines<'_> {
             Piece::Hang(rows) => rows.iter().for_each(say),
             Piece::Outlived(_) if self.is_quiet => {}
             Piece::Outlived(outlived) => eprint_line(&outlived.message()),
+            Piece::Restarted(_) if self.is_quiet => {}
+            Piece::Restarted(restarted) => eprint_line(&restarted.message()),
             Piece::Part(measured) => {
                 // The trace goes on: a later record may find room.
                 if let Err(error) = (self.deliver)((**measured).clone()) {

@@ -88,18 +88,29 @@ impl Experiment for Trace {
             interim.map_or(Ok(()), |interim| interim(finished.without(MOOT).erased()?))
         };
         let mut lines = Lines::of(run.session, run.shared, flags.interval, &deliver);
-        let mut finished = if let Some(pid) = flags.pid {
+        let targets = match (&flags.pid[..], &flags.cgroup, &flags.container) {
+            (_, Some(path), _) => Some(attach::Targets::of_cgroup(path)?),
+            (_, _, Some(named)) => Some(attach::Targets::of_container(named)?),
+            ([], None, None) => None,
+            (pids, ..) => Some(attach::Targets::of_pids(pids)?),
+        };
+        let mut finished = if let Some(targets) = targets {
+            let exports = plan::exports(flags)?;
             let interval = plan::period(run.session, flags.interval);
             let plan = attach::Plan {
-                target: attach::Target::find(pid)?,
+                targets,
+                room: if exports.is_empty() { 0 } else { measure::MOST_EXPORTED },
                 budget: run.session.seconds,
                 interval,
                 every: flags.every,
                 deadline: flags.deadline,
                 all: flags.all,
             };
-            let measured = attach::run(&plan, run.session, &mut lines)?;
-            Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, plan.budget)
+            let measured = attach::run(plan, run.session, &mut lines)?;
+            let mut finished = Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, budget);
+            let exported = |(form, file)| (file, Ok(export::content(form, &measured.waits)));
+            finished.files.extend(exports.into_iter().map(exported));
+            finished
         } else {
             let plan = Plan::of(flags, run.session)?;
             if let Some(why) = plan.program.no_library.filter(|_| !plan.exports.is_empty()) {

@@ -40,6 +40,7 @@ pub enum Verdict {
 /// The parameters that the traced program decides.
 pub const OUTCOMES: &[&str] = &[
     "attached_pid",
+    "attached_pids",
     "exit_status",
     "exit_signal",
     "elapsed_s",
@@ -71,6 +72,9 @@ pub struct Parameters {
     /// The number of the process that contend attached to.
     #[serde(default)]
     pub attached_pid: Option<u32>,
+    /// The numbers of all processes, if contend attached to several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attached_pids: Vec<u32>,
     /// Its exit status; `null` if a signal ended it.
     pub exit_status: Option<i32>,
     /// The signal that ended it.
@@ -126,6 +130,12 @@ pub fn period(session: &Session, interval: Option<Duration>) -> Option<Duration>
 /// The default time that a program has to end after Ctrl-C: its user waits for it.
 const PATIENCE_WHEN_INTERRUPTED: Duration = Duration::from_secs(2);
 
+/// Opens the files of the exports.
+pub fn exports(flags: &Flags) -> anyhow::Result<Vec<(Form, OutputFile)>> {
+    let open = |(form, path): (Form, std::path::PathBuf)| Ok((form, OutputFile::open("--export", &path)?));
+    flags.exports()?.into_iter().map(open).collect()
+}
+
 impl Plan {
     /// Returns the time that the program has to end after SIGTERM.
     pub fn patience(&self, session: &Session) -> Duration {
@@ -136,8 +146,7 @@ impl Plan {
     /// Checks the program and the files.
     pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
         let program = Program::find(&flags.launched.program)?;
-        let open = |(form, path): (Form, std::path::PathBuf)| Ok((form, OutputFile::open("--export", &path)?));
-        let exports = flags.exports()?.into_iter().map(open).collect::<anyhow::Result<_>>()?;
+        let exports = exports(flags)?;
         let level = if flags.full { Level::Full } else { Level::Sampled };
         let (budget, deadline, patience) = (session.seconds, flags.deadline, flags.launched.patience);
         let interval = period(session, flags.interval);

@@ -140,9 +140,14 @@ fn heading(record: &TraceRecord<'_>) -> String {
     let parameters = &record.parameters;
     if let Some(pid) = parameters.attached_pid {
         let threads = terminal::counted(parameters.threads as usize, "thread");
+        let others = parameters.attached_pids.iter().filter(|other| **other != pid).count();
+        let processes = match others {
+            0 => format!("process {pid}"),
+            others => format!("process {pid} and {}", terminal::counted(others, "other")),
+        };
         let watched = nanoseconds(parameters.elapsed_s * 1e9);
         return format!(
-            "{} (process {pid}, {threads}): futex calls traced for {watched}\n",
+            "{} ({processes}, {threads}): futex calls traced for {watched}\n",
             parameters.program.join(" ")
         );
     }

@@ -312,6 +312,67 @@ impl WarningKind for OutlivedProgram {
     }
 }
 
+/// Processes ended while they were traced, and others run in their place.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RestartedProcess {
+    /// The process that ended, and its successor.
+    pub restarts: Vec<(Process, Process)>,
+}
+
+impl WarningKind for RestartedProcess {
+    const CODE: &'static str = "restarted_process";
+
+    fn message(&self) -> String {
+        let first = |(old, new): &(Process, Process)| {
+            format!("process {} ({}) ended, and process {} runs in its place", old.pid, old.name, new.pid)
+        };
+        let named = self.restarts.iter().take(MOST_FILES).map(first).collect::<Vec<String>>().join("; ");
+        let more = self.restarts.len().saturating_sub(MOST_FILES);
+        if more > 0 { format!("{named}; and {more} more") } else { named }
+    }
+
+    fn remedy(&self) -> &'static str {
+        "the values are sums over these processes; use --every for a record of each period"
+    }
+}
+
+/// There were more processes than contend traces.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProcessesLeftOut {
+    pub left_out: u32,
+}
+
+impl WarningKind for ProcessesLeftOut {
+    const CODE: &'static str = "processes_left_out";
+
+    fn message(&self) -> String {
+        format!("{} were not traced, since there were too many", terminal::counted(self.left_out as usize, "process"))
+    }
+
+    fn remedy(&self) -> &'static str {
+        "name the processes of interest with --pid"
+    }
+}
+
+/// Threads waited for more futex words than have separate sums.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FoldedWords {
+    pub words: u64,
+}
+
+impl WarningKind for FoldedWords {
+    const CODE: &'static str = "folded_words";
+
+    fn message(&self) -> String {
+        let words = terminal::count(self.words);
+        format!("the threads waited for very many futex words: the waits for {words} of them are summed by call site")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "none is needed for the sums; use --every for shorter periods"
+    }
+}
+
 /// A process ran without contend's library since it is another user's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UnwatchedUser {

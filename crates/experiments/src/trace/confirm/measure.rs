@@ -110,6 +110,7 @@ pub fn run_plan(
         program_sha256,
         level: Recorded::Sampled,
         attached_pid: None,
+        attached_pids: Vec::new(),
         part: None,
         exit_status: None,
         exit_signal: None,

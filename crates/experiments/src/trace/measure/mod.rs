@@ -20,8 +20,8 @@ use super::plan::{Parameters, Plan};
 use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
 use super::warnings::{
-    DamagedMemory, ExportCut, FoldedLocks, NoLockCalls, NoSwitches, OutlivedProgram, UnwatchedUser, WatchedScript,
-    unnamed_code,
+    DamagedMemory, ExportCut, FoldedLocks, NoLockCalls, NoSwitches, OutlivedProgram, RestartedProcess, UnwatchedUser,
+    WatchedScript, unnamed_code,
 };
 use aggregate::{Snapshot, Totals, Window};
 use anyhow::Context;
@@ -55,6 +55,8 @@ pub enum Piece {
     Hang(Vec<Row>),
     /// The program has ended, and these processes of it go on.
     Outlived(OutlivedProgram),
+    /// Processes ended, and others run in their place.
+    Restarted(RestartedProcess),
     /// A part of the trace is over.
     Part(Box<Measured>),
 }
@@ -76,7 +78,7 @@ const TICK: Duration = Duration::from_millis(10);
 /// The number of samples from which a program without a call of the C library's locks is diagnosed by them.
 const FEWEST_SAMPLES: u64 = 20;
 /// Waits that an export has at most: contend's memory is bounded.
-const MOST_EXPORTED: usize = 500_000;
+pub const MOST_EXPORTED: usize = 500_000;
 /// Period at which processes' maps are read.
 const MAPS_PERIOD: Duration = Duration::from_millis(100);
 
@@ -442,6 +444,7 @@ impl Watch<'_> {
             program_sha256: self.program_sha256.clone(),
             level: self.plan.level,
             attached_pid: None,
+            attached_pids: Vec::new(),
             exit_status: self.running.exit_status(),
             exit_signal: self.running.exit_signal(),
             elapsed_s,

@@ -18,8 +18,16 @@ use std::sync::atomic::Ordering::Relaxed;
 /// A wait with the names of its objects.
 #[derive(Clone)]
 pub struct NamedWait {
-    pub wait: Wait,
     pub process: u32,
+    pub thread: u32,
+    /// Times in ns since the trace began.
+    pub began: f64,
+    pub ended: f64,
+    /// Whether it ended without the lock.
+    pub in_vain: bool,
+    /// The thread that released the lock at last, and when.
+    pub releaser: Option<u32>,
+    pub released: Option<f64>,
     pub lock: String,
     pub site: String,
     /// The place where the releasing thread had acquired it.
@@ -323,7 +331,12 @@ impl Builder<'_> {
         let lock = lock_of(self.region, wait.pair);
         let holder = wait.releaser.filter(|(thread, _)| *thread != wait.thread);
         NamedWait {
-            wait: wait.clone(),
+            thread: wait.thread,
+            began: wait.began,
+            ended: wait.ended,
+            in_vain: wait.in_vain,
+            releaser: wait.releaser.map(|(thread, _)| thread),
+            released: wait.released,
             process: process_of(self.region, lock),
             lock: self.name(lock),
             site: site_label(self.region, self.names, wait.pair),
