@@ -15,6 +15,8 @@ mod ends;
 mod faults;
 mod labels;
 mod languages;
+mod parts;
 mod swap;
+mod targets;
 mod watched;
 mod what_if;

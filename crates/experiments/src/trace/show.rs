@@ -23,7 +23,7 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     let of = |kind: RowKind| rows.iter().filter(move |row| row.kind == kind);
     let excluding: Vec<&Row> = of(RowKind::Lock).filter(|row| row.excludes()).collect();
     let signals: Vec<&Row> = of(RowKind::Lock).filter(|row| !row.excludes()).collect();
-    let mut text = heading(record);
+    let mut text = heading(record) + &part(record);
     let is_diagnosed = words::program(rows).is_some();
     if is_diagnosed {
         text.push_str(&diagnosis(record, page));
@@ -127,13 +127,28 @@ fn said(sentence: &str, page: &Page) -> String {
     item(sentence.split(' '), page)
 }
 
+/// Returns the line of a record that covers a part of a trace.
+fn part(record: &TraceRecord<'_>) -> String {
+    let Some(part) = record.parameters.part else { return String::new() };
+    let [from, to, period] = [part.began_s, part.began_s + record.parameters.elapsed_s, part.period_s]
+        .map(|seconds| nanoseconds(seconds * 1e9));
+    let partial =
+        if part.is_partial { format!("; partial, since the trace ended within the {period}") } else { String::new() };
+    format!("part {} of the trace: from {from} to {to}{partial}\n", part.number)
+}
+
 fn heading(record: &TraceRecord<'_>) -> String {
     let parameters = &record.parameters;
     if let Some(pid) = parameters.attached_pid {
         let threads = terminal::counted(parameters.threads as usize, "thread");
+        let others = parameters.attached_pids.iter().filter(|other| **other != pid).count();
+        let processes = match others {
+            0 => format!("process {pid}"),
+            others => format!("process {pid} and {}", terminal::counted(others, "other")),
+        };
         let watched = nanoseconds(parameters.elapsed_s * 1e9);
         return format!(
-            "{} (process {pid}, {threads}): futex calls traced for {watched}\n",
+            "{} ({processes}, {threads}): futex calls traced for {watched}\n",
             parameters.program.join(" ")
         );
     }

@@ -321,6 +321,130 @@ impl WarningKind for DamagedMemory {
     }
 }
 
+/// There were more locks than have separate places.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FoldedLocks {
+    /// Acquisitions that were counted by call site only.
+    pub acquisitions: u64,
+}
+
+impl FoldedLocks {
+    /// Returns the warning, if locks share a place; `acquisitions` are those of a pair.
+    pub fn found_in(region: &Region, acquisitions: impl Fn(u32) -> u64) -> Option<Self> {
+        let is_folded = |pair: &interpose::Pair| {
+            region.locks.get(pair.lock.load(Relaxed) as usize).is_some_and(interpose::Lock::is_folded)
+        };
+        let folded = region.pairs().filter(|(_, pair)| is_folded(pair));
+        let acquisitions = folded.fold(0_u64, |sum, (place, _)| sum.saturating_add(acquisitions(place)));
+        (acquisitions > 0).then_some(Self { acquisitions })
+    }
+}
+
+impl WarningKind for FoldedLocks {
+    const CODE: &'static str = "folded_locks";
+
+    fn message(&self) -> String {
+        format!(
+            "the program used more locks than contend keeps apart: {} acquisitions are counted by call site only, and \
+             the holders of these locks are unknown",
+            terminal::count(self.acquisitions)
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "none is needed for counts and times; for holders, trace a shorter run of the program"
+    }
+}
+
+/// A process, with the name that it gave itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Process {
+    pub pid: u32,
+    pub name: String,
+}
+
+/// Processes of the program went on after it had ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OutlivedProgram {
+    pub processes: Vec<Process>,
+}
+
+impl WarningKind for OutlivedProgram {
+    const CODE: &'static str = "outlived_program";
+
+    fn message(&self) -> String {
+        let count = self.processes.len();
+        let named = self.processes.iter().map(|process| format!("{} (process {})", process.name, process.pid));
+        let [are, go] = if count == 1 { ["process", "goes"] } else { ["processes", "go"] };
+        format!("the program ended, and {count} {are} of it {go} on: {}", named.collect::<Vec<String>>().join(", "))
+    }
+
+    fn remedy(&self) -> &'static str {
+        "contend traces them until they end; --seconds or Ctrl-C ends them and the trace"
+    }
+}
+
+/// Processes ended while they were traced, and others run in their place.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RestartedProcess {
+    /// The process that ended, and its successor.
+    pub restarts: Vec<(Process, Process)>,
+}
+
+impl WarningKind for RestartedProcess {
+    const CODE: &'static str = "restarted_process";
+
+    fn message(&self) -> String {
+        let first = |(old, new): &(Process, Process)| {
+            format!("process {} ({}) ended, and process {} runs in its place", old.pid, old.name, new.pid)
+        };
+        let named = self.restarts.iter().take(MOST_FILES).map(first).collect::<Vec<String>>().join("; ");
+        let more = self.restarts.len().saturating_sub(MOST_FILES);
+        if more > 0 { format!("{named}; and {more} more") } else { named }
+    }
+
+    fn remedy(&self) -> &'static str {
+        "the values are sums over these processes; use --every for a record of each period"
+    }
+}
+
+/// There were more processes than contend traces.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProcessesLeftOut {
+    pub left_out: u32,
+}
+
+impl WarningKind for ProcessesLeftOut {
+    const CODE: &'static str = "processes_left_out";
+
+    fn message(&self) -> String {
+        format!("{} were not traced, since there were too many", terminal::counted(self.left_out as usize, "process"))
+    }
+
+    fn remedy(&self) -> &'static str {
+        "name the processes of interest with --pid"
+    }
+}
+
+/// Threads waited for more futex words than have separate sums.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FoldedWords {
+    pub words: u64,
+}
+
+impl WarningKind for FoldedWords {
+    const CODE: &'static str = "folded_words";
+
+    fn message(&self) -> String {
+        let words = terminal::count(self.words);
+        format!("the threads waited for very many futex words: the waits for {words} of them are summed by call site")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "none is needed for the sums; use --every for shorter periods"
+    }
+}
+
 /// A process ran without contend's library since it is another user's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UnwatchedUser {

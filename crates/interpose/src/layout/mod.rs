@@ -5,6 +5,7 @@
 //! |---|---|
 //! | counters, histograms, held locks, the ring's head of a thread | that thread alone |
 //! | a ring's tail | the reader alone |
+//! | the longest time of a pair | that thread; the reader resets it |
 //! | a lock's and an order's key | the first thread that needs it, with compare-and-swap, once |
 //! | the number of waiters of a lock | each waiter, before and after its wait |
 //! | a lock's holder | each thread that has just acquired it |

@@ -9,6 +9,7 @@ mod causes;
 mod java;
 mod objects;
 
+use super::measure::aggregate::Window;
 use super::plan::Verdict;
 use super::record::{Frame, Row, RowKind, SeenBy};
 use super::warnings::{NoSymbols, StrippedFile};
@@ -31,6 +32,8 @@ pub struct Evidence<'a> {
     pub known_as: HashMap<u32, u32>,
     /// The memory that the library recorded into, if it was loaded.
     pub region: Option<&'a Region>,
+    /// The counts in that memory.
+    pub window: Window<'a>,
     pub program: &'a [String],
     pub cpus: usize,
     pub elapsed_s: f64,
@@ -119,7 +122,7 @@ impl Evidence<'_> {
             let region = self.region.filter(|_| object.waited.runnable_s > 0.0 && object.part == Part::Work);
             let slot = |wait: &(Wait, f64)| if let Wait::Lock(slot) = wait.0 { Some(slot) } else { None };
             let conditions: Vec<u32> = object.members.iter().filter_map(slot).collect();
-            region.map_or(0.0, |region| vain_share(region, &conditions) * object.waited.runnable_s)
+            region.map_or(0.0, |region| vain_share(region, self.window, &conditions) * object.waited.runnable_s)
         };
         let vain_s: f64 = objects.iter().map(vain).sum();
         let spun_s = locks.iter().filter(|object| object.spins).map(|object| object.waited.runnable_s).sum::<f64>();

@@ -1,6 +1,6 @@
 //! The rows, with the names of locks and places.
 
-use super::aggregate::{Sum, shares};
+use super::aggregate::{Sum, Window, shares};
 use super::class::{Class, class_of};
 use super::cycles;
 use super::deadlocks::{Hang, Hangs, Stuck};
@@ -17,9 +17,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A wait with the names of its objects.
+#[derive(Clone)]
 pub struct NamedWait {
-    pub wait: Wait,
     pub process: u32,
+    pub thread: u32,
+    /// Times in ns since the trace began.
+    pub began: f64,
+    pub ended: f64,
+    /// Whether it ended without the lock.
+    pub in_vain: bool,
+    /// The thread that released the lock at last, and when.
+    pub releaser: Option<u32>,
+    pub released: Option<f64>,
     pub lock: String,
     pub site: String,
     /// The place where the releasing thread had acquired it.
@@ -55,25 +64,29 @@ pub fn thread_time_s(region: &Region, time: &Time) -> f64 {
     region.threads().map(of).sum::<f64>() / 1e9
 }
 
+/// What the library counted in the part of the trace that the rows are of.
+pub struct Span<'a> {
+    pub region: &'a Region,
+    pub window: Window<'a>,
+    pub labels: Vec<labels::Group>,
+    pub thread_time_s: f64,
+    /// Whether each wait was recorded.
+    pub is_whole: bool,
+}
+
 /// Puts the rows together. Unless the record of single waits is whole, it stands for waits that were only counted.
-pub fn build(
-    region: &Region,
-    names: &mut Names,
-    waits: &Waits,
-    hangs: &Hangs,
-    time: &Time,
-    thread_time_s: f64,
-    is_whole: bool,
-) -> Built {
+pub fn build(span: Span<'_>, names: &mut Names, waits: &Waits, hangs: &Hangs, time: &Time) -> Built {
+    let Span { region, window, labels, thread_time_s, is_whole } = span;
     let critical = if is_whole { waits.critical.shares() } else { HashMap::new() };
     let blame = by_waiter(&waits.blame);
     let causes = by_waiter(&waits.causes.by_pair);
     let mut caused = HashMap::new();
-    let factor = if is_whole { 1.0 } else { missing_factor(region, waits, time) };
+    let factor = if is_whole { 1.0 } else { missing_factor(window, waits, time) };
     waits.causes.by_pair.iter().for_each(|((_, root), ns)| *caused.entry(*root).or_default() += ns * factor);
     let (classes, firsts) = (HashMap::new(), HashMap::new());
     let mut builder = Builder {
         region,
+        window,
         names,
         waits,
         critical,
@@ -92,7 +105,7 @@ pub fn build(
     let mut orders: Vec<Row> = cycles.iter().map(|group| cycles::row(region, builder.names, group)).collect();
     let hangs = of_hangs(region, builder.names, &hangs.found);
     mark_reached(&mut orders, &hangs);
-    let labels = builder.labels();
+    let labels: Vec<Row> = labels.into_iter().map(|group| builder.label(group)).collect();
     let kept = waits.kept.iter().map(|wait| builder.named(wait)).collect();
     let rows = locks.into_iter().chain(sites).chain(orders).chain(hangs).chain(labels).collect();
     Built { rows, slots, locks_left_out, sites_left_out, waits: kept }
@@ -108,24 +121,21 @@ fn by_waiter(pairs: &HashMap<(u32, u32), f64>) -> ByWaiter {
 }
 
 /// Returns how many times longer all waits for locks were than those that were recorded one by one.
-fn missing_factor(region: &Region, waits: &Waits, time: &Time) -> f64 {
+fn missing_factor(window: Window<'_>, waits: &Waits, time: &Time) -> f64 {
     let recorded: f64 = waits.splits.values().map(Split::sum).sum();
-    let all: f64 = waits.splits.keys().map(|pair| waited_ns(region, *pair, time)).sum();
+    let all: f64 = waits.splits.keys().map(|pair| waited_ns(window, *pair, time)).sum();
     if recorded > 0.0 { all / recorded } else { 1.0 }
 }
 
 /// Returns how long threads waited by a pair, those that got no lock among them.
-fn waited_ns(region: &Region, pair: u32, time: &Time) -> f64 {
-    let (Some(pair), place) = (region.pairs.get(pair as usize), pair as usize) else { return 0.0 };
-    let ticks = region.waits[place].ticks.load(Relaxed);
-    // A page that no thread has written to is not read, since that would take memory.
-    let is_vain = pair.timeouts.load(Relaxed) > 0;
-    let in_vain = if is_vain { region.histograms[place].vain_ticks.load(Relaxed) } else { 0 };
-    time.span_ns(ticks.saturating_add(in_vain))
+fn waited_ns(window: Window<'_>, pair: u32, time: &Time) -> f64 {
+    let counts = window.counts(pair);
+    time.span_ns(counts.waits[1].saturating_add(counts.vain_ticks))
 }
 
 struct Builder<'a> {
     region: &'a Region,
+    window: Window<'a>,
     names: &'a mut Names,
     waits: &'a Waits,
     /// The share of the critical path, by the slot of the lock.
@@ -166,11 +176,7 @@ impl Builder<'_> {
         self.rows_of(groups, RowKind::Site, MOST_SITES)
     }
 
-    /// Returns the requests of each label, with the locks that they waited for.
-    fn labels(&mut self) -> Vec<Row> {
-        labels::of(self.region, self.time, self.waits).into_iter().map(|group| self.label(group)).collect()
-    }
-
+    /// Returns the requests of a label, with the locks that they waited for.
     fn label(&mut self, group: labels::Group) -> Row {
         let mut by_lock: BTreeMap<String, (f64, Vec<(String, f64)>)> = BTreeMap::new();
         for (pair, labelled) in group.waits {
@@ -199,6 +205,7 @@ impl Builder<'_> {
     fn groups(&mut self, site_of: impl Fn(&interpose::Pair) -> Option<u64>) -> Vec<Group> {
         let mut groups = BTreeMap::new();
         for (place, pair) in self.region.pairs() {
+            let counts = self.window.counts(place);
             let (lock, site) = (pair.lock.load(Relaxed), site_of(pair));
             let group = groups.entry((self.class(lock), site));
             let new =
@@ -207,9 +214,9 @@ impl Builder<'_> {
             group.pairs.push(place);
             group.locks.push(lock);
             let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-            add(&mut group.waited, self.region.waits[place as usize].ticks.load(Relaxed));
-            add(&mut group.acquisitions, self.region.acquisitions(place));
-            add(&mut group.timeouts, pair.timeouts.load(Relaxed));
+            add(&mut group.waited, counts.waits[1]);
+            add(&mut group.acquisitions, counts.acquisitions);
+            add(&mut group.timeouts, counts.timeouts);
         }
         let used = |group: &Group| group.acquisitions > 0 || group.timeouts > 0;
         let mut groups: Vec<Group> = groups.into_values().filter(used).collect();
@@ -259,7 +266,8 @@ impl Builder<'_> {
     fn row(&mut self, group: &Group, kind: RowKind, has_histograms: bool) -> Row {
         let name = self.name(group.lock);
         let lock = lock_at(self.region, group.lock);
-        let (process, time, sum) = (lock.process.load(Relaxed), self.time, &Sum::of(self.region, &group.pairs));
+        let (process, time, sum) =
+            (lock.process.load(Relaxed), self.time, &Sum::of(self.region, self.window, &group.pairs));
         let site = self.names.site(process, group.site.unwrap_or_else(|| lock.first_site.load(Relaxed)));
         let of_lock = group.site.is_none();
         let is_drawn = of_lock && has_histograms;
@@ -268,7 +276,7 @@ impl Builder<'_> {
         longest.sort_by(|one, other| (other.ended - other.began).total_cmp(&(one.ended - one.began)));
         let longest = longest.into_iter().take(LONGEST).map(|wait| self.long_wait(wait)).collect();
         // A wait that ends in a timeout is waited time as well.
-        let wait_total_s = group.pairs.iter().map(|pair| waited_ns(self.region, *pair, time)).sum::<f64>() / 1e9;
+        let wait_total_s = group.pairs.iter().map(|pair| waited_ns(self.window, *pair, time)).sum::<f64>() / 1e9;
         let split = self.split(group, wait_total_s * 1e9);
         let part_s = |ns: fn(&Split) -> f64| split.map(|split| ns(&split) / 1e9);
         let known_s = split.map(|split| (split.running + split.preempted + split.blocked + split.released) / 1e9);
@@ -340,9 +348,9 @@ impl Builder<'_> {
 
     /// Wakes for nothing, of a condition.
     fn vain_wakes(&self, group: &Group) -> Option<u64> {
-        let pairs = group.pairs.iter().map(|pair| &self.region.pairs[*pair as usize]);
-        let waiting = pairs.filter(|pair| Kind::of(pair.kind.load(Relaxed)) == Some(Kind::Cond));
-        let counts: Vec<u64> = waiting.map(|pair| pair.vain_wakes().load(Relaxed)).collect();
+        let kind = |pair: u32| Kind::of(self.region.pairs[pair as usize].kind.load(Relaxed));
+        let waiting = group.pairs.iter().filter(|pair| kind(**pair) == Some(Kind::Cond));
+        let counts: Vec<u64> = waiting.map(|pair| self.window.counts(*pair).vain_wakes()).collect();
         (!counts.is_empty()).then(|| counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count)))
     }
 
@@ -386,7 +394,12 @@ impl Builder<'_> {
         let lock = lock_of(self.region, wait.pair);
         let holder = wait.releaser.filter(|(thread, _)| *thread != wait.thread);
         NamedWait {
-            wait: wait.clone(),
+            thread: wait.thread,
+            began: wait.began,
+            ended: wait.ended,
+            in_vain: wait.in_vain,
+            releaser: wait.releaser.map(|(thread, _)| thread),
+            released: wait.released,
             process: process_of(self.region, lock),
             lock: self.name(lock),
             site: site_label(self.region, self.names, wait.pair),
