@@ -40,19 +40,26 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     most.into_iter().chain(explained).chain(critical).chain(ended_badly).collect()
 }
 
-/// Returns the parts of the program's time that a change of its locks moves.
+/// Returns the parts of the program's time. Less is better for those that a change of its locks moves.
 fn of_program(row: &Row) -> Vec<Metric> {
     let Some(lived_s) = row.lived_s.filter(|lived_s| *lived_s > 0.0) else { return Vec::new() };
     let cell = Cell::of(["all threads".to_owned()]);
-    let part = |figure, part: Option<f64>| {
+    let part = |figure, part: Option<f64>, better| {
         part.map(|part| Metric {
             unit: Unit::Share,
-            better: Better::Less,
+            better,
             variation: VariationSource::Elapsed,
             ..Metric::time(&cell, figure, part / lived_s, None)
         })
     };
-    let parts = [part("waiting for locks", row.lock_s), part("ready without a CPU", row.ready_s)];
+    let parts = [
+        part("waiting for locks", row.lock_s, Better::Less),
+        part("ready without a CPU", row.ready_s, Better::Less),
+        part("on a CPU", row.on_cpu_s, Better::Neither),
+        part("waiting for work", row.work_s, Better::Neither),
+        part("asleep", row.sleep_s, Better::Neither),
+        part("in I/O", row.io_s, Better::Neither),
+    ];
     parts.into_iter().flatten().collect()
 }
 
