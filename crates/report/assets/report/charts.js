@@ -128,7 +128,7 @@
     const axis = of => ({
       label: of.label, stroke: colour("--ink"), grid: { stroke: colour("--rule"), width: 0.5 }, size: of === plot.y ? room : 40,
       values: (_, marks) => marks.map(mark => mark === null || of.counts && mark % 1 ? "" : words[of.quantity](mark)),
-      ...(of.marks ? { splits: () => of.marks } : of.log ? { splits: decades } : {}),
+      ...(of.marks ? { splits: () => of.marks, filter: (_, marks) => marks } : of.log ? { splits: decades } : {}),
     });
     const scale = of => ({
       time: false, distr: of.log ? 3 : 1,
@@ -141,7 +141,7 @@
           // What is smaller is zero; more decades than a picture holds would keep the library busy for ever.
           low = Math.max(low, 1e-15);
           // Of what is zero everywhere no logarithm is a place.
-          if (high <= low) high = low * 10;
+          if (high <= low) [low, high] = [low / 2, low * 2];
           const hits = of === plot.y && plot.series.some(one => one.mark === "columns");
           return [hits ? 0.5 : low / (of === plot.y && plot.series.some(wide) ? 2 : 1.3), high * (hits ? 2 : 1.3)];
         }
@@ -150,7 +150,7 @@
       },
     });
     const series = plot.series.map(one => {
-      const stroke = colour(`--c${one.colour}`) + (one.pale ? "99" : "");
+      const stroke = colour(`--c${one.colour}`) + (one.pale ? "b3" : "");
       const value = (_, y) => y === null || y === undefined ? "–" : words[plot.y.quantity](y);
       const drawn = {
         columns: { fill: stroke, paths: columns(one.points), points: { show: false } },

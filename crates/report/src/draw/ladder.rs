@@ -71,7 +71,7 @@ pub fn titled(ladder: &Ladder, title: &str, about: &str, hues: &Hues) -> Markup 
     }
     let named = locks.iter().map(|lock| (class(hues.number(lock)), *lock));
     let marks: Vec<(String, &str)> = named.chain([("plain".to_owned(), "no lock")]).collect();
-    let width = |words: &str| 26.0 + 7.0 * words.chars().count() as f64;
+    let width = |words: &str| 36.0 + 7.0 * words.chars().count() as f64;
     let begins = marks.iter().scan(WIDE.words, |at, (_, words)| {
         let begin = *at;
         *at += width(words);

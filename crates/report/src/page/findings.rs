@@ -41,14 +41,16 @@ pub fn findings(records: &[PlacedRecord<'_>], ladders: &[Option<Ladder>], hues: 
 }
 
 fn one(record: &PlacedRecord<'_>) -> Markup {
+    // A link to the only section leads nowhere else.
+    let is_linked = record.sections.len() > 1;
     let (repeated, further) = chosen(found(record).collect());
     html! {
         @if let Some(verdict) = verdict(record) { p.verdict { (verdict) } }
-        ul.findings { (list(&repeated)) }
+        ul.findings { (list(&repeated, is_linked)) }
         @if !further.is_empty() {
             details {
                 summary { (counted(further.len(), "further finding")) }
-                ul.findings { (list(&further)) }
+                ul.findings { (list(&further, is_linked)) }
             }
         }
     }
@@ -59,10 +61,13 @@ pub fn verdict<'a>(record: &'a PlacedRecord<'_>) -> Option<&'a str> {
     record.source.parameters.get("verdict_reason").and_then(Value::as_str).filter(|words| !words.is_empty())
 }
 
-fn list(found: &[Found<'_>]) -> Markup {
+fn list(found: &[Found<'_>], is_linked: bool) -> Markup {
     html! {
         @for (finding, about) in found {
-            li { (finding.words) " " a href={ "#" (about.id) } { (about.section.title) } }
+            li {
+                (finding.words)
+                @if is_linked { " " a href={ "#" (about.id) } { (about.section.title) } }
+            }
         }
     }
 }
