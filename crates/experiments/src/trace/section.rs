@@ -44,9 +44,12 @@ fn by_lock(waited: &[&Row], rows: &[Row]) -> Figure {
     let bar = |row: &&Row| Bar { name: row.lock.clone(), value: row.wait_total_s * 1e9, interval: None, limit: None };
     let bars = Bars { unit: Unit::Ns, logarithmic: false, bars: waited.iter().take(MOST_BARS).map(bar).collect() };
     let picture = if bars.bars.is_empty() { Picture::None } else { Picture::Bars(bars) };
-    let of = |kind: RowKind| rows.iter().filter(move |row| row.kind == kind).map(line).collect();
+    let of = |kind: RowKind, excludes: bool| -> Vec<Vec<String>> {
+        rows.iter().filter(|row| row.kind == kind && row.excludes() == excludes).map(line).collect()
+    };
     let header = vec![
         "lock",
+        "type",
         "call site",
         "acquired",
         "contended",
@@ -63,15 +66,23 @@ fn by_lock(waited: &[&Row], rows: &[Row]) -> Figure {
     Figure {
         title: "Wait time by lock".into(),
         picture,
-        tables: vec![table("Locks", of(RowKind::Lock)), table("Call sites", of(RowKind::Site))],
+        tables: [
+            table("Locks", of(RowKind::Lock, true)),
+            table("Call sites", of(RowKind::Site, true)),
+            table("Condition variables, semaphores, barriers, joins: waits may be idle time", of(RowKind::Lock, false)),
+        ]
+        .into_iter()
+        .filter(|table| !table.rows.is_empty())
+        .collect(),
         secondary: false,
     }
 }
 
 fn line(row: &Row) -> Vec<String> {
-    let place = [row.symbol.as_deref(), row.source.as_deref()];
+    let place = [row.symbol.as_deref(), row.source.as_deref().map(blame::names::short)];
     vec![
         row.lock.clone(),
+        row.lock_type.clone(),
         place.into_iter().flatten().collect::<Vec<&str>>().join(" "),
         if row.acquisitions == 0 { "–".to_owned() } else { count(row.acquisitions) },
         count(row.contended),
