@@ -121,7 +121,7 @@ fn components(root: &Path) -> BTreeSet<String> {
     numbers(root).into_iter().flat_map(of).collect()
 }
 
-/// What managers write around a container's ID or name.
+/// The text that managers write around the ID or name of a container.
 const PREFIXES: [&str; 6] = ["docker-", "libpod-", "cri-containerd-", "crio-", "lxc.payload.", "machine-"];
 
 fn is_container(part: &str) -> bool {

@@ -64,7 +64,7 @@ pub fn thread_time_s(region: &Region, time: &Time) -> f64 {
     region.threads().map(of).sum::<f64>() / 1e9
 }
 
-/// What the library counted in the part of the trace that the rows are of.
+/// The counts of the library in the part of the trace that the rows are of.
 pub struct Span<'a> {
     pub region: &'a Region,
     pub window: Window<'a>,
