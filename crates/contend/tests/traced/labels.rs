@@ -64,6 +64,20 @@ fn deviation(programs: &Programs, program: &Path) -> Vec<String> {
 }
 
 #[test]
+fn labelled_requests_of_two_records_are_compared() {
+    let programs = Programs::new();
+    let Some(program) = program(&programs) else { return };
+    let (record, before) = (programs.path("record.json"), programs.path("before.json"));
+    traced(&programs, &[], &program, &["2"]);
+    std::fs::rename(&record, &before).unwrap();
+    traced(&programs, &[], &program, &["2"]);
+    let mut compare = Command::new(env!("CARGO_BIN_EXE_contend"));
+    let output = compare.env("CONTEND_ARCHIVE", "").arg("compare").args([&before, &record]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("requests GET /1") && text.contains("request p99"), "{text}");
+}
+
+#[test]
 fn first_lines_have_the_labelled_requests() {
     let programs = Programs::new();
     let Some(program) = program(&programs) else { return };

@@ -68,7 +68,27 @@ fn of_program(row: &Row) -> Vec<Metric> {
     parts.into_iter().flatten().collect()
 }
 
+/// Returns the times of the requests of a label, and the part of them that was waiting for locks.
+fn of_label(row: &Row) -> Vec<Metric> {
+    let cell = Cell::of([format!("requests {}", row.name.as_deref().unwrap_or_default())]);
+    let time = |figure, value: Option<f64>, variation| {
+        value.map(|value| Metric { variation, ..Metric::time(&cell, figure, value, None) })
+    };
+    let share = row.share.map(|share| Metric {
+        unit: Unit::Share,
+        better: Better::Less,
+        variation: VariationSource::Elapsed,
+        ..Metric::time(&cell, "waiting for locks", share, None)
+    });
+    let p50 = time("request p50", row.request_p50_ns, VariationSource::Elapsed);
+    let p99 = time("request p99", row.request_p99_ns, VariationSource::Rare);
+    [p50, p99, share].into_iter().flatten().collect()
+}
+
 pub fn metrics(row: &Row) -> Vec<Metric> {
+    if row.kind == RowKind::Label {
+        return of_label(row);
+    }
     if row.kind == RowKind::Budget && row.group.is_none() && row.thread.is_none() {
         return of_program(row);
     }

@@ -41,7 +41,7 @@ use deadlocks::Hangs;
 use harness::{Observer, Session};
 use instruments::clock::Calibration;
 use instruments::warning::Warning;
-use interpose::{Header, MAPS, Memory, Region};
+use interpose::{Header, MAPS, Memory, Region, Thread};
 pub use processes::Running;
 use rows::of_hangs;
 use rustix::time::{ClockId, clock_gettime};
@@ -295,7 +295,9 @@ impl Watch<'_> {
     fn sums(&self) -> Sums {
         let region = self.memory.region();
         let calls: u64 = region.pairs().map(|(place, _)| region.acquisitions(place)).fold(0, u64::saturating_add);
-        let events = region.threads().map(|thread| thread.head.load(Relaxed)).fold(0, u64::saturating_add);
+        // Events without room cost the same, but for their writing.
+        let events_of = |thread: &Thread| thread.head.load(Relaxed).saturating_add(thread.lost.load(Relaxed));
+        let events = region.threads().map(events_of).fold(0, u64::saturating_add);
         let ticks = |cost: &AtomicU32| f64::from(cost.load(Relaxed)) / f64::from(Header::ROUNDS);
         let ticks = calls as f64 * ticks(&region.header.pairs_cost) + events as f64 * ticks(&region.header.waits_cost);
         let own = clock_gettime(ClockId::ProcessCPUTime);
