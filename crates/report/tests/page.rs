@@ -212,7 +212,7 @@ fn text_and_marks_have_enough_contrast_in_both_themes() {
 }
 
 #[test]
-fn experiment_is_a_fold_with_its_verdict_and_a_single_one_is_open() {
+fn each_experiment_is_a_fold_and_the_only_one_is_open() {
     let one = single(Vec::new());
     assert!(one.contains("<details class=\"part\" open>"), "{one}");
     let two = page(&[source("survey", PLAIN)], &[vec![section("latency", PLAIN), section("load", "other")]], &[]);

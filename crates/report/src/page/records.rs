@@ -9,7 +9,7 @@ use instruments::cpus::CpuSet;
 use instruments::environment::ProbedPairs;
 use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
-use record::{Figure, Picture, Section, Source, Table, distinct, flattened};
+use record::{Figure, Picture, Section, Source, Statement, Table, distinct, flattened};
 use serde_json::{Map, Value};
 use terminal::{counted, moment};
 
@@ -38,7 +38,7 @@ pub fn record(
                     details.part open[is_open] {
                         summary {
                             h3 id=(placed.id) { (placed.section.title) }
-                            p { (verdict(placed)) }
+                            p { (verdict(record, placed)) }
                         }
                         @if method(placed.section.experiment).is_some() {
                             p { a href={ "#method-" (placed.section.experiment) } { "Method" } }
@@ -55,10 +55,17 @@ pub fn record(
     }
 }
 
-/// Returns the most important sentence of a section, or the number of its figures.
-fn verdict(placed: &PlacedSection<'_>) -> String {
+/// Returns the most important sentence about a section, that of the summary if there is one, or the titles of its
+/// figures.
+fn verdict(record: &PlacedRecord<'_>, placed: &PlacedSection<'_>) -> String {
     let findings = &placed.section.findings;
-    let first = findings.iter().find(|finding| finding.is_repeated).or(findings.first());
+    let is_about = |finding: &&Statement| {
+        let section = finding.about.as_deref().and_then(|part| record.section_of(part));
+        section.is_some_and(|section| section.id == placed.id)
+    };
+    let summary = record.sections.iter().filter(|section| section.is_summary());
+    let repeated = summary.flat_map(|section| &section.section.findings).find(is_about);
+    let first = repeated.or(findings.iter().find(|finding| finding.is_repeated)).or(findings.first());
     match first.filter(|_| !placed.is_summary()) {
         Some(finding) => finding.words.clone(),
         None if placed.is_summary() && !findings.is_empty() => counted(findings.len(), "finding"),
