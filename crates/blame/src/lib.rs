@@ -19,5 +19,6 @@ pub mod stuck;
 pub mod switches;
 pub mod time;
 pub mod waits;
+pub mod watchpoints;
 
 pub use lost::{Lost, TraceLost};

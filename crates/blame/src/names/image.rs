@@ -110,6 +110,15 @@ impl Image {
         Some(if offset == 0 { name } else { format!("{name}+{offset:#x}") })
     }
 
+    /// Returns the addresses and sizes of the symbols of this name, as it is or demangled.
+    pub fn named(&self, name: &str) -> Vec<(u64, u64)> {
+        let is_it = |named: &&Named| {
+            let text = self.names.get(usize::from(named.table)).and_then(|table| elf::text(table, named.symbol.name));
+            text.is_some_and(|text| text == name.as_bytes() || demangled(&String::from_utf8_lossy(text)) == name)
+        };
+        self.symbols.iter().filter(is_it).map(|named| (named.symbol.address, named.symbol.size)).collect()
+    }
+
     fn around(&self, own: u64, is_code: bool) -> Option<(String, u64)> {
         let after = self.symbols.partition_point(|named| named.symbol.address <= own);
         let mut before = self.symbols[..after].iter().rev().take(64).filter(|named| named.symbol.is_code == is_code);

@@ -16,4 +16,5 @@ mod faults;
 mod languages;
 mod swap;
 mod watched;
+mod watchpoints;
 mod what_if;

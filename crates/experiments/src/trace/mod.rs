@@ -14,6 +14,7 @@ mod section;
 mod show;
 mod stuck;
 mod warnings;
+mod watchpoint;
 mod words;
 
 pub use self::confirm::Confirm;
@@ -34,6 +35,8 @@ impl Experiment for Trace {
         include_str!("confirm/method.md"),
         "\n",
         include_str!("attach/method.md"),
+        "\n",
+        include_str!("watchpoint/method.md"),
         "\n",
         include_str!("../swap/method.md"),
         "\n",
@@ -80,7 +83,9 @@ impl Experiment for Trace {
                 deadline: flags.deadline,
                 all: flags.all,
             };
-            let measured = attach::run(&plan, run.session, &mut lines)?;
+            let words = watchpoint::Watch::attach(pid, &flags.words()?)?;
+            let mut measured = attach::run(&plan, run.session, &mut lines)?;
+            measured.add(words.finish());
             Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, plan.budget)
         } else {
             let plan = Plan::of(flags, run.session)?;

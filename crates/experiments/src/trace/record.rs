@@ -1,6 +1,7 @@
 //! The rows of a trace: one for each lock, each call site, each order of locks that can end badly, each hang.
 
 use super::plan::Parameters;
+use super::watchpoint::record::WatchedWord;
 use instruments::statistics::Interval;
 use record::{Bin, RecordRef};
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,8 @@ pub enum RowKind {
     Budget,
     /// A cause of waiting, with its remedy.
     Finding,
+    /// A word that was watched by hardware watchpoints.
+    Word,
 }
 
 /// The reason of a cycle that the joins of this run exclude; another run of the same code may have other joins.
@@ -113,7 +116,7 @@ pub struct Row {
     /// The part of the same time in which that holder was ready and another thread ran in its place.
     #[serde(default)]
     pub holder_preempted_share: Option<f64>,
-    /// Who had it meanwhile, by where they took it, the most blamed first; of the time waited for which that is known.
+    /// The call sites at which the holders acquired it, the most blamed first; shares of the wait with a known holder.
     pub blocked_by: Vec<Blocker>,
     /// Whose hold it was in the end: where a holder waited for another lock itself, the blame is that lock's holder's.
     #[serde(default)]
@@ -138,7 +141,7 @@ pub struct Row {
     pub wake_p99_ns: Option<f64>,
     #[serde(default)]
     pub wake_max_ns: Option<f64>,
-    /// Who ran meanwhile on the CPU that it then had.
+    /// The tasks that ran on its CPU before it did.
     #[serde(default)]
     pub ran_instead: Vec<Runner>,
     /// Clusters of the waits, and of the holds that were timed, lettered by their share.
@@ -255,6 +258,9 @@ pub struct Row {
     /// The command that measures the gain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// The use of a watched word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word: Option<WatchedWord>,
 }
 
 fn one() -> u32 {

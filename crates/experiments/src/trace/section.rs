@@ -1,6 +1,7 @@
 //! The rows on a page: wait time by lock and by its parts, the longest waits over time, the waits of the first locks.
 
 use super::record::{Row, RowKind};
+use super::watchpoint::show as watched;
 use super::words;
 use super::words::Matrix;
 use record::{
@@ -23,6 +24,7 @@ pub fn section(rows: &[Row]) -> Section {
         secondary: false,
     });
     let mut figures: Vec<Figure> = threads.into_iter().collect();
+    figures.extend(watched::figure(rows));
     figures.push(by_lock(&waited, rows));
     figures.extend(flame(&waited, rows));
     figures.extend(timeline(&waited));
@@ -33,6 +35,7 @@ pub fn section(rows: &[Row]) -> Section {
         findings: words::summary(rows)
             .into_iter()
             .chain(rows.iter().filter_map(words::ending))
+            .chain(watched::sentences(rows))
             .map(Statement::from)
             .collect(),
         figures,

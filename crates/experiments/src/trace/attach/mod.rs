@@ -10,14 +10,15 @@ mod rows;
 
 use super::diagnosis::Evidence;
 use super::flags::Level;
-use super::measure::{Measured, Piece, Running, map_of};
+use super::measure::{Measured, Piece, Running};
 use super::plan::Parameters;
 use super::record::Row;
 use super::stuck::StuckThreads;
 use super::warnings::{NoFutexCalls, NoLibrary, unnamed_code};
+use super::watchpoint::Watch as WordWatch;
 use super::words::IDLE;
 use blame::jvm::Machines;
-use blame::names::{Names, message, parse};
+use blame::names::{Names, map_of, message, parse};
 use blame::sampling::{self, profile::Profile};
 use blame::stacks::Stacks;
 use blame::time::{Nanoseconds, Ticks};
@@ -88,6 +89,7 @@ pub fn launch(
         }
         Err(error) => (None, Some(message(&error))),
     };
+    let watched = WordWatch::of_started(child.pid(), &plan.words);
     let words = plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let target = Target { pid: child.pid(), words, program_sha256, started: String::new() };
     let mut watch = Watch::new(target, rings, began, plan.all, plan.deadline);
@@ -97,6 +99,7 @@ pub fn launch(
         child.end(None, plan.patience(session), &session.interruption);
     }
     let mut measured = watch.finish(session.cpus.len())?;
+    measured.add(watched.finish());
     measured.warnings.push(NoLibrary { why, reason }.into());
     Ok(measured)
 }

@@ -20,11 +20,12 @@ use super::plan::{Parameters, Plan};
 use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
 use super::warnings::{DamagedMemory, ExportCut, NoLockCalls, NoSwitches, UnwatchedUser, WatchedScript, unnamed_code};
+use super::watchpoint::Watch as WordWatch;
 use aggregate::Totals;
 use anyhow::Context;
 use blame::Lost;
 use blame::jvm::Machines;
-use blame::names::{MOST_BYTES, Names, message, parse};
+use blame::names::{Names, map_of, message, parse};
 use blame::places;
 use blame::sampling::{self, profile::Profile};
 use blame::stacks::Stacks;
@@ -39,8 +40,6 @@ use interpose::{MAPS, Memory, Region};
 pub use processes::Running;
 use rows::of_hangs;
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::Read;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
 
@@ -61,6 +60,14 @@ pub struct Measured {
     pub waits: Vec<NamedWait>,
     /// The program's exit status, as a shell gives it.
     pub status: Option<u8>,
+}
+
+impl Measured {
+    /// Adds the rows of watched words.
+    pub fn add(&mut self, (rows, warning): (Vec<Row>, Option<Warning>)) {
+        self.rows.extend(rows);
+        self.warnings.extend(warning);
+    }
 }
 
 /// Period at which the threads' notes are read.
@@ -94,6 +101,7 @@ pub fn run_plan(
     // Before it runs: a program can put another file in its place.
     let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
     let running = Running::start(plan, Some(&memory), &session.interruption)?;
+    let words = WordWatch::of_started(running.pid(), &plan.words);
     let mut watch = Watch {
         plan,
         program_sha256,
@@ -117,6 +125,7 @@ pub fn run_plan(
     };
     watch.watch(observer);
     let mut measured = watch.finish()?;
+    measured.add(words.finish());
     measured.warnings.extend(no_switches.map(Warning::from));
     Ok(measured)
 }
@@ -391,13 +400,6 @@ impl Watch<'_> {
         );
         Ok(Some(NoLockCalls { is_loaded }.into()))
     }
-}
-
-/// Returns the memory map of a process, if it has one that can be read.
-pub fn map_of(pid: u32) -> Option<Vec<u8>> {
-    let mut map = Vec::new();
-    File::open(format!("/proc/{pid}/maps")).ok()?.take(MOST_BYTES).read_to_end(&mut map).ok()?;
-    Some(map)
 }
 
 /// Returns whether contend's memory is in a map.
