@@ -7,6 +7,7 @@
 mod causes;
 mod critical;
 pub mod frames;
+pub mod golang;
 pub mod jvm;
 mod lost;
 mod memory;

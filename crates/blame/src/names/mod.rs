@@ -9,6 +9,7 @@ mod lines;
 mod maps;
 #[cfg(test)]
 pub(crate) mod mutants;
+mod pclntab;
 
 pub use demangle::{demangled, is_wrapper};
 pub use elf::Elf;

@@ -14,6 +14,7 @@ mod diagnosis;
 mod ends;
 mod faults;
 mod languages;
+mod sisters;
 mod swap;
 mod watched;
 mod watchpoints;

@@ -6,6 +6,7 @@ mod diagnosis;
 mod export;
 mod findings;
 mod flags;
+mod golang;
 mod live;
 mod measure;
 mod plan;
@@ -84,8 +85,10 @@ impl Experiment for Trace {
                 all: flags.all,
             };
             let words = watchpoint::Watch::attach(pid, &flags.words()?)?;
+            let goroutines = golang::Watch::attach(pid);
             let mut measured = attach::run(&plan, run.session, &mut lines)?;
             measured.add(words.finish());
+            goroutines.finish(&mut measured);
             Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, plan.budget)
         } else {
             let plan = Plan::of(flags, run.session)?;

@@ -119,7 +119,7 @@ fn longest(locks: &[&Row]) -> String {
 /// Returns the words that were watched by hardware watchpoints.
 fn words_watched(rows: &[Row], page: &Page) -> String {
     let sentences = watched::sentences(rows).into_iter().map(|sentence| said(&sentence, page));
-    let tables = watched::tables(rows).into_iter().map(|table| terminal::table(&table.header, table.rows.into_iter()));
+    let tables = watched::tables(rows).into_iter().map(|table| terminal::table(&table.header, table.rows));
     sentences.chain(tables).collect()
 }
 

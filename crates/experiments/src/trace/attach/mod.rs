@@ -10,6 +10,7 @@ mod rows;
 
 use super::diagnosis::Evidence;
 use super::flags::Level;
+use super::golang::Watch as Goroutines;
 use super::measure::{Measured, Piece, Running};
 use super::plan::Parameters;
 use super::record::Row;
@@ -90,6 +91,7 @@ pub fn launch(
         Err(error) => (None, Some(message(&error))),
     };
     let watched = WordWatch::of_started(child.pid(), &plan.words);
+    let goroutines = Goroutines::begin(child.pid());
     let words = plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let target = Target { pid: child.pid(), words, program_sha256, started: String::new() };
     let mut watch = Watch::new(target, rings, began, plan.all, plan.deadline);
@@ -100,6 +102,7 @@ pub fn launch(
     }
     let mut measured = watch.finish(session.cpus.len())?;
     measured.add(watched.finish());
+    goroutines.finish(&mut measured);
     measured.warnings.push(NoLibrary { why, reason }.into());
     Ok(measured)
 }

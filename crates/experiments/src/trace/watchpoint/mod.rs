@@ -13,7 +13,7 @@ use anyhow::anyhow;
 use blame::frames::Frames;
 use blame::names::{Names, map_of, message, parse};
 use blame::time::Nanoseconds;
-use blame::watchpoints::{self, Cost, Follower, Schedule, Usage, Watchpoints, Word};
+use blame::watchpoints::{self, Cost, Follower, Limits, Schedule, Usage, Watchpoints, Word};
 use harness::UsageError;
 use instruments::warning::{Warning, WarningKind};
 use serde::Serialize;
@@ -32,19 +32,23 @@ struct Named {
     name: String,
 }
 
+/// The thread that watches.
+type Work = JoinHandle<anyhow::Result<Vec<Row>>>;
+
 /// Words that are being watched, by a thread of contend.
 pub struct Watch {
     request: Request,
-    work: Option<(Arc<AtomicBool>, JoinHandle<anyhow::Result<Vec<Row>>>)>,
+    work: Option<(Arc<AtomicBool>, Work)>,
 }
 
-/// Mean period at which the rings are drained, and the words are read while they are not watched.
+/// Mean period at which the words are read while they are not watched.
 const TICK: Duration = Duration::from_millis(1);
 /// Period at which the memory map is read.
 const MAPS_PERIOD: Duration = Duration::from_millis(200);
 /// Time after its start in which a program maps the file that has the symbol.
 const PATIENCE: Duration = Duration::from_secs(2);
 const MOST_SITES: usize = 12;
+const LIMITS: Limits = Limits { window_s: 0.02, accesses: 4_096 };
 /// Holds below this multiple of the cost's spread are not printed.
 const LEAST_HOLD: f64 = 3.0;
 
@@ -142,7 +146,7 @@ fn watch(
     let mut watching = Watching {
         pid,
         names,
-        schedule: Schedule::new(request.budget, began),
+        schedule: Schedule::new(request.budget, LIMITS, began),
         follower: Follower::new(words.len(), cost.median_ns),
         watchpoints,
         cost,
@@ -265,7 +269,8 @@ impl Watching {
         while !stop.load(Relaxed) {
             self.open_if_due();
             // At random times, so that no period of the program is in step with the reads.
-            std::thread::sleep(TICK.mul_f64(0.5 + fastrand::f64()));
+            let tick = if self.schedule.is_open() { self.cost.drain_period() } else { TICK };
+            std::thread::sleep(tick.mul_f64(0.5 + fastrand::f64()));
             if self.schedule.is_open() {
                 self.read_window(false);
             } else {
@@ -391,8 +396,10 @@ impl Watching {
     fn sites(&mut self, usage: &Usage) -> Vec<WordSite> {
         let mut sites: BTreeMap<String, WordSite> = BTreeMap::new();
         for (stack, tries) in &usage.by_stack {
-            // A watchpoint stops behind the instruction, as a return address is behind its call.
-            let frames = Frames::of(&mut self.names, 0, self.watchpoints.path(*stack), &[], |_| None);
+            // A watchpoint stops a thread behind the instruction.
+            let mut path = self.watchpoints.path(*stack).to_vec();
+            path.first_mut().into_iter().for_each(|address| *address = address.saturating_sub(1));
+            let frames = Frames::of(&mut self.names, 0, &path, &[], |_| None);
             let label = frames.site().map_or_else(|| "an unknown place".to_owned(), |site| site.label.clone());
             let site = sites.entry(label.clone()).or_insert_with(|| WordSite { site: label, ..WordSite::default() });
             site.acquisitions += tries.acquisitions;
