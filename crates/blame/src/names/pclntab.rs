@@ -5,7 +5,7 @@
 use super::elf::{Elf, Symbol};
 
 const SECTIONS: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
-/// Of Go 1.18, and of Go 1.20 and later.
+/// The numbers that begin a table of Go 1.18, and of Go 1.20 and later.
 const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
 const ENTRY: usize = 8;
 
