@@ -25,6 +25,9 @@ pub struct Causes {
     lately: HashMap<u32, VecDeque<(Span, Stretch)>>,
 }
 
+/// The time after which the causes of a thread's waits are forgotten where room is needed.
+const RECENT_NS: f64 = 10e9;
+
 #[derive(Clone, Copy)]
 struct Span {
     from: f64,
@@ -33,6 +36,8 @@ struct Span {
 
 /// Number of kept stretches of each thread.
 const MOST: usize = 256;
+/// Threads whose causes are remembered: a program can start threads for as long as it runs.
+const MOST_THREADS: usize = 16_384;
 
 impl Causes {
     /// Attributes a thread's wait at a pair to the threads that had the lock. The waits of those threads themselves
@@ -45,9 +50,25 @@ impl Causes {
         }
         let (from, to) = (stretches.iter().map(|one| one.from), stretches.iter().map(|one| one.to));
         let span = Span { from: from.fold(f64::INFINITY, f64::min), to: to.fold(f64::NEG_INFINITY, f64::max) };
+        if self.lately.len() >= MOST_THREADS {
+            self.forget_before(span.from - RECENT_NS);
+        }
         let lately = self.lately.entry(thread).or_default();
         lately.extend(roots.into_iter().map(|root| (span, root)));
         lately.drain(..lately.len().saturating_sub(MOST));
+    }
+
+    /// Forgets the threads whose last wait ended before this time, and all threads if those are few.
+    fn forget_before(&mut self, time: f64) {
+        self.lately.retain(|_, lately| lately.back().is_some_and(|(wait, _)| wait.to >= time));
+        if self.lately.len() > MOST_THREADS / 2 {
+            self.lately.clear();
+        }
+    }
+
+    /// Forgets the sums, but not the recent causes.
+    pub fn begin_part(&mut self) {
+        self.by_pair.clear();
     }
 
     /// Adds what a stretch is due to: where its taker waited, to what kept that one waiting.

@@ -15,6 +15,8 @@ type Spent = Vec<(u32, f64)>;
 #[derive(Default)]
 pub struct Critical {
     threads: HashMap<u32, VecDeque<Segment>>,
+    /// Begin of the paths.
+    began: f64,
     /// The last time that something was seen, and of which thread.
     last: (f64, u32),
 }
@@ -41,14 +43,24 @@ pub struct Ended {
 const SEGMENTS: usize = 4;
 /// Locks of a path that are remembered.
 const LOCKS: usize = 32;
+/// Threads that are remembered: a program can start threads for as long as it runs.
+const THREADS: usize = 16_384;
 
 impl Critical {
+    /// Creates paths that begin at this time.
+    pub fn since(began: f64) -> Self {
+        Self { began, ..Self::default() }
+    }
+
     /// Notes the next wait, in the order of the waits' ends.
     pub fn note(&mut self, wait: &Ended) {
         let origin = self.threads.get(&wait.by).and_then(|all| all.iter().rev().find(|one| one.since <= wait.released));
-        let (since, mut spent) = origin.map_or((0.0, Vec::new()), |origin| (origin.since, origin.spent.clone()));
+        let (since, mut spent) = origin.map_or((self.began, Vec::new()), |origin| (origin.since, origin.spent.clone()));
         if let Some((lock, held_since)) = wait.lock {
             add(&mut spent, lock, wait.at - held_since.max(since).min(wait.released));
+        }
+        if self.threads.len() >= THREADS {
+            self.forget_half();
         }
         let segments = self.threads.entry(wait.thread).or_default();
         segments.push_back(Segment { since: wait.at, spent });
@@ -58,6 +70,15 @@ impl Critical {
         if wait.at >= self.last.0 {
             self.last = (wait.at, wait.thread);
         }
+    }
+
+    /// Forgets the threads whose last wait ended the longest ago.
+    fn forget_half(&mut self) {
+        let last = |all: &VecDeque<Segment>| all.back().map_or(0.0, |segment| segment.since);
+        let mut times: Vec<f64> = self.threads.values().map(last).collect();
+        let half = times.len() / 2;
+        let middle = *times.select_nth_unstable_by(half, f64::total_cmp).1;
+        self.threads.retain(|_, all| last(all) > middle);
     }
 
     /// Notes that a thread was seen, since the run may end with it.
@@ -71,7 +92,7 @@ impl Critical {
     pub fn shares(&self) -> HashMap<u32, f64> {
         let (end, thread) = self.last;
         let spent = self.threads.get(&thread).and_then(|all| all.back()).map(|segment| &segment.spent);
-        spent.into_iter().flatten().map(|&(lock, ns)| (lock, (ns / end).min(1.0))).collect()
+        spent.into_iter().flatten().map(|&(lock, ns)| (lock, (ns / (end - self.began)).min(1.0))).collect()
     }
 }
 

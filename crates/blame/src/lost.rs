@@ -45,6 +45,22 @@ impl Lost {
         }
     }
 
+    /// Returns the losses since these.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            processes: self.processes.saturating_sub(before.processes),
+            threads: self.threads.saturating_sub(before.threads),
+            uses_of_locks: self.uses_of_locks.saturating_sub(before.uses_of_locks),
+            uses_of_sites: self.uses_of_sites.saturating_sub(before.uses_of_sites),
+            holds: self.holds.saturating_sub(before.holds),
+            waits: self.waits.saturating_sub(before.waits),
+            orders: self.orders.saturating_sub(before.orders),
+            reentered: self.reentered.saturating_sub(before.reentered),
+            switches: self.switches.saturating_sub(before.switches),
+            samples: self.samples.saturating_sub(before.samples),
+        }
+    }
+
     /// Returns the losses of the run that lost more.
     pub fn or(self, other: Self) -> Self {
         if self.total() < other.total() { other } else { self }

@@ -4,7 +4,7 @@ use crate::causes::{Causes, Stretch, Taker};
 use crate::critical::{Critical, Ended};
 use crate::switches::{Seen, Switches};
 use crate::time::Time;
-use interpose::{Event, Kind, RING, Region, holder};
+use interpose::{Event, Kind, Lock, RING, Region, holder};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -15,6 +15,8 @@ pub struct Wait {
     pub ended: f64,
     pub thread: u32,
     pub pair: u32,
+    /// The place of the label of the request in which it was, if any.
+    pub label: Option<u32>,
     pub in_vain: bool,
     /// The thread that had the lock when it began.
     holder: Option<Taker>,
@@ -45,6 +47,23 @@ pub struct Split {
 }
 
 impl Split {
+    /// Returns the whole.
+    pub fn sum(&self) -> f64 {
+        self.running + self.preempted + self.blocked + self.held + self.released + self.unknown
+    }
+
+    /// Returns the parts of a whole that is longer by this factor.
+    pub fn scaled(&self, factor: f64) -> Self {
+        Self {
+            running: self.running * factor,
+            preempted: self.preempted * factor,
+            blocked: self.blocked * factor,
+            held: self.held * factor,
+            released: self.released * factor,
+            unknown: self.unknown * factor,
+        }
+    }
+
     pub fn add(&mut self, other: &Self) {
         self.running += other.running;
         self.preempted += other.preempted;
@@ -67,8 +86,8 @@ pub struct Waits {
     pub seen: HashMap<u32, Seen>,
     /// Parts of the waits, those that ended in a timeout among them, by the pair that waited for a lock.
     pub splits: HashMap<u32, Split>,
-    /// Time waited until a timeout, by pair.
-    pub in_vain_ns: HashMap<u32, f64>,
+    /// Waits for locks in labelled requests, by the place of the label and the pair that waited.
+    pub labelled: HashMap<(u32, u32), Labelled>,
     /// The first of them, for exports, as many as there is room for; and how many there were.
     pub kept: Vec<Wait>,
     pub count: u64,
@@ -77,9 +96,19 @@ pub struct Waits {
     pub longest: HashMap<u32, Vec<Wait>>,
     /// Recent holders of a lock while others waited, with the begin and the end of each hold.
     holds: HashMap<u32, VecDeque<Hold>>,
+    /// Number of all these holds.
+    held: usize,
     /// Waits that are not judged yet: the releasing thread notes the release before, but may be read after.
     fresh: Vec<Wait>,
     older: Vec<Wait>,
+}
+
+/// Waits of labelled requests, in ns.
+#[derive(Clone, Debug, Default)]
+pub struct Labelled {
+    pub waited: f64,
+    /// Known holders, by the pair that acquired the lock.
+    pub blame: HashMap<u32, f64>,
 }
 
 struct Hold {
@@ -89,6 +118,8 @@ struct Hold {
 }
 
 const MOST_HOLDS: usize = 4_096;
+/// Holds that are remembered of all locks together.
+const MOST_HOLDS_OF_ALL: usize = 1 << 20;
 /// Number of longest waits that are kept for each lock.
 const LONGEST: usize = 5;
 
@@ -96,6 +127,15 @@ impl Waits {
     /// Keeps as many of the waits as this.
     pub fn with_room(room: usize) -> Self {
         Self { room, ..Self::default() }
+    }
+
+    /// Begins the next part of the trace, at this time: the sums are those of its waits alone.
+    pub fn begin_part(&mut self, at: f64) {
+        let before = std::mem::take(self);
+        let Self { mut causes, holds, held, fresh, older, room, .. } = before;
+        causes.begin_part();
+        let critical = Critical::since(at);
+        *self = Self { causes, critical, holds, held, fresh, older, room, ..Self::default() };
     }
 
     /// Reads the threads' notes since the last time.
@@ -108,6 +148,18 @@ impl Waits {
             }
             thread.tail.store(head, Relaxed);
         }
+        if self.held > MOST_HOLDS_OF_ALL {
+            self.forget_holds();
+        }
+    }
+
+    /// Forgets the older half of each lock's holds.
+    fn forget_holds(&mut self) {
+        self.holds.retain(|_, holds| {
+            holds.drain(..holds.len().div_ceil(2));
+            !holds.is_empty()
+        });
+        self.held = self.holds.values().map(VecDeque::len).sum();
     }
 
     fn take(&mut self, region: &Region, event: &Event, time: &Time) {
@@ -116,14 +168,20 @@ impl Waits {
         }
         let Some(pair) = (event.pair.load(Relaxed) & !Event::HOLD).checked_sub(1) else { return };
         let (began, thread) = (event.began.load(Relaxed), event.thread.load(Relaxed));
+        // Other locks have the same place.
+        if is_folded(region, pair) {
+            return;
+        }
         let from = if began == 0 { f64::NEG_INFINITY } else { time.of_ticks(began) };
         let to = time.of_ticks(event.ended.load(Relaxed));
         let holds = self.holds.entry(lock_of(region, pair)).or_default();
         // Those of different threads come nearly in order.
         let place = holds.partition_point(|hold| hold.to <= to);
         holds.insert(place, Hold { from, to, taker: (thread, pair) });
+        self.held += 1;
         if holds.len() > MOST_HOLDS {
             holds.pop_front();
+            self.held -= 1;
         }
     }
 
@@ -148,8 +206,12 @@ impl Waits {
             }
         }
         self.seen.entry(wait.pair).or_default().add(wait.seen);
-        if wait.in_vain {
-            *self.in_vain_ns.entry(wait.pair).or_default() += wait.ended - wait.began;
+        if let Some(label) = wait.label.filter(|_| excludes) {
+            let labelled = self.labelled.entry((label, wait.pair)).or_default();
+            labelled.waited += wait.ended - wait.began;
+            for stretch in &stretches {
+                *labelled.blame.entry(stretch.taker.1).or_default() += stretch.to - stretch.from;
+            }
         }
         if excludes {
             self.splits.entry(wait.pair).or_default().add(&split(&wait));
@@ -182,6 +244,9 @@ impl Waits {
 
     /// Returns the threads that had the lock during a wait, and when.
     fn stretches(&self, region: &Region, wait: &Wait) -> Vec<Stretch> {
+        if is_folded(region, wait.pair) {
+            return Vec::new();
+        }
         let end = wait.released.unwrap_or(wait.ended);
         if !kind_of(region, wait.pair).is_some_and(Kind::excludes) {
             // No thread holds the object that is waited for here: the thread that gave the word is to blame.
@@ -230,6 +295,11 @@ pub fn lock_of(region: &Region, pair: u32) -> u32 {
     region.pairs.get(pair as usize).map_or(u32::MAX, |pair| pair.lock.load(Relaxed))
 }
 
+/// Returns whether the lock of a pair is one of several that share a place: its holders are not known.
+fn is_folded(region: &Region, pair: u32) -> bool {
+    region.locks.get(lock_of(region, pair) as usize).is_some_and(Lock::is_folded)
+}
+
 fn kind_of(region: &Region, pair: u32) -> Option<Kind> {
     Kind::of(region.pairs.get(pair as usize)?.kind.load(Relaxed))
 }
@@ -241,14 +311,17 @@ fn wait(region: &Region, event: &Event, time: &Time) -> Option<Wait> {
     let released = event.released.load(Relaxed);
     let released = (began < released && released <= ended).then(|| time.of_ticks(released));
     // A thread that released a mutex before any thread waited did not note it; the noted time is of an earlier release.
-    let is_told = released.is_some() || kind_of(region, pair) != Some(Kind::Mutex);
+    let is_folded = is_folded(region, pair);
+    let released = released.filter(|_| !is_folded);
+    let is_told = !is_folded && (released.is_some() || kind_of(region, pair) != Some(Kind::Mutex));
     Some(Wait {
         began: time.of_ticks(began),
         ended: time.of_ticks(ended),
         thread: event.thread.load(Relaxed),
         pair,
+        label: event.label.load(Relaxed).checked_sub(1),
         in_vain: noted & Event::IN_VAIN != 0,
-        holder: holder::parts(event.holder.load(Relaxed)).filter(|(_, pair)| *pair != holder::SOMEWHERE),
+        holder: holder::parts(event.holder.load(Relaxed)).filter(|(_, pair)| *pair != holder::SOMEWHERE && !is_folded),
         releaser: holder::parts(event.releaser.load(Relaxed)).filter(|_| is_told),
         released,
         seen: Seen::default(),
@@ -268,6 +341,7 @@ mod tests {
             ended: 200.0,
             thread: 1,
             pair: 0,
+            label: None,
             in_vain: false,
             holder: None,
             releaser: None,

@@ -132,6 +132,7 @@ pub struct Entry {
     has_row: fn(&Value) -> bool,
     augment: fn(Command) -> Command,
     answer: fn(&ArgMatches, &SharedFlags) -> anyhow::Result<Option<String>>,
+    writes_parts: fn(&ArgMatches) -> bool,
     run: fn(&ArgMatches, &mut Run<'_>) -> anyhow::Result<AnyFinished>,
     read: fn(&[Placed<'_>]) -> anyhow::Result<Box<dyn Rows>>,
     #[cfg(feature = "schema")]
@@ -159,6 +160,7 @@ impl Entry {
             has_row: E::has_row,
             augment: augment::<E>,
             answer: |matches, shared| E::answer(&flags::<E>(matches)?, shared),
+            writes_parts: |matches| flags::<E>(matches).is_ok_and(|flags| E::writes_parts(&flags)),
             run: |matches, run| Ok(E::run(&flags::<E>(matches)?, run)?.erased()?),
             read: Typed::<E>::read,
             #[cfg(feature = "schema")]
@@ -217,6 +219,11 @@ impl Entry {
     /// Returns whether it accepts a shared flag, by its name.
     pub fn takes(&self, flag: &str) -> bool {
         !self.unused.contains(&flag) && (flag != "until_signal" || self.all_night)
+    }
+
+    /// Returns whether the flags request a record of each part of the run.
+    pub fn writes_parts(&self, matches: &ArgMatches) -> bool {
+        (self.selected(matches).writes_parts)(matches)
     }
 
     /// Measures the configurations that the flags describe.

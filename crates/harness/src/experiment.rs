@@ -66,6 +66,11 @@ pub trait Experiment: Sized + 'static {
         Ok(None)
     }
 
+    /// Returns whether the flags request a record of each part of the run: then `--output` names a directory.
+    fn writes_parts(_flags: &Self::Flags) -> bool {
+        false
+    }
+
     /// Measures the configurations that the flags describe.
     ///
     /// # Errors

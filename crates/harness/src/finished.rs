@@ -31,6 +31,8 @@ pub struct Finished<P, R> {
     pub failures: Vec<String>,
     /// The limits that were exceeded, which ended the measurement or make the command fail.
     pub exceeded: Vec<String>,
+    /// The number of files that stay in the directory of `--output`, where each part of a run has one.
+    pub keep: Option<usize>,
     /// The exit status of the measured program, which becomes that of the command.
     pub program_status: Option<u8>,
 }
@@ -84,6 +86,7 @@ impl<P, R> Finished<P, R> {
             files,
             failures,
             exceeded,
+            keep: None,
             program_status: None,
         }
     }
@@ -96,10 +99,20 @@ impl<P, R> Finished<P, R> {
 
     /// Converts the parameters and the rows into those of a larger record.
     pub fn map<Q, S>(self, parameters: impl FnOnce(P) -> Q, row: impl FnMut(R) -> S) -> Finished<Q, S> {
-        let Self { parameters: own, rows, warnings, conditions, is_printed, files, failures, exceeded, program_status } =
-            self;
+        let Self {
+            parameters: own,
+            rows,
+            warnings,
+            conditions,
+            is_printed,
+            files,
+            failures,
+            exceeded,
+            keep,
+            program_status,
+        } = self;
         let (parameters, rows) = (parameters(own), rows.into_iter().map(row).collect());
-        Finished { parameters, rows, warnings, conditions, is_printed, files, failures, exceeded, program_status }
+        Finished { parameters, rows, warnings, conditions, is_printed, files, failures, exceeded, keep, program_status }
     }
 
     /// Adds the CPUs that were found to share a core to the environment of the record.
@@ -143,11 +156,32 @@ impl AnyFinished {
 impl<P: Serialize, R: Serialize> Finished<P, R> {
     /// Removes the types.
     pub fn erased(self) -> serde_json::Result<AnyFinished> {
-        let Self { parameters, rows, warnings, conditions, is_printed, files, failures, exceeded, program_status } =
-            self;
+        let Self {
+            parameters,
+            rows,
+            warnings,
+            conditions,
+            is_printed,
+            files,
+            failures,
+            exceeded,
+            keep,
+            program_status,
+        } = self;
         let parameters = serde_json::to_value(parameters)?;
         let rows = rows.into_iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
-        Ok(Finished { parameters, rows, warnings, conditions, is_printed, files, failures, exceeded, program_status })
+        Ok(Finished {
+            parameters,
+            rows,
+            warnings,
+            conditions,
+            is_printed,
+            files,
+            failures,
+            exceeded,
+            keep,
+            program_status,
+        })
     }
 }
 

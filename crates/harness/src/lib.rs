@@ -36,7 +36,7 @@ pub use interruption::Interruption;
 pub use live::{Live, LiveLine, Shown};
 pub use mode::ModeFlags;
 pub use observer::{MINUTE, Observer, Progress};
-pub use run::{Passed, Run, WatchedGaps};
+pub use run::{Interim, Passed, Run, WatchedGaps};
 pub use session::{COMMON_OPTIONS, CpuChoice, Format, Neighbour, Session, SharedFlags};
 pub use smt_monitor::SmtMonitor;
 pub use story::{StoryPart, story, story_text};

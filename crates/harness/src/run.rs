@@ -2,6 +2,7 @@
 
 use crate::calibrated::Calibrated;
 use crate::exit::Interrupted;
+use crate::finished::AnyFinished;
 use crate::observer::Progress;
 use crate::session::{Session, SharedFlags};
 use instruments::clock::Calibration;
@@ -17,7 +18,11 @@ pub struct Run<'a> {
     instruments: &'a OnceCell<Calibrated>,
     /// The state of the whole run that this is a part of.
     parent: Option<ParentRun<'a>>,
+    interim: Option<Interim<'a>>,
 }
+
+/// Delivers the record of a part of a run while the run goes on.
+pub type Interim<'a> = &'a dyn Fn(AnyFinished) -> anyhow::Result<()>;
 
 /// The state that a part shares with the others.
 struct ParentRun<'a> {
@@ -45,7 +50,17 @@ const CLOCK_SPAN: Duration = Duration::from_millis(200);
 impl<'a> Run<'a> {
     /// Creates a run that is not a part of another.
     pub fn alone(session: &'a Session, shared: &'a SharedFlags, instruments: &'a OnceCell<Calibrated>) -> Self {
-        Self { session, shared, instruments, parent: None }
+        Self { session, shared, instruments, parent: None, interim: None }
+    }
+
+    /// Returns a run whose parts have records, which are delivered in this way.
+    pub fn with_interim(self, interim: Interim<'a>) -> Self {
+        Self { interim: Some(interim), ..self }
+    }
+
+    /// Returns the way to deliver the record of a part of the run, if there is one.
+    pub fn interim(&self) -> Option<Interim<'a>> {
+        self.interim
     }
 
     /// Creates one of several runs, which share instruments and progress.
@@ -56,7 +71,7 @@ impl<'a> Run<'a> {
         progress: Progress,
         passed: &'a mut Passed,
     ) -> Self {
-        Self { session, shared, instruments, parent: Some(ParentRun { progress, passed }) }
+        Self { session, shared, instruments, parent: Some(ParentRun { progress, passed }), interim: None }
     }
 
     /// Returns whether it is a part, which shows only the progress while it measures.

@@ -31,9 +31,10 @@ mod shared;
 
 pub use histogram::{BUCKETS, bounds, bucket};
 pub use layout::{
-    Buckets, Confirm, EDGES, Edge, Event, HELD, Header, Held, Histograms, Hot, KINSHIPS, Kin, Kind, Kinship, LOCKS,
-    Last, Lock, LockLag, MAPS, MORE_PLACES, Mark, ORDERS, Order, PAIRS, PLACES, PROCESSES, Pair, Place, Process, RING,
-    Region, SAMPLE_OF, SHARE_ONE, TARGETS, THREADS, Target, Thread, Times, WhatIf, holder,
+    Buckets, Confirm, EDGES, Edge, Event, HELD, Header, Held, Histograms, Hot, KINSHIPS, Kin, Kind, Kinship,
+    LABEL_BYTES, LABELS, LOCKS, Label, Last, Lock, LockLag, MAPS, MORE_PLACES, Mark, ORDERS, Order, PAIRS, PLACES,
+    PROCESSES, Pair, Place, Process, RING, Region, Request, Requests, SAMPLE_OF, SHARDS, SHARE_ONE, TARGETS, THREADS,
+    Target, Thread, Times, WhatIf, holder,
 };
 #[cfg(not(preload))]
 pub use memory::{LIBRARY, Level, Memory, PLACE};

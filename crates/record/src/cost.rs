@@ -20,6 +20,12 @@ pub struct Cost {
     pub figure: String,
     /// The lock that the value is of, if it is of one.
     pub lock: Option<String>,
+    /// The experiment that measured it.
+    #[serde(skip)]
+    pub experiment: Option<String>,
+    /// The anchor of the section that has it, on a page.
+    #[serde(skip)]
+    pub anchor: Option<String>,
 }
 
 /// The same operation in an old document, on its machine.
@@ -33,7 +39,16 @@ pub struct CostThen {
 impl Cost {
     pub fn new(what: impl Into<String>, figure: impl Into<String>, estimate: Estimate) -> Self {
         let Estimate { value: ns, interval: ns_ci, .. } = estimate;
-        Self { what: what.into(), ns, ns_ci, then: Vec::new(), figure: figure.into(), lock: None }
+        Self {
+            what: what.into(),
+            ns,
+            ns_ci,
+            then: Vec::new(),
+            figure: figure.into(),
+            lock: None,
+            experiment: None,
+            anchor: None,
+        }
     }
 
     /// Adds the value of that year's document, if it gave one.

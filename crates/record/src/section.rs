@@ -86,6 +86,8 @@ pub struct Spikes {
     pub lock: String,
     /// The words in the picture for each series: letter, share, cause.
     pub words: Vec<String>,
+    /// The details of each series in sentences: its iterations, its range, the evidence of its cause.
+    pub details: Vec<String>,
 }
 
 /// The parts of a total, the largest part first.

@@ -2,8 +2,33 @@
 
 use record::{OTHERS, Picture, Plot, Section, Stack};
 
-/// The number of colours that the style sheet has for locks; further locks reuse them.
+/// The colours of the page and of pictures in separate files, on light and on dark paper; further locks reuse them.
+const PALETTE: [(&str, &str); COLOURS] = [
+    ("#0b5fad", "#6cb2f5"),
+    ("#b3400e", "#f39a6b"),
+    ("#1a7a3c", "#6fcf8e"),
+    ("#8a2f8f", "#d796dc"),
+    ("#7a5c00", "#e0c057"),
+    ("#00707a", "#5fd0da"),
+    ("#b01030", "#ff8598"),
+    ("#555555", "#bbbbbb"),
+];
 const COLOURS: usize = 8;
+
+/// The colours of causes by the beginning of their labels, on every page; the first match counts.
+///
+/// A further cause, and one whose colour another cause of the page has, gets a free colour.
+const CAUSES: [(&str, usize); 9] = [
+    ("interrupt local_timer", 0),
+    ("unexplained", 1),
+    ("softirq", 2),
+    ("SMT", 3),
+    ("task", 4),
+    ("interrupt", 5),
+    ("hypervisor", 6),
+    ("steal", 6),
+    ("waited", 3),
+];
 
 /// The grey colour, for series without a colour.
 pub const GREY: usize = COLOURS - 1;
@@ -12,7 +37,8 @@ pub const GREY: usize = COLOURS - 1;
 #[derive(Default)]
 pub struct Hues {
     locks: Vec<String>,
-    causes: Vec<String>,
+    /// The causes with their colours.
+    causes: Vec<(String, usize)>,
 }
 
 impl Hues {
@@ -25,8 +51,11 @@ impl Hues {
         let (mut stacks, mut scattered): (Vec<&Stack>, Vec<&Plot>) = (Vec::new(), Vec::new());
         for figure in sections.flat_map(|section| &section.figures) {
             match &figure.picture {
-                Picture::Locks(plot) => plot.series.iter().for_each(|series| learn(&mut hues.locks, &series.name)),
+                Picture::Locks(plot) => {
+                    plot.series.iter().for_each(|series| learn(&mut hues.locks, without_year(&series.name)))
+                }
                 Picture::Spikes(spikes) => learn(&mut hues.locks, &spikes.lock),
+                Picture::Flame(flame) => flame.parts.iter().for_each(|part| learn(&mut hues.locks, &part.name)),
                 Picture::Stacks(some) => stacks.extend(some),
                 Picture::Causes(plot) => scattered.push(plot),
                 _ => {}
@@ -34,20 +63,43 @@ impl Hues {
         }
         let mut parts: Vec<_> = stacks.iter().flat_map(|stack| &stack.parts).collect();
         parts.sort_by(|one, other| other.share.total_cmp(&one.share));
-        parts.into_iter().for_each(|part| learn(&mut hues.causes, &part.cause));
         let series = scattered.into_iter().flat_map(|plot| &plot.series).filter(|series| series.name != OTHERS);
-        series.for_each(|series| learn(&mut hues.causes, &series.name));
+        let mut causes = Vec::new();
+        parts.into_iter().for_each(|part| learn(&mut causes, &part.cause));
+        series.for_each(|series| learn(&mut causes, &series.name));
+        hues.give(causes);
         hues
+    }
+
+    /// Gives the causes the colours of the table, then free colours.
+    fn give(&mut self, causes: Vec<String>) {
+        let mut is_used = [false; GREY];
+        let mut left = Vec::new();
+        for cause in causes {
+            let wanted = CAUSES.iter().find(|(begin, _)| cause.starts_with(begin)).map(|(_, colour)| *colour);
+            match wanted.filter(|colour| !is_used[*colour]) {
+                Some(colour) => {
+                    is_used[colour] = true;
+                    self.causes.push((cause, colour));
+                }
+                None => left.push(cause),
+            }
+        }
+        for cause in left {
+            let free = is_used.iter().position(|is_used| !is_used).unwrap_or(GREY);
+            is_used.get_mut(free).into_iter().for_each(|used| *used = true);
+            self.causes.push((cause, free));
+        }
     }
 
     /// Returns the number of a cause's colour: grey for several causes together, and where all colours are used.
     pub fn of_cause(&self, cause: &str) -> usize {
-        self.causes.iter().position(|known| known == cause).map_or(GREY, |place| place.min(GREY))
+        self.causes.iter().find(|(known, _)| known == cause).map_or(GREY, |(_, colour)| *colour)
     }
 
     /// Returns the number of a lock's colour; the first one for anything else.
     pub fn number(&self, lock: &str) -> usize {
-        self.locks.iter().position(|known| known == lock).unwrap_or(0) % COLOURS
+        self.locks.iter().position(|known| known == without_year(lock)).unwrap_or(0) % COLOURS
     }
 
     /// Returns the number of the colour of a lock in a ranking: `3. std`.
@@ -56,10 +108,47 @@ impl Hues {
     }
 }
 
+/// Returns the lock of a series that has the values of an old document: `sysv, 2002`.
+fn without_year(name: &str) -> &str {
+    name.rsplit_once(", ").filter(|(_, year)| is_year(year)).map_or(name, |(lock, _)| lock)
+}
+
+/// Returns whether a series has the values of an old document.
+pub fn is_old(name: &str) -> bool {
+    without_year(name) != name
+}
+
+fn is_year(text: &str) -> bool {
+    text.len() == 4 && text.bytes().all(|letter| letter.is_ascii_digit())
+}
+
 fn learn(known: &mut Vec<String>, name: &str) {
     if !known.iter().any(|one| one == name) {
         known.push(name.to_owned());
     }
+}
+
+/// Returns the style of the colours on a page: light, dark, and light again on paper.
+pub fn page_style() -> String {
+    let of = |colour: fn(&(&'static str, &'static str)) -> &'static str| -> String {
+        PALETTE.iter().enumerate().map(|(number, pair)| format!("--c{number}:{};", colour(pair))).collect()
+    };
+    let (light, dark) = (of(|pair| pair.0), of(|pair| pair.1));
+    format!(
+        ":root{{{light}}}\n@media (prefers-color-scheme: dark){{:root{{{dark}}}}}\n@media print{{:root{{{light}}}}}\n{}",
+        classes(|number, _| format!("var(--c{number})"))
+    )
+}
+
+/// Returns the style of the colours in a separate picture.
+pub fn picture_style() -> String {
+    let (light, dark) = (classes(|_, pair| pair.0.to_owned()), classes(|_, pair| pair.1.to_owned()));
+    format!("{light}@media (prefers-color-scheme: dark) {{ {dark}}}\n")
+}
+
+fn classes(colour: impl Fn(usize, &(&str, &str)) -> String) -> String {
+    let class = |(number, pair)| format!(".c{number} {{ color: {}; }}\n", colour(number, pair));
+    PALETTE.iter().enumerate().map(class).collect()
 }
 
 /// Returns the style sheet's class for a colour.
@@ -70,6 +159,21 @@ pub fn class(number: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cause_has_the_colour_of_the_table_and_two_causes_differ() {
+        let hues = |causes: &[&str]| {
+            let mut hues = Hues::default();
+            hues.give(causes.iter().map(|cause| (*cause).to_owned()).collect());
+            move |cause: &str| hues.of_cause(cause)
+        };
+        let one = hues(&["task kworker", "task competitor", "unexplained", "interrupt local_timer"]);
+        let other = hues(&["unexplained", "interrupt local_timer"]);
+        for cause in ["unexplained", "interrupt local_timer"] {
+            assert_eq!(one(cause), other(cause), "{cause}");
+        }
+        assert!(one("task kworker") != one("task competitor") && one("task competitor") != one("unexplained"));
+    }
 
     #[test]
     fn lock_keeps_its_colour_and_two_locks_differ() {

@@ -5,4 +5,4 @@ mod hues;
 mod page;
 
 pub use draw::{ladder_file, picture_file};
-pub use page::{Content, Method, SIGNATURE, header, machine, page};
+pub use page::{Content, Method, SIGNATURE, header, machine, page, time};

@@ -3,13 +3,13 @@
 mod sample;
 
 use record::{
-    Figure, Ladder, Mark, OTHERS, Picture, Point, SCHEMA, Section, Series, Source, Stack, StackPart, Statement,
-    understand,
+    Axis, Figure, Ladder, Mark, OTHERS, Picture, Plot, Point, SCHEMA, Section, Series, Source, Stack, StackPart,
+    Statement, Table, Unit, understand,
 };
 use report::Content;
 use sample::{EVIL, PLAIN, bars, figure, ladder, plot, section, source};
 use serde_json::{Value, json};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 fn page(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure]) -> String {
     let ladders: Vec<Option<Ladder>> = sources.iter().map(|source| ladder(&source.name)).collect();
@@ -146,6 +146,152 @@ fn a_cause_has_one_colour_in_bars_and_in_every_scatter() {
     }
     let distinct: HashSet<u64> = plots[1].iter().map(|(_, colour)| *colour).collect();
     assert_eq!((distinct.len(), colour(1, OTHERS)), (4, 7), "{plots:?}");
+}
+
+/// Returns the colours of a style sheet's rules for `:root` in light and in dark.
+fn themes(page: &str) -> [HashMap<String, [f64; 3]>; 2] {
+    let style = page.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
+    let is_dark = |before: &str| {
+        before.trim_end().ends_with("(prefers-color-scheme: dark) {")
+            || before.trim_end().ends_with("(prefers-color-scheme: dark){")
+    };
+    let is_paper =
+        |before: &str| before.trim_end().ends_with("@media print {") || before.trim_end().ends_with("@media print{");
+    let mut themes = [HashMap::new(), HashMap::new()];
+    for (at, _) in style.match_indices(":root") {
+        let before = &style[..at];
+        if is_paper(before) {
+            continue;
+        }
+        let body = style[at..].split_once('{').unwrap().1.split_once('}').unwrap().0;
+        for (name, value) in body.split(';').filter_map(|part| part.trim().strip_prefix("--")?.split_once(':')) {
+            themes[usize::from(is_dark(before))].insert(name.to_owned(), rgb(value.trim()));
+        }
+    }
+    themes
+}
+
+fn rgb(hex: &str) -> [f64; 3] {
+    let digits: Vec<u8> = hex.trim_start_matches('#').chars().map(|digit| digit.to_digit(16).unwrap() as u8).collect();
+    let byte = |place: usize| match digits.len() {
+        3 => digits[place] * 17,
+        _ => digits[2 * place] * 16 + digits[2 * place + 1],
+    };
+    [0, 1, 2].map(|place| f64::from(byte(place)) / 255.0)
+}
+
+/// Returns the contrast of two colours as WCAG 2.2 defines it, from 1 to 21.
+fn contrast(one: [f64; 3], other: [f64; 3]) -> f64 {
+    let linear = |value: f64| if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) };
+    let luminance =
+        |[red, green, blue]: [f64; 3]| 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
+    let (one, other) = (luminance(one), luminance(other));
+    (one.max(other) + 0.05) / (one.min(other) + 0.05)
+}
+
+#[test]
+fn text_and_marks_have_enough_contrast_in_both_themes() {
+    const TEXT: f64 = 4.5;
+    const MARK: f64 = 3.0;
+    /// The style sheet's opacity of the paler of two adjacent series.
+    const PALE: f64 = 0.7;
+    assert!((contrast([0.0; 3], [1.0; 3]) - 21.0).abs() < 1e-9 && contrast([0.5; 3], [0.5; 3]) == 1.0);
+    let page = single(Vec::new());
+    assert!(page.contains("svg .pale .fill { opacity: .7; }"));
+    for theme in themes(&page) {
+        let paper = theme["paper"];
+        let marks = (0..8).map(|number| format!("c{number}"));
+        for name in ["ink", "dim"].map(str::to_owned).into_iter().chain(marks) {
+            let ratio = contrast(theme[&name], paper);
+            assert!(ratio >= TEXT, "{name}: {ratio:.2} on {paper:?}");
+            let pale = [0, 1, 2].map(|place| PALE * theme[&name][place] + (1.0 - PALE) * paper[place]);
+            assert!(name == "ink" || name == "dim" || contrast(pale, paper) >= MARK, "{name}, paler");
+        }
+        assert!(contrast(theme["dim"], theme["soft"]) >= TEXT);
+    }
+}
+
+#[test]
+fn experiment_is_a_fold_named_by_its_verdict_and_the_only_one_is_open() {
+    let one = single(Vec::new());
+    assert!(one.contains("<details class=\"part\" open>"), "{one}");
+    let two = page(&[source("survey", PLAIN)], &[vec![section("latency", PLAIN), section("load", "other")]], &[]);
+    assert_eq!(two.matches("<details class=\"part\"><summary><h3 id=\"section-").count(), 2);
+    assert!(two.contains("</h3><p>plain</p></summary>") && two.contains("</h3><p>other</p></summary>"));
+}
+
+#[test]
+fn title_names_the_program() {
+    let mut traced = source("trace", PLAIN);
+    traced.parameters.insert("program".into(), json!(["./server", "3"]));
+    let page = page(&[traced], &[vec![Section { title: "Lock waits".into(), ..section("trace", PLAIN) }]], &[]);
+    assert!(page.contains("<h1>./server 3: lock waits</h1>"), "{page}");
+}
+
+#[test]
+fn columns_of_text_begin_at_the_left() {
+    let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+    let rows = vec![row(["a", "main (a.c:1)", "< 3 ns"]), row(["b", "–", "12.5 %"]), row(["c", "worker", "–"])];
+    let table = Table { caption: "t".into(), header: vec!["name", "call site", "waited"], rows };
+    let page = single(vec![Figure { tables: vec![table], ..figure(Picture::None, 1, PLAIN) }]);
+    assert!(page.contains("<td class=\"text short\">main (a.c:1)</td><td class=\"short\">&lt; 3 ns</td>"), "{page}");
+}
+
+#[test]
+fn values_of_old_documents_can_be_hidden_without_a_script() {
+    let Picture::Plot(mut lines) = plot(Mark::Line, "sysv") else { unreachable!("it is one") };
+    lines.series.push(Series { name: "sysv, 2002".into(), mark: Mark::Line, points: vec![Point::new(1.0, 2.0)] });
+    let page = single(vec![figure(Picture::Locks(lines), 1, PLAIN)]);
+    let drawn = figures(&page).into_iter().find(|figure| figure.contains("sysv, 2002")).unwrap();
+    assert_eq!(drawn.matches("type=\"radio\"").count(), 3, "{drawn}");
+    let colours = &colours_of_plots(&page)[0];
+    assert!(drawn.contains(" old\">") && colours[0].1 == colours[1].1, "{drawn}");
+}
+
+#[test]
+fn axis_of_threads_has_marks_at_whole_numbers_alone() {
+    let Picture::Plot(lines) = plot(Mark::Line, PLAIN) else { unreachable!("it is one") };
+    let point = |x| Point::new(x, 3.0);
+    let series = Series { name: "std".into(), mark: Mark::Line, points: [1.0, 2.0, 4.0].map(point).into() };
+    let x = Axis { label: "threads", unit: Unit::Number, logarithmic: true };
+    let page = single(vec![figure(Picture::Locks(Plot { x, series: vec![series], ..lines }), 1, PLAIN)]);
+    let data: Value = serde_json::from_str(plot_scripts(&page)[0]).unwrap();
+    assert_eq!(data["x"]["marks"], json!([1.0, 2.0, 4.0]));
+    let drawn = figures(&page).into_iter().find(|figure| figure.contains(">threads</text>")).unwrap();
+    assert!(drawn.contains(">4</text>") && !drawn.contains(">3</text>"), "{drawn}");
+}
+
+#[test]
+fn ladder_leads_to_the_section_of_each_cost() {
+    let mut ladder = ladder(PLAIN).unwrap();
+    ladder.costs.iter_mut().for_each(|cost| cost.experiment = Some("latency".into()));
+    let (sources, sections) = ([source("survey", PLAIN)], [vec![section("latency", PLAIN), section("load", PLAIN)]]);
+    let ladders = [Some(ladder)];
+    let page = report::page(&Content {
+        sources: &sources,
+        sections: &sections,
+        ladders: &ladders,
+        compared: &[],
+        method: &|_| None,
+    });
+    assert!(
+        page.contains("role=\"group\"") && page.contains("<a href=\"#section-plain\" aria-label=\"plain, 20.0 ns"),
+        "{page}"
+    );
+}
+
+#[test]
+fn ladder_alone_has_a_title_a_machine_a_time_and_a_key() {
+    let svg = report::ladder_file(&ladder("std").unwrap(), "Some CPU", Some("2026-11-26 03:00 UTC"));
+    for part in [
+        ">Costs of waiting</text>",
+        ">Some CPU; 2026-11-26 03:00 UTC</text>",
+        ">std</text>",
+        ">no lock</text>",
+        "95 % CI",
+    ] {
+        assert!(svg.contains(part), "{part} is missing in {svg}");
+    }
 }
 
 #[test]

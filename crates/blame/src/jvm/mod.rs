@@ -122,6 +122,14 @@ impl Machines {
         self.0.values_mut().for_each(Dumper::read);
     }
 
+    /// Begins the next part of the trace: the sums are those of its dumps alone.
+    pub fn begin_part(&mut self) {
+        for dumper in self.0.values_mut() {
+            let JavaWaits { refusal, last, .. } = std::mem::take(&mut dumper.waits);
+            dumper.waits = JavaWaits { refusal, last, ..JavaWaits::default() };
+        }
+    }
+
     /// Returns the sums of each process.
     pub fn waits(&self) -> impl Iterator<Item = (u32, &JavaWaits)> {
         self.0.iter().map(|(process, dumper)| (*process, &dumper.waits))

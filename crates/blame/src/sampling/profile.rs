@@ -194,6 +194,15 @@ impl Profile {
         }
     }
 
+    /// Begins the next part of the trace: the sums are those of its samples alone.
+    pub fn begin_part(&mut self) {
+        self.ended.clear();
+        self.waited.clear();
+        self.spinning.clear();
+        (self.samples, self.lost, self.spins.count) = (0, 0, 0);
+        self.lives.values_mut().for_each(Life::begin_part);
+    }
+
     /// Samples the threads of these processes; `now_s` is the time since the start.
     pub fn sample(&mut self, processes: &[u32], region: Option<&Region>, now_s: f64) {
         let samples = self.sampler.sample(processes);
@@ -419,6 +428,11 @@ impl Profile {
         self.ended.iter().chain(self.lives.values())
     }
 
+    /// Returns how long all threads ran on a CPU, by the samples so far.
+    pub fn ran_s(&self) -> f64 {
+        self.lives().fold(0.0, |sum, life| sum + (life.sums[0] - life.before[0]) as f64 / 1e9)
+    }
+
     /// Returns the samples of the waits for each lock and word.
     pub fn waited(&self) -> impl Iterator<Item = (Wait, &Waited)> {
         self.waited.iter().map(|(wait, waited)| (*wait, waited))
@@ -457,6 +471,11 @@ impl Life {
             by_kernel.into_iter().chain(by_language)
         });
         Budget::of(self.seen_s - self.began_s, ran, ready, blocked)
+    }
+
+    fn begin_part(&mut self) {
+        self.waits.clear();
+        (self.spun_s, self.began_s, self.before) = (0.0, self.seen_s, self.sums);
     }
 
     fn absorb(&mut self, other: Self) {
@@ -517,6 +536,7 @@ fn holders(region: &Region, seen: &[Seen]) -> HashMap<u32, Held> {
             Some(Wait::Lock(lock)) => Some(lock),
             _ => None,
         })
+        .filter(|lock| !lock_at(region, *lock).is_folded())
         .collect();
     let mut holders = HashMap::new();
     if wanted.is_empty() {

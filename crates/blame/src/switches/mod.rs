@@ -47,6 +47,8 @@ const BUDGET: f64 = 0.01;
 const WINDOW_NS: f64 = 10e6;
 const PERIOD_NS: f64 = 100e6;
 const PAUSE_NS: f64 = 1e9;
+/// Threads whose switches are remembered, unless more are alive.
+const MOST_THREADS: usize = 16_384;
 
 impl Switches {
     /// Opens the rings. No thread is followed yet.
@@ -135,6 +137,9 @@ impl Switches {
     fn forget_ended(&mut self, live: &[Live]) -> bool {
         let live: HashSet<u32> = live.iter().map(|live| live.thread).collect();
         self.pick.keep(|thread| live.contains(&thread));
+        if self.threads.len() > MOST_THREADS {
+            self.threads.retain(|thread, _| live.contains(thread));
+        }
         self.rings.is_half_taken_by(|thread| !live.contains(&thread))
     }
 
@@ -155,10 +160,9 @@ impl Switches {
         self.threads.get(&thread).map_or_else(Seen::default, |timeline| timeline.seen(from, to))
     }
 
-    /// Returns the part of the time that has passed in which the record was open.
-    pub fn share(&self, now: f64) -> f64 {
-        let open = self.open_ns + self.window.map_or(0.0, |since| now - since);
-        if now > 0.0 { (open / now).min(1.0) } else { 1.0 }
+    /// Returns how long the record has been open by now.
+    pub fn open_ns(&self, now: f64) -> f64 {
+        self.open_ns + self.window.map_or(0.0, |since| now - since)
     }
 
     /// Threads that were never followed, since they are switched too often, or are too many.

@@ -49,8 +49,8 @@ impl Seen {
     }
 }
 
-/// Absences that are kept of a thread.
-const MOST: usize = 200_000;
+/// Absences and windows that are kept of a thread.
+const MOST: usize = 8_192;
 
 impl Timeline {
     /// Returns whether its switches are seen now.
@@ -60,16 +60,23 @@ impl Timeline {
 
     /// Begins a window in which the thread's switches are seen; until the first switch it is in this state.
     pub fn begin(&mut self, at: f64, state: State) {
-        self.windows.push((at, f64::INFINITY));
+        self.open_window(at);
         self.since = (state == State::Asleep).then_some((at, false));
         self.unswitched = Some(state);
+    }
+
+    fn open_window(&mut self, at: f64) {
+        if self.windows.len() >= MOST {
+            self.windows.drain(..MOST / 2);
+        }
+        self.windows.push((at, f64::INFINITY));
     }
 
     /// Notes that the thread left a CPU, or came to one. This begins the window of a thread that a followed one
     /// started.
     pub fn note(&mut self, at: f64, is_out: bool, is_preempted: bool) {
         if !self.is_open() {
-            self.windows.push((at, f64::INFINITY));
+            self.open_window(at);
         }
         let from = self.windows.last().map_or(at, |window| window.0);
         if at < from {
@@ -105,10 +112,20 @@ impl Timeline {
 
     fn absent(&mut self, (from, is_preempted): (f64, bool), to: f64) {
         if self.absences.len() >= MOST {
-            self.absences.drain(..MOST / 2);
+            self.forget_half();
         }
         self.absences.push(Absence { from, to, is_preempted });
         self.since = None;
+    }
+
+    /// Forgets the earlier half of the absences, and that the thread was seen at that time.
+    fn forget_half(&mut self) {
+        self.absences.drain(..self.absences.len() / 2);
+        let from = self.absences.first().map_or(0.0, |first| first.from);
+        self.windows.retain(|window| window.1 > from);
+        if let Some(first) = self.windows.first_mut() {
+            first.0 = first.0.max(from);
+        }
     }
 
     /// Returns the known parts of this time.

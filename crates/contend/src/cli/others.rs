@@ -233,6 +233,14 @@ const HISTORY: &[Below] = &[
         ],
     },
     Below {
+        name: "controls",
+        takes: VIEW,
+        examples: &[
+            ("contend history controls", "Show the false-alarm rate of `contend ab` on each machine"),
+            ("contend history controls --since 4w", "Show the rate of the last four weeks"),
+        ],
+    },
+    Below {
         name: "trend",
         takes: VIEW,
         examples: &[

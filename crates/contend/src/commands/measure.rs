@@ -5,7 +5,9 @@ use crate::output::{Destination, View};
 use anyhow::ensure;
 use clap::ArgMatches;
 use experiments::ALL;
-use harness::{AnyRecord, Entry, Interrupted, Outcome, Rows, Run, Session, SharedFlags, UsageError, output};
+use harness::{
+    AnyFinished, AnyRecord, Entry, Interrupted, Outcome, Rows, Run, Session, SharedFlags, UsageError, output,
+};
 use instruments::warning::Warning;
 use std::cell::OnceCell;
 use std::time::Duration;
@@ -31,9 +33,17 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
     check_length(entry, shared)?;
     let mut session = Session::open(shared)?;
     cores::recall(&mut session, shared);
-    let destination = Destination::open(shared)?;
+    let destination = match entry.writes_parts(matches) {
+        true => Destination::of_parts(shared, entry.name, session.started_unix_s())?,
+        false => Destination::open(shared)?,
+    };
     let instruments = OnceCell::new();
-    let mut finished = match entry.run(matches, &mut Run::alone(&session, shared, &instruments)) {
+    let interim = |mut finished: AnyFinished| {
+        let record = finished.take_record(entry.name, &session);
+        destination.deliver_part(record.clone(), &Of(&*entry.read_all(&record)?), finished.keep)
+    };
+    let mut run = Run::alone(&session, shared, &instruments).with_interim(&interim);
+    let mut finished = match entry.run(matches, &mut run) {
         Err(error) if error.is::<Interrupted>() => {
             output::eprint_line(&error.to_string());
             return Ok(Outcome::Interrupted);
@@ -50,7 +60,7 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
     record.ranking = rows.ranking();
     let outcome = match finished.is_printed {
         true => destination.conclude(&record),
-        false => destination.deliver(record, &Of(&*rows)),
+        false => destination.deliver(record, &Of(&*rows), finished.keep),
     };
     // A failed file does not prevent the others.
     let written: Vec<anyhow::Result<()>> =

@@ -44,8 +44,11 @@ impl Reading {
     /// Returns the ladder; `None` where no cost fits on it.
     pub fn ladder(&self) -> Option<Ladder> {
         // The order of the registry remains for equal costs.
-        let read = experiments::ALL.iter().filter_map(|entry| self.rows(entry.name));
-        Ladder::of(read.flat_map(|rows| rows.costs()).collect::<Vec<Cost>>())
+        let read = experiments::ALL.iter().filter_map(|entry| Some((entry.name, self.rows(entry.name)?)));
+        let costs = read.flat_map(|(name, rows)| {
+            rows.costs().into_iter().map(move |cost| Cost { experiment: Some(name.to_owned()), ..cost })
+        });
+        Ladder::of(costs.collect::<Vec<Cost>>())
     }
 
     /// Returns the findings of a survey in this version's words: an older record has the same values in older words.

@@ -1,6 +1,7 @@
 //! The destination that `--output` names, checked before the measurement, written after it.
 
 use super::csv;
+use super::folder::Folder;
 use super::markdown;
 use super::store::{Refused, Store, Stored};
 use super::warnings::{self, Advice};
@@ -50,12 +51,58 @@ pub struct Destination {
 enum Place {
     Stdout,
     File(OutputFile),
+    Folder(Folder),
 }
 
 impl Destination {
     /// Opens the destination before the measurement, so that an unwritable one costs no measurement.
     pub fn open(flags: &SharedFlags) -> anyhow::Result<Self> {
         Self::with(flags, Store::of(flags))
+    }
+
+    /// Opens the destination of a run whose parts have records: `--output` names a directory.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; or the records would go nowhere.
+    pub fn of_parts(flags: &SharedFlags, experiment: &str, started_unix_s: u64) -> anyhow::Result<Self> {
+        let (stdout, store) = (SharedFlags { output: None, ..flags.clone() }, Store::of(flags));
+        let Some(path) = flags.output.as_ref().filter(|_| flags.writes_a_file()) else {
+            if store.is_nowhere() {
+                let problem = "--every: nothing would be saved, since the archive is switched off";
+                return Err(UsageError(format!("{problem}; name a directory with --output")).into());
+            }
+            return Self::with(&stdout, store);
+        };
+        let extension = match &flags.format {
+            Format::Text => "txt",
+            Format::Json => "json",
+            Format::Csv => "csv",
+            Format::Markdown => "md",
+            Format::Own(_) => "out",
+        };
+        let folder = Folder::open(path, experiment, started_unix_s, extension)?;
+        Ok(Self { place: Place::Folder(folder), ..Self::with(&stdout, store)? })
+    }
+
+    /// Archives the record of a part of a run, and writes its file, while the run goes on.
+    ///
+    /// # Errors
+    /// It cannot be archived or written.
+    pub fn deliver_part(&self, mut record: AnyRecord, view: &dyn View, keep: Option<usize>) -> anyhow::Result<()> {
+        if record.results.is_empty() {
+            return Ok(());
+        }
+        let (stored, refusal) = self.keep(&mut record);
+        if let Some(stored) = stored {
+            if !self.quiet {
+                eprint_line(&format!("archived as {}", stored.id));
+            }
+            stored.tidy();
+        }
+        if let Place::Folder(folder) = &self.place {
+            folder.write(&self.content(&record, view)?, keep)?;
+        }
+        refusal.map_or(Ok(()), Err)
     }
 
     /// Opens the destination of a view of an archived record, which is not archived itself.
@@ -79,7 +126,7 @@ impl Destination {
     /// # Errors
     /// The record has no results, or a file cannot be written after all: the record is then printed, so that the
     /// measurement is not lost.
-    pub fn deliver(self, mut record: AnyRecord, view: &dyn View) -> anyhow::Result<Outcome> {
+    pub fn deliver(self, mut record: AnyRecord, view: &dyn View, kept: Option<usize>) -> anyhow::Result<Outcome> {
         let outcome = outcome(&record)?;
         if record.results.is_empty() {
             return Ok(outcome);
@@ -94,7 +141,7 @@ impl Destination {
             conclusion(&record.warnings, stored, quiet, refusal.is_some(), &whole);
             return self.write(&closing).and(refusal.map_or(Ok(outcome), Err));
         }
-        let written = self.content(&record, view).and_then(|content| self.write(&content));
+        let written = self.content(&record, view).and_then(|content| self.write_record(&content, kept));
         conclusion(&record.warnings, stored, quiet, refusal.is_some(), &whole);
         written.and(refusal.map_or(Ok(outcome), Err))
     }
@@ -202,6 +249,10 @@ impl Destination {
     }
 
     fn write(self, content: &str) -> anyhow::Result<()> {
+        self.write_record(content, None)
+    }
+
+    fn write_record(self, content: &str, kept: Option<usize>) -> anyhow::Result<()> {
         // JSON is for programs, byte for byte; all other formats may be read at a terminal later.
         let (print, content) = match self.format {
             Format::Json => (print_json as fn(&str) -> io::Result<()>, Cow::Borrowed(content)),
@@ -209,6 +260,7 @@ impl Destination {
         };
         match self.place {
             Place::Stdout => Ok(print(&content)?),
+            Place::Folder(folder) => folder.write(&content, kept),
             Place::File(file) => file.write(content.as_bytes()).or_else(|error| {
                 print(&content)?;
                 Err(error.context("the record was printed instead"))

@@ -2,6 +2,7 @@
 
 mod csv;
 mod destination;
+mod folder;
 mod home;
 pub mod markdown;
 mod provenance;

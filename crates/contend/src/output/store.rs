@@ -41,6 +41,11 @@ impl Store {
         Self { place: Location::Nowhere, is_named: false }
     }
 
+    /// Returns whether archiving is disabled.
+    pub fn is_nowhere(&self) -> bool {
+        matches!(self.place, Location::Nowhere)
+    }
+
     /// Archives a record; `None` where that is disabled.
     ///
     /// # Errors

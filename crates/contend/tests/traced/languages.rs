@@ -126,9 +126,11 @@ fn a_static_program_is_traced_from_outside() {
     let expected =
         [("object", "cache_lock"), ("place", "write_back (patients.c:"), ("cause", "slept (nanosleep) in write_back")];
     assert_found(&programs, &program, &["sleeps"], expected);
-    let traced = traced(&programs, &[], &program, &["--unknown"]);
+    let traced = traced(&programs, &["--full"], &program, &["--unknown"]);
     assert_eq!(traced.record["parameters"]["exit_status"], 2);
-    assert!(has_warning(&traced, "no_library"), "{}", traced.record["warnings"]);
+    for code in ["no_library", "no_full"] {
+        assert!(has_warning(&traced, code), "{code}: {}", traced.record["warnings"]);
+    }
     // Locks can neither be substituted in it nor exported from it.
     let file = programs.path("waits");
     for flags in [&["--swap", "adaptive"][..], &["--what-if"], &["--export", "folded", file.to_str().unwrap()]] {

@@ -98,6 +98,7 @@ fn figure(row: &Row) -> Figure {
         title: format!("{}: {}", row_words(row), row.operation.noun()),
         picture: Picture::Spikes(Spikes {
             words: series.iter().map(|one| words(row, &one.name)).collect(),
+            details: series.iter().map(|one| details(row, &one.name)).collect(),
             plot: Plot {
                 x: Axis { label: "latency", unit: Unit::Ns, logarithmic: true },
                 y: Axis { label: "count", unit: Unit::Number, logarithmic: true },
@@ -116,6 +117,25 @@ fn words(row: &Row, letter: &str) -> String {
         Some(spike) => format!("{letter} {}, {}", percent(spike.share), spike.cause),
         None => format!("{letter} {}, scattered", percent(row.leftover_share)),
     }
+}
+
+/// Returns the iterations of a spike, its range, its evidence, and the spike that it repeats.
+fn details(row: &Row, letter: &str) -> String {
+    let Some(spike) = row.spikes.iter().find(|spike| spike.label == letter) else {
+        return "Iterations outside of the spikes.".into();
+    };
+    let range = format!("{}–{}", nanoseconds(spike.from_ns), nanoseconds(spike.to_ns));
+    let mut text = format!("{} iterations, {range}, median {}.", count(spike.count), row.words(spike.median_ns));
+    if let Some(share) = spike.cause_share {
+        text += &format!(" This cause has {} of the excess time.", percent(share));
+    }
+    if let Some(share) = spike.evidence_share {
+        text += &format!(" Evidence for it: {} of the iterations that were traced.", percent(share));
+    }
+    if let Some((of, delay)) = spike.echo_of.as_ref().zip(spike.delay_ns) {
+        text += &format!(" It repeats spike {of} after {}.", nanoseconds(delay));
+    }
+    text
 }
 
 /// Some adjacent bins.

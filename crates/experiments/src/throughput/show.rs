@@ -252,10 +252,18 @@ fn figure(title: &str, x: &Axis, lines: Vec<&Line<'_>>, across: impl Fn(&Row) ->
         let mut points: Vec<Point> =
             lines.iter().filter(|line| line.row.lock == lock).map(|line| point(line)).collect();
         points.sort_by(|one, other| one.x.total_cmp(&other.x));
-        Series { name: lock, mark: Mark::Line, points }
+        let then = |line: &&Line<'_>| {
+            let then = line.row.then.as_ref().filter(|_| line.row.lock == lock)?;
+            Some(Point::new(across(line.row), then.throughput_per_s))
+        };
+        let mut old: Vec<Point> = lines.iter().filter_map(then).collect();
+        old.sort_by(|one, other| one.x.total_cmp(&other.x));
+        let old = (!old.is_empty()).then(|| Series { name: format!("{lock}, 2002"), mark: Mark::Line, points: old });
+        std::iter::once(Series { name: lock, mark: Mark::Line, points }).chain(old)
     });
+    let series: Vec<Series> = series.flatten().collect();
     let y = Axis { label: "iterations/s of all children", unit: Unit::PerS, logarithmic: true };
-    let plot = Plot { x: Axis { ..*x }, y, series: series.collect() };
+    let plot = Plot { x: Axis { ..*x }, y, series };
     let table = column::on_page(CAPTION, &columns(), lines.iter().copied());
     Figure { title: title.to_owned(), picture: Picture::Locks(plot), tables: vec![table], secondary: false }
 }

@@ -100,8 +100,7 @@ pub fn trace(waits: &[NamedWait]) -> Vec<u8> {
 }
 
 fn threads_of(wait: &NamedWait) -> impl Iterator<Item = (u32, u32)> {
-    let releaser = wait.wait.releaser.map(|(thread, _)| thread);
-    [Some(wait.wait.thread), releaser].into_iter().flatten().map(|thread| (wait.process, thread))
+    [Some(wait.thread), wait.releaser].into_iter().flatten().map(|thread| (wait.process, thread))
 }
 
 fn track((process, thread): (u32, u32)) -> Message {
@@ -114,24 +113,21 @@ fn track((process, thread): (u32, u32)) -> Message {
 }
 
 /// Returns the wait, and the moment of the release on the track of who released it.
-fn slice(place: usize, named: &NamedWait) -> Vec<(u64, Message)> {
-    let wait = &named.wait;
+fn slice(place: usize, wait: &NamedWait) -> Vec<(u64, Message)> {
     let at = |ns: f64| ns.max(0.0) as u64;
     let on = |kind: u64, thread: u32| Message::default().number(EVENT_TYPE, kind).number(EVENT_TRACK, thread.into());
     let note = |name: &str, text: &str| {
         Message::default().bytes(ANNOTATION_NAME, name.as_bytes()).bytes(ANNOTATION_TEXT, text.as_bytes())
     };
     let flow = place as u64 + 1;
-    let title = if wait.in_vain { format!("{} (not acquired)", named.lock) } else { named.lock.clone() };
+    let title = if wait.in_vain { format!("{} (not acquired)", wait.lock) } else { wait.lock.clone() };
     let begin = on(SLICE_BEGIN, wait.thread)
         .bytes(EVENT_NAME, title.as_bytes())
-        .message(EVENT_ANNOTATION, &note("at", &named.site))
-        .message(EVENT_ANNOTATION, &note("held by", named.holder.as_deref().unwrap_or("unknown")));
+        .message(EVENT_ANNOTATION, &note("at", &wait.site))
+        .message(EVENT_ANNOTATION, &note("held by", wait.holder.as_deref().unwrap_or("unknown")));
     let mut events = vec![(at(wait.began), begin), (at(wait.ended), on(SLICE_END, wait.thread))];
-    if let (Some((thread, _)), Some(released)) =
-        (wait.releaser.filter(|(thread, _)| *thread != wait.thread), wait.released)
-    {
-        let release = on(INSTANT, thread).bytes(EVENT_NAME, format!("releases {}", named.lock).as_bytes());
+    if let (Some(thread), Some(released)) = (wait.releaser.filter(|thread| *thread != wait.thread), wait.released) {
+        let release = on(INSTANT, thread).bytes(EVENT_NAME, format!("releases {}", wait.lock).as_bytes());
         events.push((at(released), release.fixed(EVENT_FLOW, flow)));
         let had = on(INSTANT, wait.thread).bytes(EVENT_NAME, b"acquired").fixed(EVENT_FLOW, flow);
         events.push((at(wait.ended), had));
@@ -146,7 +142,7 @@ pub fn text(waits: &[NamedWait]) -> String {
         let holder = wait.holder.as_deref().map(|holder| format!("held by {holder}"));
         let frames = [Some(wait.lock.as_str()), Some(wait.site.as_str()), holder.as_deref()];
         let frames = frames.into_iter().flatten().map(written);
-        *sums.entry(frames.collect::<Vec<String>>().join(";")).or_default() += wait.wait.ended - wait.wait.began;
+        *sums.entry(frames.collect::<Vec<String>>().join(";")).or_default() += wait.ended - wait.began;
     }
     sums.iter().map(|(stack, ns)| format!("{stack} {}\n", (ns / 1e3).round().max(1.0))).collect()
 }

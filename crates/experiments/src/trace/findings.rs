@@ -40,19 +40,31 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     most.into_iter().chain(explained).chain(critical).chain(ended_badly).collect()
 }
 
-/// Returns the parts of the program's time that a change of its locks moves.
+/// The least share of a part of the time that is compared.
+const LEAST_PART: f64 = 0.001;
+
+/// Returns the parts of the program's time. Less is better for those that a change of its locks moves.
 fn of_program(row: &Row) -> Vec<Metric> {
     let Some(lived_s) = row.lived_s.filter(|lived_s| *lived_s > 0.0) else { return Vec::new() };
     let cell = Cell::of(["all threads".to_owned()]);
-    let part = |figure, part: Option<f64>| {
-        part.map(|part| Metric {
-            unit: Unit::Share,
-            better: Better::Less,
-            variation: VariationSource::Elapsed,
-            ..Metric::time(&cell, figure, part / lived_s, None)
-        })
+    let part = |figure, part: Option<f64>, better, variation| {
+        let share = part.map(|part| part / lived_s);
+        share.map(|share| Metric { unit: Unit::Share, better, variation, ..Metric::time(&cell, figure, share, None) })
     };
-    let parts = [part("waiting for locks", row.lock_s), part("ready without a CPU", row.ready_s)];
+    let moved = |figure, part_s| part(figure, part_s, Better::Less, VariationSource::Elapsed);
+    // The variation of the other parts must not hide a difference of these two.
+    let other = |figure, part_s: Option<f64>| {
+        let is_part = |seconds: &f64| *seconds >= LEAST_PART * lived_s;
+        part(figure, part_s.filter(is_part), Better::Neither, VariationSource::Others)
+    };
+    let parts = [
+        moved("waiting for locks", row.lock_s),
+        moved("ready without a CPU", row.ready_s),
+        other("on a CPU", row.on_cpu_s),
+        other("waiting for work", row.work_s),
+        other("asleep", row.sleep_s),
+        other("in I/O", row.io_s),
+    ];
     parts.into_iter().flatten().collect()
 }
 

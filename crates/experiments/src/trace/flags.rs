@@ -26,6 +26,16 @@ pub struct Flags {
     #[arg(long, value_name = "TIME", value_parser = interval, allow_hyphen_values = true)]
     pub interval: Option<Duration>,
 
+    /// Save a record each TIME, which covers that time alone, while the program goes on [range: 1s to 1 day]
+    ///
+    /// The records go to the archive. If --output names a directory, they also go there, in numbered files.
+    #[arg(long, value_name = "TIME", value_parser = every, allow_hyphen_values = true, conflicts_with = "export")]
+    pub every: Option<Duration>,
+
+    /// Keep only the last N files of --every in the directory of --output [range: at least 1]
+    #[arg(long, value_name = "N", requires = "every", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: Option<u32>,
+
     /// Report a wait longer than this as a hang, with its chain of waiters and holders, while PROGRAM runs on. With
     /// --pid, the time is counted from the attachment. Deadlocks are reported after half a second
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration::span)]
@@ -44,10 +54,21 @@ pub struct Flags {
 
     /// Attach to a running process and trace its futex calls until it exits, --seconds elapse, or Ctrl-C. Without root,
     /// or CAP_PERFMON and a readable tracefs, only the states of the threads of your own processes are sampled
-    #[arg(long, value_name = "PID")]
-    #[arg(conflicts_with_all = ["program", "full", "export", "patience"])]
+    ///
+    /// Several processes are separated by commas. A process that a service manager starts in the place of one that ended is
+    /// traced as well.
+    #[arg(long, value_name = "PID", value_delimiter = ',')]
+    #[arg(conflicts_with_all = ["program", "full", "patience"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
-    pub pid: Option<u32>,
+    pub pid: Vec<u32>,
+
+    /// Attach to the processes of a control group, by its directory or its path in /proc/PID/cgroup
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["program", "full", "patience", "pid"])]
+    pub cgroup: Option<PathBuf>,
+
+    /// Attach to the processes of a container, by its name (Docker, Podman, LXC) or its ID
+    #[arg(long, value_name = "NAME|ID", conflicts_with_all = ["program", "full", "patience", "pid", "cgroup"])]
+    pub container: Option<String>,
 
     /// Watch a lock's word by hardware watchpoints, up to four words: acquisitions, hold times and spinning of any lock,
     /// also of one that makes no call. WORD is a variable's name, or an address (0x7f12)
@@ -61,7 +82,7 @@ pub struct Flags {
 }
 
 const USAGE: &str = "contend trace [OPTIONS] -- <PROGRAM> [ARGS]...
-       contend trace [OPTIONS] --pid <PID>";
+       contend trace [OPTIONS] --pid <PID>[,<PID>...]";
 
 /// The amount of recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +121,17 @@ impl Flags {
             Ok((form, PathBuf::from(&pair[1])))
         };
         pairs.map(form).collect()
+    }
+}
+
+const SHORTEST_EVERY: Duration = Duration::from_secs(1);
+const LONGEST_EVERY: Duration = Duration::from_secs(24 * 3600);
+
+fn every(text: &str) -> Result<Duration, String> {
+    match parse_duration::span(text)? {
+        short if short < SHORTEST_EVERY => Err("must be at least 1s".into()),
+        long if long > LONGEST_EVERY => Err("must be at most 1 day".into()),
+        every => Ok(every),
     }
 }
 

@@ -1,28 +1,35 @@
 //! The reports on stderr while the program runs, since stdout is the program's; and the values for the live charts.
 
-use super::measure::Piece;
+use super::measure::{Measured, Piece};
 use super::record::{Row, RowKind};
 use super::words;
 use harness::output::eprint_line;
 use harness::{Interruption, Live, Observer, Session, SharedFlags, Shown};
+use instruments::warning::WarningKind;
 use record::Unit;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use terminal::{nanoseconds, percent};
 
-/// Lines, and points of a picture.
-pub struct Lines {
+/// Delivers the record of a part of the trace.
+pub type Deliver<'a> = &'a dyn Fn(Measured) -> anyhow::Result<()>;
+
+/// Lines, points of a picture, and the records of parts.
+pub struct Lines<'a> {
     interruption: Interruption,
     is_quiet: bool,
     /// Whether the user wants lines with the waits.
     has_lines: bool,
     live: Live,
+    deliver: Deliver<'a>,
+    /// The reason why the record of a part was not delivered.
+    pub failure: Option<String>,
 }
 
-impl Lines {
-    pub fn of(session: &Session, shared: &SharedFlags, interval: Option<Duration>) -> Self {
+impl<'a> Lines<'a> {
+    pub fn of(session: &Session, shared: &SharedFlags, interval: Option<Duration>, deliver: Deliver<'a>) -> Self {
         let (interruption, live) = (session.interruption.clone(), session.live.clone());
-        Self { interruption, is_quiet: shared.quiet, has_lines: interval.is_some(), live }
+        Self { interruption, is_quiet: shared.quiet, has_lines: interval.is_some(), live, deliver, failure: None }
     }
 
     /// Reports the average number of waiting threads, of all locks and of the lock that was waited for the most.
@@ -36,7 +43,7 @@ impl Lines {
     }
 }
 
-impl Observer<Piece> for Lines {
+impl Observer<Piece> for Lines<'_> {
     fn note(&self, _: &str) {}
 
     fn piece(&mut self, piece: &Piece) -> ControlFlow<()> {
@@ -56,6 +63,18 @@ impl Observer<Piece> for Lines {
             }
             Piece::Hang(_) if self.is_quiet => {}
             Piece::Hang(rows) => rows.iter().for_each(say),
+            Piece::Outlived(_) if self.is_quiet => {}
+            Piece::Outlived(outlived) => eprint_line(&outlived.message()),
+            Piece::Restarted(_) if self.is_quiet => {}
+            Piece::Restarted(restarted) => eprint_line(&restarted.message()),
+            Piece::Part(measured) => {
+                // The trace goes on: a later record may find room.
+                if let Err(error) = (self.deliver)((**measured).clone()) {
+                    let failure = format!("{error:#}");
+                    eprint_line(&format!("a record was not saved: {failure}"));
+                    self.failure.get_or_insert(failure);
+                }
+            }
         }
         self.interruption.flow()
     }

@@ -9,6 +9,7 @@ mod flags;
 mod golang;
 mod live;
 mod measure;
+mod parts;
 mod plan;
 mod record;
 mod section;
@@ -57,6 +58,10 @@ impl Experiment for Trace {
             "Predict the gain from shorter critical sections of cache_lock",
         ),
         (
+            "contend trace --every 10min --output records/ --keep 100 --pid 1234",
+            "Save a record of each 10 minutes of a server, and keep the last 100 files",
+        ),
+        (
             "contend trace --export perfetto waits.pftrace -- ./server",
             "Export the waits as a timeline for ui.perfetto.dev",
         ),
@@ -72,24 +77,52 @@ impl Experiment for Trace {
     const VIEWS: Views<Self> =
         Views { metrics: findings::metrics, findings: findings::findings, ..Views::of(show::show, section::section) };
 
+    fn writes_parts(flags: &Flags) -> bool {
+        flags.every.is_some()
+    }
+
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let cpus = run.session.cpus.clone();
-        let mut lines = Lines::of(run.session, run.shared, flags.interval);
-        let finished = if let Some(pid) = flags.pid {
+        let (budget, keep) = (run.session.seconds, flags.keep.map(|keep| keep as usize));
+        let (interim, own_cpus) = (run.interim(), cpus.clone());
+        let deliver = |measured: measure::Measured| {
+            let measure::Measured { parameters, rows, warnings, .. } = measured;
+            let mut finished = Finished::measured(parameters, rows, warnings, own_cpus.clone(), budget);
+            finished.keep = keep;
+            interim.map_or(Ok(()), |interim| interim(finished.without(MOOT).erased()?))
+        };
+        let mut lines = Lines::of(run.session, run.shared, flags.interval, &deliver);
+        let targets = match (&flags.pid[..], &flags.cgroup, &flags.container) {
+            (_, Some(path), _) => Some(attach::Targets::of_cgroup(path)?),
+            (_, _, Some(named)) => Some(attach::Targets::of_container(named)?),
+            ([], None, None) => None,
+            (pids, ..) => Some(attach::Targets::of_pids(pids)?),
+        };
+        let mut finished = if let Some(targets) = targets {
+            let exports = plan::exports(flags)?;
             let interval = plan::period(run.session, flags.interval);
+            let pids: Vec<u32> = targets.alive().map(|(_, target)| target.pid).collect();
+            if !flags.word.is_empty() && pids.len() > 1 {
+                return Err(UsageError("--word: words are watched in one process; name one with --pid".into()).into());
+            }
+            let words = watchpoint::Watch::attach(targets.first().pid, &flags.words()?)?;
+            let goroutines: Vec<golang::Watch> = pids.iter().map(|pid| golang::Watch::attach(*pid)).collect();
             let plan = attach::Plan {
-                target: attach::Target::find(pid)?,
+                targets,
+                room: if exports.is_empty() { 0 } else { measure::MOST_EXPORTED },
                 budget: run.session.seconds,
                 interval,
+                every: flags.every,
                 deadline: flags.deadline,
                 all: flags.all,
             };
-            let words = watchpoint::Watch::attach(pid, &flags.words()?)?;
-            let goroutines = golang::Watch::attach(pid);
-            let mut measured = attach::run(&plan, run.session, &mut lines)?;
+            let mut measured = attach::run(plan, run.session, &mut lines)?;
             measured.add(words.finish());
-            goroutines.finish(&mut measured);
-            Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, plan.budget)
+            goroutines.into_iter().for_each(|goroutines| goroutines.finish(&mut measured));
+            let mut finished = Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, budget);
+            let exported = |(form, file)| (file, Ok(export::content(form, &measured.waits)));
+            finished.files.extend(exports.into_iter().map(exported));
+            finished
         } else {
             let plan = Plan::of(flags, run.session)?;
             if let Some(why) = plan.program.no_library.filter(|_| !plan.exports.is_empty()) {
@@ -108,6 +141,11 @@ impl Experiment for Trace {
             finished
         };
         // The program itself is the load, and the trace shows the effects of the machine on it.
-        Ok(finished.without(["other_load", "autogroup"]))
+        finished.failures.extend(lines.failure);
+        finished.keep = keep;
+        Ok(finished.without(MOOT))
     }
 }
+
+/// Warnings of the machine that do not apply.
+const MOOT: [&str; 2] = ["other_load", "autogroup"];

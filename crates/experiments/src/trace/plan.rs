@@ -2,6 +2,7 @@
 
 use super::confirm::record::Confirmation;
 use super::flags::{Flags, Form, Level};
+use super::parts::Part;
 use super::watchpoint::request::Request;
 use blame::Lost;
 use harness::Session;
@@ -17,6 +18,8 @@ pub struct Plan {
     /// The time after which the program gets SIGTERM.
     pub budget: Option<Duration>,
     pub interval: Option<Duration>,
+    /// The period of the records, if there are several.
+    pub every: Option<Duration>,
     pub deadline: Duration,
     /// The time that the program has to end after SIGTERM, if the user sets it.
     pub patience: Option<Duration>,
@@ -36,9 +39,23 @@ pub enum Verdict {
     Undecided,
 }
 
+/// The recording of single waits was lowered, since it cost too much.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Lowered {
+    /// Since the program started.
+    pub at_s: f64,
+    /// The parts of the time in which single waits were recorded before and after.
+    pub from_share: f64,
+    pub to_share: f64,
+    /// The estimated cost before: a part of the CPU time.
+    pub cost_share: f64,
+}
+
 /// The parameters that the traced program decides.
 pub const OUTCOMES: &[&str] = &[
     "attached_pid",
+    "attached_pids",
     "exit_status",
     "exit_signal",
     "elapsed_s",
@@ -53,6 +70,8 @@ pub const OUTCOMES: &[&str] = &[
     "verdict",
     "verdict_reason",
     "samples",
+    "lowered",
+    "part",
     "confirmation",
 ];
 
@@ -69,6 +88,9 @@ pub struct Parameters {
     /// The number of the process that contend attached to.
     #[serde(default)]
     pub attached_pid: Option<u32>,
+    /// The numbers of all processes, if contend attached to several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attached_pids: Vec<u32>,
     /// Its exit status; `null` if a signal ended it.
     pub exit_status: Option<i32>,
     /// The signal that ended it.
@@ -102,6 +124,12 @@ pub struct Parameters {
     /// How often the states of all threads were sampled.
     #[serde(default)]
     pub samples: u64,
+    /// When the recording of single waits was lowered; counts and sums of waits are exact nevertheless.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lowered: Vec<Lowered>,
+    /// The place of the record in a longer trace; absent if it is of the whole trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// Whether the terminal prints all tables.
     #[serde(default)]
     pub all: bool,
@@ -121,6 +149,12 @@ pub fn period(session: &Session, interval: Option<Duration>) -> Option<Duration>
 /// The default time that a program has to end after Ctrl-C: its user waits for it.
 const PATIENCE_WHEN_INTERRUPTED: Duration = Duration::from_secs(2);
 
+/// Opens the files of the exports.
+pub fn exports(flags: &Flags) -> anyhow::Result<Vec<(Form, OutputFile)>> {
+    let open = |(form, path): (Form, std::path::PathBuf)| Ok((form, OutputFile::open("--export", &path)?));
+    flags.exports()?.into_iter().map(open).collect()
+}
+
 impl Plan {
     /// Returns the time that the program has to end after SIGTERM.
     pub fn patience(&self, session: &Session) -> Duration {
@@ -131,12 +165,11 @@ impl Plan {
     /// Checks the program and the files.
     pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
         let program = Program::find(&flags.launched.program)?;
-        let open = |(form, path): (Form, std::path::PathBuf)| Ok((form, OutputFile::open("--export", &path)?));
-        let exports = flags.exports()?.into_iter().map(open).collect::<anyhow::Result<_>>()?;
+        let exports = exports(flags)?;
         let level = if flags.full { Level::Full } else { Level::Sampled };
         let (budget, deadline, patience) = (session.seconds, flags.deadline, flags.launched.patience);
         let interval = period(session, flags.interval);
-        let words = flags.words()?;
-        Ok(Self { program, level, budget, interval, deadline, patience, exports, all: flags.all, words })
+        let (every, words) = (flags.every, flags.words()?);
+        Ok(Self { program, level, budget, interval, every, deadline, patience, exports, all: flags.all, words })
     }
 }

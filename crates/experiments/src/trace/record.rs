@@ -31,6 +31,8 @@ pub enum RowKind {
     Budget,
     /// A cause of waiting, with its remedy.
     Finding,
+    /// The requests that the program gave one name.
+    Label,
     /// A word that was watched by hardware watchpoints.
     Word,
 }
@@ -95,6 +97,9 @@ pub struct Row {
     /// The share of all time that the threads lived in which they waited for it.
     #[serde(default)]
     pub wait_share: Option<f64>,
+    /// The same as a share of the time in which the threads had something to do: all but sleep and the wait for work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_busy_share: Option<f64>,
     pub wait_p50_ns: Option<f64>,
     pub wait_p99_ns: Option<f64>,
     pub wait_max_ns: Option<f64>,
@@ -116,7 +121,8 @@ pub struct Row {
     /// The part of the same time in which that holder was ready and another thread ran in its place.
     #[serde(default)]
     pub holder_preempted_share: Option<f64>,
-    /// The call sites at which the holders acquired it, the most blamed first; shares of the wait with a known holder.
+    /// The holders during the waits, by the call site that acquired the lock, the most blamed first: shares of the time
+    /// with a known holder.
     pub blocked_by: Vec<Blocker>,
     /// Whose hold it was in the end: where a holder waited for another lock itself, the blame is that lock's holder's.
     #[serde(default)]
@@ -141,7 +147,7 @@ pub struct Row {
     pub wake_p99_ns: Option<f64>,
     #[serde(default)]
     pub wake_max_ns: Option<f64>,
-    /// The tasks that ran on its CPU before it did.
+    /// The tasks that ran in the meantime on the CPU that it then had.
     #[serde(default)]
     pub ran_instead: Vec<Runner>,
     /// Clusters of the waits, and of the holds that were timed, lettered by their share.
@@ -235,6 +241,31 @@ pub struct Row {
     /// On a CPU while it waited for a lock: a part of `on_cpu_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spun_s: Option<f64>,
+    /// The number of requests of a label that ended, and of those that waited for a lock. Of these rows `name` is the
+    /// label, `lock_s` and `work_s` are the requests' waits by calls, and `wait_p50_ns` to `wait_max_ns` are the wait for
+    /// locks in each request, 0 in those that did not wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_waited: Option<u64>,
+    /// The time of the requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_s: Option<f64>,
+    /// The part of it in which they waited for locks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_p50_ns: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_p99_ns: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_max_ns: Option<f64>,
+    /// The 99th percentile of the part of each request outside of its waits for locks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside_p99_ns: Option<f64>,
+    /// The locks that the requests waited for, the longest wait first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub label_locks: Vec<LabelLock>,
     /// The lock of a finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
@@ -265,6 +296,18 @@ pub struct Row {
 
 fn one() -> u32 {
     1
+}
+
+/// A class of locks that the requests of a label waited for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LabelLock {
+    pub lock: String,
+    pub wait_s: f64,
+    /// The part of the time of the requests.
+    pub share: f64,
+    /// The holders, by the call site that acquired the lock, the longest first: shares of the wait with a known holder.
+    pub held_by: Vec<Blocker>,
 }
 
 /// A function of a call path.

@@ -17,13 +17,8 @@ const MOST_PICTURES: usize = 4;
 pub fn section(rows: &[Row]) -> Section {
     let locks: Vec<&Row> = rows.iter().filter(|row| row.kind == RowKind::Lock && row.excludes()).collect();
     let waited: Vec<&Row> = locks.iter().copied().filter(|row| row.contended > 0).collect();
-    let threads = words::budget_table(rows).map(|table| Figure {
-        title: "Time of the threads".into(),
-        picture: Picture::None,
-        tables: vec![table],
-        secondary: false,
-    });
-    let mut figures: Vec<Figure> = threads.into_iter().collect();
+    let tables = [words::budget_table(rows), words::label_table(rows)].into_iter().flatten();
+    let mut figures: Vec<Figure> = tables.map(table).collect();
     figures.extend(watched::figure(rows));
     figures.push(by_lock(&waited, rows));
     figures.extend(flame(&waited, rows));
@@ -43,13 +38,21 @@ pub fn section(rows: &[Row]) -> Section {
     }
 }
 
+/// Returns a table without a chart.
+fn table(table: Table) -> Figure {
+    Figure { title: table.caption.clone(), picture: Picture::None, tables: vec![table], secondary: false }
+}
+
 fn by_lock(waited: &[&Row], rows: &[Row]) -> Figure {
     let bar = |row: &&Row| Bar { name: row.lock.clone(), value: row.wait_total_s * 1e9, interval: None, limit: None };
     let bars = Bars { unit: Unit::Ns, logarithmic: false, bars: waited.iter().take(MOST_BARS).map(bar).collect() };
     let picture = if bars.bars.is_empty() { Picture::None } else { Picture::Bars(bars) };
-    let of = |kind: RowKind| rows.iter().filter(move |row| row.kind == kind).map(line).collect();
+    let of = |kind: RowKind, excludes: bool| -> Vec<Vec<String>> {
+        rows.iter().filter(|row| row.kind == kind && row.excludes() == excludes).map(line).collect()
+    };
     let header = vec![
         "lock",
+        "type",
         "call site",
         "acquired",
         "contended",
@@ -66,20 +69,28 @@ fn by_lock(waited: &[&Row], rows: &[Row]) -> Figure {
     Figure {
         title: "Wait time by lock".into(),
         picture,
-        tables: vec![table("Locks", of(RowKind::Lock)), table("Call sites", of(RowKind::Site))],
+        tables: [
+            table("Locks", of(RowKind::Lock, true)),
+            table("Call sites", of(RowKind::Site, true)),
+            table("Condition variables, semaphores, barriers, joins: waits may be idle time", of(RowKind::Lock, false)),
+        ]
+        .into_iter()
+        .filter(|table| !table.rows.is_empty())
+        .collect(),
         secondary: false,
     }
 }
 
 fn line(row: &Row) -> Vec<String> {
-    let place = [row.symbol.as_deref(), row.source.as_deref()];
+    let place = [row.symbol.as_deref(), row.source.as_deref().map(blame::names::short)];
     vec![
         row.lock.clone(),
+        row.lock_type.clone(),
         place.into_iter().flatten().collect::<Vec<&str>>().join(" "),
         if row.acquisitions == 0 { "–".to_owned() } else { count(row.acquisitions) },
         count(row.contended),
         nanoseconds(row.wait_total_s * 1e9),
-        optional(row.wait_share, Unit::Share),
+        optional(words::wait_share(row), Unit::Share),
         optional(row.wait_p50_ns, Unit::Ns),
         optional(row.wait_p99_ns, Unit::Ns),
         optional(row.hold_p50_ns, Unit::Ns),

@@ -24,7 +24,7 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     let of = |kind: RowKind| rows.iter().filter(move |row| row.kind == kind);
     let excluding: Vec<&Row> = of(RowKind::Lock).filter(|row| row.excludes()).collect();
     let signals: Vec<&Row> = of(RowKind::Lock).filter(|row| !row.excludes()).collect();
-    let mut text = heading(record);
+    let mut text = heading(record) + &part(record);
     let is_diagnosed = words::program(rows).is_some();
     if is_diagnosed {
         text.push_str(&diagnosis(record, page));
@@ -62,7 +62,8 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     for kind in ENDINGS {
         of(kind).filter_map(words::ending).for_each(|sentence| text.push_str(&said(&sentence, page)));
     }
-    text.push_str(&budgets(rows));
+    text.push_str(&titled(words::budget_table(rows)));
+    text.push_str(&titled(words::label_table(rows)));
     text.push_str(&table("Locks", &excluding));
     text.push_str(&table("Condition variables, semaphores, barriers, joins (waits may be idle time)", &signals));
     text.push_str(&matrix(rows));
@@ -78,7 +79,8 @@ fn diagnosis(record: &TraceRecord<'_>, page: &Page) -> String {
     let whole = words::program(rows).filter(|whole| whole.lived_s > Some(0.0));
     let budget = whole.map(|whole| terminal::wrapped("", " ", &words::budget(whole), page));
     let reason = record.parameters.verdict_reason.iter().map(|reason| terminal::wrapped("", " ", reason, page));
-    let mut text: String = budget.into_iter().chain(reason).collect();
+    let labels = words::labels(rows).map(|sentence| terminal::wrapped("", " ", &sentence, page));
+    let mut text: String = budget.into_iter().chain(reason).chain(labels).collect();
     for (place, row) in rows.iter().filter(|row| row.kind == RowKind::Finding).enumerate() {
         text.push_str(&terminal::wrapped(&format!("{}", place + 1), " ", &words::finding(row), page));
         if let Some(command) = &row.command {
@@ -108,7 +110,7 @@ fn longest(locks: &[&Row]) -> String {
             row.lock_type.clone(),
             if row.seen_by == SeenBy::Call { count(row.contended) } else { "–".into() },
             nanoseconds(row.wait_total_s * 1e9),
-            optional(row.wait_share, Unit::Share),
+            optional(words::wait_share(row), Unit::Share),
             optional(row.wait_p99_ns, Unit::Ns),
         ]
     };
@@ -123,9 +125,8 @@ fn words_watched(rows: &[Row], page: &Page) -> String {
     sentences.chain(tables).collect()
 }
 
-/// Returns the time of the groups of threads.
-fn budgets(rows: &[Row]) -> String {
-    let table = words::budget_table(rows);
+/// Returns a table under its caption.
+fn titled(table: Option<Table>) -> String {
     let text =
         |table: Table| format!("\n{}\n{}", table.caption, terminal::table(&table.header, table.rows.into_iter()));
     table.map_or_else(String::new, text)
@@ -135,13 +136,28 @@ fn said(sentence: &str, page: &Page) -> String {
     item(sentence.split(' '), page)
 }
 
+/// Returns the line of a record that covers a part of a trace.
+fn part(record: &TraceRecord<'_>) -> String {
+    let Some(part) = record.parameters.part else { return String::new() };
+    let [from, to, period] = [part.began_s, part.began_s + record.parameters.elapsed_s, part.period_s]
+        .map(|seconds| nanoseconds(seconds * 1e9));
+    let partial =
+        if part.is_partial { format!("; partial, since the trace ended within the {period}") } else { String::new() };
+    format!("part {} of the trace: from {from} to {to}{partial}\n", part.number)
+}
+
 fn heading(record: &TraceRecord<'_>) -> String {
     let parameters = &record.parameters;
     if let Some(pid) = parameters.attached_pid {
         let threads = terminal::counted(parameters.threads as usize, "thread");
+        let others = parameters.attached_pids.iter().filter(|other| **other != pid).count();
+        let processes = match others {
+            0 => format!("process {pid}"),
+            others => format!("process {pid} and {}", terminal::counted(others, "other")),
+        };
         let watched = nanoseconds(parameters.elapsed_s * 1e9);
         return format!(
-            "{} (process {pid}, {threads}): futex calls traced for {watched}\n",
+            "{} ({processes}, {threads}): futex calls traced for {watched}\n",
             parameters.program.join(" ")
         );
     }
@@ -192,7 +208,7 @@ fn line(row: &Row) -> Vec<String> {
         taken(row),
         count(row.contended),
         nanoseconds(row.wait_total_s * 1e9),
-        optional(row.wait_share, Unit::Share),
+        optional(words::wait_share(row), Unit::Share),
         time(row.wait_p50_ns),
         time(row.wait_p99_ns),
         time(row.wait_max_ns),

@@ -36,6 +36,12 @@ impl StuckThreads {
         Self { deadline, next: Instant::now(), since, told, rows }
     }
 
+    /// Begins the next part of the trace: threads that are still stuck are found once more.
+    pub fn begin_part(&mut self) {
+        self.told.clear();
+        self.rows.clear();
+    }
+
     /// Looks at a process, whose map `names` and `stacks` know, if that is due; returns the rows that are new.
     pub fn look(&mut self, pid: u32, slot: u32, names: &mut Names, stacks: &mut Stacks) -> Vec<Row> {
         let now = Instant::now();

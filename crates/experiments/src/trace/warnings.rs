@@ -1,8 +1,9 @@
 //! Warnings for the reader of a trace.
 
+use super::plan::Lowered;
 use blame::names::Names;
 use instruments::warning::{Warning, WarningKind};
-use interpose::{Kind, Region};
+use interpose::{Kind, LABELS, Region};
 use serde::Serialize;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -185,6 +186,77 @@ impl WarningKind for ExportCut {
     }
 }
 
+/// The program gave requests more names than are kept apart.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ManyLabels {
+    /// Requests with further names.
+    pub requests: u64,
+}
+
+impl WarningKind for ManyLabels {
+    const CODE: &'static str = "many_labels";
+
+    fn message(&self) -> String {
+        let requests = terminal::count(self.requests);
+        format!(
+            "{LABELS} labels have their own rows; {requests} requests with further labels are one row, \"other labels\""
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "label requests by their kind (`GET /users`), not by their content (`GET /users/17`)"
+    }
+}
+
+/// Single waits were recorded only part of the time, since that cost too much.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RecordingLowered {
+    #[serde(flatten)]
+    pub lowered: Lowered,
+}
+
+impl WarningKind for RecordingLowered {
+    const CODE: &'static str = "recording_lowered";
+
+    fn message(&self) -> String {
+        let Lowered { at_s, from_share, to_share, cost_share } = self.lowered;
+        let part = |share: f64| {
+            if share < 1.0 { format!("{:.0} % of the time", 100.0 * share) } else { "all of the time".into() }
+        };
+        format!(
+            "recording of single waits was lowered from {} to {}, at second {at_s:.1}, because it would have cost about \
+             {:.0} % of the CPU time; counts and sums of waits stay exact",
+            part(from_share),
+            part(to_share),
+            100.0 * cost_share
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "use --full to record everything at that cost"
+    }
+}
+
+/// `--full` was requested for a program that is traced from outside.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NoFull {
+    /// The reason why it is traced from outside.
+    pub why: &'static str,
+}
+
+impl WarningKind for NoFull {
+    const CODE: &'static str = "no_full";
+
+    fn message(&self) -> String {
+        let why = self.why.split("; ").next().unwrap_or(self.why);
+        format!("--full has no effect: the program is {why}, so no hold is timed")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "link the program dynamically with the GNU C library to time its holds"
+    }
+}
+
 /// Functions that matter have no names, since their files were stripped.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NoSymbols {
@@ -246,6 +318,130 @@ impl WarningKind for DamagedMemory {
 
     fn remedy(&self) -> &'static str {
         "do not rely on this record; look for writes through wild pointers in the program, for example with valgrind"
+    }
+}
+
+/// There were more locks than have separate places.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FoldedLocks {
+    /// Acquisitions that were counted by call site only.
+    pub acquisitions: u64,
+}
+
+impl FoldedLocks {
+    /// Returns the warning, if locks share a place; `acquisitions` are those of a pair.
+    pub fn found_in(region: &Region, acquisitions: impl Fn(u32) -> u64) -> Option<Self> {
+        let is_folded = |pair: &interpose::Pair| {
+            region.locks.get(pair.lock.load(Relaxed) as usize).is_some_and(interpose::Lock::is_folded)
+        };
+        let folded = region.pairs().filter(|(_, pair)| is_folded(pair));
+        let acquisitions = folded.fold(0_u64, |sum, (place, _)| sum.saturating_add(acquisitions(place)));
+        (acquisitions > 0).then_some(Self { acquisitions })
+    }
+}
+
+impl WarningKind for FoldedLocks {
+    const CODE: &'static str = "folded_locks";
+
+    fn message(&self) -> String {
+        format!(
+            "the program used more locks than contend keeps apart: {} acquisitions are counted by call site only, and \
+             the holders of these locks are unknown",
+            terminal::count(self.acquisitions)
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "none is needed for counts and times; for holders, trace a shorter run of the program"
+    }
+}
+
+/// A process, with the name that it gave itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Process {
+    pub pid: u32,
+    pub name: String,
+}
+
+/// Processes of the program went on after it had ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OutlivedProgram {
+    pub processes: Vec<Process>,
+}
+
+impl WarningKind for OutlivedProgram {
+    const CODE: &'static str = "outlived_program";
+
+    fn message(&self) -> String {
+        let count = self.processes.len();
+        let named = self.processes.iter().map(|process| format!("{} (process {})", process.name, process.pid));
+        let [are, go] = if count == 1 { ["process", "goes"] } else { ["processes", "go"] };
+        format!("the program ended, and {count} {are} of it {go} on: {}", named.collect::<Vec<String>>().join(", "))
+    }
+
+    fn remedy(&self) -> &'static str {
+        "contend traces them until they end; --seconds or Ctrl-C ends them and the trace"
+    }
+}
+
+/// Processes ended while they were traced, and others run in their place.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RestartedProcess {
+    /// The process that ended, and its successor.
+    pub restarts: Vec<(Process, Process)>,
+}
+
+impl WarningKind for RestartedProcess {
+    const CODE: &'static str = "restarted_process";
+
+    fn message(&self) -> String {
+        let first = |(old, new): &(Process, Process)| {
+            format!("process {} ({}) ended, and process {} runs in its place", old.pid, old.name, new.pid)
+        };
+        let named = self.restarts.iter().take(MOST_FILES).map(first).collect::<Vec<String>>().join("; ");
+        let more = self.restarts.len().saturating_sub(MOST_FILES);
+        if more > 0 { format!("{named}; and {more} more") } else { named }
+    }
+
+    fn remedy(&self) -> &'static str {
+        "the values are sums over these processes; use --every for a record of each period"
+    }
+}
+
+/// There were more processes than contend traces.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProcessesLeftOut {
+    pub left_out: u32,
+}
+
+impl WarningKind for ProcessesLeftOut {
+    const CODE: &'static str = "processes_left_out";
+
+    fn message(&self) -> String {
+        format!("{} were not traced, since there were too many", terminal::counted(self.left_out as usize, "process"))
+    }
+
+    fn remedy(&self) -> &'static str {
+        "name the processes of interest with --pid"
+    }
+}
+
+/// Threads waited for more futex words than have separate sums.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FoldedWords {
+    pub words: u64,
+}
+
+impl WarningKind for FoldedWords {
+    const CODE: &'static str = "folded_words";
+
+    fn message(&self) -> String {
+        let words = terminal::count(self.words);
+        format!("the threads waited for very many futex words: the waits for {words} of them are summed by call site")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "none is needed for the sums; use --every for shorter periods"
     }
 }
 

@@ -1,7 +1,8 @@
 //! Sentences that the terminal, the page and the findings share, and the matrix of waits and their causes.
 
-use super::record::{Cause, CycleVerdict, JOIN_ORDER, Row, RowKind, Runner, SeenBy, Step, TimeSpike};
-use record::Table;
+use super::record::{Cause, CycleVerdict, JOIN_ORDER, LabelLock, Row, RowKind, Runner, SeenBy, Step, TimeSpike};
+use record::{Table, Unit, optional};
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use terminal::{nanoseconds, percent};
 
@@ -101,7 +102,7 @@ pub fn ending(row: &Row) -> Option<String> {
         RowKind::Deadlock => Some(format!("Deadlock {}.", hang(row))),
         RowKind::Inversion | RowKind::Order => Some(cycle(row)),
         RowKind::Hang => Some(format!("Still waiting {}.", hang(row))),
-        RowKind::Lock | RowKind::Site | RowKind::Budget | RowKind::Finding | RowKind::Word => None,
+        RowKind::Lock | RowKind::Site | RowKind::Budget | RowKind::Finding | RowKind::Label | RowKind::Word => None,
     }
 }
 
@@ -110,7 +111,7 @@ pub fn ending(row: &Row) -> Option<String> {
 pub fn summary(rows: &[Row]) -> Vec<String> {
     if let Some(whole) = program(rows) {
         let found = rows.iter().filter(|row| row.kind == RowKind::Finding).map(finding);
-        return std::iter::once(budget(whole)).chain(found).chain(critical(rows)).collect();
+        return std::iter::once(budget(whole)).chain(labels(rows)).chain(found).chain(critical(rows)).collect();
     }
     let lock = rows.iter().find(|row| row.kind == RowKind::Lock && row.excludes());
     [first(rows), critical(rows), lock.and_then(remedy)].into_iter().flatten().collect()
@@ -153,6 +154,89 @@ pub fn budget_table(rows: &[Row]) -> Option<Table> {
     let header = vec!["threads", "count", "lived", "on CPU", "ready", "locks", "work", "sleep", "I/O", "unknown"];
     let table = || Table { caption: "Time of the threads".into(), header, rows: groups.iter().map(line).collect() };
     (!groups.is_empty()).then(table)
+}
+
+/// Returns the part of the time in which the threads had something to do that a lock was waited for. Older records have
+/// only the part of the threads' lives.
+pub fn wait_share(row: &Row) -> Option<f64> {
+    row.wait_busy_share.or(row.wait_share)
+}
+
+/// Returns the sentences about the labelled requests that waited for locks the longest.
+pub fn labels(rows: &[Row]) -> Option<String> {
+    let labels = rows.iter().filter(|row| row.kind == RowKind::Label);
+    let order = |row: &&Row| (row.lock_s.unwrap_or(0.0), row.total_s.unwrap_or(0.0));
+    let row = labels.max_by(|one, other| order(one).partial_cmp(&order(other)).unwrap_or(Ordering::Equal))?;
+    let (requests, share) = (row.requests.filter(|count| *count > 0)?, row.share?);
+    let name = row.name.as_deref().unwrap_or_default();
+    let noun = if requests == 1 { "request" } else { "requests" };
+    let first = row.label_locks.first().map(|first| waited_for(share, first));
+    let waited = first.unwrap_or_else(|| format!("{} of their time waiting for locks", whole_percent(share)));
+    let sentence = format!("{} {noun} \"{name}\" spent {waited}.", terminal::count(requests));
+    let (p99, outside) = (row.request_p99_ns, row.outside_p99_ns);
+    let Some(((waiting, p99), outside)) = row.requests_waited.filter(|count| *count > 0).zip(p99).zip(outside) else {
+        return Some(sentence);
+    };
+    let waiting = whole_percent(waiting as f64 / requests as f64);
+    let (p99, outside) = (nanoseconds(p99), nanoseconds(outside));
+    Some(format!("{sentence} {waiting} of them waited; p99 of all is {p99}, and {outside} outside lock waits."))
+}
+
+/// Returns the part of the requests' time that was waiting for locks, with the first of them and its holder.
+fn waited_for(share: f64, first: &LabelLock) -> String {
+    const MOST_OF: f64 = 0.9;
+    let holder = first.held_by.first().filter(|holder| holder.share > 0.5);
+    let holder = holder.map_or_else(String::new, |holder| format!(", held by {}", holder.site));
+    let (all, lock) = (whole_percent(share), &first.lock);
+    if first.share >= MOST_OF * share {
+        return format!("{all} of their time waiting for {lock}{holder}");
+    }
+    format!("{all} of their time waiting for locks, {} for {lock}{holder}", whole_percent(first.share))
+}
+
+/// Returns the labelled requests, for the terminal and the page.
+pub fn label_table(rows: &[Row]) -> Option<Table> {
+    let labels: Vec<&Row> = rows.iter().filter(|row| row.kind == RowKind::Label).collect();
+    let time = |ns: Option<f64>| optional(ns, Unit::Ns);
+    let seconds = |seconds: Option<f64>| time(seconds.map(|seconds| seconds * 1e9));
+    let line = |row: &&Row| {
+        let lock = |lock: &LabelLock| format!("{} ({})", lock.lock, whole_percent(lock.share));
+        let locks: Vec<String> = row.label_locks.iter().take(MOST_LABEL_LOCKS).map(lock).collect();
+        vec![
+            row.name.clone().unwrap_or_default(),
+            terminal::count(row.requests.unwrap_or(0)),
+            seconds(row.total_s),
+            optional(row.share, Unit::Share),
+            terminal::count(row.requests_waited.unwrap_or(0)),
+            time(row.request_p50_ns),
+            time(row.request_p99_ns),
+            time(row.request_max_ns),
+            time(row.outside_p99_ns),
+            time(row.wait_p50_ns),
+            time(row.wait_p99_ns),
+            time(row.wait_max_ns),
+            seconds(row.work_s),
+            locks.join(", "),
+        ]
+    };
+    let header = vec![
+        "label",
+        "requests",
+        "time",
+        "waiting for locks",
+        "waited",
+        "p50",
+        "p99",
+        "max",
+        "p99 outside lock waits",
+        "lock wait p50",
+        "p99",
+        "max",
+        "other waits",
+        "locks (share of the time)",
+    ];
+    let table = || Table { caption: "Labelled requests".into(), header, rows: labels.iter().map(line).collect() };
+    (!labels.is_empty()).then(table)
 }
 
 /// Returns a share without decimals, unless it is below one per cent.
@@ -315,6 +399,8 @@ pub struct Matrix {
 
 const MOST_LINES: usize = 8;
 const MOST_CAUSES: usize = 8;
+/// Locks in a line of the labels.
+const MOST_LABEL_LOCKS: usize = 3;
 
 impl Matrix {
     pub fn of(rows: &[Row]) -> Self {

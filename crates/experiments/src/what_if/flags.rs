@@ -9,7 +9,10 @@ pub struct WhatIfFlags {
     /// Run PROGRAM as if the critical sections of LOCK were 25 %, 50 %, 75 % and 100 % shorter, in random order, and
     /// estimate the gain. LOCK is a name printed by `contend trace` [default: the locks with the longest total wait]
     #[arg(long, value_name = "LOCK", num_args = 0..=1, default_missing_value = "", group = "compared",
-          conflicts_with_all = ["full", "interval", "export", "pid", "search", "swap_only", "fail_if", "swap_library"])]
+          conflicts_with_all = [
+              "full", "interval", "export", "pid", "cgroup", "container", "every", "search", "swap_only", "fail_if",
+              "swap_library",
+          ])]
     pub what_if: Option<String>,
 }
 

@@ -1,6 +1,5 @@
 //! One lock of one process: its description, the words that each acquisition reads, and its kind.
 
-#[cfg(any(preload, clippy))]
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -28,6 +27,13 @@ pub struct Lock {
 }
 
 impl Lock {
+    /// Returns whether this is the common place of all locks that a call site acquired and that found no separate one:
+    /// its address is that of the call site.
+    pub fn is_folded(&self) -> bool {
+        let address = self.address.load(Relaxed);
+        address != 0 && address == self.first_site.load(Relaxed)
+    }
+
     /// The key of a destroyed lock.
     pub const ENDED: u64 = u64::MAX;
 

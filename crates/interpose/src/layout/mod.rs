@@ -5,15 +5,19 @@
 //! |---|---|
 //! | counters, histograms, held locks, the ring's head of a thread | that thread alone |
 //! | a ring's tail | the reader alone |
+//! | the longest time of a pair | that thread; the reader resets it |
 //! | a lock's and an order's key | the first thread that needs it, with compare-and-swap, once |
 //! | the number of waiters of a lock | each waiter, before and after its wait |
 //! | a lock's holder | each thread that has just acquired it |
 //! | the counts of losses, and the next free numbers | any thread, with an addition |
+//! | a label's key and name | the first thread that needs it, with compare-and-swap, once |
+//! | the sums of a label | each thread that ends a request, with additions |
 //! | a lag, and the sections that a thread is in | that thread alone |
-//! | which locks are chosen, and where threads are held | the reader alone |
+//! | which locks are chosen, where threads are held, and whether single waits are kept | the reader alone |
 //!
 //! All accesses are relaxed but for those that publish: a key after what it names, a head after its event.
 
+mod label;
 mod lag;
 mod lock;
 mod order;
@@ -22,6 +26,7 @@ mod thread;
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+pub use label::{LABEL_BYTES, LABELS, Label, Request, Requests, SHARDS};
 #[cfg(any(preload, clippy))]
 pub use lag::SECTIONS;
 pub use lag::{KIN, Kin, LockLag, Mark, SHARE_ONE, ThreadLag, WhatIf};
@@ -83,6 +88,8 @@ pub struct Region {
     pub threads: [Thread; THREADS],
     /// The further places of the threads, by the places of `threads`.
     pub more_places: [[Place; MORE_PLACES]; THREADS],
+    /// The labels, by a number made of the key; the last is for the requests of further names.
+    pub labels: [Label; LABELS + 1],
     /// The state of the prediction. It and the following are used at the level [`Header::WHAT_IF`] alone.
     pub what_if: WhatIf,
     /// The lag data of the locks, by the places of `locks`.
@@ -118,6 +125,19 @@ impl Region {
     #[cfg(any(preload, clippy))]
     pub(crate) fn place_of(&self, thread: &Thread) -> usize {
         (core::ptr::from_ref(thread).addr() - self.threads.as_ptr().addr()) / size_of::<Thread>()
+    }
+
+    /// Ends the request of a thread, if it works for one.
+    #[cfg(any(preload, clippy))]
+    pub(crate) fn end_request(&self, thread: &Thread, at: u64) {
+        let request = &thread.request;
+        let Some(place) = request.label.load(Relaxed).checked_sub(1) else { return };
+        request.label.store(0, Relaxed);
+        let ticks = at.saturating_sub(request.began.load(Relaxed));
+        if let Some(label) = self.labels.get(place as usize) {
+            let sums = &label.sums[self.place_of(thread) % SHARDS];
+            sums.note(ticks, request.lock_ticks.load(Relaxed), request.signal_ticks.load(Relaxed));
+        }
     }
 
     /// Returns the holder of a lock, with the place where it acquired the lock if only the thread was known and it is
@@ -228,11 +248,19 @@ pub struct Header {
     pub kinships: AtomicU32,
     /// Calls within a signal's handler that came while its thread was noting something.
     pub lost_reentered: AtomicU64,
+    /// The measured cost of noting [`Self::ROUNDS`] lock/unlock pairs, in ticks; 0 until it is known.
+    pub pairs_cost: AtomicU32,
+    /// The measured cost of noting as many waits.
+    pub waits_cost: AtomicU32,
+    /// 1 while waits and holds are counted and timed, but not kept one by one. Written by the reader.
+    pub skips_events: AtomicU32,
 }
 
 impl Header {
     /// The number of this layout: it changes with every change of the layout.
-    pub const MAGIC: u64 = 0x636f_6e74_656e_640a;
+    pub const MAGIC: u64 = 0x636f_6e74_656e_640b;
+    /// Calls that the costs are of.
+    pub const ROUNDS: u32 = 256;
     /// The level at which sections are virtually shorter, and nothing else is recorded.
     pub const WHAT_IF: u32 = 4;
     /// The level at which every call is seen on the slow way, and threads are held between two locks.

@@ -75,6 +75,8 @@ pub struct Histograms {
     /// The times in [`Pair::holds`] that were measured because each hold was, and not as a sample: their number, and
     /// their sum in ticks.
     pub every: [AtomicU64; 2],
+    /// The time in ticks of the waits that ended without the lock.
+    pub vain_ticks: AtomicU64,
 }
 
 /// Adds to a counter that only this thread writes.

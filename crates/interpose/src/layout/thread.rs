@@ -1,5 +1,6 @@
 //! One thread: the locks that it holds, its places of locks, and its ring of waits and holds.
 
+use super::label::Request;
 use super::pair::Place;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -146,6 +147,8 @@ pub struct Thread {
     pub pairs_used: AtomicU32,
     /// The number of waits and holds that found the ring full.
     pub lost: AtomicU64,
+    /// The request that it works for.
+    pub request: Request,
     /// The places of locks, by a number made of the lock and the call site.
     pub places: [Place; PLACES],
     /// Waits, and holds that others waited for.
@@ -218,6 +221,8 @@ pub struct Event {
     /// The place of the pair, which identifies the lock and the call site; plus 1. The uppermost bits are
     /// [`Self::IN_VAIN`] and [`Self::HOLD`].
     pub pair: AtomicU32,
+    /// The place of the label of the request in which it waited, plus 1; 0 for none.
+    pub label: AtomicU32,
 }
 
 impl Event {

@@ -3,7 +3,7 @@
 use super::local;
 use super::process::{begin, note_map};
 use super::what_if::ends;
-use super::{next, slot, thread_word};
+use super::{cost, next, slot, thread_word};
 use crate::layout::Header;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -20,6 +20,9 @@ extern "C" fn at_load() {
     let local = local::local();
     if local.level.load(Relaxed) == 0 {
         begin(local, true);
+    }
+    if let (Some(region), 1 | 2) = (local::region(), local.level.load(Relaxed)) {
+        cost::measure(region);
     }
 }
 

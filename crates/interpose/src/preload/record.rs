@@ -306,12 +306,14 @@ pub fn waited(
     thread.waiting.store(0, Release);
     let (releaser, released) = (lock.holder.load(Relaxed), lock.released.load(Relaxed));
     spot.hot(me).waiters.fetch_sub(1, Relaxed);
+    thread.request.waited(spot.pair(me).kind.load(Relaxed), at.saturating_sub(began));
     let has_it = has_it(code);
+    let histograms = &me.region.histograms[spot.pair_place() as usize];
     if has_it {
-        let histograms = &me.region.histograms[spot.pair_place() as usize];
         me.region.waits[spot.pair_place() as usize].note(at.saturating_sub(began), &histograms.waits);
     } else {
         add(&spot.pair(me).timeouts, 1);
+        add(&histograms.vain_ticks, at.saturating_sub(began));
     }
     // A thread that did not get the lock saw no release that named its holder.
     let holder = if has_it { holder } else { me.region.place_of_holder(holder, spot.lock_place()) };
@@ -322,6 +324,9 @@ pub fn waited(
 
 /// Puts an event into the ring, if it has room.
 pub fn keep(me: Me, pair: u32, [began, ended, holder, releaser, released]: [u64; 5]) {
+    if me.region.header.skips_events.load(Relaxed) != 0 {
+        return;
+    }
     let thread = me.thread;
     let head = thread.head.load(Relaxed);
     if head.wrapping_sub(thread.tail.load(Relaxed)) >= RING as u64 {
@@ -338,6 +343,7 @@ pub fn keep(me: Me, pair: u32, [began, ended, holder, releaser, released]: [u64;
         event.released.store(released, Relaxed);
         event.thread.store(thread.tid.load(Relaxed), Relaxed);
         event.pair.store(pair, Relaxed);
+        event.label.store(thread.request.label.load(Relaxed), Relaxed);
         thread.head.store(head + 1, Release);
     });
 }

@@ -22,6 +22,7 @@ pub fn enter(region: &'static Region, local: &Local) -> Option<&'static Thread> 
     thread.process.store(local.process.load(Relaxed), Relaxed);
     [&thread.state, &thread.waiting, &thread.wants].iter().for_each(|word| word.store(0, Relaxed));
     thread.last.lock.store(0, Relaxed);
+    thread.request.label.store(0, Relaxed);
     thread.started.store(now(), Relaxed);
     let tid = gettid();
     thread.key_base.store(Lock::key_base(local.process.load(Relaxed)), Relaxed);
@@ -91,6 +92,7 @@ pub fn give_back(region: &Region, thread: &Thread) {
     if local::is_what_if() {
         ends::ended(region, thread);
     }
+    region.end_request(thread, now());
     thread_word::set(core::ptr::null());
     let (lived, started) = (thread.lived.load(Relaxed), thread.started.load(Relaxed));
     thread.lived.store(lived + now().saturating_sub(started), Relaxed);

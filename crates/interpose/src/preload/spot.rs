@@ -1,7 +1,12 @@
 //! Lookup of the places of a lock and of a call site, and of the pair of the two.
+//!
+//! The memory has room for a limited number of locks. Later locks are *folded*: those that a call site acquires share
+//! one place, whose address is that of the call site. Their counts and times are exact, and their holders are not known.
 
+use super::local;
 use super::me::Me;
 use crate::layout::{Hot, Kind, Lock, MORE_PLACES, PAIRS, PLACES, Pair, Place, TIMES_ALL, Thread};
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// The location where the acquisitions of a lock at one call site are counted. One word: so it is passed in a register.
@@ -83,6 +88,8 @@ const NEAR: usize = 8;
 const NEIGHBOURHOOD: u64 = 2048;
 /// The number of locks below which a destroyed lock is distinguished from a later one at its address.
 const MANY_LOCKS: u32 = 1 << 14;
+/// The number of pairs that only folded locks get: one for each thread and call site.
+const FOLDED_PAIRS: usize = 1 << 13;
 
 #[inline(always)]
 pub fn scatter(value: u64) -> usize {
@@ -116,7 +123,7 @@ pub fn home_spot(me: Me, lock: usize, site: usize) -> Option<Spot> {
 #[inline(never)]
 fn known_elsewhere(me: Me, lock: usize, site: usize) -> Option<Spot> {
     let key = key(me, lock);
-    find(me, key, site).and_then(|(place, _)| known(place, key, site))
+    find(me, key, site, false).and_then(|(place, _)| known(place, key, site))
 }
 
 /// Returns whether the lock exists: a destroyed one is not the one that is meant.
@@ -153,12 +160,21 @@ fn look_up(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
 }
 
 fn searched(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
-    let key = key(me, lock);
-    let Some((place, number)) = find(me, key, site) else {
-        me.region.header.lost_pairs.fetch_add(1, Relaxed);
-        return None;
-    };
-    known(place, key, site).filter(|spot| is_there(me, *spot)).or_else(|| add(me, lock, kind, place, site, number))
+    let found = found(me, [lock, lock], site, kind, PAIRS - FOLDED_PAIRS);
+    let is_folded = found.is_err() && matches!(local::local().level.load(Relaxed), 1 | 2);
+    let found = if is_folded { self::found(me, [site, lock], site, kind, PAIRS) } else { found };
+    found.inspect_err(|lost| _ = lost.fetch_add(1, Relaxed)).ok()
+}
+
+/// Returns the spot of a lock: the first address determines its place, and the second is its own. Pairs above `most`
+/// are not for it. Without room, it is the count of such losses.
+fn found(me: Me, [named, lock]: [usize; 2], site: usize, kind: Kind, most: usize) -> Result<Spot, &'static AtomicU64> {
+    let key = key(me, named);
+    let (place, number) = find(me, key, site, named == site).ok_or(&me.region.header.lost_pairs)?;
+    match known(place, key, site).filter(|spot| is_there(me, *spot)) {
+        Some(spot) => Ok(spot),
+        None => add(me, [named, lock], kind, (place, number), site, most),
+    }
 }
 
 /// Returns the place of the lock at this call site, or the free one that it would get, and its number among all; `None`
@@ -166,7 +182,7 @@ fn searched(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
 ///
 /// In the first table only a few places are searched, so that a full one costs no more; locks that find no room there
 /// go on to the second. No place becomes free again, so an existing place is found where it was put.
-fn find(me: Me, key: u64, site: usize) -> Option<(&'static Place, usize)> {
+fn find(me: Me, key: u64, site: usize, is_folded: bool) -> Option<(&'static Place, usize)> {
     let (home, row, first) = (home(key, site), row(key, site), me.region.first_place(me.thread));
     let more = &me.region.more_places[first / (PLACES + MORE_PLACES)];
     // If another row is in the way, the following places are occupied as well: so the next one is searched far from
@@ -177,22 +193,24 @@ fn find(me: Me, key: u64, site: usize) -> Option<(&'static Place, usize)> {
     let is_its_own = |place: &Place| place.key.load(Relaxed) == key && place.site.load(Relaxed) == site as u64;
     let found = tries.chain(beyond).find(|(place, _)| place.key.load(Relaxed) == 0 || is_its_own(place));
     // A table fuller than this would be slow to search.
-    let has_room = || (me.thread.more_places_used.load(Relaxed) as usize) < MORE_PLACES / 4 * 3;
+    let has_room = || is_folded || (me.thread.more_places_used.load(Relaxed) as usize) < MORE_PLACES / 4 * 3;
     found
         .filter(|(place, number)| *number < PLACES || is_its_own(place) || has_room())
         .map(|(place, number)| (place, first + number))
 }
 
 /// Makes a pair for the lock at this call site, and the place one for it.
-fn add(me: Me, address: usize, kind: Kind, place: &'static Place, site: usize, number: usize) -> Option<Spot> {
-    let Some(lock_place) = lock_of(me, address, site, kind) else {
-        me.region.header.lost_locks.fetch_add(1, Relaxed);
-        return None;
-    };
-    let Some(pair_place) = take_pair(me) else {
-        me.region.header.lost_pairs.fetch_add(1, Relaxed);
-        return None;
-    };
+fn add(
+    me: Me,
+    [named, lock]: [usize; 2],
+    kind: Kind,
+    (place, number): (&'static Place, usize),
+    site: usize,
+    most: usize,
+) -> Result<Spot, &'static AtomicU64> {
+    // A lock without a pair needs no place.
+    let pair_place = take_pair(me, most).ok_or(&me.region.header.lost_pairs)?;
+    let lock_place = lock_of(me, [named, lock], site, kind).ok_or(&me.region.header.lost_locks)?;
     let pair = &me.region.pairs[pair_place as usize];
     if place.key.load(Relaxed) == 0 {
         let is_beyond = number % (PLACES + MORE_PLACES) >= PLACES;
@@ -209,12 +227,12 @@ fn add(me: Me, address: usize, kind: Kind, place: &'static Place, site: usize, n
     place.acquisitions.store(0, Release);
     place.place.store(lock_place, Relaxed);
     place.site.store(site as u64, Relaxed);
-    place.key.store(key(me, address), Release);
+    place.key.store(key(me, named), Release);
     pair.lock.store(lock_place, Relaxed);
     pair.kind.store(kind as u32, Relaxed);
     pair.counted_at.store(number as u32 + 1, Release);
     pair.site.store(site as u64, Release);
-    Some(Spot { place })
+    Ok(Spot { place })
 }
 
 /// Returns the candidates for the place of a lock: next to its neighbours' first, so that many locks that are in a row
@@ -228,9 +246,9 @@ fn places_of(me: Me, key: u64) -> impl Iterator<Item = usize> {
 }
 
 /// Returns the place of a lock: its own, or a new one.
-fn lock_of(me: Me, address: usize, site: usize, kind: Kind) -> Option<u32> {
+fn lock_of(me: Me, [named, address]: [usize; 2], site: usize, kind: Kind) -> Option<u32> {
     let process = me.thread.process.load(Relaxed);
-    let key = Lock::key_of(process, address);
+    let key = Lock::key_of(process, named);
     for place in places_of(me, key) {
         let lock = &me.region.locks[place];
         let there = lock.key.load(Acquire);
@@ -240,7 +258,7 @@ fn lock_of(me: Me, address: usize, site: usize, kind: Kind) -> Option<u32> {
         if there == 0 {
             match lock.key.compare_exchange(0, key, AcqRel, Acquire) {
                 Ok(_) => {
-                    describe(lock, address, process, site, kind);
+                    describe(lock, [named, address], process, site, kind);
                     me.region.header.locks.fetch_add(1, Relaxed);
                     return Some(place as u32);
                 }
@@ -252,7 +270,7 @@ fn lock_of(me: Me, address: usize, site: usize, kind: Kind) -> Option<u32> {
     None
 }
 
-fn describe(lock: &Lock, address: usize, process: u32, site: usize, kind: Kind) {
+fn describe(lock: &Lock, [named, address]: [usize; 2], process: u32, site: usize, kind: Kind) {
     if kind == Kind::Mutex {
         let word = (address + MUTEX_KIND) as *const u32;
         // SAFETY: the program gives a pointer to a mutex, whose word this is; no thread changes it after its
@@ -263,7 +281,7 @@ fn describe(lock: &Lock, address: usize, process: u32, site: usize, kind: Kind) 
     let kind = if kind.is_of_condition() { Kind::Cond } else { kind };
     lock.kind.store(kind as u32, Relaxed);
     lock.first_site.store(site as u64, Relaxed);
-    lock.address.store(address as u64, Release);
+    lock.address.store(named as u64, Release);
 }
 
 /// Returns the place of a lock that was used before.
@@ -295,11 +313,12 @@ const MOST: u32 = 64;
 
 /// Returns the place of an unused pair; `None` if there is none. A thread reserves several at a time: so it comes less
 /// and less often to the counter that all share, and its own are in a row.
-fn take_pair(me: Me) -> Option<u32> {
+fn take_pair(me: Me, most: usize) -> Option<u32> {
     let ([next, end], used) = (&me.thread.pairs, &me.thread.pairs_used);
     if next.load(Relaxed) == end.load(Relaxed) {
         // As many as it used so far: so half of all are taken in vain at most.
-        let taken = reserve(me, used.load(Relaxed).clamp(1, MOST))?;
+        let is_last = me.region.header.pairs.load(Relaxed) as usize >= PAIRS - FOLDED_PAIRS;
+        let taken = reserve(me, if is_last { 1 } else { used.load(Relaxed).clamp(1, MOST) }, most as u32)?;
         next.store(taken.start, Relaxed);
         end.store(taken.end, Relaxed);
     }
@@ -309,8 +328,8 @@ fn take_pair(me: Me) -> Option<u32> {
     Some(place)
 }
 
-fn reserve(me: Me, count: u32) -> Option<core::ops::Range<u32>> {
-    let (pairs, all) = (&me.region.header.pairs, PAIRS as u32);
+fn reserve(me: Me, count: u32, all: u32) -> Option<core::ops::Range<u32>> {
+    let pairs = &me.region.header.pairs;
     if pairs.load(Relaxed) >= all {
         return None;
     }

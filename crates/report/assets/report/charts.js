@@ -127,8 +127,8 @@
   const options = (plot, width) => {
     const axis = of => ({
       label: of.label, stroke: colour("--ink"), grid: { stroke: colour("--rule"), width: 0.5 }, size: of === plot.y ? room : 40,
-      values: (_, marks) => marks.map(mark => mark === null ? "" : words[of.quantity](mark)),
-      ...(of.log ? { splits: decades } : {}),
+      values: (_, marks) => marks.map(mark => mark === null || of.counts && mark % 1 ? "" : words[of.quantity](mark)),
+      ...(of.marks ? { splits: () => of.marks, filter: (_, marks) => marks } : of.log ? { splits: decades } : {}),
     });
     const scale = of => ({
       time: false, distr: of.log ? 3 : 1,
@@ -141,16 +141,16 @@
           // What is smaller is zero; more decades than a picture holds would keep the library busy for ever.
           low = Math.max(low, 1e-15);
           // Of what is zero everywhere no logarithm is a place.
-          if (high <= low) high = low * 10;
+          if (high <= low) [low, high] = [low / 2, low * 2];
           const hits = of === plot.y && plot.series.some(one => one.mark === "columns");
           return [hits ? 0.5 : low / (of === plot.y && plot.series.some(wide) ? 2 : 1.3), high * (hits ? 2 : 1.3)];
         }
         const margin = (high - low || Math.abs(high) || 1) * 0.05;
-        return of === plot.y ? [Math.min(0, low), Math.max(high + margin, margin)] : [low - margin, high + margin];
+        return of === plot.y && of.zero ? [Math.min(0, low), Math.max(high + margin, margin)] : [low - margin, high + margin];
       },
     });
     const series = plot.series.map(one => {
-      const stroke = colour(`--c${one.colour}`) + (one.pale ? "99" : "");
+      const stroke = colour(`--c${one.colour}`) + (one.pale ? "b3" : "");
       const value = (_, y) => y === null || y === undefined ? "–" : words[plot.y.quantity](y);
       const drawn = {
         columns: { fill: stroke, paths: columns(one.points), points: { show: false } },
@@ -158,12 +158,12 @@
         outline: { paths: outline(one.points), points: { show: false } },
         points: { paths: () => null, points: { show: true, size: 6, fill: stroke } },
       }[one.mark];
-      return { label: one.label, stroke, width: 1.5, spanGaps: true, value, ...drawn };
+      return { label: one.label, stroke, width: 1.5, spanGaps: true, value, ...(one.old ? { dash: [4, 4] } : {}), ...drawn };
     });
     return {
       width, height: 300, pxAlign: false, scales: { x: scale(plot.x), y: scale(plot.y) }, axes: [axis(plot.x), axis(plot.y)],
       series: [{ label: plot.x.label, value: (_, x) => x === null || x === undefined ? "–" : words[plot.x.quantity](x) }, ...series],
-      hooks: { draw: [lettersAndIntervals(plot)] },
+      hooks: { draw: [lettersAndIntervals(plot)] }, focus: { alpha: 0.25 },
     };
   };
 
@@ -186,6 +186,50 @@
     });
   };
 
+  // A spike and its line below the chart show each other: by the cursor, by focus, and for as long as a click has chosen one.
+  const explore = (chart, figure, box) => {
+    const lines = [...figure.querySelectorAll(".spike-list li")];
+    if (!lines.length) return;
+    let chosen = -1;
+    const show = at => {
+      lines.forEach((line, place) => line.classList.toggle("at", place === at));
+      chart.setSeries(at < 0 ? null : at + 1, { focus: true }, false);
+    };
+    // The spike of the nearest column within a few points.
+    const under = () => {
+      const left = chart.cursor.left;
+      if (left === undefined || left < 0) return -1;
+      const x = chart.posToVal(left, "x"), plot = figure.plot.series;
+      const holds = one => one.points.some(([, , from, to]) => from !== null && x >= from && x <= to);
+      return plot.findIndex(holds);
+    };
+    const choose = at => { chosen = chosen === at ? -1 : at; show(chosen); };
+    box.addEventListener("mousemove", () => { if (chosen < 0) show(under()); });
+    box.addEventListener("mouseleave", () => { if (chosen < 0) show(-1); });
+    box.addEventListener("click", () => choose(under()));
+    lines.forEach((line, place) => {
+      line.onmouseenter = line.onfocus = () => { if (chosen < 0) show(place); };
+      line.onmouseleave = line.onblur = () => { if (chosen < 0) show(-1); };
+      line.onclick = () => choose(place);
+      line.onkeydown = event => { if (event.key === "Enter") choose(place); if (event.key === "Escape") { chosen = -1; show(-1); } };
+    });
+  };
+
+  // The choice of years hides series of a chart, as the style sheet does in a still picture.
+  const hideYears = figure => {
+    const wanted = figure.closest(".figure").querySelector(".years input:checked")?.value;
+    if (wanted) figure.plot.series.forEach((one, at) => figure.chart.setSeries(at + 1, { show: wanted === "both" || (wanted === "old") === one.old }));
+  };
+
+  // The slider fades the first record's histograms, or those of the others.
+  const slider = document.querySelector(".slider");
+  const fade = figure => {
+    if (!slider || !figure.plot.series.every(one => one.mark === "outline") || !figure.closest("section:has(> .slider)")) return;
+    const share = slider.querySelector("input").value / 100;
+    figure.plot.series.forEach((_, at) => { figure.chart.series[at + 1].alpha = Math.min(1, 2 * (at ? share : 1 - share)); });
+    figure.chart.redraw(false);
+  };
+
   const draw = figure => {
     const plot = JSON.parse(figure.querySelector("script").textContent);
     if (!plot.series.some(one => one.points.length)) return;
@@ -204,7 +248,10 @@
       const chart = new uPlot(options(plot, figure.clientWidth), aligned(plot.series), box);
       box.append(said);
       walk(chart, plot, box, said);
-      figure.chart = chart;
+      Object.assign(figure, { chart, plot });
+      explore(chart, figure, box);
+      hideYears(figure);
+      fade(figure);
     } catch (reason) {
       box.remove();
       figure.classList.remove("drawn");
@@ -221,5 +268,21 @@
   figures.forEach(figure => watcher.observe(figure));
   const drawn = () => figures.filter(figure => figure.chart);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn().forEach(draw));
+  document.querySelectorAll(".years").forEach(years => years.addEventListener("change", () => {
+    drawn().filter(figure => years.parentElement.contains(figure)).forEach(hideYears);
+  }));
+  if (slider) {
+    slider.hidden = false;
+    slider.addEventListener("input", () => drawn().forEach(fade));
+  }
+  // A link into a fold opens it, and paper shows the experiments.
+  const reveal = () => {
+    for (let at = document.getElementById(decodeURIComponent(location.hash.slice(1))); at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
+  const closed = [];
+  addEventListener("beforeprint", () => document.querySelectorAll(".part:not([open])").forEach(part => { part.open = true; closed.push(part); }));
+  addEventListener("afterprint", () => closed.splice(0).forEach(part => { part.open = false; }));
   addEventListener("resize", () => drawn().filter(figure => figure.clientWidth).forEach(figure => figure.chart.setSize({ width: figure.clientWidth, height: 300 })));
 })();

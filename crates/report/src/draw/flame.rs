@@ -1,6 +1,7 @@
 //! The parts of a total, level by level: the total at the bottom, its parts on top of it.
 
 use super::{shortened, svg};
+use crate::hues::{Hues, class};
 use maud::{Markup, html};
 use record::{Flame, FlamePart, Unit};
 
@@ -10,10 +11,9 @@ const ROW: f64 = 20.0;
 const LETTER: f64 = 7.2;
 /// The least width that is drawn; the table has all parts.
 const NARROWEST: f64 = 0.5;
-const COLOURS: usize = 8;
 
 /// Draws the picture with this name for screen readers.
-pub fn flame(flame: &Flame, name: &str) -> Markup {
+pub fn flame(flame: &Flame, name: &str, hues: &Hues) -> Markup {
     let levels = flame.parts.iter().map(depth).max().unwrap_or(0);
     let height = levels as f64 * ROW;
     let all: f64 = flame.parts.iter().map(|part| part.value).sum();
@@ -21,7 +21,9 @@ pub fn flame(flame: &Flame, name: &str) -> Markup {
         WIDTH,
         height + 2.0,
         name,
-        &level(&flame.parts, flame.unit, (0.0, WIDTH / all.max(f64::MIN_POSITIVE)), height, 0),
+        &level(&flame.parts, flame.unit, (0.0, WIDTH / all.max(f64::MIN_POSITIVE)), height, &|part| {
+            class(hues.number(&part.name))
+        }),
     )
 }
 
@@ -29,8 +31,14 @@ fn depth(part: &FlamePart) -> usize {
     1 + part.parts.iter().map(depth).max().unwrap_or(0)
 }
 
-/// Draws parts side by side from `left` on, and their own parts on top.
-fn level(parts: &[FlamePart], unit: Unit, (left, scale): (f64, f64), foot: f64, depth: usize) -> Markup {
+/// Draws parts side by side from `left` on, and their own parts on top in the same colour.
+fn level(
+    parts: &[FlamePart],
+    unit: Unit,
+    (left, scale): (f64, f64),
+    foot: f64,
+    colour: &dyn Fn(&FlamePart) -> String,
+) -> Markup {
     let mut at = left;
     let placed = parts.iter().map(|part| {
         let from = at;
@@ -39,17 +47,18 @@ fn level(parts: &[FlamePart], unit: Unit, (left, scale): (f64, f64), foot: f64, 
     });
     let placed: Vec<(f64, &FlamePart)> = placed.filter(|(_, part)| part.value * scale >= NARROWEST).collect();
     html! {
-        @for (place, (from, part)) in placed.into_iter().enumerate() {
-            (one(part, unit, (from, part.value * scale), foot, place + depth))
-            (level(&part.parts, unit, (from, scale), foot - ROW, place + depth + 1))
+        @for (from, part) in placed {
+            @let same = colour(part);
+            (one(part, unit, (from, part.value * scale), foot, &same))
+            (level(&part.parts, unit, (from, scale), foot - ROW, &|_| same.clone()))
         }
     }
 }
 
-fn one(part: &FlamePart, unit: Unit, (left, width): (f64, f64), foot: f64, colour: usize) -> Markup {
+fn one(part: &FlamePart, unit: Unit, (left, width): (f64, f64), foot: f64, colour: &str) -> Markup {
     let (top, room) = (foot - ROW, (width / LETTER) as usize);
     html! {
-        g class=(format_args!("c{}", colour % COLOURS)) {
+        g class=(colour) {
             rect.flame x=(format_args!("{left:.1}")) y=(format_args!("{top:.1}")) width=(format_args!("{:.1}", width - 0.5))
                 height=(ROW - 1.0) {
                 title { (part.name) ": " (unit.words(part.value)) }

@@ -59,6 +59,41 @@ pub fn wide(ladder: &Ladder, name: &str, hues: &Hues) -> Markup {
     WIDE.draw(ladder, name, hues)
 }
 
+/// Draws the ladder for a slide: with a title, a line about the machine and the time, and a key.
+pub fn titled(ladder: &Ladder, title: &str, about: &str, hues: &Hues) -> Markup {
+    const HEAD: f64 = 78.0;
+    const ROOM: usize = 150;
+    let mut locks: Vec<&str> = Vec::new();
+    for lock in ladder.costs.iter().filter_map(|cost| cost.lock.as_deref()) {
+        if !locks.contains(&lock) {
+            locks.push(lock);
+        }
+    }
+    let named = locks.iter().map(|lock| (class(hues.number(lock)), *lock));
+    let marks: Vec<(String, &str)> = named.chain([("plain".to_owned(), "no lock")]).collect();
+    let width = |words: &str| 36.0 + 7.0 * words.chars().count() as f64;
+    let begins = marks.iter().scan(WIDE.words, |at, (_, words)| {
+        let begin = *at;
+        *at += width(words);
+        Some(begin)
+    });
+    let begins: Vec<f64> = begins.collect();
+    let end = begins.last().zip(marks.last()).map_or(WIDE.words, |(begin, (_, words))| begin + width(words));
+    let (rest, bottom) = WIDE.content(ladder, hues);
+    let content = html! {
+        text.title x=(WIDE.words) y="22" { (title) }
+        text.dim x=(WIDE.words) y="42" { (shortened(about, ROOM)) }
+        @for ((colour, words), begin) in marks.iter().zip(&begins) {
+            g class=(colour) { circle cx=(begin + 6.0) cy="60" r="5" {} }
+            text x=(begin + 16.0) y="64" { (words) }
+        }
+        circle.then cx=(end + 6.0) cy="60" r="5.5" {}
+        text x=(end + 16.0) y="64" { "document of that year; line: 95 % CI" }
+        g transform={ "translate(0 " (HEAD) ")" } { (rest) }
+    };
+    svg(WIDE.width, HEAD + bottom + 6.0, title, &content)
+}
+
 /// Draws the ladder for phones.
 pub fn narrow(ladder: &Ladder, name: &str, hues: &Hues) -> Markup {
     NARROW.draw(ladder, name, hues)
@@ -66,6 +101,12 @@ pub fn narrow(ladder: &Ladder, name: &str, hues: &Hues) -> Markup {
 
 impl Layout {
     fn draw(&self, ladder: &Ladder, name: &str, hues: &Hues) -> Markup {
+        let (content, bottom) = self.content(ladder, hues);
+        svg(self.width, bottom + 6.0, name, &content)
+    }
+
+    /// Draws the axis and the lines, and returns the bottom of the last line.
+    fn content(&self, ladder: &Ladder, hues: &Hues) -> (Markup, f64) {
         let bottom = self.top + self.row * ladder.costs.len() as f64;
         let content = html! {
             (self.axis(bottom))
@@ -73,7 +114,7 @@ impl Layout {
                 (self.line(cost, self.top + self.row * place as f64, hues))
             }
         };
-        svg(self.width, bottom + 6.0, name, &content)
+        (content, bottom)
     }
 
     fn place(&self, ns: f64) -> f64 {
@@ -106,8 +147,14 @@ impl Layout {
         let now = self.place(cost.ns);
         let colour = cost.lock.as_deref().map_or_else(|| "plain".to_owned(), |lock| class(hues.number(lock)));
         html! {
-            text x=(self.words) y=(text) { (shortened(&cost.what, ROOM)) }
-            text.figure x=(self.figure) y=(text) text-anchor="end" { (Unit::Ns.words(cost.ns)) }
+            @if let Some(anchor) = &cost.anchor {
+                a href={ "#" (anchor) } aria-label={ (cost.what) ", " (Unit::Ns.words(cost.ns)) ": its section" } {
+                    text x=(self.words) y=(text) { (shortened(&cost.what, ROOM)) }
+                }
+            } @else {
+                text x=(self.words) y=(text) { (shortened(&cost.what, ROOM)) }
+            }
+            text.figure.now x=(self.figure) y=(text) text-anchor="end" { (Unit::Ns.words(cost.ns)) }
             @if let Some((first, last)) = self.span(cost) {
                 path.between d=(format_args!("M{first:.1} {middle}H{last:.1}")) {}
             }
@@ -115,7 +162,7 @@ impl Layout {
                 @if let Some((low, high)) = ends.filter(|(low, high)| high - low > 1.0) {
                     (whisker(low, high, top + self.middle))
                 }
-                circle cx=(format_args!("{now:.1}")) cy=(middle) r="5" {}
+                circle.now cx=(format_args!("{now:.1}")) cy=(middle) r="5" {}
             }
             @for then in &cost.then {
                 circle.then cx=(format_args!("{:.1}", self.place(then.ns))) cy=(middle) r="5.5" {
@@ -145,7 +192,7 @@ impl Layout {
         let (at, anchor) = if is_room { (self.place(last) + 10.0, "start") } else { (self.place(first) - 10.0, "end") };
         html! {
             @if !words.is_empty() {
-                text.dim x=(format_args!("{at:.1}")) y=(format_args!("{:.1}", top + self.middle + 4.0)) text-anchor=(anchor) {
+                text.dim.year x=(format_args!("{at:.1}")) y=(format_args!("{:.1}", top + self.middle + 4.0)) text-anchor=(anchor) {
                     (words)
                 }
             }

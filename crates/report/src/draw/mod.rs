@@ -14,21 +14,22 @@ pub use bars::multiples;
 pub use flame::flame;
 pub use ladder::{narrow as narrow_ladder, wide as wide_ladder};
 pub use map::map;
-pub use plot::{DrawnPlot, plot};
+pub use plot::{DrawnPlot, begins_at_zero, has_counts, plot, whole_values};
 pub use stacks::stacks;
 pub use timeline::timeline;
 
-use crate::hues::Hues;
+use crate::hues::{Hues, picture_style};
 use maud::{Markup, PreEscaped, html};
 use record::{Figure, Ladder, Picture, Section};
 use terminal::escaped_lines;
 
 const STYLE: &str = include_str!("../../assets/report/picture.css");
 
-/// Draws the ladder of this machine into a file.
-pub fn ladder_file(ladder: &Ladder, machine: &str) -> String {
+/// Draws the ladder of this machine into a file, with a title, the machine, the time and a key.
+pub fn ladder_file(ladder: &Ladder, machine: &str, time: Option<&str>) -> String {
     let hues = Hues::of(std::iter::empty(), ladder.costs.iter().filter_map(|cost| cost.lock.as_deref()));
-    file(&wide_ladder(ladder, "Costs of waiting", &hues), &format!("Costs of waiting: {machine}"))
+    let about = time.map_or_else(|| machine.to_owned(), |time| format!("{machine}; {time}"));
+    file(&ladder::titled(ladder, "Costs of waiting", &about, &hues), &format!("Costs of waiting: {machine}"))
 }
 
 /// Draws a figure of these sections into a file; `None` for one that has no picture.
@@ -39,7 +40,7 @@ pub fn picture_file(figure: &Figure, sections: &[Section]) -> Option<String> {
         Picture::Bars(all) => bars::column(all, name, &hues),
         Picture::Stacks(all) => stacks(all, name, &hues),
         Picture::Ladder(all) => wide_ladder(all, name, &hues),
-        Picture::Flame(one) => flame(one, name),
+        Picture::Flame(one) => flame(one, name, &hues),
         Picture::Timeline(one) => timeline(one, name),
         Picture::Map(one) => map(one, name),
         other => plot(&DrawnPlot::from_picture(other, &hues)?, name),
@@ -51,15 +52,17 @@ pub fn picture_file(figure: &Figure, sections: &[Section]) -> Option<String> {
 fn file(picture: &Markup, title: &str) -> String {
     let picture = &picture.0;
     let (begin, rest) = picture.split_at(picture.find('>').map_or(0, |end| end + 1));
-    let inside = html! { title { (title) } style { (PreEscaped(STYLE)) } rect.paper width="100%" height="100%" {} };
+    let inside = html! { title { (title) } style { (PreEscaped(STYLE)) (PreEscaped(picture_style())) } rect.paper width="100%" height="100%" {} };
     let svg_text = format!("{begin}{}{rest}\n", inside.0);
     escaped_lines(&svg_text).into_owned()
 }
 
 /// Returns the frame of a picture with this name for screen readers.
 fn svg(width: f64, height: f64, name: &str, content: &Markup) -> Markup {
+    // A screen reader does not read into an image, so that links need a group.
+    let role = if content.0.contains("<a href=") { "group" } else { "img" };
     html! {
-        svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (width) " " (height) } role="img" aria-label=(name) {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (width) " " (height) } role=(role) aria-label=(name) {
             (content)
         }
     }

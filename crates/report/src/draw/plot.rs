@@ -2,9 +2,9 @@
 
 use super::scale::Scale;
 use super::{shortened, svg};
-use crate::hues::{GREY, Hues, class};
+use crate::hues::{GREY, Hues, class, is_old};
 use maud::{Markup, html};
-use record::{Mark, Picture, Plot, Point, Series};
+use record::{Axis, Mark, Picture, Plot, Point, Series, Unit};
 use std::fmt::Write;
 
 const WIDTH: f64 = 640.0;
@@ -39,6 +39,10 @@ pub struct Look {
     pub is_pale: bool,
     /// Its name in the picture.
     pub words: String,
+    /// Its details in sentences, if it is a spike.
+    pub details: Option<String>,
+    /// Whether its values are those of an old document.
+    pub is_old: bool,
 }
 
 impl<'a> DrawnPlot<'a> {
@@ -60,6 +64,7 @@ impl<'a> DrawnPlot<'a> {
                     if let Some(words) = spikes.words.get(place) {
                         look.words.clone_from(words);
                     }
+                    look.details = spikes.details.get(place).cloned();
                 }
                 Self { has_spikes: true, ..drawn }
             }
@@ -73,6 +78,8 @@ impl<'a> DrawnPlot<'a> {
             colour: colour(place, &series.name),
             is_pale: false,
             words: series.name.clone(),
+            details: None,
+            is_old: is_old(&series.name),
         };
         Self { plot, looks: plot.series.iter().enumerate().map(look).collect(), has_spikes: false }
     }
@@ -85,7 +92,10 @@ pub fn plot(drawn: &DrawnPlot<'_>, name: &str) -> Markup {
     let content = html! {
         (axes(plot, &x, &y))
         @for (one, look) in plot.series.iter().zip(looks) {
-            g class=(shade(look)) { (series(one, &x, &y)) }
+            g class=(shade(look)) {
+                @if let Some(details) = &look.details { title { (look.words) ". " (details) } }
+                (series(one, &x, &y))
+            }
         }
         @if *has_spikes { (spike_names(looks)) } @else { (legend(looks)) }
     };
@@ -107,25 +117,54 @@ fn scales(plot: &Plot) -> (Scale, Scale) {
     let least = standing.map(|(_, point)| point.y).filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min);
     let foot = plot.y.logarithmic.then_some(least / 2.0);
     let x = Scale::over(across.flatten(), plot.x.logarithmic, LEFT, RIGHT);
-    let y = Scale::over(upwards.flatten().chain(foot), plot.y.logarithmic, BOTTOM, TOP);
+    let upwards = upwards.flatten().chain(foot);
+    let y = if begins_at_zero(&plot.y) {
+        Scale::over(upwards, plot.y.logarithmic, BOTTOM, TOP)
+    } else {
+        Scale::around(upwards, BOTTOM, TOP)
+    };
     (x, y)
+}
+
+/// Returns whether a linear axis begins at zero. One of frequencies does not, since they differ little.
+pub fn begins_at_zero(axis: &Axis) -> bool {
+    axis.logarithmic || axis.unit != Unit::Mhz
 }
 
 fn shade(look: &Look) -> String {
     let pale = if look.is_pale { " pale" } else { "" };
-    class(look.colour) + pale
+    let old = if look.is_old { " old" } else { "" };
+    class(look.colour) + pale + old
+}
+
+/// The maximum number of values of an axis that are all marked.
+const MOST_VALUES: usize = 8;
+
+/// Returns the values of a horizontal axis of numbers, where all are few whole numbers: only they are marked.
+pub fn whole_values(plot: &Plot) -> Option<Vec<f64>> {
+    let mut values: Vec<f64> = plot.series.iter().flat_map(|series| series.points.iter().map(|one| one.x)).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    let is_whole = plot.x.unit == Unit::Number && values.iter().all(|value| value.fract() == 0.0);
+    (is_whole && (1..=MOST_VALUES).contains(&values.len())).then_some(values)
+}
+
+/// Returns whether the values of the vertical axis are counts, which have no marks at fractions.
+pub fn has_counts(plot: &Plot) -> bool {
+    plot.y.unit == Unit::Number && plot.series.iter().flat_map(|series| &series.points).all(|one| one.y.fract() == 0.0)
 }
 
 /// Draws both axes with their marks and labels.
 fn axes(plot: &Plot, x: &Scale, y: &Scale) -> Markup {
     html! {
         path.axis d=(format_args!("M{LEFT} {TOP}V{BOTTOM}H{RIGHT}")) {}
-        @for value in x.marks() {
+        @for (place, value) in whole_values(plot).unwrap_or_else(|| x.marks()).into_iter().enumerate() {
             @let at = format!("{:.1}", x.place(value));
             path.grid d=(format_args!("M{at} {TOP}V{BOTTOM}")) {}
-            text x=(at) y=(BOTTOM + 17.0) text-anchor="middle" { (plot.x.unit.words(value)) }
+            text.odd[place % 2 == 1] x=(at) y=(BOTTOM + 17.0) text-anchor="middle" { (plot.x.unit.words(value)) }
         }
-        @for value in y.marks() {
+        @let is_marked = |value: &f64| !has_counts(plot) || value.fract() == 0.0;
+        @for value in y.marks().into_iter().filter(is_marked) {
             @let at = y.place(value);
             path.grid d=(format_args!("M{LEFT} {at:.1}H{RIGHT}")) {}
             text x=(LEFT - 6.0) y=(format_args!("{:.1}", at + 4.0)) text-anchor="end" { (plot.y.unit.words(value)) }

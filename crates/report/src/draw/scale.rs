@@ -37,6 +37,18 @@ impl Scale {
         Self { low, high, logarithmic, from, to }
     }
 
+    /// Creates a linear scale that contains the values, with some room around them.
+    pub fn around(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
+        let usable = values.filter(|value| holds(*value, false));
+        let (low, high) =
+            usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+        let room = ((high - low) * 0.1).max(high.abs() * 0.05);
+        if low > high || room < SHORTEST {
+            return Self::over(std::iter::empty(), false, from, to);
+        }
+        Self { low: low - room, high: high + room, logarithmic: false, from, to }
+    }
+
     /// Returns whether the value can be placed on it.
     pub fn holds(&self, value: f64) -> bool {
         holds(value, self.logarithmic)

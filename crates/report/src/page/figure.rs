@@ -1,8 +1,8 @@
 //! A figure: its picture, static and as data for the script, and the tables with its numbers. A table scrolls by itself
 //! where the page is narrow, and each heading has a link to itself.
 
-use crate::draw::{self, DrawnPlot};
-use crate::hues::Hues;
+use crate::draw::{self, DrawnPlot, begins_at_zero, has_counts, whole_values};
+use crate::hues::{Hues, class, is_old};
 use maud::{Markup, PreEscaped, html};
 use record::{Axis, Figure, Mark, Picture, Point, Table};
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ pub fn figure(figure: &Figure, id: &str, level: Level, hues: &Hues) -> Markup {
     html! {
         section.figure {
             (heading(level, id, &figure.title))
+            @if has_old_values(figure) { (years(id)) }
             (picture(figure, hues))
             @for one in &figure.tables {
                 @if is_folded(figure, one) {
@@ -40,6 +41,30 @@ fn is_folded(figure: &Figure, table: &Table) -> bool {
     }
 }
 
+/// Returns whether the picture has values of an old document next to today's.
+fn has_old_values(figure: &Figure) -> bool {
+    match &figure.picture {
+        Picture::Ladder(ladder) => ladder.costs.iter().any(|cost| !cost.then.is_empty()),
+        Picture::Locks(plot) => plot.series.iter().any(|series| is_old(&series.name)),
+        _ => false,
+    }
+}
+
+/// Returns a choice between the values of the old documents and today's. It needs no script.
+fn years(id: &str) -> Markup {
+    html! {
+        fieldset.years {
+            legend { "Values" }
+            @for (place, (value, words)) in [("both", "both"), ("old", "1998 to 2008"), ("now", "now")].into_iter().enumerate() {
+                label {
+                    input type="radio" name={ "years-" (id) } value=(value) checked[place == 0];
+                    " " (words)
+                }
+            }
+        }
+    }
+}
+
 fn picture(figure: &Figure, hues: &Hues) -> Markup {
     let name = format!("{}; the table below contains the values", figure.title);
     html! {
@@ -58,7 +83,7 @@ fn picture(figure: &Figure, hues: &Hues) -> Markup {
                     div.narrow { (draw::narrow_ladder(ladder, &name, hues)) }
                 }
             }
-            Picture::Flame(flame) => figure.stacks { div.static tabindex="0" { (draw::flame(flame, &name)) } },
+            Picture::Flame(flame) => figure.stacks { div.static tabindex="0" { (draw::flame(flame, &name, hues)) } },
             Picture::Timeline(timeline) => {
                 figure.stacks { div.static tabindex="0" { (draw::timeline(timeline, &name)) } }
             }
@@ -73,6 +98,24 @@ fn plot(drawn: &DrawnPlot<'_>, name: &str) -> Markup {
         figure.plot.spikes[drawn.has_spikes] {
             div.static tabindex="0" { (draw::plot(drawn, name)) }
             script type="application/json" { (plot_data(drawn)) }
+            (details(drawn))
+        }
+    }
+}
+
+/// Returns the spikes of a histogram with their causes and details, for all readers.
+fn details(drawn: &DrawnPlot<'_>) -> Markup {
+    html! {
+        @if drawn.looks.iter().any(|look| look.details.is_some()) {
+            ul.spike-list {
+                @for look in &drawn.looks {
+                    li tabindex="0" {
+                        span class={ "mark " (class(look.colour)) } aria-hidden="true" { "■" }
+                        " " strong { (look.words) }
+                        @if let Some(details) = &look.details { ". " (details) }
+                    }
+                }
+            }
         }
     }
 }
@@ -85,16 +128,38 @@ fn is_words(cell: &str) -> bool {
     cell.chars().count() > LONGEST_FIGURE
 }
 
+/// Returns whether a column has words; columns of numbers are aligned at the right.
+fn has_words(table: &Table, column: usize) -> bool {
+    let is_number = |cell: &&String| {
+        let first = cell.trim_start_matches(['<', '>', '≤', '≥', '+', '-', '−', ' ', '(']).chars().next();
+        first.is_none_or(|first| first.is_ascii_digit() || first == '–')
+    };
+    let cells: Vec<&String> = table.rows.iter().filter_map(|row| row.get(column)).collect();
+    cells.iter().filter(|cell| !is_number(cell)).count() * 2 > cells.len()
+}
+
+/// Returns the class of a cell: left or right, in one line or in several.
+fn cell_class(has_words: bool, cell: &str) -> &'static str {
+    match (has_words, is_words(cell)) {
+        (true, true) => "text words",
+        (true, false) => "text short",
+        (false, true) => "words",
+        (false, false) => "short",
+    }
+}
+
 /// Returns a table with numbers; `of` names its figure.
 pub fn table(table: &Table, of: &str) -> Markup {
+    let columns = table.rows.iter().map(Vec::len).max().unwrap_or(0).max(table.header.len());
+    let texts: Vec<bool> = (0..columns).map(|column| has_words(table, column)).collect();
     html! {
         div.table tabindex="0" role="group" aria-label={ (of) ": " (table.caption) } {
             table {
                 caption { (table.caption) }
                 thead {
                     tr {
-                        @for name in &table.header {
-                            th scope="col" { (name) }
+                        @for (place, name) in table.header.iter().enumerate() {
+                            th.text[texts[place]] scope="col" { (name) }
                         }
                     }
                 }
@@ -105,7 +170,7 @@ pub fn table(table: &Table, of: &str) -> Markup {
                                 @if place == 0 {
                                     th scope="row" { (cell) }
                                 } @else {
-                                    td class=(if is_words(cell) { "words" } else { "short" }) { (cell) }
+                                    td class=(cell_class(texts[place], cell)) { (cell) }
                                 }
                             }
                         }
@@ -136,12 +201,16 @@ fn data(drawn: &DrawnPlot<'_>) -> Value {
         .map(|(series, look)| {
             let points: Vec<Value> = series.points.iter().map(|one| point(series.mark, one)).collect();
             json!({
-                "name": series.name, "label": look.words, "colour": look.colour, "pale": look.is_pale,
+                "name": series.name, "label": look.words, "colour": look.colour, "pale": look.is_pale, "old": look.is_old,
                 "mark": series.mark.name(), "points": points,
             })
         })
         .collect();
-    json!({"x": axis(&plot.x), "y": axis(&plot.y), "series": series})
+    let (mut x, mut y) = (axis(&plot.x), axis(&plot.y));
+    x["marks"] = json!(whole_values(plot));
+    y["counts"] = json!(has_counts(plot));
+    y["zero"] = json!(begins_at_zero(&plot.y));
+    json!({"x": x, "y": y, "series": series})
 }
 
 /// Rounds to five digits, which is more than a picture shows.

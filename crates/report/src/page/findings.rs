@@ -28,10 +28,10 @@ pub fn findings(records: &[PlacedRecord<'_>], ladders: &[Option<Ladder>], hues: 
             (heading(Level::Chapter, "findings", "Findings"))
             @for (record, ladder) in records.iter().zip(ladders) {
                 @if records.len() > 1 {
-                    h3 { (record.source.name) }
+                    h3 { (record.name) }
                 }
                 @if let Some(ladder) = ladder {
-                    (figure(&ladder_figure(ladder), &names.take("ladder"), level, hues))
+                    (figure(&ladder_figure(ladder, record), &names.take("ladder"), level, hues))
                 }
                 (one(record))
                 (record_warnings(record))
@@ -41,22 +41,33 @@ pub fn findings(records: &[PlacedRecord<'_>], ladders: &[Option<Ladder>], hues: 
 }
 
 fn one(record: &PlacedRecord<'_>) -> Markup {
+    // A link to the only section leads nowhere else.
+    let is_linked = record.sections.len() > 1;
     let (repeated, further) = chosen(found(record).collect());
     html! {
-        ul.findings { (list(&repeated)) }
+        @if let Some(verdict) = verdict(record) { p.verdict { (verdict) } }
+        ul.findings { (list(&repeated, is_linked)) }
         @if !further.is_empty() {
             details {
                 summary { (counted(further.len(), "further finding")) }
-                ul.findings { (list(&further)) }
+                ul.findings { (list(&further, is_linked)) }
             }
         }
     }
 }
 
-fn list(found: &[Found<'_>]) -> Markup {
+/// Returns the verdict of a trace, in a sentence.
+pub fn verdict<'a>(record: &'a PlacedRecord<'_>) -> Option<&'a str> {
+    record.source.parameters.get("verdict_reason").and_then(Value::as_str).filter(|words| !words.is_empty())
+}
+
+fn list(found: &[Found<'_>], is_linked: bool) -> Markup {
     html! {
         @for (finding, about) in found {
-            li { (finding.words) " " a href={ "#" (about.id) } { (about.section.title) } }
+            li {
+                (finding.words)
+                @if is_linked { " " a href={ "#" (about.id) } { (about.section.title) } }
+            }
         }
     }
 }
@@ -166,7 +177,12 @@ fn warning_markup(warning: &Warning) -> Markup {
 }
 
 /// Returns the ladder as a figure: its picture, and the table with the same values.
-fn ladder_figure(ladder: &Ladder) -> Figure {
+fn ladder_figure(ladder: &Ladder, record: &PlacedRecord<'_>) -> Figure {
+    let mut ladder = ladder.clone();
+    for cost in &mut ladder.costs {
+        let section = cost.experiment.as_deref().and_then(|experiment| record.section_of(experiment));
+        cost.anchor = section.map(|section| section.id.clone());
+    }
     let table = Table {
         caption: "Costs of waiting as a table".into(),
         header: vec!["cost", "now (95 % CI)", "in documents of 1998 to 2008", "measured value"],
@@ -174,7 +190,7 @@ fn ladder_figure(ladder: &Ladder) -> Figure {
     };
     Figure {
         title: "Costs of waiting, from 1 ns to 10 s; hollow marks: 1998 to 2008".into(),
-        picture: Picture::Ladder(ladder.clone()),
+        picture: Picture::Ladder(ladder),
         tables: vec![table],
         secondary: false,
     }

@@ -6,14 +6,14 @@ mod findings;
 mod records;
 mod side_by_side;
 
-pub use records::{Method, machine};
+pub use records::{Method, machine, time};
 pub use side_by_side::header;
 
-use crate::hues::Hues;
+use crate::hues::{Hues, page_style};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use record::{Figure, Ladder, Section, Source};
 use std::collections::HashSet;
-use terminal::{escaped_lines, moment};
+use terminal::escaped_lines;
 
 /// The records, and the parts of them that are shown.
 pub struct Content<'a> {
@@ -40,42 +40,73 @@ pub fn page(content: &Content<'_>) -> String {
     let locks = ladders.iter().flatten().flat_map(|ladder| &ladder.costs).filter_map(|cost| cost.lock.as_deref());
     let hues = Hues::of(sections.iter().flatten(), locks);
     let pairs = sources.iter().zip(sections).enumerate();
-    let placed = pairs.map(|(place, (source, sections))| PlacedRecord::new(place, source, sections, &mut names));
+    let shorts = short_names(sources);
+    let placed =
+        pairs.map(|(place, (source, sections))| PlacedRecord::new(place, &shorts[place], source, sections, &mut names));
     let records: Vec<PlacedRecord<'_>> = placed.collect();
     let content = html! {
         (findings::findings(&records, ladders, &hues, &mut names))
         (contents(&records, sources.len() > 1))
         @if sources.len() > 1 {
-            (side_by_side::side_by_side(sources, sections, compared, &hues, &mut names))
+            (side_by_side::side_by_side(&records, sources, sections, compared, &hues, &mut names))
         }
         @for record in &records {
-            (records::record(record, method, &hues, &mut names))
+            (records::record(record, records.len() > 1, method, &hues, &mut names))
         }
         (records::methods(sections, method))
     };
     // The whole page is escaped here, so that no text is missed: HTML does not allow control characters, and other
     // characters reverse the words that follow. A record may have any of them.
-    escaped_lines(&frame(&title(sources), &machines(sources), &content).into_string()).into_owned()
+    escaped_lines(&frame(&title(sources, sections), &machines(sources), &content).into_string()).into_owned()
 }
 
 /// Returns the place, the time and the conditions of the measurement.
 fn machines(sources: &[Source]) -> Markup {
     let [only] = sources else { return html! {} };
-    let began = only.environment.get("started_unix_s").and_then(serde_json::Value::as_u64);
     html! {
         p.machine {
             (machine(&only.environment))
-            @if let Some(began) = began { "; " (moment(began)) " UTC" }
+            @if let Some(time) = time(&only.environment) { "; " (time) }
         }
     }
 }
 
-fn title(sources: &[Source]) -> String {
-    match sources {
-        [only] if only.experiment == "survey" => "Costs of waiting".to_owned(),
-        [only] => format!("contend {}", only.experiment),
-        several => format!("contend: comparison of {} records", several.len()),
+/// Returns the program, or the measured quantity where no program was run.
+fn title(sources: &[Source], sections: &[Vec<Section>]) -> String {
+    let subjects: Vec<String> =
+        sources.iter().zip(sections).map(|(source, sections)| subject(source, sections)).collect();
+    match &subjects[..] {
+        [only] => only.clone(),
+        [first, rest @ ..] if rest.iter().all(|other| other == first) => format!("{first}: {} records", subjects.len()),
+        several => format!("Comparison of {} records", several.len()),
     }
+}
+
+/// The maximum number of letters of a command in a title.
+const LONGEST_COMMAND: usize = 60;
+
+fn subject(source: &Source, sections: &[Section]) -> String {
+    if source.experiment == "survey" {
+        return "Costs of waiting".to_owned();
+    }
+    let program = source.parameters.get("program").and_then(serde_json::Value::as_array);
+    let words: Vec<&str> = program.into_iter().flatten().filter_map(serde_json::Value::as_str).collect();
+    let command = words.join(" ");
+    let command: String = if command.chars().count() > LONGEST_COMMAND {
+        command.chars().take(LONGEST_COMMAND - 1).chain(['…']).collect()
+    } else {
+        command
+    };
+    let what = sections.first().map_or_else(|| source.experiment.clone(), |section| section.title.clone());
+    if command.is_empty() { what } else { format!("{command}: {}", what.to_lowercase()) }
+}
+
+/// Returns the names of the records without the directories that they have in common.
+fn short_names(sources: &[Source]) -> Vec<String> {
+    let last = |name: &str| name.rsplit('/').next().unwrap_or(name).to_owned();
+    let short: Vec<String> = sources.iter().map(|source| last(&source.name)).collect();
+    let is_unique = short.iter().collect::<HashSet<_>>().len() == short.len();
+    if is_unique { short } else { sources.iter().map(|source| source.name.clone()).collect() }
 }
 
 const STYLE: &str = include_str!("../../assets/report/page.css");
@@ -114,8 +145,8 @@ fn head(title: &str) -> Markup {
             meta http-equiv="Content-Security-Policy" content=(POLICY);
             meta name="color-scheme" content="light dark";
             link rel="icon" href="data:,";
-            title { (title) }
-            style { "\n" (PreEscaped(CHARTS_STYLE)) "\n" (PreEscaped(STYLE)) }
+            title { (title) " – contend" }
+            style { "\n" (PreEscaped(CHARTS_STYLE)) "\n" (PreEscaped(STYLE)) (PreEscaped(page_style())) }
         }
     }
 }
@@ -140,7 +171,7 @@ fn contents(records: &[PlacedRecord<'_>], is_compared: bool) -> Markup {
                 }
                 @for record in records {
                     li {
-                        a href={ "#" (record.id) } { (if is_compared { &record.source.name } else { &record.source.experiment }) }
+                        a href={ "#" (record.id) } { (if is_compared { record.name } else { records::CHAPTER }) }
                         ul {
                             @for placed in &record.sections {
                                 li { a href={ "#" (placed.id) } { (placed.section.title) } }
@@ -157,6 +188,8 @@ fn contents(records: &[PlacedRecord<'_>], is_compared: bool) -> Markup {
 /// A record with the anchors of its parts on the page.
 struct PlacedRecord<'a> {
     pub source: &'a Source,
+    /// The record's name without directories.
+    pub name: &'a str,
     /// The anchor of its chapter.
     pub id: String,
     /// The sections in the order of the record's parts.
@@ -169,10 +202,10 @@ struct PlacedSection<'a> {
 }
 
 impl<'a> PlacedRecord<'a> {
-    pub fn new(place: usize, source: &'a Source, sections: &'a [Section], names: &mut Names) -> Self {
+    pub fn new(place: usize, name: &'a str, source: &'a Source, sections: &'a [Section], names: &mut Names) -> Self {
         let placed = |section: &'a Section| PlacedSection { section, id: names.take(&section.title) };
         let sections = sections.iter().map(placed).collect();
-        Self { source, sections, id: names.take(&format!("record-{}", place + 1)) }
+        Self { source, name, sections, id: names.take(&format!("record-{}", place + 1)) }
     }
 
     /// Returns the section of the part with this name.

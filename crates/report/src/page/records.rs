@@ -13,27 +13,56 @@ use record::{Figure, Picture, Section, Source, Table, distinct, flattened};
 use serde_json::{Map, Value};
 use terminal::{counted, moment};
 
-/// Returns the chapter of a record.
-pub fn record(record: &PlacedRecord<'_>, method: Method<'_>, hues: &Hues, names: &mut Names) -> Markup {
+/// The heading of the only record's chapter.
+pub const CHAPTER: &str = "Measurements";
+
+/// Returns the chapter of a record: for each experiment a fold, named by its verdict.
+///
+/// The fold is open where it is the only one of the page.
+pub fn record(
+    record: &PlacedRecord<'_>,
+    is_compared: bool,
+    method: Method<'_>,
+    hues: &Hues,
+    names: &mut Names,
+) -> Markup {
     let source = record.source;
+    let title = if is_compared { format!("{}: {}", record.name, source.experiment) } else { CHAPTER.to_owned() };
+    let is_open = !is_compared && record.sections.len() == 1;
     html! {
         section {
-            (heading(Level::Chapter, &record.id, &format!("{}: {}", source.name, source.experiment)))
-            (setting(source))
+            (heading(Level::Chapter, &record.id, &title))
+            (setting(source, is_compared))
             @for placed in &record.sections {
                 section {
-                    (heading(Level::Section, &placed.id, &placed.section.title))
-                    @if method(placed.section.experiment).is_some() {
-                        p { a href={ "#method-" (placed.section.experiment) } { "Method" } }
+                    details.part open[is_open] {
+                        summary {
+                            h3 id=(placed.id) { (placed.section.title) }
+                            p { (verdict(placed)) }
+                        }
+                        @if method(placed.section.experiment).is_some() {
+                            p { a href={ "#method-" (placed.section.experiment) } { "Method" } }
+                        }
+                        // Without a summary the findings are already in the first chapter.
+                        @if record.has_summary() && !placed.is_summary() {
+                            (findings(placed.section))
+                        }
+                        (figures(record, placed, hues, names))
                     }
-                    // Without a summary the findings are already in the first chapter.
-                    @if record.has_summary() && !placed.is_summary() {
-                        (findings(placed.section))
-                    }
-                    (figures(record, placed, hues, names))
                 }
             }
         }
+    }
+}
+
+/// Returns the most important sentence of a section, or the number of its figures.
+fn verdict(placed: &PlacedSection<'_>) -> String {
+    let findings = &placed.section.findings;
+    let first = findings.iter().find(|finding| finding.is_repeated).or(findings.first());
+    match first.filter(|_| !placed.is_summary()) {
+        Some(finding) => finding.words.clone(),
+        None if placed.is_summary() && !findings.is_empty() => counted(findings.len(), "finding"),
+        None => placed.section.figures.iter().map(|figure| figure.title.as_str()).collect::<Vec<&str>>().join("; "),
     }
 }
 
@@ -76,15 +105,23 @@ fn figures(record: &PlacedRecord<'_>, placed: &PlacedSection<'_>, hues: &Hues, n
     }
 }
 
+/// Returns the time at which a measurement began, if it is known.
+pub fn time(environment: &Map<String, Value>) -> Option<String> {
+    let began = environment.get("started_unix_s").and_then(Value::as_u64)?;
+    Some(format!("{} UTC", moment(began)))
+}
+
 /// Returns the machine, the time and the command line.
-fn setting(source: &Source) -> Markup {
-    let began = source.environment.get("started_unix_s").and_then(Value::as_u64);
-    let when = began.map_or_else(|| "unknown time".into(), |began| format!("{} UTC", moment(began)));
+fn setting(source: &Source, is_compared: bool) -> Markup {
     let environment = flattened(&source.environment);
     let command = environment.iter().find(|(name, _)| name == "command_line").map_or("", |(_, text)| text);
     html! {
-        p {
-            (machine(&source.environment)) "; " (when)
+        // The page of one record has them below its title.
+        @if is_compared {
+            p {
+                (machine(&source.environment))
+                @if let Some(time) = time(&source.environment) { "; " (time) }
+            }
         }
         p { code { "contend " (command) } }
         details {
@@ -108,11 +145,19 @@ pub fn methods(sections: &[Vec<Section>], method: Method<'_>) -> Markup {
             (heading(Level::Chapter, "methods", "Methods"))
             @for experiment in distinct(&sections, |section| section.experiment) {
                 @if let Some(markdown) = method(experiment) {
-                    article id={ "method-" (experiment) } { (html_of(markdown)) }
+                    details {
+                        summary { "Method: " (method_title(markdown, experiment)) }
+                        article id={ "method-" (experiment) } { (html_of(markdown)) }
+                    }
                 }
             }
         }
     }
+}
+
+/// Returns the title of a method page.
+fn method_title<'a>(markdown: &'a str, experiment: &'a str) -> &'a str {
+    markdown.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or(experiment)
 }
 
 /// Converts a method page from Markdown to HTML.

@@ -1,8 +1,9 @@
 //! The differences between the records of a page, in tables with a column for each record; the histograms of a
 //! configuration that several records have, laid over each other.
 
-use super::Names;
 use super::figure::{Level, figure, heading, table};
+use super::findings::verdict;
+use super::{Names, PlacedRecord};
 use crate::hues::Hues;
 use maud::{Markup, html};
 use record::{
@@ -11,6 +12,7 @@ use record::{
 use terminal::{count, nanoseconds, percent};
 
 pub fn side_by_side(
+    records: &[PlacedRecord<'_>],
     sources: &[Source],
     sections: &[Vec<Section>],
     compared: &[Figure],
@@ -22,19 +24,56 @@ pub fn side_by_side(
         section {
             (heading(Level::Chapter, "side-by-side", "Side by side"))
             ol {
-                @for source in sources {
-                    li { (source.name) ": " (source.experiment) }
+                @for record in records {
+                    li { (record.name) ": " (record.source.experiment) }
                 }
             }
+            (verdicts(records))
             (machines(sources))
             @if compared.is_empty() {
                 p { "No configuration was measured in two of these records, so there is nothing to compare." }
             }
-            @for one in compared.iter().chain(&overlays) {
+            @for one in compared {
+                (figure(one, &names.take(&format!("compared {}", one.title)), Level::Section, hues))
+            }
+            @if !overlays.is_empty() { (slider()) }
+            @for one in &overlays {
                 (figure(one, &names.take(&format!("compared {}", one.title)), Level::Section, hues))
             }
         }
     }
+}
+
+/// Returns a slider that the script shows: it fades the histograms of the first record or of the others.
+fn slider() -> Markup {
+    html! {
+        p.slider hidden {
+            label {
+                "Histograms: 1st record "
+                input type="range" min="0" max="100" value="50" aria-label="Emphasis, from the 1st record to the later ones";
+                " later records"
+            }
+        }
+    }
+}
+
+/// Returns the verdicts of traces, one below the other.
+fn verdicts(records: &[PlacedRecord<'_>]) -> Markup {
+    let known = || records.iter().enumerate().filter_map(|(place, record)| Some((place, record, verdict(record)?)));
+    if known().count() < 2 {
+        return html! {};
+    }
+    let names = header(&[], records.len(), &[]);
+    table(
+        &Table {
+            caption: "Verdicts".into(),
+            header: vec!["record", "verdict"],
+            rows: known()
+                .map(|(place, record, words)| vec![format!("{}: {}", names[place], record.name), words.to_owned()])
+                .collect(),
+        },
+        "Records",
+    )
 }
 
 fn machines(sources: &[Source]) -> Markup {

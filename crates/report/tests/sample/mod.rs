@@ -50,7 +50,12 @@ pub fn other_pictures(text: &str) -> [Picture; 4] {
     [
         Picture::Locks(locks),
         Picture::Causes(causes),
-        Picture::Spikes(Spikes { plot: spikes, lock: text.to_owned(), words: vec![text.to_owned()] }),
+        Picture::Spikes(Spikes {
+            plot: spikes,
+            lock: text.to_owned(),
+            words: vec![text.to_owned()],
+            details: vec![text.to_owned()],
+        }),
         Picture::Stacks(vec![stack]),
     ]
 }

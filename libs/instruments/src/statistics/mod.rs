@@ -5,7 +5,8 @@
 //! measurement is repeated until its interval is narrow enough ([`stopping`]), and compared configurations are
 //! interleaved in a random, recorded order ([`interleave`]). Paired runs are compared in [`signed_rank`], repeatedly
 //! during a measurement in [`sequential`]. Runs are compared in [`comparison`], many configurations at once in
-//! [`discovery`], machines in [`outlier`], long series of runs in [`steps`]. The rules follow Hoefler and Belli,
+//! [`discovery`], machines in [`outlier`], long series of runs in [`steps`]. A number of occurrences gives the interval of
+//! its probability in [`proportion`]. The rules follow Hoefler and Belli,
 //! "Scientific Benchmarking of Parallel Computing Systems" (SC15), and Georges, Buytaert and Eeckhout, "Statistically
 //! Rigorous Java Performance Evaluation" (OOPSLA 2007).
 //!
@@ -21,6 +22,7 @@ pub mod interval;
 pub mod levels;
 pub mod order;
 pub mod outlier;
+pub mod proportion;
 pub mod rank_sum;
 pub mod ranks;
 pub mod sequential;

@@ -1,5 +1,6 @@
 //! `contend history`: the archive on the command line.
 
+mod controls;
 mod exchange;
 mod export;
 mod hours;
@@ -38,6 +39,8 @@ enum Request {
     Trend(trend::Flags),
     /// Show the hours of the day in which cores were shared (`contend core`)
     Hours(hours::Flags),
+    /// Show how often a command differed from itself (`contend ab --control`)
+    Controls(controls::Flags),
     /// Write a record, byte for byte, to a new file
     Export(export::Flags),
     /// Send the records that another repository lacks
@@ -64,6 +67,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
         }
         Some(Request::Trend(flags)) => trend::run(flags, archived::open(&folder)?, Destination::of_view(shared)?),
         Some(Request::Hours(flags)) => hours::run(flags, archived::open(&folder)?, Destination::of_view(shared)?),
+        Some(Request::Controls(flags)) => controls::run(flags, archived::open(&folder)?, Destination::of_view(shared)?),
         Some(Request::Export(flags)) => export::run(flags, &archived::open(&folder)?),
         Some(Request::Push(flags)) => exchange::push(flags, &Archive::open(&folder)?),
         Some(Request::Pull(flags)) => exchange::pull(flags, &Archive::open_or_create(&folder)?),

@@ -45,7 +45,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let ladder = Reading::of(&source)?.ladder().with_context(|| nothing(&source))?;
     let machine = report::machine(&source.environment);
     if let Some(kind) = kind {
-        kind.write(&report::ladder_file(&ladder, &machine), shared)?;
+        kind.write(&report::ladder_file(&ladder, &machine, report::time(&source.environment).as_deref()), shared)?;
         return Ok(Outcome::Done);
     }
     let answer = Answer { record: &source.name, machine, ladder: &ladder };

@@ -70,9 +70,15 @@ fn figure(cells: &[(&Shared<'_>, Judgement)]) -> Figure {
         Some(Bar { name, value: comparison.ratio, interval: Some(comparison.interval), limit })
     });
     let bars = bars.filter(|bar| bar.interval.is_some_and(|ends| ends.low > 0.0 && ends.high.is_finite()));
+    let bars: Vec<Bar> = bars.collect();
+    let picture = if bars.is_empty() {
+        Picture::None
+    } else {
+        Picture::Bars(Bars { unit: Unit::Times, logarithmic: true, bars })
+    };
     Figure {
         title: format!("contend {experiment}: ratio of the last record to the first"),
-        picture: Picture::Bars(Bars { unit: Unit::Times, logarithmic: true, bars: bars.collect() }),
+        picture,
         tables: vec![Table {
             caption:
                 "Values that at least two records have, with 95 % CIs. The ratio is last to first; its CI includes the \

@@ -1,7 +1,7 @@
 //! The old documents' values next to today's: times together, whose ratio is meaningful; all others separately.
 
 use instruments::statistics::comparison::Estimate;
-use record::{Figure, Picture, Section, Table, ThenAndNow, Unit};
+use record::{Cost, Figure, Ladder, Picture, Section, Table, ThenAndNow, Unit};
 use terminal::{range, ratio};
 
 pub fn section(rows: &[ThenAndNow]) -> Section {
@@ -29,7 +29,16 @@ fn of_times(rows: &[&ThenAndNow]) -> Figure {
         header: vec!["figure", "year", "then", "now (95 %)", "then/now", "95 %"],
         rows: rows.iter().map(line).collect(),
     };
-    folded("Times, then and now", table)
+    let picture = drawn(rows).map_or(Picture::None, Picture::Ladder);
+    Figure { title: "Times, then and now".into(), picture, tables: vec![table], secondary: false }
+}
+
+/// Returns the times of both on one axis: one line for each time that was measured today too.
+fn drawn(rows: &[&ThenAndNow]) -> Option<Ladder> {
+    Ladder::of(rows.iter().filter_map(|row| {
+        let today = Estimate::new(row.today?, row.today_ci);
+        Some(Cost::new(row.figure.clone(), "", today).with_old_value(row.year, Some(row.then)))
+    }))
 }
 
 /// Returns shares, rates and counts: each is meaningful by itself, but their ratios are not.

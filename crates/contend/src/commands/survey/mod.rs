@@ -40,7 +40,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     if record.results.is_empty() && !session.interruption.is_requested() {
         anyhow::bail!("nothing was measured: {}", show::failures(&record.warnings).join("; "));
     }
-    let outcome = destination.deliver(record.clone(), &Screen);
+    let outcome = destination.deliver(record.clone(), &Screen, None);
     // Neither failure prevents the other.
     page.leave(&record, shared);
     outcome

@@ -1,5 +1,6 @@
 //! `contend ab`: what it runs, records, refuses and leaves behind.
 
+mod controls;
 mod outputs;
 mod refused;
 mod revisions;

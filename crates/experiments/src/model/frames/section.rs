@@ -18,6 +18,9 @@ pub fn section(rows: &[Row]) -> Section {
     }
 }
 
+/// A year of 365.25 days.
+const YEAR_S: f64 = 31_557_600.0;
+
 fn seconds(seconds: Option<f64>) -> String {
     match seconds {
         None => "never".into(),
@@ -25,7 +28,8 @@ fn seconds(seconds: Option<f64>) -> String {
         Some(s) if s < 7_200.0 => format!("every {:.0} min", s / 60.0),
         Some(s) if s < 172_800.0 => format!("every {:.0} h", s / 3_600.0),
         Some(s) if s < 63_115_200.0 => format!("every {:.0} days", s / 86_400.0),
-        Some(s) => format!("every {} years", Unit::Number.words((s / 31_557_600.0).round())),
+        Some(s) if s < 1e9 * YEAR_S => format!("every {} years", Unit::Number.words((s / YEAR_S).round())),
+        Some(_) => "less than once in 1,000,000,000 years".into(),
     }
 }
 

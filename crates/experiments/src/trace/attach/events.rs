@@ -9,13 +9,16 @@ use instruments::cpus::CpuSet;
 use instruments::evidence::TracepointFormat;
 use perf_event::events::{Software, Tracepoint};
 use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::AsRawFd;
 
 /// The record, and what came out of order.
 pub struct Rings {
     points: Vec<(u16, Point)>,
-    target: u32,
+    targets: HashSet<u32>,
+    /// Whether a process that a target starts becomes one.
+    follows_forks: bool,
     rings: Vec<(usize, Sampler)>,
     /// Kept open: what they report goes to the rings.
     _followers: Vec<Counter>,
@@ -34,8 +37,8 @@ const MOST_AT_ONCE: usize = LARGEST / 32;
 const STACK: u32 = 4_096;
 
 impl Rings {
-    /// Opens the record.
-    pub fn open(cpus: &CpuSet, target: u32) -> io::Result<Self> {
+    /// Opens the record. The events recorded before [`Self::follow`] are read after it.
+    pub fn open(cpus: &CpuSet) -> io::Result<Self> {
         let points = find_points()?;
         let (mut rings, mut followers) = (Vec::new(), Vec::new());
         for cpu in cpus.iter() {
@@ -46,12 +49,18 @@ impl Rings {
             leader.enable()?;
             rings.push((cpu, leader));
         }
-        Ok(Self { points, target, rings, _followers: followers, early: Vec::new(), lost: 0 })
+        let (targets, early) = (HashSet::new(), Vec::new());
+        Ok(Self { points, targets, follows_forks: false, rings, _followers: followers, early, lost: 0 })
     }
 
-    /// Sets the process whose calls are of use; the events recorded so far have not been read yet.
-    pub fn follow(&mut self, target: u32) {
-        self.target = target;
+    /// Sets the processes whose calls are of use.
+    pub fn follow(&mut self, targets: impl Iterator<Item = u32>) {
+        self.targets = targets.collect();
+    }
+
+    /// Makes the processes that a target starts targets, too.
+    pub fn follow_forks(&mut self) {
+        self.follows_forks = true;
     }
 
     /// Returns the events since the last time, in order, up to `now` on the kernel's clock.
@@ -62,8 +71,13 @@ impl Rings {
             for _ in 0..MOST_AT_ONCE {
                 let Some(record) = ring.next_record() else { break };
                 let body = record.to_contiguous();
-                match parse(&self.points, self.target, *cpu, record.ty(), record.misc(), &body) {
+                match parse(&self.points, &self.targets, *cpu, record.ty(), record.misc(), &body) {
                     Some(Event { what: What::Lost { records }, .. }) => self.lost += records,
+                    Some(Event { what: What::Fork { .. }, .. }) if !self.follows_forks => {}
+                    Some(event @ Event { what: What::Fork { child }, .. }) => {
+                        self.targets.insert(child);
+                        events.push(event);
+                    }
                     other => events.extend(other),
                 }
             }
@@ -86,7 +100,7 @@ fn leader(cpu: usize) -> io::Result<Sampler> {
     let mut bytes = LARGEST;
     loop {
         let mut leader = builder(Software::DUMMY, cpu);
-        match leader.context_switch(true).build()?.sampled(bytes) {
+        match leader.context_switch(true).task(true).build()?.sampled(bytes) {
             Ok(ring) => return Ok(ring),
             Err(error) if bytes <= SMALLEST => return Err(error),
             Err(_) => bytes /= 2,
@@ -134,11 +148,14 @@ pub enum What {
     Out { is_preempted: bool },
     /// It comes to the CPU.
     In,
+    /// A target starts a process.
+    Fork { child: u32 },
     /// This number of events did not fit into the ring.
     Lost { records: u64 },
 }
 
 const LOST: u32 = 2;
+const FORK: u32 = 7;
 const SAMPLE: u32 = 9;
 const SWITCH_CPU_WIDE: u32 = 15;
 const SWITCH_OUT: u16 = 1 << 13;
@@ -147,15 +164,27 @@ const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 /// Length of the data that ends every record but a sample.
 const TRAILER: usize = 16;
 
-/// Parses what follows a record's header. `target` is the only process whose calls are of use.
-fn parse(points: &[(u16, Point)], target: u32, cpu: usize, kind: u32, misc: u16, body: &[u8]) -> Option<Event> {
+/// Parses the data after a record's header. Calls of other processes than `targets` are dropped.
+fn parse(
+    points: &[(u16, Point)],
+    targets: &HashSet<u32>,
+    cpu: usize,
+    kind: u32,
+    misc: u16,
+    body: &[u8],
+) -> Option<Event> {
     let trailer = if kind == SAMPLE { 0 } else { body.len().checked_sub(TRAILER)? };
     let (process, thread) = (u32_at(body, trailer)?, u32_at(body, trailer + 4)?);
     let raw_ns = u64_at(body, trailer + 8)?;
     let what = match kind {
-        SAMPLE => sample(points, process == target, body.get(TRAILER..)?)?,
+        SAMPLE => sample(points, targets.contains(&process), body.get(TRAILER..)?)?,
         SWITCH_CPU_WIDE if misc & SWITCH_OUT == 0 => What::In,
         SWITCH_CPU_WIDE => What::Out { is_preempted: misc & SWITCH_OUT_PREEMPT != 0 },
+        FORK => {
+            let (child, parent) = (u32_at(body, 0)?, u32_at(body, 4)?);
+            // A thread is started by its process itself.
+            (child != parent && targets.contains(&parent)).then_some(What::Fork { child })?
+        }
         LOST => What::Lost { records: u64_at(body, 8)? },
         _ => return None,
     };
@@ -229,25 +258,26 @@ mod tests {
         body.extend(words(&[7, 0, 0xabc, 128]));
         body.extend([0; 4]);
         body.extend(words(&[2, 0xf0, 0x50, 0x1c, 16, 5, 6, 8]));
-        let event = parse(&points, 3, 1, SAMPLE, 0, &body).unwrap();
+        let (own, other) = (HashSet::from([3]), HashSet::from([99]));
+        let event = parse(&points, &own, 1, SAMPLE, 0, &body).unwrap();
         let What::Call { word, operation, stack } = event.what else { panic!("{event:?}") };
         assert_eq!((event.raw_ns, event.thread, word, operation), (9, 4, 0xabc, 128));
         assert_eq!((stack.instruction, stack.pointer, stack.frame, stack.bytes.len()), (0x1c, 0x50, 0xf0, 8));
-        assert!(parse(&points, 99, 1, SAMPLE, 0, &body).is_none(), "another process's");
+        assert!(parse(&points, &other, 1, SAMPLE, 0, &body).is_none(), "another process's");
         for length in 0..body.len() {
-            let _ = parse(&points, 3, 1, SAMPLE, 0, &body[..length]);
+            let _ = parse(&points, &own, 1, SAMPLE, 0, &body[..length]);
         }
     }
 
     #[test]
     fn switches_and_losses() {
-        let points = [];
+        let (points, own) = ([], HashSet::from([3]));
         let body = words(&[0, 4 << 32 | 3, 9]);
-        let what = |misc| parse(&points, 3, 0, SWITCH_CPU_WIDE, misc, &body).unwrap().what;
+        let what = |misc| parse(&points, &own, 0, SWITCH_CPU_WIDE, misc, &body).unwrap().what;
         assert!(matches!(what(0), What::In));
         assert!(matches!(what(SWITCH_OUT), What::Out { is_preempted: false }));
         assert!(matches!(what(SWITCH_OUT | SWITCH_OUT_PREEMPT), What::Out { is_preempted: true }));
-        let lost = parse(&points, 3, 0, LOST, 0, &words(&[1, 5, 4 << 32 | 3, 9])).unwrap();
+        let lost = parse(&points, &own, 0, LOST, 0, &words(&[1, 5, 4 << 32 | 3, 9])).unwrap();
         assert!(matches!(lost.what, What::Lost { records: 5 }));
     }
 }

@@ -4,34 +4,66 @@ use super::events::{Event, What};
 use crate::trace::measure::aggregate::Times;
 use blame::stacks::Stacks;
 use blame::switches::{Seen, State, Timeline};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// A stack by its number.
 pub type StackNumber = usize;
 
+/// A futex word of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Word {
+    At {
+        process: u32,
+        address: u64,
+    },
+    /// Words without separate sums: those that a stack waited for, most of them in the past.
+    Folded {
+        process: u32,
+        stack: StackNumber,
+    },
+}
+
+/// Times in ns that words were waited for, each with a stack that waited.
+pub type Waited = HashMap<Word, (u64, StackNumber)>;
+
+impl Word {
+    pub fn process(self) -> u32 {
+        match self {
+            Self::At { process, .. } | Self::Folded { process, .. } => process,
+        }
+    }
+}
+
 /// All events seen so far. Times are on the kernel's clock.
 #[derive(Default)]
 pub struct Follower {
-    target: u32,
+    targets: HashSet<u32>,
     began: u64,
     threads: HashMap<u32, Thread>,
     timelines: HashMap<u32, Timeline>,
     runs: Runs,
-    pub stacks: Vec<Vec<u64>>,
-    numbers: HashMap<Vec<u64>, StackNumber>,
+    /// Call paths with their processes, the innermost address first.
+    pub stacks: Vec<(u32, Vec<u64>)>,
+    numbers: HashMap<(u32, Vec<u64>), StackNumber>,
     /// Waits, by the word and the stack that waited.
-    pub waits: HashMap<(u64, StackNumber), Waits>,
+    pub waits: HashMap<(Word, StackNumber), Waits>,
     /// The longest by word.
-    pub longest: HashMap<u64, Vec<Wait>>,
+    pub longest: HashMap<Word, Vec<Wait>>,
+    /// The first of all waits, for exports, as many as there is room for; and how many there were.
+    pub kept: Vec<(Word, Wait)>,
+    pub count: u64,
+    room: usize,
     /// The word that each thread waited for last and got, and when: it may have had it since then.
-    got: HashMap<u32, (u64, u64)>,
-    /// Waits that are not counted since there are too many words and stacks.
-    pub lost_waits: u64,
+    got: HashMap<u32, (Word, u64)>,
+    /// Words without separate sums.
+    pub folded_words: u64,
 }
 
 /// Limits of the pairs of a word and a stack, of the stacks, and of the threads with remembered switches: a program can
 /// have any number of them, for example if its semaphores are on the heap.
-const MOST_PLACES: usize = 65_536;
+const MOST_PLACES: usize = 16_384;
+/// Words that keep their sums when others are folded.
+const MOST_KEPT: usize = 2_048;
 const MOST_STACKS: usize = 32_768;
 const MOST_THREADS: usize = 16_384;
 /// Threads that ran instead of a waiter, at each place.
@@ -47,7 +79,7 @@ struct Thread {
 
 #[derive(Clone, Copy)]
 struct Call {
-    word: u64,
+    word: Word,
     stack: StackNumber,
     waits: bool,
     began: u64,
@@ -76,6 +108,8 @@ pub struct Waits {
     pub wakers: HashMap<StackNumber, f64>,
     /// Time that each thread ran while the woken one did not yet.
     pub ran_instead: HashMap<u32, f64>,
+    /// Words that were folded into these sums.
+    pub instances: u32,
 }
 
 /// One wait.
@@ -97,36 +131,77 @@ const COMMAND: u32 = 0x7f;
 const WAITING: [u32; 5] = [0, 6, 9, 11, 13];
 
 impl Follower {
-    pub fn new(target: u32, began: u64) -> Self {
-        Self { target, began, ..Self::default() }
+    /// Creates sums without waits, which keep as many waits as this.
+    pub fn new(began: u64, room: usize) -> Self {
+        Self { began, room, ..Self::default() }
+    }
+
+    /// Sets the processes that are traced.
+    pub fn follow(&mut self, targets: impl Iterator<Item = u32>) {
+        self.targets = targets.collect();
+    }
+
+    /// Begins the next part of the trace: the sums are those of the waits that end in it. Waits that have begun go on.
+    pub fn begin_part(&mut self) {
+        self.waits.clear();
+        self.longest.clear();
+        self.folded_words = 0;
+    }
+
+    /// Adds the words that were waited for least to one for each stack: a program can use a new word for each request.
+    fn fold(&mut self) {
+        let mut words: HashMap<Word, u64> = HashMap::new();
+        for ((word, _), waits) in &self.waits {
+            *words.entry(*word).or_default() += waits.times.ticks;
+        }
+        let mut times: Vec<u64> = words.values().copied().collect();
+        let last = times.len().saturating_sub(MOST_KEPT);
+        let least = if last == 0 { 0 } else { *times.select_nth_unstable(last).1 };
+        let is_kept = |word: Word| matches!(word, Word::Folded { .. }) || words[&word] > least;
+        let (kept, folded): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.waits).into_iter().partition(|((word, _), _)| is_kept(*word));
+        self.waits = kept.into_iter().collect();
+        for ((word, stack), waits) in folded {
+            let into = self.waits.entry((Word::Folded { process: word.process(), stack }, stack)).or_default();
+            into.merge(&waits);
+            into.instances += 1;
+        }
+        self.folded_words += words.keys().filter(|word| !is_kept(**word)).count() as u64;
+        self.longest.retain(|word, _| is_kept(*word));
     }
 
     /// Notes the next event.
     pub fn note(&mut self, event: Event, unwinder: &mut Stacks) {
         let Event { raw_ns, process, thread, cpu, what } = event;
-        let is_ours = process == self.target;
+        let is_ours = self.targets.contains(&process);
         match what {
             What::In => self.runs(raw_ns, is_ours, thread, cpu),
             What::Out { is_preempted } if is_ours => self.switched(raw_ns, thread, true, is_preempted),
             What::Wakes { thread: woken } => self.wakes(raw_ns, (thread, is_ours), woken),
             What::Call { word, operation, stack } => {
-                let stack = self.number(unwinder.frames(&stack));
+                let stack = self.number(process, unwinder.frames(&stack));
+                let word = Word::At { process, address: word };
                 let waits = WAITING.contains(&(operation & COMMAND));
                 let call = Some(Call { word, stack, waits, began: raw_ns });
+                if self.threads.len() >= MOST_THREADS {
+                    // Most of them ended within a call.
+                    self.threads.clear();
+                }
                 self.threads.insert(thread, Thread { call, woken: None });
             }
             What::Return { result } => self.returned(raw_ns, thread, result),
-            What::Out { .. } | What::Lost { .. } => {}
+            What::Out { .. } | What::Lost { .. } | What::Fork { .. } => {}
         }
     }
 
-    fn number(&mut self, mut frames: Vec<u64>) -> StackNumber {
-        if self.stacks.len() >= MOST_STACKS && !self.numbers.contains_key(&frames) {
-            frames.clear();
+    fn number(&mut self, process: u32, frames: Vec<u64>) -> StackNumber {
+        let mut path = (process, frames);
+        if self.stacks.len() >= MOST_STACKS && !self.numbers.contains_key(&path) {
+            path.1.clear();
         }
         let (stacks, next) = (&mut self.stacks, self.numbers.len());
-        *self.numbers.entry(frames).or_insert_with_key(|frames| {
-            stacks.push(frames.clone());
+        *self.numbers.entry(path).or_insert_with_key(|path| {
+            stacks.push(path.clone());
             next
         })
     }
@@ -190,15 +265,17 @@ impl Follower {
             let got = self.got.get(&woken.by).filter(|(word, _)| *word == call.word).map_or(0, |(_, at)| *at);
             wait.seen = timeline.seen(since(call.began.max(got)), since(woken.at));
         }
-        if !is_timeout && (self.got.len() < MOST_THREADS || self.got.contains_key(&thread)) {
+        if !is_timeout {
+            if self.got.len() >= MOST_THREADS && !self.got.contains_key(&thread) {
+                self.got.clear();
+            }
             self.got.insert(thread, (call.word, at));
         }
         let turn = woken.and_then(|woken| Some((woken.at, woken.ran?)));
         let instead = turn.map_or_else(Vec::new, |(woken, (ran, cpu))| self.runs.between(woken, ran, cpu));
         let place = (call.word, call.stack);
         if self.waits.len() >= MOST_PLACES && !self.waits.contains_key(&place) {
-            self.lost_waits += 1;
-            return;
+            self.fold();
         }
         let sum = self.waits.entry(place).or_default();
         if is_timeout {
@@ -206,15 +283,24 @@ impl Follower {
             return;
         }
         sum.add(&wait, instead);
+        self.count += 1;
+        if self.kept.len() < self.room {
+            self.kept.push((call.word, wait.clone()));
+        }
         let longest = self.longest.entry(call.word).or_default();
         let after = longest.partition_point(|other| other.ended - other.began >= wait.ended - wait.began);
         longest.insert(after, wait);
         longest.truncate(LONGEST);
     }
 
-    /// Returns how long was waited by now.
-    pub fn waited_ns(&self) -> u64 {
-        self.waits.values().map(|waits| waits.times.ticks).sum()
+    /// Returns how long each word was waited for by now.
+    pub fn waited(&self) -> Waited {
+        let mut waited = Waited::new();
+        for ((word, stack), waits) in &self.waits {
+            let sum = waited.entry(*word).or_insert((0, *stack));
+            sum.0 += waits.times.ticks;
+        }
+        waited
     }
 }
 
@@ -241,7 +327,12 @@ impl Waits {
         self.timeouts += other.timeouts;
         self.seen.add(other.seen);
         other.wakers.iter().for_each(|(stack, ns)| *self.wakers.entry(*stack).or_default() += ns);
-        other.ran_instead.iter().for_each(|(thread, ns)| *self.ran_instead.entry(*thread).or_default() += ns);
+        for (thread, ns) in &other.ran_instead {
+            if self.ran_instead.len() < MOST_RUNNERS || self.ran_instead.contains_key(thread) {
+                *self.ran_instead.entry(*thread).or_default() += ns;
+            }
+        }
+        self.instances += other.instances;
     }
 }
 
@@ -303,7 +394,8 @@ mod tests {
     /// 580.
     #[test]
     fn a_wait_has_its_waker_its_way_back_and_who_ran_instead() {
-        let mut follower = Follower::new(1, 0);
+        let mut follower = Follower::new(0, 0);
+        follower.follow([1].into_iter());
         let mut unwinder = Stacks::default();
         let events = [
             event(100, 2, call(128)),
@@ -319,7 +411,8 @@ mod tests {
         ];
         events.into_iter().for_each(|event| follower.note(event, &mut unwinder));
         let [((word, _), waits)] = follower.waits.iter().collect::<Vec<_>>()[..] else { panic!("one wait") };
-        assert_eq!((*word, waits.times.ticks, waits.times.count, waits.wakes.ticks), (0xf00, 500, 1, 80));
+        let at = Word::At { process: 1, address: 0xf00 };
+        assert_eq!((*word, waits.times.ticks, waits.times.count, waits.wakes.ticks), (at, 500, 1, 80));
         // Thread 3 came first at 110: it did not run before.
         assert_eq!((waits.seen.known, waits.seen.off, waits.seen.preempted), (400.0, 110.0, 100.0));
         assert_eq!(waits.wakers.values().copied().collect::<Vec<f64>>(), [500.0]);
@@ -330,7 +423,8 @@ mod tests {
     /// 300 counts.
     #[test]
     fn waker_that_waited_is_judged_from_its_return() {
-        let mut follower = Follower::new(1, 0);
+        let mut follower = Follower::new(0, 0);
+        follower.follow([1].into_iter());
         let mut unwinder = Stacks::default();
         let events = [
             event(90, 4, What::In),
@@ -353,9 +447,35 @@ mod tests {
         assert_eq!((waits.seen.known, waits.seen.off), (200.0, 0.0));
     }
 
+    /// A new word for each of many requests, and one word that is waited for each time.
+    #[test]
+    fn words_beyond_the_room_are_folded_and_no_wait_is_lost() {
+        let mut follower = Follower::new(0, 0);
+        follower.follow([1].into_iter());
+        let (mut unwinder, requests) = (Stacks::default(), 3 * MOST_PLACES as u64);
+        for request in 0..requests {
+            let words = if request % 8 == 0 { vec![0x8000_0000 + request, 0xf00] } else { vec![0x8000_0000 + request] };
+            for word in words {
+                let stack = Stack { instruction: 1, ..Stack::default() };
+                let call = What::Call { word, operation: 128, stack };
+                follower.note(event(10 * request, 2, call), &mut unwinder);
+                follower.note(event(10 * request + 5, 2, What::Return { result: 0 }), &mut unwinder);
+            }
+        }
+        let of = |is_it: &dyn Fn(&Word) -> bool| {
+            follower.waits.iter().filter(|((word, _), _)| is_it(word)).map(|(_, waits)| waits.times.count).sum::<u64>()
+        };
+        assert!(follower.waits.len() <= MOST_PLACES && follower.longest.len() <= MOST_PLACES);
+        assert_eq!(of(&|_| true), requests + requests / 8);
+        assert_eq!(of(&|word| *word == Word::At { process: 1, address: 0xf00 }), requests / 8);
+        let folded = follower.waits.values().map(|waits| u64::from(waits.instances)).sum::<u64>();
+        assert!(folded > 0 && folded == follower.folded_words, "{folded} of {}", follower.folded_words);
+    }
+
     #[test]
     fn changed_word_is_not_a_wait_and_timeout_is_counted() {
-        let mut follower = Follower::new(1, 0);
+        let mut follower = Follower::new(0, 0);
+        follower.follow([1].into_iter());
         let mut unwinder = Stacks::default();
         for (at, result) in [(10, -11), (20, -110)] {
             follower.note(event(at, 2, call(0)), &mut unwinder);

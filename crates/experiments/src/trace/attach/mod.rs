@@ -4,18 +4,27 @@
 //! The process already runs, or contend starts it: a program that cannot load contend's library, because it is linked
 //! statically or with another C library, is traced in the same way from its first instruction on.
 
+mod containers;
 mod events;
 mod follow;
 mod rows;
+mod targets;
+
+pub use targets::Targets;
 
 use super::diagnosis::Evidence;
 use super::flags::Level;
 use super::golang::Watch as Goroutines;
+use super::measure::aggregate::Window;
 use super::measure::{Measured, Piece, Running};
+use super::parts::Parts;
 use super::plan::Parameters;
-use super::record::Row;
+use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
-use super::warnings::{NoFutexCalls, NoLibrary, unnamed_code};
+use super::warnings::{
+    ExportCut, FoldedWords, NoFull, NoFutexCalls, NoLibrary, OutlivedProgram, Process, ProcessesLeftOut,
+    RestartedProcess, unnamed_code,
+};
 use super::watchpoint::Watch as WordWatch;
 use super::words::IDLE;
 use blame::jvm::Machines;
@@ -25,22 +34,26 @@ use blame::stacks::Stacks;
 use blame::time::{Nanoseconds, Ticks};
 use blame::{Lost, TraceLost};
 use events::Rings;
-use follow::Follower;
+use follow::{Follower, Waited, Word};
 use harness::{Observer, Session, UsageError};
 use instruments::warning::Warning;
 use rows::Builder;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
-use std::fs::{File, read_to_string, write};
-use std::io::{self, Read};
-use std::path::PathBuf;
+use std::fs::{read_to_string, write};
+use std::io;
 use std::time::{Duration, Instant};
+use targets::Target;
 
 /// The plan.
 pub struct Plan {
-    pub target: Target,
+    pub targets: Targets,
+    /// Waits that are kept for exports.
+    pub room: usize,
     pub budget: Option<Duration>,
     pub interval: Option<Duration>,
+    /// The period of the records, if there are several.
+    pub every: Option<Duration>,
     /// A wait that is longer is a hang.
     pub deadline: Duration,
     /// Whether the terminal prints all tables.
@@ -50,25 +63,37 @@ pub struct Plan {
 /// Periods at which the rings are read, and the process's map.
 const TICK: Duration = Duration::from_millis(10);
 const MAPS_PERIOD: Duration = Duration::from_millis(100);
+/// Processes whose unwinders are kept after they have ended.
+const MOST_UNWINDERS: usize = 64;
 /// Threads of the whole system whose names are remembered.
 const MOST_RUNNERS: usize = 65_536;
 /// Period at which the map is read where a call comes from an unknown file.
 const MAPS_PERIOD_OF_STRANGERS: Duration = Duration::from_millis(2);
 
 /// Traces a running process until it ends, the time is over, or a signal asks contend to end.
-pub fn run(plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -> anyhow::Result<Measured> {
+pub fn run(plan: Plan, session: &Session, observer: &mut dyn Observer<Piece>) -> anyhow::Result<Measured> {
     let _first = FirstToEnd::begin();
-    let (rings, no_calls) = match Rings::open(&instruments::cpus::allowed()?, plan.target.pid) {
+    let (rings, no_calls) = match Rings::open(&instruments::cpus::allowed()?) {
         Ok(rings) => (Some(rings), None),
+        Err(error) if plan.room > 0 => {
+            let reason = message(&error);
+            return Err(UsageError(format!(
+                "--export: single waits are not seen without root, or CAP_PERFMON and a readable tracefs ({reason}); run \
+                 contend with sudo, or without --export"
+            ))
+            .into());
+        }
         // Reading the states of the threads of the user's own process needs no privilege.
-        Err(error) if sampling::shows_states(plan.target.pid) => (None, Some(NoFutexCalls { reason: message(&error) })),
+        Err(error) if sampling::shows_states(plan.targets.first().pid) => {
+            (None, Some(NoFutexCalls { reason: message(&error) }))
+        }
         Err(error) => return Err(refused(error)),
     };
-    let mut watch = Watch::new(plan.target.clone(), rings, now(), plan.all, plan.deadline);
+    let mut watch = Watch::new(plan.targets, rings, (now(), plan.room), plan.all, plan.deadline);
+    watch.cause = no_calls.map(Warning::from);
+    watch.parts = Parts::begin(plan.every);
     watch.watch(plan.budget, plan.interval, session, observer);
-    let mut measured = watch.finish(session.cpus.len())?;
-    measured.warnings.extend(no_calls.map(Warning::from));
-    Ok(measured)
+    watch.finish(session.cpus.len())
 }
 
 /// Starts a program that cannot load contend's library, and traces it until it ends.
@@ -80,12 +105,12 @@ pub fn launch(
 ) -> anyhow::Result<Measured> {
     let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
     // Before it runs: its first calls are among those that count.
-    let rings = Rings::open(&instruments::cpus::allowed()?, 0);
+    let rings = Rings::open(&instruments::cpus::allowed()?);
     let began = now();
     let child = Running::start(plan, None, &session.interruption)?;
     let (rings, reason) = match rings {
         Ok(mut rings) => {
-            rings.follow(child.pid());
+            rings.follow_forks();
             (Some(rings), None)
         }
         Err(error) => (None, Some(message(&error))),
@@ -93,17 +118,17 @@ pub fn launch(
     let watched = WordWatch::of_started(child.pid(), &plan.words);
     let goroutines = Goroutines::begin(child.pid());
     let words = plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let target = Target { pid: child.pid(), words, program_sha256, started: String::new() };
-    let mut watch = Watch::new(target, rings, began, plan.all, plan.deadline);
+    let targets = Targets::of_child(Target::of_child(child.pid(), words, program_sha256));
+    let mut watch = Watch::new(targets, rings, (began, 0), plan.all, plan.deadline);
     watch.child = Some(child);
+    watch.cause = Some(NoLibrary { why, reason }.into());
+    watch.parts = Parts::begin(plan.every);
     watch.watch(plan.budget, plan.interval, session, observer);
-    if let Some(child) = &mut watch.child {
-        child.end(None, plan.patience(session), &session.interruption);
-    }
+    watch.end_child(plan.patience(session), session);
     let mut measured = watch.finish(session.cpus.len())?;
     measured.add(watched.finish());
     goroutines.finish(&mut measured);
-    measured.warnings.push(NoLibrary { why, reason }.into());
+    measured.warnings.extend((plan.level == Level::Full).then(|| NoFull { why }.into()));
     Ok(measured)
 }
 
@@ -120,14 +145,15 @@ fn now() -> u64 {
 }
 
 struct Watch {
-    target: Target,
+    targets: Targets,
     /// The process, if contend has started it.
     child: Option<Running>,
     all: bool,
     /// `None` where the kernel refuses them.
     rings: Option<Rings>,
     follower: Follower,
-    unwinder: Stacks,
+    /// The unwinders of the processes, by their numbers.
+    unwinders: HashMap<u32, Stacks>,
     names: Names,
     learned: Instant,
     /// Names of threads.
@@ -139,18 +165,32 @@ struct Watch {
     profile: Profile,
     java: Machines,
     next_sample: Instant,
-    stuck: StuckThreads,
+    stuck: HashMap<u32, StuckThreads>,
+    deadline: Duration,
+    /// The processes that go on after the program, once they were named.
+    outlived: Option<OutlivedProgram>,
+    parts: Parts,
+    /// Records that found no room before the part.
+    lost_before: u64,
+    /// The reason why less is known than of another process.
+    cause: Option<Warning>,
 }
 
 impl Watch {
-    fn new(target: Target, rings: Option<Rings>, began_raw: u64, all: bool, deadline: Duration) -> Self {
-        Self {
+    fn new(
+        targets: Targets,
+        rings: Option<Rings>,
+        (began_raw, room): (u64, usize),
+        all: bool,
+        deadline: Duration,
+    ) -> Self {
+        let mut watch = Self {
             rings,
             child: None,
             all,
-            follower: Follower::new(target.pid, began_raw),
-            target,
-            unwinder: Stacks::default(),
+            follower: Follower::new(began_raw, room),
+            targets,
+            unwinders: HashMap::new(),
             names: Names::default(),
             learned: Instant::now(),
             runners: HashMap::new(),
@@ -161,14 +201,62 @@ impl Watch {
             profile: Profile::default(),
             java: Machines::default(),
             next_sample: Instant::now(),
-            stuck: StuckThreads::new(deadline),
-        }
+            stuck: HashMap::new(),
+            deadline,
+            outlived: None,
+            parts: Parts::begin(None),
+            lost_before: 0,
+            cause: None,
+        };
+        watch.follow();
+        watch
     }
 
-    fn is_alive(&mut self) -> bool {
-        match &mut self.child {
-            Some(child) => !child.has_ended(),
-            None => self.target.is_alive(),
+    /// Follows the processes: also those that ended, whose last events have not been read yet.
+    fn follow(&mut self) {
+        let pids: Vec<u32> = self.targets.all().map(|(_, target)| target.pid).collect();
+        self.rings.iter_mut().for_each(|rings| rings.follow(pids.iter().copied()));
+        self.follower.follow(pids.iter().copied());
+        let alive: Vec<u32> = self.targets.alive().map(|(_, target)| target.pid).collect();
+        if self.unwinders.len() > MOST_UNWINDERS {
+            self.unwinders.retain(|pid, _| alive.contains(pid));
+        }
+        self.stuck.retain(|pid, stuck| alive.contains(pid) || !stuck.rows.is_empty());
+    }
+
+    /// Looks for processes that ended and that came; returns whether any runs, or may come.
+    fn is_alive(&mut self, observer: &mut dyn Observer<Piece>) -> bool {
+        let before: Vec<u32> = self.targets.alive().map(|(_, target)| target.pid).collect();
+        let restarts = self.targets.look();
+        if before != self.targets.alive().map(|(_, target)| target.pid).collect::<Vec<u32>>() {
+            self.follow();
+            self.learn_maps();
+        }
+        if !restarts.is_empty() {
+            let _ = observer.piece(&Piece::Restarted(RestartedProcess { restarts }));
+        }
+        let has_ended = self.child.as_mut().is_some_and(Running::has_ended);
+        if has_ended && self.outlived.is_none() && self.targets.alive().next().is_some() {
+            let name = |pid: u32| sampling::name_of(pid, pid).unwrap_or_default();
+            let processes = self.targets.alive().map(|(_, target)| Process { pid: target.pid, name: name(target.pid) });
+            let outlived = OutlivedProgram { processes: processes.collect() };
+            let _ = observer.piece(&Piece::Outlived(outlived.clone()));
+            self.outlived = Some(outlived);
+        }
+        !self.targets.are_over()
+    }
+
+    /// Ends the program, and its processes that outlive it.
+    fn end_child(&mut self, patience: Duration, session: &Session) {
+        let Some(child) = &mut self.child else { return };
+        child.end(None, patience, &session.interruption);
+        let left: Vec<Target> = self.targets.alive().map(|(_, target)| target.clone()).collect();
+        for (signal, patience) in [(libc::SIGTERM, patience), (libc::SIGKILL, Duration::from_secs(1))] {
+            let until = Instant::now() + patience;
+            left.iter().filter(|target| target.is_alive()).for_each(|target| target.signal(signal));
+            while left.iter().any(Target::is_alive) && Instant::now() < until {
+                std::thread::sleep(TICK);
+            }
         }
     }
 
@@ -180,8 +268,8 @@ impl Watch {
         observer: &mut dyn Observer<Piece>,
     ) {
         let mut next_maps = self.began;
-        let (mut next_line, mut before) = (interval.map(|span| self.began + span), 0);
-        while self.is_alive() && !session.interruption.is_requested() {
+        let (mut next_line, mut before) = (interval.map(|span| self.began + span), HashMap::new());
+        while self.is_alive(observer) && !session.interruption.is_requested() {
             let now = Instant::now();
             if now >= next_maps {
                 self.learn();
@@ -194,94 +282,161 @@ impl Watch {
                 && now >= at
             {
                 next_line = Some(at + span);
-                let waited = self.follower.waited_ns();
-                let waited_s = Nanoseconds.span_ns(waited - before) / 1e9;
-                before = waited;
-                let (at_s, span_s) = (self.began.elapsed().as_secs_f64(), span.as_secs_f64());
-                let _ = observer.piece(&Piece::Interval { at_s, span_s, waited_s, most: None });
+                let now = self.follower.waited();
+                let piece = self.interval(span, &before, &now);
+                before = now;
+                let _ = observer.piece(&piece);
+            }
+            if self.parts.is_over(now) {
+                let measured = self.measured(session.cpus.len(), now);
+                let _ = observer.piece(&Piece::Part(Box::new(measured)));
+                self.begin_part(now);
+                before = HashMap::new();
             }
             if budget.is_some_and(|budget| self.began.elapsed() >= budget) {
                 break;
             }
             let left = TICK.saturating_sub(now.elapsed());
+            let has_ended = self.child.as_mut().is_none_or(Running::has_ended);
             match &mut self.child {
-                Some(child) => child.wait(left),
-                None => std::thread::sleep(left),
+                Some(child) if !has_ended => child.wait(left),
+                _ => std::thread::sleep(left),
             }
+        }
+    }
+
+    /// Returns the time waited since `before`, and the lock that was waited for most.
+    fn interval(&mut self, span: Duration, before: &Waited, now: &Waited) -> Piece {
+        let since =
+            |(word, (ns, _)): (&Word, &(u64, usize))| ns.saturating_sub(before.get(word).map_or(0, |old| old.0));
+        let to_s = |ns: u64| Nanoseconds.span_ns(ns) / 1e9;
+        let most = now.iter().max_by_key(|one| since(*one)).filter(|one| since(*one) > 0);
+        let most = most.map(|one| (self.builder().word_name(*one.0, one.1.1), to_s(since(one))));
+        Piece::Interval {
+            at_s: self.began.elapsed().as_secs_f64(),
+            span_s: span.as_secs_f64(),
+            waited_s: to_s(now.iter().map(since).sum()),
+            most,
+        }
+    }
+
+    fn builder(&mut self) -> Builder<'_> {
+        Builder {
+            targets: &self.targets,
+            follower: &self.follower,
+            names: &mut self.names,
+            began: self.began_raw,
+            thread_time_s: self.thread_time_s,
+            runners: &self.runners,
         }
     }
 
     /// Samples the states of the threads, if that is due.
     fn sample(&mut self, now: Instant) {
         if now >= self.next_sample {
-            self.profile.sample(&[self.target.pid], None, (now - self.began).as_secs_f64());
+            let pids: Vec<u32> = self.targets.alive().map(|(_, target)| target.pid).collect();
+            self.profile.sample(&pids, None, (now - self.began).as_secs_f64());
             self.next_sample = now + sampling::pause(now.elapsed());
         }
     }
 
     fn look_for_hangs(&mut self, observer: &mut dyn Observer<Piece>) {
-        let new = self.stuck.look(self.target.pid, 0, &mut self.names, &mut self.unwinder);
-        if !new.is_empty() {
-            let _ = observer.piece(&Piece::Hang(new));
+        for (slot, target) in self.targets.alive() {
+            let Some(unwinder) = self.unwinders.get_mut(&target.pid) else { continue };
+            let stuck = self.stuck.entry(target.pid).or_insert_with(|| StuckThreads::new(self.deadline));
+            let new = stuck.look(target.pid, slot, &mut self.names, unwinder);
+            if !new.is_empty() {
+                let _ = observer.piece(&Piece::Hang(new));
+            }
         }
     }
 
-    /// Reads the current memory map of the process, and the number of its threads.
+    /// Reads the current memory maps of the processes, and the number of their threads.
     fn learn(&mut self) {
-        self.learn_map();
-        let threads = self.target.threads();
+        self.learn_maps();
+        let threads = self.targets.threads();
         self.most_threads = self.most_threads.max(threads);
         self.thread_time_s += f64::from(threads) * MAPS_PERIOD.as_secs_f64();
     }
 
-    fn learn_map(&mut self) {
-        if let Some(map) = map_of(self.target.pid) {
-            self.names.learn(0, Some(self.target.pid), &map);
+    fn learn_maps(&mut self) {
+        for (slot, target) in self.targets.alive() {
+            let Some(map) = map_of(target.pid) else { continue };
+            self.names.learn(slot, Some(target.pid), &map);
             let mappings = parse(&map);
-            self.unwinder.learn(self.target.pid, &mappings);
-            self.profile.learn(self.target.pid, &mappings);
-            self.java.learn(self.target.pid, &map);
-            self.java.read();
+            self.unwinders.entry(target.pid).or_default().learn(target.pid, &mappings);
+            self.profile.learn(target.pid, &mappings);
+            self.java.learn(target.pid, &map);
         }
+        self.java.read();
         self.learned = Instant::now();
     }
 
     fn read(&mut self) {
         let events = self.rings.as_mut().map(|rings| rings.drain(now())).unwrap_or_default();
+        // A thread of another process makes no call that counts, so its unwinder stays empty.
+        let mut stranger = Stacks::default();
         for event in events {
             if matches!(event.what, events::What::In) && self.runners.len() < MOST_RUNNERS {
                 let name = || name_of(event.process, event.thread);
                 self.runners.entry(event.thread).or_insert_with(name);
             }
+            if let events::What::Fork { child } = event.what {
+                self.targets.adopt(child);
+                self.follow();
+            }
             if let events::What::Call { stack, .. } = &event.what
-                && !self.unwinder.knows(stack.instruction)
+                && self.unwinders.get(&event.process).is_none_or(|unwinder| !unwinder.knows(stack.instruction))
                 && self.learned.elapsed() > MAPS_PERIOD_OF_STRANGERS
             {
-                self.learn_map();
+                self.learn_maps();
             }
-            self.follower.note(event, &mut self.unwinder);
+            let unwinder = self.unwinders.get_mut(&event.process).unwrap_or(&mut stranger);
+            self.follower.note(event, unwinder);
         }
     }
 
+    /// Begins the next part of the trace.
+    fn begin_part(&mut self, now: Instant) {
+        self.follower.begin_part();
+        self.profile.begin_part();
+        self.java.begin_part();
+        self.stuck.values_mut().for_each(StuckThreads::begin_part);
+        (self.thread_time_s, self.most_threads) = (0.0, 0);
+        self.lost_before = self.rings.as_ref().map_or(0, |rings| rings.lost);
+        self.parts.begin_next(now);
+    }
+
     fn finish(mut self, cpus: usize) -> anyhow::Result<Measured> {
-        let elapsed_s = self.began.elapsed().as_secs_f64();
+        let measured = self.measured(cpus, Instant::now());
+        let is_known = measured.parameters.verdict.is_some() || self.child.is_some() || self.parts.has_earlier();
+        let is_seen = measured.rows.iter().any(|row| row.kind != RowKind::Budget);
+        let first = self.targets.first();
+        let name = first.words.first().map_or("it", String::as_str);
+        anyhow::ensure!(
+            is_known || is_seen,
+            "--pid {}: no thread of {name} waited in a futex call within {:.1} s; trace it for longer, or under load",
+            first.pid,
+            measured.parameters.elapsed_s
+        );
+        Ok(measured)
+    }
+
+    /// Returns the record of the part.
+    fn measured(&mut self, cpus: usize, ended: Instant) -> Measured {
+        let (elapsed_s, part) = (self.parts.elapsed_s(ended), self.parts.place(ended));
         self.read();
         self.java.read();
-        let target = &self.target;
-        let mut builder = Builder {
-            target,
-            follower: &self.follower,
-            names: &mut self.names,
-            began: self.began_raw,
-            thread_time_s: self.thread_time_s,
-            runners: self.runners,
-        };
-        let mut rows = builder.rows();
+        let mut builder = self.builder();
+        let places = builder.places();
+        let (mut rows, waits) = (builder.rows(&places), builder.waits(&places));
+        let target = self.targets.first();
         let evidence = Evidence {
             profile: &self.profile,
             names: &mut self.names,
-            known_as: HashMap::from([(target.pid, 0)]),
+            known_as: self.targets.all().map(|(slot, target)| (target.pid, slot)).collect(),
             region: None,
+            window: Window::default(),
             java: &self.java,
             program: &target.words,
             cpus,
@@ -289,40 +444,50 @@ impl Watch {
             named: HashMap::new(),
         };
         let diagnosis = evidence.diagnose(&mut rows, &[]);
-        let name = target.words.first().map_or("it", String::as_str);
-        anyhow::ensure!(
-            !rows.is_empty() || !self.stuck.rows.is_empty() || diagnosis.verdict.is_some() || self.child.is_some(),
-            "--pid {}: no thread of {name} waited in a futex call within {elapsed_s:.1} s; trace it for longer, or \
-             under load",
-            target.pid
-        );
         // Where each futex call was seen, samples of the same words are not reported once more.
         let are_words_seen = self.rings.is_some();
         let is_new = |row: &Row| !are_words_seen || row.address.is_empty();
         let sampled: Vec<Row> = diagnosis.locks.into_iter().filter(is_new).collect();
-        let rows = [rows, sampled, self.stuck.rows, diagnosis.budgets, diagnosis.findings].concat();
+        let stuck: Vec<Row> = self.stuck.values_mut().flat_map(|stuck| std::mem::take(&mut stuck.rows)).collect();
+        let rows = [rows, sampled, stuck, diagnosis.budgets, diagnosis.findings].concat();
         let lost = Lost {
-            switches: self.rings.as_ref().map_or(0, |rings| rings.lost),
-            waits: self.follower.lost_waits,
+            switches: self.rings.as_ref().map_or(0, |rings| rings.lost - self.lost_before),
+            samples: self.profile.lost,
             ..Lost::default()
         };
         let records = Some(format!("{} kernel trace events", lost.switches)).filter(|_| lost.switches > 0);
-        let waits = Some(format!("{} waits at additional addresses", lost.waits)).filter(|_| lost.waits > 0);
-        let what = records.into_iter().chain(waits).collect::<Vec<String>>().join(", ");
+        let samples = Some(format!("{} samples of waits", lost.samples)).filter(|_| lost.samples > 0);
+        let what = records.into_iter().chain(samples).collect::<Vec<String>>().join(", ");
         let mut warnings: Vec<Warning> =
             Some(what).filter(|what| !what.is_empty()).map(|what| TraceLost { what }.into()).into_iter().collect();
         warnings.extend(unnamed_code(&self.names));
         warnings.extend(diagnosis.no_symbols.map(Warning::from));
+        warnings.extend(self.cause.clone());
+        let words = self.follower.folded_words;
+        warnings.extend((words > 0).then(|| FoldedWords { words }.into()));
+        warnings.extend(self.outlived.clone().map(Warning::from));
+        let restarts = self.targets.restarts.clone();
+        warnings.extend((!restarts.is_empty()).then(|| RestartedProcess { restarts }.into()));
+        let left_out = self.targets.left_out;
+        warnings.extend((left_out > 0).then(|| ProcessesLeftOut { left_out }.into()));
+        let (count, exported) = (self.follower.count, waits.len() as u64);
+        let is_cut = exported > 0 && exported < count;
+        warnings.extend(is_cut.then(|| ExportCut { waits: count, exported }.into()));
         let parameters = Parameters {
             program: target.words.clone(),
             program_sha256: target.program_sha256.clone(),
             level: Level::FutexCalls,
             attached_pid: Some(target.pid).filter(|_| self.child.is_none()),
+            attached_pids: if self.child.is_none() && self.targets.all().count() > 1 {
+                self.targets.all().map(|(_, target)| target.pid).collect()
+            } else {
+                Vec::new()
+            },
             exit_status: self.child.as_ref().and_then(Running::exit_status),
             exit_signal: self.child.as_ref().and_then(Running::exit_signal),
             elapsed_s,
-            deadline_s: self.stuck.deadline.as_secs_f64(),
-            processes: 1,
+            deadline_s: self.deadline.as_secs_f64(),
+            processes: self.targets.all().count() as u32,
             threads: self.most_threads,
             thread_time_s: self.thread_time_s,
             switches: self.rings.as_ref().map(|_| "perf".to_owned()),
@@ -334,11 +499,13 @@ impl Watch {
             verdict: diagnosis.verdict,
             verdict_reason: diagnosis.reason,
             samples: self.profile.samples,
+            lowered: Vec::new(),
+            part,
             all: self.all,
             confirmation: None,
         };
         let status = self.child.as_ref().and_then(Running::shell_status);
-        Ok(Measured { parameters, rows, warnings, waits: Vec::new(), status })
+        Measured { parameters, rows, warnings, waits, status }
     }
 }
 
@@ -349,78 +516,6 @@ fn name_of(process: u32, thread: u32) -> String {
     }
     let name = sampling::name_of(process, thread).filter(|name| !name.is_empty());
     name.unwrap_or_else(|| format!("thread {thread}"))
-}
-
-/// A process that runs.
-#[derive(Clone, Debug)]
-pub struct Target {
-    pub pid: u32,
-    /// The command line of the process.
-    pub words: Vec<String>,
-    /// The SHA-256 of its program, where that can be read.
-    pub program_sha256: Option<String>,
-    /// Its start time, which distinguishes it from a later process with the same number.
-    started: String,
-}
-
-impl Target {
-    /// Finds the process.
-    pub fn find(pid: u32) -> Result<Self, UsageError> {
-        let refuse = |why: String| UsageError(format!("--pid {pid}: {why}"));
-        if pid == std::process::id() {
-            return Err(refuse("contend cannot trace itself; name another process".into()));
-        }
-        let folder = PathBuf::from(format!("/proc/{pid}"));
-        let Ok(status) = std::fs::read_to_string(folder.join("status")) else {
-            return Err(refuse("no such process".into()));
-        };
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-            line.map(str::trim).unwrap_or_default().to_owned()
-        };
-        if field("State").starts_with(['Z', 'X']) {
-            return Err(refuse("the process has ended (zombie)".into()));
-        }
-        let leader = field("Tgid");
-        if leader != pid.to_string() {
-            return Err(refuse(format!("a thread of process {leader}; use --pid {leader}")));
-        }
-        if let Err(error) = File::open(folder.join("maps")).and_then(|mut map| map.read(&mut [0])) {
-            return Err(refuse(format!(
-                "cannot read /proc/{pid}/maps: {}; run contend as root or as the owner of the process",
-                message(&error)
-            )));
-        }
-        let called = std::fs::read(folder.join("cmdline")).unwrap_or_default();
-        if called.is_empty() && std::fs::read_link(folder.join("exe")).is_err() {
-            return Err(refuse("a kernel thread, which makes no futex calls; name a process".into()));
-        }
-        let words = called.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
-        let words: Vec<String> = words.filter(|word| !word.is_empty()).collect();
-        let words = if words.is_empty() { vec![field("Name")] } else { words };
-        let started = started(pid).ok_or_else(|| refuse("the process has just ended".into()))?;
-        let program_sha256 = instruments::sha256::of_file(&folder.join("exe")).ok();
-        Ok(Self { pid, words, program_sha256, started })
-    }
-
-    /// Returns whether it runs still.
-    pub fn is_alive(&self) -> bool {
-        started(self.pid).is_some_and(|started| started == self.started)
-    }
-
-    /// Returns how many threads it has.
-    pub fn threads(&self) -> u32 {
-        sampling::threads(self.pid).count() as u32
-    }
-}
-
-/// Returns when a process began, in the kernel's count; `None` once it has ended, though its parent may not have asked
-/// how.
-fn started(pid: u32) -> Option<String> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-    let state = fields.next()?;
-    (state != "Z" && state != "X").then(|| fields.nth(18).map(str::to_owned))?
 }
 
 /// While this lives, the kernel ends contend first for want of memory, before the process that it watches. A program

@@ -1,7 +1,8 @@
 //! The rows of the observed waits, with names.
 
-use super::Target;
-use super::follow::{Follower, StackNumber, Wait, Waits};
+use super::follow::{Follower, StackNumber, Wait, Waits, Word};
+use super::targets::Targets;
+use crate::trace::measure::NamedWait;
 use crate::trace::measure::aggregate::{Times, shares};
 use crate::trace::record::{Blocker, LongWait, Row, RowKind, Runner};
 use blame::frames::{Frames, Kind};
@@ -14,45 +15,91 @@ const MOST_HISTOGRAMS: usize = 60;
 
 /// The data that the rows are made of.
 pub struct Builder<'a> {
-    pub target: &'a Target,
+    pub targets: &'a Targets,
     pub follower: &'a Follower,
     pub names: &'a mut Names,
     pub began: u64,
     pub thread_time_s: f64,
     /// Names of threads, as the system calls them.
-    pub runners: HashMap<u32, String>,
+    pub runners: &'a HashMap<u32, String>,
 }
 
 /// The place where a stack entered the kernel, and the kind of lock that its functions are of.
-struct Place {
+pub struct Place {
     site: Site,
     lock_type: &'static str,
 }
 
 impl Builder<'_> {
-    /// Returns a row for each word, then for each word at a place; the longest waited for first.
-    pub fn rows(&mut self) -> Vec<Row> {
-        let places: Vec<Place> = self.follower.stacks.iter().map(|frames| place(self.names, frames)).collect();
-        let mut words: BTreeMap<u64, Waits> = BTreeMap::new();
-        let mut sites: BTreeMap<(u64, String), (StackNumber, Waits)> = BTreeMap::new();
+    /// Returns the places of all stacks.
+    pub fn places(&mut self) -> Vec<Place> {
+        let stacks = self.follower.stacks.iter();
+        stacks.map(|(process, frames)| place(self.names, slot_of(self.targets, *process), frames)).collect()
+    }
+
+    /// Returns a row for each word, then for each word at a place; the longest waited for first. Folded words of one
+    /// place have one row.
+    pub fn rows(&mut self, places: &[Place]) -> Vec<Row> {
+        let mut firsts: HashMap<(u32, &str), StackNumber> = HashMap::new();
+        let mut words: BTreeMap<Word, Waits> = BTreeMap::new();
+        let mut sites: BTreeMap<(Word, String), (StackNumber, Waits)> = BTreeMap::new();
         for ((word, stack), waits) in &self.follower.waits {
-            words.entry(*word).or_default().merge(waits);
-            let site = sites.entry((*word, places[*stack].site.label.clone()));
+            let label = places[*stack].site.label.as_str();
+            let word = match *word {
+                Word::Folded { process, .. } => {
+                    let stack = *firsts.entry((process, label)).or_insert(*stack);
+                    Word::Folded { process, stack }
+                }
+                word @ Word::At { .. } => word,
+            };
+            words.entry(word).or_default().merge(waits);
+            let site = sites.entry((word, label.to_owned()));
             site.or_insert_with(|| (*stack, Waits::default())).1.merge(waits);
         }
-        let first = |word: u64| {
+        let first = |word: Word| {
             let here = sites.range((word, String::new())..).take_while(|((other, _), _)| *other == word);
             here.max_by_key(|(_, (_, waits))| waits.times.ticks).map_or(0, |(_, (stack, _))| *stack)
         };
-        let locks: Vec<(u64, StackNumber, Waits)> =
+        let locks: Vec<(Word, StackNumber, Waits)> =
             words.into_iter().map(|(word, waits)| (word, first(word), waits)).collect();
         let sites = sites.into_iter().map(|((word, _), (stack, waits))| (word, stack, waits)).collect();
-        let mut rows = self.of(locks, RowKind::Lock, &places);
-        rows.extend(self.of(sites, RowKind::Site, &places));
+        let mut rows = self.of(locks, RowKind::Lock, places);
+        rows.extend(self.of(sites, RowKind::Site, places));
         rows
     }
 
-    fn of(&mut self, mut groups: Vec<(u64, StackNumber, Waits)>, kind: RowKind, places: &[Place]) -> Vec<Row> {
+    /// Returns the waits that were kept, with names.
+    pub fn waits(&mut self, places: &[Place]) -> Vec<NamedWait> {
+        let (began, follower) = (self.began, self.follower);
+        let since = |raw: u64| raw.saturating_sub(began) as f64;
+        let named = |(word, wait): &(Word, Wait)| {
+            let label = |stack: StackNumber| places[stack].site.label.clone();
+            let released = wait.waker.and_then(|_| Some(wait.ended.saturating_sub(wait.wake_ns?)));
+            NamedWait {
+                process: word.process(),
+                thread: wait.thread,
+                began: since(wait.began),
+                ended: since(wait.ended),
+                in_vain: false,
+                releaser: wait.waker.map(|(thread, _)| thread),
+                released: released.map(since),
+                lock: self.name(*word, &places[wait.stack]),
+                site: label(wait.stack),
+                holder: wait.waker.and_then(|(_, stack)| stack).map(label),
+            }
+        };
+        follower.kept.iter().map(named).collect()
+    }
+
+    /// Returns the name of a word that this stack waited for.
+    pub fn word_name(&mut self, word: Word, stack: StackNumber) -> String {
+        let follower = self.follower;
+        let (process, frames) = &follower.stacks[stack];
+        let place = place(self.names, slot_of(self.targets, *process), frames);
+        self.name(word, &place)
+    }
+
+    fn of(&mut self, mut groups: Vec<(Word, StackNumber, Waits)>, kind: RowKind, places: &[Place]) -> Vec<Row> {
         let is_lock =
             |stack: StackNumber| Row { lock_type: places[stack].lock_type.into(), ..Row::default() }.excludes();
         groups.sort_by_key(|(word, stack, waits)| (std::cmp::Reverse((is_lock(*stack), waits.times.ticks)), *word));
@@ -61,7 +108,7 @@ impl Builder<'_> {
         rows.map(|(rank, group)| self.row(&group, kind, places, rank < MOST_HISTOGRAMS)).collect()
     }
 
-    fn row(&mut self, group: &(u64, StackNumber, Waits), kind: RowKind, places: &[Place], is_first: bool) -> Row {
+    fn row(&mut self, group: &(Word, StackNumber, Waits), kind: RowKind, places: &[Place], is_first: bool) -> Row {
         let (word, stack, waits) = (group.0, group.1, &group.2);
         let (place, of_lock) = (&places[stack], kind == RowKind::Lock);
         let times = &waits.times;
@@ -74,7 +121,11 @@ impl Builder<'_> {
         let longest = self.follower.longest.get(&word).filter(|_| of_lock && is_first).into_iter().flatten();
         let longest = longest.map(|wait| long_wait(wait, self.began, places)).collect();
         Row {
-            address: format!("{word:#x}"),
+            address: match word {
+                Word::At { address, .. } => format!("{address:#x}"),
+                Word::Folded { .. } => String::new(),
+            },
+            instances: waits.instances.max(1),
             lock_type: place.lock_type.to_owned(),
             symbol: place.site.symbol.clone(),
             source: place.site.source.clone(),
@@ -100,16 +151,17 @@ impl Builder<'_> {
             waits: drawn.map(|times| times.bins(&Nanoseconds)).unwrap_or_default(),
             wait_spikes: drawn.map(|times| times.spikes(&Nanoseconds)).unwrap_or_default(),
             longest,
-            ..Row::new(kind, self.target.pid, self.name(word, place))
+            ..Row::new(kind, word.process(), self.name(word, place))
         }
     }
 
     /// Returns the variable that contains the word, or the call site that waits for it.
-    fn name(&mut self, word: u64, place: &Place) -> String {
-        let by_use = |names: &mut Names| {
-            names.variable(0, word).unwrap_or_else(|| format!("{} of {}", place.lock_type, place.site.label))
-        };
-        self.names.lock(word, by_use)
+    fn name(&mut self, word: Word, place: &Place) -> String {
+        let by_use = || format!("{} of {}", place.lock_type, place.site.label);
+        let Word::At { process, address } = word else { return by_use() };
+        let slot = slot_of(self.targets, process);
+        let number = u64::from(slot) << 48 ^ address;
+        self.names.lock(number, |names| names.variable(slot, address).unwrap_or_else(by_use))
     }
 
     fn instead(&mut self, waits: &Waits) -> Vec<Runner> {
@@ -137,9 +189,15 @@ fn long_wait(wait: &Wait, began: u64, places: &[Place]) -> LongWait {
     }
 }
 
+/// Returns the number by which the names know a process.
+fn slot_of(targets: &Targets, process: u32) -> u32 {
+    // A later process can have the number of an earlier one.
+    targets.all().filter(|(_, target)| target.pid == process).last().map_or(0, |(slot, _)| slot)
+}
+
 /// Returns the first call of the program's own, and the kind of lock that the calls within it are of.
-fn place(names: &mut Names, addresses: &[u64]) -> Place {
-    let frames = Frames::of(names, 0, addresses, &[], |_| None);
+fn place(names: &mut Names, slot: u32, addresses: &[u64]) -> Place {
+    let frames = Frames::of(names, slot, addresses, &[], |_| None);
     let nowhere = || Site { symbol: None, source: None, label: "an unknown place".into() };
     let lock_type = frames.kind.map_or("futex", Kind::name);
     Place { site: frames.site().cloned().unwrap_or_else(nowhere), lock_type }

@@ -110,6 +110,8 @@ pub fn run_plan(
         program_sha256,
         level: Recorded::Sampled,
         attached_pid: None,
+        attached_pids: Vec::new(),
+        part: None,
         exit_status: None,
         exit_signal: None,
         elapsed_s: began.elapsed().as_secs_f64(),
@@ -126,6 +128,7 @@ pub fn run_plan(
         verdict: None,
         verdict_reason: None,
         samples: 0,
+        lowered: Vec::new(),
         all,
         confirmation: Some(confirmation),
     };

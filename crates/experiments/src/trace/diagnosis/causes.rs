@@ -2,6 +2,7 @@
 
 use super::objects::{INTERPRETER, MAP, Object, called_in};
 use super::{Cause, Evidence, LEAST_READY, Measure, Rows, stack};
+use crate::trace::measure::aggregate::Window;
 use crate::trace::record::{Row, RowKind, SeenBy};
 use blame::frames::{Kind as FrameKind, function_of, is_lock_wrapper};
 use blame::places::{lock_name, site_label};
@@ -95,16 +96,17 @@ impl Evidence<'_> {
         let (region, waited) = (self.region?, &object.waited);
         let (condition, seconds) = waited.after_condition.iter().max_by(|one, other| one.1.total_cmp(other.1))?;
         let share = seconds / waited.seconds;
+        let counts = |place: u32| self.window.counts(place);
         let pairs = || region.pairs().filter(|(_, pair)| pair.lock.load(Relaxed) == *condition);
         let is = |pair: &interpose::Pair, kind: Kind| Kind::of(pair.kind.load(Relaxed)) == Some(kind);
         let broadcasts = pairs().filter(|(_, pair)| is(pair, Kind::Broadcast));
-        let (place, _) = broadcasts.max_by_key(|(_, pair)| pair.signals().load(Relaxed))?;
-        let vain_share = vain_share(region, &[*condition]);
+        let (place, _) = broadcasts.max_by_key(|(place, _)| counts(*place).signals())?;
+        let vain_share = vain_share(region, self.window, &[*condition]);
         if share < MOST || vain_share < MOST {
             return None;
         }
         let waiting =
-            pairs().filter(|(_, pair)| is(pair, Kind::Cond)).max_by_key(|(place, _)| region.acquisitions(*place));
+            pairs().filter(|(_, pair)| is(pair, Kind::Cond)).max_by_key(|(place, _)| counts(*place).acquisitions);
         let (condition, broadcast) = (lock_name(region, self.names, *condition), site_label(region, self.names, place));
         let function = broadcast.split(" (").next().unwrap_or(&broadcast).to_owned();
         let waits_in = waiting.map(|(place, _)| site_label(region, self.names, place));
@@ -476,12 +478,13 @@ impl Limits {
 }
 
 /// Returns the part of the wakes of some conditions that found nothing to do.
-pub(super) fn vain_share(region: &Region, conditions: &[u32]) -> f64 {
+pub(super) fn vain_share(region: &Region, window: Window<'_>, conditions: &[u32]) -> f64 {
     let pairs = region.pairs().filter(|(_, pair)| Kind::of(pair.kind.load(Relaxed)) == Some(Kind::Cond));
     let (mut vain, mut wakes) = (0_u64, 0_u64);
-    for (place, pair) in pairs.filter(|(_, pair)| conditions.contains(&pair.lock.load(Relaxed))) {
-        vain = vain.saturating_add(pair.vain_wakes().load(Relaxed));
-        wakes = wakes.saturating_add(region.acquisitions(place));
+    for (place, _) in pairs.filter(|(_, pair)| conditions.contains(&pair.lock.load(Relaxed))) {
+        let counts = window.counts(place);
+        vain = vain.saturating_add(counts.vain_wakes());
+        wakes = wakes.saturating_add(counts.acquisitions);
     }
     vain as f64 / wakes.max(1) as f64
 }

@@ -9,6 +9,7 @@ mod causes;
 mod java;
 mod objects;
 
+use super::measure::aggregate::Window;
 use super::plan::Verdict;
 use super::record::{Frame, Row, RowKind, SeenBy};
 use super::warnings::{NoSymbols, StrippedFile};
@@ -31,6 +32,8 @@ pub struct Evidence<'a> {
     pub known_as: HashMap<u32, u32>,
     /// The memory that the library recorded into, if it was loaded.
     pub region: Option<&'a Region>,
+    /// The counts in that memory.
+    pub window: Window<'a>,
     pub program: &'a [String],
     pub cpus: usize,
     pub elapsed_s: f64,
@@ -112,14 +115,14 @@ impl Evidence<'_> {
         objects.extend(self.java_locks());
         objects.extend(self.spins(whole.on_cpu_s + whole.ready_s));
         objects.sort_by(|one, other| other.waited.seconds.total_cmp(&one.waited.seconds));
-        let sampled = self.sampled(&objects, whole.lived_s);
+        let mut sampled_rows = self.sampled(&objects, whole.lived_s);
         let locks: Vec<&Object> = objects.iter().filter(|object| object.part == Part::Lock).collect();
         // Threads that a broadcast woke for nothing, on their way back.
         let vain = |object: &Object| {
             let region = self.region.filter(|_| object.waited.runnable_s > 0.0 && object.part == Part::Work);
             let slot = |wait: &(Wait, f64)| if let Wait::Lock(slot) = wait.0 { Some(slot) } else { None };
             let conditions: Vec<u32> = object.members.iter().filter_map(slot).collect();
-            region.map_or(0.0, |region| vain_share(region, &conditions) * object.waited.runnable_s)
+            region.map_or(0.0, |region| vain_share(region, self.window, &conditions) * object.waited.runnable_s)
         };
         let vain_s: f64 = objects.iter().map(vain).sum();
         let spun_s = locks.iter().filter(|object| object.spins).map(|object| object.waited.runnable_s).sum::<f64>();
@@ -168,8 +171,13 @@ impl Evidence<'_> {
             let row = slots.iter().position(|slots| object.wait == Wait::Lock(slots[0]));
             row.and_then(|row| rows.get_mut(row)).into_iter().for_each(|row| row.stack = stack(&object.frames));
         }
+        let busy_s = whole.busy_s();
+        let waited = sampled_rows.iter_mut().chain(rows.iter_mut());
+        waited.filter(|row| matches!(row.kind, RowKind::Lock | RowKind::Site)).for_each(|row| {
+            row.wait_busy_share = (busy_s > 0.0).then(|| (row.wait_total_s / busy_s).min(1.0));
+        });
         let no_symbols = self.no_symbols(&objects);
-        Diagnosis { verdict, reason, budgets, locks: sampled, findings, no_symbols }
+        Diagnosis { verdict, reason, budgets, locks: sampled_rows, findings, no_symbols }
     }
 
     /// Returns the budget of the whole program, and the rows of all budgets.

@@ -12,7 +12,7 @@ use blame::time::Ticks;
 use instruments::spikes;
 use instruments::statistics::Interval;
 use instruments::tally::Tally;
-use interpose::{Buckets, Kind, Region, bounds, bucket};
+use interpose::{Kind, Region, bounds, bucket};
 use record::Bin;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
@@ -40,33 +40,143 @@ pub struct Times {
     buckets: Tally,
 }
 
+/// The counts of a pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counts {
+    pub acquisitions: u64,
+    pub timeouts: u64,
+    /// Waits, and their sum in ticks.
+    pub waits: [u64; 2],
+    /// Holds that were timed, or what the word counts for a condition, and their sum in ticks.
+    pub holds: [u64; 2],
+    every: [u64; 2],
+    /// Ticks of the waits that ended without the lock.
+    pub vain_ticks: u64,
+}
+
+impl Counts {
+    fn of(region: &Region, place: u32) -> Self {
+        let (pair, waits) = (&region.pairs[place as usize], &region.waits[place as usize]);
+        let both = |times: &interpose::Times| [times.count.load(Relaxed), times.ticks.load(Relaxed)];
+        let (holds, timeouts, histograms) =
+            (both(&pair.holds), pair.timeouts.load(Relaxed), &region.histograms[place as usize]);
+        Self {
+            acquisitions: region.acquisitions(place),
+            timeouts,
+            waits: both(waits),
+            holds,
+            every: if holds[0] > 1 { histograms.every.each_ref().map(|word| word.load(Relaxed)) } else { [0; 2] },
+            // A page that no thread has written to is not read, since that would take memory.
+            vain_ticks: if timeouts > 0 { histograms.vain_ticks.load(Relaxed) } else { 0 },
+        }
+    }
+
+    /// Returns the number of wakes for nothing, where a condition is waited for; see `interpose::Pair`.
+    pub fn vain_wakes(&self) -> u64 {
+        self.holds[0]
+    }
+
+    /// Returns the number of signals, at a call site that signals.
+    pub fn signals(&self) -> u64 {
+        self.holds[0]
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        let less = |now: [u64; 2], before: [u64; 2]| [0, 1].map(|word| now[word].saturating_sub(before[word]));
+        Self {
+            acquisitions: self.acquisitions.saturating_sub(before.acquisitions),
+            timeouts: self.timeouts.saturating_sub(before.timeouts),
+            waits: less(self.waits, before.waits),
+            holds: less(self.holds, before.holds),
+            every: less(self.every, before.every),
+            vain_ticks: self.vain_ticks.saturating_sub(before.vain_ticks),
+        }
+    }
+}
+
+/// The counts of all pairs at one time, by their places.
+#[derive(Default)]
+pub struct Snapshot(HashMap<u32, Noted>);
+
+/// The counts of a pair, those of its buckets that are not empty, and the longest times since the last snapshot.
+struct Noted {
+    counts: Counts,
+    waits: Vec<(usize, u64)>,
+    holds: Vec<(usize, u64)>,
+    longest: [u64; 2],
+}
+
+impl Snapshot {
+    /// Reads the counts, and resets the longest times.
+    pub fn now(region: &Region) -> Self {
+        let noted = |place: u32| {
+            let (pair, waits) = (&region.pairs[place as usize], &region.waits[place as usize]);
+            let histograms = &region.histograms[place as usize];
+            Noted {
+                counts: Counts::of(region, place),
+                waits: waits.in_buckets(&histograms.waits).collect(),
+                holds: pair.holds.in_buckets(&histograms.holds).collect(),
+                // A thread that notes a longer time at this moment notes it for one of two snapshots.
+                longest: [waits, &pair.holds].map(|times| times.most.swap(0, Relaxed)),
+            }
+        };
+        Self(region.pairs().map(|(place, _)| (place, noted(place))).collect())
+    }
+}
+
+/// The part of the trace that a record is of, by the counts at its begin and at its end: the library only adds, so the
+/// part has the differences. Without a snapshot at its begin it is the first part.
+#[derive(Clone, Copy, Default)]
+pub struct Window<'a> {
+    pub before: Option<&'a Snapshot>,
+    pub after: Option<&'a Snapshot>,
+}
+
+impl Window<'_> {
+    fn noted(snapshot: Option<&Snapshot>, place: u32) -> Option<&Noted> {
+        snapshot?.0.get(&place)
+    }
+
+    /// Returns the counts of a pair in the part.
+    pub fn counts(&self, place: u32) -> Counts {
+        let counts = |snapshot| Self::noted(snapshot, place).map(|noted| noted.counts).unwrap_or_default();
+        counts(self.after).since(&counts(self.before))
+    }
+
+    /// Returns the numbers in the buckets of a pair.
+    fn buckets(&self, place: u32, of: fn(&Noted) -> &Vec<(usize, u64)>) -> Vec<(usize, u64)> {
+        let before = Self::noted(self.before, place).map(of);
+        let before: HashMap<usize, u64> = before.into_iter().flatten().copied().collect();
+        let after = Self::noted(self.after, place).map(of).into_iter().flatten();
+        let since =
+            |(bucket, count): &(usize, u64)| (*bucket, count.saturating_sub(before.get(bucket).copied().unwrap_or(0)));
+        after.map(since).filter(|(_, count)| *count > 0).collect()
+    }
+}
+
 impl Sum {
     /// Adds up pairs, by their places.
-    pub fn of(region: &Region, places: &[u32]) -> Self {
+    pub fn of(region: &Region, window: Window<'_>, places: &[u32]) -> Self {
         let mut sum = Self::default();
-        places.iter().for_each(|place| sum.add(region, *place));
+        places.iter().for_each(|place| sum.add(region, window, *place));
         sum
     }
 
-    fn add(&mut self, region: &Region, place: u32) {
-        let (pair, waits) = (&region.pairs[place as usize], &region.waits[place as usize]);
-        let histograms = &region.histograms[place as usize];
-        let acquisitions = region.acquisitions(place);
-        add(&mut self.acquisitions, acquisitions);
-        add(&mut self.contended, waits.count.load(Relaxed));
-        add(&mut self.timeouts, pair.timeouts.load(Relaxed));
-        self.waits.add(waits, &histograms.waits, 1.0);
+    fn add(&mut self, region: &Region, window: Window<'_>, place: u32) {
+        let counts = window.counts(place);
+        let [longest_wait, longest_hold] = Window::noted(window.after, place).map_or([0; 2], |noted| noted.longest);
+        add(&mut self.acquisitions, counts.acquisitions);
+        add(&mut self.contended, counts.waits[0]);
+        add(&mut self.timeouts, counts.timeouts);
+        self.waits.add(counts.waits[1], longest_wait, &window.buckets(place, |noted| &noted.waits), 1.0);
         // A condition is not held, and those words count other things.
-        if Kind::of(pair.kind.load(Relaxed)).is_some_and(Kind::is_of_condition) {
+        if Kind::of(region.pairs[place as usize].kind.load(Relaxed)).is_some_and(Kind::is_of_condition) {
             return;
         }
-        let timed = pair.holds.count.load(Relaxed).max(1);
-        self.holds.add(&pair.holds, &histograms.holds, (acquisitions as f64 / timed as f64).max(1.0));
-        if timed > 1 {
-            let [count, ticks] = &histograms.every;
-            add(&mut self.every.0, count.load(Relaxed));
-            add(&mut self.every.1, ticks.load(Relaxed));
-        }
+        let weight = (counts.acquisitions as f64 / counts.holds[0].max(1) as f64).max(1.0);
+        self.holds.add(counts.holds[1], longest_hold, &window.buckets(place, |noted| &noted.holds), weight);
+        add(&mut self.every.0, counts.every[0]);
+        add(&mut self.every.1, counts.every[1]);
     }
 
     /// Returns the sum of all holds, if it is known.
@@ -90,6 +200,27 @@ fn add(sum: &mut u64, more: u64) {
 }
 
 impl Times {
+    /// Returns no times, of which the longest will be this.
+    pub fn up_to(most: u64) -> Self {
+        Self { most, ..Self::default() }
+    }
+
+    /// Adds the counts of buckets.
+    pub fn add_counts(&mut self, counts: &[u64]) {
+        for (bucket, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            self.buckets.add(bucket as u64, *count);
+            add(&mut self.count, *count);
+        }
+    }
+
+    /// Adds this number of times that were 0.
+    pub fn add_zeros(&mut self, count: u64) {
+        if count > 0 {
+            self.buckets.add(0, count);
+            add(&mut self.count, count);
+        }
+    }
+
     /// Counts one.
     pub fn note(&mut self, ticks: u64) {
         self.ticks += ticks;
@@ -107,12 +238,12 @@ impl Times {
     }
 
     /// Adds times, each of which counts as `weight` times in the buckets.
-    fn add(&mut self, times: &interpose::Times, buckets: &Buckets, weight: f64) {
-        add(&mut self.ticks, times.ticks.load(Relaxed));
-        self.most = self.most.max(times.most.load(Relaxed));
-        for (bucket, count) in times.in_buckets(buckets) {
-            self.buckets.add(bucket as u64, (count as f64 * weight).round() as u64);
-            add(&mut self.count, count);
+    fn add(&mut self, ticks: u64, most: u64, buckets: &[(usize, u64)], weight: f64) {
+        add(&mut self.ticks, ticks);
+        self.most = self.most.max(most);
+        for (bucket, count) in buckets {
+            self.buckets.add(*bucket as u64, (*count as f64 * weight).round() as u64);
+            add(&mut self.count, *count);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Deadlocks: threads that wait for each other; and other long waits for locks.
 
 use blame::time::Time;
-use interpose::{HELD, Kind, Region, Thread};
+use interpose::{HELD, Kind, Lock, Region, Thread};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
@@ -119,7 +119,9 @@ impl Stuck {
     /// there is none.
     fn is_for_exclusion(&self, region: &Region) -> bool {
         let pair = region.pairs.get(self.pair as usize);
+        let lock = pair.and_then(|pair| region.locks.get(pair.lock.load(Relaxed) as usize));
         pair.and_then(|pair| Kind::of(pair.kind.load(Relaxed))).is_some_and(Kind::excludes)
+            && !lock.is_some_and(Lock::is_folded)
     }
 }
 

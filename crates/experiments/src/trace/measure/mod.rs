@@ -3,8 +3,10 @@
 pub mod aggregate;
 mod circles;
 mod class;
+mod cost;
 pub mod cycles;
 pub mod deadlocks;
+mod labels;
 mod lives;
 pub mod orders;
 pub mod processes;
@@ -12,16 +14,19 @@ mod rows;
 
 pub use rows::NamedWait;
 
-use self::processes::OtherUsers;
-use self::processes::Supervisor;
+use self::processes::{OtherUsers, Outliving, Supervisor};
 use super::diagnosis::Evidence;
 use super::flags::Level;
+use super::parts::Parts;
 use super::plan::{Parameters, Plan};
 use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
-use super::warnings::{DamagedMemory, ExportCut, NoLockCalls, NoSwitches, UnwatchedUser, WatchedScript, unnamed_code};
+use super::warnings::{
+    DamagedMemory, ExportCut, FoldedLocks, ManyLabels, NoLockCalls, NoSwitches, OutlivedProgram, RecordingLowered,
+    RestartedProcess, UnwatchedUser, WatchedScript, unnamed_code,
+};
 use super::watchpoint::Watch as WordWatch;
-use aggregate::Totals;
+use aggregate::{Snapshot, Totals, Window};
 use anyhow::Context;
 use blame::Lost;
 use blame::jvm::Machines;
@@ -32,14 +37,17 @@ use blame::stacks::Stacks;
 use blame::switches::{Live, Switches};
 use blame::time::{Ticks, Time};
 use blame::waits::Waits;
+use cost::{PERIOD, Recording, Sums};
 use deadlocks::Hangs;
 use harness::{Observer, Session};
 use instruments::clock::Calibration;
 use instruments::warning::Warning;
-use interpose::{MAPS, Memory, Region};
+use interpose::{Header, MAPS, Memory, Region};
 pub use processes::Running;
 use rows::of_hangs;
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
 
@@ -49,9 +57,16 @@ pub enum Piece {
     Interval { at_s: f64, span_s: f64, waited_s: f64, most: Option<(String, f64)> },
     /// Threads that wait longer than the deadline.
     Hang(Vec<Row>),
+    /// The program has ended, and these processes of it go on.
+    Outlived(OutlivedProgram),
+    /// Processes ended, and others run in their place.
+    Restarted(RestartedProcess),
+    /// A part of the trace is over.
+    Part(Box<Measured>),
 }
 
 /// The result of the measurement.
+#[derive(Clone)]
 pub struct Measured {
     pub parameters: Parameters,
     pub rows: Vec<Row>,
@@ -75,7 +90,7 @@ const TICK: Duration = Duration::from_millis(10);
 /// The number of samples from which a program without a call of the C library's locks is diagnosed by them.
 const FEWEST_SAMPLES: u64 = 20;
 /// Waits that an export has at most: contend's memory is bounded.
-const MOST_EXPORTED: usize = 500_000;
+pub const MOST_EXPORTED: usize = 500_000;
 /// Period at which processes' maps are read.
 const MAPS_PERIOD: Duration = Duration::from_millis(100);
 
@@ -121,13 +136,31 @@ pub fn run_plan(
         java: Machines::default(),
         own: HashSet::new(),
         sampled: Vec::new(),
+        recording: Recording::default(),
         began: Instant::now(),
+        parts: Parts::begin(plan.every),
+        before: Marks::default(),
+        outliving: Outliving::default(),
+        no_switches,
     };
     watch.watch(observer);
     let mut measured = watch.finish()?;
     measured.add(words.finish());
-    measured.warnings.extend(no_switches.map(Warning::from));
     Ok(measured)
+}
+
+/// The sums since the program began, at the begin or the end of a part of the trace.
+#[derive(Default)]
+struct Marks {
+    /// `None` when the program begins.
+    counts: Option<Snapshot>,
+    labels: labels::Snapshot,
+    lost: Lost,
+    thread_time_s: f64,
+    /// Threads that had ended by then.
+    threads: u32,
+    at_ns: f64,
+    open_ns: f64,
 }
 
 /// A program that is watched.
@@ -153,7 +186,12 @@ struct Watch<'a> {
     /// The slots of processes that are known to be the program's, and the processes whose threads are sampled.
     own: HashSet<usize>,
     sampled: Vec<u32>,
+    recording: Recording,
     began: Instant,
+    parts: Parts,
+    before: Marks,
+    outliving: Outliving,
+    no_switches: Option<NoSwitches>,
 }
 
 impl Watch<'_> {
@@ -162,7 +200,8 @@ impl Watch<'_> {
         let (mut next_maps, mut next_line) = (self.began, self.plan.interval.map(|span| self.began + span));
         let mut before = Totals::default();
         let (mut next_read, mut next_sample, mut known) = (self.began, self.began, 0);
-        while !self.running.has_ended() {
+        let mut next_cost = self.began;
+        while !self.is_over(observer) {
             let now = Instant::now();
             // A new process is known by its names from its first samples on.
             let processes = self.memory.region().header.processes.load(Relaxed);
@@ -179,18 +218,74 @@ impl Watch<'_> {
             if now >= next_sample {
                 next_sample = now + self.sample();
             }
+            if now >= next_cost && self.may_lower() {
+                self.recording.look(self.sums(), self.session.cpus.len());
+                next_cost = now + PERIOD;
+            }
+            let skips = !self.recording.is_on(self.began.elapsed().as_secs_f64());
+            self.memory.region().header.skips_events.store(skips.into(), Relaxed);
             if let (Some(at), Some(span)) = (next_line, self.plan.interval)
                 && now >= at
             {
                 next_line = Some(at + span);
                 self.tell_interval(span, &mut before, observer);
             }
+            if self.parts.is_over(now) {
+                let (measured, after) = self.measured(now);
+                let _ = observer.piece(&Piece::Part(Box::new(measured)));
+                self.begin_part(now, after);
+            }
             let is_over = self.plan.budget.is_some_and(|budget| self.began.elapsed() >= budget);
             if is_over || self.session.interruption.is_requested() {
                 return self.end();
             }
-            self.running.wait(next_read.min(next_sample).saturating_duration_since(Instant::now()));
+            let pause = next_read.min(next_sample).saturating_duration_since(Instant::now());
+            if self.running.has_ended() { std::thread::sleep(pause) } else { self.running.wait(pause) }
         }
+    }
+
+    /// Returns whether the program has ended, and all its processes.
+    fn is_over(&mut self, observer: &mut dyn Observer<Piece>) -> bool {
+        if !self.running.has_ended() {
+            return false;
+        }
+        let (is_over, new) = self.outliving.look(self.running.pid(), self.running.library());
+        if !new.is_empty() {
+            let _ = observer.piece(&Piece::Outlived(OutlivedProgram { processes: new }));
+        }
+        is_over
+    }
+
+    /// Begins the next part of the trace, at the end of the one before.
+    fn begin_part(&mut self, now: Instant, before: Marks) {
+        self.waits.begin_part(before.at_ns);
+        self.profile.begin_part();
+        self.java.begin_part();
+        self.stuck.begin_part();
+        self.hangs = Hangs::default();
+        self.before = before;
+        self.parts.begin_next(now);
+    }
+
+    /// Returns the sums up to now.
+    fn marks(&self) -> Marks {
+        let (region, now) = (self.memory.region(), self.time.now());
+        let alive = region.threads().filter(|thread| thread.tid.load(Relaxed) != 0).count();
+        Marks {
+            counts: Some(Snapshot::now(region)),
+            labels: labels::Snapshot::now(region),
+            lost: self.lost(),
+            thread_time_s: rows::thread_time_s(region, &self.time),
+            threads: region.header.comers.load(Relaxed).saturating_sub(alive as u32),
+            at_ns: now,
+            open_ns: self.switches.as_ref().map_or(0.0, |switches| switches.open_ns(now)),
+        }
+    }
+
+    /// Returns the losses since the program began, without those of samples.
+    fn lost(&self) -> Lost {
+        let switches = self.switches.as_ref().map_or(0, |switches| switches.lost);
+        Lost { switches, ..Lost::of(self.memory.region()) }
     }
 
     /// Samples the states of the program's threads; returns the time until the next sample.
@@ -198,13 +293,37 @@ impl Watch<'_> {
         let began = Instant::now();
         let now_s = (began - self.began).as_secs_f64();
         self.profile.sample(&self.sampled, Some(self.memory.region()), now_s);
-        sampling::pause(began.elapsed())
+        sampling::pause(began.elapsed()) * self.recording.pause_factor()
+    }
+
+    /// Returns whether the user wants less than every single wait and hold.
+    fn may_lower(&self) -> bool {
+        self.plan.level == Level::Sampled && self.plan.exports.is_empty()
+    }
+
+    /// Returns the CPU time of the program and of its recording so far.
+    fn sums(&self) -> Sums {
+        let region = self.memory.region();
+        let calls: u64 = region.pairs().map(|(place, _)| region.acquisitions(place)).fold(0, u64::saturating_add);
+        let events = region.threads().map(|thread| thread.head.load(Relaxed)).fold(0, u64::saturating_add);
+        let ticks = |cost: &AtomicU32| f64::from(cost.load(Relaxed)) / f64::from(Header::ROUNDS);
+        let ticks = calls as f64 * ticks(&region.header.pairs_cost) + events as f64 * ticks(&region.header.waits_cost);
+        let own = clock_gettime(ClockId::ProcessCPUTime);
+        Sums {
+            at_s: self.began.elapsed().as_secs_f64(),
+            program_s: self.profile.ran_s(),
+            own_s: own.tv_sec as f64 + own.tv_nsec as f64 / 1e9,
+            library_s: self.time.span_ns(1_000_000) / 1e15 * ticks,
+        }
     }
 
     fn end(&mut self) {
         self.read_maps();
         self.hangs.note_new(self.memory.region(), &self.time, self.plan.deadline);
         let patience = self.plan.patience(self.session);
+        if self.running.has_ended() {
+            return self.outliving.end(self.running.pid(), self.running.library(), patience);
+        }
         self.running.end(Some(self.memory.region()), patience, &self.session.interruption);
     }
 
@@ -249,6 +368,15 @@ impl Watch<'_> {
                 self.maps.insert(place, maps);
             }
             if self.own.contains(&place) && !self.sampled.contains(&pid) {
+                self.sampled.push(pid);
+            }
+        }
+        // A process that has not used a lock yet noted nothing.
+        for pid in self.outliving.alive() {
+            if !self.sampled.contains(&pid)
+                && let Some(map) = map_of(pid)
+            {
+                self.profile.learn(pid, &parse(&map));
                 self.sampled.push(pid);
             }
         }
@@ -303,7 +431,15 @@ impl Watch<'_> {
     }
 
     fn finish(mut self) -> anyhow::Result<Measured> {
-        let elapsed_s = self.began.elapsed().as_secs_f64();
+        let unseen = if self.parts.has_earlier() { None } else { self.check_seen(self.memory.region())? };
+        let (mut measured, _) = self.measured(Instant::now());
+        measured.warnings.extend(unseen);
+        Ok(measured)
+    }
+
+    /// Returns the record of the part, and the sums at its end.
+    fn measured(&mut self, ended: Instant) -> (Measured, Marks) {
+        let (elapsed_s, part) = (self.parts.elapsed_s(ended), self.parts.place(ended));
         // Twice, since the notes of one time are judged by the next.
         self.read();
         self.read();
@@ -311,9 +447,13 @@ impl Watch<'_> {
         let region = self.memory.region();
         // A thread that died while it waited still waits.
         self.hangs.note_new(region, &self.time, self.plan.deadline);
-        let unseen = self.check_seen(region)?;
-        let thread_time_s = rows::thread_time_s(region, &self.time);
-        let mut built = rows::build(region, &mut self.names, &self.waits, &self.hangs, &self.time, thread_time_s);
+        let (before, after) = (&self.before, self.marks());
+        let window = Window { before: before.counts.as_ref(), after: after.counts.as_ref() };
+        let thread_time_s = (after.thread_time_s - before.thread_time_s).max(0.0);
+        let labels = labels::of(region, &before.labels, &after.labels, &self.time, &self.waits);
+        let is_whole = self.recording.lowered.is_empty();
+        let span = rows::Span { region, window, labels, thread_time_s, is_whole };
+        let mut built = rows::build(span, &mut self.names, &self.waits, &self.hangs, &self.time);
         rows::mark_reached(&mut built.rows, &self.stuck.rows);
         let program: Vec<String> =
             self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -323,6 +463,7 @@ impl Watch<'_> {
             names: &mut self.names,
             known_as: known_as.collect(),
             region: Some(region),
+            window,
             java: &self.java,
             program: &program,
             cpus: self.session.cpus.len(),
@@ -330,35 +471,41 @@ impl Watch<'_> {
             named: HashMap::new(),
         };
         let diagnosis = evidence.diagnose(&mut built.rows, &built.slots);
-        let switches_lost = self.switches.as_ref().map_or(0, |switches| switches.lost);
-        let lost = Lost { switches: switches_lost, samples: self.profile.lost, ..Lost::of(region) };
+        let lost = Lost { samples: self.profile.lost, ..after.lost.since(&before.lost) };
         let script = self.plan.program.interpreter.as_ref();
         let script = script.map(|path| WatchedScript { interpreter: path.display().to_string() });
         let mut warnings: Vec<Warning> = script.map(Warning::from).into_iter().collect();
-        warnings.extend(unseen);
         warnings.extend(lost.warning());
+        warnings.extend(self.recording.lowered.iter().map(|lowered| RecordingLowered { lowered: *lowered }.into()));
+        let folded = FoldedLocks::found_in(region, |pair| window.counts(pair).acquisitions);
+        warnings.extend(folded.map(Warning::from));
+        warnings.extend(self.outliving.warning());
+        warnings.extend(self.no_switches.clone().map(Warning::from));
         let (waits, exported) = (self.waits.count, self.waits.kept.len() as u64);
         let is_cut = !self.plan.exports.is_empty() && exported < waits;
         warnings.extend(is_cut.then(|| ExportCut { waits, exported }.into()));
         warnings.extend(unnamed_code(&self.names));
+        let without_room = after.labels.without_room_since(&before.labels);
+        warnings.extend((without_room > 0).then(|| ManyLabels { requests: without_room }.into()));
         warnings.extend(diagnosis.no_symbols.map(Warning::from));
         warnings.extend(DamagedMemory::found_in(region).map(Warning::from));
         warnings
             .extend(self.other_users.found().map(|(pid, other)| UnwatchedUser { process: other.words(pid) }.into()));
         let parameters = Parameters {
             program,
-            program_sha256: self.program_sha256.take(),
+            program_sha256: self.program_sha256.clone(),
             level: self.plan.level,
             attached_pid: None,
+            attached_pids: Vec::new(),
             exit_status: self.running.exit_status(),
             exit_signal: self.running.exit_signal(),
             elapsed_s,
             deadline_s: self.plan.deadline.as_secs_f64(),
             processes: region.processes().count() as u32,
-            threads: region.header.comers.load(Relaxed),
+            threads: region.header.comers.load(Relaxed).saturating_sub(before.threads),
             thread_time_s,
             switches: self.switches.as_ref().map(|_| "perf".to_owned()),
-            switches_share: self.switches.as_ref().map(|switches| switches.share(self.time.now())),
+            switches_share: self.switches.as_ref().map(|_| switches_share(before, &after)),
             switches_left_out: self.switches.as_ref().map_or(0, |switches| switches.left_out() as u32),
             lost,
             locks_left_out: built.locks_left_out,
@@ -366,11 +513,15 @@ impl Watch<'_> {
             verdict: diagnosis.verdict,
             verdict_reason: diagnosis.reason,
             samples: self.profile.samples,
+            lowered: self.recording.lowered.clone(),
+            part,
             all: self.plan.all,
             confirmation: None,
         };
-        let rows = [built.rows, self.stuck.rows, diagnosis.locks, diagnosis.budgets, diagnosis.findings].concat();
-        Ok(Measured { parameters, rows, warnings, waits: built.waits, status: self.running.shell_status() })
+        let stuck = std::mem::take(&mut self.stuck.rows);
+        let rows = [built.rows, stuck, diagnosis.locks, diagnosis.budgets, diagnosis.findings].concat();
+        let measured = Measured { parameters, rows, warnings, waits: built.waits, status: self.running.shell_status() };
+        (measured, after)
     }
 
     /// Checks that something was seen; returns a warning about missing data.
@@ -402,9 +553,20 @@ impl Watch<'_> {
     }
 }
 
+/// Returns the share of a part in which switches were recorded.
+fn switches_share(before: &Marks, after: &Marks) -> f64 {
+    let (open, all) = (after.open_ns - before.open_ns, after.at_ns - before.at_ns);
+    if all > 0.0 { (open / all).clamp(0.0, 1.0) } else { 1.0 }
+}
+
 /// Returns whether contend's memory is in a map.
 fn has_memory(map: &[u8], inode: u64) -> bool {
-    parse(map).iter().any(|piece| piece.file.inode == inode && piece.path.starts_with("/memfd:contend-trace"))
+    has_file(map, inode, "/memfd:contend-trace")
+}
+
+/// Returns whether a file in memory is in a map.
+pub fn has_file(map: &[u8], inode: u64, path: &str) -> bool {
+    parse(map).iter().any(|piece| piece.file.inode == inode && piece.path.starts_with(path))
 }
 
 /// Returns the threads that use locks.

@@ -101,6 +101,9 @@ impl Orders {
                 orders.push(Order { held, taken, held_site, taken_site, thread, is_unknown: true, ..Order::default() });
             }
         }
+        // The orders of locks that share a place are not known.
+        let is_folded = |lock: u32| region.locks.get(lock as usize).is_some_and(interpose::Lock::is_folded);
+        by_edge.retain(|(held, taken), _| !is_folded(*held) && !is_folded(*taken));
         Self::new(by_edge, Lives::of(region))
     }
 

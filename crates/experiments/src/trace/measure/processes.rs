@@ -6,9 +6,12 @@
 //! to load the library itself, and may not.
 
 use crate::trace::plan::Plan;
+use crate::trace::warnings::{OutlivedProgram, Process};
 use anyhow::Context;
 use blame::names::message;
+use blame::sampling;
 use harness::Interruption;
+use instruments::warning::Warning;
 use interpose::{Memory, PLACE, Region};
 use launch::preload;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -18,6 +21,7 @@ use std::ffi::OsString;
 use std::fs::{File, read_dir, read_link, read_to_string};
 use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::Ordering::Acquire;
@@ -29,7 +33,7 @@ pub struct Running {
     /// Tells of its end, where the kernel can.
     end: Option<OwnedFd>,
     /// The library that it loads.
-    _library: Option<File>,
+    library: Option<File>,
     status: Option<ExitStatus>,
     /// Whether contend asked it to end.
     is_ended: bool,
@@ -76,12 +80,17 @@ impl Running {
             .spawn()
             .map_err(|error| anyhow::anyhow!("cannot start {}: {}", plan.program.path.display(), message(&error)))?;
         let end = Pid::from_raw(child.id() as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        Ok(Self { child, end, _library: library, status: None, is_ended: false })
+        Ok(Self { child, end, library, status: None, is_ended: false })
     }
 
     /// Returns the program's number.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Returns the inode of the library that the program and its children load.
+    pub fn library(&self) -> Option<u64> {
+        Some(self.library.as_ref()?.metadata().ok()?.ino())
     }
 
     /// Returns whether it has ended.
@@ -162,6 +171,110 @@ fn kill(pid: u32, signal: i32) {
 fn descendants(region: &Region, child: u32) -> Vec<u32> {
     let pids = region.processes().map(|process| process.pid.load(Acquire)).filter(|&pid| pid != child);
     pids.filter(|pid| has_library(*pid)).collect()
+}
+
+/// The processes of the program that go on after it has ended: a daemon, or children that nothing waits for.
+///
+/// They are found by the library, which each of them has loaded, since a daemon has another parent and another session
+/// than the program.
+#[derive(Default)]
+pub struct Outliving {
+    /// Time since which the program is known to have ended.
+    since: Option<Instant>,
+    next: Option<Instant>,
+    alive: Vec<Process>,
+    /// All that were seen, in the order of their numbers.
+    seen: BTreeMap<u32, Process>,
+    is_told: bool,
+}
+
+/// Period of looks at the processes that go on.
+const OUTLIVING_PERIOD: Duration = Duration::from_millis(50);
+/// Children that end so soon after the program are a part of its end.
+const AT_THE_END: Duration = Duration::from_millis(200);
+/// The longest wait for the end of killed processes.
+const AFTER_KILL: Duration = Duration::from_secs(1);
+
+impl Outliving {
+    /// Looks for processes of a program that has ended, if that is due. Returns whether there are none left, and those
+    /// that are to be named now: all, once they have gone on for a moment.
+    pub fn look(&mut self, program: u32, library: Option<u64>) -> (bool, Vec<Process>) {
+        let now = Instant::now();
+        let since = *self.since.get_or_insert(now);
+        if self.next.is_some_and(|next| now < next) {
+            return (false, Vec::new());
+        }
+        self.next = Some(now + OUTLIVING_PERIOD);
+        self.find(program, library);
+        let is_due = !self.alive.is_empty() && !self.is_told && now - since >= AT_THE_END;
+        self.is_told |= is_due;
+        (self.alive.is_empty(), if is_due { self.alive.clone() } else { Vec::new() })
+    }
+
+    /// Finds those that run, unless known ones do. A daemon forks twice, so that the first that was found has ended.
+    fn find(&mut self, program: u32, library: Option<u64>) {
+        self.alive.retain(|process| has_library(process.pid) && !is_zombie(process.pid));
+        if self.alive.is_empty() {
+            self.alive = library.map(|library| with_library(library, program)).unwrap_or_default();
+            self.seen.extend(self.alive.iter().map(|process| (process.pid, process.clone())));
+        }
+    }
+
+    /// Returns the numbers of those that run.
+    pub fn alive(&self) -> impl Iterator<Item = u32> {
+        self.alive.iter().map(|process| process.pid)
+    }
+
+    /// Requests their end, and ends those that do not end.
+    pub fn end(&mut self, program: u32, library: Option<u64>, patience: Duration) {
+        self.find(program, library);
+        for (signal, patience) in [(libc::SIGTERM, patience), (libc::SIGKILL, AFTER_KILL)] {
+            let until = Instant::now() + patience;
+            self.alive().filter(|pid| has_library(*pid)).for_each(|pid| kill(pid, signal));
+            while self.alive().any(|pid| has_library(pid) && !is_zombie(pid)) && Instant::now() < until {
+                std::thread::sleep(LOOK);
+            }
+        }
+    }
+
+    /// Returns a warning that names those that went on for longer than a moment.
+    pub fn warning(&self) -> Option<Warning> {
+        let processes: Vec<Process> = self.seen.values().take(MOST_PROCESSES).cloned().collect();
+        self.is_told.then(|| OutlivedProgram { processes }.into())
+    }
+}
+
+/// Returns the processes that have this library, without the program itself.
+fn with_library(library: u64, program: u32) -> Vec<Process> {
+    // A process that is older than contend is not the program's.
+    let own = started(std::process::id()).unwrap_or(0);
+    let numbers = read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_its = |pid: &u32| {
+        *pid != program
+            && *pid != std::process::id()
+            && started(*pid).is_some_and(|began| began >= own)
+            && has_library(*pid)
+            && super::map_of(*pid).is_some_and(|map| super::has_file(&map, library, "/memfd:contend-interpose"))
+            && !is_zombie(*pid)
+    };
+    let name = |pid: u32| sampling::name_of(pid, pid).unwrap_or_default();
+    numbers.filter(is_its).map(|pid| Process { pid, name: name(pid) }).collect()
+}
+
+/// Returns when a process began, in the kernel's ticks since it booted.
+fn started(pid: u32) -> Option<u64> {
+    stat(pid)?.split(' ').nth(19)?.parse().ok()
+}
+
+fn is_zombie(pid: u32) -> bool {
+    stat(pid).is_none_or(|stat| stat.starts_with(['Z', 'X']))
+}
+
+/// Returns the fields of `/proc/PID/stat` from the state on; the name before them can contain anything.
+fn stat(pid: u32) -> Option<String> {
+    let stat = read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    Some(stat.rsplit_once(") ")?.1.to_owned())
 }
 
 /// Processes that were seen to run without the library, by their numbers.

@@ -1,11 +1,12 @@
 //! The rows, with the names of locks and places.
 
-use super::aggregate::{Sum, shares};
+use super::aggregate::{Sum, Window, shares};
 use super::class::{Class, class_of};
 use super::cycles;
 use super::deadlocks::{Hang, Hangs, Stuck};
+use super::labels;
 use super::orders::Orders;
-use crate::trace::record::{Blocker, Cause, CycleVerdict, LongWait, Row, RowKind, Step};
+use crate::trace::record::{Blocker, Cause, CycleVerdict, LabelLock, LongWait, Row, RowKind, Step};
 use blame::names::Names;
 use blame::places::{attributes, lock_at, lock_name, process_of, site_label, type_name};
 use blame::switches::Seen;
@@ -16,9 +17,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A wait with the names of its objects.
+#[derive(Clone)]
 pub struct NamedWait {
-    pub wait: Wait,
     pub process: u32,
+    pub thread: u32,
+    /// Times in ns since the trace began.
+    pub began: f64,
+    pub ended: f64,
+    /// Whether it ended without the lock.
+    pub in_vain: bool,
+    /// The thread that released the lock at last, and when.
+    pub releaser: Option<u32>,
+    pub released: Option<f64>,
     pub lock: String,
     pub site: String,
     /// The place where the releasing thread had acquired it.
@@ -39,6 +49,8 @@ pub struct Built {
 const MOST_LOCKS: usize = 300;
 const MOST_SITES: usize = 600;
 const MOST_HISTOGRAMS: usize = 60;
+/// Locks of each label.
+const MOST_LABEL_LOCKS: usize = 16;
 /// Waits of each row that are recorded.
 const LONGEST: usize = 5;
 
@@ -52,30 +64,50 @@ pub fn thread_time_s(region: &Region, time: &Time) -> f64 {
     region.threads().map(of).sum::<f64>() / 1e9
 }
 
-/// Puts the rows together.
-pub fn build(
-    region: &Region,
-    names: &mut Names,
-    waits: &Waits,
-    hangs: &Hangs,
-    time: &Time,
-    thread_time_s: f64,
-) -> Built {
-    let (critical, blame) = (waits.critical.shares(), by_waiter(&waits.blame));
+/// What the library counted in the part of the trace that the rows are of.
+pub struct Span<'a> {
+    pub region: &'a Region,
+    pub window: Window<'a>,
+    pub labels: Vec<labels::Group>,
+    pub thread_time_s: f64,
+    /// Whether each wait was recorded.
+    pub is_whole: bool,
+}
+
+/// Puts the rows together. Unless the record of single waits is whole, it stands for waits that were only counted.
+pub fn build(span: Span<'_>, names: &mut Names, waits: &Waits, hangs: &Hangs, time: &Time) -> Built {
+    let Span { region, window, labels, thread_time_s, is_whole } = span;
+    let critical = if is_whole { waits.critical.shares() } else { HashMap::new() };
+    let blame = by_waiter(&waits.blame);
     let causes = by_waiter(&waits.causes.by_pair);
     let mut caused = HashMap::new();
-    waits.causes.by_pair.iter().for_each(|((_, root), ns)| *caused.entry(*root).or_default() += ns);
+    let factor = if is_whole { 1.0 } else { missing_factor(window, waits, time) };
+    waits.causes.by_pair.iter().for_each(|((_, root), ns)| *caused.entry(*root).or_default() += ns * factor);
     let (classes, firsts) = (HashMap::new(), HashMap::new());
-    let mut builder =
-        Builder { region, names, waits, critical, blame, causes, caused, time, thread_time_s, classes, firsts };
+    let mut builder = Builder {
+        region,
+        window,
+        names,
+        waits,
+        critical,
+        blame,
+        causes,
+        caused,
+        time,
+        thread_time_s,
+        is_whole,
+        classes,
+        firsts,
+    };
     let (locks, slots, locks_left_out) = builder.locks();
     let (sites, _, sites_left_out) = builder.sites();
     let cycles = cycles::grouped(region, builder.names, Orders::of(region).cycles());
     let mut orders: Vec<Row> = cycles.iter().map(|group| cycles::row(region, builder.names, group)).collect();
     let hangs = of_hangs(region, builder.names, &hangs.found);
     mark_reached(&mut orders, &hangs);
+    let labels: Vec<Row> = labels.into_iter().map(|group| builder.label(group)).collect();
     let kept = waits.kept.iter().map(|wait| builder.named(wait)).collect();
-    let rows = locks.into_iter().chain(sites).chain(orders).chain(hangs).collect();
+    let rows = locks.into_iter().chain(sites).chain(orders).chain(hangs).chain(labels).collect();
     Built { rows, slots, locks_left_out, sites_left_out, waits: kept }
 }
 
@@ -88,8 +120,22 @@ fn by_waiter(pairs: &HashMap<(u32, u32), f64>) -> ByWaiter {
     by_waiter
 }
 
+/// Returns how many times longer all waits for locks were than those that were recorded one by one.
+fn missing_factor(window: Window<'_>, waits: &Waits, time: &Time) -> f64 {
+    let recorded: f64 = waits.splits.values().map(Split::sum).sum();
+    let all: f64 = waits.splits.keys().map(|pair| waited_ns(window, *pair, time)).sum();
+    if recorded > 0.0 { all / recorded } else { 1.0 }
+}
+
+/// Returns how long threads waited by a pair, those that got no lock among them.
+fn waited_ns(window: Window<'_>, pair: u32, time: &Time) -> f64 {
+    let counts = window.counts(pair);
+    time.span_ns(counts.waits[1].saturating_add(counts.vain_ticks))
+}
+
 struct Builder<'a> {
     region: &'a Region,
+    window: Window<'a>,
     names: &'a mut Names,
     waits: &'a Waits,
     /// The share of the critical path, by the slot of the lock.
@@ -100,6 +146,7 @@ struct Builder<'a> {
     caused: HashMap<u32, f64>,
     time: &'a Time,
     thread_time_s: f64,
+    is_whole: bool,
     classes: HashMap<u32, Class>,
     firsts: HashMap<Class, u32>,
 }
@@ -129,10 +176,36 @@ impl Builder<'_> {
         self.rows_of(groups, RowKind::Site, MOST_SITES)
     }
 
+    /// Returns the requests of a label, with the locks that they waited for.
+    fn label(&mut self, group: labels::Group) -> Row {
+        let mut by_lock: BTreeMap<String, (f64, Vec<(String, f64)>)> = BTreeMap::new();
+        for (pair, labelled) in group.waits {
+            let (waited, holders) = by_lock.entry(self.name(lock_of(self.region, pair))).or_default();
+            *waited += labelled.waited / 1e9;
+            let named = labelled.blame.iter().map(|(pair, ns)| (site_label(self.region, self.names, *pair), *ns));
+            holders.extend(named);
+        }
+        let total_s = group.row.total_s.unwrap_or(0.0);
+        let recorded_s: f64 = by_lock.values().map(|(waited, _)| waited).sum();
+        if !self.is_whole && recorded_s > 0.0 {
+            let factor = group.row.lock_s.unwrap_or(0.0) / recorded_s;
+            by_lock.values_mut().for_each(|(waited, _)| *waited *= factor);
+        }
+        let lock = |(lock, (wait_s, holders)): (String, (f64, Vec<(String, f64)>))| {
+            let held_by = shares(holders.into_iter()).into_iter().map(|(site, share)| Blocker { site, share });
+            LabelLock { lock, wait_s, share: (wait_s / total_s.max(1e-9)).min(1.0), held_by: held_by.collect() }
+        };
+        let mut label_locks: Vec<LabelLock> = by_lock.into_iter().map(lock).collect();
+        label_locks.sort_by(|one, other| other.wait_s.total_cmp(&one.wait_s));
+        label_locks.truncate(MOST_LABEL_LOCKS);
+        Row { label_locks, ..group.row }
+    }
+
     /// Returns the groups: those that were waited for most first, then those that were acquired most.
     fn groups(&mut self, site_of: impl Fn(&interpose::Pair) -> Option<u64>) -> Vec<Group> {
         let mut groups = BTreeMap::new();
         for (place, pair) in self.region.pairs() {
+            let counts = self.window.counts(place);
             let (lock, site) = (pair.lock.load(Relaxed), site_of(pair));
             let group = groups.entry((self.class(lock), site));
             let new =
@@ -141,9 +214,9 @@ impl Builder<'_> {
             group.pairs.push(place);
             group.locks.push(lock);
             let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-            add(&mut group.waited, self.region.waits[place as usize].ticks.load(Relaxed));
-            add(&mut group.acquisitions, self.region.acquisitions(place));
-            add(&mut group.timeouts, pair.timeouts.load(Relaxed));
+            add(&mut group.waited, counts.waits[1]);
+            add(&mut group.acquisitions, counts.acquisitions);
+            add(&mut group.timeouts, counts.timeouts);
         }
         let used = |group: &Group| group.acquisitions > 0 || group.timeouts > 0;
         let mut groups: Vec<Group> = groups.into_values().filter(used).collect();
@@ -193,7 +266,8 @@ impl Builder<'_> {
     fn row(&mut self, group: &Group, kind: RowKind, has_histograms: bool) -> Row {
         let name = self.name(group.lock);
         let lock = lock_at(self.region, group.lock);
-        let (process, time, sum) = (lock.process.load(Relaxed), self.time, &Sum::of(self.region, &group.pairs));
+        let (process, time, sum) =
+            (lock.process.load(Relaxed), self.time, &Sum::of(self.region, self.window, &group.pairs));
         let site = self.names.site(process, group.site.unwrap_or_else(|| lock.first_site.load(Relaxed)));
         let of_lock = group.site.is_none();
         let is_drawn = of_lock && has_histograms;
@@ -202,9 +276,8 @@ impl Builder<'_> {
         longest.sort_by(|one, other| (other.ended - other.began).total_cmp(&(one.ended - one.began)));
         let longest = longest.into_iter().take(LONGEST).map(|wait| self.long_wait(wait)).collect();
         // A wait that ends in a timeout is waited time as well.
-        let in_vain_ns = group.pairs.iter().filter_map(|pair| self.waits.in_vain_ns.get(pair)).sum::<f64>();
-        let wait_total_s = (time.span_ns(sum.waits.ticks) + in_vain_ns) / 1e9;
-        let split = self.split(group);
+        let wait_total_s = group.pairs.iter().map(|pair| waited_ns(self.window, *pair, time)).sum::<f64>() / 1e9;
+        let split = self.split(group, wait_total_s * 1e9);
         let part_s = |ns: fn(&Split) -> f64| split.map(|split| ns(&split) / 1e9);
         let known_s = split.map(|split| (split.running + split.preempted + split.blocked + split.released) / 1e9);
         let (seen, hold_total) = (self.seen(group), sum.hold_total(time));
@@ -264,18 +337,20 @@ impl Builder<'_> {
         (!shares.is_empty()).then(|| shares.iter().sum::<f64>().min(1.0))
     }
 
-    /// Returns the parts of the waits for a lock.
-    fn split(&self, group: &Group) -> Option<Split> {
+    /// Returns the parts of the waits for a lock, which were this long.
+    fn split(&self, group: &Group, waited_ns: f64) -> Option<Split> {
         let mut split = Split::default();
         group.pairs.iter().filter_map(|pair| self.waits.splits.get(pair)).for_each(|one| split.add(one));
+        let is_scaled = !self.is_whole && split.sum() > 0.0;
+        let split = if is_scaled { split.scaled(waited_ns / split.sum()) } else { split };
         self.excludes(group).then_some(split)
     }
 
     /// Wakes for nothing, of a condition.
     fn vain_wakes(&self, group: &Group) -> Option<u64> {
-        let pairs = group.pairs.iter().map(|pair| &self.region.pairs[*pair as usize]);
-        let waiting = pairs.filter(|pair| Kind::of(pair.kind.load(Relaxed)) == Some(Kind::Cond));
-        let counts: Vec<u64> = waiting.map(|pair| pair.vain_wakes().load(Relaxed)).collect();
+        let kind = |pair: u32| Kind::of(self.region.pairs[pair as usize].kind.load(Relaxed));
+        let waiting = group.pairs.iter().filter(|pair| kind(**pair) == Some(Kind::Cond));
+        let counts: Vec<u64> = waiting.map(|pair| self.window.counts(*pair).vain_wakes()).collect();
         (!counts.is_empty()).then(|| counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count)))
     }
 
@@ -319,7 +394,12 @@ impl Builder<'_> {
         let lock = lock_of(self.region, wait.pair);
         let holder = wait.releaser.filter(|(thread, _)| *thread != wait.thread);
         NamedWait {
-            wait: wait.clone(),
+            thread: wait.thread,
+            began: wait.began,
+            ended: wait.ended,
+            in_vain: wait.in_vain,
+            releaser: wait.releaser.map(|(thread, _)| thread),
+            released: wait.released,
             process: process_of(self.region, lock),
             lock: self.name(lock),
             site: site_label(self.region, self.names, wait.pair),

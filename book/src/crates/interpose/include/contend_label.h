@@ -1,0 +1,1 @@
+../../../../../crates/interpose/include/contend_label.h
