@@ -7,6 +7,7 @@
 mod causes;
 mod critical;
 pub mod frames;
+pub mod golang;
 pub mod jvm;
 mod lost;
 mod memory;
@@ -19,5 +20,6 @@ pub mod stuck;
 pub mod switches;
 pub mod time;
 pub mod waits;
+pub mod watchpoints;
 
 pub use lost::{Lost, TraceLost};

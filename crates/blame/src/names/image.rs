@@ -4,6 +4,7 @@ use super::demangle::demangled;
 use super::elf::{self, Elf, Segment, Symbol};
 use super::file::{below, is_c_library, open_regular};
 use super::lines::Lines;
+use super::pclntab;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -57,6 +58,15 @@ impl Image {
                 names.push(text);
             }
         }
+        // The functions of a stripped Go program are in a table of its runtime.
+        let is_named = [Some(&elf), debug.as_ref()].into_iter().flatten().any(|elf| elf.section(TABLES[0]).is_some());
+        let of_go = if is_named { None } else { pclntab::functions(&elf) };
+        let has_table = of_go.is_some();
+        if let Some((found, text)) = of_go {
+            let table = names.len() as u8;
+            symbols.extend(found.into_iter().map(|symbol| Named { symbol, table }));
+            names.push(text);
+        }
         symbols.sort_by_key(|named| (named.symbol.address, named.symbol.size));
         // The functions of the C library that are called have symbols, and its lines take longer to read than all else.
         let is_c_library = path.file_name().is_some_and(|name| is_c_library(&name.to_string_lossy()));
@@ -65,7 +75,8 @@ impl Image {
         let size = files.iter().flatten().map(|elf| elf.size_read()).sum();
         let is_incomplete = files.iter().flatten().any(|elf| elf.is_short_of_room());
         let build_id = elf.build_id().map(|id| hex(&id));
-        let is_stripped = lines.is_none() && files.iter().flatten().all(|elf| elf.section(".symtab").is_none());
+        let is_stripped =
+            lines.is_none() && !has_table && files.iter().flatten().all(|elf| elf.section(".symtab").is_none());
         Some(Self { segments: elf.segments, symbols, names, lines, build_id, is_stripped, size, is_incomplete })
     }
 
@@ -108,6 +119,17 @@ impl Image {
     pub fn variable(&self, own: u64) -> Option<String> {
         let (name, offset) = self.around(own, false)?;
         Some(if offset == 0 { name } else { format!("{name}+{offset:#x}") })
+    }
+
+    /// Returns the addresses and sizes of the symbols of this name, as it is or demangled.
+    pub fn named(&self, name: &str) -> Vec<(u64, u64)> {
+        let is_it = |named: &&Named| {
+            let text = self.names.get(usize::from(named.table)).and_then(|table| elf::text(table, named.symbol.name));
+            text.is_some_and(|text| {
+                text == name.as_bytes() || text.starts_with(b"_") && demangled(&String::from_utf8_lossy(text)) == name
+            })
+        };
+        self.symbols.iter().filter(is_it).map(|named| (named.symbol.address, named.symbol.size)).collect()
     }
 
     fn around(&self, own: u64, is_code: bool) -> Option<(String, u64)> {

@@ -1,12 +1,14 @@
 //! A process's memory map, as the kernel writes it.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Bytes of a map that are read: a process can have as many mappings as it likes.
-pub const MOST_BYTES: u64 = 1 << 20;
+const MOST_BYTES: u64 = 1 << 20;
 
 /// The device and the inode of a file, which tell it from another one at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +29,13 @@ pub struct Mapping {
     pub file: FileId,
     /// Path that the file had in the process's mount namespace, without the kernel's mark of a deleted file.
     pub path: Arc<Path>,
+}
+
+/// Returns the memory map of a process, if it has one that can be read.
+pub fn map_of(pid: u32) -> Option<Vec<u8>> {
+    let mut map = Vec::new();
+    File::open(format!("/proc/{pid}/maps")).ok()?.take(MOST_BYTES).read_to_end(&mut map).ok()?;
+    Some(map)
 }
 
 /// Returns the pieces of files. Skips lines that are not as the kernel writes them, or cut short.

@@ -9,6 +9,7 @@ mod lines;
 mod maps;
 #[cfg(test)]
 pub(crate) mod mutants;
+mod pclntab;
 
 pub use demangle::{demangled, is_wrapper};
 pub use elf::Elf;
@@ -16,7 +17,7 @@ pub use file::{Refusal, is_c_library, message, open_mapped, open_regular};
 use files::Files;
 pub use files::{Key, PATIENCE, patiently};
 use image::Image;
-pub use maps::{MOST_BYTES, Mapping, parse};
+pub use maps::{Mapping, map_of, parse};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -74,7 +75,7 @@ struct Process {
     mappings: Vec<Mapping>,
 }
 
-/// Mappings of one process that are remembered. Maps are cut off at [`MOST_BYTES`], but pieces that were unmapped since
+/// Mappings of one process that are remembered. Maps are cut off ([`map_of`]), but pieces that were unmapped since
 /// are kept as well.
 const MOST_MAPPINGS: usize = 16_384;
 /// Bytes that all mappings have together, at most.
@@ -189,6 +190,28 @@ impl Names {
     pub fn variable(&mut self, process: u32, address: u64) -> Option<String> {
         let (_, own, image) = self.placed(process, address)?;
         image?.variable(own)
+    }
+
+    /// Returns the addresses and sizes of a process's functions and variables of this name, as the symbol has it or
+    /// demangled.
+    pub fn named(&mut self, process: u32, name: &str) -> Vec<(u64, u64)> {
+        let Some(Process { pid, mappings }) = self.processes.get(&process) else { return Vec::new() };
+        let mut files: HashMap<Key, Vec<Mapping>> = HashMap::new();
+        for piece in mappings {
+            files.entry(Key::of(piece)).or_default().push(piece.clone());
+        }
+        files.retain(|_, pieces| pieces.iter().any(|piece| piece.is_code));
+        let mut found = Vec::new();
+        for pieces in files.values() {
+            if let Some(image) = self.files.image(*pid, pieces)
+                && let Some(bias) = image.bias(pieces[0].start, pieces[0].offset)
+            {
+                found.extend(image.named(name).into_iter().map(|(own, size)| (own.wrapping_add(bias), size)));
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// Returns the file that an address comes from, and the address as the file has it.

@@ -1,5 +1,6 @@
 //! Options of the user.
 
+use super::watchpoint::request::Request;
 use clap::{Args, ValueEnum};
 use harness::parse_duration;
 use launch::ProgramFlags;
@@ -68,6 +69,16 @@ pub struct Flags {
     /// Attach to the processes of a container, by its name (Docker, Podman, LXC) or its ID
     #[arg(long, value_name = "NAME|ID", conflicts_with_all = ["program", "full", "patience", "pid", "cgroup"])]
     pub container: Option<String>,
+
+    /// Watch a lock's word by hardware watchpoints, up to four words: acquisitions, hold times and spinning of any lock,
+    /// also of one that makes no call. WORD is a variable's name, or an address (0x7f12)
+    #[arg(long, value_name = "WORD")]
+    pub word: Vec<String>,
+
+    /// Limit the time that watching words takes from the program, in percent of one CPU; 100% watches without a pause
+    /// [range: 0.1% to 100%]
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent, requires = "word")]
+    pub word_budget: f64,
 }
 
 const USAGE: &str = "contend trace [OPTIONS] -- <PROGRAM> [ARGS]...
@@ -94,6 +105,11 @@ pub enum Form {
 }
 
 impl Flags {
+    /// Returns the words to watch.
+    pub fn words(&self) -> Result<Request, harness::UsageError> {
+        Request::of(&self.word, self.word_budget)
+    }
+
     /// Returns the formats to export, each with its file.
     pub fn exports(&self) -> Result<Vec<(Form, PathBuf)>, harness::UsageError> {
         let pairs = self.export.chunks_exact(2);
@@ -117,6 +133,11 @@ fn every(text: &str) -> Result<Duration, String> {
         long if long > LONGEST_EVERY => Err("must be at most 1 day".into()),
         every => Ok(every),
     }
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse::<f64>().map_err(|_| "not a percentage, such as 2%")?;
+    if (0.1..=100.0).contains(&number) { Ok(number / 100.0) } else { Err("must be from 0.1% to 100%".into()) }
 }
 
 const SHORTEST: Duration = Duration::from_millis(100);

@@ -6,6 +6,7 @@ mod diagnosis;
 mod export;
 mod findings;
 mod flags;
+mod golang;
 mod live;
 mod measure;
 mod parts;
@@ -15,6 +16,7 @@ mod section;
 mod show;
 mod stuck;
 mod warnings;
+mod watchpoint;
 mod words;
 
 pub use self::confirm::Confirm;
@@ -35,6 +37,8 @@ impl Experiment for Trace {
         include_str!("confirm/method.md"),
         "\n",
         include_str!("attach/method.md"),
+        "\n",
+        include_str!("watchpoint/method.md"),
         "\n",
         include_str!("../swap/method.md"),
         "\n",
@@ -97,6 +101,12 @@ impl Experiment for Trace {
         let mut finished = if let Some(targets) = targets {
             let exports = plan::exports(flags)?;
             let interval = plan::period(run.session, flags.interval);
+            let pids: Vec<u32> = targets.alive().map(|(_, target)| target.pid).collect();
+            if !flags.word.is_empty() && pids.len() > 1 {
+                return Err(UsageError("--word: words are watched in one process; name one with --pid".into()).into());
+            }
+            let words = watchpoint::Watch::attach(targets.first().pid, &flags.words()?)?;
+            let goroutines: Vec<golang::Watch> = pids.iter().map(|pid| golang::Watch::attach(*pid)).collect();
             let plan = attach::Plan {
                 targets,
                 room: if exports.is_empty() { 0 } else { measure::MOST_EXPORTED },
@@ -106,7 +116,9 @@ impl Experiment for Trace {
                 deadline: flags.deadline,
                 all: flags.all,
             };
-            let measured = attach::run(plan, run.session, &mut lines)?;
+            let mut measured = attach::run(plan, run.session, &mut lines)?;
+            measured.add(words.finish());
+            goroutines.into_iter().for_each(|goroutines| goroutines.finish(&mut measured));
             let mut finished = Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, budget);
             let exported = |(form, file)| (file, Ok(export::content(form, &measured.waits)));
             finished.files.extend(exports.into_iter().map(exported));

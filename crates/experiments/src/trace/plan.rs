@@ -3,6 +3,7 @@
 use super::confirm::record::Confirmation;
 use super::flags::{Flags, Form, Level};
 use super::parts::Part;
+use super::watchpoint::request::Request;
 use blame::Lost;
 use harness::Session;
 use harness::output::OutputFile;
@@ -25,6 +26,7 @@ pub struct Plan {
     pub exports: Vec<(Form, OutputFile)>,
     /// Whether the terminal prints all tables.
     pub all: bool,
+    pub words: Request,
 }
 
 /// The answer to whether locks are the program's problem.
@@ -167,7 +169,7 @@ impl Plan {
         let level = if flags.full { Level::Full } else { Level::Sampled };
         let (budget, deadline, patience) = (session.seconds, flags.deadline, flags.launched.patience);
         let interval = period(session, flags.interval);
-        let every = flags.every;
-        Ok(Self { program, level, budget, interval, every, deadline, patience, exports, all: flags.all })
+        let (every, words) = (flags.every, flags.words()?);
+        Ok(Self { program, level, budget, interval, every, deadline, patience, exports, all: flags.all, words })
     }
 }

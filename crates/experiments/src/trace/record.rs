@@ -1,6 +1,7 @@
 //! The rows of a trace: one for each lock, each call site, each order of locks that can end badly, each hang.
 
 use super::plan::Parameters;
+use super::watchpoint::record::WatchedWord;
 use instruments::statistics::Interval;
 use record::{Bin, RecordRef};
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ pub enum RowKind {
     Finding,
     /// The requests that the program gave one name.
     Label,
+    /// A word that was watched by hardware watchpoints.
+    Word,
 }
 
 /// The reason of a cycle that the joins of this run exclude; another run of the same code may have other joins.
@@ -286,6 +289,9 @@ pub struct Row {
     /// The command that measures the gain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// The use of a watched word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word: Option<WatchedWord>,
 }
 
 fn one() -> u32 {

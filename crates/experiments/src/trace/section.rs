@@ -1,6 +1,7 @@
 //! The rows on a page: wait time by lock and by its parts, the longest waits over time, the waits of the first locks.
 
 use super::record::{Row, RowKind};
+use super::watchpoint::show as watched;
 use super::words;
 use super::words::Matrix;
 use record::{
@@ -18,6 +19,7 @@ pub fn section(rows: &[Row]) -> Section {
     let waited: Vec<&Row> = locks.iter().copied().filter(|row| row.contended > 0).collect();
     let tables = [words::budget_table(rows), words::label_table(rows)].into_iter().flatten();
     let mut figures: Vec<Figure> = tables.map(table).collect();
+    figures.extend(watched::figure(rows));
     figures.push(by_lock(&waited, rows));
     figures.extend(flame(&waited, rows));
     figures.extend(timeline(&waited));
@@ -28,6 +30,7 @@ pub fn section(rows: &[Row]) -> Section {
         findings: words::summary(rows)
             .into_iter()
             .chain(rows.iter().filter_map(words::ending))
+            .chain(watched::sentences(rows))
             .map(Statement::from)
             .collect(),
         figures,

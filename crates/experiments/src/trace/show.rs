@@ -2,6 +2,7 @@
 
 use super::confirm::show as confirmed;
 use super::record::{LongWait, Row, RowKind, SeenBy, TimeSpike, TraceRecord, letter_of};
+use super::watchpoint::show as watched;
 use super::words::{self, Matrix};
 use blame::names::short;
 use record::{Bin, Table, Unit, optional};
@@ -30,6 +31,7 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     } else {
         words::summary(rows).iter().for_each(|sentence| text.push_str(&said(sentence, page)));
     }
+    text.push_str(&words_watched(rows, page));
     let has_all = record.parameters.all || !is_diagnosed;
     if !has_all {
         for kind in ENDINGS {
@@ -114,6 +116,13 @@ fn longest(locks: &[&Row]) -> String {
     };
     let header = ["lock (instances)", "type", "contended", "waited", "share", "wait p99"];
     format!("\n{}{more}", terminal::table(&header, waited.iter().take(MOST).map(line)))
+}
+
+/// Returns the words that were watched by hardware watchpoints.
+fn words_watched(rows: &[Row], page: &Page) -> String {
+    let sentences = watched::sentences(rows).into_iter().map(|sentence| said(&sentence, page));
+    let tables = watched::tables(rows).into_iter().map(|table| terminal::table(&table.header, table.rows));
+    sentences.chain(tables).collect()
 }
 
 /// Returns a table under its caption.

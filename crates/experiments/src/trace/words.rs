@@ -102,7 +102,7 @@ pub fn ending(row: &Row) -> Option<String> {
         RowKind::Deadlock => Some(format!("Deadlock {}.", hang(row))),
         RowKind::Inversion | RowKind::Order => Some(cycle(row)),
         RowKind::Hang => Some(format!("Still waiting {}.", hang(row))),
-        RowKind::Lock | RowKind::Site | RowKind::Budget | RowKind::Finding | RowKind::Label => None,
+        RowKind::Lock | RowKind::Site | RowKind::Budget | RowKind::Finding | RowKind::Label | RowKind::Word => None,
     }
 }
 

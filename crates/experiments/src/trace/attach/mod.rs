@@ -14,8 +14,9 @@ pub use targets::Targets;
 
 use super::diagnosis::Evidence;
 use super::flags::Level;
+use super::golang::Watch as Goroutines;
 use super::measure::aggregate::Window;
-use super::measure::{Measured, Piece, Running, map_of};
+use super::measure::{Measured, Piece, Running};
 use super::parts::Parts;
 use super::plan::Parameters;
 use super::record::{Row, RowKind};
@@ -24,9 +25,10 @@ use super::warnings::{
     ExportCut, FoldedWords, NoFull, NoFutexCalls, NoLibrary, OutlivedProgram, Process, ProcessesLeftOut,
     RestartedProcess, unnamed_code,
 };
+use super::watchpoint::Watch as WordWatch;
 use super::words::IDLE;
 use blame::jvm::Machines;
-use blame::names::{Names, message, parse};
+use blame::names::{Names, map_of, message, parse};
 use blame::sampling::{self, profile::Profile};
 use blame::stacks::Stacks;
 use blame::time::{Nanoseconds, Ticks};
@@ -113,6 +115,8 @@ pub fn launch(
         }
         Err(error) => (None, Some(message(&error))),
     };
+    let watched = WordWatch::of_started(child.pid(), &plan.words);
+    let goroutines = Goroutines::begin(child.pid());
     let words = plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let targets = Targets::of_child(Target::of_child(child.pid(), words, program_sha256));
     let mut watch = Watch::new(targets, rings, (began, 0), plan.all, plan.deadline);
@@ -122,6 +126,8 @@ pub fn launch(
     watch.watch(plan.budget, plan.interval, session, observer);
     watch.end_child(plan.patience(session), session);
     let mut measured = watch.finish(session.cpus.len())?;
+    measured.add(watched.finish());
+    goroutines.finish(&mut measured);
     measured.warnings.extend((plan.level == Level::Full).then(|| NoFull { why }.into()));
     Ok(measured)
 }

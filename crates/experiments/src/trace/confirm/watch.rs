@@ -2,10 +2,10 @@
 
 use super::aim::{Aim, FileSite, StepSites, noted_map};
 use crate::trace::measure::deadlocks::{Stuck, lasting_circle, waits_with_locks};
-use crate::trace::measure::map_of;
 use crate::trace::measure::processes::end_all;
 use crate::trace::record::{Frame, Step, ThreadStack};
 use crate::trace::stuck::frames;
+use blame::names::map_of;
 use blame::names::{Names, parse};
 use blame::places::{lock_at, lock_name, site_label};
 use blame::stacks::Stacks;

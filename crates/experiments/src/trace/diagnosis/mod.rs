@@ -88,9 +88,9 @@ const LEAST_READY: f64 = 0.3;
 /// Nearly all CPUs are in use from this part of them on.
 const MANY_CPUS: f64 = 0.9;
 /// The verdict on a Go program whose threads hardly wait for each other.
-const GO: &str = "Undecided: goroutines wait for sync.Mutex and channels without a thread, so neither the kernel nor \
-                  contend sees these waits. Use the program's own profile: call runtime.SetMutexProfileFraction(1), then \
-                  run `go tool pprof` on /debug/pprof/mutex.";
+const GO: &str = "Undecided: goroutines wait for sync.Mutex and channels without a thread, so the kernel does not see these \
+                  waits. Run contend as root, or with CAP_PERFMON, to see them, or use the program's own profile: call \
+                  runtime.SetMutexProfileFraction(1), then run `go tool pprof` on /debug/pprof/mutex.";
 const MOST_FINDINGS: usize = 3;
 /// A lock has a finding if its waits are this part of all waits for locks.
 const FINDING_SHARE: f64 = 0.15;

@@ -25,11 +25,12 @@ use super::warnings::{
     DamagedMemory, ExportCut, FoldedLocks, ManyLabels, NoLockCalls, NoSwitches, OutlivedProgram, RecordingLowered,
     RestartedProcess, UnwatchedUser, WatchedScript, unnamed_code,
 };
+use super::watchpoint::Watch as WordWatch;
 use aggregate::{Snapshot, Totals, Window};
 use anyhow::Context;
 use blame::Lost;
 use blame::jvm::Machines;
-use blame::names::{MOST_BYTES, Names, message, parse};
+use blame::names::{Names, map_of, message, parse};
 use blame::places;
 use blame::sampling::{self, profile::Profile};
 use blame::stacks::Stacks;
@@ -46,8 +47,6 @@ pub use processes::Running;
 use rows::of_hangs;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::Read;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
@@ -76,6 +75,14 @@ pub struct Measured {
     pub waits: Vec<NamedWait>,
     /// The program's exit status, as a shell gives it.
     pub status: Option<u8>,
+}
+
+impl Measured {
+    /// Adds the rows of watched words.
+    pub fn add(&mut self, (rows, warning): (Vec<Row>, Option<Warning>)) {
+        self.rows.extend(rows);
+        self.warnings.extend(warning);
+    }
 }
 
 /// Period at which the threads' notes are read.
@@ -109,6 +116,7 @@ pub fn run_plan(
     // Before it runs: a program can put another file in its place.
     let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
     let running = Running::start(plan, Some(&memory), &session.interruption)?;
+    let words = WordWatch::of_started(running.pid(), &plan.words);
     let mut watch = Watch {
         plan,
         program_sha256,
@@ -136,7 +144,9 @@ pub fn run_plan(
         no_switches,
     };
     watch.watch(observer);
-    watch.finish()
+    let mut measured = watch.finish()?;
+    measured.add(words.finish());
+    Ok(measured)
 }
 
 /// The sums since the program began, at the begin or the end of a part of the trace.
@@ -549,13 +559,6 @@ impl Watch<'_> {
 fn switches_share(before: &Marks, after: &Marks) -> f64 {
     let (open, all) = (after.open_ns - before.open_ns, after.at_ns - before.at_ns);
     if all > 0.0 { (open / all).clamp(0.0, 1.0) } else { 1.0 }
-}
-
-/// Returns the memory map of a process, if it has one that can be read.
-pub fn map_of(pid: u32) -> Option<Vec<u8>> {
-    let mut map = Vec::new();
-    File::open(format!("/proc/{pid}/maps")).ok()?.take(MOST_BYTES).read_to_end(&mut map).ok()?;
-    Some(map)
 }
 
 /// Returns whether contend's memory is in a map.

@@ -1,0 +1,290 @@
+//! Assembly of waits from the events of goroutines.
+
+use std::collections::{HashMap, VecDeque};
+
+/// Something that a goroutine did.
+#[derive(Clone, Debug)]
+pub struct Event {
+    pub at_ns: u64,
+    pub thread: u32,
+    /// The address of the goroutine's structure.
+    pub goroutine: u64,
+    pub what: What,
+}
+
+#[derive(Clone, Debug)]
+pub enum What {
+    /// It begins to acquire a semaphore at this address, for example that of a mutex.
+    Acquires { semaphore: u64 },
+    /// It waits. `object` is the address of a lock of the runtime within the object, or 0.
+    Parks { object: u64, is_semaphore: bool, frames: Vec<u64> },
+    /// It releases a semaphore, and wakes the goroutine that the thread's next event names.
+    Releases,
+    /// This thread makes another goroutine ready to run; the event's own goroutine is the scheduler's.
+    Readies { goroutine: u64, frames: Vec<u64> },
+}
+
+/// A call path by its number.
+pub type StackNumber = usize;
+
+/// All goroutines.
+#[derive(Default)]
+pub struct Follower {
+    goroutines: HashMap<u64, Goroutine>,
+    /// The goroutine that releases a semaphore, by thread.
+    releasing: HashMap<u32, u64>,
+    pub stacks: Vec<Vec<u64>>,
+    numbers: HashMap<Vec<u64>, StackNumber>,
+    /// The last holds of each object.
+    holds: HashMap<u64, VecDeque<Hold>>,
+    /// Waits, by the object and the call path that waited.
+    pub waits: HashMap<(u64, StackNumber), Waits>,
+    /// Waits at more places than there is room for.
+    pub lost_waits: u64,
+}
+
+#[derive(Default)]
+struct Goroutine {
+    /// The semaphore that it is about to acquire.
+    semaphore: Option<u64>,
+    parked: Option<Parked>,
+    /// Its last waits.
+    past: VecDeque<Past>,
+}
+
+#[derive(Clone, Copy)]
+struct Parked {
+    since_ns: u64,
+    object: u64,
+    stack: StackNumber,
+}
+
+/// A wait that has ended.
+#[derive(Clone, Copy)]
+struct Past {
+    parked: Parked,
+    until_ns: u64,
+}
+
+/// A time in which a goroutine had an object, and its waits in that time.
+struct Hold {
+    since_ns: u64,
+    until_ns: u64,
+    parks: Vec<Past>,
+}
+
+/// All waits for an object at a call path.
+#[derive(Clone, Debug, Default)]
+pub struct Waits {
+    pub ns: Vec<u64>,
+    pub count: u64,
+    pub total_ns: u64,
+    pub longest_ns: u64,
+    /// Time waited, by the call path that made the waiter ready.
+    pub releasers: HashMap<StackNumber, u64>,
+    /// Time in which a goroutine had the object and was parked itself, by the call path where.
+    pub holder_parked: HashMap<StackNumber, u64>,
+    /// Time in which a known goroutine had the object.
+    pub known_ns: u64,
+}
+
+const MOST_GOROUTINES: usize = 65_536;
+const MOST_STACKS: usize = 16_384;
+const MOST_PLACES: usize = 32_768;
+const MOST_PAST: usize = 64;
+/// Waits of a place whose length is kept for its quantiles.
+const MOST_TIMES: usize = 16_384;
+
+impl Waits {
+    /// Adds the waits of another place.
+    pub fn merge(&mut self, other: &Self) {
+        let room = MOST_TIMES.saturating_sub(self.ns.len());
+        self.ns.extend(other.ns.iter().take(room));
+        self.count += other.count;
+        self.total_ns += other.total_ns;
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+        self.known_ns += other.known_ns;
+        other.releasers.iter().for_each(|(stack, ns)| *self.releasers.entry(*stack).or_default() += ns);
+        other.holder_parked.iter().for_each(|(stack, ns)| *self.holder_parked.entry(*stack).or_default() += ns);
+    }
+}
+
+impl Follower {
+    /// Forgets the states of goroutines: a window of the probes begins, or events were lost. Waits that have not ended
+    /// count until now.
+    pub fn forget_goroutines(&mut self, now_ns: u64) {
+        for goroutine in std::mem::take(&mut self.goroutines).into_values() {
+            if let Some(parked) = goroutine.parked {
+                self.add(parked, now_ns, None);
+            }
+        }
+        self.releasing.clear();
+        self.holds.clear();
+    }
+
+    /// Notes the next event.
+    pub fn note(&mut self, event: Event) {
+        let Event { at_ns, thread, goroutine, what } = event;
+        if self.goroutines.len() >= MOST_GOROUTINES && !self.goroutines.contains_key(&goroutine) {
+            self.forget_goroutines(at_ns);
+        }
+        match what {
+            What::Acquires { semaphore } => {
+                self.goroutines.entry(goroutine).or_default().semaphore = Some(semaphore);
+            }
+            What::Parks { object, is_semaphore, frames } => {
+                let stack = self.number(frames);
+                let state = self.goroutines.entry(goroutine).or_default();
+                let semaphore = state.semaphore.take().filter(|_| is_semaphore);
+                state.parked = Some(Parked { since_ns: at_ns, object: semaphore.unwrap_or(object), stack });
+            }
+            What::Releases => {
+                self.releasing.insert(thread, goroutine);
+            }
+            What::Readies { goroutine: woken, frames } => {
+                let releaser = self.releasing.remove(&thread);
+                self.ready(at_ns, woken, releaser, frames);
+            }
+        }
+    }
+
+    fn ready(&mut self, at_ns: u64, woken: u64, releaser: Option<u64>, frames: Vec<u64>) {
+        let stack = self.number(frames);
+        let Some(state) = self.goroutines.get_mut(&woken) else { return };
+        let Some(parked) = state.parked.take() else { return };
+        state.past.push_back(Past { parked, until_ns: at_ns });
+        if state.past.len() > MOST_PAST {
+            state.past.pop_front();
+        }
+        if let Some(releaser) = releaser {
+            self.held(parked.object, releaser, at_ns);
+        }
+        self.add(parked, at_ns, Some(stack));
+    }
+
+    /// Notes that a goroutine releases an object that others wait for.
+    fn held(&mut self, object: u64, goroutine: u64, until_ns: u64) {
+        let Some(state) = self.goroutines.get(&goroutine) else { return };
+        if self.holds.len() >= MOST_PLACES && !self.holds.contains_key(&object) {
+            self.holds.clear();
+        }
+        let holds = self.holds.entry(object).or_default();
+        // It has had the object since it waited for it, and not before the release by the holder before.
+        let is_same = |past: &&Past| past.parked.object == object;
+        let got = state.past.iter().filter(is_same).map(|past| past.until_ns).max();
+        let from = [got, holds.back().map(|hold| hold.until_ns)].into_iter().flatten().max();
+        let Some(since_ns) = from else {
+            holds.push_back(Hold { since_ns: until_ns, until_ns, parks: Vec::new() });
+            return;
+        };
+        let within = |past: &&Past| past.until_ns > since_ns && past.parked.object != object;
+        let parks = state.past.iter().filter(within).copied().collect();
+        holds.push_back(Hold { since_ns, until_ns, parks });
+        if holds.len() > MOST_PAST {
+            holds.pop_front();
+        }
+    }
+
+    /// Adds a wait, and the call path that ended it.
+    fn add(&mut self, parked: Parked, until_ns: u64, end: Option<StackNumber>) {
+        let place = (parked.object, parked.stack);
+        if self.waits.len() >= MOST_PLACES && !self.waits.contains_key(&place) {
+            self.lost_waits += 1;
+            return;
+        }
+        let ns = until_ns.saturating_sub(parked.since_ns);
+        let waits = self.waits.entry(place).or_default();
+        (waits.count, waits.total_ns, waits.longest_ns) =
+            (waits.count + 1, waits.total_ns + ns, waits.longest_ns.max(ns));
+        if waits.ns.len() < MOST_TIMES {
+            waits.ns.push(ns);
+        }
+        if let Some(stack) = end {
+            *waits.releasers.entry(stack).or_default() += ns;
+        }
+        // Several goroutines may have had it in that time, one after the other.
+        let overlap = |since: u64, until: u64| until.min(until_ns).saturating_sub(since.max(parked.since_ns));
+        for hold in self.holds.get(&parked.object).into_iter().flatten() {
+            waits.known_ns += overlap(hold.since_ns, hold.until_ns);
+            for past in &hold.parks {
+                let ns = overlap(past.parked.since_ns.max(hold.since_ns), past.until_ns.min(hold.until_ns));
+                if ns > 0 {
+                    *waits.holder_parked.entry(past.parked.stack).or_default() += ns;
+                }
+            }
+        }
+    }
+
+    fn number(&mut self, mut frames: Vec<u64>) -> StackNumber {
+        if self.stacks.len() >= MOST_STACKS && !self.numbers.contains_key(&frames) {
+            frames.clear();
+        }
+        let (stacks, next) = (&mut self.stacks, self.numbers.len());
+        *self.numbers.entry(frames).or_insert_with_key(|frames| {
+            stacks.push(frames.clone());
+            next
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MUTEX: u64 = 0xf00;
+
+    fn event(at_ns: u64, thread: u32, goroutine: u64, what: What) -> Event {
+        Event { at_ns, thread, goroutine, what }
+    }
+
+    fn parks(is_semaphore: bool, place: u64) -> What {
+        What::Parks { object: 0, is_semaphore, frames: vec![place] }
+    }
+
+    fn readies(goroutine: u64) -> What {
+        What::Readies { goroutine, frames: vec![0x99] }
+    }
+
+    /// Goroutine 1 gets the mutex at 110, sleeps with it until 450, and releases it to 3 at 500, which holds it until 700.
+    /// Goroutine 2 waits for it from 100 on.
+    #[test]
+    fn wait_is_divided_among_the_holds_in_it() {
+        let mut follower = Follower::default();
+        for event in [
+            event(40, 7, 1, What::Acquires { semaphore: MUTEX }),
+            event(50, 7, 1, parks(true, 0x10)),
+            event(60, 7, 3, What::Acquires { semaphore: MUTEX }),
+            event(70, 7, 3, parks(true, 0x10)),
+            event(90, 7, 2, What::Acquires { semaphore: MUTEX }),
+            event(100, 7, 2, parks(true, 0x11)),
+            event(110, 8, 9, What::Releases),
+            event(110, 8, 50, readies(1)),
+            event(150, 8, 1, parks(false, 0x20)),
+            event(450, 7, 50, readies(1)),
+            event(500, 8, 1, What::Releases),
+            event(500, 8, 50, readies(3)),
+            event(700, 8, 3, What::Releases),
+            event(700, 8, 50, readies(2)),
+        ] {
+            follower.note(event);
+        }
+        let number = |place: u64| follower.stacks.iter().position(|frames| frames == &[place]).unwrap();
+        let mutex = &follower.waits[&(MUTEX, number(0x11))];
+        assert_eq!((mutex.count, mutex.total_ns, mutex.known_ns), (1, 600, 390 + 200));
+        assert_eq!(mutex.holder_parked, HashMap::from([(number(0x20), 300)]));
+        assert_eq!(mutex.releasers, HashMap::from([(number(0x99), 600)]));
+        assert_eq!(follower.waits[&(0, number(0x20))].total_ns, 300);
+        let others = &follower.waits[&(MUTEX, number(0x10))];
+        assert_eq!((others.count, others.longest_ns, others.holder_parked[&number(0x20)]), (2, 430, 300));
+    }
+
+    #[test]
+    fn semaphore_that_was_free_is_not_the_object_of_a_later_wait() {
+        let mut follower = Follower::default();
+        follower.note(event(90, 7, 2, What::Acquires { semaphore: MUTEX }));
+        follower.note(event(100, 7, 2, What::Parks { object: 0xc4a, is_semaphore: false, frames: vec![1] }));
+        follower.forget_goroutines(160);
+        assert_eq!(follower.waits.keys().map(|(object, _)| *object).collect::<Vec<u64>>(), [0xc4a]);
+        assert_eq!(follower.waits.values().map(|waits| (waits.total_ns, waits.known_ns)).next(), Some((60, 0)));
+    }
+}

@@ -1,0 +1,395 @@
+//! The waits of goroutines, by probes (uprobes) on functions of Go's runtime.
+//!
+//! A goroutine waits without a thread: it parks (`runtime.gopark`), and another one makes it ready (`runtime.ready`).
+//! The probes are at the instruction `push %rbp` behind the check of the stack: there the arguments are still in
+//! registers (the calling convention of Go 1.17 and later), the goroutine is in `r14`, and the kernel emulates the
+//! instruction, so that it maps nothing into the process. Go keeps frame pointers, so the kernel can follow the calls.
+
+mod follow;
+
+pub use follow::{Event, Follower, Waits, What};
+
+use crate::memory::read;
+use crate::names::{Mapping, Names};
+use perf_event::events::Software;
+use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+
+/// A Go program, and the places of the probes in its file.
+#[derive(Clone, Debug)]
+pub struct Program {
+    process: u32,
+    offsets: [u64; 4],
+    /// The code of the function in which a goroutine waits for a semaphore: that of a mutex, for example.
+    semaphore: Range<u64>,
+}
+
+/// The probed functions, in the order of [`Program::offsets`].
+const FUNCTIONS: [&str; 4] = ["runtime.gopark", "runtime.ready", "runtime.semacquire1", "runtime.readyWithTime"];
+
+/// A reason why the goroutines of a Go program cannot be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// A function of the runtime is missing, or begins in another way: Go 1.17 or older, or another processor.
+    Layout,
+}
+
+/// `push %rbp; mov %rsp,%rbp`.
+const PROLOGUE: [u8; 4] = [0x55, 0x48, 0x89, 0xe5];
+/// Bytes of a function that are searched for it.
+const SEARCHED: usize = 64;
+
+impl Program {
+    /// Finds Go's runtime in a process; `None` if it is not a Go program. `names` knows the process as `number`.
+    pub fn find(names: &mut Names, number: u32, process: u32, mappings: &[Mapping]) -> Option<Result<Self, Unfit>> {
+        let functions = FUNCTIONS.map(|name| names.named(number, name).first().copied());
+        functions[0]?;
+        let place = |function: Option<(u64, u64)>| {
+            let (address, _) = function?;
+            let mut code = [0; SEARCHED];
+            let length = read(process, address, &mut code);
+            let prologue = code[..length].windows(PROLOGUE.len()).position(|bytes| bytes == PROLOGUE)?;
+            let at = address + prologue as u64;
+            let piece = mappings.iter().find(|piece| piece.is_code && (piece.start..piece.end).contains(&at))?;
+            Some(at - piece.start + piece.offset)
+        };
+        let found = || {
+            let [park, ready, acquire, release] = functions.map(place);
+            let (address, size) = functions[2]?;
+            let semaphore = address..address + size;
+            Some(Self { process, offsets: [park?, ready?, acquire?, release?], semaphore })
+        };
+        let is_supported = cfg!(target_arch = "x86_64");
+        Some(found().filter(|_| is_supported).ok_or(Unfit::Layout))
+    }
+}
+
+/// Open probes.
+pub struct Probes {
+    process: u32,
+    semaphore: Range<u64>,
+    rings: Vec<Sampler>,
+    counters: Vec<Counter>,
+    /// The function that an event probes, by its place in [`FUNCTIONS`].
+    probed: HashMap<u64, usize>,
+    early: Vec<Event>,
+    /// Events that did not fit into a ring.
+    pub lost: u64,
+}
+
+/// The file with the kernel's number of such probes.
+const KIND: &str = "/sys/bus/event_source/devices/uprobe/type";
+const LARGEST: usize = 4 << 20;
+const SMALLEST: usize = 64 << 10;
+const SAMPLE: u32 = 9;
+const LOST: u32 = 2;
+const MOST_AT_ONCE: usize = LARGEST / 32;
+const MOST_FRAMES: u16 = 40;
+/// The return address, above which the registers are.
+const STACK: u32 = 8;
+/// `_IO('$', 5)`.
+const PERF_EVENT_IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
+/// `rax`, `rbx`, `rip` and `r14`, in this order in a sample.
+const REGISTERS: u64 = 1 | 1 << 1 | 1 << 8 | 1 << 22;
+
+impl Probes {
+    /// Opens the probes.
+    ///
+    /// # Errors
+    /// The kernel refuses: `EACCES` and `EPERM` without `CAP_PERFMON`.
+    pub fn open(program: &Program, cpus: &[usize]) -> io::Result<Self> {
+        let mut probes = Self {
+            process: program.process,
+            semaphore: program.semaphore.clone(),
+            rings: Vec::new(),
+            counters: Vec::new(),
+            probed: HashMap::new(),
+            early: Vec::new(),
+            lost: 0,
+        };
+        let path = CString::new(format!("/proc/{}/exe", program.process)).map_err(io::Error::other)?;
+        let kind = std::fs::read_to_string(KIND)?;
+        let kind = kind.trim().parse().map_err(io::Error::other)?;
+        for cpu in cpus {
+            let ring = ring(*cpu)?;
+            for (place, offset) in program.offsets.iter().enumerate() {
+                let counter = probe(kind, &path, *offset, *cpu)?;
+                // SAFETY: both are open perf events of one CPU, and the call takes no pointer.
+                let redirected = unsafe {
+                    libc::ioctl(counter.as_raw_fd(), PERF_EVENT_IOC_SET_OUTPUT, ring.as_counter().as_raw_fd())
+                };
+                if redirected != 0 {
+                    return Err(io::Error::last_os_error());
+                }
+                probes.probed.insert(counter.id(), place);
+                probes.counters.push(counter);
+            }
+            probes.rings.push(ring);
+        }
+        probes.counters.iter_mut().try_for_each(Counter::enable)?;
+        Ok(probes)
+    }
+
+    /// Returns the events until `now`, in the order of their times.
+    pub fn drain(&mut self, now: u64) -> Vec<Event> {
+        let mut events = std::mem::take(&mut self.early);
+        for ring in &mut self.rings {
+            for _ in 0..MOST_AT_ONCE {
+                let Some(record) = ring.next_record() else { break };
+                let body = record.to_contiguous();
+                match record.ty() {
+                    SAMPLE => events.extend(parse(&body, self.process, &self.probed, &self.semaphore)),
+                    LOST => self.lost += u64_at(&body, 8).unwrap_or(0),
+                    _ => {}
+                }
+            }
+        }
+        events.sort_by_key(|event| event.at_ns);
+        let upto = events.partition_point(|event| event.at_ns <= now);
+        self.early = events.split_off(upto);
+        events
+    }
+}
+
+fn ring(cpu: usize) -> io::Result<Sampler> {
+    let mut bytes = LARGEST;
+    loop {
+        let mut builder = Builder::new(Software::DUMMY);
+        builder.any_pid().one_cpu(cpu).read_format(ReadFormat::empty()).clockid(Clock::MONOTONIC_RAW);
+        match builder.wakeup_watermark(u32::MAX as usize).build()?.sampled(bytes) {
+            Ok(ring) => return Ok(ring),
+            Err(error) if bytes <= SMALLEST => return Err(error),
+            Err(_) => bytes /= 2,
+        }
+    }
+}
+
+/// Opens a probe at an offset of a file. `kind` is the kernel's number of such probes.
+fn probe(kind: u32, path: &CStr, offset: u64, cpu: usize) -> io::Result<Counter> {
+    // The event of a probe is that of another kind of unit of the kernel, with the path and the offset in the file.
+    let mut builder = Builder::new(Software::DUMMY);
+    let attributes = builder.attrs_mut();
+    (attributes.type_, attributes.config) = (kind, 0);
+    attributes.kprobe_func = path.as_ptr().expose_provenance() as u64;
+    attributes.probe_offset = offset;
+    builder.any_pid().one_cpu(cpu).include_kernel().exclude_callchain_kernel(true).sample_period(1);
+    builder.clockid(Clock::MONOTONIC_RAW).read_format(ReadFormat::empty());
+    builder.sample(SampleFlag::IDENTIFIER | SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN);
+    builder.sample(SampleFlag::REGS_USER | SampleFlag::STACK_USER).sample_max_stack(MOST_FRAMES);
+    builder.sample_regs_user(REGISTERS).sample_stack_user(STACK).wakeup_watermark(u32::MAX as usize);
+    builder.build()
+}
+
+/// Parses `IDENTIFIER | TID | TIME | CALLCHAIN | REGS_USER | STACK_USER`.
+fn parse(body: &[u8], process: u32, probed: &HashMap<u64, usize>, semaphore: &Range<u64>) -> Option<Event> {
+    let place = *probed.get(&u64_at(body, 0)?)?;
+    let (ids, at_ns, count) = (u64_at(body, 8)?, u64_at(body, 16)?, u64_at(body, 24)?);
+    (ids as u32 == process).then_some(())?;
+    let count = usize::try_from(count).ok().filter(|count| *count < body.len())?;
+    let registers_at = 32 + 8 * count;
+    // Without registers of user space there is nothing to know.
+    (u64_at(body, registers_at)? != 0).then_some(())?;
+    let register = |place: usize| u64_at(body, registers_at + 8 + 8 * place);
+    let (first, second, goroutine) = (register(0)?, register(1)?, register(3)?);
+    // Marks of the kernel are the highest addresses.
+    const MARKS: u64 = u64::MAX - 4_095;
+    let chain = (0..count).filter_map(|place| u64_at(body, 32 + 8 * place)).filter(|address| *address < MARKS);
+    let mut frames: Vec<u64> = chain.collect();
+    // The frame pointer is still the caller's. Before Linux 6.11 the kernel omits the caller for this reason.
+    let back = u64_at(body, registers_at + 8 + 8 * REGISTERS.count_ones() as usize + 8);
+    if let Some(back) = back.filter(|back| frames.get(1) != Some(back)) {
+        frames.insert(frames.len().min(1), back);
+    }
+    let what = match place {
+        0 => {
+            let is_semaphore = frames.get(1).is_some_and(|back| semaphore.contains(back));
+            What::Parks { object: second, is_semaphore, frames }
+        }
+        1 => What::Readies { goroutine: first, frames },
+        2 => What::Acquires { semaphore: first },
+        _ => What::Releases,
+    };
+    Some(Event { at_ns, thread: (ids >> 32) as u32, goroutine, what })
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// Packages of Go's standard library, by the first part of their path.
+const STANDARD: [&str; 44] = [
+    "archive",
+    "bufio",
+    "bytes",
+    "cmp",
+    "compress",
+    "container",
+    "context",
+    "crypto",
+    "database",
+    "debug",
+    "embed",
+    "encoding",
+    "errors",
+    "expvar",
+    "flag",
+    "fmt",
+    "go",
+    "hash",
+    "html",
+    "image",
+    "index",
+    "internal",
+    "io",
+    "iter",
+    "log",
+    "maps",
+    "math",
+    "mime",
+    "net",
+    "os",
+    "path",
+    "plugin",
+    "reflect",
+    "regexp",
+    "runtime",
+    "slices",
+    "sort",
+    "strconv",
+    "strings",
+    "sync",
+    "syscall",
+    "text",
+    "time",
+    "vendor",
+];
+
+/// Returns whether a function belongs to Go's standard library.
+pub fn is_standard(function: &str) -> bool {
+    let head = function.split(['(', '[']).next().unwrap_or_default();
+    let first = head.split_once('/').map_or_else(|| head.split('.').next().unwrap_or_default(), |(first, _)| first);
+    STANDARD.contains(&first)
+}
+
+/// The kind of object that a goroutine waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Mutex,
+    RwLock,
+    Condition,
+    WaitGroup,
+    Semaphore,
+    Channel,
+    Select,
+    Sleep,
+    /// The network, a file.
+    Io,
+    /// The runtime's own goroutines.
+    Runtime,
+}
+
+/// Parts of functions' names on a path that parks, in this order.
+const KINDS: [(&str, Kind); 14] = [
+    ("sync.(*RWMutex)", Kind::RwLock),
+    ("sync.(*Mutex)", Kind::Mutex),
+    ("sync.(*WaitGroup)", Kind::WaitGroup),
+    ("sync.(*Cond)", Kind::Condition),
+    ("notifyListWait", Kind::Condition),
+    ("runtime.semacquire", Kind::Semaphore),
+    ("runtime.selectgo", Kind::Select),
+    ("runtime.chansend", Kind::Channel),
+    ("runtime.chanrecv", Kind::Channel),
+    ("runtime.block", Kind::Select),
+    ("time.Sleep", Kind::Sleep),
+    ("runtime.timeSleep", Kind::Sleep),
+    ("netpollblock", Kind::Io),
+    ("internal/poll", Kind::Io),
+];
+
+impl Kind {
+    /// Returns the kind of a wait, from the names of the functions that parked, the innermost first.
+    pub fn of<'a>(functions: impl Iterator<Item = &'a str> + Clone) -> Self {
+        let found = |part: &str| functions.clone().any(|function| function.contains(part));
+        KINDS.iter().find(|(part, _)| found(part)).map_or(Self::Runtime, |(_, kind)| *kind)
+    }
+
+    /// Returns the kind's name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mutex => "mutex",
+            Self::RwLock => "rwlock",
+            Self::Condition => "cond",
+            Self::WaitGroup => "join",
+            Self::Semaphore => "sem",
+            Self::Channel => "channel",
+            Self::Select => "select",
+            Self::Sleep => "sleep",
+            Self::Io => "io",
+            Self::Runtime => "runtime",
+        }
+    }
+
+    /// Returns the name of its type in Go.
+    pub fn type_name(self) -> &'static str {
+        match self {
+            Self::Mutex => "sync.Mutex",
+            Self::RwLock => "sync.RWMutex",
+            Self::Condition => "sync.Cond",
+            Self::WaitGroup => "sync.WaitGroup",
+            other => other.name(),
+        }
+    }
+
+    /// Returns whether a goroutine holds the object that others wait for.
+    pub fn is_lock(self) -> bool {
+        matches!(self, Self::Mutex | Self::RwLock)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_of_the_standard_library_are_known() {
+        for function in
+            ["runtime.gopark", "internal/sync.(*Mutex).lockSlow", "net/http.(*conn).serve", "sync.(*Once).Do"]
+        {
+            assert!(is_standard(function), "{function}");
+        }
+        for function in ["main.request", "github.com/a/b.F", "go.uber.org/zap.New", "store/cache.(*C).Get", "timer.F"] {
+            assert!(!is_standard(function), "{function}");
+        }
+    }
+
+    #[test]
+    fn kind_of_a_wait_is_that_of_its_functions() {
+        let kind = |functions: &[&str]| Kind::of(functions.iter().copied());
+        let mutex = ["runtime.gopark", "runtime.semacquire1", "internal/sync.(*Mutex).lockSlow"];
+        assert_eq!(kind(&mutex), Kind::Mutex);
+        assert_eq!(kind(&[&mutex[..], &["sync.(*RWMutex).Lock"]].concat()), Kind::RwLock);
+        assert_eq!(kind(&["runtime.gopark", "runtime.chanrecv", "runtime.chanrecv1", "main.f"]), Kind::Channel);
+        assert_eq!(kind(&["runtime.gopark", "runtime.bgsweep"]), Kind::Runtime);
+    }
+
+    #[test]
+    fn event_has_its_caller_and_its_goroutine() {
+        // The kernel's chain lacks the caller, which is at the top of the stack.
+        let words: Vec<u64> =
+            vec![7, 4 << 32 | 3, 900, 3, u64::MAX - 511, 0x100, 0x300, 2, 1, 2, 0x100, 0xc0, 8, 0x210, 8];
+        let body: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let probed = HashMap::from([(7, 0)]);
+        let event = parse(&body, 3, &probed, &(0x200..0x220)).unwrap();
+        assert_eq!((event.at_ns, event.thread, event.goroutine), (900, 4, 0xc0));
+        let What::Parks { object: 2, is_semaphore: true, frames } = event.what else { panic!("{event:?}") };
+        assert_eq!(frames, [0x100, 0x210, 0x300]);
+        assert!(parse(&body, 9, &probed, &(0..1)).is_none(), "another process's");
+        for length in 0..body.len() {
+            let _ = parse(&body[..length], 3, &probed, &(0..1));
+        }
+    }
+}

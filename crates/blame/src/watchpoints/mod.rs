@@ -1,0 +1,414 @@
+//! Watching words of another process by the processor's debug registers (`perf_event_open` with a breakpoint).
+//!
+//! Each access by any thread interrupts that thread after the instruction, and the kernel notes the time, the registers
+//! and the top of the stack. That takes microseconds, and in a virtual machine tens of them. So words are watched in
+//! short windows within a budget, and the cost of an access is measured first, on a word of contend's own.
+
+mod decode;
+mod follow;
+mod schedule;
+
+pub use decode::{Operation, Registers};
+pub use follow::{Access, Follower, MOST_HOLDS, Tries, Usage};
+pub use schedule::{Limits, Schedule};
+
+use crate::memory::read;
+use crate::names::Mapping;
+use crate::sampling::threads;
+use crate::stacks::{Stack, Stacks};
+use decode::{LONGEST, decode};
+use perf_event::events::{Breakpoint, Software};
+use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// A word of the watched process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    pub address: u64,
+    /// 1, 2, 4 or 8.
+    pub bytes: u64,
+}
+
+/// Words that the debug registers of x86-64 have room for.
+pub const MOST_WORDS: usize = 4;
+
+/// Bytes of each stack.
+const STACK: u32 = 512;
+const LARGEST: usize = 4 << 20;
+const SMALLEST: usize = 64 << 10;
+const SAMPLE: u32 = 9;
+const LOST: u32 = 2;
+const MOST_AT_ONCE: usize = LARGEST / 32;
+/// Times that the threads are listed, until there is no new one.
+const LISTINGS: usize = 4;
+/// `_IO('$', 5)`.
+const PERF_EVENT_IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
+
+/// The registers that a sample has, by their numbers in the order of `perf_event_open`: the order of the encoding is
+/// [`ENCODING`].
+const REGISTERS: u64 = 0x3ff | 0xff << 16;
+/// The places of a sample's registers in the order of the encoding; the instruction pointer and the flags are between
+/// `rsp` and `r8`.
+const ENCODING: [usize; 16] = [0, 2, 3, 1, 7, 6, 4, 5, 10, 11, 12, 13, 14, 15, 16, 17];
+const INSTRUCTION: usize = 8;
+const FLAGS: usize = 9;
+const COUNT: usize = 18;
+
+/// The watchpoints of one process.
+pub struct Watchpoints {
+    process: u32,
+    words: Vec<Word>,
+    rings: Vec<Sampler>,
+    counters: Vec<Counter>,
+    /// The thread that each event was opened for: threads that it starts inherit it.
+    opened_for: HashMap<u64, u32>,
+    /// The event whose accesses count, for each thread that inherited several.
+    chosen: HashMap<u32, u32>,
+    /// Read, but perhaps before earlier ones: another ring was read later.
+    early: Vec<Sample>,
+    /// Instructions that were decoded are read once.
+    code: HashMap<u64, Vec<u8>>,
+    stacks: Paths,
+    /// Events that did not fit into a ring.
+    pub lost: u64,
+}
+
+struct Sample {
+    opened_for: u32,
+    at_ns: u64,
+    thread: u32,
+    word: u64,
+    registers: Registers,
+    stack: Stack,
+}
+
+/// Call paths by number.
+#[derive(Default)]
+struct Paths {
+    unwinder: Stacks,
+    code: Vec<Range<u64>>,
+    /// Paths by the instruction and the addresses of code in the top of the stack.
+    known: HashMap<u64, usize>,
+    numbers: HashMap<Vec<u64>, usize>,
+    paths: Vec<Vec<u64>>,
+}
+
+const MOST_PATHS: usize = 16_384;
+
+/// The time on the clock of the events.
+pub fn now() -> u64 {
+    let time = clock_gettime(ClockId::MonotonicRaw);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+impl Watchpoints {
+    /// Opens the watchpoints of all threads, closed at first.
+    ///
+    /// # Errors
+    /// The kernel refuses: `EPERM` and `EACCES` without the right to trace the process, `ENOSPC` if the debug registers
+    /// are in use.
+    pub fn open(process: u32, words: &[Word], cpus: &[usize]) -> io::Result<Self> {
+        let mut watchpoints = Self {
+            process,
+            words: words.to_vec(),
+            rings: Vec::new(),
+            counters: Vec::new(),
+            opened_for: HashMap::new(),
+            chosen: HashMap::new(),
+            early: Vec::new(),
+            code: HashMap::new(),
+            stacks: Paths::default(),
+            lost: 0,
+        };
+        for cpu in cpus {
+            watchpoints.rings.push(ring(*cpu)?);
+        }
+        let mut known = HashSet::new();
+        for listing in 0..LISTINGS {
+            let new: Vec<u32> = threads(process).filter(|thread| known.insert(*thread)).collect();
+            if new.is_empty() {
+                break;
+            }
+            for thread in new {
+                match watchpoints.open_thread(thread, cpus) {
+                    // The thread has ended, or has inherited the watchpoints.
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) || listing > 0 => {}
+                    opened => opened?,
+                }
+            }
+        }
+        Ok(watchpoints)
+    }
+
+    fn open_thread(&mut self, thread: u32, cpus: &[usize]) -> io::Result<()> {
+        for word in &self.words {
+            for (cpu, ring) in cpus.iter().zip(&self.rings) {
+                let counter = watchpoint(*word, thread, *cpu)?;
+                // SAFETY: both are open perf events of one CPU, and the call takes no pointer.
+                let redirected = unsafe {
+                    libc::ioctl(counter.as_raw_fd(), PERF_EVENT_IOC_SET_OUTPUT, ring.as_counter().as_raw_fd())
+                };
+                if redirected != 0 {
+                    return Err(io::Error::last_os_error());
+                }
+                self.opened_for.insert(counter.id(), thread);
+                self.counters.push(counter);
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns the memory map, for the call paths.
+    pub fn learn(&mut self, mappings: &[Mapping]) {
+        self.stacks.learn(self.process, mappings);
+    }
+
+    /// Opens a window: from now on each access is noted.
+    pub fn begin(&mut self) {
+        // A counter whose thread has ended cannot be enabled.
+        self.counters.iter_mut().for_each(|counter| drop(counter.enable()));
+    }
+
+    /// Closes the window.
+    pub fn end(&mut self) {
+        self.counters.iter_mut().for_each(|counter| drop(counter.disable()));
+    }
+
+    /// Returns the accesses until `now`, in the order of their times.
+    pub fn drain(&mut self, now: u64) -> Vec<Access> {
+        let mut samples = std::mem::take(&mut self.early);
+        for ring in &mut self.rings {
+            for _ in 0..MOST_AT_ONCE {
+                let Some(record) = ring.next_record() else { break };
+                let body = record.to_contiguous();
+                match record.ty() {
+                    SAMPLE => samples.extend(parse(&body, &self.opened_for)),
+                    LOST => self.lost += u64_at(&body, 8).unwrap_or(0),
+                    _ => {}
+                }
+            }
+        }
+        samples.sort_by_key(|sample| sample.at_ns);
+        let upto = samples.partition_point(|sample| sample.at_ns <= now);
+        self.early = samples.split_off(upto);
+        samples.iter().filter_map(|sample| self.access(sample)).collect()
+    }
+
+    fn access(&mut self, sample: &Sample) -> Option<Access> {
+        // A thread that was started while the watchpoints were opened can have its own and inherited ones.
+        let chosen = self.chosen.entry(sample.thread).or_insert(sample.opened_for);
+        if *chosen != sample.opened_for {
+            return None;
+        }
+        let word = self.words.iter().position(|word| word.address == sample.word)?;
+        let instruction = sample.registers.instruction;
+        if self.code.len() >= MOST_PATHS {
+            self.code.clear();
+        }
+        let code = self.code.entry(instruction).or_insert_with(|| {
+            let mut code = vec![0; LONGEST];
+            let length = read(self.process, instruction.saturating_sub(LONGEST as u64), &mut code);
+            if length == LONGEST { code } else { Vec::new() }
+        });
+        let operation = decode(code, &sample.registers, sample.word);
+        let stack = self.stacks.number(&sample.stack);
+        Some(Access { word, at_ns: sample.at_ns, thread: sample.thread, operation, stack })
+    }
+
+    /// Returns the addresses of a call path.
+    pub fn path(&self, number: usize) -> &[u64] {
+        self.stacks.paths.get(number).map_or(&[], Vec::as_slice)
+    }
+
+    /// Reads a word without stopping any thread.
+    pub fn value(&self, word: usize) -> Option<u64> {
+        value(self.process, *self.words.get(word)?)
+    }
+}
+
+/// Reads a word of a process without stopping any thread; `None` if it has no such memory.
+pub fn value(process: u32, word: Word) -> Option<u64> {
+    let mut value = [0; 8];
+    let length = word.bytes.min(8) as usize;
+    (read(process, word.address, &mut value[..length]) == length).then(|| u64::from_le_bytes(value))
+}
+
+impl Paths {
+    fn learn(&mut self, process: u32, mappings: &[Mapping]) {
+        self.unwinder.learn(process, mappings);
+        self.code = mappings.iter().filter(|piece| piece.is_code).map(|piece| piece.start..piece.end).collect();
+    }
+
+    fn number(&mut self, stack: &Stack) -> usize {
+        let mut hasher = DefaultHasher::new();
+        stack.instruction.hash(&mut hasher);
+        let words = stack.bytes.chunks_exact(8).filter_map(|word| u64_at(word, 0));
+        words.filter(|word| self.code.iter().any(|range| range.contains(word))).for_each(|word| word.hash(&mut hasher));
+        let key = hasher.finish();
+        if let Some(number) = self.known.get(&key) {
+            return *number;
+        }
+        let mut path = self.unwinder.frames(stack);
+        if self.paths.len() >= MOST_PATHS {
+            path.clear();
+        }
+        let (paths, next) = (&mut self.paths, self.numbers.len());
+        let number = *self.numbers.entry(path).or_insert_with_key(|path| {
+            paths.push(path.clone());
+            next
+        });
+        if self.known.len() < MOST_PATHS {
+            self.known.insert(key, number);
+        }
+        number
+    }
+}
+
+/// Opens a ring of one CPU, to which the events of all threads go.
+fn ring(cpu: usize) -> io::Result<Sampler> {
+    let mut bytes = LARGEST;
+    loop {
+        let mut builder = Builder::new(Software::DUMMY);
+        builder.observe_self().one_cpu(cpu).read_format(ReadFormat::empty()).clockid(Clock::MONOTONIC_RAW);
+        match builder.wakeup_watermark(u32::MAX as usize).build()?.sampled(bytes) {
+            Ok(ring) => return Ok(ring),
+            Err(error) if bytes <= SMALLEST => return Err(error),
+            Err(_) => bytes /= 2,
+        }
+    }
+}
+
+fn watchpoint(word: Word, thread: u32, cpu: usize) -> io::Result<Counter> {
+    let mut builder = Builder::new(Breakpoint::read_write(word.address, word.bytes));
+    builder.observe_pid(thread as i32).one_cpu(cpu).inherit(true).exclude_kernel(true).exclude_hv(true);
+    builder.clockid(Clock::MONOTONIC_RAW).read_format(ReadFormat::empty()).sample_period(1);
+    builder.sample(SampleFlag::IDENTIFIER | SampleFlag::TID | SampleFlag::TIME | SampleFlag::ADDR);
+    builder.sample(SampleFlag::REGS_USER | SampleFlag::STACK_USER);
+    builder.sample_regs_user(REGISTERS).sample_stack_user(STACK).wakeup_watermark(u32::MAX as usize);
+    builder.build()
+}
+
+/// Parses `IDENTIFIER | TID | TIME | ADDR | REGS_USER | STACK_USER`.
+fn parse(body: &[u8], opened_for: &HashMap<u64, u32>) -> Option<Sample> {
+    let opened_for = *opened_for.get(&u64_at(body, 0)?)?;
+    let (thread, at_ns, word) = ((u64_at(body, 8)? >> 32) as u32, u64_at(body, 16)?, u64_at(body, 24)?);
+    const REGISTERS_AT: usize = 40;
+    // Without registers of user space there is nothing to decode.
+    if u64_at(body, REGISTERS_AT - 8)? == 0 {
+        return None;
+    }
+    let register = |place: usize| u64_at(body, REGISTERS_AT + 8 * place);
+    let mut registers = Registers { general: [0; 16], instruction: register(INSTRUCTION)?, flags: register(FLAGS)? };
+    for (general, place) in registers.general.iter_mut().zip(ENCODING) {
+        *general = register(place)?;
+    }
+    let body = body.get(REGISTERS_AT + 8 * COUNT..)?;
+    let room = u64_at(body, 0)? as usize;
+    let filled = u64_at(body, 8 + room).unwrap_or(0) as usize;
+    let bytes = body.get(8..)?.get(..filled.min(room))?.to_vec();
+    let [pointer, frame] = [registers.general[4], registers.general[5]];
+    let stack = Stack { instruction: registers.instruction, pointer, frame, link: 0, bytes };
+    Some(Sample { opened_for, at_ns, thread, word, registers, stack })
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// The cost of watching an access.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// Time by which it delays a thread.
+    pub median_ns: f64,
+    /// Distance of the quartiles.
+    pub spread_ns: f64,
+}
+
+impl Cost {
+    /// Returns a period in which accesses fill a quarter of a ring at most. Each reading may preempt a thread that has the
+    /// lock, so there are no more than needed.
+    pub fn drain_period(&self) -> Duration {
+        const SAMPLE_BYTES: usize = 1_024;
+        let accesses = (LARGEST / SAMPLE_BYTES / 4) as f64;
+        Duration::from_secs_f64((accesses * self.median_ns / 1e9).clamp(0.001, 0.01))
+    }
+}
+
+/// Accesses that are measured.
+const CALIBRATED: usize = 300;
+
+/// Measures the cost of watching, on a word of this thread's own.
+///
+/// # Errors
+/// The kernel refuses watchpoints, or reports none.
+pub fn calibrate(cpus: &[usize]) -> io::Result<Cost> {
+    // Not on the stack, which the kernel reads for each event: that would be an access as well.
+    let word = Box::new(AtomicU32::new(0));
+    let watched = Word { address: (&raw const *word).addr() as u64, bytes: 4 };
+    // SAFETY: the call takes no argument and cannot fail.
+    let thread = unsafe { libc::gettid() } as u32;
+    let mut ring_of_cpu = Vec::new();
+    let mut counters = Vec::new();
+    for cpu in cpus {
+        let ring = ring(*cpu)?;
+        let counter = watchpoint(watched, thread, *cpu)?;
+        // SAFETY: both are open perf events of one CPU, and the call takes no pointer.
+        let redirected =
+            unsafe { libc::ioctl(counter.as_raw_fd(), PERF_EVENT_IOC_SET_OUTPUT, ring.as_counter().as_raw_fd()) };
+        if redirected != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        ring_of_cpu.push(ring);
+        counters.push(counter);
+    }
+    counters.iter_mut().try_for_each(Counter::enable)?;
+    for value in 0..CALIBRATED {
+        word.store(value as u32, Relaxed);
+    }
+    counters.iter_mut().try_for_each(Counter::disable)?;
+    let mut times = Vec::new();
+    for ring in &mut ring_of_cpu {
+        while let Some(record) = ring.next_record() {
+            times.extend(u64_at(&record.to_contiguous(), 16).filter(|_| record.ty() == SAMPLE));
+        }
+    }
+    times.sort_unstable();
+    let mut gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+    gaps.sort_by(f64::total_cmp);
+    if gaps.len() < CALIBRATED / 2 {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel reports no access to a watched word"));
+    }
+    let quantile = |share: f64| gaps[(share * (gaps.len() - 1) as f64) as usize];
+    Ok(Cost { median_ns: quantile(0.5), spread_ns: quantile(0.75) - quantile(0.25) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn sample_is_parsed_and_truncated_ones_are_dropped() {
+        let mut words: Vec<u64> = vec![77, 4 << 32 | 3, 900, 0x7000, 2];
+        words.extend(100..118);
+        words.extend([16, 5, 6, 8]);
+        let body: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let known = HashMap::from([(77, 3)]);
+        let sample = parse(&body, &known).unwrap();
+        assert_eq!((sample.opened_for, sample.thread, sample.at_ns, sample.word), (3, 4, 900, 0x7000));
+        // rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8: perf has them as ax, bx, cx, dx, si, di, bp, sp, then r8.
+        assert_eq!(sample.registers.general[..9], [100, 102, 103, 101, 107, 106, 104, 105, 110]);
+        assert_eq!((sample.registers.instruction, sample.registers.flags), (108, 109));
+        assert_eq!((sample.stack.pointer, sample.stack.frame, sample.stack.bytes.len()), (107, 106, 8));
+        assert!(parse(&body, &HashMap::new()).is_none());
+        for length in 0..body.len() {
+            let _ = parse(&body[..length], &known);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The waits of goroutines for mutexes, channels and other objects, of an unmodified Go program.
+
+mod rows;
+
+use super::measure::Measured;
+use blame::golang::{Event, Follower, Probes, Program};
+use blame::names::{Elf, Names, map_of, message, open_regular, parse};
+use blame::watchpoints::{Limits, Schedule, now};
+use instruments::warning::{Warning, WarningKind};
+use rows::Builder;
+use serde::Serialize;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A Go program whose goroutines are followed, by a thread of contend; nothing for another program.
+pub struct Watch {
+    pid: u32,
+    work: Option<(Arc<AtomicBool>, JoinHandle<Watched>)>,
+}
+
+/// The waits, and the conditions under which they were seen.
+struct Watched {
+    names: Names,
+    follower: Follower,
+    elapsed_s: f64,
+    watched_s: f64,
+    lost: u64,
+    /// The reason why there are none.
+    refused: Option<String>,
+}
+
+/// The part of one CPU's time that the probes may take, and the time that one takes at most.
+const BUDGET: f64 = 0.02;
+const COST_NS: f64 = 4_000.0;
+/// A window is long compared with most waits.
+const LIMITS: Limits = Limits { window_s: 0.25, accesses: 50_000 };
+const TICK: Duration = Duration::from_millis(5);
+const MAPS_PERIOD: Duration = Duration::from_millis(500);
+/// The sections that every Go program has, and other programs do not.
+const MARKS: [&str; 3] = [".note.go.buildid", ".go.buildinfo", ".gopclntab"];
+/// Bytes of the file's headers that are read.
+const ROOM: u64 = 1 << 20;
+/// Windows that cover more of the run are not worth a warning.
+const NEARLY_ALL: f64 = 0.95;
+
+impl Watch {
+    /// Follows the goroutines of a running process, if it is a Go program, from the return of this call on.
+    pub fn attach(pid: u32) -> Self {
+        let (ready, opened) = channel();
+        let watch = Self::start(pid, Some(ready));
+        // A thread that has ended has closed the channel.
+        let _ = opened.recv();
+        watch
+    }
+
+    /// Follows those of a program that was just started.
+    pub fn begin(pid: u32) -> Self {
+        Self::start(pid, None)
+    }
+
+    fn start(pid: u32, ready: Option<Sender<()>>) -> Self {
+        if !is_go(pid) {
+            return Self { pid, work: None };
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let is_stopped = Arc::clone(&stop);
+        Self { pid, work: Some((stop, std::thread::spawn(move || watch(pid, ready, &is_stopped)))) }
+    }
+
+    /// Ends it, and adds the waits to the result: the rows, the verdict, and the findings.
+    pub fn finish(mut self, measured: &mut Measured) {
+        let Some((stop, thread)) = self.work.take() else { return };
+        stop.store(true, Relaxed);
+        let Ok(mut watched) = thread.join() else { return };
+        if let Some(reason) = watched.refused.take() {
+            measured.warnings.push(UnseenGoroutines { reason }.into());
+            return;
+        }
+        let share = (watched.watched_s / watched.elapsed_s.max(f64::MIN_POSITIVE)).min(1.0);
+        let lost = watched.lost;
+        let warning = GoroutineWindows { watched_share: share, lost_events: lost };
+        measured.warnings.extend((share < NEARLY_ALL || lost > 0).then(|| Warning::from(warning)));
+        Builder {
+            process: self.pid,
+            names: &mut watched.names,
+            follower: &watched.follower,
+            elapsed_s: measured.parameters.elapsed_s,
+            scale: measured.parameters.elapsed_s / watched.watched_s.max(f64::MIN_POSITIVE),
+        }
+        .add_to(measured);
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.work.take() {
+            stop.store(true, Relaxed);
+            // The measurement has failed for another reason.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn is_go(pid: u32) -> bool {
+    let file = open_regular(format!("/proc/{pid}/exe").as_ref()).ok();
+    let elf = file.and_then(|file| Elf::open(file, ROOM));
+    elf.is_some_and(|elf| MARKS.iter().any(|mark| elf.section(mark).is_some()))
+}
+
+fn watch(pid: u32, ready: Option<Sender<()>>, stop: &AtomicBool) -> Watched {
+    let mut watched = Watched {
+        names: Names::default(),
+        follower: Follower::default(),
+        elapsed_s: 0.0,
+        watched_s: 0.0,
+        lost: 0,
+        refused: None,
+    };
+    if let Err(reason) = follow(pid, ready, stop, &mut watched) {
+        watched.refused = Some(reason);
+    }
+    watched
+}
+
+fn follow(pid: u32, mut ready: Option<Sender<()>>, stop: &AtomicBool, watched: &mut Watched) -> Result<(), String> {
+    let map = map_of(pid).ok_or("the memory map of the process cannot be read")?;
+    watched.names.learn(0, Some(pid), &map);
+    let program = Program::find(&mut watched.names, 0, pid, &parse(&map));
+    let program = program.and_then(Result::ok).ok_or(
+        "the functions of its runtime were not found, or begin in an unknown way: contend knows Go 1.18 and later on x86-64",
+    )?;
+    let cpus: Vec<usize> = instruments::cpus::online().map_err(|error| message(&error))?.iter().collect();
+    let began = Instant::now();
+    let mut schedule = Schedule::new(BUDGET, LIMITS, began);
+    let mut probes: Option<Probes> = None;
+    let mut next_maps = began + MAPS_PERIOD;
+    loop {
+        let (is_last, time) = (stop.load(Relaxed), Instant::now());
+        if probes.is_none() && !is_last && schedule.is_due(time) {
+            let opened = Probes::open(&program, &cpus).map_err(|error| message(&error))?;
+            probes = Some(opened);
+            schedule.opened(Instant::now(), 0.0);
+            // The receiver of a program that was just started does not wait.
+            let _ = ready.take().map(|ready| ready.send(()).is_ok());
+        }
+        if let Some(open) = &mut probes {
+            let until = now();
+            let lost = open.lost;
+            let events = open.drain(until);
+            if open.lost > lost {
+                watched.lost += open.lost - lost;
+                watched.follower.forget_goroutines(until);
+            }
+            let count = events.len() as u64;
+            events.into_iter().for_each(|event: Event| watched.follower.note(event));
+            if schedule.spend(count, COST_NS, Instant::now()) || is_last {
+                watched.watched_s += schedule.closed(Instant::now(), 0.0);
+                probes = None;
+                watched.follower.forget_goroutines(until);
+            }
+        }
+        if is_last {
+            watched.elapsed_s = began.elapsed().as_secs_f64();
+            return Ok(());
+        }
+        if time >= next_maps {
+            if let Some(map) = map_of(pid) {
+                watched.names.learn(0, Some(pid), &map);
+            }
+            next_maps = time + MAPS_PERIOD;
+        }
+        std::thread::sleep(TICK);
+    }
+}
+
+/// The waits of goroutines were not seen.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UnseenGoroutines {
+    /// The reason, in the system's words.
+    pub reason: String,
+}
+
+impl WarningKind for UnseenGoroutines {
+    const CODE: &'static str = "unseen_goroutines";
+
+    fn message(&self) -> String {
+        format!("waits of goroutines for mutexes and channels were not seen ({})", self.reason)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "run contend as root or `sudo setcap cap_perfmon,cap_sys_ptrace+ep $(command -v contend)`, or use the program's \
+         own profiles (/debug/pprof/mutex and /debug/pprof/block)"
+    }
+}
+
+/// The waits of goroutines were seen in windows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GoroutineWindows {
+    pub watched_share: f64,
+    pub lost_events: u64,
+}
+
+impl WarningKind for GoroutineWindows {
+    const CODE: &'static str = "goroutine_windows";
+
+    fn message(&self) -> String {
+        let lost =
+            if self.lost_events > 0 { format!(", and {} events were lost", self.lost_events) } else { String::new() };
+        format!(
+            "goroutines were followed in windows, {} of the time{lost}: counts and quantiles are those of the windows, and \
+             sums are extrapolated",
+            terminal::percent(self.watched_share)
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "trace for longer; a wait that is longer than a window is counted as several"
+    }
+}

@@ -1,0 +1,246 @@
+//! The rows of the waits of goroutines, the verdict, and the findings.
+
+use crate::trace::measure::Measured;
+use crate::trace::measure::aggregate::{Times, shares};
+use crate::trace::plan::{Parameters, Verdict};
+use crate::trace::record::{Blocker, Frame, Row, RowKind};
+use crate::trace::words;
+use blame::frames::function_of;
+use blame::golang::{Follower, Kind, Waits, is_standard};
+use blame::names::{Names, Site};
+use blame::time::Nanoseconds;
+use std::collections::{BTreeMap, HashMap};
+
+/// The data that the rows are made of.
+pub struct Builder<'a> {
+    pub process: u32,
+    pub names: &'a mut Names,
+    pub follower: &'a Follower,
+    pub elapsed_s: f64,
+    /// The ratio of the run to the windows.
+    pub scale: f64,
+}
+
+/// A call path with names.
+struct Path {
+    kind: Kind,
+    /// The first function of the program's own.
+    site: Site,
+    frames: Vec<Frame>,
+}
+
+/// Waits for one object, or for one object at a call site.
+struct Group {
+    object: u64,
+    /// The call path that waited most.
+    stack: usize,
+    waits: Waits,
+}
+
+const MOST_ROWS: usize = 100;
+const MOST_FRAMES: usize = 16;
+const MOST_FINDINGS: usize = 3;
+/// Locks are the problem from this share of the time in which goroutines had something to do, and from this part of the
+/// run on; a lock has a finding from this share of all waits for locks on.
+const LOCKS_SHARE: f64 = 0.1;
+const LEAST_WAIT: f64 = 0.05;
+const FINDING_SHARE: f64 = 0.15;
+/// A mutex waits at its semaphore, which is behind its state; the semaphores of a read-write lock are behind its mutex.
+const SEMAPHORE_OFFSETS: [u64; 3] = [4, 8, 12];
+
+impl Builder<'_> {
+    /// Adds the rows, and replaces the verdict on the threads, which do not wait for goroutines' locks.
+    pub fn add_to(&mut self, measured: &mut Measured) {
+        let paths: Vec<Path> = (0..self.follower.stacks.len()).map(|stack| self.path(stack)).collect();
+        let objects = self.groups(&paths, |_| String::new());
+        let sites = self.groups(&paths, |stack| paths[stack].site.label.clone());
+        let locks: Vec<Row> = objects.iter().map(|group| self.row(group, RowKind::Lock, &paths)).collect();
+        let places: Vec<Row> = sites.iter().map(|group| self.row(group, RowKind::Site, &paths)).collect();
+        let waited_s: f64 = locks.iter().filter(|row| row.excludes()).map(|row| row.wait_total_s).sum();
+        let verdict = self.judge(&mut measured.parameters, &measured.rows, waited_s, &locks);
+        let findings = objects.iter().zip(&locks).filter(|(_, row)| {
+            verdict == Verdict::Locks && row.excludes() && row.wait_total_s >= FINDING_SHARE * waited_s
+        });
+        let findings: Vec<Row> = findings.take(MOST_FINDINGS).map(|(group, row)| finding(group, row, &paths)).collect();
+        // The threads' own futex words are those of the runtime's scheduler.
+        measured.rows.retain(|row| row.kind != RowKind::Finding || verdict != Verdict::Locks);
+        let first = measured.rows.iter().position(|row| row.kind != RowKind::Lock).unwrap_or(measured.rows.len());
+        measured.rows.splice(first..first, locks);
+        measured.rows.extend(places);
+        measured.rows.extend(findings);
+    }
+
+    fn path(&mut self, stack: usize) -> Path {
+        let addresses = self.follower.stacks[stack].clone();
+        let frames: Vec<Site> =
+            addresses.iter().flat_map(|address| self.names.inlined(0, *address)).map(plain).collect();
+        let functions = frames.iter().filter_map(function_of);
+        let kind = Kind::of(functions);
+        let is_own = |site: &&Site| function_of(site).is_some_and(|function| !is_standard(function));
+        let own = frames.iter().find(is_own);
+        let library =
+            frames.iter().find(|site| function_of(site).is_some_and(|function| !function.starts_with("runtime.")));
+        let unknown = || Site { symbol: None, source: None, label: "an unknown place".into() };
+        let site = own.or(library).cloned().unwrap_or_else(unknown);
+        let frame = |site: &Site| Frame { function: function_of(site).map(str::to_owned), source: site.source.clone() };
+        Path { kind, site, frames: frames.iter().take(MOST_FRAMES).map(frame).collect() }
+    }
+
+    /// Returns the waits for objects by a key of the call path, the longest first.
+    fn groups(&self, paths: &[Path], key: impl Fn(usize) -> String) -> Vec<Group> {
+        let mut groups: BTreeMap<(u64, &str, String), Group> = BTreeMap::new();
+        for ((object, stack), waits) in &self.follower.waits {
+            let kind = paths[*stack].kind;
+            if matches!(kind, Kind::Sleep | Kind::Io | Kind::Runtime) {
+                continue;
+            }
+            let group = groups.entry((*object, kind.name(), key(*stack)));
+            let group = group.or_insert_with(|| Group { object: *object, stack: *stack, waits: Waits::default() });
+            let most = self.follower.waits.get(&(*object, group.stack)).map_or(0, |waits| waits.total_ns);
+            if waits.total_ns > most {
+                group.stack = *stack;
+            }
+            group.waits.merge(waits);
+        }
+        let mut groups: Vec<Group> = groups.into_values().collect();
+        let is_lock = |group: &Group| paths[group.stack].kind.is_lock();
+        groups.sort_by_key(|group| std::cmp::Reverse((is_lock(group), group.waits.total_ns)));
+        groups.truncate(MOST_ROWS);
+        groups
+    }
+
+    fn row(&mut self, group: &Group, kind: RowKind, paths: &[Path]) -> Row {
+        let Group { object, stack, waits } = group;
+        let path = &paths[*stack];
+        let mut times = Times::default();
+        waits.ns.iter().for_each(|ns| times.note(*ns));
+        let seconds = |ns: u64| ns as f64 / 1e9 * self.scale;
+        let parked_ns: u64 = waits.holder_parked.values().sum();
+        let part = |ns: u64| path.kind.is_lock().then(|| seconds(ns));
+        let by_site = waits.releasers.iter().map(|(stack, ns)| (paths[*stack].site.label.clone(), *ns as f64));
+        let blocked_by = shares(by_site).into_iter().map(|(site, share)| Blocker { site, share }).collect();
+        let is_object = kind == RowKind::Lock;
+        Row {
+            address: if *object == 0 { String::new() } else { format!("{object:#x}") },
+            lock_type: path.kind.name().into(),
+            attributes: vec!["go".into()],
+            symbol: path.site.symbol.clone(),
+            source: path.site.source.clone(),
+            contended: waits.count,
+            wait_total_s: seconds(waits.total_ns),
+            wait_p50_ns: times.quantile_ns(0.5, &Nanoseconds),
+            wait_p99_ns: times.quantile_ns(0.99, &Nanoseconds),
+            wait_max_ns: Some(waits.longest_ns as f64),
+            held_blocked_s: part(parked_ns),
+            // A goroutine that is not parked runs or is ready, which the probes do not show.
+            unknown_s: part(waits.total_ns.saturating_sub(parked_ns)),
+            blocked_by,
+            waits: if is_object { times.bins(&Nanoseconds) } else { Vec::new() },
+            stack: if is_object { path.frames.clone() } else { Vec::new() },
+            ..Row::new(kind, self.process, self.name(*object, path))
+        }
+    }
+
+    /// Returns the global variable of an object, or the call site that waits for it.
+    fn name(&mut self, object: u64, path: &Path) -> String {
+        let of_site = || format!("{} of {}", path.kind.type_name(), path.site.label);
+        if object == 0 {
+            return of_site();
+        }
+        let offsets = if path.kind.is_lock() { &SEMAPHORE_OFFSETS[..] } else { &[0] };
+        let starts = |names: &mut Names, offset: &u64| names.variable(0, object.wrapping_sub(*offset));
+        self.names.lock(object, |names| {
+            let exact = offsets.iter().filter_map(|offset| starts(names, offset)).find(|name| !name.contains("+0x"));
+            exact.or_else(|| starts(names, &offsets[0])).unwrap_or_else(of_site)
+        })
+    }
+
+    /// Replaces the verdict: the time in locks is that of goroutines, the time on CPUs that of the threads.
+    fn judge(&self, parameters: &mut Parameters, rows: &[Row], waited_s: f64, locks: &[Row]) -> Verdict {
+        let whole = words::program(rows);
+        let ran_s = whole.map_or(0.0, |whole| whole.on_cpu_s.unwrap_or(0.0) + whole.ready_s.unwrap_or(0.0));
+        let share = waited_s / (waited_s + ran_s).max(f64::MIN_POSITIVE);
+        let is_locks = share >= LOCKS_SHARE && waited_s >= LEAST_WAIT * self.elapsed_s;
+        let waited = format!(
+            "goroutines waited for mutexes for {} of the time in which they waited for one or ran",
+            words::whole_percent(share)
+        );
+        let first = locks.iter().find(|row| !row.excludes() && row.wait_total_s > 0.0).filter(|_| !is_locks);
+        let signals = first.map_or_else(String::new, |row| {
+            format!(
+                " The longest wait for work is at {} ({}).",
+                row.lock,
+                terminal::nanoseconds(row.wait_total_s * 1e9)
+            )
+        });
+        let verdict = if is_locks { Verdict::Locks } else { Verdict::NotLocks };
+        let name = if is_locks { "Locks" } else { "Not the locks" };
+        // The threads themselves may have waited for a lock of the runtime.
+        if is_locks || parameters.verdict != Some(Verdict::Locks) {
+            parameters.verdict = Some(verdict);
+            parameters.verdict_reason = Some(format!("{name}: {waited}.{signals}"));
+        }
+        verdict
+    }
+}
+
+/// Returns a site whose function has no offset.
+fn plain(site: Site) -> Site {
+    let Some(function) = function_of(&site).map(str::to_owned) else { return site };
+    let label = match &site.source {
+        Some(source) => format!("{function} ({})", blame::names::short(source)),
+        None => function.clone(),
+    };
+    Site { symbol: Some(function), label, ..site }
+}
+
+/// Returns the cause of the waits for a lock, and the remedy if one cause explains more than half of them.
+fn finding(group: &Group, row: &Row, paths: &[Path]) -> Row {
+    let waits = &group.waits;
+    let total_ns = waits.total_ns.max(1) as f64;
+    let parked_ns: u64 = waits.holder_parked.values().sum();
+    let most = |times: &HashMap<usize, u64>| {
+        let by_stack =
+            times.iter().map(|(stack, ns)| ((paths[*stack].kind.name(), &*paths[*stack].site.label), *ns as f64));
+        shares(by_stack).into_iter().next()
+    };
+    let parked_share = parked_ns as f64 / total_ns;
+    let known_share = waits.known_ns as f64 / total_ns;
+    let place = &paths[group.stack].site.label;
+    let percent = words::whole_percent;
+    let (cause, place, share, advice) = match most(&waits.holder_parked) {
+        Some(((kind, site), part)) if parked_share > 0.5 => {
+            let how = match kind {
+                "sleep" => "slept",
+                "io" => "waited for I/O",
+                "mutex" | "rwlock" => "waited for another lock",
+                _ => "waited for another goroutine",
+            };
+            let share = parked_share * part;
+            let text = format!("for {} of the wait the goroutine that held it {how} in {site}", percent(share));
+            (text, site.to_owned(), share, format!("move calls that block out of the critical section of {}", row.lock))
+        }
+        _ => {
+            let released = most(&waits.releasers);
+            let released = released.map(|((_, site), share)| format!("; {} of it ended in {site}", percent(share)));
+            let share = (known_share - parked_share).max(0.0);
+            let text = format!(
+                "for {} of the wait the goroutine that held it was not parked: it ran, or was ready{}",
+                percent(share),
+                released.unwrap_or_default()
+            );
+            (text, place.clone(), share, format!("do less while {} is held, or divide it", row.lock))
+        }
+    };
+    Row {
+        lock_type: row.lock_type.clone(),
+        attributes: row.attributes.clone(),
+        wait_total_s: row.wait_total_s,
+        object: Some(row.lock.clone()),
+        place: Some(place),
+        cause: Some(cause),
+        known_share: Some(share),
+        remedy: Some(advice).filter(|_| share > 0.5),
+        ..Row::new(RowKind::Finding, row.process, row.lock.clone())
+    }
+}
