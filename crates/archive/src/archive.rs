@@ -12,9 +12,9 @@ use crate::portable::{self, PortableRecord};
 use crate::process::Memory;
 use crate::records::{self, MANIFEST_FILE, RECORD_FILE};
 use crate::shell::quoted;
-use crate::summary::{Entry, Summary};
+use crate::summary::{Entry, Summary, short};
 use crate::trust;
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use record::MOST_BYTES;
 use std::collections::HashSet;
 use std::fs;
@@ -191,6 +191,30 @@ impl Archive {
             "git --git-dir {} update-ref --no-deref -d {reference}",
             quoted(self.git.folder().as_os_str().as_bytes())
         )
+    }
+
+    /// Deletes records, unless a baseline names one of them.
+    ///
+    /// Git removes their content at a later packing. The deletion is one transaction: it is complete, or nothing is
+    /// deleted.
+    ///
+    /// # Errors
+    /// A baseline names a record, or Git fails.
+    pub fn remove(&self, ids: &[&str]) -> anyhow::Result<()> {
+        let baselines = self.baselines();
+        let (named, unreadable) = baselines.all(&self.listing()?.entries)?;
+        ensure!(unreadable.is_empty(), "cannot delete while a baseline is unreadable: {}", unreadable.join("; "));
+        for baseline in &named {
+            if let Some(id) = ids.iter().find(|id| baseline.records.iter().any(|record| record == **id)) {
+                bail!(
+                    "record {}: the baseline {name} names it; `contend baseline remove {name}` releases it",
+                    short(id),
+                    name = baseline.name
+                );
+            }
+        }
+        let deletions: String = ids.iter().map(|id| format!("delete {RECORDS}{id}\n")).collect();
+        self.git.local(&["update-ref", "--no-deref", "--stdin"], deletions.as_bytes()).map(drop)
     }
 
     /// Sends the records that the remote lacks, and nothing else.

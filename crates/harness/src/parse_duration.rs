@@ -3,8 +3,14 @@
 use crate::parse_count::ungrouped;
 use std::time::Duration;
 
-const UNITS: &[(&str, f64)] =
-    &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("μs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 6e10), ("h", 3.6e12)];
+const UNITS: &[(&[&str], f64)] = &[
+    (&["ns", "nsec"], 1.0),
+    (&["us", "µs", "μs", "usec"], 1e3),
+    (&["ms", "msec"], 1e6),
+    (&["s", "sec", "secs", "second", "seconds"], 1e9),
+    (&["min", "m", "mins", "minute", "minutes"], 6e10),
+    (&["h", "hr", "hour", "hours"], 3.6e12),
+];
 
 /// Parses a span with its unit, such as `6.1us`, `250ns` or `0`; at most an hour.
 pub fn span(text: &str) -> Result<Duration, String> {
@@ -17,7 +23,7 @@ fn with_unit(text: &str) -> Result<f64, String> {
     let unit = text[digits.len()..].trim();
     let number: f64 = number(digits)
         .ok_or_else(|| "not a number with a unit; write it like 250ns, 6.1us, 2ms, 1s or 1h".to_owned())?;
-    match UNITS.iter().find(|(name, _)| *name == unit) {
+    match UNITS.iter().find(|(names, _)| names.contains(&unit)) {
         Some((_, factor)) => Ok(number * factor),
         None if unit.is_empty() && number == 0.0 => Ok(0.0),
         None if unit.is_empty() => Err("the unit is missing; write ns, us, ms, s, min or h after the number".into()),
@@ -104,6 +110,7 @@ mod tests {
         assert_eq!(budget("0.25"), Ok(Duration::from_millis(250)));
         assert_eq!(budget("2min"), Ok(Duration::from_secs(120)));
         assert_eq!(budget("8h"), Ok(Duration::from_secs(28_800)));
+        assert_eq!((budget("5m"), budget("5sec")), (Ok(Duration::from_secs(300)), Ok(Duration::from_secs(5))));
     }
 
     #[test]

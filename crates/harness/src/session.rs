@@ -24,7 +24,8 @@ pub const COMMON_OPTIONS: &str = "Common options";
 pub struct SharedFlags {
     /// Time budget of the whole run: seconds (2, 0.5) or a value with a unit (90s, 2min, 8h). Each configuration is
     /// measured at least once, so a run can take longer
-    #[arg(long, global = true, value_name = "TIME", value_parser = parse_duration::budget, allow_hyphen_values = true)]
+    #[arg(long, visible_alias = "duration", visible_short_alias = 'D', global = true, value_name = "TIME")]
+    #[arg(value_parser = parse_duration::budget, allow_hyphen_values = true)]
     pub seconds: Option<Duration>,
 
     /// Run until Ctrl-C or SIGTERM, in constant memory; the run then counts as complete
@@ -36,7 +37,7 @@ pub struct SharedFlags {
     pub seed: Option<u64>,
 
     /// CPUs to use: 0, 0,2-3, or all [default: the affinity mask of this process]
-    #[arg(long, global = true, value_name = "LIST")]
+    #[arg(long, visible_alias = "cpu", global = true, value_name = "LIST")]
     pub cpus: Option<CpuChoice>,
 
     /// Treatment of time in which an SMT sibling shares the core
@@ -48,7 +49,7 @@ pub struct SharedFlags {
     pub format: Format,
 
     /// Write to FILE instead of standard output
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, short_alias = 'o', global = true, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
     /// Archive directory [default: $CONTEND_ARCHIVE, then contend/archive.git in the user's data directory]
@@ -60,7 +61,7 @@ pub struct SharedFlags {
     pub no_keep: bool,
 
     /// Print no progress and no warnings (warnings stay in the record)
-    #[arg(long, global = true)]
+    #[arg(long, short_alias = 'q', global = true)]
     pub quiet: bool,
 
     /// Print the method of the experiment and its limits; measure nothing

@@ -94,7 +94,12 @@ pub fn executable(name: &OsStr, directory: Option<&Path>) -> Result<PathBuf, Usa
     }
     let directories = std::env::var_os("PATH").unwrap_or_default();
     let all = std::env::split_paths(&directories).map(|directory| directory.join(name)).find(|path| is_program(path));
-    all.ok_or_else(|| UsageError(format!("{}: command not found in PATH", name.display())))
+    all.ok_or_else(|| {
+        let has_blanks = name.as_bytes().contains(&b' ');
+        let hint =
+            if has_blanks { "; omit the quotes, so that the program and its arguments are separate words" } else { "" };
+        UsageError(format!("{}: command not found in PATH{hint}", name.display()))
+    })
 }
 
 /// The kind of a file that can be started.

@@ -18,6 +18,7 @@ mod template;
 mod ulocks;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
 use clap::{Arg, Command, Error};
 pub use lock::{Builder, Lock, Reach, SharedBuilder, SharedLock};
 pub use none::NoLock;
@@ -269,6 +270,32 @@ impl Entry {
     }
 }
 
+/// Names that users expect, and the locks that each may mean.
+const NEAR: &[(&[&str], &str)] = &[
+    (&["mutex", "lock", "std::mutex", "std::sync::mutex"], "std or pthread"),
+    (&["pthread_mutex", "pthread_mutex_t", "pthreads", "posix-mutex", "nptl"], "pthread"),
+    (&["parking-lot", "parkinglot", "plot"], "parking_lot"),
+    (&["spin", "spinlock", "spin-lock", "pthread-spin"], "ticket or mcs"),
+    (&["futex"], "std, pthread or adaptive"),
+    (&["sem", "semaphore", "sem_t"], "posix or sysv"),
+    (&["rw", "rwmutex", "shared_mutex", "pthread-rwlock", "pthread_rwlock"], "rwlock or adaptive-rw"),
+    (&["absl", "abseil-mutex"], "abseil, which a build with --features c-peers has"),
+    (&["tas", "ttas", "flag"], "ticket or mcs"),
+    (&["clh", "qspinlock", "queue"], "mcs"),
+];
+
+fn near(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    let is_known = ENTRIES.iter().any(|entry| entry.name == name);
+    let found = NEAR.iter().find(|(names, _)| names.contains(&&*name)).map(|(_, locks)| *locks);
+    found.filter(|_| !is_known)
+}
+
+fn not_a_lock(name: &str, near: &str) -> Error {
+    let message = format!("--lock {name}: unknown lock; near: {near}; `contend latency --lock list` lists all locks\n");
+    Error::raw(ErrorKind::InvalidValue, message)
+}
+
 /// The parser of the names of the registry, and of paths of shared objects.
 #[derive(Clone)]
 pub struct LockNames(PossibleValuesParser);
@@ -279,7 +306,10 @@ impl TypedValueParser for LockNames {
     fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<String, Error> {
         match value.to_str().filter(|name| object::is_path(name)) {
             Some(path) => Ok(path.to_owned()),
-            None => self.0.parse_ref(command, argument, value),
+            None => match value.to_str().and_then(near) {
+                Some(names) => Err(not_a_lock(&value.to_string_lossy(), names)),
+                None => self.0.parse_ref(command, argument, value),
+            },
         }
     }
 

@@ -20,7 +20,7 @@ const MEASURE: &str = "measure this machine";
 
 /// The command that clap adds.
 const HELP: &str = "help";
-const HELP_ABOUT: &str = "Print this message, the help of a command, or the common options (help flags)";
+const HELP_ABOUT: &str = "Print this message, the help of a command, or the common options (help common)";
 
 /// Returns the command of `contend CALL`, whose help names the common options that it accepts.
 pub fn of_command(command: Command, call: &str) -> Command {
@@ -28,6 +28,7 @@ pub fn of_command(command: Command, call: &str) -> Command {
     let is_common = |flag: &Arg| flag.get_help_heading() == Some(shared::HEADING);
     let names: Vec<String> = shared::all()
         .iter()
+        .filter(|flag| !flag.is_hide_set())
         .filter(|flag| {
             let mut own = command.get_arguments();
             own.any(|own| own.get_id() == flag.get_id() && is_common(own) && !own.is_hide_set())
@@ -36,7 +37,7 @@ pub fn of_command(command: Command, call: &str) -> Command {
         .collect();
     let command = if names.is_empty() { command } else { with_usage(command, call) };
     let after = command.get_after_help().map(|text| text.ansi().to_string()).unwrap_or_default();
-    let line = format!("{heading}Common options:{heading:#} {}. See `contend help flags`.\n\n", names.join(", "));
+    let line = format!("{heading}Common options:{heading:#} {}.\nSee `contend help common`.\n\n", names.join(", "));
     let after = if names.is_empty() { after } else { line + &after };
     help::laid_out(command.mut_args(|flag| if is_common(&flag) { flag.hide(true) } else { flag })).after_help(after)
 }

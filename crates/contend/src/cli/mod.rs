@@ -1,6 +1,7 @@
 //! The command line: made from the registry of experiments. It parses the request, and converts the outcome to an exit
 //! status.
 
+mod guesses;
 mod layout;
 mod others;
 mod shared;
@@ -34,8 +35,9 @@ const EXAMPLES: &[Example] = &[
     ("contend trace -- ./server", "Find the locks that a program waits for"),
 ];
 
-/// The word after `contend help` for the common options.
-const TOPIC: &str = "flags";
+/// The word after `contend help` for the common options, and other words for it.
+const TOPIC: &str = "common";
+const TOPIC_ALIASES: [&str; 2] = ["flags", "options"];
 
 const TOPIC_ABOUT: &str = "List the common options: the flags that mean the same for every command";
 
@@ -77,11 +79,11 @@ fn complete(
     if purpose == Purpose::Parsing { layout::of_command(command, call) } else { command }
 }
 
-/// Returns the text of `contend help flags`, as a command.
+/// Returns the text of `contend help common`, as a command.
 ///
 /// It is hidden, since there is nothing to run.
 fn topic(purpose: Purpose) -> Command {
-    let topic = Command::new(TOPIC).about(TOPIC_ABOUT).long_about(TOPIC_LONG_ABOUT).hide(true);
+    let topic = Command::new(TOPIC).aliases(TOPIC_ALIASES).about(TOPIC_ABOUT).long_about(TOPIC_LONG_ABOUT).hide(true);
     let topic = with_examples(shared::with_flags(topic, purpose, |_| true), TOPIC_EXAMPLES);
     if purpose == Purpose::Parsing { layout::of_topic(topic) } else { topic }
 }
@@ -129,7 +131,13 @@ pub fn run() -> ExitCode {
         output::eprint_line(&format!("error: {error:#}"));
         return ExitCode::FAILURE;
     }
-    let matches = command(Purpose::Parsing).try_get_matches().unwrap_or_else(|misuse| refuse(&misuse));
+    let mut root = command(Purpose::Parsing);
+    root.build();
+    let mut words = env::args_os();
+    let program = words.next().unwrap_or_else(|| "contend".into());
+    let words = guesses::accepted(&root, words.collect());
+    let parsed = command(Purpose::Parsing).try_get_matches_from([program].into_iter().chain(words));
+    let matches = parsed.unwrap_or_else(|misuse| refuse(&misuse));
     match perform(&matches) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Exceeded) => ExitCode::from(EXCEEDED),
@@ -175,11 +183,16 @@ fn asked_for(matches: &ArgMatches) -> Command {
 /// The message loses its colours where the arguments, which it repeats, have control characters: a shell expands names
 /// of other users' files.
 fn refuse(misuse: &clap::Error) -> ! {
-    let text = misuse.render().to_string();
+    if let Some(answer) = guesses::answer(misuse) {
+        output::eprint_line(&format!("error: {answer}"));
+        std::process::exit(misuse.exit_code());
+    }
+    let parsed = misuse.render().to_string();
+    let text = guesses::reworded(&parsed);
     if !misuse.use_stderr() && !io::stdout().is_terminal() {
         std::process::exit(printed(&text, misuse.exit_code()));
     }
-    if !misuse.use_stderr() || escaped_text(&text) == text {
+    if !misuse.use_stderr() || escaped_text(&text) == parsed {
         misuse.exit();
     }
     output::eprint_line(text.trim_end());

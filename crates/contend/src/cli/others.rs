@@ -249,6 +249,14 @@ const HISTORY: &[Below] = &[
         ],
     },
     Below {
+        name: "rm",
+        takes: ARCHIVE,
+        examples: &[
+            ("contend history rm last", "Delete the last record, after a question"),
+            ("contend history rm --yes last~9..last~2", "Delete eight records without a question"),
+        ],
+    },
+    Below {
         name: "export",
         takes: ARCHIVE,
         examples: &[

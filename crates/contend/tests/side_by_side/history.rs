@@ -49,6 +49,28 @@ fn manifest_has_properties_that_git_does_not_store() {
 }
 
 #[test]
+fn records_are_deleted_unless_a_baseline_names_them() {
+    if !has_git() {
+        return;
+    }
+    let place = Place::new();
+    let ids: Vec<String> = (0..4).map(|_| place.keep()).collect();
+    place.stdout(&["baseline", "save", "main", "last~1"]);
+    let refused = |arguments: &[&str], words: &str| {
+        let output = place.command(arguments).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && stderr.contains(words), "{arguments:?}: {stderr}");
+        assert_eq!(place.ids().len(), 4);
+    };
+    refused(&["history", "rm", "--yes", "last~3..last"], "the baseline main names it");
+    refused(&["history", "rm", "last"], "add --yes");
+    refused(&["history", "rm", "--yes", "last..last~1"], "last~1..last");
+    assert!(place.stdout(&["history", "rm", "--yes", "last~3..last~2"]).contains("deleted: 2 records"));
+    assert_eq!(place.ids(), ids[2..]);
+    assert!(place.stdout(&["history", "verify"]).contains("2 records, all hashes are valid"));
+}
+
+#[test]
 fn nothing_is_archived_if_disabled() {
     let place = Place::new();
     let output = place.contend(&[RUN, &["--no-keep"]].concat());

@@ -84,7 +84,7 @@ fn a_process_that_cannot_be_watched_is_named_with_the_reason() {
     for (pid, words) in [
         ("4194303", "no such process"),
         ("0", "0 is not in 1.."),
-        ("x", "invalid digit"),
+        ("x", "not a whole number"),
         (&zombie, "the process has ended"),
     ] {
         let output = attach(pid, &[]).output().unwrap();

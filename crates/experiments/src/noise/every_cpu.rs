@@ -32,17 +32,13 @@ pub fn chosen(
 ) -> Result<Option<(CpuSet, Option<Warning>)>, UsageError> {
     let Some(choice) = &shared.cpus else { return Ok(None) };
     let is_all = *choice == CpuChoice::All;
-    let of_one = flags.cpu.is_some()
-        || flags.samples.is_some()
-        || flags.remedies
-        || flags.interval.is_some()
-        || flags.trace.is_some();
+    let of_one = flags.samples.is_some() || flags.remedies || flags.interval.is_some() || flags.trace.is_some();
     let beside = flags.scenario.iter().any(|scenario| *scenario != Scenario::Quiet);
     if of_one || beside {
         return match is_all {
             true => Err(UsageError(
                 "--cpus all: competitors, reschedulers, --remedies, --interval, --trace and --samples need one CPU; \
-                 choose it with --cpu, or omit them"
+                 choose it with --cpus N, or omit them"
                     .into(),
             )),
             false => Ok(None),

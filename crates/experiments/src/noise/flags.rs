@@ -10,13 +10,13 @@ use std::time::Duration;
 /// Measure OS noise: what interrupts a running thread, how often, and how long
 ///
 /// A sampling thread only reads the clock; where two adjacent readings are too far apart, the thread did not run (a
-/// gap). It is measured alone, with a competing thread on its CPU, and with a rescheduler (a real-time thread that only
-/// sleeps and wakes up) in addition, as in the test of 1999. Kernel events name the cause of a gap: the thread or the
-/// interrupt that ran instead.
+/// gap). Kernel events name the cause of a gap: the thread or the interrupt that ran instead. With --scenario, the
+/// sampling thread also has a competing thread on its CPU, or a rescheduler (a real-time thread that only sleeps and
+/// wakes up), as in the test of 1999. With --cpus and one CPU, the sampling thread runs on that CPU.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Load next to the sampling thread; each name of a list is a configuration [default: all four; with --trace,
-    /// --interval or --stop-above: quiet]
+    /// Load next to the sampling thread; each name of a list is a configuration [default: quiet, and the loads whose options
+    /// are given]
     #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', conflicts_with = "remedies")]
     pub scenario: Vec<Scenario>,
 
@@ -71,10 +71,6 @@ pub struct Flags {
     /// status 3 [range: from 1us]
     #[arg(long, value_name = "TIME", value_parser = parse_duration::stop_above, allow_hyphen_values = true)]
     pub stop_above: Option<Duration>,
-
-    /// CPU of the sampling thread [default: the last of the allowed CPUs]
-    #[arg(long, value_name = "CPU", value_parser = parse_count::within::<usize>(0..=1_000_000), allow_hyphen_values = true)]
-    pub cpu: Option<usize>,
 
     /// Kernel events, used to name the causes of gaps
     #[arg(long, value_enum, value_name = "SOURCE", default_value = "best")]

@@ -14,6 +14,7 @@ mod record;
 mod sample;
 mod section;
 mod show;
+mod stops;
 mod timer;
 mod trace;
 mod wake;
@@ -40,7 +41,11 @@ impl Experiment for Noise {
     const NAME: &'static str = "noise";
     const METHOD: &'static str = concat!(include_str!("method.md"), "\n", include_str!("wake/method.md"));
     const EXAMPLES: &'static [Example] = &[
-        ("contend noise", "Measure the noise: alone, with a competing thread, and with a rescheduler"),
+        ("contend noise", "Measure what interrupts a running thread, and print the setting that stops each cause"),
+        (
+            "contend noise --scenario quiet,competitor,both,rescheduler",
+            "Repeat the test of 1999: alone, with a competing thread, and with a rescheduler",
+        ),
         ("contend noise --scenario quiet --interval 1s", "Print one line per second about an otherwise idle machine"),
         (
             "contend noise --cpus all --seconds 1min",

@@ -80,9 +80,9 @@ pub struct WakeParameters {
     pub cpus: Vec<usize>,
 }
 
-/// The default budget: with four scenarios, six repetitions of each that are long enough for a competitor of 1999's
-/// weight to have its time slice.
-const DEFAULT_BUDGET: Duration = Duration::from_secs(100);
+/// The default budget of a scenario: six repetitions that are long enough for a competitor of 1999's weight to have its
+/// time slice.
+const DEFAULT_BUDGET: Duration = Duration::from_secs(25);
 const EVERY_CPU_BUDGET: Duration = Duration::from_secs(30);
 const DEFAULT_REMEDIES_BUDGET: Duration = Duration::from_secs(120);
 /// The number of readings of 1999.
@@ -120,7 +120,7 @@ impl Plan {
                     .into(),
             ));
         }
-        let cpu = chosen_cpu(flags, session)?;
+        let cpu = chosen_cpu(session)?;
         let usual = if flags.remedies { REMEDIES_RATIO } else { RATIO_1999 };
         let wished = flags.nice.unwrap_or_else(|| cells::nice_for(flags.weight_ratio.unwrap_or(usual)));
         let rescheduler = flags.rescheduler.unwrap_or(RESCHEDULER);
@@ -177,7 +177,7 @@ impl Plan {
             (None, None) if live_alone => self.turns = 1,
             (None, Some(_)) => self.turns = if is_one { 1 } else { TURNS },
             (given, _) => {
-                let default = if self.remedies { DEFAULT_REMEDIES_BUDGET } else { DEFAULT_BUDGET };
+                let default = if self.remedies { DEFAULT_REMEDIES_BUDGET } else { DEFAULT_BUDGET * cells };
                 let budget = given.unwrap_or(default);
                 self.budget = Some(budget);
                 let turns = if is_one { 1 } else { turns_within(budget / cells, self.least_turn()) };
@@ -264,13 +264,9 @@ fn turn_within(time: Duration) -> Duration {
     time.saturating_sub(BESIDE_A_TURN).max(time / 2).max(SHORTEST_TURN)
 }
 
-pub fn chosen_cpu(flags: &Flags, session: &Session) -> Result<usize, UsageError> {
-    match flags.cpu {
-        Some(cpu) if session.cpus.contains(cpu) => Ok(cpu),
-        Some(cpu) => Err(UsageError(format!("--cpu {cpu}: not among the allowed CPUs, {}", session.cpus))),
-        // Device interrupts favour the first.
-        None => session.cpus.last().ok_or_else(|| UsageError("--cpus: no CPU remains".into())),
-    }
+/// Returns the CPU of the sampling thread, the last one, since device interrupts favour the first.
+pub fn chosen_cpu(session: &Session) -> Result<usize, UsageError> {
+    session.cpus.last().ok_or_else(|| UsageError("--cpus: no CPU remains".into()))
 }
 
 /// Checks that no flag refers to a load that none of the scenarios has.
@@ -289,11 +285,17 @@ fn check_use(flags: &Flags, cells: &[CellPlan]) -> Result<(), UsageError> {
 }
 
 fn chosen_scenarios(flags: &Flags) -> Result<Vec<Scenario>, UsageError> {
-    // A measurement that ends at an event waits for the system's events, not for those that its load causes.
-    let one = flags.trace.is_some() || flags.interval.is_some() || flags.stop_above.is_some();
+    let has_competitor = flags.competitors.is_some() || flags.nice.is_some() || flags.weight_ratio.is_some();
+    let is_meant = |scenario: &Scenario| match scenario {
+        Scenario::Quiet => true,
+        Scenario::Competitor => has_competitor,
+        Scenario::Both => has_competitor && flags.rescheduler.is_some(),
+        Scenario::Rescheduler => flags.rescheduler.is_some(),
+    };
     match flags.scenario.as_slice() {
-        [] if one => Ok(vec![Scenario::Quiet]),
-        [] => Ok(Scenario::value_variants().to_vec()),
+        // A trace is of one scenario.
+        [] if flags.trace.is_some() => Ok(vec![Scenario::Quiet]),
+        [] => Ok(Scenario::value_variants().iter().copied().filter(is_meant).collect()),
         [_, _, ..] if flags.trace.is_some() => {
             Err(UsageError("--trace: a trace contains one scenario; choose one, such as --scenario quiet".into()))
         }

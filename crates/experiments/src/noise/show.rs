@@ -4,6 +4,7 @@ use super::cells::{ALONE, EQUAL};
 use super::longest_gap::{self, beside_1999, comparable_gap, long_gaps_in_1999s_readings};
 use super::plan::Parameters;
 use super::record::{CauseRow, Row};
+use super::stops;
 use harness::{label, story_text};
 use instruments::evidence::Source;
 use instruments::statistics::Interval;
@@ -213,7 +214,7 @@ fn causes_of(row: &Row, page: &Page) -> String {
         longest_us: rest.iter().map(|cause| cause.longest_us).fold(0.0, f64::max),
     });
     let lines: Vec<CauseLine> = most.iter().map(CauseLine::from).chain(others).collect();
-    title + &column::in_letters(&cause_columns(), &lines, page) + &ledger(row)
+    title + &column::in_letters(&cause_columns(), &lines, page) + &stops::lines(&row.causes, page) + &ledger(row)
 }
 
 /// Shortens the names of the kernel's workers, which end in their current work.

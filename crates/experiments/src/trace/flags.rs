@@ -57,7 +57,7 @@ pub struct Flags {
     ///
     /// Several processes are separated by commas. A process that a service manager starts in the place of one that ended is
     /// traced as well.
-    #[arg(long, value_name = "PID", value_delimiter = ',')]
+    #[arg(long, visible_short_alias = 'p', value_name = "PID", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["program", "full", "patience"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
     pub pid: Vec<u32>,

@@ -14,7 +14,8 @@ use super::lock::{Builder, Reach};
 use lock::{FromObject, with_object};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -58,7 +59,8 @@ pub fn is_path(name: &str) -> bool {
 /// The file does not exist, it is not a lock, or another object has its name.
 pub fn load(path: &str) -> Result<&'static Entry, ObjectError> {
     let refuse = |reason: String| ObjectError { path: path.to_owned(), reason };
-    let full: PathBuf = std::fs::canonicalize(path).map_err(|error| refuse(error.to_string()))?;
+    let full: PathBuf = std::fs::canonicalize(path).map_err(|error| refuse(missing(&error)))?;
+    check_kind(&full).map_err(refuse)?;
     let name = full.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.ok_or_else(|| refuse("the path has no file name".into()))?;
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,6 +82,31 @@ pub fn load(path: &str) -> Result<&'static Entry, ObjectError> {
     watch::catch_crashes();
     loaded.push(Loaded { entry, path: Box::leak(full.into_boxed_path()), sha256: sha256.leak(), exports });
     Ok(entry)
+}
+
+/// Returns the reason why the path of a shared object leads nowhere.
+fn missing(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            "the file does not exist; name a shared object with a lock, such as ./libmine.so".into()
+        }
+        _ => format!("cannot open the file: {}", terminal::without_error_numbers(&error.to_string())),
+    }
+}
+
+/// Checks the first bytes of the file before it is loaded, since the loader's own messages do not say how to go on.
+fn check_kind(path: &Path) -> Result<(), String> {
+    let advice = "docs/own-lock.md explains how to build one with `cc -shared`";
+    if path.is_dir() {
+        return Err(format!("a directory, not a shared object; {advice}"));
+    }
+    let mut start = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    match read {
+        Ok(()) if start == *b"\x7fELF" => Ok(()),
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(missing(&error)),
+        _ => Err(format!("not a shared object (ELF file); {advice}")),
+    }
 }
 
 /// Returns the entry of a loaded object.

@@ -5,6 +5,7 @@ mod exchange;
 mod export;
 mod hours;
 mod list;
+mod remove;
 mod show;
 mod since;
 mod trend;
@@ -41,6 +42,9 @@ enum Request {
     Hours(hours::Flags),
     /// Show how often a command differed from itself (`contend ab --control`)
     Controls(controls::Flags),
+    /// Delete records
+    #[command(visible_alias = "delete")]
+    Rm(remove::Flags),
     /// Write a record, byte for byte, to a new file
     Export(export::Flags),
     /// Send the records that another repository lacks
@@ -68,6 +72,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
         Some(Request::Trend(flags)) => trend::run(flags, archived::open(&folder)?, Destination::of_view(shared)?),
         Some(Request::Hours(flags)) => hours::run(flags, archived::open(&folder)?, Destination::of_view(shared)?),
         Some(Request::Controls(flags)) => controls::run(flags, archived::open(&folder)?, Destination::of_view(shared)?),
+        Some(Request::Rm(flags)) => remove::run(flags, &archived::open(&folder)?),
         Some(Request::Export(flags)) => export::run(flags, &archived::open(&folder)?),
         Some(Request::Push(flags)) => exchange::push(flags, &Archive::open(&folder)?),
         Some(Request::Pull(flags)) => exchange::pull(flags, &Archive::open_or_create(&folder)?),

@@ -398,7 +398,7 @@ fn man_pages() -> Vec<(String, String)> {
 /// `contend serve` and `contend fetch` print that of their program, if it was built.
 fn helps() -> Vec<(String, String)> {
     let call = |(name, _): (String, String)| name.trim_end_matches(".1").replace('-', " ") + " --help";
-    let calls = man_pages().into_iter().map(call).chain(["contend help flags".to_owned()]);
+    let calls = man_pages().into_iter().map(call).chain(["contend help common".to_owned()]);
     calls
         .map(|call| {
             let arguments: Vec<&str> = call.split(' ').skip(1).collect();
@@ -457,10 +457,10 @@ fn help_lines_fit_in_100_columns_and_first_lines_in_80() {
 #[test]
 fn common_options_are_described_once() {
     for (call, help) in helps() {
-        let is_whole = ["contend --help", "contend help flags"].contains(&call.as_str());
+        let is_whole = ["contend --help", "contend help common"].contains(&call.as_str());
         assert_eq!(help.contains("      --seconds <TIME>"), is_whole, "{call}");
         assert_eq!(
-            help.contains("`contend help flags`.\n") && !is_whole,
+            help.contains("`contend help common`.\n") && !is_whole,
             help.contains("\nCommon options: "),
             "{call}"
         );

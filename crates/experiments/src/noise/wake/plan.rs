@@ -109,17 +109,17 @@ fn realtime_warning(session: &Session) -> Option<Warning> {
 /// Returns the CPUs that get a thread, and warnings about the others.
 fn cpus(flags: &Flags, shared: &SharedFlags, session: &Session) -> Result<(CpuSet, Vec<Warning>), UsageError> {
     if flags.policy == Policy::Deadline {
-        return match shared.cpus.is_some() || flags.cpu.is_some() {
+        return match shared.cpus.is_some() {
             true => Err(UsageError(
-                "--policy deadline: the kernel places deadline threads itself and refuses pinned ones; omit --cpu and \
-                 --cpus, and the record has a row for each CPU that the thread woke on"
+                "--policy deadline: the kernel places deadline threads itself and refuses pinned ones; omit --cpus, \
+                 and the record has a row for each CPU that the thread woke on"
                     .into(),
             )),
             false => Ok((session.cpus.clone(), Vec::new())),
         };
     }
     let Some((cpus, left_out)) = every_cpu::chosen(flags, shared, session)? else {
-        return Ok((CpuSet::single(chosen_cpu(flags, session)?), Vec::new()));
+        return Ok((CpuSet::single(chosen_cpu(session)?), Vec::new()));
     };
     let mut warnings: Vec<Warning> = left_out.into_iter().collect();
     let has_all = online().is_ok_and(|online| online.iter().all(|cpu| cpus.contains(cpu)));

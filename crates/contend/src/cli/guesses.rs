@@ -1,0 +1,255 @@
+//! Words that users of other tools type: accepted where their meaning is clear, and otherwise answered in a sentence.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command};
+use std::ffi::OsString;
+
+/// The formats that are also accepted as options of the same name.
+const FORMATS: [&str; 3] = ["json", "csv", "markdown"];
+
+/// Words in the place of a command, and the answer to each.
+const COMMANDS: &[(&[&str], &str)] = &[
+    (
+        &["record", "stat", "strace", "perf", "ltrace", "attach", "profile"],
+        "`contend trace -- PROGRAM` traces a program's locks, and `contend trace --pid PID` those of a running process",
+    ),
+    (&["cyclictest", "timerlat", "wakeup"], "`contend noise --wake 1ms --policy fifo:80` measures wake-up latency"),
+    (
+        &["oslat", "osnoise", "hwlat", "jitter", "sysjitter", "rtla"],
+        "`contend noise` measures the gaps of a running thread",
+    ),
+    (
+        &["hyperfine", "bench", "benchmark", "time"],
+        "`contend ab ./old ./new` compares programs, and `contend survey` measures this machine",
+    ),
+    (&["lock", "mutex", "semaphore"], "`contend latency` and `contend throughput` measure locks"),
+    (&["locks"], "`contend latency --lock list` lists the locks"),
+    (&["list", "ls", "records", "log"], "`contend history` lists the records"),
+    (&["show", "cat", "view"], "`contend history show last` shows a record"),
+    (&["rm", "delete", "remove"], "`contend history rm RECORD` deletes a record"),
+    (&["push", "pull", "verify", "trend", "export"], "this is a command below another, as in `contend history verify`"),
+    (&["diff", "cmp"], "`contend compare last~1 last` compares two records"),
+    (&["html", "page", "open"], "`contend report last --output page.html` writes an HTML report"),
+    (&["measure", "all", "start"], "`contend survey` measures this machine, and `contend trace -- PROGRAM` a program"),
+    (&["tui", "gui", "ui", "menu"], "`contend screen` opens the full-screen interface"),
+    (&["flags", "options", "common"], "`contend help common` lists the common options"),
+];
+
+/// Options that no command has, and the answer to each.
+const OPTIONS: &[(&[&str], &str)] = &[
+    (&["-t"], "ambiguous: `--threads N` sets the number of threads, and `--seconds TIME` the duration"),
+    (&["--time", "--timeout", "--runtime", "-d", "-s"], "the duration is `--seconds TIME`, such as 30, 90s or 5min"),
+    (
+        &["--histofall", "--histogram"],
+        "the record and its HTML report have the histograms: `contend report last --output page.html`",
+    ),
+    (&["--histfile"], "`contend noise --trace gaps.hlog` writes an HdrHistogram log"),
+    (&["-a", "--affinity", "--cpu-list", "-C"], "the CPUs are `--cpus LIST`, such as 0,2-3 or all"),
+    (&["-b", "--breaktrace", "--threshold"], "`--stop-above TIME` ends a run at the first longer event"),
+    (
+        &["-i", "--interval-us"],
+        "`contend noise --wake TIME` sets the period of wake-ups, and `--interval TIME` that of printed lines",
+    ),
+    (
+        &["-l", "--loops", "--iterations", "-n", "--count", "--repeat", "-r"],
+        "the amount of work follows from `--seconds TIME`; `contend ab` and `contend trace --swap` accept `--runs N`",
+    ),
+    (
+        &["-p", "--priority", "--prio"],
+        "`contend noise --wake 1ms --policy fifo:N` sets a priority, and `contend trace -p PID` names a process",
+    ),
+    (&["-m", "--mlockall"], "contend needs no such option: no measured loop touches memory for the first time"),
+    (&["-S", "--smp"], "`--cpus all` measures all CPUs at once"),
+    (&["--fifo", "--rr"], "`contend noise --wake 1ms --policy fifo:N` measures a real-time thread"),
+    (&["-f", "--follow", "--follow-forks"], "`contend trace` follows the children of a program without an option"),
+    (&["-g", "--call-graph", "--stack"], "`contend trace` records call sites without an option"),
+    (&["--tid", "--process"], "`contend trace --pid PID` traces a running process"),
+    (&["--html", "--page"], "`contend report last --output page.html` writes an HTML report"),
+    (&["--svg", "--png", "--plot"], "`contend report --picture NAME --output FILE.svg` draws a histogram"),
+    (
+        &["--verbose"],
+        "`--all` of `contend trace` and of `contend history show` prints all tables, and `--explain` the method",
+    ),
+    (&["--silent", "--no-progress"], "`--quiet` prints no progress and no warnings"),
+    (&["--dry-run", "--list"], "`--explain` prints the method of an experiment and measures nothing"),
+    (&["--no-save", "--no-archive", "--no-store"], "`--no-keep` does not save the record"),
+    (&["--locks", "--mutex"], "the locks are `--lock NAMES`, separated by commas"),
+    (&["--file", "--out", "--out-file"], "`--output FILE` writes to a file"),
+    (&["--regex"], "`contend ab --metric REGEX` compares a number in a program's output"),
+    (
+        &["--export-json", "--export-markdown", "--export-csv"],
+        "`--format json --output FILE` writes the record to a file, also as csv or markdown",
+    ),
+];
+
+/// Values of `--format` that name another command.
+const VALUES: &[(&[&str], &str)] = &[
+    (&["html", "htm", "page", "pdf"], "`contend report last --output page.html` writes an HTML report"),
+    (
+        &["svg", "png", "picture"],
+        "`contend report --picture NAME --output FILE.svg` draws a histogram, and `contend ladder --output ladder.svg` the ladder",
+    ),
+    (&["table", "plain", "txt"], "this is the format `text`, which is the default"),
+    (&["md"], "the format is called `markdown`"),
+    (
+        &["jsonl", "ndjson"],
+        "the formats are text, json, csv and markdown; `contend noise --interval 1s --view json` prints JSON lines",
+    ),
+];
+
+/// Returns the words after `contend` in the form that the command line defines.
+///
+/// The words of a traced program are unchanged.
+pub fn accepted(root: &Command, words: Vec<OsString>) -> Vec<OsString> {
+    if let [only] = &words[..]
+        && (only == "-v" || only == "version")
+    {
+        return vec!["--version".into()];
+    }
+    let (mut command, mut result, mut rest) = (root, Vec::new(), words.into_iter().peekable());
+    while let Some(word) = rest.next() {
+        let text = word.to_string_lossy().into_owned();
+        let is_root = command.get_name() == root.get_name();
+        if let Some((name, value)) = option(&text) {
+            let known = find(command, root, name);
+            match known {
+                None if FORMATS.iter().any(|format| text == format!("--{format}")) => {
+                    result.extend(["--format".into(), name.trim_start_matches('-').into()]);
+                    continue;
+                }
+                Some(flag) if !flag.get_action().takes_values() => {
+                    result.push(word);
+                }
+                Some(flag) => {
+                    result.push(word);
+                    let values = flag.get_num_args().map_or(1, |count| count.min_values());
+                    if value.is_none() {
+                        result.extend(rest.by_ref().take(values));
+                    }
+                    let is_list = flag.get_value_delimiter() == Some(',');
+                    let has_room = command.get_positionals().next().is_none() && !command.has_subcommands();
+                    while is_list
+                        && has_room
+                        && let Some(next) = rest.next_if(|next| !next.to_string_lossy().starts_with('-'))
+                        && let Some(last) = result.last_mut()
+                    {
+                        if !last.to_string_lossy().ends_with(',') {
+                            last.push(",");
+                        }
+                        last.push(next);
+                    }
+                }
+                None => result.push(word),
+            }
+        } else if let Some(below) = command.find_subcommand(&text) {
+            command = below;
+            result.push(word);
+        } else if is_root {
+            // A program without a command is traced.
+            match (&*text, text.contains('/')) {
+                ("run", _) => result.push("trace".into()),
+                ("--", _) => result.extend(["trace".into(), word]),
+                (_, true) => result.extend(["trace".into(), "--".into(), word]),
+                _ => result.push(word),
+            }
+            break;
+        } else if text == "--" || command.get_positionals().any(Arg::is_trailing_var_arg_set) {
+            result.push(word);
+            break;
+        } else {
+            result.push(word);
+        }
+    }
+    result.extend(rest);
+    result
+}
+
+/// Splits an option into its name with hyphens, and its value after `=`.
+fn option(text: &str) -> Option<(&str, Option<&str>)> {
+    let is_option = text.starts_with('-') && text != "-" && text != "--";
+    is_option.then(|| text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value))))
+}
+
+/// Returns the definition of an option, which may be one of all commands.
+fn find<'a>(command: &'a Command, root: &'a Command, name: &str) -> Option<&'a Arg> {
+    let is_it = |flag: &&Arg| match name.strip_prefix("--") {
+        Some(long) => {
+            flag.get_long() == Some(long) || flag.get_all_aliases().is_some_and(|aliases| aliases.contains(&long))
+        }
+        None => {
+            let letter = name.chars().nth(1);
+            let aliases = flag.get_all_short_aliases().unwrap_or_default();
+            name.chars().count() == 2 && (flag.get_short() == letter || aliases.iter().any(|one| Some(*one) == letter))
+        }
+    };
+    command.get_arguments().find(is_it).or_else(|| root.get_arguments().find(is_it))
+}
+
+/// Returns the answer to a word that is not accepted, if there is one that is more useful than the parser's.
+pub fn answer(misuse: &clap::Error) -> Option<String> {
+    let text = |kind| match misuse.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let of = |list: &[(&[&str], &'static str)], word: &str| {
+        list.iter().find(|(words, _)| words.contains(&word)).map(|(_, answer)| *answer)
+    };
+    match misuse.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let word = text(ContextKind::InvalidSubcommand)?;
+            Some(format!("{word}: not a command; {}", of(COMMANDS, &word)?))
+        }
+        ErrorKind::UnknownArgument => {
+            let word = text(ContextKind::InvalidArg)?;
+            let name = word.split('=').next().unwrap_or_default();
+            Some(format!("{name}: not an option here; {}", of(OPTIONS, name)?))
+        }
+        ErrorKind::InvalidValue if text(ContextKind::InvalidArg)?.starts_with("--format ") => {
+            let word = text(ContextKind::InvalidValue)?;
+            Some(format!("--format {word}: {}", of(VALUES, &word)?))
+        }
+        _ => None,
+    }
+}
+
+/// Replaces the standard library's words about a number by the program's.
+pub fn reworded(message: &str) -> String {
+    message
+        .replace("invalid digit found in string", "not a whole number")
+        .replace("cannot parse integer from empty string", "not a whole number")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Purpose, command};
+    use super::*;
+    use std::ffi::OsStr;
+
+    fn words(line: &str) -> String {
+        let mut root = command(Purpose::Parsing);
+        root.build();
+        let accepted = accepted(&root, line.split(' ').map(OsString::from).collect());
+        accepted.join(OsStr::new(" ")).into_string().unwrap()
+    }
+
+    #[test]
+    fn guessed_words_have_the_meaning_of_defined_ones() {
+        for (line, expected) in [
+            ("-v", "--version"),
+            ("./server", "trace -- ./server"),
+            ("./server --json -v", "trace -- ./server --json -v"),
+            ("-- server 3", "trace -- server 3"),
+            ("run ./server", "trace ./server"),
+            ("--seconds 5 ./server", "--seconds 5 trace -- ./server"),
+            ("trace ./server --json 1", "trace ./server --json 1"),
+            ("trace --export folded x ./server --csv", "trace --export folded x ./server --csv"),
+            ("clock --json", "clock --format json"),
+            ("latency --lock std parking_lot --threads 1 2", "latency --lock std,parking_lot --threads 1,2"),
+            ("latency --lock=std mcs", "latency --lock=std,mcs"),
+            ("noise --scenario quiet competitor", "noise --scenario quiet,competitor"),
+            ("compare last~1 last", "compare last~1 last"),
+        ] {
+            assert_eq!(words(line), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The setting of the machine that stops a cause of gaps.
+
+use super::record::CauseRow;
+use instruments::evidence::Kind;
+use terminal::{Page, wrapped};
+
+/// The least share of the gap time of a cause that has a line.
+const LEAST_SHARE: f64 = 0.02;
+
+/// Returns a line for each setting that would stop a considerable part of the gap time; settings of several causes have
+/// one line.
+pub fn lines(causes: &[CauseRow], page: &Page) -> String {
+    let mut found: Vec<&'static str> = Vec::new();
+    for cause in causes.iter().filter(|cause| cause.share >= LEAST_SHARE) {
+        let setting = setting(cause.kind, cause.name.as_deref().unwrap_or_default(), cause.period_us.is_some());
+        found.extend(setting.filter(|setting| !found.contains(setting)));
+    }
+    let lines: String = found.iter().map(|setting| wrapped("    -", "     ", setting, page)).collect();
+    if lines.is_empty() { lines } else { format!("  to stop them (CPUS: the CPUs of the sampling threads):\n{lines}") }
+}
+
+/// Returns the setting that stops a cause; `None` for a part of the measurement.
+fn setting(kind: Kind, name: &str, is_periodic: bool) -> Option<&'static str> {
+    Some(match (kind, name) {
+        (Kind::Interrupt, "local_timer") => {
+            "local_timer: boot with nohz_full=CPUS, which stops the tick under one task"
+        }
+        (Kind::Interrupt, "reschedule" | "call_function" | "call_function_single" | "irq_work") => {
+            "interrupts of other CPUs: boot with isolcpus=CPUS nohz_full=CPUS, so that they have less to notify"
+        }
+        (Kind::Interrupt, _) => {
+            "device interrupts: write the other CPUs to /proc/irq/N/smp_affinity_list, and restrict irqbalance to them"
+        }
+        (Kind::Softirq, "rcu") => "softirq rcu: boot with rcu_nocbs=CPUS, which moves the callbacks to other CPUs",
+        (Kind::Softirq, "sched" | "timer" | "hrtimer") => {
+            "softirqs of the scheduler and of timers: boot with isolcpus=CPUS nohz_full=CPUS"
+        }
+        (Kind::Softirq, _) => "softirqs of devices: move the device's interrupt, by /proc/irq/N/smp_affinity_list",
+        (Kind::Task, name) if name.starts_with("kworker") => {
+            "kernel workers: write a mask without CPUS to /sys/devices/virtual/workqueue/cpumask"
+        }
+        (Kind::Task | Kind::SwitchedOut, _) => {
+            "other tasks: boot with isolcpus=CPUS, or use a cpuset partition (cpuset.cpus.partition = isolated)"
+        }
+        (Kind::Steal, _) => "hypervisor: the host ran others; nothing inside this machine stops it",
+        (Kind::RealtimeThrottling, _) => "real-time throttling: sysctl kernel.sched_rt_runtime_us=-1",
+        (Kind::CgroupThrottling, _) => "cgroup throttling: raise the CPU limit of the container (cpu.max, --cpus)",
+        (Kind::TimerSlack, _) => "timer slack: use a real-time policy (--policy fifo:N), which has none",
+        (Kind::TimerLate, _) => "late timers: keep the CPU out of deep idle states (idle=poll, /dev/cpu_dma_latency)",
+        (Kind::Unexplained, _) if is_periodic => {
+            "unexplained and periodic: no event of this kernel; in a virtual machine likely the host, else firmware"
+        }
+        (Kind::Unexplained | Kind::Blocked | Kind::Idle | Kind::Own, _) => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_has_the_setting_that_stops_it() {
+        for (kind, name, word) in [
+            (Kind::Interrupt, "local_timer", "nohz_full"),
+            (Kind::Interrupt, "virtio0", "smp_affinity_list"),
+            (Kind::Softirq, "rcu", "rcu_nocbs"),
+            (Kind::Task, "cron", "isolcpus"),
+            (Kind::Task, "kworker/1:0", "workqueue"),
+            (Kind::Steal, "", "host"),
+        ] {
+            assert!(setting(kind, name, false).is_some_and(|setting| setting.contains(word)), "{name}");
+        }
+        assert_eq!(setting(Kind::Unexplained, "", false), None);
+        assert!(setting(Kind::Unexplained, "", true).is_some_and(|setting| setting.contains("host")));
+    }
+}
