@@ -226,8 +226,7 @@ mod tests {
     use std::ffi::OsStr;
 
     fn words(line: &str) -> String {
-        let mut root = command(Purpose::Parsing);
-        root.build();
+        let root = command(Purpose::Parsing);
         let accepted = accepted(&root, line.split(' ').map(OsString::from).collect());
         accepted.join(OsStr::new(" ")).into_string().unwrap()
     }

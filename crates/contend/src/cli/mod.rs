@@ -131,12 +131,11 @@ pub fn run() -> ExitCode {
         output::eprint_line(&format!("error: {error:#}"));
         return ExitCode::FAILURE;
     }
-    let mut root = command(Purpose::Parsing);
-    root.build();
+    let root = command(Purpose::Parsing);
     let mut words = env::args_os();
     let program = words.next().unwrap_or_else(|| "contend".into());
     let words = guesses::accepted(&root, words.collect());
-    let parsed = command(Purpose::Parsing).try_get_matches_from([program].into_iter().chain(words));
+    let parsed = root.try_get_matches_from([program].into_iter().chain(words));
     let matches = parsed.unwrap_or_else(|misuse| refuse(&misuse));
     match perform(&matches) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

@@ -178,7 +178,7 @@ fn file_that_is_not_an_object_is_refused_with_the_reason() {
     let text = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
     std::fs::write(text.path(), "a lock").unwrap();
     let message = refused("latency", text.path());
-    assert!(message.contains("file too short") || message.contains("invalid ELF"), "{message}");
+    assert!(message.contains("not a shared object"), "{message}");
 }
 
 #[test]
