@@ -84,11 +84,13 @@ fn follow(page: &Page, account: &Mutex<Account>) {
     }
 }
 
-/// Returns the pictures that a page shows, in the repository.
+/// Returns the drawings that a page shows, in the repository. A browser makes the other pictures: the test `page_in_browser`
+/// draws them.
 fn pictures(page: &Page) -> Vec<PathBuf> {
     let folder = pages::root().join(&page.name).parent().unwrap().to_owned();
     let shown = page.text.split("![").skip(1).filter_map(|rest| rest.split_once("](")?.1.split_once(')'));
-    shown.map(|(path, _)| folder.join(path)).collect()
+    let drawn = shown.filter(|(path, _)| path.ends_with(".svg"));
+    drawn.map(|(path, _)| folder.join(path)).collect()
 }
 
 #[test]
