@@ -82,10 +82,11 @@ fn run<L: Algorithm>(setup: &Setup) -> Outcome {
     let end = ps(setup.run_ns);
     let warm = end / 10;
     let tallies: Vec<Tally> = (0..threads).map(|_| Tally::default()).collect();
+    let is_held = Cell::new(false);
     let mut loops: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
     for (id, tally) in tallies.iter().enumerate() {
         let thread = Thread::new(&machine, id);
-        loops.push(Box::pin(iterate(&lock, thread, &data, work, tally, warm)));
+        loops.push(Box::pin(iterate(&lock, &is_held, thread, &data, work, tally, warm)));
     }
     let mut context = Context::from_waker(Waker::noop());
     loop {
@@ -108,13 +109,23 @@ fn run<L: Algorithm>(setup: &Setup) -> Outcome {
     }
 }
 
-async fn iterate<L: Algorithm>(lock: &L, thread: Thread, data: &[Word], work: Work, tally: &Tally, warm: Ps) {
+/// Iterates without end. `is_held` is whether any thread has the lock, and checks the algorithm.
+async fn iterate<L: Algorithm>(
+    lock: &L,
+    is_held: &Cell<bool>,
+    thread: Thread,
+    data: &[Word],
+    work: Work,
+    tally: &Tally,
+    warm: Ps,
+) {
     let (nonhold, hold) = (ps(work.nonhold_ns), ps(work.hold_ns));
     loop {
         thread.work(thread.draw(nonhold)).await;
         let since = thread.now();
         tally.waits_since.set(Some(since));
         lock.acquire(&thread).await;
+        assert!(!is_held.replace(true), "two threads have the modelled lock");
         tally.waits_since.set(None);
         if since >= warm {
             tally.waits.borrow_mut().push(thread.now() - since);
@@ -123,6 +134,7 @@ async fn iterate<L: Algorithm>(lock: &L, thread: Thread, data: &[Word], work: Wo
             thread.add(*line, 1).await;
         }
         thread.work(thread.draw(hold)).await;
+        is_held.set(false);
         lock.release(&thread).await;
         tally.all.set(tally.all.get() + 1);
         if thread.now() >= warm {
