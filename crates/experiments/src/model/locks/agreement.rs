@@ -23,6 +23,21 @@ pub struct Comparison {
     pub interval: Option<Interval>,
 }
 
+/// The largest median error of the comparisons in the validation, a factor.
+const KNOWN_MEDIAN_RATIO: f64 = 1.65;
+/// The largest error of a configuration in the validation, a factor.
+const KNOWN_WORST_RATIO: f64 = 73.1;
+
+/// States the error that the validation found, also of a configuration about which the model is wrong.
+pub fn known_error(is_wrong_included: bool) -> String {
+    let wrong = "; do not use the values of malthusian with more threads than cores";
+    format!(
+        "a factor of up to {KNOWN_MEDIAN_RATIO:.2} in the median and {KNOWN_WORST_RATIO:.1} at worst, \
+         with 1 to 4 threads on 2 cores, after a partial fit to these measurements; unknown on more cores{}",
+        if is_wrong_included { wrong } else { "" }
+    )
+}
+
 /// The error of the model over all compared configurations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -91,6 +106,17 @@ mod tests {
         let [low, measured_per_s, high] = measured;
         let interval = Some(Interval::new(low, high));
         Comparison { conditions: conditions.into(), modelled_per_s, measured_per_s, interval }
+    }
+
+    #[test]
+    fn known_error_is_the_largest_of_the_validation() {
+        let page = include_str!("../../../../../docs/validation/model-locks.md");
+        // | mix | seed | configurations | median error | worst error | …
+        let errors = |column: usize| {
+            let rows = page.lines().filter(|line| line.ends_with(" pairs |"));
+            rows.map(|row| row.split('|').nth(column).unwrap().trim().parse().unwrap()).fold(0.0, f64::max)
+        };
+        assert_eq!((errors(4), errors(5)), (KNOWN_MEDIAN_RATIO, KNOWN_WORST_RATIO));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The costs of the model: from the flags, from a record, or from the machine that the method describes.
+//! The costs of the model: from the flags, from a record, or default values.
 
 use super::flags::Flags;
 use harness::UsageError;
@@ -13,7 +13,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModelCosts {
-    /// The record from which they were taken; `null` for the machine of the method.
+    /// The record from which they were taken; `null` for the default values.
     pub file: Option<String>,
     pub atomic_ns: f64,
     pub line_ns: f64,
@@ -27,7 +27,7 @@ pub struct ModelCosts {
     pub slice_ns: f64,
 }
 
-/// Medians of the machine that the method describes.
+/// The default values, of a virtual machine with two CPUs of an AMD EPYC. They are listed in the validation.
 const REFERENCE: Costs = Costs {
     atomic_ns: 2.2,
     line_ns: 48.0,

@@ -6,10 +6,11 @@ use manycore::NAMES;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Model locks on many cores, from the costs of a cache line, a wake-up and a switch
+/// Model locks on many cores
 ///
-/// A discrete-event model runs the loop of `contend throughput` on up to 256 cores: nothing is measured. With --against,
-/// it runs the configurations of a record of `contend throughput` instead, and states how far it is off.
+/// A discrete-event model runs the loop of `contend throughput` on up to 256 cores, from the costs of a cache line, a
+/// wake-up and a switch. Nothing is measured. With --against, it runs the configurations of a record of `contend
+/// throughput` instead, and states how far it is off.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// Locks to model, separated by commas [default: all]
@@ -51,8 +52,7 @@ pub struct Flags {
     #[arg(long, value_name = "TIME", default_value = "10ms", allow_hyphen_values = true, value_parser = run)]
     pub run: Duration,
 
-    /// Record of `contend ring` or of a survey, from which the costs are taken [default: those of the machine that the
-    /// method describes]
+    /// Record of `contend ring` or of a survey, from which the costs are taken [default: unvalidated values of one machine]
     #[arg(long, value_name = "RECORD")]
     pub costs: Option<PathBuf>,
 

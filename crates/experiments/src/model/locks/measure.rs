@@ -22,7 +22,8 @@ pub fn compute(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::R
             if computed.rows.is_empty() {
                 return Err(Interrupted.into());
             }
-            let left = terminal::counted(plan.cells.len() - computed.rows.len(), "configuration");
+            let left = plan.cells.len() - computed.rows.len();
+            let left = format!("the model of {}", terminal::counted(left, "configuration"));
             computed.warnings.push(LeftOut { what: left, reason: "interrupted".into() }.into());
             break;
         }

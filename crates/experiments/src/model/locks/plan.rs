@@ -1,6 +1,6 @@
 //! The plan made from the flags and the records, and its description in the record.
 
-use super::agreement::{Agreement, Measured};
+use super::agreement::{Agreement, Measured, known_error};
 use super::costs::ModelCosts;
 use super::flags::Flags;
 use harness::{Session, UsageError};
@@ -29,6 +29,13 @@ pub struct Cell {
     pub measured: Option<Measured>,
 }
 
+impl Cell {
+    /// Returns whether the validation found that the model is wrong about it.
+    fn is_known_to_be_wrong(&self) -> bool {
+        self.lock == "malthusian" && self.threads > self.cores
+    }
+}
+
 /// The input of the computation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -48,6 +55,8 @@ pub struct Parameters {
     pub against: Option<String>,
     /// The result of that comparison.
     pub agreement: Option<Agreement>,
+    /// The error that the validation of the model found.
+    pub known_error: String,
     pub runs: u64,
     pub assumptions: Vec<String>,
 }
@@ -80,6 +89,7 @@ impl Plan {
             costs: self.costs.clone(),
             against: self.against.clone(),
             agreement,
+            known_error: known_error(self.cells.iter().any(Cell::is_known_to_be_wrong)),
             runs: RUNS,
             assumptions: assumptions.map(str::to_owned).into(),
         }
@@ -142,7 +152,7 @@ fn recorded(
         key(a).partial_cmp(&key(b)).unwrap_or(Ordering::Equal).then(a.threads.cmp(&b.threads))
     });
     if unknown > 0 {
-        let what = terminal::counted(unknown, "configuration") + " of the record";
+        let what = format!("the model of {} of the record", terminal::counted(unknown, "configuration"));
         let reason = "the model has exclusive locks of threads, one lock, without the other questions of throughput";
         warnings.push(LeftOut { what, reason: reason.into() }.into());
     }

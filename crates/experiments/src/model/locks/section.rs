@@ -40,12 +40,16 @@ fn figure(rows: &[&Row]) -> Figure {
             series.push(Series { name: format!("{lock}, measured"), mark: Mark::Points, points });
         }
     }
-    let title = format!("Modelled throughput, {}", rows[0].work());
+    let title = format!("Modelled throughput (not a measurement), {}", rows[0].work());
     Figure {
         title: title.clone(),
         picture: Picture::Plot(Plot {
             x: Axis { label: if is_measured { "threads" } else { "cores" }, unit: Unit::Number, logarithmic: true },
-            y: Axis { label: "iterations/s", unit: Unit::PerS, logarithmic: true },
+            y: Axis {
+                label: if is_measured { "iterations/s" } else { "modelled iterations/s" },
+                unit: Unit::PerS,
+                logarithmic: true,
+            },
             series,
         }),
         tables: vec![column::on_page(title, &columns(), rows.iter().copied())],

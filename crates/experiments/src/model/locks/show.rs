@@ -4,13 +4,14 @@ use super::agreement::{Agreement, Comparison};
 use super::record::{LocksRecord, Row};
 use crate::model::show::assumptions;
 use record::{Column, column};
-use terminal::{Page, Point, Scatter, nanoseconds};
+use terminal::{Page, Point, Scatter, nanoseconds, wrapped};
 
 /// Returns the whole record: a table for each machine, a chart for each mix of work.
 pub fn show(record: &LocksRecord<'_>, page: &Page) -> String {
     let parameters = &record.parameters;
     let mut text =
         "Modelled, not measured: locks on cores with these costs\n".to_owned() + &parameters.costs.words() + "\n";
+    text += &wrapped("Known error:", " ", &parameters.known_error, page);
     for block in record.results.chunk_by(Row::is_comparable) {
         let first = &block[0];
         text += &format!("\n{}, {}\n", first.machine(), first.work());
