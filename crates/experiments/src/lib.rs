@@ -40,6 +40,7 @@ pub static ALL: &[Entry] = &[
     Entry::of::<core::Core>(),
     Entry::of::<model::Frames>(),
     Entry::of::<model::Step>(),
+    Entry::of::<model::Locks>(),
     Entry::of::<lockstep::Lockstep>(),
     Entry::of::<trace::Trace>().with(&[
         Entry::of::<trace::Confirm>(),
@@ -52,8 +53,7 @@ pub static ALL: &[Entry] = &[
 ];
 
 /// Groups of experiments, whose names begin with the same word, and what the help says of them.
-pub const GROUPS: &[(&str, &str)] =
-    &[("model", "Compute the effect of scheduler rules and of noise on frames and parallel jobs")];
+pub const GROUPS: &[(&str, &str)] = &[("model", "Compute the effect of scheduler rules, of noise, and of many cores")];
 
 /// The experiment of this name.
 pub fn named(name: &str) -> Option<&'static Entry> {

@@ -17,6 +17,7 @@ const FIGURES: &[&str] = &[
     "ns_per_hop",
     "shared_share",
     "probability",
+    "modelled_per_s",
     "simulated_probability",
     "slowdown",
 ];

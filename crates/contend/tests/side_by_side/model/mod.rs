@@ -1,7 +1,8 @@
-//! `contend model frames` and `contend model step` through their binary.
+//! The models of frames, steps and locks through their binary.
 
 mod both;
 mod frames;
+mod locks;
 mod step;
 
 use crate::command::{contend, results};

@@ -22,7 +22,7 @@ pub const CRATES: Floors = Floors {
         &["screen"],
         &["experiments"],
         &["launch"],
-        &["loops", "report", "archive", "lockstep", "blame"],
+        &["loops", "report", "archive", "lockstep", "blame", "manycore"],
         &["locks"],
         &["harness"],
         &["record"],
@@ -42,10 +42,10 @@ pub const MODULES: &[Floors] = &[
         // Every other entry is an experiment, and imports no other experiment; `night` is for their tests.
         highest_first: &[&["lib"], &[EVERY_OTHER], &["estimates", "night"]],
     },
-    // Two experiments that are one command, and the modules that they share.
+    // Three experiments that are one command, and the modules that they share.
     Floors {
         folder: "crates/experiments/src/model",
-        highest_first: &[&["mod"], &["frames", "step"], &["show"], &["trace"]],
+        highest_first: &[&["mod"], &["frames", "locks", "step"], &["show"], &["trace"]],
     },
 ];
 

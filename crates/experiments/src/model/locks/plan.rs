@@ -1,0 +1,193 @@
+//! The plan made from the flags and the records, and its description in the record.
+
+use super::agreement::{Agreement, Measured, known_error};
+use super::costs::ModelCosts;
+use super::flags::Flags;
+use harness::{Session, UsageError};
+use instruments::statistics::Interval;
+use instruments::warning::{LeftOut, Warning};
+use manycore::{NAMES, Work};
+use record::{content, understand};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::cmp::Ordering;
+use std::path::Path;
+
+const DEFAULT_CORES: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
+/// The seed of each run differs; the middle one counts.
+pub const RUNS: u64 = 3;
+
+/// A configuration to model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    pub lock: &'static str,
+    pub threads: usize,
+    pub cores: usize,
+    pub nodes: usize,
+    pub work: Work,
+    pub run_ns: f64,
+    pub measured: Option<Measured>,
+}
+
+impl Cell {
+    /// Returns whether the validation found that the model is wrong about it.
+    fn is_known_to_be_wrong(&self) -> bool {
+        self.lock == "malthusian" && self.threads > self.cores
+    }
+}
+
+/// The input of the computation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    pub cells: Vec<Cell>,
+    pub costs: ModelCosts,
+    pub against: Option<String>,
+    pub seed: u64,
+    pub warnings: Vec<Warning>,
+}
+
+/// The parameters of a record, defaults filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Parameters {
+    pub costs: ModelCosts,
+    /// The record with which the model is compared.
+    pub against: Option<String>,
+    /// The result of that comparison.
+    pub agreement: Option<Agreement>,
+    /// The error that the validation of the model found.
+    pub known_error: String,
+    pub runs: u64,
+    pub assumptions: Vec<String>,
+}
+
+impl Plan {
+    /// Checks the flags, and reads the records.
+    pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
+        let costs = ModelCosts::of(flags)?;
+        let is_wanted = |lock: &str| flags.lock.is_empty() || flags.lock.iter().any(|name| name == lock);
+        let mut warnings = Vec::new();
+        let (cells, against) = match &flags.against {
+            Some(path) => {
+                let (name, cells) = recorded(path, flags, is_wanted, &mut warnings)?;
+                (cells, Some(name))
+            }
+            None => (swept(flags, is_wanted), None),
+        };
+        Ok(Self { cells, costs, against, seed: session.seed, warnings })
+    }
+
+    /// Returns the description for the record.
+    pub fn parameters(&self, agreement: Option<Agreement>) -> Parameters {
+        let assumptions = [
+            "modelled: no value here is a measurement of the machine with that many cores",
+            "transfers: the transfers of a cache line are serialised, and take the same time however many cores there are",
+            "scheduler: a woken thread preempts no other thread, and each core has a queue, first in, first out",
+            "nodes: a transfer between NUMA nodes takes three times as long unless --remote-line gives it",
+        ];
+        Parameters {
+            costs: self.costs.clone(),
+            against: self.against.clone(),
+            agreement,
+            known_error: known_error(self.cells.iter().any(Cell::is_known_to_be_wrong)),
+            runs: RUNS,
+            assumptions: assumptions.map(str::to_owned).into(),
+        }
+    }
+}
+
+fn swept(flags: &Flags, is_wanted: impl Fn(&str) -> bool) -> Vec<Cell> {
+    let cores = if flags.cores.is_empty() { DEFAULT_CORES.to_vec() } else { flags.cores.clone() };
+    let work =
+        Work { nonhold_ns: flags.nonhold.as_nanos() as f64, hold_ns: flags.hold.as_nanos() as f64, lines: flags.touch };
+    let mut cells = Vec::new();
+    for &per_core in &flags.per_core {
+        for &cores in &cores {
+            cells.extend(NAMES.into_iter().filter(|lock| is_wanted(lock)).map(|lock| Cell {
+                lock,
+                threads: cores * per_core,
+                cores,
+                nodes: flags.nodes.min(cores),
+                work,
+                run_ns: flags.run.as_nanos() as f64,
+                measured: None,
+            }));
+        }
+    }
+    cells
+}
+
+/// Returns the configurations of a record of `contend throughput` that the model can run.
+fn recorded(
+    path: &Path,
+    flags: &Flags,
+    is_wanted: impl Fn(&str) -> bool,
+    warnings: &mut Vec<Warning>,
+) -> anyhow::Result<(String, Vec<Cell>)> {
+    let (name, bytes) = content(path)?;
+    let wrong = |problem: String| {
+        UsageError(format!(
+            "--against {name}: {problem}; `contend throughput --format json --output FILE` writes such a record"
+        ))
+    };
+    let source = understand(&name, &bytes).map_err(|error| wrong(format!("{error:#}")))?;
+    let rows = source.parts.iter().find(|(experiment, _)| experiment == "throughput").map(|(_, rows)| rows);
+    let rows = rows.ok_or_else(|| wrong(format!("the record is of {}", source.experiment)))?;
+    let cores = source.parameters.get("cpus").or_else(|| source.environment.get("cpus")).and_then(Value::as_u64);
+    let cores = cores.and_then(|cores| usize::try_from(cores).ok()).filter(|cores| (1..=256).contains(cores));
+    let cores = cores.ok_or_else(|| wrong("it does not name from 1 to 256 CPUs".to_owned()))?;
+    let (mut cells, mut unknown) = (Vec::new(), 0);
+    for row in rows {
+        match cell(row, cores, flags) {
+            Some(cell) if is_wanted(cell.lock) => cells.push(cell),
+            Some(_) => {}
+            None => unknown += 1,
+        }
+    }
+    if cells.is_empty() {
+        return Err(wrong("it has no configuration that the model can run".to_owned()).into());
+    }
+    cells.sort_by(|a, b| {
+        let key = |cell: &Cell| (cell.work.nonhold_ns, cell.work.hold_ns, cell.work.lines);
+        key(a).partial_cmp(&key(b)).unwrap_or(Ordering::Equal).then(a.threads.cmp(&b.threads))
+    });
+    if unknown > 0 {
+        let what = format!("the model of {} of the record", terminal::counted(unknown, "configuration"));
+        let reason = "the model has exclusive locks of threads, one lock, without the other questions of throughput";
+        warnings.push(LeftOut { what, reason: reason.into() }.into());
+    }
+    Ok((name.clone(), cells))
+}
+
+fn cell(row: &Value, cores: usize, flags: &Flags) -> Option<Cell> {
+    let lock = NAMES.into_iter().find(|name| row["lock"] == *name)?;
+    let number = |field: &str| row[field].as_f64();
+    let is_plain = row["processes"] == false
+        && number("locks") == Some(1.0)
+        && number("share") == Some(0.0)
+        && number("hold_ratio").unwrap_or(1.0) == 1.0
+        && row["ramp"] != true
+        && number("stop_us").unwrap_or(0.0) == 0.0;
+    let throughput_per_s = number("throughput_per_s").filter(|value| *value > 0.0)?;
+    let ends = row["throughput_ci"].as_array().map(|ends| [0, 1].map(|end| ends.get(end).and_then(Value::as_f64)));
+    let throughput_ci = match ends {
+        Some([Some(low), Some(high)]) => Some(Interval::new(low, high)),
+        _ => None,
+    };
+    let threads = usize::try_from(row["children"].as_u64()?).ok()?;
+    let work = Work {
+        nonhold_ns: number("nonhold_us")? * 1e3,
+        hold_ns: number("hold_us")? * 1e3,
+        lines: number("touched_lines").unwrap_or(0.0) as usize,
+    };
+    let measured = Measured { throughput_per_s, throughput_ci, cov: number("cov") };
+    is_plain.then(|| Cell {
+        lock,
+        threads,
+        cores,
+        nodes: flags.nodes.min(cores),
+        work,
+        run_ns: flags.run.as_nanos() as f64,
+        measured: Some(measured),
+    })
+}
