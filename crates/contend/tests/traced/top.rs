@@ -79,3 +79,24 @@ fn missing_program_is_reported_without_a_view() {
     assert_eq!(status.code(), Some(2), "{text}");
     assert!(text.contains("no-such-program"), "{text}");
 }
+
+/// The waits for the first lock are over before the first snapshot, so their maximum must outlive the snapshots.
+#[test]
+fn snapshots_leave_the_maxima_of_the_record_unchanged() {
+    let programs = Programs::new();
+    let Some(known) = programs.compiled("known", &[]) else { return };
+    let file = programs.path("record.json");
+    held::reports();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "exec \"$0\" trace --live-to=3 --format json --output \"$1\" -- \"$2\" 300 3>&1 >&2"]);
+    shell.arg(env!("CARGO_BIN_EXE_contend")).args([&file, &known]).env("CONTEND_ARCHIVE", "");
+    let output = shell.stdin(Stdio::null()).output().unwrap();
+    let snapshots = String::from_utf8(output.stdout).unwrap();
+    assert!(snapshots.matches("\"sentences\"").count() >= 2 && snapshots.contains("\"first_lock\""), "{snapshots}");
+    let record = crate::command::read(&std::fs::read(&file).unwrap());
+    let rows = record["results"].as_array().unwrap();
+    let first = rows.iter().find(|row| row["kind"] == "lock" && row["lock"] == "first_lock").unwrap();
+    let value = |name: &str| first[name].as_f64().unwrap();
+    assert!(value("wait_max_ns") >= value("wait_total_s") * 1e9 / value("contended"), "{first:#}");
+    assert!(value("hold_max_ns") > 0.0, "{first:#}");
+}
