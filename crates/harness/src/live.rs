@@ -44,6 +44,10 @@ pub enum Shown {
     Level(f64),
     /// A value, as it is known so far.
     Figure { value: f64, unit: Unit, more_is_better: bool },
+    /// The waits for a class of locks so far. The classes up to the next `Diagnosis` are one snapshot.
+    Class { lock_type: String, waited_s: f64, contended: Option<u64>, wait_p99_ns: Option<f64>, story: Vec<String> },
+    /// The sentences about the whole program so far, which complete a snapshot.
+    Diagnosis { sentences: Vec<String> },
 }
 
 impl Shown {

@@ -36,25 +36,24 @@ struct EventLoop<'a> {
 ///
 /// # Errors
 /// The terminal has gone.
-pub fn run(tty: &Tty, mut signals: Signals, mut app: App) -> anyhow::Result<Outcome> {
+pub fn run(tty: &Tty, mut signals: Signals, app: &mut App) -> anyhow::Result<Outcome> {
     let (canvas, colours) = (tty.canvas()?, Colours::from_environment());
     let mut state = EventLoop { tty, canvas, input: Input::default(), colours, drawn: Instant::now(), is_stale: false };
-    state.draw(&mut app)?;
+    state.draw(app)?;
     loop {
-        let (is_typed, is_reported) = state.wait(&app, &signals)?;
+        let (is_typed, is_reported) = state.wait(app, &signals)?;
         let requests = signals.requests();
         if requests.end {
             return Ok(Outcome::Interrupted);
         }
-        let is_changed =
-            state.obey(requests, &app)? | (is_typed && state.read(&mut app)?) | state.settle(&mut app, is_typed);
+        let is_changed = state.obey(requests, app)? | (is_typed && state.read(app)?) | state.settle(app, is_typed);
+        state.is_stale |= (is_reported || app.is_running()) && app.look() || app.is_running();
         if app.is_over {
             return Ok(Outcome::Done);
         }
-        state.is_stale |= (is_reported || app.is_running()) && app.look() || app.is_running();
         let is_other_size = full_screen::size() != app.area;
         if is_changed || is_other_size || state.is_stale && state.drawn.elapsed() >= REDRAW {
-            state.draw(&mut app)?;
+            state.draw(app)?;
         }
     }
 }

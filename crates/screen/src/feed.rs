@@ -1,5 +1,6 @@
 //! The reports of a child so far, by cell.
 
+use crate::diagnosis::Diagnosis;
 use harness::{LiveLine, Shown};
 use record::Unit;
 use std::collections::VecDeque;
@@ -11,6 +12,8 @@ pub struct Feed {
     places: Vec<Place>,
     /// The index of the cell that is being measured now.
     begun: Option<usize>,
+    /// The diagnosis of a traced program.
+    pub diagnosis: Diagnosis,
 }
 
 /// A cell in the table of the measurement.
@@ -59,6 +62,9 @@ impl Feed {
         let LiveLine { at_s, part, row, column, shown } = line;
         let row = if part.is_empty() || row.is_empty() { row } else { format!("{part}: {row}") };
         let (row, column) = (escaped(&row).into_owned(), escaped(&column).into_owned());
+        if matches!(shown, Shown::Class { .. } | Shown::Diagnosis { .. }) {
+            return self.diagnosis.add(at_s, (row, column), shown);
+        }
         let known = self.places.iter().position(|place| place.row == row && place.column == column);
         let place = known.unwrap_or(self.places.len());
         if place == self.places.len() {
@@ -121,7 +127,7 @@ fn is_better(figure: Figure, than: f64) -> bool {
 impl Seen {
     fn add(&mut self, at_s: f64, shown: Shown) {
         match shown {
-            Shown::Begun(()) => {}
+            Shown::Begun(()) | Shown::Class { .. } | Shown::Diagnosis { .. } => {}
             Shown::Histogram { median_ns, step_ns, bins } => *self = Self::Histogram { median_ns, step_ns, bins },
             Shown::Level(share) => {
                 if !matches!(self, Self::Levels(_)) {

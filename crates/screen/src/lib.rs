@@ -10,12 +10,14 @@
 //! | `app`, `app/input` | the state of the interface; the effect of keys and clicks on it |
 //! | `menu`, `choice`, `records` | the menus and their lines; the values chosen in them; the records of the archive |
 //! | `command_line`, `run`, `feed` | a command as text; the child process that runs it; its reports |
+//! | `diagnosis` | the snapshots of a traced program, and the choices about them |
 //! | `matrix` | tables whose cells are measured |
 //! | `draw` | the screen, drawn from the state |
 
 mod app;
 mod choice;
 mod command_line;
+mod diagnosis;
 mod draw;
 mod event_loop;
 mod feed;
@@ -24,32 +26,72 @@ mod menu;
 mod records;
 mod run;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use app::App;
 use archive::Location;
 use choice::Machine;
 use event_loop::Signals;
-use harness::Outcome;
+use harness::{Outcome, output};
 use records::Records;
+use run::Ended;
 use std::io::{IsTerminal, stdin, stdout};
 use std::path::PathBuf;
 use terminal::full_screen::Tty;
 
 /// Runs the full-screen interface until the user leaves.
+///
+/// # Errors
+/// There is no terminal, or it was closed.
 pub fn run(archive: Option<PathBuf>) -> anyhow::Result<Outcome> {
-    const WHAT: &str = "`contend screen` needs a terminal";
-    const HOW: &str = "all other commands work without one, see `contend --help`";
-    ensure!(stdin().is_terminal(), "{WHAT}: standard input is not a terminal; {HOW}");
-    ensure!(stdout().is_terminal(), "{WHAT}: standard output is not a terminal; {HOW}");
-    ensure!(
-        std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
-        "{WHAT} with cursor addressing, but TERM is dumb; {HOW}"
-    );
+    check_terminal("screen", "all other commands work without one, see `contend --help`")?;
     let tty = Tty::take(true)?;
     let signals = Signals::catch().context("cannot install signal handlers")?;
+    event_loop::run(&tty, signals, &mut app(archive)?)
+}
+
+/// Shows the diagnosis of a traced program while it runs, then prints it; `words` are the command line that traces it.
+///
+/// # Errors
+/// There is no terminal, or it was closed; the output cannot be written; the trace was killed.
+pub fn top(words: Vec<String>) -> anyhow::Result<Outcome> {
+    check_terminal("top", "`contend trace --interval 1s` prints a line each second without one")?;
+    let mut app = app(None)?;
+    let signals = Signals::catch().context("cannot install signal handlers")?;
+    {
+        let tty = Tty::take(true)?;
+        app.watch(words);
+        if app.run.is_some() && event_loop::run(&tty, signals, &mut app)? == Outcome::Interrupted {
+            return Ok(Outcome::Interrupted);
+        }
+    }
+    let run = app.run.as_ref().with_context(|| app.message.clone())?;
+    let (text, errors) = run.output();
+    output::print(&text)?;
+    if !errors.trim().is_empty() {
+        output::eprint_line(errors.trim_end());
+    }
+    match run.ended {
+        Some(Ended::Failed(code)) => Ok(Outcome::ProgramFailed(u8::try_from(code).unwrap_or(1))),
+        Some(Ended::Killed(_)) => bail!("the trace was {}", run.state()),
+        Some(Ended::Done | Ended::Stopped) | None => Ok(Outcome::Done),
+    }
+}
+
+fn app(archive: Option<PathBuf>) -> anyhow::Result<App> {
     let program = std::env::current_exe().context("cannot find the path of the contend executable")?;
     let machine = Machine::detect().context("cannot read the CPU affinity mask")?;
     let records = Records::new(Location::of(archive.as_deref()));
-    let app = App::new(program, machine, records, archive);
-    event_loop::run(&tty, signals, app)
+    Ok(App::new(program, machine, records, archive))
+}
+
+/// Checks that this is a terminal on which a full screen can be drawn; `help` names the alternative.
+fn check_terminal(command: &str, help: &str) -> anyhow::Result<()> {
+    let needs = format!("`contend {command}` needs a terminal");
+    ensure!(stdin().is_terminal(), "{needs}: standard input is not a terminal; {help}");
+    ensure!(stdout().is_terminal(), "{needs}: standard output is not a terminal; {help}");
+    ensure!(
+        std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+        "{needs} with cursor addressing, but TERM is dumb; {help}"
+    );
+    Ok(())
 }

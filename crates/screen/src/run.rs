@@ -48,7 +48,11 @@ impl Run {
         lines.into_iter().for_each(|line| self.feed.add(line));
         if self.ended.is_none() {
             self.ended = self.child.ended();
-            is_new |= self.ended.is_some();
+            if self.ended.is_some() {
+                is_new = true;
+                // Its last reports may have come since.
+                self.child.lines().into_iter().for_each(|line| self.feed.add(line));
+            }
         }
         is_new
     }
@@ -59,6 +63,11 @@ impl Run {
         if self.stops > 2 { self.child.kill() } else { self.child.stop() }
     }
 
+    /// Returns whether it was requested to end, and has not yet.
+    pub fn is_stopped(&self) -> bool {
+        self.stops > 0 && self.is_running()
+    }
+
     pub fn is_running(&self) -> bool {
         self.ended.is_none()
     }
@@ -67,7 +76,7 @@ impl Run {
     pub fn state(&self) -> String {
         let seconds = self.began.elapsed().as_secs();
         match self.ended {
-            None if self.stops > 0 => "stopping and saving the results (s again: stop at once)".to_owned(),
+            None if self.stops > 0 => "stopping and saving the results (press it again: stop at once)".to_owned(),
             None => {
                 let at = self.feed.begun().map(|place| format!(": {} {}", place.row, place.column));
                 format!("{seconds} s{}", at.unwrap_or_default())
@@ -83,6 +92,11 @@ impl Run {
         let errors = self.child.errors();
         let line = errors.lines().find(|line| !line.trim().is_empty()).unwrap_or("no error message");
         terminal::escaped(line).into_owned()
+    }
+
+    /// Returns the standard output and the standard error.
+    pub fn output(&self) -> (String, String) {
+        (self.child.text(), self.child.errors())
     }
 
     /// Returns the standard output, and below it the standard error.
@@ -122,7 +136,7 @@ struct Stream {
     bytes: Vec<u8>,
 }
 
-/// The most bytes that are kept of a text.
+/// The bytes that are kept of a text: its last ones, since the results come after the output of a traced program.
 const LONGEST: usize = 4 << 20;
 /// The time that a child has to end before it is killed.
 const GRACE: Duration = Duration::from_secs(3);
@@ -253,8 +267,12 @@ impl Stream {
         while let Some(pipe) = &mut self.pipe {
             match pipe.read(&mut some) {
                 Ok(0) => self.pipe = None,
-                Ok(length) if self.bytes.len() < LONGEST => self.bytes.extend_from_slice(&some[..length]),
-                Ok(_) => {}
+                Ok(length) => {
+                    self.bytes.extend_from_slice(&some[..length]);
+                    if self.bytes.len() > 2 * LONGEST {
+                        self.bytes.drain(..self.bytes.len() - LONGEST);
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(_) => self.pipe = None,

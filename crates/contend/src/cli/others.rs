@@ -1,6 +1,6 @@
 //! The commands that are not experiments: the flags of each, and its function.
 
-use crate::commands::{baseline, compare, history, ladder, manual, report, schema, screen, survey};
+use crate::commands::{baseline, compare, history, ladder, manual, report, schema, screen, survey, top};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use harness::{Example, Outcome, SharedFlags};
 
@@ -120,6 +120,17 @@ pub const OTHERS: &[Other] = &[
         ],
         below: &[],
         run: |_, shared, _| screen::run(shared),
+    },
+    Other {
+        name: "top",
+        flags: top::Flags::augment_args,
+        takes: &["seconds", "archive", "no_keep"],
+        examples: &[
+            ("contend top -- ./server --its flags", "Show what the threads of a server wait for, while it runs"),
+            ("contend top --pid 1234", "Attach to a running process (requires root, or CAP_PERFMON)"),
+        ],
+        below: &[],
+        run: |matches, shared, _| top::run(&top::Flags::from_arg_matches(matches)?, shared),
     },
     Other {
         name: "schema",

@@ -19,3 +19,4 @@ pub mod schema;
 pub mod screen;
 mod shown;
 pub mod survey;
+pub mod top;

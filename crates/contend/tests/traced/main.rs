@@ -19,6 +19,7 @@ mod parts;
 mod sisters;
 mod swap;
 mod targets;
+mod top;
 mod watched;
 mod watchpoints;
 mod what_if;

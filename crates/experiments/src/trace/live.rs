@@ -1,45 +1,57 @@
-//! The reports on stderr while the program runs, since stdout is the program's; and the values for the live charts.
+//! The reports on stderr while the program runs, since stdout is the program's; and the diagnosis so far, for the
+//! full-screen interface.
 
 use super::measure::{Measured, Piece};
 use super::record::{Row, RowKind};
-use super::words;
+use super::{story, words};
 use harness::output::eprint_line;
 use harness::{Interruption, Live, Observer, Session, SharedFlags, Shown};
 use instruments::warning::WarningKind;
-use record::Unit;
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use terminal::{nanoseconds, percent};
 
 /// Delivers the record of a part of the trace.
 pub type Deliver<'a> = &'a dyn Fn(Measured) -> anyhow::Result<()>;
 
-/// Lines, points of a picture, and the records of parts.
+/// Lines, snapshots of the diagnosis, and the records of parts.
 pub struct Lines<'a> {
     interruption: Interruption,
     is_quiet: bool,
-    /// Whether the user wants lines with the waits.
-    has_lines: bool,
     live: Live,
     deliver: Deliver<'a>,
     /// The reason why the record of a part was not delivered.
     pub failure: Option<String>,
 }
 
+/// The most classes of a snapshot, which must fit into a pipe.
+const MOST_CLASSES: usize = 24;
+
 impl<'a> Lines<'a> {
-    pub fn of(session: &Session, shared: &SharedFlags, interval: Option<Duration>, deliver: Deliver<'a>) -> Self {
+    pub fn of(session: &Session, shared: &SharedFlags, deliver: Deliver<'a>) -> Self {
         let (interruption, live) = (session.interruption.clone(), session.live.clone());
-        Self { interruption, is_quiet: shared.quiet, has_lines: interval.is_some(), live, deliver, failure: None }
+        Self { interruption, is_quiet: shared.quiet, live, deliver, failure: None }
     }
 
-    /// Reports the average number of waiting threads, of all locks and of the lock that was waited for the most.
-    fn draw(&self, span_s: f64, waited_s: f64, most: Option<&(String, f64)>) {
-        let all = ("all locks".to_owned(), waited_s);
-        for (lock, waited_s) in std::iter::once(&all).chain(most) {
-            let value = waited_s / span_s;
-            let place = (lock.clone(), "waiting, share of one thread".to_owned());
-            self.live.tell("", place, Shown::Figure { value, unit: Unit::Share, more_is_better: false });
+    /// Reports the rows and the reason of the verdict, as they are now, to the full-screen interface.
+    pub fn snapshot(&self, rows: &[Row], reason: Option<&str>) {
+        if !self.live.is_open() {
+            return;
         }
+        let mut locks: Vec<&Row> = rows.iter().filter(|row| story::is_waited_for(row)).collect();
+        locks.sort_by(|one, other| other.wait_total_s.total_cmp(&one.wait_total_s));
+        for row in locks.into_iter().take(MOST_CLASSES) {
+            let shown = Shown::Class {
+                lock_type: row.lock_type.clone(),
+                waited_s: row.wait_total_s,
+                contended: (row.contended > 0).then_some(row.contended),
+                wait_p99_ns: row.wait_p99_ns,
+                story: story::of(row, rows),
+            };
+            self.live.tell("", (row.lock.clone(), format!("{} {}", row.process, row.address)), shown);
+        }
+        let sentences = story::whole(rows, reason);
+        self.live.tell("", (String::new(), String::new()), Shown::Diagnosis { sentences });
     }
 }
 
@@ -49,10 +61,6 @@ impl Observer<Piece> for Lines<'_> {
     fn piece(&mut self, piece: &Piece) -> ControlFlow<()> {
         match piece {
             Piece::Interval { at_s, span_s, waited_s, most } => {
-                self.draw(*span_s, *waited_s, most.as_ref());
-                if !self.has_lines {
-                    return self.interruption.flow();
-                }
                 let most = most.as_ref().map(|(lock, s)| format!(", {} of it for {lock}", percent(s / waited_s)));
                 let share = percent(waited_s / span_s);
                 eprint_line(&format!(
@@ -61,6 +69,7 @@ impl Observer<Piece> for Lines<'_> {
                     most.unwrap_or_default()
                 ));
             }
+            Piece::Snapshot { rows, reason } => self.snapshot(rows, reason.as_deref()),
             Piece::Hang(_) if self.is_quiet => {}
             Piece::Hang(rows) => rows.iter().for_each(say),
             Piece::Outlived(_) if self.is_quiet => {}

@@ -14,6 +14,7 @@ mod plan;
 mod record;
 mod section;
 mod show;
+mod story;
 mod stuck;
 mod warnings;
 mod watchpoint;
@@ -91,7 +92,7 @@ impl Experiment for Trace {
             finished.keep = keep;
             interim.map_or(Ok(()), |interim| interim(finished.without(MOOT).erased()?))
         };
-        let mut lines = Lines::of(run.session, run.shared, flags.interval, &deliver);
+        let mut lines = Lines::of(run.session, run.shared, &deliver);
         let targets = match (&flags.pid[..], &flags.cgroup, &flags.container) {
             (_, Some(path), _) => Some(attach::Targets::of_cgroup(path)?),
             (_, _, Some(named)) => Some(attach::Targets::of_container(named)?),
@@ -100,7 +101,6 @@ impl Experiment for Trace {
         };
         let mut finished = if let Some(targets) = targets {
             let exports = plan::exports(flags)?;
-            let interval = plan::period(run.session, flags.interval);
             let pids: Vec<u32> = targets.alive().map(|(_, target)| target.pid).collect();
             if !flags.word.is_empty() && pids.len() > 1 {
                 return Err(UsageError("--word: words are watched in one process; name one with --pid".into()).into());
@@ -111,7 +111,7 @@ impl Experiment for Trace {
                 targets,
                 room: if exports.is_empty() { 0 } else { measure::MOST_EXPORTED },
                 budget: run.session.seconds,
-                interval,
+                interval: flags.interval,
                 every: flags.every,
                 deadline: flags.deadline,
                 all: flags.all,
@@ -119,6 +119,7 @@ impl Experiment for Trace {
             let mut measured = attach::run(plan, run.session, &mut lines)?;
             measured.add(words.finish());
             goroutines.into_iter().for_each(|goroutines| goroutines.finish(&mut measured));
+            lines.snapshot(&measured.rows, measured.parameters.verdict_reason.as_deref());
             let mut finished = Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, budget);
             let exported = |(form, file)| (file, Ok(export::content(form, &measured.waits)));
             finished.files.extend(exports.into_iter().map(exported));
@@ -133,6 +134,7 @@ impl Experiment for Trace {
                 Some(why) => attach::launch(&plan, why, run.session, &mut lines)?,
                 None => measure::run_plan(&plan, run.session, &run.clock(), &mut lines)?,
             };
+            lines.snapshot(&measured.rows, measured.parameters.verdict_reason.as_deref());
             let mut finished =
                 Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, plan.budget);
             let exported = |(form, file)| (file, Ok(export::content(form, &measured.waits)));

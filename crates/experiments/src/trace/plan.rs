@@ -9,7 +9,7 @@ use harness::Session;
 use harness::output::OutputFile;
 use launch::{PATIENCE, Program};
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Everything that the measurement needs to know.
 pub struct Plan {
@@ -138,12 +138,26 @@ pub struct Parameters {
     pub confirmation: Option<Confirmation>,
 }
 
-/// The period of reports to the full-screen interface, unless `--interval` sets it.
-const PICTURE_PERIOD: Duration = Duration::from_millis(500);
+/// The period of snapshots of the diagnosis.
+const SNAPSHOT_PERIOD: Duration = Duration::from_secs(1);
 
-/// Returns the period at which the measurement reports waits; `None` if no report is wanted.
-pub fn period(session: &Session, interval: Option<Duration>) -> Option<Duration> {
-    interval.or_else(|| session.live.is_open().then_some(PICTURE_PERIOD))
+/// The times at which snapshots of the diagnosis are due.
+pub struct Snapshots(Option<Instant>);
+
+impl Snapshots {
+    /// Returns the snapshots from now on: none without a full-screen interface that shows them.
+    pub fn of(session: &Session) -> Self {
+        Self(session.live.is_open().then(|| Instant::now() + SNAPSHOT_PERIOD))
+    }
+
+    /// Returns whether one is due. A late one does not make the next one early.
+    pub fn is_due(&mut self, now: Instant) -> bool {
+        let is_due = self.0.is_some_and(|at| now >= at);
+        if is_due {
+            self.0 = Some(now + SNAPSHOT_PERIOD);
+        }
+        is_due
+    }
 }
 
 /// The default time that a program has to end after Ctrl-C: its user waits for it.
@@ -168,8 +182,7 @@ impl Plan {
         let exports = exports(flags)?;
         let level = if flags.full { Level::Full } else { Level::Sampled };
         let (budget, deadline, patience) = (session.seconds, flags.deadline, flags.launched.patience);
-        let interval = period(session, flags.interval);
-        let (every, words) = (flags.every, flags.words()?);
+        let (interval, every, words) = (flags.interval, flags.every, flags.words()?);
         Ok(Self { program, level, budget, interval, every, deadline, patience, exports, all: flags.all, words })
     }
 }

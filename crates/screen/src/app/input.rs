@@ -23,6 +23,8 @@ impl App {
         }
         if self.shows_keys {
             self.shows_keys = false;
+        } else if self.is_top {
+            self.key_of_top(key);
         } else if self.editor.is_some() {
             self.key_of_editor(key);
         } else if !self.key_of_all(key) {
@@ -30,6 +32,22 @@ impl App {
                 false => self.key_of_menu(key),
                 true => self.key_of_view(key),
             }
+        }
+    }
+
+    /// Handles a key of `contend top`.
+    fn key_of_top(&mut self, key: Key) {
+        match key {
+            Key::Char('?') => self.shows_keys = true,
+            Key::Char('q') | Key::Ctrl('c') => self.leave(),
+            Key::Char('s') => self.key_of_diagnosis(Key::Char('o')),
+            key => self.key_of_diagnosis(key),
+        }
+    }
+
+    fn key_of_diagnosis(&mut self, key: Key) {
+        if let Some(run) = &mut self.run {
+            run.feed.diagnosis.key(key);
         }
     }
 
@@ -141,6 +159,12 @@ impl App {
     fn key_of_view(&mut self, key: Key) {
         let height = usize::from(self.area.height.saturating_sub(4));
         let page = height.max(1) as isize;
+        if let (View::Live, Some(run)) = (&self.view, &mut self.run)
+            && run.feed.diagnosis.snapshot().is_some()
+            && run.feed.diagnosis.key(key)
+        {
+            return;
+        }
         match (key, &mut self.view) {
             (Key::Char('m') | Key::F10, _) => self.open_title(),
             (Key::Left | Key::Right | Key::Up | Key::Down | Key::Char(' ') | Key::Enter, View::Matrix) => {
@@ -194,7 +218,7 @@ impl App {
 
     fn click(&mut self, column: u16, line: u16) {
         (self.shows_keys, self.quits) = (false, 0);
-        if self.editor.is_some() || !draw::is_large_enough(self.area) {
+        if self.is_top || self.editor.is_some() || !draw::is_large_enough(self.area) {
             return;
         }
         if line == 0 {

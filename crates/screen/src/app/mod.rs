@@ -39,6 +39,10 @@ pub struct App {
     /// The size of the screen when it was last drawn.
     pub area: Rect,
     pub is_over: bool,
+    /// Whether this is `contend top`: one run without menus, whose diagnosis is printed at the end.
+    pub is_top: bool,
+    /// Whether the interface ends as soon as the run has.
+    is_leaving: bool,
     pages: Vec<std::process::Child>,
     quits: u32,
 }
@@ -79,6 +83,8 @@ impl App {
             message: String::new(),
             area: Rect::ZERO,
             is_over: false,
+            is_top: false,
+            is_leaving: false,
             pages: Vec::new(),
             quits: 0,
         }
@@ -164,7 +170,27 @@ impl App {
         is_new
     }
 
+    /// Shows this trace only: the interface of `contend top`.
+    pub fn watch(&mut self, words: Vec<String>) {
+        self.is_top = true;
+        self.start(words);
+    }
+
+    /// Ends `contend top`: it stops the trace, and leaves when the record is saved.
+    fn leave(&mut self) {
+        self.is_leaving = true;
+        match self.is_running() {
+            true => self.stop(),
+            false => self.is_over = true,
+        }
+    }
+
     fn end_of_run(&mut self) {
+        if let (true, Some(run)) = (self.is_top, &self.run) {
+            // Without a snapshot there is nothing to look at: the text says why.
+            self.is_over = self.is_leaving || run.feed.diagnosis.snapshot().is_none();
+            return;
+        }
         if let Some(matrix) = &mut self.matrix {
             matrix.measured = None;
         }

@@ -4,10 +4,12 @@
 //! the bottom: a message, and the command line that does the same as the chosen item. `input` calls this module to find
 //! the item or cell of a click. A lock has the same colour everywhere, and so has a rank.
 
+mod diagnosis;
 mod pictures;
 pub mod table;
 
 use crate::app::{App, OpenMenu, View};
+use crate::command_line;
 use crate::menu::{self, Menu};
 use crate::run::Run;
 use pictures::Picture;
@@ -21,7 +23,7 @@ use ratatui_widgets::paragraph::{Paragraph, Wrap};
 use table::put;
 
 /// The keys as they are shown.
-const KEYS: [(&str, &str); 15] = [
+const KEYS: [(&str, &str); 16] = [
     ("← →", "select another menu; in a table, another column"),
     ("↑ ↓", "select another line; PgUp, PgDn: page; Home, End: first, last"),
     ("Enter", "select the line: run, open or mark it"),
@@ -34,9 +36,20 @@ const KEYS: [(&str, &str); 15] = [
     ("v", "switch between a table of all configurations and one chart"),
     ("Tab", "show the next configuration in the chart"),
     ("l, t", "show the live chart; show the printed text"),
+    ("Enter, o, p", "in a program's diagnosis: story of a lock, sort, pause"),
     ("?", "show these keys"),
     ("q, Ctrl-C", "quit; Ctrl-C stops a running command first"),
     ("Ctrl-Z", "suspend; fg in the shell resumes"),
+];
+
+/// The keys of `contend top`.
+const TOP_KEYS: [(&str, &str); 6] = [
+    ("↑ ↓", "select a lock; scroll its story"),
+    ("Enter", "show the story of the lock: waiters, holders, cause, call path"),
+    ("Esc", "go back from the story to the locks"),
+    ("s", "sort by: waited now, waited in total, waits, p99, name"),
+    ("p", "pause the view, or continue it; the program runs on"),
+    ("q, Ctrl-C", "stop tracing, save the record and print the diagnosis"),
 ];
 
 /// The smallest terminal that the interface can be drawn on; a smaller one shows a message instead.
@@ -52,8 +65,10 @@ pub fn draw(frame: &mut Frame, app: &App, colours: Colours) {
     if !is_large_enough(area) {
         let (width, height) = LEAST;
         let words = format!(
-            "contend screen needs {width} columns and {height} lines; this terminal has {} and {}. q: quit",
-            area.width, area.height
+            "contend {} needs {width} columns and {height} lines; this terminal has {} and {}. q: quit",
+            if app.is_top { "top" } else { "screen" },
+            area.width,
+            area.height
         );
         return frame.render_widget(Paragraph::new(words).wrap(Wrap { trim: true }), area);
     }
@@ -71,11 +86,15 @@ pub fn draw(frame: &mut Frame, app: &App, colours: Colours) {
             }
         }
     }
-    titles_row(frame, app, colours);
+    if app.is_top {
+        top_row(frame, app, colours);
+    } else {
+        titles_row(frame, app, colours);
+    }
     open_menus(frame, app, colours);
     foot(frame, app, colours);
     if app.shows_keys {
-        keys(frame, middle);
+        keys(frame, middle, if app.is_top { &TOP_KEYS } else { &KEYS });
     }
 }
 
@@ -104,6 +123,9 @@ fn welcome(frame: &mut Frame, area: Rect, app: &App) {
 
 fn live(frame: &mut Frame, area: Rect, app: &App, colours: Colours) {
     let Some(run) = &app.run else { return };
+    if app.is_top || run.feed.diagnosis.snapshot().is_some() {
+        return diagnosis::draw(frame, area, &run.feed.diagnosis, colours);
+    }
     if app.shows_all {
         return table::places(frame, area, &run.feed, app.at, colours);
     }
@@ -155,6 +177,11 @@ fn message(app: &App) -> String {
     if let Some(item) = app.chosen() {
         return item.refusal.as_ref().map_or_else(|| item.about.clone(), |why| format!("not here: {why}"));
     }
+    if let (View::Live, Some(run)) = (&app.view, &app.run)
+        && (app.is_top || run.feed.diagnosis.snapshot().is_some())
+    {
+        return message_of_diagnosis(app, run);
+    }
     match (&app.view, &app.matrix, &app.run) {
         (View::Matrix, Some(matrix), run) => {
             match (matrix.known.get(&matrix.at), matrix.refusal(matrix.at, &app.machine)) {
@@ -169,13 +196,28 @@ fn message(app: &App) -> String {
     }
 }
 
+/// Returns the keys of the diagnosis, or the state of a trace that ends or has ended.
+fn message_of_diagnosis(app: &App, run: &Run) -> String {
+    let (sort, quit) = if app.is_top { ("s", "q: save and quit") } else { ("o", "s: stop") };
+    let enter = if run.feed.diagnosis.story().is_some() { "back" } else { "story" };
+    let keys = format!("Enter: {enter}  {sort}: sort  p: pause  ");
+    if run.is_stopped() {
+        return run.state();
+    }
+    match (run.is_running(), app.is_top) {
+        (true, _) => keys + quit,
+        (false, true) => format!("the trace has ended. {keys}q: print the diagnosis"),
+        (false, false) => format!("{}  {keys}t: printed text", run.state()),
+    }
+}
+
 fn running(app: &App) -> String {
     app.run.as_ref().map_or_else(String::new, Run::state)
 }
 
-fn keys(frame: &mut Frame, area: Rect) {
-    let lines = KEYS.iter().map(|(key, what)| Line::from(format!(" {key:<11} {what}")));
-    let height = KEYS.len() as u16 + 2;
+fn keys(frame: &mut Frame, area: Rect, keys: &[(&str, &str)]) {
+    let lines = keys.iter().map(|(key, what)| Line::from(format!(" {key:<11} {what}")));
+    let height = keys.len() as u16 + 2;
     let area = Rect { x: area.x + 1, y: area.y, width: area.width.saturating_sub(2), height: height.min(area.height) };
     frame.render_widget(Clear, area);
     frame.render_widget(Paragraph::new(Text::from_iter(lines)).block(Block::bordered().title(" keys ")), area);
@@ -248,6 +290,18 @@ pub fn item_at(app: &App, x: u16, y: u16) -> Option<(usize, usize)> {
         let item = usize::from(y.checked_sub(area.y + 1)?) + first_seen(&app.open[depth], area.height);
         (is_inside && item < app.open[depth].items.len()).then_some((depth, item))
     })
+}
+
+/// Draws the first line of `contend top`.
+fn top_row(frame: &mut Frame, app: &App, colours: Colours) {
+    let area = Rect { height: 1, ..frame.area() };
+    let program = app.run.as_ref().map_or_else(String::new, |run| command_line::shown(&run.words[1..]));
+    let state = if app.is_running() { "running " } else { "ended " };
+    let room = usize::from(area.width).saturating_sub(state.len() + 1);
+    let line = terminal::Page { width: room, colour: false }.cut(&program.replacen("contend", " contend top", 1));
+    put(frame, area, 0, 0, &" ".repeat(usize::from(area.width)), area.width, colours.bar());
+    put(frame, area, 0, 0, &line, room as u16, colours.bar());
+    put(frame, area, area.width - state.len() as u16, 0, state, area.width, colours.bar());
 }
 
 /// Draws the row of titles.

@@ -159,13 +159,12 @@ fn refused_measurement_is_shown_and_the_screen_continues() {
     terminal.end();
 }
 
-/// The screen shows the reason for the wait, although no lines were requested; at the end this program waits for
-/// nothing.
+/// The screen shows the diagnosis, although no lines were requested; this program waits for no lock.
 #[test]
 fn a_watched_program_is_drawn_while_it_runs() {
     let mut terminal = screen(80, 24);
     runs(&mut terminal, "contend trace -- sh -c 'sleep 60'");
-    terminal.until("all locks");
+    terminal.until("No wait for a lock so far.");
     terminal.does("s", "used none of the C library's locks");
     terminal.types(b"qq");
     terminal.end();

@@ -12,13 +12,13 @@ mod targets;
 
 pub use targets::Targets;
 
-use super::diagnosis::Evidence;
+use super::diagnosis::{Diagnosis, Evidence};
 use super::flags::Level;
 use super::golang::Watch as Goroutines;
 use super::measure::aggregate::Window;
 use super::measure::{Measured, Piece, Running};
 use super::parts::Parts;
-use super::plan::Parameters;
+use super::plan::{Parameters, Snapshots};
 use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
 use super::warnings::{
@@ -269,6 +269,7 @@ impl Watch {
     ) {
         let mut next_maps = self.began;
         let (mut next_line, mut before) = (interval.map(|span| self.began + span), HashMap::new());
+        let mut snapshots = Snapshots::of(session);
         while self.is_alive(observer) && !session.interruption.is_requested() {
             let now = Instant::now();
             if now >= next_maps {
@@ -286,6 +287,9 @@ impl Watch {
                 let piece = self.interval(span, &before, &now);
                 before = now;
                 let _ = observer.piece(&piece);
+            }
+            if snapshots.is_due(now) {
+                let _ = observer.piece(&self.snapshot(session.cpus.len(), now));
             }
             if self.parts.is_over(now) {
                 let measured = self.measured(session.cpus.len(), now);
@@ -422,15 +426,19 @@ impl Watch {
         Ok(measured)
     }
 
-    /// Returns the record of the part.
-    fn measured(&mut self, cpus: usize, ended: Instant) -> Measured {
-        let (elapsed_s, part) = (self.parts.elapsed_s(ended), self.parts.place(ended));
-        self.read();
-        self.java.read();
+    /// Returns the rows of the part up to now.
+    fn snapshot(&mut self, cpus: usize, now: Instant) -> Piece {
         let mut builder = self.builder();
         let places = builder.places();
-        let (mut rows, waits) = (builder.rows(&places), builder.waits(&places));
-        let target = self.targets.first();
+        let rows = builder.rows(&places);
+        let (rows, mut diagnosis) = self.diagnose(rows, cpus, self.parts.elapsed_s(now));
+        let reason = diagnosis.reason.take();
+        let stuck = self.stuck.values().flat_map(|stuck| stuck.rows.iter().cloned()).collect();
+        Piece::Snapshot { rows: self.joined(rows, stuck, diagnosis), reason }
+    }
+
+    /// Returns the rows with their causes, and the diagnosis that they and the samples allow.
+    fn diagnose(&mut self, mut rows: Vec<Row>, cpus: usize, elapsed_s: f64) -> (Vec<Row>, Diagnosis) {
         let evidence = Evidence {
             profile: &self.profile,
             names: &mut self.names,
@@ -438,18 +446,38 @@ impl Watch {
             region: None,
             window: Window::default(),
             java: &self.java,
-            program: &target.words,
+            program: &self.targets.first().words,
             cpus,
             elapsed_s,
             named: HashMap::new(),
         };
         let diagnosis = evidence.diagnose(&mut rows, &[]);
+        (rows, diagnosis)
+    }
+
+    /// Returns all rows of a record, in their order.
+    fn joined(&self, rows: Vec<Row>, stuck: Vec<Row>, diagnosis: Diagnosis) -> Vec<Row> {
         // Where each futex call was seen, samples of the same words are not reported once more.
         let are_words_seen = self.rings.is_some();
         let is_new = |row: &Row| !are_words_seen || row.address.is_empty();
         let sampled: Vec<Row> = diagnosis.locks.into_iter().filter(is_new).collect();
-        let stuck: Vec<Row> = self.stuck.values_mut().flat_map(|stuck| std::mem::take(&mut stuck.rows)).collect();
-        let rows = [rows, sampled, stuck, diagnosis.budgets, diagnosis.findings].concat();
+        [rows, sampled, stuck, diagnosis.budgets, diagnosis.findings].concat()
+    }
+
+    /// Returns the record of the part.
+    fn measured(&mut self, cpus: usize, ended: Instant) -> Measured {
+        let (elapsed_s, part) = (self.parts.elapsed_s(ended), self.parts.place(ended));
+        self.read();
+        self.java.read();
+        let mut builder = self.builder();
+        let places = builder.places();
+        let (rows, waits) = (builder.rows(&places), builder.waits(&places));
+        let (rows, mut diagnosis) = self.diagnose(rows, cpus, elapsed_s);
+        let (verdict, verdict_reason) = (diagnosis.verdict, diagnosis.reason.take());
+        let no_symbols = diagnosis.no_symbols.take();
+        let stuck = self.stuck.values_mut().flat_map(|stuck| std::mem::take(&mut stuck.rows)).collect();
+        let rows = self.joined(rows, stuck, diagnosis);
+        let target = self.targets.first();
         let lost = Lost {
             switches: self.rings.as_ref().map_or(0, |rings| rings.lost - self.lost_before),
             samples: self.profile.lost,
@@ -461,7 +489,7 @@ impl Watch {
         let mut warnings: Vec<Warning> =
             Some(what).filter(|what| !what.is_empty()).map(|what| TraceLost { what }.into()).into_iter().collect();
         warnings.extend(unnamed_code(&self.names));
-        warnings.extend(diagnosis.no_symbols.map(Warning::from));
+        warnings.extend(no_symbols.map(Warning::from));
         warnings.extend(self.cause.clone());
         let words = self.follower.folded_words;
         warnings.extend((words > 0).then(|| FoldedWords { words }.into()));
@@ -496,8 +524,8 @@ impl Watch {
             lost,
             locks_left_out: 0,
             sites_left_out: 0,
-            verdict: diagnosis.verdict,
-            verdict_reason: diagnosis.reason,
+            verdict,
+            verdict_reason,
             samples: self.profile.samples,
             lowered: Vec::new(),
             part,

@@ -15,6 +15,7 @@ use instruments::tally::Tally;
 use interpose::{Kind, Region, bounds, bucket};
 use record::Bin;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Counts and histograms of several pairs.
@@ -94,11 +95,29 @@ impl Counts {
     }
 }
 
+/// The treatment of the longest times when sums are read. The end of a part resets them; a snapshot for a live view
+/// keeps them for the record of the part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Longest {
+    Kept,
+    Reset,
+}
+
+impl Longest {
+    /// Reads the longest time. A thread that notes a longer one at this moment notes it for one of two parts.
+    pub fn read(self, most: &AtomicU64) -> u64 {
+        match self {
+            Self::Kept => most.load(Relaxed),
+            Self::Reset => most.swap(0, Relaxed),
+        }
+    }
+}
+
 /// The counts of all pairs at one time, by their places.
 #[derive(Default)]
 pub struct Snapshot(HashMap<u32, Noted>);
 
-/// The counts of a pair, those of its buckets that are not empty, and the longest times since the last snapshot.
+/// The counts of a pair, those of its buckets that are not empty, and the longest times of the part.
 struct Noted {
     counts: Counts,
     waits: Vec<(usize, u64)>,
@@ -107,8 +126,8 @@ struct Noted {
 }
 
 impl Snapshot {
-    /// Reads the counts, and resets the longest times.
-    pub fn now(region: &Region) -> Self {
+    /// Reads the counts.
+    pub fn now(region: &Region, longest: Longest) -> Self {
         let noted = |place: u32| {
             let (pair, waits) = (&region.pairs[place as usize], &region.waits[place as usize]);
             let histograms = &region.histograms[place as usize];
@@ -116,8 +135,7 @@ impl Snapshot {
                 counts: Counts::of(region, place),
                 waits: waits.in_buckets(&histograms.waits).collect(),
                 holds: pair.holds.in_buckets(&histograms.holds).collect(),
-                // A thread that notes a longer time at this moment notes it for one of two snapshots.
-                longest: [waits, &pair.holds].map(|times| times.most.swap(0, Relaxed)),
+                longest: [waits, &pair.holds].map(|times| longest.read(&times.most)),
             }
         };
         Self(region.pairs().map(|(place, _)| (place, noted(place))).collect())

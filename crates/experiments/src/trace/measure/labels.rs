@@ -1,6 +1,6 @@
 //! The requests of each label: sums and quantiles, which the library counts exactly, and the locks that they waited for.
 
-use super::aggregate::Times;
+use super::aggregate::{Longest, Times};
 use crate::trace::record::{Row, RowKind};
 use blame::time::{Ticks, Time};
 use blame::waits::{Labelled, Waits};
@@ -31,7 +31,7 @@ struct Sums {
     ticks: u64,
     lock_ticks: u64,
     signal_ticks: u64,
-    /// The longest since the last snapshot.
+    /// The longest of the part.
     longest: u64,
     longest_wait: u64,
     /// Requests by their time, by their waits for locks, and by the rest of their time.
@@ -41,9 +41,9 @@ struct Sums {
 }
 
 impl Snapshot {
-    /// Reads the sums, and resets the longest times.
-    pub fn now(region: &Region) -> Self {
-        Self(region.labels.iter().map(Sums::now).collect())
+    /// Reads the sums.
+    pub fn now(region: &Region, longest: Longest) -> Self {
+        Self(region.labels.iter().map(|label| Sums::now(label, longest)).collect())
     }
 
     /// Returns the number of requests whose names had no room, since an earlier time.
@@ -54,7 +54,7 @@ impl Snapshot {
 }
 
 impl Sums {
-    fn now(label: &Label) -> Self {
+    fn now(label: &Label, longest: Longest) -> Self {
         // Where no request ended, the pages have not been written to; reading them would take memory.
         let mut all = Self::default();
         for one in label.sums.iter().filter(|one| one.count.load(Relaxed) > 0) {
@@ -64,9 +64,8 @@ impl Sums {
             add(&mut all.ticks, &one.ticks);
             add(&mut all.lock_ticks, &one.lock_ticks);
             add(&mut all.signal_ticks, &one.signal_ticks);
-            // A request that ends at this moment counts for one of two snapshots.
-            all.longest = all.longest.max(one.most.swap(0, Relaxed));
-            all.longest_wait = all.longest_wait.max(one.most_waited.swap(0, Relaxed));
+            all.longest = all.longest.max(longest.read(&one.most));
+            all.longest_wait = all.longest_wait.max(longest.read(&one.most_waited));
             let buckets = [(&mut all.times, &one.times), (&mut all.waits, &one.waits), (&mut all.rests, &one.rests)];
             for (sums, counts) in buckets {
                 sums.resize(counts.len(), 0);

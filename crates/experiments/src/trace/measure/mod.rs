@@ -15,10 +15,10 @@ mod rows;
 pub use rows::NamedWait;
 
 use self::processes::{OtherUsers, Outliving, Supervisor};
-use super::diagnosis::Evidence;
+use super::diagnosis::{Diagnosis, Evidence};
 use super::flags::Level;
 use super::parts::Parts;
-use super::plan::{Parameters, Plan};
+use super::plan::{Parameters, Plan, Snapshots};
 use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
 use super::warnings::{
@@ -26,7 +26,7 @@ use super::warnings::{
     RestartedProcess, UnwatchedUser, WatchedScript, unnamed_code,
 };
 use super::watchpoint::Watch as WordWatch;
-use aggregate::{Snapshot, Totals, Window};
+use aggregate::{Longest, Snapshot, Totals, Window};
 use anyhow::Context;
 use blame::Lost;
 use blame::jvm::Machines;
@@ -44,7 +44,7 @@ use instruments::clock::Calibration;
 use instruments::warning::Warning;
 use interpose::{Header, MAPS, Memory, Region, Thread};
 pub use processes::Running;
-use rows::of_hangs;
+use rows::{Built, of_hangs};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicU32;
@@ -55,6 +55,8 @@ use std::time::{Duration, Instant};
 pub enum Piece {
     /// The time since the last report: its length, the waits in it, and the lock that was waited for most.
     Interval { at_s: f64, span_s: f64, waited_s: f64, most: Option<(String, f64)> },
+    /// The rows of the part so far, and the reason of the verdict on them.
+    Snapshot { rows: Vec<Row>, reason: Option<String> },
     /// Threads that wait longer than the deadline.
     Hang(Vec<Row>),
     /// The program has ended, and these processes of it go on.
@@ -163,6 +165,17 @@ struct Marks {
     open_ns: f64,
 }
 
+impl Marks {
+    /// Returns the part of the trace from these sums to later ones.
+    fn window<'a>(&'a self, after: &'a Self) -> Window<'a> {
+        Window { before: self.counts.as_ref(), after: after.counts.as_ref() }
+    }
+
+    fn thread_time_since(&self, before: &Self) -> f64 {
+        (self.thread_time_s - before.thread_time_s).max(0.0)
+    }
+}
+
 /// A program that is watched.
 struct Watch<'a> {
     plan: &'a Plan,
@@ -198,7 +211,7 @@ impl Watch<'_> {
     /// Reads the notes until the program ends, or must end.
     fn watch(&mut self, observer: &mut dyn Observer<Piece>) {
         let (mut next_maps, mut next_line) = (self.began, self.plan.interval.map(|span| self.began + span));
-        let mut before = Totals::default();
+        let (mut before, mut snapshots) = (Totals::default(), Snapshots::of(self.session));
         let (mut next_read, mut next_sample, mut known) = (self.began, self.began, 0);
         let mut next_cost = self.began;
         while !self.is_over(observer) {
@@ -229,6 +242,10 @@ impl Watch<'_> {
             {
                 next_line = Some(at + span);
                 self.tell_interval(span, &mut before, observer);
+            }
+            if snapshots.is_due(now) {
+                let piece = self.snapshot(now);
+                let _ = observer.piece(&piece);
             }
             if self.parts.is_over(now) {
                 let (measured, after) = self.measured(now);
@@ -268,12 +285,12 @@ impl Watch<'_> {
     }
 
     /// Returns the sums up to now.
-    fn marks(&self) -> Marks {
+    fn marks(&self, longest: Longest) -> Marks {
         let (region, now) = (self.memory.region(), self.time.now());
         let alive = region.threads().filter(|thread| thread.tid.load(Relaxed) != 0).count();
         Marks {
-            counts: Some(Snapshot::now(region)),
-            labels: labels::Snapshot::now(region),
+            counts: Some(Snapshot::now(region, longest)),
+            labels: labels::Snapshot::now(region, longest),
             lost: self.lost(),
             thread_time_s: rows::thread_time_s(region, &self.time),
             threads: region.header.comers.load(Relaxed).saturating_sub(alive as u32),
@@ -439,26 +456,31 @@ impl Watch<'_> {
         Ok(measured)
     }
 
-    /// Returns the record of the part, and the sums at its end.
-    fn measured(&mut self, ended: Instant) -> (Measured, Marks) {
-        let (elapsed_s, part) = (self.parts.elapsed_s(ended), self.parts.place(ended));
-        // Twice, since the notes of one time are judged by the next.
-        self.read();
-        self.read();
+    /// Returns the rows of the part up to now. The record of the part is the same without it.
+    fn snapshot(&mut self, now: Instant) -> Piece {
+        // A name is kept once it is found, so the memory map must be known before.
         self.read_maps();
-        let region = self.memory.region();
-        // A thread that died while it waited still waits.
-        self.hangs.note_new(region, &self.time, self.plan.deadline);
-        let (before, after) = (&self.before, self.marks());
-        let window = Window { before: before.counts.as_ref(), after: after.counts.as_ref() };
-        let thread_time_s = (after.thread_time_s - before.thread_time_s).max(0.0);
+        let after = self.marks(Longest::Kept);
+        let (built, mut diagnosis) = self.diagnose(&after, self.parts.elapsed_s(now));
+        let reason = diagnosis.reason.take();
+        Piece::Snapshot { rows: joined(built.rows, self.stuck.rows.clone(), diagnosis), reason }
+    }
+
+    /// Returns the program and its arguments.
+    fn words(&self) -> Vec<String> {
+        self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    /// Returns the rows of the part up to `after`, and the diagnosis that they and the samples allow.
+    fn diagnose(&mut self, after: &Marks, elapsed_s: f64) -> (Built, Diagnosis) {
+        let (region, before, program) = (self.memory.region(), &self.before, self.words());
+        let window = self.before.window(after);
+        let thread_time_s = after.thread_time_since(before);
         let labels = labels::of(region, &before.labels, &after.labels, &self.time, &self.waits);
         let is_whole = self.recording.lowered.is_empty();
         let span = rows::Span { region, window, labels, thread_time_s, is_whole };
         let mut built = rows::build(span, &mut self.names, &self.waits, &self.hangs, &self.time);
         rows::mark_reached(&mut built.rows, &self.stuck.rows);
-        let program: Vec<String> =
-            self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let known_as = region.processes().enumerate().map(|(place, process)| (process.pid.load(Relaxed), place as u32));
         let evidence = Evidence {
             profile: &self.profile,
@@ -473,6 +495,25 @@ impl Watch<'_> {
             named: HashMap::new(),
         };
         let diagnosis = evidence.diagnose(&mut built.rows, &built.slots);
+        (built, diagnosis)
+    }
+
+    /// Returns the record of the part, and the sums at its end.
+    fn measured(&mut self, ended: Instant) -> (Measured, Marks) {
+        let (elapsed_s, part) = (self.parts.elapsed_s(ended), self.parts.place(ended));
+        // Twice, since the notes of one time are judged by the next.
+        self.read();
+        self.read();
+        self.read_maps();
+        let region = self.memory.region();
+        // A thread that died while it waited still waits.
+        self.hangs.note_new(region, &self.time, self.plan.deadline);
+        let after = self.marks(Longest::Reset);
+        let (built, mut diagnosis) = self.diagnose(&after, elapsed_s);
+        let (verdict, verdict_reason) = (diagnosis.verdict, diagnosis.reason.take());
+        let no_symbols = diagnosis.no_symbols.take();
+        let before = &self.before;
+        let window = before.window(&after);
         let lost = Lost { samples: self.profile.lost, ..after.lost.since(&before.lost) };
         let script = self.plan.program.interpreter.as_ref();
         let script = script.map(|path| WatchedScript { interpreter: path.display().to_string() });
@@ -489,12 +530,12 @@ impl Watch<'_> {
         warnings.extend(unnamed_code(&self.names));
         let without_room = after.labels.without_room_since(&before.labels);
         warnings.extend((without_room > 0).then(|| ManyLabels { requests: without_room }.into()));
-        warnings.extend(diagnosis.no_symbols.map(Warning::from));
+        warnings.extend(no_symbols.map(Warning::from));
         warnings.extend(DamagedMemory::found_in(region).map(Warning::from));
         warnings
             .extend(self.other_users.found().map(|(pid, other)| UnwatchedUser { process: other.words(pid) }.into()));
         let parameters = Parameters {
-            program,
+            program: self.words(),
             program_sha256: self.program_sha256.clone(),
             level: self.plan.level,
             attached_pid: None,
@@ -505,15 +546,15 @@ impl Watch<'_> {
             deadline_s: self.plan.deadline.as_secs_f64(),
             processes: region.processes().count() as u32,
             threads: region.header.comers.load(Relaxed).saturating_sub(before.threads),
-            thread_time_s,
+            thread_time_s: after.thread_time_since(before),
             switches: self.switches.as_ref().map(|_| "perf".to_owned()),
             switches_share: self.switches.as_ref().map(|_| switches_share(before, &after)),
             switches_left_out: self.switches.as_ref().map_or(0, |switches| switches.left_out() as u32),
             lost,
             locks_left_out: built.locks_left_out,
             sites_left_out: built.sites_left_out,
-            verdict: diagnosis.verdict,
-            verdict_reason: diagnosis.reason,
+            verdict,
+            verdict_reason,
             samples: self.profile.samples,
             lowered: self.recording.lowered.clone(),
             part,
@@ -521,7 +562,7 @@ impl Watch<'_> {
             confirmation: None,
         };
         let stuck = std::mem::take(&mut self.stuck.rows);
-        let rows = [built.rows, stuck, diagnosis.locks, diagnosis.budgets, diagnosis.findings].concat();
+        let rows = joined(built.rows, stuck, diagnosis);
         let measured = Measured { parameters, rows, warnings, waits: built.waits, status: self.running.shell_status() };
         (measured, after)
     }
@@ -553,6 +594,11 @@ impl Watch<'_> {
         );
         Ok(Some(NoLockCalls { is_loaded }.into()))
     }
+}
+
+/// Returns all rows of a record, in their order.
+fn joined(rows: Vec<Row>, stuck: Vec<Row>, diagnosis: Diagnosis) -> Vec<Row> {
+    [rows, stuck, diagnosis.locks, diagnosis.budgets, diagnosis.findings].concat()
 }
 
 /// Returns the share of a part in which switches were recorded.
