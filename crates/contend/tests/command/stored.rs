@@ -19,6 +19,7 @@ const FIGURES: &[&str] = &[
     "probability",
     "simulated_probability",
     "slowdown",
+    "waited_share",
 ];
 
 pub struct Old {

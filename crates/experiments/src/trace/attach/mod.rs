@@ -16,6 +16,7 @@ use super::diagnosis::Evidence;
 use super::flags::Level;
 use super::golang::Watch as Goroutines;
 use super::measure::aggregate::Window;
+use super::measure::preempted::Counted;
 use super::measure::{Measured, Piece, Running};
 use super::parts::Parts;
 use super::plan::Parameters;
@@ -427,9 +428,11 @@ impl Watch {
         let (elapsed_s, part) = (self.parts.elapsed_s(ended), self.parts.place(ended));
         self.read();
         self.java.read();
+        let has_rings = self.rings.is_some();
         let mut builder = self.builder();
         let places = builder.places();
         let (mut rows, waits) = (builder.rows(&places), builder.waits(&places));
+        let preempted = if has_rings { builder.preempted(elapsed_s, &rows) } else { Counted::default() };
         let target = self.targets.first();
         let evidence = Evidence {
             profile: &self.profile,
@@ -505,7 +508,7 @@ impl Watch {
             confirmation: None,
         };
         let status = self.child.as_ref().and_then(Running::shell_status);
-        Measured { parameters, rows, warnings, waits, status }
+        Measured { parameters, rows, warnings, waits, status, preempted }
     }
 }
 
