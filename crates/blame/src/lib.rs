@@ -13,6 +13,7 @@ mod lost;
 mod memory;
 pub mod names;
 pub mod places;
+pub mod preempted;
 pub mod python;
 pub mod sampling;
 pub mod stacks;

@@ -2,6 +2,7 @@
 
 use crate::causes::{Causes, Stretch, Taker};
 use crate::critical::{Critical, Ended};
+use crate::preempted::Preempted;
 use crate::switches::{Seen, Switches};
 use crate::time::Time;
 use interpose::{Event, Kind, Lock, RING, Region, holder};
@@ -101,6 +102,8 @@ pub struct Waits {
     /// Waits that are not judged yet: the releasing thread notes the release before, but may be read after.
     fresh: Vec<Wait>,
     older: Vec<Wait>,
+    /// The preempted holders, if they are wanted.
+    pub preempted: Option<Preempted>,
 }
 
 /// Waits of labelled requests, in ns.
@@ -141,6 +144,7 @@ impl Waits {
     /// Reads the threads' notes since the last time.
     pub fn read(&mut self, region: &Region, time: &Time) {
         self.older.append(&mut self.fresh);
+        self.preempted.iter_mut().for_each(Preempted::next_reading);
         for thread in region.threads() {
             let (head, tail) = (thread.head.load(Acquire), thread.tail.load(Relaxed));
             for place in tail..head.min(tail.saturating_add(RING as u64)) {
@@ -174,6 +178,11 @@ impl Waits {
         }
         let from = if began == 0 { f64::NEG_INFINITY } else { time.of_ticks(began) };
         let to = time.of_ticks(event.ended.load(Relaxed));
+        if let Some(preempted) = &mut self.preempted
+            && kind_of(region, pair).is_some_and(Kind::excludes)
+        {
+            preempted.held(thread, pair, from, to);
+        }
         let holds = self.holds.entry(lock_of(region, pair)).or_default();
         // Those of different threads come nearly in order.
         let place = holds.partition_point(|hold| hold.to <= to);
@@ -193,6 +202,9 @@ impl Waits {
         for wait in waits {
             self.blame(region, wait, switches);
         }
+        if let Some((preempted, switches)) = self.preempted.as_mut().zip(switches) {
+            preempted.judge(&switches.schedule);
+        }
     }
 
     fn blame(&mut self, region: &Region, mut wait: Wait, switches: Option<&Switches>) {
@@ -202,7 +214,9 @@ impl Waits {
             *self.blame.entry((wait.pair, pair)).or_default() += to - from;
             wait.blamed += to - from;
             if let Some(switches) = switches.filter(|_| excludes) {
-                wait.seen.add(switches.seen(thread, from, to));
+                let seen = switches.seen(thread, from, to);
+                self.preempted.iter_mut().for_each(|preempted| preempted.waited(pair, seen.preempted));
+                wait.seen.add(seen);
             }
         }
         self.seen.entry(wait.pair).or_default().add(wait.seen);

@@ -47,6 +47,7 @@ pub static ALL: &[Entry] = &[
         Entry::of::<what_if::WhatIf>(),
         Entry::of::<swap::Swap>(),
     ]),
+    Entry::of::<trace::Preempted>(),
     Entry::of::<ab::Ab>(),
     #[cfg(feature = "template")]
     Entry::of::<template::Template>(),

@@ -10,22 +10,26 @@
 mod account;
 mod pick;
 mod rings;
+mod schedule;
 mod timeline;
 
+use crate::sampling::name_of;
 use crate::time::Time;
 pub use account::State;
 use instruments::cpus::CpuSet;
 pub use pick::Live;
 use pick::Pick;
-use rings::{Change, Rings};
+use rings::{Change, Drained, Rings, Succession};
+pub use schedule::{Competitor, Schedule};
 use std::collections::{HashMap, HashSet};
 use std::io;
-pub use timeline::{Seen, Timeline};
+pub use timeline::{Preemption, Seen, Timeline};
 
 /// The record.
 pub struct Switches {
     rings: Rings,
-    threads: HashMap<u32, Timeline>,
+    /// The times when the threads ran.
+    pub schedule: Schedule,
     pick: Pick,
     /// Start of the open window; times in ns since the start.
     window: Option<f64>,
@@ -36,6 +40,10 @@ pub struct Switches {
     lost_ns: (f64, f64),
     /// Records that found no room.
     pub lost: u64,
+    /// The threads that left their CPU last, by CPU, and when.
+    left: HashMap<usize, (u32, f64)>,
+    /// Whether they are seen.
+    pub sees_competitors: bool,
 }
 
 /// Cost of a record for the program: half of the cost of a switch, which is two records.
@@ -50,6 +58,11 @@ const PAUSE_NS: f64 = 1e9;
 /// Threads whose switches are remembered, unless more are alive.
 const MOST_THREADS: usize = 16_384;
 
+/// A thread that comes to a CPU so soon after another left it came directly after it.
+const SWITCH_NS: f64 = 20e3;
+/// Threads of other programs whose names are kept.
+const MOST_COMPETITORS: usize = 4_096;
+
 impl Switches {
     /// Opens the rings. No thread is followed yet.
     ///
@@ -60,13 +73,20 @@ impl Switches {
         Ok(Self {
             pick: Pick::for_cpus(rings.cpus()),
             rings,
-            threads: HashMap::new(),
+            schedule: Schedule::default(),
             window: Some(0.0),
             next: f64::INFINITY,
             open_ns: 0.0,
             lost_ns: (0.0, 0.0),
             lost: 0,
+            left: HashMap::new(),
+            sees_competitors: false,
         })
+    }
+
+    /// Records the threads of other programs that run instead, where the kernel permits it.
+    pub fn record_competitors(&mut self) {
+        self.sees_competitors = self.rings.record_competitors().is_ok();
     }
 
     /// Reads what there is.
@@ -75,16 +95,39 @@ impl Switches {
     }
 
     fn drain_until(&mut self, time: &Time, end: f64) {
-        let (mut changes, most, lost) = self.rings.drain();
+        let Drained { mut changes, successions, most, lost } = self.rings.drain();
         self.lost += lost;
         self.lost_ns.1 += most as f64 * RECORD_NS;
         changes.sort_by_key(|change| change.raw_ns);
         let Some(window) = self.window else { return };
-        for Change { raw_ns, thread, is_out, is_preempted } in changes {
+        for Change { raw_ns, cpu, thread, is_out, is_preempted } in changes {
             let at = time.of_raw(raw_ns);
             if window <= at && at <= end {
-                self.threads.entry(thread).or_default().note(at, is_out, is_preempted);
+                self.schedule.threads.entry(thread).or_default().note(at, is_out, is_preempted);
+                self.note_next(cpu, thread, at, is_out);
             }
+        }
+        for Succession { raw_ns, thread, next: (process, next) } in successions {
+            if let Some(timeline) = self.schedule.threads.get_mut(&thread) {
+                timeline.followed_by(time.of_raw(raw_ns), next);
+                let competitors = &mut self.schedule.competitors;
+                if competitors.len() < MOST_COMPETITORS {
+                    let name = || name_of(process, next).unwrap_or_else(|| format!("thread {next}"));
+                    competitors.entry(next).or_insert_with(name);
+                }
+            }
+        }
+    }
+
+    /// Notes that a thread of the program came directly after another one.
+    fn note_next(&mut self, cpu: usize, thread: u32, at: f64, is_out: bool) {
+        if is_out {
+            self.left.insert(cpu, (thread, at));
+        } else if let Some((left, since)) = self.left.remove(&cpu)
+            && at - since <= SWITCH_NS
+            && let Some(timeline) = self.schedule.threads.get_mut(&left)
+        {
+            timeline.followed_by(since, thread);
         }
     }
 
@@ -121,11 +164,11 @@ impl Switches {
     /// Follows the threads that are not followed yet, and that the program can afford. The kernel itself follows the
     /// threads that a followed thread starts.
     fn follow(&mut self, time: &Time, live: &[Live]) {
-        let is_open = |live: &&Live| self.threads.get(&live.thread).is_none_or(|timeline| !timeline.is_open());
+        let is_open = |live: &&Live| self.schedule.threads.get(&live.thread).is_none_or(|timeline| !timeline.is_open());
         let new: Vec<Live> = live.iter().filter(is_open).copied().collect();
         for thread in self.pick.calm(&new, time.now()) {
             match self.rings.follow(thread) {
-                Ok(()) => self.threads.entry(thread).or_default().begin(time.now(), account::state(thread)),
+                Ok(()) => self.schedule.threads.entry(thread).or_default().begin(time.now(), account::state(thread)),
                 // It would be the same the next time.
                 Err(_) => self.pick.refuse(thread),
             }
@@ -137,8 +180,8 @@ impl Switches {
     fn forget_ended(&mut self, live: &[Live]) -> bool {
         let live: HashSet<u32> = live.iter().map(|live| live.thread).collect();
         self.pick.keep(|thread| live.contains(&thread));
-        if self.threads.len() > MOST_THREADS {
-            self.threads.retain(|thread, _| live.contains(thread));
+        if self.schedule.threads.len() > MOST_THREADS {
+            self.schedule.threads.retain(|thread, _| live.contains(thread));
         }
         self.rings.is_half_taken_by(|thread| !live.contains(&thread))
     }
@@ -148,7 +191,7 @@ impl Switches {
         let now = time.now();
         self.rings.rest();
         self.drain_until(time, now);
-        for (&thread, timeline) in &mut self.threads {
+        for (&thread, timeline) in &mut self.schedule.threads {
             timeline.close(now, || account::ran(thread));
         }
         self.open_ns += now - since;
@@ -157,7 +200,7 @@ impl Switches {
 
     /// Returns the known state of a thread in this time.
     pub fn seen(&self, thread: u32, from: f64, to: f64) -> Seen {
-        self.threads.get(&thread).map_or_else(Seen::default, |timeline| timeline.seen(from, to))
+        self.schedule.seen(thread, from, to)
     }
 
     /// Returns how long the record has been open by now.

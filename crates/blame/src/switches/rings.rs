@@ -12,15 +12,37 @@ pub struct Rings {
     /// Event counters, by thread.
     events: Vec<(u32, Counter)>,
     most_events: usize,
+    /// Event counters of all switches on each CPU, if they are wanted.
+    competitors: Vec<Counter>,
 }
 
 /// A thread left a CPU or came to one.
 pub struct Change {
     pub raw_ns: u64,
+    pub cpu: usize,
     pub thread: u32,
     pub is_out: bool,
     /// It would have gone on.
     pub is_preempted: bool,
+}
+
+/// A thread left a CPU, and another came in its place.
+pub struct Succession {
+    pub raw_ns: u64,
+    pub thread: u32,
+    /// The process and the thread that came.
+    pub next: (u32, u32),
+}
+
+/// Records read from the rings.
+#[derive(Default)]
+pub struct Drained {
+    pub changes: Vec<Change>,
+    pub successions: Vec<Succession>,
+    /// The number of changes that the CPU wrote that wrote most.
+    pub most: usize,
+    /// Records that found no room.
+    pub lost: u64,
 }
 
 /// The most memory that any user may lock, and the least that is of use.
@@ -33,6 +55,7 @@ const MOST_EVENTS: usize = 4_096;
 
 const LOST: u32 = 2;
 const SWITCH: u32 = 14;
+const SWITCH_CPU_WIDE: u32 = 15;
 const SWITCH_OUT: u16 = 1 << 13;
 const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 
@@ -43,7 +66,21 @@ impl Rings {
     /// The kernel refuses it.
     pub fn open(cpus: &CpuSet) -> io::Result<Self> {
         let rings = cpus.iter().map(|cpu| Ok((cpu, ring(cpu)?))).collect::<io::Result<_>>()?;
-        Ok(Self { rings, events: Vec::new(), most_events: most_events() })
+        Ok(Self { rings, events: Vec::new(), most_events: most_events(), competitors: Vec::new() })
+    }
+
+    /// Also records, of each switch on the CPUs, the thread that comes.
+    ///
+    /// # Errors
+    /// The kernel refuses it: it needs root or CAP_PERFMON.
+    pub fn record_competitors(&mut self) -> io::Result<()> {
+        for (cpu, ring) in &self.rings {
+            let mut builder = builder(*cpu);
+            let event = builder.context_switch(true).any_pid().enabled(true).build()?;
+            redirect(&event, ring)?;
+            self.competitors.push(event);
+        }
+        Ok(())
     }
 
     /// Records a thread, and those that it starts.
@@ -84,47 +121,53 @@ impl Rings {
             let mut builder = builder(*cpu);
             builder.context_switch(true).observe_pid(thread as i32).inherit(true).enabled(true);
             let event = builder.build()?;
-            // SAFETY: both are open perf events of one CPU, and the call takes no pointer.
-            let redirected =
-                unsafe { libc::ioctl(event.as_raw_fd(), PERF_EVENT_IOC_SET_OUTPUT, ring.as_counter().as_raw_fd()) };
-            if redirected != 0 {
-                return Err(io::Error::last_os_error());
-            }
+            redirect(&event, ring)?;
             self.events.push((thread, event));
         }
         Ok(())
     }
 
-    /// Returns the records written since the last time, how many of them the CPU that wrote most wrote, and how many
-    /// found no room.
-    pub fn drain(&mut self) -> (Vec<Change>, usize, u64) {
-        let (mut changes, mut most, mut lost) = (Vec::new(), 0, 0);
-        for (_, ring) in &mut self.rings {
-            let before = changes.len();
+    /// Returns the records written since the last time.
+    pub fn drain(&mut self) -> Drained {
+        let mut drained = Drained::default();
+        for (cpu, ring) in &mut self.rings {
+            let before = drained.changes.len();
             // A thread that writes as fast as this loop reads must not keep it here.
             for _ in 0..MOST_AT_ONCE {
                 let Some(record) = ring.next_record() else { break };
                 let (kind, misc, body) = (record.ty(), record.misc(), record.to_contiguous());
-                let word = |from_end: usize| body.len().checked_sub(from_end).and_then(|at| body.get(at..at + 4));
-                let long = |at: usize| body.get(at..at + 8);
-                let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+                let word = |at: usize| body.get(at..at + 4).map(|bytes| number(bytes) as u32);
+                let long = |at: usize| body.get(at..at + 8).map(number);
+                // A record ends with its process, its thread and its time.
+                let Some(end) = body.len().checked_sub(16) else { continue };
+                let (Some(thread), Some(raw_ns)) = (word(end + 4), long(end + 8)) else { continue };
+                let (is_out, is_preempted) = (misc & SWITCH_OUT != 0, misc & SWITCH_OUT_PREEMPT != 0);
                 match kind {
-                    SWITCH => {
-                        let (Some(thread), Some(at)) = (word(12), body.len().checked_sub(8).and_then(long)) else {
-                            continue;
-                        };
-                        let (is_out, is_preempted) = (misc & SWITCH_OUT != 0, misc & SWITCH_OUT_PREEMPT != 0);
-                        let (raw_ns, thread) = (number(at), number(thread) as u32);
-                        changes.push(Change { raw_ns, thread, is_out, is_preempted });
+                    SWITCH => drained.changes.push(Change { raw_ns, cpu: *cpu, thread, is_out, is_preempted }),
+                    SWITCH_CPU_WIDE if is_preempted => {
+                        let next = word(0).zip(word(4));
+                        drained.successions.extend(next.map(|next| Succession { raw_ns, thread, next }));
                     }
-                    LOST => lost += long(8).map_or(0, number),
+                    LOST => drained.lost += long(8).unwrap_or(0),
                     _ => {}
                 }
             }
-            most = most.max(changes.len() - before);
+            drained.most = drained.most.max(drained.changes.len() - before);
         }
-        (changes, most, lost)
+        drained
     }
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
+
+/// Lets an event write into the ring of another.
+fn redirect(event: &Counter, ring: &Sampler) -> io::Result<()> {
+    // SAFETY: both are open perf events of one CPU, and the call takes no pointer.
+    let redirected =
+        unsafe { libc::ioctl(event.as_raw_fd(), PERF_EVENT_IOC_SET_OUTPUT, ring.as_counter().as_raw_fd()) };
+    if redirected == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Returns the most events to open: half of the descriptors that this process may have are for all else.

@@ -12,12 +12,24 @@ pub struct Timeline {
     windows: Vec<(f64, f64)>,
     /// Its state when that began, as long as it was not switched.
     unswitched: Option<State>,
+    /// The thread that ran next on the CPU that it left last, if that is known.
+    next: Option<u32>,
 }
 
 struct Absence {
     from: f64,
     to: f64,
     is_preempted: bool,
+    next: Option<u32>,
+}
+
+/// A time in which a thread was ready and another one ran in its place, in ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Preemption {
+    pub from: f64,
+    pub to: f64,
+    /// The thread that ran next on the CPU, if that is known.
+    pub next: Option<u32>,
 }
 
 /// Known times of a thread in some period, in ns.
@@ -49,6 +61,8 @@ impl Seen {
     }
 }
 
+/// The two records of one switch are at most this far apart.
+const SAME_SWITCH_NS: f64 = 50e3;
 /// Absences and windows that are kept of a thread.
 const MOST: usize = 8_192;
 
@@ -84,6 +98,7 @@ impl Timeline {
         }
         // Its state is read a moment after its switches are seen: a switch away from the CPU shows that it ran.
         let is_first = self.unswitched.take().is_some();
+        self.next = self.next.filter(|_| !is_out);
         match (self.since, is_out) {
             (None, true) => self.since = Some((at, is_preempted)),
             (Some(_), true) if is_first => self.since = Some((at, is_preempted)),
@@ -114,7 +129,7 @@ impl Timeline {
         if self.absences.len() >= MOST {
             self.forget_half();
         }
-        self.absences.push(Absence { from, to, is_preempted });
+        self.absences.push(Absence { from, to, is_preempted, next: self.next.take() });
         self.since = None;
     }
 
@@ -128,13 +143,40 @@ impl Timeline {
         }
     }
 
+    /// Notes which thread ran next after the switch at this time.
+    pub fn followed_by(&mut self, at: f64, next: u32) {
+        let is_it = |from: f64| (from - at).abs() <= SAME_SWITCH_NS;
+        if self.since.is_some_and(|(from, _)| is_it(from)) {
+            self.next = Some(next);
+        } else {
+            let after = self.absences.partition_point(|absence| absence.from <= at + SAME_SWITCH_NS);
+            let last = after.checked_sub(1).map(|place| &mut self.absences[place]);
+            if let Some(absence) = last.filter(|absence| is_it(absence.from)) {
+                absence.next = Some(next);
+            }
+        }
+    }
+
+    /// Returns the preemptions that began in this time and ended.
+    pub fn preemptions(&self, from: f64, to: f64) -> impl Iterator<Item = Preemption> {
+        let first = self.absences.partition_point(|absence| absence.from < from);
+        let within = self.absences[first..].iter().take_while(move |absence| absence.from < to);
+        let preempted = within.filter(|absence| absence.is_preempted);
+        preempted.map(move |absence| Preemption { from: absence.from, to: absence.to.min(to), next: absence.next })
+    }
+
     /// Returns the known parts of this time.
     pub fn seen(&self, from: f64, to: f64) -> Seen {
         let common = |one: f64, other: f64| (other.min(to) - one.max(from)).max(0.0);
         let mut seen = Seen::default();
         let first = self.windows.partition_point(|window| window.1 <= from);
         seen.known = self.windows[first..].iter().take_while(|window| window.0 < to).map(|w| common(w.0, w.1)).sum();
-        let open = self.since.map(|(since, is_preempted)| Absence { from: since, to: f64::INFINITY, is_preempted });
+        let open = self.since.map(|(since, is_preempted)| Absence {
+            from: since,
+            to: f64::INFINITY,
+            is_preempted,
+            next: None,
+        });
         let first = self.absences.partition_point(|absence| absence.to <= from);
         let over = self.absences[first..].iter().take_while(|absence| absence.from < to);
         for absence in over.chain(&open) {
@@ -167,6 +209,26 @@ mod tests {
         assert_eq!(timeline.seen(15.0, 35.0), seen(20.0, 10.0, 5.0));
         assert_eq!(timeline.seen(20.0, 30.0), seen(10.0, 0.0, 0.0));
         assert_eq!(timeline.seen(60.0, 70.0), seen(10.0, 10.0, 0.0));
+    }
+
+    #[test]
+    fn preemptions_have_the_thread_that_ran_next() {
+        let mut timeline = Timeline::default();
+        timeline.begin(0.0, State::Ready(Some(1)));
+        for (at, is_out, next) in [(1e6, true, Some(7)), (2e6, false, None), (3e6, true, None), (4e6, false, None)] {
+            timeline.note(at, is_out, at < 3e6);
+            next.into_iter().for_each(|next| timeline.followed_by(at + 10.0, next));
+        }
+        timeline.note(5e6, true, true);
+        timeline.note(6e6, false, false);
+        // The record of the other thread may be read later.
+        timeline.followed_by(5e6 - 10.0, 8);
+        timeline.followed_by(5.5e6, 9);
+        let preemption = |from: f64, to: f64, next: u32| Preemption { from, to, next: Some(next) };
+        let all: Vec<Preemption> = timeline.preemptions(0.0, 10e6).collect();
+        assert_eq!(all, [preemption(1e6, 2e6, 7), preemption(5e6, 6e6, 8)]);
+        let within: Vec<Preemption> = timeline.preemptions(1.5e6, 5.5e6).collect();
+        assert_eq!(within, [preemption(5e6, 5.5e6, 8)]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use terminal::{Page, wrapped};
 /// A command that is in none of these sections measures this machine.
 const SECTIONS: [(&str, &[&str]); 4] = [
     ("model", &["model", "lockstep"]),
-    ("your program", &["trace", "top", "ab"]),
+    ("your program", &["trace", "top", "preempted", "ab"]),
     ("records", &["compare", "baseline", "report", "ladder", "history", "schema"]),
     ("other", &["screen", "completions", "man", "serve", "fetch", HELP]),
 ];

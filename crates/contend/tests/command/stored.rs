@@ -20,6 +20,7 @@ const FIGURES: &[&str] = &[
     "modelled_per_s",
     "simulated_probability",
     "slowdown",
+    "waited_share",
 ];
 
 pub struct Old {

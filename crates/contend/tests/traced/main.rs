@@ -16,6 +16,7 @@ mod faults;
 mod labels;
 mod languages;
 mod parts;
+mod preempted;
 mod sisters;
 mod swap;
 mod targets;

@@ -11,6 +11,7 @@ mod live;
 mod measure;
 mod parts;
 mod plan;
+mod preempted;
 mod record;
 mod section;
 mod show;
@@ -21,6 +22,7 @@ mod watchpoint;
 mod words;
 
 pub use self::confirm::Confirm;
+pub use self::preempted::Preempted;
 use self::record::Row;
 use flags::Flags;
 use harness::{Example, Experiment, Finished, Run, UsageError, Views};

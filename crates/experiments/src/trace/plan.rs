@@ -27,6 +27,8 @@ pub struct Plan {
     /// Whether the terminal prints all tables.
     pub all: bool,
     pub words: Request,
+    /// Whether preempted holders are counted.
+    pub preempted: bool,
 }
 
 /// The answer to whether locks are the program's problem.
@@ -183,6 +185,18 @@ impl Plan {
         let level = if flags.full { Level::Full } else { Level::Sampled };
         let (budget, deadline, patience) = (session.seconds, flags.deadline, flags.launched.patience);
         let (interval, every, words) = (flags.interval, flags.every, flags.words()?);
-        Ok(Self { program, level, budget, interval, every, deadline, patience, exports, all: flags.all, words })
+        Ok(Self {
+            program,
+            level,
+            budget,
+            interval,
+            every,
+            deadline,
+            patience,
+            exports,
+            all: flags.all,
+            words,
+            preempted: false,
+        })
     }
 }

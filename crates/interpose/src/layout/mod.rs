@@ -36,7 +36,7 @@ pub use order::{Confirm, Edge, Kinship, Order, TARGETS, Target};
 pub use order::{GATES, ORDERS_OF_EDGE};
 pub use pair::{Buckets, Histograms, Pair, Place, SAMPLE_OF, TIMES_ALL, Times};
 #[cfg(any(preload, clippy))]
-pub use pair::{FEW, LONG_TICKS, add as pair_add};
+pub use pair::{FEW, KEPT_TICKS, LONG_TICKS, add as pair_add};
 pub use thread::{Event, HELD, Held, Last, MORE_PLACES, PLACES, RING, Thread};
 
 /// Processes that can be watched at once or one after another.

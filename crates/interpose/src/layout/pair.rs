@@ -10,6 +10,10 @@ pub const SAMPLE_OF: u64 = 64;
 /// they take as much in the mean: to read the clock twice is some per cent of that at most.
 #[cfg(any(preload, clippy))]
 pub const LONG_TICKS: u64 = 4096;
+/// With each hold timed, one of this many ticks (3 to 16 us) is kept although no thread waited for it: a hold in which
+/// another thread ran is longer.
+#[cfg(any(preload, clippy))]
+pub const KEPT_TICKS: u64 = 1 << 14;
 /// The least number of holds that are each timed, before their mean counts.
 #[cfg(any(preload, clippy))]
 pub const FEW: u64 = 8;

@@ -95,6 +95,11 @@ pub fn is_timed(count: u64) -> bool {
     count as u32 & UNTIMED.load(Relaxed) == 0 || (count as i64) < 0
 }
 
+/// Returns whether holds are timed as a sample only.
+pub fn is_sampled() -> bool {
+    UNTIMED.load(Relaxed) != 0
+}
+
 /// Stores the memory; from now on the level is to be found out for each process.
 pub fn take(region: &'static Region) {
     CLOCK.store(region.header.clock.load(Relaxed), Relaxed);

@@ -5,7 +5,9 @@ use super::context::{context, context_before, renew_contexts};
 use super::me::Me;
 use super::spot::{Spot, found_place, spot};
 use super::{local, order};
-use crate::layout::{Event, FEW, HELD, Held, Hot, Kind, LONG_TICKS, RING, TIMES_ALL, Thread, pair_add as add};
+use crate::layout::{
+    Event, FEW, HELD, Held, Hot, KEPT_TICKS, Kind, LONG_TICKS, RING, TIMES_ALL, Thread, pair_add as add,
+};
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::compiler_fence;
@@ -218,13 +220,19 @@ fn end_hold(me: Me, held: &Held) {
 #[inline(never)]
 fn end_noted_hold(me: Me, held: &Held, since: u64, lock_place: usize) {
     let at = now();
-    if me.region.hot[lock_place].is_wanted() {
+    let is_wanted = me.region.hot[lock_place].is_wanted();
+    if is_wanted {
         let lock = &me.region.locks[lock_place];
         lock.holder.store(me.thread.holder_base.load(Relaxed) + u64::from(held.pair.load(Relaxed)), Relaxed);
         lock.released.store(at, Relaxed);
-        // The events of the waiters report the holder during their waits.
+    }
+    // The events of the waiters report the holder during their waits. With every hold timed, a long one is kept although
+    // no thread waited: its thread may have been preempted.
+    let is_long = since != 0 && at.saturating_sub(since) >= KEPT_TICKS && !local::is_sampled();
+    if is_wanted || is_long {
         let pair = (held.pair.load(Relaxed) + 1) | Event::HOLD;
-        keep(me, pair, [held.wanted.load(Relaxed), at, 0, 0, 0]);
+        let since = if local::is_sampled() { 0 } else { since };
+        keep(me, pair, [held.wanted.load(Relaxed).max(since), at, 0, 0, 0]);
     }
     let place = held.pair.load(Relaxed) as usize;
     if since != 0

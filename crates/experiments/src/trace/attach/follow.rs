@@ -3,7 +3,7 @@
 use super::events::{Event, What};
 use crate::trace::measure::aggregate::Times;
 use blame::stacks::Stacks;
-use blame::switches::{Seen, State, Timeline};
+use blame::switches::{Preemption, Seen, State, Timeline};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// A stack by its number.
@@ -57,6 +57,25 @@ pub struct Follower {
     got: HashMap<u32, (Word, u64)>,
     /// Words without separate sums.
     pub folded_words: u64,
+    /// The threads that left their CPU last, by CPU, and when.
+    left: HashMap<usize, (u32, f64)>,
+    /// Preemptions of threads that had a word for which another waited, each once, and the start of the last of each
+    /// thread.
+    pub preempted: Vec<PreemptedHolder>,
+    last_preempted: HashMap<u32, f64>,
+    /// Time waited for preempted holders, by the word and the stack that woke the waiter.
+    pub waited_preempted: HashMap<(Word, StackNumber), f64>,
+}
+
+/// A preemption of a thread that had a word.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PreemptedHolder {
+    pub word: Word,
+    /// The stack that woke the waiter in the end.
+    pub stack: StackNumber,
+    pub preemption: Preemption,
+    /// CPU time from its end to the wake, in ns.
+    pub left_ns: f64,
 }
 
 /// Limits of the pairs of a word and a stack, of the stacks, and of the threads with remembered switches: a program can
@@ -66,6 +85,8 @@ const MOST_PLACES: usize = 16_384;
 const MOST_KEPT: usize = 2_048;
 const MOST_STACKS: usize = 32_768;
 const MOST_THREADS: usize = 16_384;
+/// Preemptions that are kept.
+const MOST_PREEMPTED: usize = 500_000;
 /// Threads that ran instead of a waiter, at each place.
 const MOST_RUNNERS: usize = 256;
 
@@ -176,7 +197,10 @@ impl Follower {
         let is_ours = self.targets.contains(&process);
         match what {
             What::In => self.runs(raw_ns, is_ours, thread, cpu),
-            What::Out { is_preempted } if is_ours => self.switched(raw_ns, thread, true, is_preempted),
+            What::Out { is_preempted } if is_ours => {
+                self.left.insert(cpu, (thread, raw_ns.saturating_sub(self.began) as f64));
+                self.switched(raw_ns, thread, true, is_preempted);
+            }
             What::Wakes { thread: woken } => self.wakes(raw_ns, (thread, is_ours), woken),
             What::Call { word, operation, stack } => {
                 let stack = self.number(process, unwinder.frames(&stack));
@@ -222,6 +246,11 @@ impl Follower {
 
     fn runs(&mut self, at: u64, is_ours: bool, thread: u32, cpu: usize) {
         self.runs.note(at, thread, cpu);
+        if let Some((left, since)) = self.left.remove(&cpu)
+            && let Some(timeline) = self.timelines.get_mut(&left)
+        {
+            timeline.followed_by(since, thread);
+        }
         if is_ours {
             self.switched(at, thread, false, false);
             if let Some(woken) = self.threads.get_mut(&thread).and_then(|thread| thread.woken.as_mut()) {
@@ -263,7 +292,21 @@ impl Follower {
         {
             // Before it got the word itself, the waker waited in the same queue.
             let got = self.got.get(&woken.by).filter(|(word, _)| *word == call.word).map_or(0, |(_, at)| *at);
-            wait.seen = timeline.seen(since(call.began.max(got)), since(woken.at));
+            let (from, to) = (since(call.began.max(got)), since(woken.at));
+            wait.seen = timeline.seen(from, to);
+            if let Some(stack) = woken.stack {
+                *self.waited_preempted.entry((call.word, stack)).or_default() += wait.seen.preempted;
+                let last = self.last_preempted.entry(woken.by).or_insert(f64::NEG_INFINITY);
+                // It may have begun before the wait.
+                let overlap = timeline.preemptions(since(got), to).filter(|preemption| preemption.to > from);
+                for preemption in overlap {
+                    if preemption.from > *last && self.preempted.len() < MOST_PREEMPTED {
+                        *last = preemption.from;
+                        let left_ns = to - preemption.to - timeline.seen(preemption.to, to).off;
+                        self.preempted.push(PreemptedHolder { word: call.word, stack, preemption, left_ns });
+                    }
+                }
+            }
         }
         if !is_timeout {
             if self.got.len() >= MOST_THREADS && !self.got.contains_key(&thread) {
@@ -291,6 +334,11 @@ impl Follower {
         let after = longest.partition_point(|other| other.ended - other.began >= wait.ended - wait.began);
         longest.insert(after, wait);
         longest.truncate(LONGEST);
+    }
+
+    /// Returns whether a thread is one of the processes.
+    pub fn is_of_target(&self, thread: u32) -> bool {
+        self.timelines.contains_key(&thread)
     }
 
     /// Returns how long each word was waited for by now.
@@ -413,6 +461,14 @@ mod tests {
         let [((word, _), waits)] = follower.waits.iter().collect::<Vec<_>>()[..] else { panic!("one wait") };
         let at = Word::At { process: 1, address: 0xf00 };
         assert_eq!((*word, waits.times.ticks, waits.times.count, waits.wakes.ticks), (at, 500, 1, 80));
+        // The thread that ran instead is not known: it was on the CPU before the record began.
+        let preemption = Preemption { from: 200.0, to: 300.0, next: None };
+        let holder = PreemptedHolder { word: at, stack: 1, preemption, left_ns: 200.0 };
+        assert_eq!(
+            follower.preempted,
+            [PreemptedHolder { preemption: Preemption { next: Some(3), ..preemption }, ..holder }]
+        );
+        assert_eq!(follower.waited_preempted[&(at, 1)], 100.0);
         // Thread 3 came first at 110: it did not run before.
         assert_eq!((waits.seen.known, waits.seen.off, waits.seen.preempted), (400.0, 110.0, 100.0));
         assert_eq!(waits.wakers.values().copied().collect::<Vec<f64>>(), [500.0]);

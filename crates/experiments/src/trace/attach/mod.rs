@@ -16,6 +16,7 @@ use super::diagnosis::{Diagnosis, Evidence};
 use super::flags::Level;
 use super::golang::Watch as Goroutines;
 use super::measure::aggregate::Window;
+use super::measure::preempted::Counted;
 use super::measure::{Measured, Piece, Running};
 use super::parts::Parts;
 use super::plan::{Parameters, Snapshots};
@@ -469,9 +470,11 @@ impl Watch {
         let (elapsed_s, part) = (self.parts.elapsed_s(ended), self.parts.place(ended));
         self.read();
         self.java.read();
+        let has_rings = self.rings.is_some();
         let mut builder = self.builder();
         let places = builder.places();
         let (rows, waits) = (builder.rows(&places), builder.waits(&places));
+        let preempted = if has_rings { builder.preempted(elapsed_s, &rows) } else { Counted::default() };
         let (rows, mut diagnosis) = self.diagnose(rows, cpus, elapsed_s);
         let (verdict, verdict_reason) = (diagnosis.verdict, diagnosis.reason.take());
         let no_symbols = diagnosis.no_symbols.take();
@@ -533,7 +536,7 @@ impl Watch {
             confirmation: None,
         };
         let status = self.child.as_ref().and_then(Running::shell_status);
-        Measured { parameters, rows, warnings, waits, status }
+        Measured { parameters, rows, warnings, waits, status, preempted }
     }
 }
 

@@ -4,9 +4,12 @@ use super::follow::{Follower, StackNumber, Wait, Waits, Word};
 use super::targets::Targets;
 use crate::trace::measure::NamedWait;
 use crate::trace::measure::aggregate::{Times, shares};
+use crate::trace::measure::preempted::Counted;
 use crate::trace::record::{Blocker, LongWait, Row, RowKind, Runner};
 use blame::frames::{Frames, Kind};
 use blame::names::{Names, Site};
+use blame::preempted::Sums;
+use blame::switches::Competitor;
 use blame::time::Nanoseconds;
 use std::collections::{BTreeMap, HashMap};
 
@@ -97,6 +100,43 @@ impl Builder<'_> {
         let (process, frames) = &follower.stacks[stack];
         let place = place(self.names, slot_of(self.targets, *process), frames);
         self.name(word, &place)
+    }
+
+    /// Returns the preempted holders: their sites are those that woke the waiters.
+    pub fn preempted(&mut self, elapsed_s: f64, rows: &[Row]) -> Counted {
+        let waited = rows.iter().filter(|row| row.kind == RowKind::Lock && row.excludes());
+        let mut counted = Counted {
+            known_s: elapsed_s,
+            elapsed_s,
+            waited_s: waited.map(|row| row.wait_total_s).sum(),
+            sees_competitors: true,
+            ..Counted::default()
+        };
+        let mut sums: BTreeMap<(Word, StackNumber), Sums> = BTreeMap::new();
+        for (&key, &ns) in self.follower.waited_preempted.iter().filter(|(_, ns)| **ns > 0.0) {
+            sums.entry(key).or_default().waited_ns = ns;
+        }
+        for holder in &self.follower.preempted {
+            let sums = sums.entry((holder.word, holder.stack)).or_default();
+            sums.note(&holder.preemption, holder.left_ns, self.competitor(holder.preemption.next));
+        }
+        for ((word, stack), sums) in sums {
+            let (process, frames) = &self.follower.stacks[stack];
+            let place = place(self.names, slot_of(self.targets, *process), frames);
+            let key = (self.name(word, &place), place.site.label);
+            counted.sums.entry(key).or_default().merge(&sums);
+        }
+        counted
+    }
+
+    fn competitor(&self, thread: Option<u32>) -> Competitor {
+        let Some(thread) = thread else { return Competitor::Unknown };
+        let name = || self.runners.get(&thread).cloned();
+        if self.follower.is_of_target(thread) {
+            Competitor::Own
+        } else {
+            name().map_or(Competitor::Unknown, Competitor::Named)
+        }
     }
 
     fn of(&mut self, mut groups: Vec<(Word, StackNumber, Waits)>, kind: RowKind, places: &[Place]) -> Vec<Row> {

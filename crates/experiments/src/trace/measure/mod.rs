@@ -9,6 +9,7 @@ pub mod deadlocks;
 mod labels;
 mod lives;
 pub mod orders;
+pub mod preempted;
 pub mod processes;
 mod rows;
 
@@ -32,6 +33,7 @@ use blame::Lost;
 use blame::jvm::Machines;
 use blame::names::{Names, map_of, message, parse};
 use blame::places;
+use blame::preempted::Preempted;
 use blame::sampling::{self, profile::Profile};
 use blame::stacks::Stacks;
 use blame::switches::{Live, Switches};
@@ -43,6 +45,7 @@ use harness::{Observer, Session};
 use instruments::clock::Calibration;
 use instruments::warning::Warning;
 use interpose::{Header, MAPS, Memory, Region, Thread};
+use preempted::Counted;
 pub use processes::Running;
 use rows::{Built, of_hangs};
 use rustix::time::{ClockId, clock_gettime};
@@ -77,6 +80,8 @@ pub struct Measured {
     pub waits: Vec<NamedWait>,
     /// The program's exit status, as a shell gives it.
     pub status: Option<u8>,
+    /// The preempted holders, if the plan wants them.
+    pub preempted: Counted,
 }
 
 impl Measured {
@@ -108,7 +113,10 @@ pub fn run_plan(
         Level::Full => interpose::Level::Full,
     };
     let memory = Memory::new(level, calibration.fallback.as_deref())?;
-    let switches = Switches::open(&instruments::cpus::allowed()?);
+    let mut switches = Switches::open(&instruments::cpus::allowed()?);
+    if plan.preempted {
+        switches.iter_mut().for_each(Switches::record_competitors);
+    }
     let (switches, no_switches) = match switches {
         Ok(switches) => (Some(switches), None),
         Err(error) => (None, Some(NoSwitches { reason: message(&error) })),
@@ -145,6 +153,7 @@ pub fn run_plan(
         outliving: Outliving::default(),
         no_switches,
     };
+    watch.waits.preempted = plan.preempted.then(Preempted::default);
     watch.watch(observer);
     let mut measured = watch.finish()?;
     measured.add(words.finish());
@@ -563,7 +572,13 @@ impl Watch<'_> {
         };
         let stuck = std::mem::take(&mut self.stuck.rows);
         let rows = joined(built.rows, stuck, diagnosis);
-        let measured = Measured { parameters, rows, warnings, waits: built.waits, status: self.running.shell_status() };
+        let (switches, time) = (self.switches.as_ref(), &self.time);
+        let preempted = self.waits.preempted.as_ref();
+        let preempted = preempted
+            .map(|preempted| Counted::of(region, &mut self.names, preempted, switches, time, elapsed_s))
+            .unwrap_or_default();
+        let status = self.running.shell_status();
+        let measured = Measured { parameters, rows, warnings, waits: built.waits, status, preempted };
         (measured, after)
     }
 

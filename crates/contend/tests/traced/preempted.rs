@@ -1,0 +1,57 @@
+//! `contend preempted` on a program that counts its own preempted holds.
+
+use crate::command::{held, read};
+use crate::programs::Programs;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::process::{Command, Stdio};
+
+/// The program's own account, and the record of the run.
+fn run(programs: &Programs, arguments: &[&str]) -> Option<(HashMap<String, f64>, Value)> {
+    let program = programs.compiled("preempted", &["-O2"])?;
+    held::reports();
+    let file = programs.path("preempted.json");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+    command.env("CONTEND_ARCHIVE", "").args(["preempted", "--format", "json", "--output"]).arg(&file).arg("--");
+    let output = command.arg(program).args(arguments).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let account = words.chunks_exact(2).map(|pair| (pair[0].to_owned(), pair[1].parse().unwrap()));
+    Some((account.collect(), read(&std::fs::read(file).unwrap())))
+}
+
+/// Other programs preempt the holders too, which both count.
+#[test]
+fn preempted_holds_equal_the_account_of_the_program() {
+    let programs = Programs::new();
+    let Some((account, record)) = run(&programs, &["100", "0.8", "2", "0.5"]) else { return };
+    let (parameters, total) = (&record["parameters"], &record["results"][0]);
+    if parameters["switches"].is_null() {
+        return println!("skipped: needs perf_event_open");
+    }
+    assert_eq!((&total["kind"], &record["results"][1]["lock"]), (&"total".into(), &"lock".into()));
+    let known = |name: &str| parameters[name].as_f64().unwrap_or(0.0);
+    // On a machine that switches very often, the record is open for a part of the time only.
+    if known("switches_share") < 0.99 || known("holds_known_share") < 0.95 {
+        return println!("skipped: switches are known for a part of the run");
+    }
+    let near = |field: &str, factor: f64, truth: &str| {
+        let (seen, truth) = (total[field].as_f64().unwrap_or(0.0) * factor, account[truth]);
+        assert!((seen - truth).abs() <= 0.2 * truth + 10.0, "{field}: {seen}, {truth} by {account:?}");
+    };
+    near("times", 1.0, "preempted");
+    near("kept_s", 1e3, "kept_ms");
+    near("waited_share", 100.0, "waited_percent");
+    near("covered_by_50us", 100.0, "within_50us_percent");
+}
+
+#[test]
+fn number_of_threads_needs_its_place_in_the_arguments() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+    command.env("CONTEND_ARCHIVE", "").args(["preempted", "--threads", "3", "--", "true", "{thread}"]);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("--threads 3: no argument of the program contains {threads}"), "{message}");
+}
