@@ -4,11 +4,12 @@
 pub fn read(process: u32, address: u64, bytes: &mut [u8]) -> usize {
     const PAGE: usize = 4_096;
     let start = address as usize;
+    let Some(end) = start.checked_add(bytes.len()) else { return 0 };
     // A page each, since the kernel reads an element whole or not at all, and the memory may end before the last.
     let mut remote = Vec::new();
     let mut at = start;
-    while at < start.saturating_add(bytes.len()) {
-        let length = (PAGE - at % PAGE).min(start + bytes.len() - at);
+    while at < end {
+        let length = (PAGE - at % PAGE).min(end - at);
         remote.push(libc::iovec { iov_base: std::ptr::without_provenance_mut(at), iov_len: length });
         at += length;
     }
@@ -39,5 +40,6 @@ mod tests {
         assert_eq!(super::read(std::process::id(), own.as_ptr().addr() as u64, &mut read), own.len());
         assert_eq!(read, own);
         assert_eq!(super::read(std::process::id(), 8, &mut read), 0);
+        assert_eq!(super::read(std::process::id(), u64::MAX - 1, &mut read), 0);
     }
 }

@@ -2,6 +2,7 @@
 
 use harness::Shown;
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use terminal::escaped;
 use terminal::full_screen::Key;
 
@@ -11,6 +12,8 @@ pub struct Diagnosis {
     /// The classes that arrived since the last complete snapshot.
     pending: Vec<Class>,
     latest: Option<Snapshot>,
+    /// The total waits of all classes that were ever reported: those with little waiting are reported now and then.
+    known: HashMap<(String, String), f64>,
     /// The snapshot that is shown while the view is paused.
     paused: Option<Snapshot>,
     order: Order,
@@ -109,9 +112,12 @@ impl Diagnosis {
                 let mut classes = std::mem::take(&mut self.pending);
                 let before = self.latest.take().unwrap_or_default();
                 let span_s = (at_s - before.at_s).max(f64::MIN_POSITIVE);
+                let is_first = self.known.is_empty();
                 for class in &mut classes {
-                    let known = before.classes.iter().find(|other| other.key == class.key);
-                    class.rate = (class.waited_s - known.map_or(0.0, |known| known.waited_s)).max(0.0) / span_s;
+                    let since = self.known.insert(class.key.clone(), class.waited_s);
+                    // The waits of a class that is new here may have been long ago.
+                    let since = since.unwrap_or(if is_first { 0.0 } else { class.waited_s });
+                    class.rate = (class.waited_s - since).max(0.0) / span_s;
                 }
                 self.latest = Some(Snapshot { at_s, sentences: clean(sentences), classes });
             }
@@ -223,6 +229,17 @@ mod tests {
             diagnosis.key(Key::Char('o'));
         }
         assert_eq!(diagnosis.order(), Order::Now);
+    }
+
+    #[test]
+    fn waits_of_the_past_are_not_those_of_the_last_second() {
+        let mut diagnosis = Diagnosis::default();
+        snapshot(&mut diagnosis, 1.0, &[("a", 5.0, 9)]);
+        // Only the classes that were waited for most are reported: b was waited for long ago.
+        snapshot(&mut diagnosis, 2.0, &[("b", 40.0, 9)]);
+        assert_eq!(diagnosis.classes()[0].rate, 0.0);
+        snapshot(&mut diagnosis, 3.0, &[("a", 5.5, 9)]);
+        assert_eq!(diagnosis.classes()[0].rate, 0.5);
     }
 
     #[test]

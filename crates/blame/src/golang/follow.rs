@@ -48,6 +48,8 @@ struct Goroutine {
     /// The semaphore that it is about to acquire.
     semaphore: Option<u64>,
     parked: Option<Parked>,
+    /// The begin of its last wait whose end was not seen: Go's network poller ends waits in another way.
+    unseen_wake_ns: Option<u64>,
     /// Its last waits.
     past: VecDeque<Past>,
 }
@@ -136,6 +138,7 @@ impl Follower {
                 let stack = self.number(frames);
                 let state = self.goroutines.entry(goroutine).or_default();
                 let semaphore = state.semaphore.take().filter(|_| is_semaphore);
+                state.unseen_wake_ns = state.parked.map(|before| before.since_ns).or(state.unseen_wake_ns);
                 state.parked = Some(Parked { since_ns: at_ns, object: semaphore.unwrap_or(object), stack });
             }
             What::Releases => {
@@ -173,7 +176,9 @@ impl Follower {
         let is_same = |past: &&Past| past.parked.object == object;
         let got = state.past.iter().filter(is_same).map(|past| past.until_ns).max();
         let from = [got, holds.back().map(|hold| hold.until_ns)].into_iter().flatten().max();
-        let Some(since_ns) = from else {
+        // Nor is it known what the goroutine did if it waited for I/O in that time.
+        let unseen = state.parked.map(|parked| parked.since_ns).max(state.unseen_wake_ns);
+        let Some(since_ns) = from.filter(|since_ns| unseen.is_none_or(|at| at < *since_ns)) else {
             holds.push_back(Hold { since_ns: until_ns, until_ns, parks: Vec::new() });
             return;
         };
@@ -243,6 +248,28 @@ mod tests {
 
     fn readies(goroutine: u64) -> What {
         What::Readies { goroutine, frames: vec![0x99] }
+    }
+
+    /// Go's network poller ends waits for I/O without the functions that are probed.
+    #[test]
+    fn hold_with_a_wait_whose_end_is_not_seen_is_unknown() {
+        let mut follower = Follower::default();
+        for event in [
+            event(40, 7, 1, What::Acquires { semaphore: MUTEX }),
+            event(50, 7, 1, parks(true, 0x10)),
+            event(100, 7, 2, What::Acquires { semaphore: MUTEX }),
+            event(100, 7, 2, parks(true, 0x11)),
+            event(110, 8, 9, What::Releases),
+            event(110, 8, 50, readies(1)),
+            event(150, 8, 1, parks(false, 0x20)),
+            event(500, 8, 1, What::Releases),
+            event(500, 8, 50, readies(2)),
+        ] {
+            follower.note(event);
+        }
+        let number = |place: u64| follower.stacks.iter().position(|frames| frames == &[place]).unwrap();
+        let waits = &follower.waits[&(MUTEX, number(0x11))];
+        assert_eq!((waits.total_ns, waits.known_ns, waits.holder_parked.len()), (400, 0, 0));
     }
 
     /// Goroutine 1 gets the mutex at 110, sleeps with it until 450, and releases it to 3 at 500, which holds it until 700.

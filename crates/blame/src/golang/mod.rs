@@ -53,14 +53,14 @@ impl Program {
             let mut code = [0; SEARCHED];
             let length = read(process, address, &mut code);
             let prologue = code[..length].windows(PROLOGUE.len()).position(|bytes| bytes == PROLOGUE)?;
-            let at = address + prologue as u64;
+            let at = address.checked_add(prologue as u64)?;
             let piece = mappings.iter().find(|piece| piece.is_code && (piece.start..piece.end).contains(&at))?;
             Some(at - piece.start + piece.offset)
         };
         let found = || {
             let [park, ready, acquire, release] = functions.map(place);
             let (address, size) = functions[2]?;
-            let semaphore = address..address + size;
+            let semaphore = address..address.checked_add(size)?;
             Some(Self { process, offsets: [park?, ready?, acquire?, release?], semaphore })
         };
         let is_supported = cfg!(target_arch = "x86_64");
@@ -296,7 +296,8 @@ pub enum Kind {
 const KINDS: [(&str, Kind); 14] = [
     ("sync.(*RWMutex)", Kind::RwLock),
     ("sync.(*Mutex)", Kind::Mutex),
-    ("sync.(*WaitGroup)", Kind::WaitGroup),
+    // Not all of its functions: `WaitGroup.Go` is at the end of the path of each goroutine that it starts.
+    ("sync.(*WaitGroup).Wait", Kind::WaitGroup),
     ("sync.(*Cond)", Kind::Condition),
     ("notifyListWait", Kind::Condition),
     ("runtime.semacquire", Kind::Semaphore),
@@ -374,6 +375,9 @@ mod tests {
         assert_eq!(kind(&[&mutex[..], &["sync.(*RWMutex).Lock"]].concat()), Kind::RwLock);
         assert_eq!(kind(&["runtime.gopark", "runtime.chanrecv", "runtime.chanrecv1", "main.f"]), Kind::Channel);
         assert_eq!(kind(&["runtime.gopark", "runtime.bgsweep"]), Kind::Runtime);
+        let started = ["runtime.gopark", "time.Sleep", "main.f", "sync.(*WaitGroup).Go.func1"];
+        assert_eq!(kind(&started), Kind::Sleep);
+        assert_eq!(kind(&["runtime.gopark", "runtime.semacquire1", "sync.(*WaitGroup).Wait"]), Kind::WaitGroup);
     }
 
     #[test]

@@ -190,7 +190,7 @@ impl Watchpoints {
                 let Some(record) = ring.next_record() else { break };
                 let body = record.to_contiguous();
                 match record.ty() {
-                    SAMPLE => samples.extend(parse(&body, &self.opened_for)),
+                    SAMPLE => samples.extend(parse(&body, self.process, &self.opened_for)),
                     LOST => self.lost += u64_at(&body, 8).unwrap_or(0),
                     _ => {}
                 }
@@ -296,9 +296,13 @@ fn watchpoint(word: Word, thread: u32, cpu: usize) -> io::Result<Counter> {
     builder.build()
 }
 
-/// Parses `IDENTIFIER | TID | TIME | ADDR | REGS_USER | STACK_USER`.
-fn parse(body: &[u8], opened_for: &HashMap<u64, u32>) -> Option<Sample> {
+/// Parses `IDENTIFIER | TID | TIME | ADDR | REGS_USER | STACK_USER`; `None` for another process: a child that was forked
+/// has its own word at the same address.
+fn parse(body: &[u8], process: u32, opened_for: &HashMap<u64, u32>) -> Option<Sample> {
     let opened_for = *opened_for.get(&u64_at(body, 0)?)?;
+    if u64_at(body, 8)? as u32 != process {
+        return None;
+    }
     let (thread, at_ns, word) = ((u64_at(body, 8)? >> 32) as u32, u64_at(body, 16)?, u64_at(body, 24)?);
     const REGISTERS_AT: usize = 40;
     // Without registers of user space there is nothing to decode.
@@ -400,15 +404,17 @@ mod tests {
         words.extend([16, 5, 6, 8]);
         let body: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let known = HashMap::from([(77, 3)]);
-        let sample = parse(&body, &known).unwrap();
+        let sample = parse(&body, 3, &known).unwrap();
         assert_eq!((sample.opened_for, sample.thread, sample.at_ns, sample.word), (3, 4, 900, 0x7000));
         // rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8: perf has them as ax, bx, cx, dx, si, di, bp, sp, then r8.
         assert_eq!(sample.registers.general[..9], [100, 102, 103, 101, 107, 106, 104, 105, 110]);
         assert_eq!((sample.registers.instruction, sample.registers.flags), (108, 109));
         assert_eq!((sample.stack.pointer, sample.stack.frame, sample.stack.bytes.len()), (107, 106, 8));
-        assert!(parse(&body, &HashMap::new()).is_none());
+        assert!(parse(&body, 3, &HashMap::new()).is_none());
+        // A child's own word.
+        assert!(parse(&body, 5, &known).is_none());
         for length in 0..body.len() {
-            let _ = parse(&body[..length], &known);
+            let _ = parse(&body[..length], 3, &known);
         }
     }
 }

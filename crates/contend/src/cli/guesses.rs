@@ -126,6 +126,10 @@ pub fn accepted(root: &Command, words: Vec<OsString>) -> Vec<OsString> {
                     if value.is_none() {
                         result.extend(rest.by_ref().take(values));
                     }
+                    let takes_next = values == 0 && flag.get_num_args().is_some_and(|count| count.max_values() == 1);
+                    if value.is_none() && takes_next && !flag.is_require_equals_set() {
+                        result.extend(rest.next_if(|next| !next.to_string_lossy().starts_with('-')));
+                    }
                     let is_list = flag.get_value_delimiter() == Some(',');
                     let has_room = command.get_positionals().next().is_none() && !command.has_subcommands();
                     while is_list
@@ -144,10 +148,15 @@ pub fn accepted(root: &Command, words: Vec<OsString>) -> Vec<OsString> {
         } else if let Some(below) = command.find_subcommand(&text) {
             command = below;
             result.push(word);
+        } else if is_root
+            && text == "run"
+            && let Some(trace) = root.find_subcommand("trace")
+        {
+            command = trace;
+            result.push("trace".into());
         } else if is_root {
             // A program without a command is traced.
             match (&*text, text.contains('/')) {
-                ("run", _) => result.push("trace".into()),
                 ("--", _) => result.extend(["trace".into(), word]),
                 (_, true) => result.extend(["trace".into(), "--".into(), word]),
                 _ => result.push(word),

@@ -49,7 +49,9 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
 fn words(flags: &Flags, shared: &SharedFlags) -> Result<Vec<String>, UsageError> {
     let mut words = vec!["trace".to_owned()];
     words.extend(shared.seconds.iter().flat_map(|time| ["--seconds".to_owned(), format!("{}s", time.as_secs_f64())]));
-    words.extend(shared.archive.iter().flat_map(|path| ["--archive".to_owned(), path.display().to_string()]));
+    if let Some(path) = &shared.archive {
+        words.extend(["--archive".to_owned(), utf8(path.as_os_str())?]);
+    }
     words.extend(shared.no_keep.then(|| "--no-keep".to_owned()));
     if !flags.pid.is_empty() {
         let pids: Vec<String> = flags.pid.iter().map(u32::to_string).collect();

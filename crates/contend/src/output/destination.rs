@@ -260,7 +260,10 @@ impl Destination {
         };
         match self.place {
             Place::Stdout => Ok(print(&content)?),
-            Place::Folder(folder) => folder.write(&content, kept),
+            Place::Folder(folder) => folder.write(&content, kept).or_else(|error| {
+                print(&content)?;
+                Err(error.context("the record was printed instead"))
+            }),
             Place::File(file) => file.write(content.as_bytes()).or_else(|error| {
                 print(&content)?;
                 Err(error.context("the record was printed instead"))

@@ -6,6 +6,7 @@ use harness::output::OutputFile;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use terminal::moment;
 
@@ -58,7 +59,11 @@ impl Folder {
         written.left.push_back(file);
         while written.left.len() > keep.unwrap_or(usize::MAX) {
             if let Some(oldest) = written.left.pop_front() {
-                fs::remove_file(&oldest).with_context(|| format!("{}: cannot remove the file", oldest.display()))?;
+                match fs::remove_file(&oldest) {
+                    // Another program collected it.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    removed => removed.with_context(|| format!("{}: cannot remove the file", oldest.display()))?,
+                }
             }
         }
         Ok(())

@@ -4,6 +4,9 @@ use super::record::CauseRow;
 use instruments::evidence::Kind;
 use terminal::{Page, wrapped};
 
+/// Names of kernel threads that each belong to one CPU.
+const BOUND: [&str; 4] = ["ksoftirqd/", "migration/", "rcuc/", "cpuhp/"];
+
 /// The least share of the gap time of a cause that has a line.
 const LEAST_SHARE: f64 = 0.02;
 
@@ -36,8 +39,14 @@ fn setting(kind: Kind, name: &str, is_periodic: bool) -> Option<&'static str> {
             "softirqs of the scheduler and of timers: boot with isolcpus=CPUS nohz_full=CPUS"
         }
         (Kind::Softirq, _) => "softirqs of devices: move the device's interrupt, by /proc/irq/N/smp_affinity_list",
-        (Kind::Task, name) if name.starts_with("kworker") => {
-            "kernel workers: write a mask without CPUS to /sys/devices/virtual/workqueue/cpumask"
+        // Load that contend itself puts on the CPU, and threads of the kernel that no setting moves.
+        (Kind::Task, "competitor" | "rescheduler") => return None,
+        (Kind::Task, name) if BOUND.iter().any(|begin| name.starts_with(begin)) => return None,
+        (Kind::Task, name) if name.starts_with("kworker/u") => {
+            "unbound kernel workers: write a mask without CPUS to /sys/devices/virtual/workqueue/cpumask"
+        }
+        (Kind::Task, name) if name.starts_with("kworker/") => {
+            "kernel workers of the CPU: no mask moves them; they do work that was queued on this CPU"
         }
         (Kind::Task | Kind::SwitchedOut, _) => {
             "other tasks: boot with isolcpus=CPUS, or use a cpuset partition (cpuset.cpus.partition = isolated)"
@@ -65,10 +74,14 @@ mod tests {
             (Kind::Interrupt, "virtio0", "smp_affinity_list"),
             (Kind::Softirq, "rcu", "rcu_nocbs"),
             (Kind::Task, "cron", "isolcpus"),
-            (Kind::Task, "kworker/1:0", "workqueue"),
+            (Kind::Task, "kworker/u4:0", "workqueue"),
+            (Kind::Task, "kworker/1:0", "no mask"),
             (Kind::Steal, "", "host"),
         ] {
             assert!(setting(kind, name, false).is_some_and(|setting| setting.contains(word)), "{name}");
+        }
+        for name in ["competitor", "rescheduler", "ksoftirqd/1", "migration/0"] {
+            assert_eq!(setting(Kind::Task, name, false), None, "{name}");
         }
         assert_eq!(setting(Kind::Unexplained, "", false), None);
         assert!(setting(Kind::Unexplained, "", true).is_some_and(|setting| setting.contains("host")));

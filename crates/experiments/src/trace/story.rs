@@ -16,12 +16,22 @@ pub fn is_waited_for(row: &Row) -> bool {
     row.kind == RowKind::Lock && row.excludes() && row.wait_total_s > 0.0
 }
 
-/// Returns the sentences about the whole program: the budget, the verdict, the threads that wait for each other.
+/// Returns the sentences about the whole program: the budget, the verdict, the threads that wait for each other. Rows of
+/// long waits stay when the waits have ended, so they are not listed.
 pub fn whole(rows: &[Row], reason: Option<&str>) -> Vec<String> {
     let budget = words::program(rows).filter(|whole| whole.lived_s > Some(0.0)).map(words::budget);
-    let is_stuck = |row: &&Row| matches!(row.kind, RowKind::Deadlock | RowKind::Hang);
-    let stuck = rows.iter().filter(is_stuck).filter_map(words::ending);
-    budget.into_iter().chain(reason.map(str::to_owned)).chain(stuck).collect()
+    let stuck = rows.iter().filter(|row| row.kind == RowKind::Deadlock).filter_map(words::ending);
+    fitting(budget.into_iter().chain(reason.map(str::to_owned)).chain(stuck))
+}
+
+/// Returns the first lines, as many as fit into a line of the live stream, which is JSON.
+fn fitting(lines: impl Iterator<Item = String>) -> Vec<String> {
+    let mut bytes = 0;
+    let fits = |line: &String| {
+        bytes += serde_json::to_string(line).map_or(line.len(), |text| text.len()) + 1;
+        bytes <= MOST_BYTES
+    };
+    lines.take_while(fits).collect()
 }
 
 /// Returns the story of the waits for a lock: the threads that wait, the holders, the cause, the stack.
@@ -48,12 +58,7 @@ pub fn of(lock: &Row, rows: &[Row]) -> Vec<String> {
         lines.push("Call path that waited longest, the innermost function first:".into());
         lines.extend(lock.stack.iter().take(MOST_FRAMES).map(frame));
     }
-    let mut bytes = 0;
-    let fits = |line: &String| {
-        bytes += line.len() + 4;
-        bytes <= MOST_BYTES
-    };
-    lines.into_iter().take_while(fits).collect()
+    fitting(lines.into_iter())
 }
 
 fn waits(lock: &Row) -> String {

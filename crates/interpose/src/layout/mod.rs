@@ -254,11 +254,13 @@ pub struct Header {
     pub waits_cost: AtomicU32,
     /// 1 while waits and holds are counted and timed, but not kept one by one. Written by the reader.
     pub skips_events: AtomicU32,
+    /// 1 if long holds are kept although no thread waited. Written before the program starts.
+    pub keeps_long_holds: AtomicU32,
 }
 
 impl Header {
     /// The number of this layout: it changes with every change of the layout.
-    pub const MAGIC: u64 = 0x636f_6e74_656e_640b;
+    pub const MAGIC: u64 = 0x636f_6e74_656e_640c;
     /// Calls that the costs are of.
     pub const ROUNDS: u32 = 256;
     /// The level at which sections are virtually shorter, and nothing else is recorded.

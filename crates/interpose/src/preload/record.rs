@@ -226,9 +226,12 @@ fn end_noted_hold(me: Me, held: &Held, since: u64, lock_place: usize) {
         lock.holder.store(me.thread.holder_base.load(Relaxed) + u64::from(held.pair.load(Relaxed)), Relaxed);
         lock.released.store(at, Relaxed);
     }
-    // The events of the waiters report the holder during their waits. With every hold timed, a long one is kept although
-    // no thread waited: its thread may have been preempted.
-    let is_long = since != 0 && at.saturating_sub(since) >= KEPT_TICKS && !local::is_sampled();
+    // The events of the waiters report the holder during their waits. Where preempted holders are counted, a long hold is
+    // kept although no thread waited.
+    let is_long = since != 0
+        && me.region.header.keeps_long_holds.load(Relaxed) != 0
+        && at.saturating_sub(since) >= KEPT_TICKS
+        && !local::is_sampled();
     if is_wanted || is_long {
         let pair = (held.pair.load(Relaxed) + 1) | Event::HOLD;
         let since = if local::is_sampled() { 0 } else { since };

@@ -315,12 +315,15 @@ impl Watch {
         let since =
             |(word, (ns, _)): (&Word, &(u64, usize))| ns.saturating_sub(before.get(word).map_or(0, |old| old.0));
         let to_s = |ns: u64| Nanoseconds.span_ns(ns) / 1e9;
-        let most = now.iter().max_by_key(|one| since(*one)).filter(|one| since(*one) > 0);
+        // Folded words bring their waits of the past with them; the sum over all words is as before.
+        let own = now.iter().filter(|(word, _)| !matches!(word, Word::Folded { .. }));
+        let most = own.max_by_key(|one| since(*one)).filter(|one| since(*one) > 0);
+        let total = |waited: &Waited| waited.values().map(|(ns, _)| ns).sum::<u64>();
         let most = most.map(|one| (self.builder().word_name(*one.0, one.1.1), to_s(since(one))));
         Piece::Interval {
             at_s: self.began.elapsed().as_secs_f64(),
             span_s: span.as_secs_f64(),
-            waited_s: to_s(now.iter().map(since).sum()),
+            waited_s: to_s(total(now).saturating_sub(total(before))),
             most,
         }
     }
@@ -474,7 +477,7 @@ impl Watch {
         let mut builder = self.builder();
         let places = builder.places();
         let (rows, waits) = (builder.rows(&places), builder.waits(&places));
-        let preempted = if has_rings { builder.preempted(elapsed_s, &rows) } else { Counted::default() };
+        let preempted = if has_rings { builder.preempted(elapsed_s, &rows, &places) } else { Counted::default() };
         let (rows, mut diagnosis) = self.diagnose(rows, cpus, elapsed_s);
         let (verdict, verdict_reason) = (diagnosis.verdict, diagnosis.reason.take());
         let no_symbols = diagnosis.no_symbols.take();

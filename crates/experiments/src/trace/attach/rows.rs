@@ -11,7 +11,7 @@ use blame::names::{Names, Site};
 use blame::preempted::Sums;
 use blame::switches::Competitor;
 use blame::time::Nanoseconds;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 const MOST: usize = 300;
 const MOST_HISTOGRAMS: usize = 60;
@@ -103,7 +103,10 @@ impl Builder<'_> {
     }
 
     /// Returns the preempted holders: their sites are those that woke the waiters.
-    pub fn preempted(&mut self, elapsed_s: f64, rows: &[Row]) -> Counted {
+    pub fn preempted(&mut self, elapsed_s: f64, rows: &[Row], places: &[Place]) -> Counted {
+        // A thread that signals a condition, or posts a semaphore, holds nothing.
+        let is_lock = |(_, stack): &&(Word, StackNumber)| excludes(places, *stack);
+        let locks: HashSet<Word> = self.follower.waits.keys().filter(is_lock).map(|(word, _)| *word).collect();
         let waited = rows.iter().filter(|row| row.kind == RowKind::Lock && row.excludes());
         let mut counted = Counted {
             known_s: elapsed_s,
@@ -114,9 +117,12 @@ impl Builder<'_> {
         };
         let mut sums: BTreeMap<(Word, StackNumber), Sums> = BTreeMap::new();
         for (&key, &ns) in self.follower.waited_preempted.iter().filter(|(_, ns)| **ns > 0.0) {
+            if !locks.contains(&key.0) {
+                continue;
+            }
             sums.entry(key).or_default().waited_ns = ns;
         }
-        for holder in &self.follower.preempted {
+        for holder in self.follower.preempted.iter().filter(|holder| locks.contains(&holder.word)) {
             let sums = sums.entry((holder.word, holder.stack)).or_default();
             sums.note(&holder.preemption, holder.left_ns, self.competitor(holder.preemption.next));
         }
@@ -140,9 +146,9 @@ impl Builder<'_> {
     }
 
     fn of(&mut self, mut groups: Vec<(Word, StackNumber, Waits)>, kind: RowKind, places: &[Place]) -> Vec<Row> {
-        let is_lock =
-            |stack: StackNumber| Row { lock_type: places[stack].lock_type.into(), ..Row::default() }.excludes();
-        groups.sort_by_key(|(word, stack, waits)| (std::cmp::Reverse((is_lock(*stack), waits.times.ticks)), *word));
+        groups.sort_by_key(|(word, stack, waits)| {
+            (std::cmp::Reverse((excludes(places, *stack), waits.times.ticks)), *word)
+        });
         groups.truncate(MOST);
         let rows = groups.into_iter().enumerate();
         rows.map(|(rank, group)| self.row(&group, kind, places, rank < MOST_HISTOGRAMS)).collect()
@@ -241,4 +247,8 @@ fn place(names: &mut Names, slot: u32, addresses: &[u64]) -> Place {
     let nowhere = || Site { symbol: None, source: None, label: "an unknown place".into() };
     let lock_type = frames.kind.map_or("futex", Kind::name);
     Place { site: frames.site().cloned().unwrap_or_else(nowhere), lock_type }
+}
+/// Returns whether a thread with this call path waited for a lock.
+fn excludes(places: &[Place], stack: StackNumber) -> bool {
+    Row { lock_type: places[stack].lock_type.into(), ..Row::default() }.excludes()
 }

@@ -6,6 +6,9 @@ use crate::trace::warnings::Process;
 use blame::names::message;
 use blame::sampling;
 use harness::UsageError;
+use rustix::param::clock_ticks_per_second;
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::HashSet;
 use std::fs::{File, read_dir, read_link, read_to_string};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -21,6 +24,8 @@ pub struct Target {
     pub program_sha256: Option<String>,
     /// Its start time, which distinguishes it from a later process with the same number.
     started: String,
+    /// When it was seen last, in the units of its start time: a successor began later.
+    seen_ticks: u64,
     origin: Origin,
 }
 
@@ -71,12 +76,13 @@ impl Target {
         let words = if words.is_empty() { vec![field("Name")] } else { words };
         let started = started(pid).ok_or_else(|| refuse("the process has just ended".into()))?;
         let program_sha256 = instruments::sha256::of_file(&folder.join("exe")).ok();
-        Ok(Self { pid, words, program_sha256, started, origin: Origin::of(pid) })
+        Ok(Self { pid, words, program_sha256, started, seen_ticks: ticks_since_boot(), origin: Origin::of(pid) })
     }
 
     /// Returns a process that contend has just started.
     pub fn of_child(pid: u32, words: Vec<String>, program_sha256: Option<String>) -> Self {
-        Self { pid, words, program_sha256, started: started(pid).unwrap_or_default(), origin: Origin::default() }
+        let (started, seen_ticks) = (started(pid).unwrap_or_default(), ticks_since_boot());
+        Self { pid, words, program_sha256, started, seen_ticks, origin: Origin::default() }
     }
 
     /// Returns whether it runs still.
@@ -107,8 +113,8 @@ impl Target {
         }
     }
 
-    /// Finds the process that runs in its place: one that began later, with the same program, in the same control group
-    /// of a service or a container, or of the same parent.
+    /// Finds the process that runs in its place: one that began after this one was seen last, with the same program, in
+    /// the same control group of a service or a container, or of the same parent.
     fn successor(&self, known: &[Known]) -> Option<Self> {
         let began = |started: &str| started.parse::<u64>().unwrap_or(0);
         let is_it = |pid: &u32| {
@@ -119,7 +125,7 @@ impl Target {
                 other.program == self.origin.program && (is_same_group || is_same_parent)
             };
             known.iter().all(|known| known.target.pid != *pid || !known.is_alive)
-                && started(*pid).is_some_and(|started| began(&started) > began(&self.started))
+                && started(*pid).is_some_and(|started| began(&started) >= self.seen_ticks)
                 && is_like(origin())
         };
         numbers().filter(is_it).find_map(|pid| Self::find(pid).ok())
@@ -140,6 +146,13 @@ impl Origin {
 fn numbers() -> impl Iterator<Item = u32> {
     let entries = read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Returns the present time in the units and from the start of [`started`].
+fn ticks_since_boot() -> u64 {
+    let now = clock_gettime(ClockId::Boottime);
+    let per_s = clock_ticks_per_second();
+    now.tv_sec as u64 * per_s + now.tv_nsec as u64 * per_s / 1_000_000_000
 }
 
 /// Returns when a process began, in the kernel's count; `None` once it has ended, though its parent may not have asked
@@ -164,6 +177,8 @@ const RESTART_BY_PARENT: Duration = Duration::from_secs(1);
 const PERIOD: Duration = Duration::from_millis(250);
 /// Processes that are traced at most, those that have ended included: each has its memory map.
 const MOST: usize = 512;
+/// Further processes of a group that are counted.
+const MOST_REFUSED: usize = 65_536;
 
 /// A process that is or was traced.
 struct Known {
@@ -184,6 +199,8 @@ pub struct Targets {
     pub restarts: Vec<(Process, Process)>,
     /// Processes that found no room.
     pub left_out: u32,
+    /// Those of them in a group, by their numbers and start times: each look finds them again.
+    refused: HashSet<(u32, String)>,
 }
 
 impl Targets {
@@ -246,7 +263,15 @@ impl Targets {
 
     fn new(targets: Vec<Target>, group: Option<Group>) -> Self {
         let known = targets.into_iter().map(|target| Known { target, is_alive: true, until: None }).collect();
-        Self { known, group, empty: None, next: Instant::now(), restarts: Vec::new(), left_out: 0 }
+        Self {
+            known,
+            group,
+            empty: None,
+            next: Instant::now(),
+            restarts: Vec::new(),
+            left_out: 0,
+            refused: HashSet::new(),
+        }
     }
 
     /// Returns the first process.
@@ -284,7 +309,10 @@ impl Targets {
     pub fn look(&mut self) -> Vec<(Process, Process)> {
         let now = Instant::now();
         for known in self.known.iter_mut().filter(|known| known.is_alive) {
-            if !known.target.is_alive() {
+            let at_ticks = ticks_since_boot();
+            if known.target.is_alive() {
+                known.target.seen_ticks = at_ticks;
+            } else {
                 known.is_alive = false;
                 known.until = Some(known.target.restart_time()).filter(|time| !time.is_zero()).map(|time| now + time);
                 self.next = now;
@@ -302,8 +330,20 @@ impl Targets {
 
     fn look_in_group(&mut self, group: &Group, now: Instant) -> Vec<(Process, Process)> {
         let mut new = Vec::new();
+        for known in &mut self.known {
+            known.until = known.until.filter(|until| now < *until);
+        }
         for pid in group.processes() {
             if self.alive().any(|(_, target)| target.pid == pid) {
+                continue;
+            }
+            if self.known.len() >= MOST {
+                if let Some(began) = started(pid)
+                    && self.refused.len() < MOST_REFUSED
+                    && self.refused.insert((pid, began))
+                {
+                    self.left_out += 1;
+                }
                 continue;
             }
             let Ok(target) = Target::find(pid) else { continue };

@@ -76,7 +76,9 @@ impl Watch {
         let Some((stop, thread)) = self.work.take() else { return };
         stop.store(true, Relaxed);
         let Ok(mut watched) = thread.join() else { return };
-        if let Some(reason) = watched.refused.take() {
+        // The waits are those of the whole trace.
+        let refused = measured.parameters.part.is_some().then(|| "not with --every".to_owned());
+        if let Some(reason) = watched.refused.take().or(refused) {
             measured.warnings.push(UnseenGoroutines { reason }.into());
             return;
         }
@@ -88,8 +90,8 @@ impl Watch {
             process: self.pid,
             names: &mut watched.names,
             follower: &watched.follower,
-            elapsed_s: measured.parameters.elapsed_s,
-            scale: measured.parameters.elapsed_s / watched.watched_s.max(f64::MIN_POSITIVE),
+            elapsed_s: watched.elapsed_s,
+            scale: watched.elapsed_s / watched.watched_s.max(f64::MIN_POSITIVE),
         }
         .add_to(measured);
     }
@@ -139,10 +141,19 @@ fn follow(pid: u32, mut ready: Option<Sender<()>>, stop: &AtomicBool, watched: &
     let mut probes: Option<Probes> = None;
     let mut next_maps = began + MAPS_PERIOD;
     loop {
-        let (is_last, time) = (stop.load(Relaxed), Instant::now());
+        // A process that has ended has no program, although its parent may not know yet.
+        let has_ended = std::fs::read_link(format!("/proc/{pid}/exe")).is_err();
+        let (is_last, time) = (has_ended || stop.load(Relaxed), Instant::now());
         if probes.is_none() && !is_last && schedule.is_due(time) {
-            let opened = Probes::open(&program, &cpus).map_err(|error| message(&error))?;
-            probes = Some(opened);
+            match Probes::open(&program, &cpus) {
+                Ok(opened) => probes = Some(opened),
+                Err(error) if watched.watched_s == 0.0 => return Err(message(&error)),
+                // The process may have ended just now. What was seen before counts.
+                Err(_) => {
+                    watched.elapsed_s = began.elapsed().as_secs_f64();
+                    return Ok(());
+                }
+            }
             schedule.opened(Instant::now(), 0.0);
             // The receiver of a program that was just started does not wait.
             let _ = ready.take().map(|ready| ready.send(()).is_ok());

@@ -57,7 +57,13 @@ impl Builder<'_> {
         let locks: Vec<Row> = objects.iter().map(|group| self.row(group, RowKind::Lock, &paths)).collect();
         let places: Vec<Row> = sites.iter().map(|group| self.row(group, RowKind::Site, &paths)).collect();
         let waited_s: f64 = locks.iter().filter(|row| row.excludes()).map(|row| row.wait_total_s).sum();
-        let verdict = self.judge(&mut measured.parameters, &measured.rows, waited_s, &locks);
+        // The verdict and the findings of several processes are about all of them.
+        let is_alone = measured.parameters.processes <= 1;
+        let verdict = if is_alone {
+            self.judge(&mut measured.parameters, &measured.rows, waited_s, &locks)
+        } else {
+            Verdict::NotLocks
+        };
         let findings = objects.iter().zip(&locks).filter(|(_, row)| {
             verdict == Verdict::Locks && row.excludes() && row.wait_total_s >= FINDING_SHARE * waited_s
         });
@@ -225,7 +231,7 @@ fn finding(group: &Group, row: &Row, paths: &[Path]) -> Row {
             let released = released.map(|((_, site), share)| format!("; {} of it ended in {site}", percent(share)));
             let share = (known_share - parked_share).max(0.0);
             let text = format!(
-                "for {} of the wait the goroutine that held it was not parked: it ran, or was ready{}",
+                "for {} of the wait the goroutine that held it was not parked: it ran, was ready, or was in a system call{}",
                 percent(share),
                 released.unwrap_or_default()
             );

@@ -39,6 +39,11 @@ const PERIODS: u32 = 2;
 const LEAST_S: f64 = 0.02;
 
 impl Recording {
+    /// Begins anew with these sums, which those of the program may start from 0.
+    pub fn rebase(&mut self, now: Sums) {
+        self.before = now;
+    }
+
     /// Compares the sums with those before, and lowers the recording if it costs too much.
     pub fn look(&mut self, now: Sums, cpus: usize) {
         let before = std::mem::replace(&mut self.before, now);

@@ -113,6 +113,7 @@ pub fn run_plan(
         Level::Full => interpose::Level::Full,
     };
     let memory = Memory::new(level, calibration.fallback.as_deref())?;
+    memory.region().header.keeps_long_holds.store(plan.preempted.into(), Relaxed);
     let mut switches = Switches::open(&instruments::cpus::allowed()?);
     if plan.preempted {
         switches.iter_mut().for_each(Switches::record_competitors);
@@ -286,6 +287,8 @@ impl Watch<'_> {
     fn begin_part(&mut self, now: Instant, before: Marks) {
         self.waits.begin_part(before.at_ns);
         self.profile.begin_part();
+        let sums = self.sums();
+        self.recording.rebase(sums);
         self.java.begin_part();
         self.stuck.begin_part();
         self.hangs = Hangs::default();
@@ -575,7 +578,7 @@ impl Watch<'_> {
         let (switches, time) = (self.switches.as_ref(), &self.time);
         let preempted = self.waits.preempted.as_ref();
         let preempted = preempted
-            .map(|preempted| Counted::of(region, &mut self.names, preempted, switches, time, elapsed_s))
+            .map(|preempted| Counted::of((region, window), &mut self.names, preempted, switches, time, elapsed_s))
             .unwrap_or_default();
         let status = self.running.shell_status();
         let measured = Measured { parameters, rows, warnings, waits: built.waits, status, preempted };

@@ -34,7 +34,7 @@ pub struct Counted {
 impl Counted {
     /// Adds up the pairs.
     pub fn of(
-        region: &Region,
+        (region, window): (&Region, Window<'_>),
         names: &mut Names,
         preempted: &Preempted,
         switches: Option<&Switches>,
@@ -55,7 +55,7 @@ impl Counted {
             places.entry(key).or_default().push(pair);
         }
         for (key, places) in places {
-            let hold = Sum::of(region, Window::default(), &places).holds.quantile_ns(0.5, time);
+            let hold = Sum::of(region, window, &places).holds.quantile_ns(0.5, time);
             counted.hold_p50_ns.extend(hold.map(|ns| (key, ns)));
         }
         let excludes = |kind: u32| Kind::of(kind).is_some_and(Kind::excludes);

@@ -285,7 +285,10 @@ impl Builder<'_> {
         let bins = |times: &super::aggregate::Times| if has_histograms { times.bins(time) } else { Vec::new() };
         Row {
             wait_total_s,
-            wait_share: (self.thread_time_s > 0.0).then(|| wait_total_s / self.thread_time_s),
+            // A wait is counted when it ends, so it can be longer than the part of the trace.
+            wait_share: (self.thread_time_s > 0.0)
+                .then(|| wait_total_s / self.thread_time_s)
+                .filter(|share| *share <= 1.0),
             wait_p50_ns: sum.waits.quantile_ns(0.5, time),
             wait_p99_ns: sum.waits.quantile_ns(0.99, time),
             wait_max_ns: sum.waits.most_ns(time),

@@ -86,7 +86,7 @@ fn with_remedies(
     let fewer = fewer.transpose()?;
     let mut sides = remedies::all(fewer.is_some().then_some(cpus));
     let mut first = None;
-    for round in 0..remedies::ROUNDS as usize {
+    'rounds: for round in 0..remedies::ROUNDS as usize {
         for place in 0..sides.len() {
             let place = (place + round) % sides.len();
             let side = &mut sides[place];
@@ -103,12 +103,16 @@ fn with_remedies(
             };
             let traced = measure::run_plan(plan, run.session, calibration, lines)?;
             drop(scheduling);
+            let is_interrupted = run.session.interruption.is_requested();
+            if is_interrupted && first.is_some() {
+                break 'rounds;
+            }
             side.note(&traced.preempted, traced.parameters.elapsed_s);
             if side.remedy == Remedy::Plain && first.is_none() {
                 first = Some(traced);
             }
-            if run.session.interruption.is_requested() {
-                break;
+            if is_interrupted {
+                break 'rounds;
             }
         }
     }

@@ -34,7 +34,7 @@ fn usage(row: &Row, word: &WatchedWord) -> Option<String> {
     // Windows that cover nearly all of the run leave nothing to extrapolate.
     let extrapolated = (word.watched_s < 0.95 * word.elapsed_s).then(|| {
         format!(
-            " Extrapolated, it was acquired at least {} times in {}: while it is watched, the program is slower.",
+            " If the rest of the {1} was like the windows, it was acquired some {0} times.",
             count(word.acquisitions_extrapolated.round() as u64),
             nanoseconds(word.elapsed_s * 1e9)
         )
