@@ -160,7 +160,7 @@ fn unprivileged_run_measures_the_rest_and_names_the_remedy() {
     std::fs::copy(env!("CARGO_BIN_EXE_contend"), &binary).unwrap();
     let output = Command::new(&binary)
         .env("CONTEND_ARCHIVE", "")
-        .args(["noise", "--seconds", "1", "--format", "json"])
+        .args(["noise", "--scenario", EVERY, "--seconds", "1", "--format", "json"])
         .uid(NOBODY)
         .gid(NOBODY)
         .output()
