@@ -148,7 +148,7 @@ fn follow(pid: u32, mut ready: Option<Sender<()>>, stop: &AtomicBool, watched: &
             match Probes::open(&program, &cpus) {
                 Ok(opened) => probes = Some(opened),
                 Err(error) if watched.watched_s == 0.0 => return Err(message(&error)),
-                // The process may have ended just now. What was seen before counts.
+                // The process may have ended just now; the waits of the windows before count.
                 Err(_) => {
                     watched.elapsed_s = began.elapsed().as_secs_f64();
                     return Ok(());

@@ -39,7 +39,7 @@ const PERIODS: u32 = 2;
 const LEAST_S: f64 = 0.02;
 
 impl Recording {
-    /// Begins anew with these sums, which those of the program may start from 0.
+    /// Restarts the comparison from these sums: those of the program start from 0 with each part of a trace.
     pub fn rebase(&mut self, now: Sums) {
         self.before = now;
     }
