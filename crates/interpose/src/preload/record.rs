@@ -228,13 +228,11 @@ fn end_noted_hold(me: Me, held: &Held, since: u64, lock_place: usize) {
     }
     // The events of the waiters report the holder during their waits. Where preempted holders are counted, a long hold is
     // kept although no thread waited.
-    let is_long = since != 0
-        && me.region.header.keeps_long_holds.load(Relaxed) != 0
-        && at.saturating_sub(since) >= KEPT_TICKS
-        && !local::is_sampled();
+    let keeps_long = me.region.header.keeps_long_holds.load(Relaxed) != 0 && !local::is_sampled();
+    let is_long = keeps_long && since != 0 && at.saturating_sub(since) >= KEPT_TICKS;
     if is_wanted || is_long {
         let pair = (held.pair.load(Relaxed) + 1) | Event::HOLD;
-        let since = if local::is_sampled() { 0 } else { since };
+        let since = if keeps_long { since } else { 0 };
         keep(me, pair, [held.wanted.load(Relaxed).max(since), at, 0, 0, 0]);
     }
     let place = held.pair.load(Relaxed) as usize;
