@@ -1,6 +1,7 @@
 //! Dave Dice and Alex Kogan, "Compact NUMA-aware Locks", EuroSys 2019.
 
 use super::Algorithm;
+use super::queues::enqueue;
 use crate::machine::{Machine, Until, Word};
 use crate::thread::Thread;
 use std::cell::{Cell, RefCell};
@@ -32,15 +33,8 @@ impl Algorithm for Cna {
     }
 
     async fn acquire(&self, thread: &Thread) {
-        let own = self.nodes[thread.id()];
         self.numa[thread.id()].set(thread.node());
-        thread.store(own, 0).await;
-        thread.store(own.neighbour(1), 1).await;
-        let before = thread.swap(self.tail, thread.id() as u64 + 1).await;
-        if before != 0 {
-            thread.store(self.nodes[before as usize - 1], thread.id() as u64 + 1).await;
-            thread.spin(own.neighbour(1), Until::Is(0)).await;
-        }
+        enqueue(thread, self.tail, &self.nodes).await;
     }
 
     async fn release(&self, thread: &Thread) {

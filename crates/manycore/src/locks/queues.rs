@@ -13,20 +13,25 @@ pub struct Mcs {
     nodes: Vec<Word>,
 }
 
+/// Adds the thread's node to the queue of an MCS lock, and waits until the thread before it grants the lock.
+pub(super) async fn enqueue(thread: &Thread, tail: Word, nodes: &[Word]) {
+    let own = nodes[thread.id()];
+    thread.store(own, 0).await;
+    thread.store(own.neighbour(1), 1).await;
+    let before = thread.swap(tail, thread.id() as u64 + 1).await;
+    if before != 0 {
+        thread.store(nodes[before as usize - 1], thread.id() as u64 + 1).await;
+        thread.spin(own.neighbour(1), Until::Is(0)).await;
+    }
+}
+
 impl Algorithm for Mcs {
     fn new(machine: &mut Machine, threads: usize) -> Self {
         Self { tail: machine.line(), nodes: (0..threads).map(|_| machine.line()).collect() }
     }
 
     async fn acquire(&self, thread: &Thread) {
-        let own = self.nodes[thread.id()];
-        thread.store(own, 0).await;
-        thread.store(own.neighbour(1), 1).await;
-        let before = thread.swap(self.tail, thread.id() as u64 + 1).await;
-        if before != 0 {
-            thread.store(self.nodes[before as usize - 1], thread.id() as u64 + 1).await;
-            thread.spin(own.neighbour(1), Until::Is(0)).await;
-        }
+        enqueue(thread, self.tail, &self.nodes).await;
     }
 
     async fn release(&self, thread: &Thread) {

@@ -107,6 +107,17 @@ fn with_remedies(
             if is_interrupted && first.is_some() {
                 break 'rounds;
             }
+            // A run that ended in another way is not one of the same work.
+            let plain_status = first.as_ref().map(|first: &Traced| first.status);
+            if let Some(plain_status) = plain_status.filter(|status| *status != traced.status) {
+                let status = |status: Option<u8>| status.map_or("none".to_owned(), |status| status.to_string());
+                side.refused = Some(format!(
+                    "the program ended with status {}, and without it with {}",
+                    status(traced.status),
+                    status(plain_status)
+                ));
+                continue;
+            }
             side.note(&traced.preempted, traced.parameters.elapsed_s);
             if side.remedy == Remedy::Plain && first.is_none() {
                 first = Some(traced);

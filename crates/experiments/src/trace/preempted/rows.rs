@@ -27,7 +27,8 @@ fn row(counted: &Counted, kind: RowKind, key: &Key, sums: &Sums) -> Row {
     let share = |part: u64| (sums.times > 0).then(|| part as f64 / sums.times as f64);
     let [by_5us, by_50us] = sums.covered;
     let is_known = counted.known_s > 0.0;
-    // Waiting is seen all the time, and preemptions only while switches are recorded.
+    // Waiting is seen all the time, and preemptions only while switches are recorded. A share above 1 would mean that the
+    // waits were not spread evenly over that time: it is not known then.
     let seen_s = counted.waited_s * (counted.known_s / counted.elapsed_s.max(counted.known_s));
     let waited_s = sums.waited_ns / 1e9;
     Row {
@@ -38,7 +39,7 @@ fn row(counted: &Counted, kind: RowKind, key: &Key, sums: &Sums) -> Row {
         times_per_s: is_known.then(|| sums.times as f64 / counted.known_s),
         kept_s: sums.kept_ns / 1e9,
         waited_s,
-        waited_share: (is_known && seen_s > 0.0).then(|| (waited_s / seen_s).min(1.0)),
+        waited_share: (is_known && seen_s > 0.0).then(|| waited_s / seen_s).filter(|share| *share <= 1.0),
         hold_p50_ns: counted.hold_p50_ns.get(key).copied(),
         left_p50_ns: median(&sums.left_ns),
         by: by(sums),
