@@ -48,6 +48,38 @@ static NOINLINE void handle(void) {
 }
 static void *sleeper(void *number) { UNTIL_OVER handle(); return number; }
 
+/* All locks are acquired by one function, and one of them is held for long. */
+struct guard { pthread_mutex_t lock; };
+static struct guard *table_guard, *count_guard;
+static NOINLINE struct guard *guard_new(void) {
+    struct guard *guard = malloc(sizeof *guard);
+    pthread_mutex_init(&guard->lock, NULL);
+    return guard;
+}
+static NOINLINE int guard_enter(struct guard *guard) {
+    int code = pthread_mutex_lock(&guard->lock);
+    compute_us(0);
+    return code;
+}
+static NOINLINE void guard_leave(struct guard *guard) { pthread_mutex_unlock(&guard->lock); compute_us(0); }
+static NOINLINE void reload_table(void) {
+    guard_enter(table_guard);
+    sleep_us(20000);
+    guard_leave(table_guard);
+}
+static NOINLINE void count_row(void) {
+    guard_enter(count_guard);
+    compute_us(0);
+    guard_leave(count_guard);
+}
+static void *loader(void *number) {
+    UNTIL_OVER {
+        reload_table();
+        for (int row = 0; row < 200; row++) count_row();
+    }
+    return number;
+}
+
 /* The holder of the outer lock waits for the inner one, whose holder sleeps. */
 pthread_mutex_t outer_lock = PTHREAD_MUTEX_INITIALIZER, inner_lock = PTHREAD_MUTEX_INITIALIZER;
 static NOINLINE void sync_log(void) { sleep_us(25000); compute_us(2); }
@@ -188,7 +220,7 @@ static void *computer(void *number) {
 static const struct patient { const char *name; int threads; void *(*work)(void *); } patients[] = {
     {"sleeps", 4, sleeper}, {"chain", 7, chained}, {"spins", 8, spinner}, {"own-spins", 8, appender}, {"herd", 24, queued}, {"idle", 4, queued},
     {"malloc", 4, allocator}, {"stream", 4, printer}, {"futex", 4, rower}, {"semaphore", 4, guard}, {"buckets", 4, hasher},
-    {"connections", 6, client}, {"file", 4, exporter},
+    {"connections", 6, client}, {"file", 4, exporter}, {"wrapped", 4, loader},
     {"healthy", 2, computer}, {"oversubscribed", 12, computer},
 };
 
@@ -203,6 +235,8 @@ int main(int count, char **words) {
     sem_init(&connections, 0, 2);
     path_of_file = words[0];
     journal = fopen("/dev/null", "w");
+    table_guard = guard_new();
+    count_guard = guard_new();
     buckets = calloc(64, sizeof *buckets);
     for (int bucket = 0; bucket < 64; bucket++) pthread_mutex_init(&buckets[bucket].lock, NULL);
     if (patient->work == allocator) mallopt(M_ARENA_MAX, 1);

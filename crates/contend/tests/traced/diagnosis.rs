@@ -17,7 +17,7 @@ struct Answer {
     remedy: &'static str,
 }
 
-const ANSWERS: [Answer; 13] = [
+const ANSWERS: [Answer; 14] = [
     Answer {
         patient: "sleeps",
         object: "cache_lock",
@@ -94,6 +94,13 @@ const ANSWERS: [Answer; 13] = [
         place: "fetch_row (patients.c:",
         cause: "slept (nanosleep) in sleep_us",
         remedy: "raise the limit of connections (a larger pool)",
+    },
+    Answer {
+        patient: "wrapped",
+        object: "mutex of reload_table (patients.c:",
+        place: "called by reload_table",
+        cause: "slept (nanosleep) in sleep_us",
+        remedy: "call sleep_us outside of the critical section of mutex of reload_table",
     },
     Answer {
         patient: "file",

@@ -1,7 +1,8 @@
 //! The way in: a function of the C library's name, which passes its call site on.
 //!
-//! It is two instructions: the address that the call returns to becomes one more argument, and the function jumps to
-//! the one that does the work, as if that had been called itself. So nothing is on the stack that unwinding would have
+//! It is two or three instructions: the address that the call returns to becomes one more argument, or its place on the
+//! stack and the frame pointer become two, and the function jumps to the one that does the work, as if that had been
+//! called itself. So nothing is on the stack that unwinding would have
 //! to know.
 //!
 //! The target of the jump is a separate word: in a process that records nothing it is the function that the program
@@ -36,7 +37,8 @@ pub fn straighten() {
 }
 
 /// Defines the entry of a replaced function: `entry!(name => target, arguments)`. The target has one more argument,
-/// which says where it was called; with 0 it has the function's own.
+/// which says where it was called; with 0 it has the function's own. With `called`, it has two more, which make a
+/// [`Call`](super::callers::Call): the place of the return address (on AArch64, the address), and the frame pointer.
 macro_rules! entry {
     ($name:ident => $target:path, 0) => {
         entry!($name, $target, "", "");
@@ -52,6 +54,15 @@ macro_rules! entry {
     };
     ($name:ident => $target:path, 4) => {
         entry!($name, $target, "mov r8, [rsp]", "mov x4, x30");
+    };
+    ($name:ident => $target:path, called 1) => {
+        entry!($name, $target, "mov rsi, rsp\nmov rdx, rbp", "mov x1, x30\nmov x2, x29");
+    };
+    ($name:ident => $target:path, called 2) => {
+        entry!($name, $target, "mov rdx, rsp\nmov rcx, rbp", "mov x2, x30\nmov x3, x29");
+    };
+    ($name:ident => $target:path, called 3) => {
+        entry!($name, $target, "mov rcx, rsp\nmov r8, rbp", "mov x3, x30\nmov x4, x29");
     };
     ($name:ident, $target:path, $x86_64:literal, $aarch64:literal) => {
         const _: () = {

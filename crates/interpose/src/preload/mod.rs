@@ -11,6 +11,8 @@
 //! A thread that is cancelled while it waits leaves through these functions, which have nothing to clean up: there are
 //! no destructors in them, and their tables say where each caller is.
 
+#[cfg_attr(not(target_arch = "x86_64"), path = "callers/plain.rs")]
+mod callers;
 mod calls;
 mod clock;
 mod confirm;

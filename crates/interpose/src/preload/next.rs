@@ -58,9 +58,11 @@ next! {
     cnd_destroy(a: Object);
 }
 
-/// Finds all of them, and the word of [`is_single_threaded`].
+/// Finds all of them, [`FIND_OBJECT`], and the word of [`is_single_threaded`].
 pub fn find_all() {
     find_functions();
+    // SAFETY: the name ends with a NUL.
+    FIND_OBJECT.store(unsafe { dlsym(RTLD_NEXT, c"_dl_find_object".as_ptr()) }, Relaxed);
     // SAFETY: the name ends with a NUL.
     let single_threaded = unsafe { dlsym(RTLD_NEXT, c"__libc_single_threaded".as_ptr()) };
     if !single_threaded.is_null() {
@@ -73,6 +75,9 @@ pub fn mutex_functions() -> impl Iterator<Item = *mut c_void> {
     let all = [&found::pthread_mutex_lock, &found::pthread_mutex_unlock, &found::mtx_lock, &found::mtx_unlock];
     all.into_iter().map(|place| place.load(Relaxed).cast()).filter(|address| *address != missing as *mut c_void)
 }
+
+/// The C library's function that finds a loaded object and its tables; null before version 2.35.
+pub static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The C library's word that says whether there is one thread; older ones have none.
 static SINGLE_THREADED: AtomicPtr<u8> = AtomicPtr::new((&raw const MANY).cast_mut());

@@ -3,6 +3,7 @@
 //! The memory has room for a limited number of locks. Later locks are *folded*: those that a call site acquires share
 //! one place, whose address is that of the call site. Their counts and times are exact, and their holders are not known.
 
+use super::callers;
 use super::local;
 use super::me::Me;
 use crate::layout::{Hot, Kind, Lock, MORE_PLACES, PAIRS, PLACES, Pair, Place, TIMES_ALL, Thread};
@@ -253,6 +254,11 @@ fn lock_of(me: Me, [named, address]: [usize; 2], site: usize, kind: Kind) -> Opt
         let lock = &me.region.locks[place];
         let there = lock.key.load(Acquire);
         if there == key {
+            // The first acquisitions came before it was known which functions only acquire.
+            let first = lock.first_site.load(Relaxed) as usize;
+            if first != site && callers::is_in_wrapper(first) {
+                lock.first_site.store(site as u64, Relaxed);
+            }
             return Some(place as u32);
         }
         if there == 0 {

@@ -4,6 +4,7 @@
 mod counts;
 mod kinds;
 mod programs;
+mod wrappers;
 
 use interpose::{Level, Memory, PLACE, Pair};
 use std::path::{Path, PathBuf};

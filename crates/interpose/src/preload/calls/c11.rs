@@ -1,9 +1,10 @@
 //! C11's `mtx_*` and `cnd_*`: the same objects under other names, with separate result codes.
 
 use super::cond::{sleep, wake};
-use super::exclusive::{attempt, destroy, release, take, take_free, take_free_within};
+use super::exclusive::{at_site, attempt, destroy, release, take, take_free, take_free_within};
 use super::exclusive::{attempts, destroys, releases, takes_mutex, takes_until};
 use crate::layout::Kind::{Broadcast, Mutex, Signal};
+use crate::preload::callers::Call;
 use crate::preload::entry::entry;
 use crate::preload::external::Timespec;
 use crate::preload::next;

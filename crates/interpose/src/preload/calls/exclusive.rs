@@ -10,6 +10,7 @@
 
 use crate::layout::Kind::{self, Mutex, Read, Spin, Write};
 use crate::layout::{Thread, holder};
+use crate::preload::callers::{self, Call};
 use crate::preload::external::{EBUSY, has_it};
 use crate::preload::me::{Me, known_thread, me, me_on_slow_way, ready, thread_at_nothing};
 use crate::preload::record::{self, Taken};
@@ -18,6 +19,22 @@ use crate::preload::{confirm, free_mutex, local, order, what_if};
 use core::ffi::{c_int, c_void};
 use core::hint::black_box;
 use core::sync::atomic::Ordering::Relaxed;
+
+/// Acquires a lock by `take`, which gets the call site.
+#[inline(always)]
+pub fn at_site(lock: *mut c_void, call: Call, take: impl FnOnce(usize) -> c_int) -> c_int {
+    if let Some(site) = callers::site(call) {
+        return take(site);
+    }
+    callers::try_out(lock as usize, call, |site| {
+        let code = take(site);
+        // The fast way of the release has no look at the trial.
+        if let Some(thread) = known_thread() {
+            thread.state.fetch_and(!Thread::ALONE, Relaxed);
+        }
+        code
+    })
+}
 
 /// Acquires a lock of this kind; `busy` is the result of a try of a taken lock, `is_timed` whether the wait has an end.
 ///
@@ -198,17 +215,19 @@ pub fn attempt(lock: *mut c_void, site: usize, kind: Kind, busy: c_int, real: im
     code
 }
 
-/// Releases a lock. The release is noted before: afterwards the lock may be gone.
+/// Releases a lock, by a call whose return address is at `place`. The release is noted before: afterwards the lock may
+/// be gone.
 #[inline(always)]
-pub fn release(lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
+pub fn release(lock: *mut c_void, place: usize, real: impl FnOnce() -> c_int) -> c_int {
     match known_thread().map(Me::of) {
         Some(me) if record::released_alone(me, lock as usize) => real(),
-        _ => release_otherwise(lock, real),
+        _ => release_otherwise(lock, place, real),
     }
 }
 
 #[inline(never)]
-fn release_otherwise(lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
+fn release_otherwise(lock: *mut c_void, place: usize, real: impl FnOnce() -> c_int) -> c_int {
+    callers::end_trial(lock as usize, place);
     if let Some(me) = ready() {
         record::released(me, lock as usize);
     } else if local::is_what_if() {
@@ -241,13 +260,15 @@ macro_rules! takes {
             use crate::preload::{entry::entry, next};
             use core::ffi::{c_int, c_void};
 
-    entry!($name => work, 1);
+    entry!($name => work, called 1);
 
-            extern "C" fn work(lock: *mut c_void, site: usize) -> c_int {
-                // SAFETY: the arguments are the program's own; a try makes the same requirements of them as a wait.
-                let tried = move || unsafe { next::$attempt()(lock) };
-                // SAFETY: the arguments are passed on as the program gave them.
-                take(lock, site, $kind, $busy, false, tried, move || unsafe { next::$name()(lock) })
+            extern "C" fn work(lock: *mut c_void, place: usize, frame_pointer: usize) -> c_int {
+                at_site(lock, Call { place, frame_pointer }, |site| {
+                    // SAFETY: the arguments are the program's own; a try makes the same requirements of them as a wait.
+                    let tried = move || unsafe { next::$attempt()(lock) };
+                    // SAFETY: the arguments are passed on as the program gave them.
+                    take(lock, site, $kind, $busy, false, tried, move || unsafe { next::$name()(lock) })
+                })
             }
         };
     };
@@ -261,10 +282,12 @@ macro_rules! takes_mutex {
             use crate::preload::{entry::entry, next};
             use core::ffi::{c_int, c_void};
 
-    entry!($name => work, 1);
+    entry!($name => work, called 1);
 
-            extern "C" fn work(lock: *mut c_void, site: usize) -> c_int {
-                take_free(lock, site, $kind).unwrap_or_else(|| otherwise(lock, site))
+            extern "C" fn work(lock: *mut c_void, place: usize, frame_pointer: usize) -> c_int {
+                at_site(lock, Call { place, frame_pointer }, |site| {
+                    take_free(lock, site, $kind).unwrap_or_else(|| otherwise(lock, site))
+                })
             }
 
             #[inline(never)]
@@ -290,13 +313,15 @@ macro_rules! takes_until {
             use crate::preload::{entry::entry, external::Timespec, next};
             use core::ffi::{c_int, c_void};
 
-    entry!($name => work, 2);
+    entry!($name => work, called 2);
 
-            extern "C" fn work(lock: *mut c_void, time: *const Timespec, site: usize) -> c_int {
-                // SAFETY: the lock is the program's own; a try makes the same requirements of it as a wait.
-                let tried = move || unsafe { next::$attempt()(lock) };
-                // SAFETY: the arguments are passed on as the program gave them.
-                take(lock, site, $kind, $busy, true, tried, move || unsafe { next::$name()(lock, time) })
+            extern "C" fn work(lock: *mut c_void, time: *const Timespec, place: usize, frame_pointer: usize) -> c_int {
+                at_site(lock, Call { place, frame_pointer }, |site| {
+                    // SAFETY: the lock is the program's own; a try makes the same requirements of it as a wait.
+                    let tried = move || unsafe { next::$attempt()(lock) };
+                    // SAFETY: the arguments are passed on as the program gave them.
+                    take(lock, site, $kind, $busy, true, tried, move || unsafe { next::$name()(lock, time) })
+                })
             }
         };
     };
@@ -309,13 +334,21 @@ macro_rules! takes_by_clock {
             use crate::preload::{entry::entry, external::Timespec, next};
             use core::ffi::{c_int, c_void};
 
-    entry!($name => work, 3);
+    entry!($name => work, called 3);
 
-            extern "C" fn work(lock: *mut c_void, clock: c_int, time: *const Timespec, site: usize) -> c_int {
-                // SAFETY: the lock is the program's own; a try makes the same requirements of it as a wait.
-                let tried = move || unsafe { next::$attempt()(lock) };
-                // SAFETY: the arguments are passed on as the program gave them.
-                take(lock, site, $kind, $busy, true, tried, move || unsafe { next::$name()(lock, clock, time) })
+            extern "C" fn work(
+                lock: *mut c_void,
+                clock: c_int,
+                time: *const Timespec,
+                place: usize,
+                frame_pointer: usize,
+            ) -> c_int {
+                at_site(lock, Call { place, frame_pointer }, |site| {
+                    // SAFETY: the lock is the program's own; a try makes the same requirements of it as a wait.
+                    let tried = move || unsafe { next::$attempt()(lock) };
+                    // SAFETY: the arguments are passed on as the program gave them.
+                    take(lock, site, $kind, $busy, true, tried, move || unsafe { next::$name()(lock, clock, time) })
+                })
             }
         };
     };
@@ -328,11 +361,13 @@ macro_rules! attempts {
             use crate::preload::{entry::entry, next};
             use core::ffi::{c_int, c_void};
 
-    entry!($name => work, 1);
+    entry!($name => work, called 1);
 
-            extern "C" fn work(lock: *mut c_void, site: usize) -> c_int {
-                // SAFETY: the arguments are passed on as the program gave them.
-                attempt(lock, site, $kind, $busy, move || unsafe { next::$name()(lock) })
+            extern "C" fn work(lock: *mut c_void, place: usize, frame_pointer: usize) -> c_int {
+                at_site(lock, Call { place, frame_pointer }, |site| {
+                    // SAFETY: the arguments are passed on as the program gave them.
+                    attempt(lock, site, $kind, $busy, move || unsafe { next::$name()(lock) })
+                })
             }
         };
     };
@@ -345,11 +380,11 @@ macro_rules! releases {
             use crate::preload::{entry::entry, next};
             use core::ffi::{c_int, c_void};
 
-    entry!($name => work, 0);
+    entry!($name => work, called 1);
 
-            extern "C" fn work(lock: *mut c_void) -> c_int {
+            extern "C" fn work(lock: *mut c_void, place: usize, _: usize) -> c_int {
                 // SAFETY: the argument is passed on as the program gave it.
-                release(lock, move || unsafe { next::$name()(lock) })
+                release(lock, place, move || unsafe { next::$name()(lock) })
             }
         };
     };
