@@ -48,7 +48,7 @@ const EVERY: &str = "quiet,competitor,both,rescheduler";
 
 #[test]
 fn record_has_every_field_and_the_values_of_1999() {
-    let record = record(&["noise", "--scenario", EVERY, "--seconds", "2", "--seed", "3"]);
+    let record = record(&["noise", "--scenario", EVERY, "--seconds", "2", "--seed", "3", "--histogram"]);
     assert_eq!(record["experiment"], "noise");
     for row in results(&record) {
         FIELDS.iter().for_each(|field| assert!(row.get(field).is_some(), "{field} is missing"));
@@ -60,6 +60,11 @@ fn record_has_every_field_and_the_values_of_1999() {
         let turns = row["turns"].as_array().unwrap();
         let gaps: f64 = turns.iter().map(|turn| number(turn, "gaps")).sum();
         assert_eq!(gaps, number(row, "gaps"));
+        let by_us = row["gaps_by_us"].as_array().unwrap();
+        assert_eq!(by_us.iter().map(|bin| number(bin, "count")).sum::<f64>(), gaps);
+        let over_1us = by_us.iter().filter(|bin| number(bin, "us") >= 1.0).map(|bin| number(bin, "count")).sum::<f64>();
+        // A gap of exactly 1 µs is not longer.
+        assert!((over_1us - number(row, "over_1us")).abs() <= 1.0, "{row}");
         // The causes add up to the time of all gaps.
         let shares: f64 = row["causes"].as_array().unwrap().iter().map(|cause| number(cause, "share")).sum();
         assert!(row["causes"].as_array().unwrap().is_empty() || (shares - 1.0).abs() < 1e-6, "{shares}");

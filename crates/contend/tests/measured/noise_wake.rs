@@ -30,11 +30,15 @@ fn check(row: &Value) {
 
 #[test]
 fn every_interval_has_a_row_with_latency_spikes_and_causes() {
-    let record = record(&["noise", "--wake", "2ms,500us", "--seconds", "2"]);
+    let record = record(&["noise", "--wake", "2ms,500us", "--seconds", "2", "--histogram"]);
     let rows = results(&record);
     let intervals: Vec<f64> = rows.iter().map(|row| number(row, "interval_us")).collect();
     assert_eq!(intervals, [500.0, 2_000.0]);
     rows.iter().for_each(check);
+    for row in rows {
+        let by_us = row["late_by_us"].as_array().unwrap();
+        assert_eq!(by_us.iter().map(|bin| number(bin, "count")).sum::<f64>(), number(row, "count"));
+    }
     assert!(rows.iter().all(|row| row["policy"] == "other" && row["timer"] == "clock_nanosleep"));
     assert_eq!(record["parameters"]["wake"]["intervals_us"], serde_json::json!([500.0, 2_000.0]));
 }

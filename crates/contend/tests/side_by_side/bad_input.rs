@@ -115,7 +115,7 @@ const WRONG: &[Wrong] = &[
     (&["noise", "-p", "80"], &["-p", "--policy fifo:N"]),
     (&["noise", "-S"], &["-S", "--cpus all"]),
     (&["noise", "-m"], &["-m", "no such option"]),
-    (&["noise", "--histogram"], &["--histogram", "contend report"]),
+    (&["clock", "--histogram"], &["--histogram", "contend report"]),
     (&["clock", "--timeout", "3"], &["--timeout", "--seconds TIME"]),
     (&["clock", "--verbose"], &["--verbose", "--explain"]),
     (&["clock", "--html"], &["--html", "contend report"]),

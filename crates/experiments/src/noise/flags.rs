@@ -72,6 +72,10 @@ pub struct Flags {
     #[arg(long, value_name = "TIME", value_parser = parse_duration::stop_above, allow_hyphen_values = true)]
     pub stop_above: Option<Duration>,
 
+    /// Print the number of gaps, or wake-ups, of each length in whole microseconds, as cyclictest and oslat do
+    #[arg(long, conflicts_with = "remedies")]
+    pub histogram: bool,
+
     /// Kernel events, used to name the causes of gaps
     #[arg(long, value_enum, value_name = "SOURCE", default_value = "best")]
     pub evidence: EvidenceChoice,

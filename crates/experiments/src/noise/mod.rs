@@ -1,5 +1,6 @@
 //! `contend noise`: the tasks and interrupts that take the CPU from a running thread.
 
+mod by_us;
 mod cause_sums;
 mod cells;
 mod every_cpu;
@@ -123,7 +124,11 @@ fn show(record: &NoiseRecord<'_>, page: &Page) -> String {
         true => show::show(record.parameters, rows, page),
         false => every_cpu::show(rows, page),
     };
-    text + &show::stopped(rows, page)
+    let name = |row: &Row| {
+        if record.parameters.every_cpu.is_empty() { row.scenario.clone() } else { format!("CPU {}", row.cpu) }
+    };
+    let histogram = by_us::table(rows.iter().map(|row| (name(row), &row.gaps_by_us[..])), page);
+    text + &histogram + &show::stopped(rows, page)
 }
 
 /// Returns the outcome of gaps.

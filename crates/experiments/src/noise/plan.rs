@@ -28,6 +28,8 @@ pub struct Plan {
     pub interval: Option<Duration>,
     /// Whether every gap is kept.
     pub keeps_gaps: bool,
+    /// Whether gaps are counted by their length in microseconds.
+    pub counts_by_us: bool,
     /// The CPUs in use.
     pub cpus: CpuSet,
     /// Whether each of them has a sampling thread.
@@ -149,6 +151,7 @@ impl Plan {
             evidence: flags.evidence,
             interval: flags.interval,
             keeps_gaps: flags.trace.is_some(),
+            counts_by_us: flags.histogram,
             cpus,
             is_of_every_cpu: false,
             contest,

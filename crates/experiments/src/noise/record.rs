@@ -4,6 +4,7 @@
 //! at priority 20, an annoying one at 10, a rescheduler that slept 125 µs at a time; 256 million samples on one CPU, on
 //! a bare system and on one with all its services and a dozen applications.
 
+use super::by_us::UsCount;
 use super::cause_sums::Part;
 use super::cells::Scenario;
 use super::plan::Parameters;
@@ -75,6 +76,15 @@ pub struct Row {
     pub longest_ci_us: Option<Interval>,
     pub median_gap_us: Option<f64>,
     pub p99_gap_us: Option<f64>,
+    /// `null` for fewer than 1,000 gaps, …
+    #[serde(default)]
+    pub p999_gap_us: Option<f64>,
+    /// … and fewer than 10,000.
+    #[serde(default)]
+    pub p9999_gap_us: Option<f64>,
+    /// The number of gaps by length, with `--histogram`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps_by_us: Vec<UsCount>,
     /// The share of the sampling time that the gaps took.
     pub lost_share: f64,
     /// The 95 % confidence interval of that share; in records of older versions that of the median repetition.

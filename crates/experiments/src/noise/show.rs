@@ -17,7 +17,13 @@ use terminal::{self, Page, nanoseconds, percent};
 pub fn show(parameters: &Parameters, rows: &[Row], page: &Page) -> String {
     let parts = match parameters.remedies {
         true => vec![setting(parameters, rows), remedies(rows), ledgers(rows), rules_of_1999(rows)],
-        false => vec![setting(parameters, rows), scenarios(rows, page), test_of_1999(rows), causes(rows, page)],
+        false => vec![
+            setting(parameters, rows),
+            scenarios(rows, page),
+            tail(rows, page),
+            test_of_1999(rows),
+            causes(rows, page),
+        ],
     };
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
@@ -75,7 +81,7 @@ fn watched(rows: &[Row]) -> String {
 type ScenarioColumn = Column<Row>;
 
 /// Returns the columns of the table of scenarios.
-pub fn scenario_columns() -> [ScenarioColumn; 12] {
+pub fn scenario_columns() -> [ScenarioColumn; 14] {
     [
         ScenarioColumn::terminal("", |row| Some(row.scenario.clone()))
             .with_page("scenario", |row| Some(row.scenario.clone())),
@@ -88,6 +94,8 @@ pub fn scenario_columns() -> [ScenarioColumn; 12] {
             .with_page("median gap", |row| row.median_gap_us.map(microseconds)),
         ScenarioColumn::terminal("p99", |row| row.p99_gap_us.map(microseconds))
             .with_page("p99 gap", |row| row.p99_gap_us.map(microseconds)),
+        ScenarioColumn::page("p99.9 gap", |row| row.p999_gap_us.map(microseconds)),
+        ScenarioColumn::page("p99.99 gap", |row| row.p9999_gap_us.map(microseconds)),
         ScenarioColumn::new(">256 µs", |row| Some(terminal::count(row.over_256us))),
         ScenarioColumn::new("longest", |row| Some(microseconds(row.longest_us))),
         ScenarioColumn::page("explained", |row| row.explained_share.map(percent)),
@@ -96,6 +104,32 @@ pub fn scenario_columns() -> [ScenarioColumn; 12] {
             Some(Unit::Share.words_with(row.core_shared_share?, row.core_shared_share_ci))
         }),
     ]
+}
+
+/// Draws the tail of the gaps: how many were longer than a power of ten, and the lengths that few exceeded.
+fn tail(rows: &[Row], page: &Page) -> String {
+    fn over(count: Option<u64>) -> Option<String> {
+        count.map(terminal::count)
+    }
+    fn quantile(us: Option<f64>) -> Option<String> {
+        Some(us.map_or_else(|| "–".to_owned(), microseconds))
+    }
+    let columns: [ScenarioColumn; 7] = [
+        ScenarioColumn::terminal("Gaps", |row| Some(row.scenario.clone())),
+        ScenarioColumn::terminal(">1 µs", |row| over(row.over_1us)),
+        ScenarioColumn::terminal(">10 µs", |row| over(row.over_10us)),
+        ScenarioColumn::terminal(">100 µs", |row| over(row.over_100us)),
+        ScenarioColumn::terminal(">1 ms", |row| over(row.over_1ms)),
+        ScenarioColumn::terminal("p99.9", |row| quantile(row.p999_gap_us)),
+        ScenarioColumn::terminal("p99.99", |row| quantile(row.p9999_gap_us)),
+    ];
+    let known: Vec<&Row> = rows.iter().filter(|row| row.over_1us.is_some()).collect();
+    let is_short = known.iter().any(|row| row.p9999_gap_us.is_none());
+    let legend = if is_short { "–: fewer than 1,000 gaps for p99.9, or 10,000 for p99.99\n" } else { "" };
+    match known.is_empty() {
+        true => String::new(),
+        false => column::in_letters(&columns, known, page) + legend,
+    }
 }
 
 fn scenarios(rows: &[Row], page: &Page) -> String {

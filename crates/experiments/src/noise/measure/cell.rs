@@ -4,6 +4,7 @@ use super::causes::{Causes, SoFar};
 use super::longest::{Evidence, Longest};
 use super::sum::{Sum, TurnSums};
 use super::turn::{self, COMPETITOR, Outcome, Piece, TurnSetup, Used};
+use crate::noise::by_us;
 use crate::noise::cells::CellPlan;
 use crate::noise::plan::Plan;
 use crate::noise::record;
@@ -331,6 +332,9 @@ pub fn row(cell: &Cell, plan: &Plan, monitor: &SmtMonitor) -> Option<Row> {
         longest_ci_us: median_interval(&complete, |turn| turn.longest_us),
         median_gap_us: length_us(cell, 0.5),
         p99_gap_us: length_us(cell, 0.99),
+        p999_gap_us: tail_us(cell, 1e-3),
+        p9999_gap_us: tail_us(cell, 1e-4),
+        gaps_by_us: if plan.counts_by_us { by_us::counts(&cell.lengths, |ticks| us(cell, ticks)) } else { Vec::new() },
         lost_share: figures.lost_share,
         lost_ci_share: lost_interval(&complete),
         core_shared_share: taken.and_then(|taken| taken.shared_share),
@@ -394,7 +398,15 @@ fn over(cell: &Cell, ns: f64) -> u64 {
 }
 
 fn length_us(cell: &Cell, quantile: f64) -> Option<f64> {
-    cell.lengths.quantile(quantile).map(|ticks| cell.clock.to_ns(ticks) / 1e3)
+    cell.lengths.quantile(quantile).map(|ticks| us(cell, ticks))
+}
+
+fn tail_us(cell: &Cell, above: f64) -> Option<f64> {
+    by_us::tail(&cell.lengths, above).map(|ticks| us(cell, ticks))
+}
+
+fn us(cell: &Cell, ticks: u64) -> f64 {
+    cell.clock.to_ns(ticks) / 1e3
 }
 
 /// Returns the share if there is evidence of causes.

@@ -6,6 +6,7 @@ use super::account::Account;
 use super::plan::WakePlan;
 use super::record::{WakeRow, WakeSpike};
 use super::sleeper::{Alarm, Limit, Piece, Sleeper};
+use crate::noise::by_us;
 use crate::noise::cause_sums::Part;
 use crate::noise::every_cpu::role;
 use crate::noise::measure::{LONGEST_REALTIME, following};
@@ -275,10 +276,12 @@ fn row(account: &Account, thread: &Thread, setup: &TurnSetup<'_>, session: &Sess
         late_p50_ci_us: account.late_interval(0.5).map(|ends| ends.scaled(1e-3)),
         late_p99_us: us(0.99)?,
         late_p999_us: us(0.999)?,
+        late_p9999_us: by_us::tail(late, 1e-4).map(|ns| ns as f64 / 1e3),
         late_max_us: us(1.0)?,
         spikes: found.spikes.iter().map(|spike| of_spike(spike, account, has_evidence)).collect(),
         leftover_share: found.leftover_share,
         histogram: histogram(late),
+        late_by_us: if plan.counts_by_us { by_us::counts(late, |ns| ns as f64 / 1e3) } else { Vec::new() },
         causes: if has_evidence { causes(account, clock) } else { Vec::new() },
         explained_share: has_evidence.then(|| explained(account)),
         latest: account.latest.clone(),

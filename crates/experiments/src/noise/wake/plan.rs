@@ -32,6 +32,8 @@ pub struct WakePlan {
     pub evidence: EvidenceChoice,
     /// The limit; the first wake-up that is later ends the measurement.
     pub stop_above: Option<Duration>,
+    /// Whether wake-ups are counted by their latency in microseconds.
+    pub counts_by_us: bool,
     pub warnings: Vec<Warning>,
 }
 
@@ -77,6 +79,7 @@ impl WakePlan {
             turns,
             evidence: flags.evidence,
             stop_above: flags.stop_above,
+            counts_by_us: flags.histogram,
             warnings,
         })
     }

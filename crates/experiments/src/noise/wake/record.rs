@@ -1,5 +1,6 @@
 //! The record: a row for each CPU and interval, and its values that are compared with other records.
 
+use crate::noise::by_us::UsCount;
 use crate::noise::record::CauseRow;
 use crate::noise::timer::Timer;
 use harness::StoryPart;
@@ -33,6 +34,9 @@ pub struct WakeRow {
     pub late_p50_ci_us: Option<Interval>,
     pub late_p99_us: f64,
     pub late_p999_us: f64,
+    /// `null` for fewer than 10,000 wake-ups.
+    #[serde(default)]
+    pub late_p9999_us: Option<f64>,
     pub late_max_us: f64,
     /// The clusters of the latencies, the largest first.
     pub spikes: Vec<WakeSpike>,
@@ -40,6 +44,9 @@ pub struct WakeRow {
     pub leftover_share: f64,
     /// 16 bins per octave; empty bins are omitted.
     pub histogram: Vec<Bin>,
+    /// The number of wake-ups by latency, with `--histogram`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late_by_us: Vec<UsCount>,
     /// The causes of the time between instant and wake-up, the largest first; the shares add up to 1.
     pub causes: Vec<CauseRow>,
     /// The share of it that has evidence from the kernel; `null` where there is none.

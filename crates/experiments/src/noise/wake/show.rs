@@ -1,6 +1,7 @@
 //! Wake-ups on a terminal: a line for each CPU and interval, the picture with its spikes, the causes, the latest.
 
 use super::record::{LateWake, WakeRow, WakeSpike};
+use crate::noise::by_us;
 use crate::noise::record::CauseRow;
 use crate::noise::timer::Timer;
 use harness::label;
@@ -16,7 +17,9 @@ pub fn show(rows: &[WakeRow], page: &Page) -> String {
         if rows.len() > MOST_DRAWN { String::new() } else { rows.iter().map(|row| of_row(row, page)).collect() };
     let stopped = rows.iter().filter_map(|row| Some((row, row.stopped.as_ref()?)));
     let stopped: String = stopped.map(|(row, late)| stopped_at(row, late, page)).collect();
-    [overview(rows, page), drawn, stopped].concat()
+    let name = |row: &WakeRow| format!("CPU {}, {}", row.cpu, us(row.interval_us));
+    let histogram = by_us::table(rows.iter().map(|row| (name(row), &row.late_by_us[..])), page);
+    [overview(rows, page), drawn, histogram, stopped].concat()
 }
 
 fn us(value: f64) -> String {
@@ -32,7 +35,7 @@ fn overview(rows: &[WakeRow], page: &Page) -> String {
         timer(first)
     );
     let heading = terminal::wrapped("", "  ", &heading, page);
-    let header = ["", "every", "wake-ups", "p50", "p99", "p99.9", "max", "main cause"];
+    let header = ["", "every", "wake-ups", "p50", "p99", "p99.9", "p99.99", "max", "main cause"];
     let lines = rows.iter().map(|row| {
         vec![
             format!("CPU {}", row.cpu),
@@ -41,6 +44,7 @@ fn overview(rows: &[WakeRow], page: &Page) -> String {
             us(row.late_p50_us),
             us(row.late_p99_us),
             us(row.late_p999_us),
+            row.late_p9999_us.map_or_else(|| "–".to_owned(), us),
             us(row.late_max_us),
             row.causes.first().map_or_else(String::new, |cause| short(&of_cause(cause))),
         ]
