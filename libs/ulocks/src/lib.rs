@@ -198,6 +198,9 @@ pub use once::Once;
 pub use patience::{Micros, Patience};
 #[cfg(all(feature = "std", not(loom)))]
 pub use pi::Pi;
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub use restartable::{RESTARTABLE_OFFSET, RestartableOffset};
 #[cfg(all(feature = "std", not(loom)))]
 pub use robust::{Inherited, Robust};
 pub use rwlock::RwLock;

@@ -1,4 +1,5 @@
-/* Measures a lock/unlock pair as a program calls it: nanoseconds per pair, the median of interleaved repetitions.
+/* Measures a lock/unlock pair as a program calls it: nanoseconds per pair, median and 95 % confidence interval of
+ * interleaved repetitions, and the ratio of the inline ulock_t to the best of the other libraries.
  *
  *     c++ -O2 -I include pairs.cpp -lulocks_c -lpthread
  *     c++ -O2 -DWITH_PEERS -I include pairs.cpp -lulocks_c -lnsync_cpp -labsl_synchronization -lpthread
@@ -11,7 +12,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <pthread.h>
+#include <string>
 #include <unistd.h>
 #include <vector>
 
@@ -20,7 +23,9 @@
 #include <nsync.h>
 #endif
 
-#include "ulocks.h"
+#include "ulocks_inline.h"
+
+enum { REPETITIONS = 25 };
 
 static volatile long total;
 
@@ -36,6 +41,8 @@ struct Contestant {
     const char *name;
     double (*repetition)(long pairs);
     std::vector<double> times;
+
+    bool is_peer() const { return !std::strstr(name, "ulock"); }
 };
 
 /* One repetition of one lock, whose functions are called as a program would call them. */
@@ -57,12 +64,27 @@ static void *sleeps(void *unused)
     return unused;
 }
 
+static double median(std::vector<double> values)
+{
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
+/* Of 25 values, the 8th smallest and the 8th largest enclose the median with a confidence of 95.7 %. */
+static void print(const std::string &name, std::vector<double> values)
+{
+    std::sort(values.begin(), values.end());
+    std::printf("%s: %.3f (%.3f-%.3f)\n", name.c_str(), median(values), values[7], values[REPETITIONS - 8]);
+}
+
 int main(int count, char **arguments)
 {
     long pairs = count > 1 ? std::atol(arguments[1]) : 1000000;
     std::vector<Contestant> contestants = {
-        {"ulock", REPETITION(ulock_lock(&ulock), ulock_unlock(&ulock)), {}},
-        {"shared_ulock", REPETITION(shared_ulock_lock(&shared), shared_ulock_unlock(&shared)), {}},
+        {"ulock inline", REPETITION(ulock_lock(&ulock), ulock_unlock(&ulock)), {}},
+        {"ulock", REPETITION(ulocks_ulock_lock(&ulock), ulocks_ulock_unlock(&ulock)), {}},
+        {"shared_ulock inline", REPETITION(shared_ulock_lock(&shared), shared_ulock_unlock(&shared)), {}},
+        {"shared_ulock", REPETITION(ulocks_shared_ulock_lock(&shared), ulocks_shared_ulock_unlock(&shared)), {}},
         {"pthread", REPETITION(pthread_mutex_lock(&mutex), pthread_mutex_unlock(&mutex)), {}},
 #ifdef WITH_PEERS
         {"nsync", REPETITION(nsync::nsync_mu_lock(&mu), nsync::nsync_mu_unlock(&mu)), {}},
@@ -72,13 +94,17 @@ int main(int count, char **arguments)
     /* The mutexes of the C library use no atomic operation while there is only one thread. */
     pthread_t other;
     pthread_create(&other, nullptr, sleeps, nullptr);
-    for (int i = 0; i < 15; i++)
+    for (int i = 0; i < REPETITIONS; i++)
         for (Contestant &contestant : contestants)
             contestant.times.push_back(contestant.repetition(pairs));
-    for (Contestant &contestant : contestants) {
-        std::sort(contestant.times.begin(), contestant.times.end());
-        double best = contestant.times.front(), median = contestant.times[contestant.times.size() / 2];
-        std::printf("%s: %.2f, at best %.2f\n", contestant.name, median, best);
+    const Contestant *best = nullptr;
+    for (const Contestant &contestant : contestants) {
+        print(contestant.name, contestant.times);
+        if (contestant.is_peer() && (!best || median(contestant.times) < median(best->times))) best = &contestant;
     }
+    std::vector<double> ratios;
+    for (int i = 0; i < REPETITIONS; i++)
+        ratios.push_back(contestants[0].times[i] / best->times[i]);
+    print(std::string(contestants[0].name) + " / " + best->name, ratios);
     return 0;
 }

@@ -8,10 +8,10 @@
 
 // The short names are macros: ulocks.h adds them to a program that includes it directly.
 #ifdef ULOCKS_NO_SHORT_NAMES
-#include "ulocks.h"
+#include "ulocks_inline.h"
 #else
 #define ULOCKS_NO_SHORT_NAMES
-#include "ulocks.h"
+#include "ulocks_inline.h"
 #undef ULOCKS_NO_SHORT_NAMES
 #endif
 
@@ -38,16 +38,16 @@ template <class Clock, class Duration> std::uint64_t from_now(std::chrono::time_
 }
 } // namespace detail
 
-// The adaptive mutex: a TimedLockable.
+// The adaptive mutex: a TimedLockable. Its uncontended calls are inline.
 class adaptive {
 public:
     constexpr adaptive() noexcept : lock_ ULOCK_INIT {}
     adaptive(const adaptive &) = delete;
     adaptive &operator=(const adaptive &) = delete;
 
-    void lock() { ulocks_ulock_lock(&lock_); }
-    bool try_lock() { return ulocks_ulock_trylock(&lock_) == 0; }
-    void unlock() { ulocks_ulock_unlock(&lock_); }
+    void lock() { ulocks_inline_ulock_lock(&lock_); }
+    bool try_lock() { return ulocks_inline_ulock_trylock(&lock_) == 0; }
+    void unlock() { ulocks_inline_ulock_unlock(&lock_); }
 
     template <class Rep, class Period> bool try_lock_for(std::chrono::duration<Rep, Period> time)
     {

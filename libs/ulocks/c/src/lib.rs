@@ -16,7 +16,16 @@ use deadline::remaining;
 use libc::timespec;
 use pointer::{answer, at};
 use std::{ffi::c_int, time::Duration};
-use ulocks::{Adaptive, Calock, FutexSem, Inherited, NoCount, Pi, Private, Robust, Semaphore, Shared, Usema};
+use ulocks::{
+    Adaptive, Calock, FutexSem, Inherited, NoCount, Pi, Private, RestartableOffset, Robust, Semaphore, Shared, Usema,
+};
+
+/// The address of the offset that the inline unlock of `include/ulocks_inline.h` reads.
+///
+/// A program may contain a copy of this address, which never changes; it does not contain a copy of the offset.
+#[doc(hidden)]
+#[unsafe(export_name = "ulocks_restartable_offset")]
+pub static RESTARTABLE_OFFSET: &RestartableOffset = &ulocks::RESTARTABLE_OFFSET;
 
 /// Defines `lock`, `trylock`, `unlock` and, for locks with timeouts, `timedlock` and `lock_until` for one kind of
 /// lock.

@@ -85,13 +85,17 @@ fn examples_run_with_either_library() {
 }
 
 #[test]
-fn pairs_example_prints_a_time_for_each_lock() {
+fn pairs_example_prints_an_interval_for_each_lock() {
     let Some(printed) = prints("pairs.cpp", &library("libulocks_c.so"), &["1000"]) else { return };
-    let times = printed.lines().map(|line| line.split_once(": ").unwrap());
-    let (names, times): (Vec<_>, Vec<_>) = times.unzip();
-    assert_eq!(names, ["ulock", "shared_ulock", "pthread"]);
-    let is_time = |times: &&str| times.split(", at best ").all(|time| time.parse::<f64>().is_ok_and(|time| time > 0.0));
-    assert!(times.iter().all(is_time), "{printed}");
+    let lines = printed.lines().map(|line| line.split_once(": ").unwrap());
+    let (names, values): (Vec<_>, Vec<_>) = lines.unzip();
+    let locks = ["ulock inline", "ulock", "shared_ulock inline", "shared_ulock", "pthread"];
+    assert_eq!(names, [&locks[..], &["ulock inline / pthread"]].concat());
+    let is_value = |values: &&str| {
+        let numbers: Vec<f64> = values.split([' ', '(', '-', ')']).filter_map(|number| number.parse().ok()).collect();
+        matches!(numbers[..], [median, low, high] if 0.0 < low && low <= median && median <= high)
+    };
+    assert!(values.iter().all(is_value), "{printed}");
 }
 
 /// Runs `make install` into a directory, then builds a program with the flags from `pkg-config`, and runs it.
@@ -174,15 +178,112 @@ fn built(directory: &Path, name: &str, options: &[&str]) -> Option<PathBuf> {
     Some(object)
 }
 
+/// Names of the compilers for C and C++; a test skips those that are not installed.
+const COMPILERS: [(&str, &str); 2] = [("gcc", "g++"), ("clang", "clang++")];
+
+/// Returns a strict command of this compiler for C (`c99`, `c11`) or C++ (`c++11`).
+fn strict_with((c, cpp): (&str, &str), dialect: &str) -> Command {
+    let strict = strict(dialect);
+    let mut compiler = Command::new(if dialect.contains("c++") { cpp } else { c });
+    compiler.args(strict.get_args());
+    compiler
+}
+
+/// Builds the program of `tests/programs` from several compilations, each with one of these options, and returns its
+/// output.
+fn output_of(
+    mut compiler: impl FnMut() -> Command,
+    program: &str,
+    parts: &[&[&str]],
+    library: &Path,
+) -> Option<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let source = home().join("tests/programs").join(program);
+    let objects: Vec<PathBuf> = (0..parts.len()).map(|part| directory.path().join(format!("{part}.o"))).collect();
+    for (options, object) in parts.iter().zip(&objects) {
+        run(compiler().args(*options).arg("-c").arg(&source).arg("-o").arg(object))?;
+    }
+    let program = directory.path().join("program");
+    run(compiler()
+        .args(parts[0])
+        .args(["-x", "none"])
+        .args(objects)
+        .arg(library)
+        .args(SYSTEM)
+        .arg("-o")
+        .arg(&program))?;
+    std::os::unix::fs::symlink(library, directory.path().join("libulocks_c.so.0")).unwrap();
+    let output = run(Command::new(&program).env("LD_LIBRARY_PATH", directory.path())).unwrap();
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+/// The sequences work in code of every optimisation level, at a fixed address or not, with either library, and mixed with
+/// the functions of the library.
+#[test]
+fn inline_functions_exclude_also_mixed_with_the_library() {
+    const EXPECTED: &str = "threads: 80000\nprocesses: 60000\nheld: word 1, busy\nunlocked: word 0, taken\n\
+                            shared: taken, busy\n";
+    for compiler in COMPILERS {
+        for (dialect, options, name) in [
+            ("gnu11", &["-O2"][..], "libulocks_c.so"),
+            ("gnu99", &["-O0", "-fno-pie", "-no-pie"], "libulocks_c.so"),
+            ("gnu++11", &["-O2", "-x", "c++", "-fPIC"], "libulocks_c.a"),
+        ] {
+            let command = || strict_with(compiler, dialect);
+            let Some(printed) = output_of(command, "inlined.c", &[options], &library(name)) else { continue };
+            assert_eq!(printed, EXPECTED, "{compiler:?} {dialect} {options:?}");
+        }
+    }
+}
+
+#[test]
+fn inline_functions_in_several_files_are_linked_once() {
+    for compiler in COMPILERS {
+        let command = || strict_with(compiler, "c++11");
+        let parts = [&[][..], &["-DELSEWHERE"]];
+        let Some(printed) = output_of(command, "copies.cpp", &parts, &library("libulocks_c.so")) else { continue };
+        assert_eq!(printed, "1 2\n");
+    }
+}
+
+/// The inline functions contain the values of a word that Rust's lock uses without waiters.
+#[test]
+fn inline_functions_and_rust_agree_on_the_word() {
+    use ulocks::{Adaptive, Shared};
+    let header = fs::read_to_string(home().join("include/ulocks_inline.h")).unwrap();
+    let held: u32 = header
+        .lines()
+        .find_map(|line| line.strip_prefix("#define ULOCKS_HELD_ "))
+        .expect("the value of a held lock")
+        .parse()
+        .unwrap();
+    let (private, shared) = (<Adaptive>::new(), Adaptive::<Shared>::new());
+    // SAFETY: the locks are words of this size without padding, and no other thread uses them.
+    let words = || unsafe { ((&raw const private).cast::<u32>().read(), (&raw const shared).cast::<u32>().read()) };
+    assert_eq!((size_of_val(&private), align_of_val(&private), size_of_val(&shared)), (4, 4, 4));
+    assert_eq!(words(), (0, 0));
+    private.lock();
+    shared.lock();
+    assert_eq!(words(), (held, held));
+    // SAFETY: this thread has acquired both.
+    unsafe {
+        private.unlock();
+        shared.unlock();
+    }
+    assert_eq!(words(), (0, 0));
+}
+
 /// The kernel follows the thread's `rseq_cs` when the thread is next descheduled: it must not point into an unloaded
 /// object.
 #[test]
 fn unloaded_plugin_with_a_lock_leaves_its_host_alive() {
     let directory = tempfile::tempdir().unwrap();
-    let Some(plugin) = built(directory.path(), "plugin.c", &["-shared", "-fPIC"]) else { return };
-    let host = built(directory.path(), "host.c", &[]).unwrap();
-    let output = run(Command::new(host).arg(plugin).arg("200")).unwrap();
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "of 200: 0 died, 0 failed, 0 still loaded\n");
+    for options in [&["-shared", "-fPIC"][..], &["-shared", "-fPIC", "-DINLINE"]] {
+        let Some(plugin) = built(directory.path(), "plugin.c", options) else { return };
+        let host = built(directory.path(), "host.c", &[]).unwrap();
+        let output = run(Command::new(host).arg(plugin).arg("100")).unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), "of 100: 0 died, 0 failed, 0 still loaded\n");
+    }
 }
 
 #[test]
@@ -199,12 +300,14 @@ fn polled_robust_lock_reports_the_death_once() {
 }
 
 #[test]
-fn header_compiles_as_every_dialect_of_c() {
+fn headers_compile_as_every_dialect_of_c() {
     let directory = tempfile::tempdir().unwrap();
-    let source = directory.path().join("only.c");
-    fs::write(&source, "#include \"ulocks.h\"\nint main(void) { return 0; }\n").unwrap();
-    for dialect in ["c99", "c11", "gnu99", "gnu17"] {
-        run(strict(dialect).arg("-fsyntax-only").arg(&source));
+    for header in ["ulocks.h", "ulocks_inline.h"] {
+        let source = directory.path().join("only.c");
+        fs::write(&source, format!("#include \"{header}\"\nint main(void) {{ return 0; }}\n")).unwrap();
+        for dialect in ["c99", "c11", "gnu99", "gnu17"] {
+            run(strict(dialect).arg("-fsyntax-only").arg(&source));
+        }
     }
 }
 
@@ -225,8 +328,16 @@ fn header_declares_exactly_the_exported_functions() {
         return;
     };
     let symbols = String::from_utf8(symbols.stdout).unwrap();
-    let mut exported: Vec<&str> =
-        symbols.lines().filter_map(|line| line.rsplit(' ').next()).filter(|name| name.starts_with("ulocks_")).collect();
+    let names = |kind: char| {
+        let is_kind = move |line: &&str| line.split(' ').nth(1).is_some_and(|letter| (letter == "T") == (kind == 'T'));
+        symbols
+            .lines()
+            .filter(is_kind)
+            .filter_map(|line| line.rsplit(' ').next())
+            .filter(|name| name.starts_with("ulocks_"))
+    };
+    assert_eq!(names('D').collect::<Vec<_>>(), ["ulocks_restartable_offset"]);
+    let mut exported: Vec<&str> = names('T').collect();
     let header = fs::read_to_string(home().join("include/ulocks.h")).unwrap();
     let mut declared: Vec<&str> = header
         .lines()

@@ -90,6 +90,9 @@ pub(crate) use model::{
     current_thread, mark_and_fence, mark_wide_and_fence, may_be_in_vain, prepare, store_if, store_zero_if, works,
 };
 #[cfg(not(loom))]
+#[doc(hidden)]
+pub use registration::{RESTARTABLE_OFFSET, RestartableOffset};
+#[cfg(not(loom))]
 pub(crate) use registration::{
     current_thread, mark_and_fence, mark_wide_and_fence, may_be_in_vain, prepare, store_if, store_zero_if, works,
 };

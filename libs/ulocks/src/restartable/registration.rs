@@ -17,16 +17,24 @@ const FAILING: u8 = 4;
 /// by exec.
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// Distance from the thread pointer to a thread's `struct rseq`. It is 0, where another structure is, until
-/// [`prepare`] has found that sequences work here, and always if they do not.
-static OFFSET: AtomicUsize = AtomicUsize::new(0);
+/// Distance from the thread pointer to a thread's `struct rseq`, which only this module changes.
+///
+/// The inline functions of the C header read it.
+#[doc(hidden)]
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct RestartableOffset(AtomicUsize);
+
+/// It is 0, where another structure is, until [`prepare`] has found that sequences work here, and always if they do not.
+#[doc(hidden)]
+pub static RESTARTABLE_OFFSET: RestartableOffset = RestartableOffset(AtomicUsize::new(0));
 
 /// Stores 0 to `word` if it equals `EXPECTED`, in a restartable sequence; returns whether it did. `false` may also
 /// mean that the sequence was aborted, or that sequences do not work here.
 #[inline(always)]
 pub(crate) fn store_zero_if<const EXPECTED: u32>(word: &AtomicU32) -> bool {
     // `Acquire` pairs with the order of the stores in `register`; it is free on x86-64.
-    let offset = OFFSET.load(Acquire);
+    let offset = RESTARTABLE_OFFSET.0.load(Acquire);
     // SAFETY: `register` stores an offset other than 0 only if the C library has registered its threads at that
     // offset, which is the same in all threads.
     offset != 0 && unsafe { sequence::store_zero_if::<EXPECTED>(offset, word) }
@@ -36,7 +44,7 @@ pub(crate) fn store_zero_if<const EXPECTED: u32>(word: &AtomicU32) -> bool {
 /// also mean that the sequence was aborted, or that sequences do not work here.
 #[inline(always)]
 pub(crate) fn store_if(word: &AtomicU64, expected: u64, new: u64) -> bool {
-    let offset = OFFSET.load(Acquire);
+    let offset = RESTARTABLE_OFFSET.0.load(Acquire);
     // SAFETY: `register` stores an offset other than 0 only if the C library has registered its threads at that
     // offset, which is the same in all threads.
     offset != 0 && unsafe { sequence::store_if(offset, word, expected, new) }
@@ -118,14 +126,14 @@ fn register() {
     // A thread that set a flag and did not see this state has set it before this fence; a thread that reads the
     // offset compares after it.
     fence(SeqCst);
-    OFFSET.store(offset.unwrap_or(0), Release);
+    RESTARTABLE_OFFSET.0.store(offset.unwrap_or(0), Release);
 }
 
 /// Makes every thread of this process that is within a sequence restart it.
 #[cold]
 fn restart_sequences() {
     if !kernel::restart_sequences() {
-        OFFSET.store(0, SeqCst);
+        RESTARTABLE_OFFSET.0.store(0, SeqCst);
         STATE.store(FAILING, SeqCst);
     }
 }

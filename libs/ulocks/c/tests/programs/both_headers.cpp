@@ -1,9 +1,14 @@
 // The short C names exist regardless of the order of the headers, and are absent if the program disables them.
+#ifdef INLINE
+#define HEADER "ulocks_inline.h"
+#else
+#define HEADER "ulocks.h"
+#endif
 #ifdef CPP_FIRST
 #include "ulocks.hpp"
-#include "ulocks.h"
+#include HEADER
 #else
-#include "ulocks.h"
+#include HEADER
 #include "ulocks.hpp"
 #endif
 

@@ -1,5 +1,9 @@
 /* A plugin with a private lock, which contains the static library. */
+#ifdef INLINE
+#include "ulocks_inline.h"
+#else
 #include "ulocks.h"
+#endif
 
 static ulock_t lock = ULOCK_INIT;
 static unsigned long hits;
