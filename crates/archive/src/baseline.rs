@@ -90,7 +90,7 @@ impl<'a> Baselines<'a> {
         let present = listing::references(self.git)?;
         let deleted = records.iter().find(|record| !present.iter().any(|reference| reference.hash == **record));
         if let Some(record) = deleted {
-            bail!("record {}: deleted meanwhile; the baseline {name} was not saved", short(record));
+            bail!("record {}: deleted by another process; the baseline {name} was not saved", short(record));
         }
         let tree = self.git.line(&["mktree"], &[])?;
         let mut arguments = vec!["commit-tree", &tree];
