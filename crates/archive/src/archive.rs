@@ -201,6 +201,7 @@ impl Archive {
     /// # Errors
     /// A baseline names a record, or Git fails.
     pub fn remove(&self, ids: &[&str]) -> anyhow::Result<()> {
+        let _no_other_names_them = Claim::naming(self.folder());
         let baselines = self.baselines();
         let (named, unreadable) = baselines.all(&self.listing()?.entries)?;
         ensure!(unreadable.is_empty(), "cannot delete while a baseline is unreadable: {}", unreadable.join("; "));

@@ -8,7 +8,7 @@ use crate::claim::Claim;
 use crate::git::Git;
 use crate::listing::{self, RECORDS, Reference};
 use crate::objects::{self, MOST_BESIDE, is_hash};
-use crate::summary::Entry;
+use crate::summary::{Entry, short};
 use anyhow::{Context, bail, ensure};
 use std::collections::HashMap;
 use std::path::Path;
@@ -82,10 +82,16 @@ impl<'a> Baselines<'a> {
     /// Gives the name to these records, whatever it meant before.
     ///
     /// # Errors
-    /// The name is not allowed, there are no records, or Git fails.
+    /// The name is not allowed, there are no records, one of them was deleted, or Git fails.
     pub fn save(&self, name: &str, records: &[&str]) -> anyhow::Result<()> {
         check_name(name)?;
         ensure!(!records.is_empty(), "baseline {name}: no records given; name at least one");
+        let _no_other_deletes_them = Claim::naming(self.git.folder());
+        let present = listing::references(self.git)?;
+        let deleted = records.iter().find(|record| !present.iter().any(|reference| reference.hash == **record));
+        if let Some(record) = deleted {
+            bail!("record {}: deleted by another process; the baseline {name} was not saved", short(record));
+        }
         let tree = self.git.line(&["mktree"], &[])?;
         let mut arguments = vec!["commit-tree", &tree];
         records.iter().for_each(|record| arguments.extend(["-p", record]));

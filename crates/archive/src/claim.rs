@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// A claim, held until it is dropped and until the children that were started in the meantime end.
 pub struct Claim {
-    _mark: File,
+    _locked: File,
 }
 
 impl Claim {
@@ -33,7 +33,17 @@ impl Claim {
         flock(&mark, FlockOperation::LockShared).ok()?;
         // Keeps the descriptor open across an exec.
         fcntl_setfd(&mark, FdFlags::empty()).ok()?;
-        Some(Self { _mark: mark })
+        Some(Self { _locked: mark })
+    }
+
+    /// Waits for the claim of the only process that deletes records or names them, which no other claim excludes.
+    ///
+    /// `None` where the file system has no locks.
+    pub fn naming(archive: &Path) -> Option<Self> {
+        let archive = File::open(archive).ok()?;
+        flock(&archive, FlockOperation::LockExclusive).ok()?;
+        fcntl_setfd(&archive, FdFlags::empty()).ok()?;
+        Some(Self { _locked: archive })
     }
 
     /// Returns the claim of a sole process, or `None` if other processes work for longer than storing a record takes.
@@ -42,7 +52,7 @@ impl Claim {
         let mark = File::open(mark).ok()?;
         for _ in 0..TRIES {
             match flock(&mark, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Some(Self { _mark: mark }),
+                Ok(()) => return Some(Self { _locked: mark }),
                 Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(50)),
                 Err(_) => return None,
             }

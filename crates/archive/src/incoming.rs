@@ -2,7 +2,7 @@
 //! archive takes the records that can be read there; the rest is deleted with the repository.
 
 use crate::baseline::{BASELINES, Baselines};
-use crate::claim::INCOMING;
+use crate::claim::{Claim, INCOMING};
 use crate::git::{self, FETCH, Git};
 use crate::listing::{self, RECORDS, Reference, Skipped};
 use crate::portable::{self, PortableRecord};
@@ -34,6 +34,7 @@ pub fn fetch(archive: &Git, remote: &str) -> anyhow::Result<Fetched> {
     let baselines = format!("+{BASELINES}*:{BASELINES}*");
     incoming.remote(&[&FETCH[..], &["--end-of-options", remote, &records, &baselines]].concat(), Memory::Limited)?;
     let mut fetched = take_new(archive, &incoming, known)?;
+    let _no_other_deletes_records = Claim::naming(archive.folder());
     let all = listing::listing(archive, &listing::references(archive)?)?;
     fetched.baselines = Baselines::of(archive, None).take_newer(&incoming, &all.entries)?;
     Ok(fetched)

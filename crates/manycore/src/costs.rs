@@ -1,13 +1,16 @@
 //! The costs from which every time of the model follows.
 
+use serde::{Deserialize, Serialize};
+
 /// The costs of a machine, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Costs {
     /// An atomic read-modify-write on a line that the core alone has.
     pub atomic_ns: f64,
     /// The transfer of a cache line from another core of the same NUMA node.
     pub line_ns: f64,
-    /// The transfer of a cache line from another NUMA node.
+    /// The transfer of a cache line from another NUMA node: assumed unless it was given.
     pub remote_line_ns: f64,
     /// A system call that does nothing.
     pub syscall_ns: f64,

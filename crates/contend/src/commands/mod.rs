@@ -19,4 +19,5 @@ pub mod schema;
 pub mod screen;
 mod shown;
 pub mod survey;
+mod survey_record;
 pub mod top;

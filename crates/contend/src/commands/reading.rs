@@ -1,6 +1,6 @@
 //! The rows of a record, each experiment's read once for all views.
 
-use super::survey::{FINDINGS, THEN_AND_NOW};
+use super::survey_record::{FINDINGS, THEN_AND_NOW};
 use anyhow::Context;
 use harness::Rows;
 use record::{Cost, Finding, Ladder, Metric, Source, typed};

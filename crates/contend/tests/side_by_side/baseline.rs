@@ -1,8 +1,11 @@
 //! Baselines through the binary, each test with its own archives.
 
 use crate::command::archive::has_git;
-use crate::command::place::{Place, RUN, kept};
+use crate::command::place::{Place, RUN, kept, waited_for};
 use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
 fn baselines(place: &Place) -> Vec<Value> {
     let output = place.stdout(&["baseline", "--format", "json"]);
@@ -124,4 +127,30 @@ fn invalid_foreign_baseline_is_not_fetched() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && stderr.contains("refs/baselines/files"), "{stderr}");
     assert!(local.contend(RUN).status.success());
+}
+
+/// A deletion that has found no baseline of its record, and has not deleted it yet, while another process saves one.
+#[test]
+fn baseline_of_a_record_that_is_being_deleted_is_refused() {
+    if !has_git() {
+        return;
+    }
+    let place = Place::with_two();
+    let (programs, started) = (place.beside("programs"), place.beside("started"));
+    fs::create_dir_all(&programs).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *update-ref*--stdin*) touch {}; sleep 0.4;; esac\nPATH='{path}' exec git \"$@\"\n",
+        started.display()
+    );
+    fs::write(programs.join("git"), script).unwrap();
+    fs::set_permissions(programs.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut deletion = place.command(&["history", "rm", "--yes", "last"]);
+    deletion.env("PATH", format!("{}:{path}", programs.display())).stdout(Stdio::null());
+    let mut deletion = deletion.spawn().unwrap();
+    waited_for(|| started.exists().then_some(()));
+    assert!(!place.contend(&["baseline", "save", "main", &place.second]).status.success());
+    assert!(deletion.wait().unwrap().success());
+    assert_eq!(place.ids(), [place.first.clone()]);
+    assert!(baselines(&place).is_empty());
 }

@@ -1,17 +1,18 @@
 //! The result of a comparison: types to be written as JSON, and their computation.
 
-use super::differences;
-use super::judgement::{Judgement, Pair, Verdict, judged};
-use super::limit::Limit;
+use super::judgement::{Judgement, Pair, PriorRuns, Verdict, judged};
 use super::operand::{Operand, Title};
-use super::prior_runs::PriorRuns;
 use crate::commands::machines::{Machines, of_archive};
+use crate::commands::parameters as settings;
 use crate::commands::reading::metrics;
 use anyhow::ensure;
-use archive::Catalogue;
+use archive::{Catalogue, Manifest};
 use instruments::statistics::Interval;
-use record::{Better, Difference, Metric, Naming, Unit};
+use record::{Better, Difference, Metric, Naming, Source, Unit};
 use serde::Serialize;
+use serde_json::{Map, Value};
+use std::fmt;
+use std::str::FromStr;
 use terminal::{percent, ratio};
 
 #[derive(Serialize)]
@@ -90,8 +91,8 @@ impl Comparison {
             a: a.title(),
             b: b.title(),
             cautions: cautions(a, b),
-            environment: differences::environments([&a.source, &b.source], [a, b].map(|side| side.manifest.as_ref())),
-            parameters: differences::parameters(a, b, &metrics, &naming),
+            environment: environment_differences([&a.source, &b.source], [a, b].map(|side| side.manifest.as_ref())),
+            parameters: parameter_differences(a, b, &metrics, &naming),
             exceeded: exceeded(&lines, limits),
             not_judged: limits.iter().filter_map(|limit| not_judged(&lines, limit)).collect(),
             cells: lines,
@@ -215,7 +216,7 @@ fn cautions(a: &Operand, b: &Operand) -> Vec<String> {
                  be detected"
             ));
         }
-        if side.source.environment.get("interrupted").and_then(serde_json::Value::as_bool) == Some(true) {
+        if side.source.environment.get("interrupted").and_then(Value::as_bool) == Some(true) {
             cautions.push(format!("{name} was interrupted before its end"));
         }
     }
@@ -257,4 +258,116 @@ fn not_judged(lines: &[Line], limit: &Limit) -> Option<String> {
     reasons.sort_unstable();
     reasons.dedup();
     Some(format!("{limit}: none of {} values could be judged: {}", common().count(), reasons.join("; ")))
+}
+
+/// Returns the differences in the machine and its settings, the program and its build, and the warnings.
+///
+/// A field of the manifests counts only if both have it.
+pub fn environment_differences(sources: [&Source; 2], manifests: [Option<&Manifest>; 2]) -> Vec<Difference> {
+    let mut differences = record::environments(&sources);
+    if let [Some(one), Some(other)] = manifests {
+        differences.extend(record::between(&[noted(one), noted(other)]));
+    }
+    let codes = sources.map(|source| {
+        let codes: Vec<&str> = source.warnings.iter().filter_map(|warning| warning["code"].as_str()).collect();
+        if codes.is_empty() { "none".to_owned() } else { codes.join(" ") }
+    });
+    if codes[0] != codes[1] {
+        differences.push(Difference { name: "warnings".into(), values: codes.into() });
+    }
+    differences
+}
+
+/// Returns the fields of a manifest that the record itself lacks.
+fn noted(manifest: &Manifest) -> Map<String, Value> {
+    let Ok(Value::Object(mut all)) = serde_json::to_value(manifest) else { return Map::new() };
+    let wanted = ["host", "kernel_command_line", "settings", "cgroup_limits", "packages", "build"];
+    let mut noted: Map<String, Value> = wanted.iter().filter_map(|name| all.remove_entry(*name)).collect();
+    let hash = manifest.program.as_ref().and_then(|program| program.hash.clone());
+    noted.insert("program".into(), hash.map_or(Value::Null, Value::from));
+    noted
+}
+
+/// Returns the differences in the parameters, and in the settings of the work that are in no cell's name.
+fn parameter_differences(a: &Operand, b: &Operand, metrics: &[Vec<Metric>; 2], naming: &Naming) -> Vec<Difference> {
+    // The parameters of a survey have other names than those of its experiments.
+    let is_alike = a.source.experiment == b.source.experiment;
+    let mut differences = if is_alike { settings::differences([&a.source, &b.source]) } else { Vec::new() };
+    for metric in &metrics[0] {
+        for (field, words) in metric.cell.work().iter().filter(|(field, _)| !naming.has(metric, field)) {
+            let is_known = differences.iter().any(|known| known.name.rsplit('.').next() == Some(field));
+            let of_b = metrics[1].iter().filter(|other| other.experiment == metric.experiment);
+            let other = of_b.flat_map(|other| other.cell.work()).find(|(name, _)| name == field);
+            if let Some((_, other)) = other.filter(|(_, other)| other != words && !is_known) {
+                differences.push(Difference { name: (*field).to_owned(), values: vec![words.clone(), other.clone()] });
+            }
+        }
+    }
+    differences
+}
+
+/// A limit that makes the command fail, as in `--fail-if slower:5%`: a verdict and a percentage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    verdict: Verdict,
+    percent: f64,
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "allowed: a verdict and a percentage, such as slower:5%, faster:5% or differs:5%".to_owned();
+        let (word, percent) = text.split_once(':').ok_or_else(wrong)?;
+        let known = [Verdict::Slower, Verdict::Faster, Verdict::Differs];
+        let verdict = known.into_iter().find(|verdict| verdict.label() == word).ok_or_else(wrong)?;
+        let percent: f64 = percent.strip_suffix('%').and_then(|number| number.trim().parse().ok()).ok_or_else(wrong)?;
+        if !(0.0..=1e6).contains(&percent) {
+            return Err("the percentage must be 0 or more".into());
+        }
+        Ok(Self { verdict, percent })
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}%", self.verdict.label(), self.percent)
+    }
+}
+
+impl Limit {
+    /// Returns whether a value of this kind can have the verdict at all.
+    pub fn applies_to(&self, better: Better) -> bool {
+        self.verdict == Verdict::Differs || better != Better::Neither
+    }
+
+    /// Returns whether the whole interval is beyond the limit: the verdict is this one, and the near end of the
+    /// interval exceeds it.
+    pub fn is_exceeded(&self, found: Verdict, ratio: Option<Interval>) -> bool {
+        let called = match self.verdict {
+            Verdict::Differs => [Verdict::Slower, Verdict::Faster, Verdict::Differs].contains(&found),
+            wanted => found == wanted,
+        };
+        called && ratio.is_some_and(|ratio| least_factor(ratio) > 1.0 + self.percent / 100.0)
+    }
+}
+
+/// Returns the least distance of the ratio from 1 as a factor, upwards or downwards: twice as much and half as much are
+/// both 2.
+fn least_factor(ratio: Interval) -> f64 {
+    if ratio.low > 1.0 { ratio.low } else { 1.0 / ratio.high }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limit_is_parsed_as_verdict_and_percentage() {
+        assert_eq!("slower:5%".parse::<Limit>().unwrap().to_string(), "slower:5%");
+        assert_eq!("differs:0.5%".parse::<Limit>().unwrap(), Limit { verdict: Verdict::Differs, percent: 0.5 });
+        for wrong in ["", "slower", "slower:5", "slower:-1%", "slower:nan%", "worse:5%", "slower:5%%"] {
+            assert!(wrong.parse::<Limit>().is_err(), "{wrong}");
+        }
+    }
 }

@@ -8,31 +8,48 @@
 //! the same. That is taken from the archive, which has them, and moderated by general measurements.
 
 mod comparison;
-mod differences;
-mod flags;
 mod judgement;
-mod limit;
-mod markdown;
 mod operand;
-mod prior_runs;
 #[cfg(test)]
 mod promise;
 mod show;
-mod sides;
 
-pub use differences::environments as environment_differences;
-pub use flags::Flags;
-pub use judgement::{Judgement, Pair, judged};
-pub use prior_runs::PriorRuns;
+pub use comparison::environment_differences;
+pub use judgement::{Judgement, Pair, PriorRuns, judged};
 
-use crate::commands::archived;
+use crate::commands::{archived, baseline, parameters};
 use crate::output::Destination;
-use archive::{Catalogue, Location};
-use harness::{Outcome, output};
+use anyhow::bail;
+use archive::{Baseline, Catalogue, Location};
+use clap::Args;
+use comparison::{Comparison, Limit};
+use harness::{Format, Outcome, SharedFlags, UsageError, output};
+use operand::Operand;
 
-use comparison::Comparison;
-use harness::{Format, SharedFlags};
-use sides::Sides;
+/// Compare two records: faster, slower, or no difference shown
+///
+/// The differences of machine, build and settings come first, then each configuration: faster, slower, or not shown to
+/// differ. A record is a file that --format json wrote, or an archived record: the first digits of a hash, `last`,
+/// `last~3`, or a revision of contend's sources. A single record is compared with a baseline. Exit status 3: a limit of
+/// --fail-if is exceeded. Exit status 4: --fail-if could judge no value.
+#[derive(Args, Clone, Debug)]
+pub struct Flags {
+    /// Reference record: a file (- is standard input) or an archived record [default: a baseline]
+    #[arg(value_name = "A")]
+    pub a: Option<String>,
+
+    /// Record to judge [default: the last record, if neither is given]
+    #[arg(value_name = "B")]
+    pub b: Option<String>,
+
+    /// Compare the only record given, or the last one, with this baseline; see `contend baseline`
+    #[arg(long, value_name = "NAME")]
+    pub baseline: Option<String>,
+
+    /// Exit with status 3 if a configuration is shown to be slower by more than this: slower:5%, faster:5%, differs:5%
+    #[arg(long, value_name = "LIMIT", value_delimiter = ',')]
+    pub fail_if: Vec<Limit>,
+}
 
 /// Compares the records and presents the result.
 ///
@@ -46,7 +63,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     operand::check(&a, &b)?;
     let comparison = Comparison::of(&a, &b, archive.as_ref(), &flags.fail_if)?;
     match shared.format {
-        Format::Markdown => destination.present_text(&markdown::text(&comparison))?,
+        Format::Markdown => destination.present_text(&show::markdown(&comparison))?,
         _ => destination.present(&comparison, &comparison.cells, |page| show::text(&comparison, page))?,
     }
     comparison.exceeded.iter().for_each(|found| output::eprint_line(&format!("--fail-if {found}")));
@@ -86,5 +103,85 @@ fn archive_beside(all_are_files: bool, shared: &SharedFlags) -> anyhow::Result<O
             Ok(None)
         }
         found => found,
+    }
+}
+
+/// The choice of the two records: two that are named, or one and a baseline.
+enum Sides<'a> {
+    Named([&'a String; 2]),
+    /// The record, and the baseline's name; `None` is the one in use.
+    Baseline(&'a str, Option<&'a str>),
+}
+
+impl<'a> Sides<'a> {
+    /// Interprets the flags.
+    ///
+    /// # Errors
+    /// There are both a baseline and two records.
+    fn of(flags: &'a Flags) -> Result<Self, UsageError> {
+        match (&flags.a, &flags.b, &flags.baseline) {
+            (Some(a), Some(b), None) => Ok(Self::Named([a, b])),
+            (Some(_), Some(_), Some(name)) => Err(UsageError(format!(
+                "--baseline {name}: the baseline replaces record A, so only record B can be given; omit the other one"
+            ))),
+            (one, _, name) => Ok(Self::Baseline(one.as_deref().unwrap_or("last"), name.as_deref())),
+        }
+    }
+
+    /// Returns whether all named records are files.
+    fn are_files(&self) -> bool {
+        match self {
+            Self::Named(names) => names.iter().all(|name| record::is_file(name)),
+            Self::Baseline(..) => false,
+        }
+    }
+
+    /// Finds A and B.
+    ///
+    /// # Errors
+    /// They cannot be found or read, or the baseline has nothing of B's experiment.
+    fn found(&self, archive: Option<&Catalogue>) -> anyhow::Result<[Operand; 2]> {
+        match self {
+            Self::Named([a, b]) => Ok([Operand::find(a, archive)?, Operand::find(b, archive)?]),
+            Self::Baseline(b, name) => {
+                let none = || {
+                    UsageError(
+                        "no archive: a comparison needs two records, or one record and a baseline of an archive".into(),
+                    )
+                };
+                let catalogue = archive.ok_or_else(none)?;
+                let baseline = baseline::named(baseline::readable(catalogue)?, *name)?;
+                let b = Operand::find(b, archive)?;
+                Ok([best(&baseline, &b, catalogue)?, b])
+            }
+        }
+    }
+}
+
+/// Returns the newest record of the baseline with B's experiment and parameters, or else the newest of the experiment;
+/// not B itself.
+fn best(baseline: &Baseline, b: &Operand, catalogue: &Catalogue) -> anyhow::Result<Operand> {
+    let is_of_it = |entry: &&archive::Entry| {
+        baseline.records.contains(&entry.id) && b.entry.as_ref().is_none_or(|own| own.id != entry.id)
+    };
+    let mut newest = None;
+    for entry in catalogue.entries.iter().rev().filter(is_of_it) {
+        if entry.summary.experiment != b.source.experiment {
+            continue;
+        }
+        let found = Operand::find(&entry.id, Some(catalogue))?;
+        if parameters::are_same(&found.source, &b.source) {
+            return Ok(found.called(&baseline.name));
+        }
+        newest = newest.or(Some(found));
+    }
+    match newest {
+        Some(found) => Ok(found.called(&baseline.name)),
+        None => bail!(
+            "baseline {}: no other record of {} to compare {} with",
+            baseline.name,
+            b.source.experiment,
+            b.source.name
+        ),
     }
 }

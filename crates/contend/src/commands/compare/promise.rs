@@ -1,8 +1,7 @@
 //! The rate at which runs of the same are called different, and at which a change is found: in recorded runs, and in
 //! simulated ones of known distributions. Nothing is measured here, and every random number is the same each time.
 
-use super::judgement::{Judgement, Pair, Verdict, judged};
-use super::prior_runs::PriorRuns;
+use super::judgement::{Judgement, Pair, PriorRuns, Verdict, judged};
 use fastrand::Rng;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;

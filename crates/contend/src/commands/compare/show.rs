@@ -1,10 +1,11 @@
-//! A comparison on a terminal: the differences outside the values first, then the cells by verdict.
+//! A comparison as text. On a terminal, the differences outside the values come first, then the cells by verdict. As
+//! Markdown, for a pull request, the result and the values that differ come first, and the rest is folded.
 
 use super::comparison::{Comparison, Line};
-use super::differences::values_in_words;
 use super::judgement::{FALSE_CHANCE, Verdict};
 use super::operand::Title;
-use crate::commands::machines;
+use crate::commands::{machines, parameters};
+use crate::output::markdown::table;
 use instruments::statistics::Interval;
 use record::Difference;
 use terminal::moment;
@@ -21,6 +22,7 @@ const VERDICTS: [Verdict; 7] = [
     Verdict::NotInB,
 ];
 
+/// Returns the comparison for a terminal.
 pub fn text(comparison: &Comparison, page: &Page) -> String {
     let [a, b] = [("A:", &comparison.a), ("B:", &comparison.b)]
         .map(|(side, named)| terminal::wrapped(side, "  ", &title(named), page));
@@ -64,6 +66,14 @@ fn differences(what: &str, found: &[Difference], page: &Page) -> String {
     table.lines().map(|line| page.cut(line) + "\n").collect::<String>() + "\n"
 }
 
+/// Returns its values for people: a hash is cut to the digits that distinguish one file from another.
+fn values_in_words(difference: &Difference) -> Vec<String> {
+    const DIGITS: usize = 10;
+    let shortened = |value: &String| value.chars().take(DIGITS).collect();
+    let is_hash = parameters::is_content(&difference.name);
+    if is_hash { difference.values.iter().map(shortened).collect() } else { difference.values.clone() }
+}
+
 /// Draws two lines for each value: its name, then A, B and their ratio in columns.
 fn group(verdict: Verdict, lines: &[&Line], page: &Page) -> String {
     if lines.is_empty() {
@@ -87,7 +97,7 @@ fn values_set_in(line: &Line) -> Vec<String> {
     values
 }
 
-pub fn values(line: &Line) -> Vec<String> {
+fn values(line: &Line) -> Vec<String> {
     let words = |value: f64| line.unit.words(value);
     let figure = |value: Option<f64>, interval: Option<Interval>| match (value, interval) {
         (None, _) => "–".to_owned(),
@@ -114,7 +124,7 @@ fn with_ends(value: &str, ends: [String; 2]) -> String {
     }
 }
 
-pub fn summary(lines: &[Line]) -> String {
+fn summary(lines: &[Line]) -> String {
     let count = |verdict: Verdict| lines.iter().filter(|line| line.verdict == verdict).count();
     let found: Vec<String> = VERDICTS
         .into_iter()
@@ -133,4 +143,40 @@ pub fn summary(lines: &[Line]) -> String {
         found.join(", "),
         percent(FALSE_CHANCE)
     )
+}
+
+/// Returns the comparison as Markdown.
+pub fn markdown(comparison: &Comparison) -> String {
+    let is_distinct = |line: &&Line| matches!(line.verdict, Verdict::Slower | Verdict::Faster | Verdict::Differs);
+    let (distinct, others): (Vec<&Line>, Vec<&Line>) = comparison.cells.iter().partition(is_distinct);
+    let mut text =
+        format!("`A`: {}; `B`: {}\n\n{}\n", comparison.a.name, comparison.b.name, summary(&comparison.cells));
+    for caution in &comparison.cautions {
+        text += &format!("- {caution}\n");
+    }
+    if !distinct.is_empty() {
+        text += &format!("\n{}", rows_of(&distinct));
+    }
+    if !others.is_empty() {
+        text += &folded(&format!("{} more values", others.len()), &rows_of(&others));
+    }
+    let differences: Vec<&Difference> = comparison.environment.iter().chain(&comparison.parameters).collect();
+    if !differences.is_empty() {
+        let row = |one: &&Difference| std::iter::once(one.name.clone()).chain(values_in_words(one)).collect();
+        let rows = table(&["property", "A", "B"], differences.iter().map(row));
+        text += &folded(&format!("{} differences of machine, program and options", differences.len()), &rows);
+    }
+    text
+}
+
+fn folded(title: &str, body: &str) -> String {
+    format!("\n<details><summary>{title}</summary>\n\n{body}\n</details>\n")
+}
+
+fn rows_of(lines: &[&Line]) -> String {
+    let row = |line: &&Line| {
+        let first = [format!("{}: {}", line.cell, line.figure), line.verdict.label().to_owned()];
+        first.into_iter().chain(values(line)).collect()
+    };
+    table(&["metric", "verdict", "A", "B", "B/A (95 % CI)"], lines.iter().map(row))
 }

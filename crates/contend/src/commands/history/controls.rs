@@ -1,9 +1,8 @@
 //! The false-alarm rate of `contend ab`: how often its control, the first command against itself, was shown to differ.
 
-use super::list::Filter;
+use super::selection::Selection;
 use crate::output::Destination;
 use archive::{Catalogue, Entry};
-use clap::Args;
 use harness::{Outcome, UsageError};
 use instruments::statistics::{Interval, proportion};
 use serde::Serialize;
@@ -13,17 +12,6 @@ use terminal::{Page, percent};
 
 const EXPERIMENT: &str = "ab";
 const CONFIDENCE: f64 = 0.95;
-
-#[derive(Args, Clone, Debug)]
-pub struct Flags {
-    /// Only records of this machine
-    #[arg(long, value_name = "NAME")]
-    host: Option<String>,
-
-    /// Only records started since WHEN: a day (2026-11-21, UTC), or a time before now (12h, 7d, 4w)
-    #[arg(long, value_name = "WHEN")]
-    since: Option<String>,
-}
 
 /// The controls of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,16 +25,9 @@ struct Controls {
     false_alarm_share_ci: Option<Interval>,
 }
 
-pub fn run(flags: &Flags, catalogue: Catalogue, destination: Destination) -> anyhow::Result<Outcome> {
-    let experiment = Some(EXPERIMENT.to_owned());
-    let filter = Filter { experiment, host: flags.host.clone(), since: flags.since.clone() };
-    let entries = filter.of(catalogue.entries)?;
-    let ids: Vec<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
+pub fn run(selection: &Selection, catalogue: Catalogue, destination: Destination) -> anyhow::Result<Outcome> {
     let mut counts = BTreeMap::new();
-    catalogue.archive.each(&ids, |place, found| {
-        let record = found.ok().and_then(|(content, _)| serde_json::from_slice::<Value>(&content).ok());
-        record.into_iter().for_each(|record| add(&mut counts, &entries[place], &record));
-    })?;
+    selection.each(EXPERIMENT, catalogue, |entry, record| add(&mut counts, entry, record))?;
     let machines: Vec<Controls> = counts.into_iter().map(of_machine).collect();
     if machines.is_empty() {
         let fault =

@@ -1,9 +1,8 @@
 //! The hours of the day in which cores were shared, over all records of `contend core`.
 
-use super::list::Filter;
+use super::selection::Selection;
 use crate::output::Destination;
 use archive::{Catalogue, Entry};
-use clap::Args;
 use harness::{Outcome, UsageError};
 use serde::Serialize;
 use serde_json::Value;
@@ -12,17 +11,6 @@ use terminal::{Page, percent};
 
 const EXPERIMENT: &str = "core";
 const HOUR_S: u64 = 3600;
-
-#[derive(Args, Clone, Debug)]
-pub struct Flags {
-    /// Only records of this machine
-    #[arg(long, value_name = "NAME")]
-    host: Option<String>,
-
-    /// Only records started since WHEN: a day (2026-11-21, UTC), or a time before now (12h, 7d, 4w)
-    #[arg(long, value_name = "WHEN")]
-    since: Option<String>,
-}
 
 /// A CPU at an hour of the day, over all days.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -48,16 +36,9 @@ struct Sum {
 /// Sums by machine, CPU and hour.
 type Sums = BTreeMap<(String, u64, u64), Sum>;
 
-pub fn run(flags: &Flags, catalogue: Catalogue, destination: Destination) -> anyhow::Result<Outcome> {
-    let experiment = Some(EXPERIMENT.to_owned());
-    let filter = Filter { experiment, host: flags.host.clone(), since: flags.since.clone() };
-    let entries = filter.of(catalogue.entries)?;
+pub fn run(selection: &Selection, catalogue: Catalogue, destination: Destination) -> anyhow::Result<Outcome> {
     let mut sums = Sums::new();
-    let ids: Vec<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
-    catalogue.archive.each(&ids, |place, found| {
-        let record = found.ok().and_then(|(content, _)| serde_json::from_slice::<Value>(&content).ok());
-        record.into_iter().for_each(|record| add(&mut sums, &entries[place], &record));
-    })?;
+    selection.each(EXPERIMENT, catalogue, |entry, record| add(&mut sums, entry, record))?;
     let hours: Vec<HourOfDay> = sums.into_iter().map(hour_of_day).collect();
     if hours.is_empty() {
         return Err(UsageError(

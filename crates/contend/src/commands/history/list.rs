@@ -1,32 +1,26 @@
 //! The list of records, a line each.
 
-use super::since::since;
+use super::selection::Selection;
 use crate::commands::archived;
 use crate::output::Destination;
 use anyhow::ensure;
 use archive::{Entry, Location, Summary};
 use clap::Args;
-use harness::{Outcome, UsageError};
+use harness::Outcome;
 use instruments::statistics::outlier::LEAST_MACHINES;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 use terminal::{Page, moment};
 
-/// A selection of records.
+/// The records to list.
 #[derive(Args, Clone, Debug)]
 pub struct Filter {
     /// Only records of this experiment, such as latency
     #[arg(long, value_name = "NAME")]
     pub experiment: Option<String>,
 
-    /// Only records of this machine
-    #[arg(long, value_name = "NAME")]
-    pub host: Option<String>,
-
-    /// Only records started since WHEN: a day (2026-11-21, UTC), or a time before now (12h, 7d, 4w)
-    #[arg(long, value_name = "WHEN")]
-    pub since: Option<String>,
+    #[command(flatten)]
+    pub selection: Selection,
 }
 
 impl Filter {
@@ -35,18 +29,7 @@ impl Filter {
     /// # Errors
     /// `--since` is not a moment.
     pub fn of(&self, entries: Vec<Entry>) -> anyhow::Result<Vec<Entry>> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let from = self
-            .since
-            .as_deref()
-            .map(|text| since(text, now).map_err(|error| UsageError(format!("--since {text}: {error}"))));
-        let from = from.transpose()?.unwrap_or(0);
-        let is = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
-        let wanted = |entry: &Entry| {
-            let summary = &entry.summary;
-            is(&self.experiment, &summary.experiment) && is(&self.host, &summary.host) && summary.started_unix_s >= from
-        };
-        Ok(entries.into_iter().filter(wanted).collect())
+        self.selection.of(self.experiment.as_deref(), entries)
     }
 }
 

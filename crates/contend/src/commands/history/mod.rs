@@ -2,12 +2,11 @@
 
 mod controls;
 mod exchange;
-mod export;
 mod hours;
 mod list;
 mod remove;
+mod selection;
 mod show;
-mod since;
 mod trend;
 mod verify;
 
@@ -39,18 +38,18 @@ enum Request {
     /// Show a metric of a configuration over all records, and its steps
     Trend(trend::Flags),
     /// Show the hours of the day in which cores were shared (`contend core`)
-    Hours(hours::Flags),
+    Hours(selection::Selection),
     /// Show how often a command differed from itself (`contend ab --control`)
-    Controls(controls::Flags),
+    Controls(selection::Selection),
     /// Delete records
     #[command(visible_alias = "delete")]
     Rm(remove::Flags),
     /// Write a record, byte for byte, to a new file
-    Export(export::Flags),
+    Export(exchange::Export),
     /// Send the records that another repository lacks
-    Push(exchange::Flags),
+    Push(exchange::Remote),
     /// Fetch the records that another repository has
-    Pull(exchange::Flags),
+    Pull(exchange::Remote),
     /// Check every hash, and whether files are archived records
     Verify(verify::Flags),
 }
@@ -70,10 +69,14 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
             show::run(flags, &archived::open(&folder)?, named, Destination::of_view(shared)?)
         }
         Some(Request::Trend(flags)) => trend::run(flags, archived::open(&folder)?, Destination::of_view(shared)?),
-        Some(Request::Hours(flags)) => hours::run(flags, archived::open(&folder)?, Destination::of_view(shared)?),
-        Some(Request::Controls(flags)) => controls::run(flags, archived::open(&folder)?, Destination::of_view(shared)?),
+        Some(Request::Hours(selection)) => {
+            hours::run(selection, archived::open(&folder)?, Destination::of_view(shared)?)
+        }
+        Some(Request::Controls(selection)) => {
+            controls::run(selection, archived::open(&folder)?, Destination::of_view(shared)?)
+        }
         Some(Request::Rm(flags)) => remove::run(flags, &archived::open(&folder)?),
-        Some(Request::Export(flags)) => export::run(flags, &archived::open(&folder)?),
+        Some(Request::Export(flags)) => exchange::export(flags, &archived::open(&folder)?),
         Some(Request::Push(flags)) => exchange::push(flags, &Archive::open(&folder)?),
         Some(Request::Pull(flags)) => exchange::pull(flags, &Archive::open_or_create(&folder)?),
         Some(Request::Verify(flags)) => verify::run(flags, &Archive::open(&folder)?),

@@ -1,6 +1,6 @@
 //! The record whose ladder is drawn: one that is named, or the last survey of the archive.
 
-use crate::commands::{archived, survey};
+use crate::commands::{archived, survey_record};
 use anyhow::{Context, bail};
 use archive::{Catalogue, Location};
 use harness::SharedFlags;
@@ -30,7 +30,7 @@ pub fn source(name: Option<&str>, shared: &SharedFlags) -> anyhow::Result<Source
 fn last_survey(archive: Option<Catalogue>) -> anyhow::Result<Source> {
     const HOW: &str = "run `contend` to make one, or name another record with `contend ladder RECORD`";
     let Some(archive) = archive else { bail!("no survey to draw: there is no archive; {HOW}") };
-    let last = archive.entries.iter().rev().find(|entry| entry.summary.experiment == survey::NAME);
+    let last = archive.entries.iter().rev().find(|entry| entry.summary.experiment == survey_record::NAME);
     let entry = last.with_context(|| format!("no survey to draw: the archive contains none; {HOW}"))?;
     understand(entry.short_id(), &archive.archive.record(&entry.id)?)
 }

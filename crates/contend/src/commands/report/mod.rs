@@ -13,7 +13,7 @@ use crate::commands::compare::prior_archive;
 use crate::commands::methods::method;
 use crate::commands::picture::Kind;
 use crate::commands::reading::{Reading, unknown};
-use crate::commands::survey::{FINDINGS, THEN_AND_NOW};
+use crate::commands::survey_record::{FINDINGS, THEN_AND_NOW};
 use crate::output::print_or_write;
 use anyhow::Context;
 use archive::{Catalogue, StoredAs};

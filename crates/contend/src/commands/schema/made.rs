@@ -8,7 +8,7 @@ use super::choice::by_experiment;
 use super::definitions::Names;
 use super::kinds::{definition, names, owner};
 use super::survey::schema as of_survey;
-use crate::commands::survey;
+use crate::commands::survey_record;
 use harness::AnyRecord;
 use record::SCHEMA;
 use schemars::generate::SchemaSettings;
@@ -56,7 +56,7 @@ impl Made {
     fn record(&mut self, name: &str) -> Option<Schema> {
         let [parameters, row] = match experiments::named(name) {
             Some(entry) => entry.schema(&mut self.generator),
-            None if name == survey::NAME => of_survey(&mut self.generator),
+            None if name == survey_record::NAME => of_survey(&mut self.generator),
             None => return None,
         };
         let schema = enveloped(name, parameters, row, &mut self.generator);

@@ -1,7 +1,7 @@
 //! The parameters and rows of a survey: those of its experiments, and its own.
 
 use super::choice::by_experiment;
-use crate::commands::survey::{FINDINGS, Parameters, THEN_AND_NOW, key};
+use crate::commands::survey_record::{FINDINGS, Parameters, THEN_AND_NOW, key};
 use record::{Finding, ThenAndNow};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::json;

@@ -2,8 +2,7 @@
 //! others.
 
 use super::plan::{Part, Plan};
-use super::record::{Parameters, comparison, finding, placed, tagged};
-use super::warnings::ExperimentFailed;
+use crate::commands::survey_record::{ExperimentFailed, Parameters, comparison, finding, placed, tagged};
 use anyhow::Context;
 use harness::{Interrupted, LeftOut, Passed, Progress, Rows, Run, Session, SharedFlags};
 use instruments::warning::{self, Warning};
@@ -24,7 +23,7 @@ pub struct Measured {
 /// # Errors
 /// The measured rows are not in the format of the experiment.
 pub fn run_plan(plan: &Plan, session: &Session, shared: &SharedFlags, progress: &Progress) -> anyhow::Result<Measured> {
-    let mut measured = Measured { parameters: Parameters::of(plan), ..Measured::default() };
+    let mut measured = Measured { parameters: parameters(plan), ..Measured::default() };
     progress.note("calibrating");
     let (instruments, mut passed) = (OnceCell::new(), Passed::default());
     for part in &plan.parts {
@@ -44,6 +43,10 @@ pub fn run_plan(plan: &Plan, session: &Session, shared: &SharedFlags, progress: 
     // Several experiments have the same warnings about the machine.
     measured.warnings = record::distinct(&measured.warnings, Warning::clone);
     Ok(measured)
+}
+
+fn parameters(plan: &Plan) -> Parameters {
+    Parameters::new(plan.budget, plan.parts.iter().map(Part::parameters).collect())
 }
 
 impl Measured {

@@ -5,16 +5,11 @@ mod flags;
 mod measure;
 mod page;
 mod plan;
-mod record;
-mod show;
-mod warnings;
 
-pub use self::record::{FINDINGS, NAME, THEN_AND_NOW, unknown_experiment};
-#[cfg(any(test, feature = "schema"))]
-pub use self::record::{Parameters, key};
 pub use flags::Flags;
-pub use show::{closing, show as shown};
 
+use crate::commands::shown::survey::{closing, show};
+use crate::commands::survey_record::{NAME, failures};
 use crate::commands::{cores, methods};
 use crate::output::{Destination, View};
 use harness::{AnyFinished, AnyRecord, Finished, Outcome, Session, SharedFlags, output};
@@ -38,7 +33,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let page = PagePlace::of(flags, shared)?;
     let record = measured(&plan, &session, shared)?;
     if record.results.is_empty() && !session.interruption.is_requested() {
-        anyhow::bail!("nothing was measured: {}", show::failures(&record.warnings).join("; "));
+        anyhow::bail!("nothing was measured: {}", failures(&record.warnings).join("; "));
     }
     let outcome = destination.deliver(record.clone(), &Screen, None);
     // Neither failure prevents the other.
@@ -60,10 +55,10 @@ struct Screen;
 
 impl View for Screen {
     fn show(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
-        show::show(record, page)
+        show(record, page)
     }
 
     fn closing(&self, record: &AnyRecord, whole: &str, page: &Page) -> anyhow::Result<Option<String>> {
-        show::closing(record, whole, page).map(Some)
+        closing(record, whole, page).map(Some)
     }
 }

@@ -2,8 +2,8 @@
 //! could run alone with the same flags.
 
 use super::flags::Flags;
+use crate::commands::survey_record::PartParameters;
 use harness::{Entry, Session, SurveyPart, UsageError};
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The default: with the calibration and the last repetitions of the parts, a minute.
@@ -23,16 +23,6 @@ pub struct Part {
     pub entry: &'static Entry,
     pub short: SurveyPart,
     pub budget: Duration,
-}
-
-/// The description of a part in the record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
-pub struct PartParameters {
-    pub experiment: String,
-    /// The equivalent command of the part.
-    pub command: String,
-    pub budget_s: f64,
 }
 
 impl Plan {

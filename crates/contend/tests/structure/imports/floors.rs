@@ -37,6 +37,20 @@ pub const MODULES: &[Floors] = &[
         folder: "crates/contend/src",
         highest_first: &[&["main"], &["lib"], &["cli"], &["commands"], &["output"]],
     },
+    // A command imports no other command, except for the views of records that several have: every other entry is one.
+    Floors {
+        folder: "crates/contend/src/commands",
+        highest_first: &[
+            &["mod"],
+            &[EVERY_OTHER],
+            &["report"],
+            &["compare"],
+            &["machines", "baseline"],
+            &["shown", "picture"],
+            &["reading", "external"],
+            &["archived", "cores", "methods", "parameters", "survey_record"],
+        ],
+    },
     Floors {
         folder: "crates/experiments/src",
         // Every other entry is an experiment, and imports no other experiment; `night` is for their tests.

@@ -3,6 +3,8 @@
 //! Comments and strings are skipped. A path is given from the root of the crate, whether a `use` has it or an
 //! expression. A name that is in scope without such a path is a child of the module, or was imported by one.
 
+use std::collections::BTreeMap;
+
 /// Returns the paths of a file, each as its segments from the root of the crate; `module` is the module that the file
 /// defines.
 pub fn paths(module: &[&str], text: &str) -> Vec<Vec<String>> {
@@ -31,7 +33,26 @@ pub fn paths(module: &[&str], text: &str) -> Vec<Vec<String>> {
         }
         at += 1;
     }
-    found
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Returns the items that a file exports again, each by its name there, with its path from the root of the crate.
+pub fn exported_again(module: &[&str], text: &str) -> BTreeMap<String, Vec<String>> {
+    let tokens = tokens(text);
+    let here: Vec<String> = module.iter().map(|&name| name.to_owned()).collect();
+    let mut exported = BTreeMap::new();
+    for at in (0..tokens.len()).filter(|at| tokens[*at] == "use") {
+        let is_public = match tokens[..at].iter().rposition(|token| [";", "{", "}", "]"].contains(&token.as_str())) {
+            Some(before) => tokens[before + 1] == "pub",
+            None => tokens[0] == "pub",
+        };
+        if is_public {
+            let (mut next, mut found) = (at + 1, Vec::new());
+            read_tree(&tokens, &mut next, &here, &mut found);
+            exported.extend(found);
+        }
+    }
+    exported
 }
 
 /// Returns whether the word does not begin a path: `a::self`, or the scope of a visibility, as in `pub(in
@@ -40,8 +61,8 @@ fn is_continued(tokens: &[String], at: usize) -> bool {
     tokens[..at].ends_with(&["::".to_owned()]) || tokens[..at].ends_with(&["(".to_owned(), "in".to_owned()])
 }
 
-/// Reads one path, or each of a braced list, from `before` on.
-fn read_tree(tokens: &[String], at: &mut usize, before: &[String], found: &mut Vec<Vec<String>>) {
+/// Reads one path, or each of a braced list, from `before` on, each with the name of its item.
+fn read_tree(tokens: &[String], at: &mut usize, before: &[String], found: &mut Vec<(String, Vec<String>)>) {
     let mut path = before.to_vec();
     loop {
         match tokens.get(*at).map(String::as_str) {
@@ -66,11 +87,13 @@ fn read_tree(tokens: &[String], at: &mut usize, before: &[String], found: &mut V
         }
         *at += 1;
     }
+    let mut name = path.last().cloned().unwrap_or_default();
     // A new name of an imported item.
     if tokens.get(*at).is_some_and(|token| token == "as") {
+        name.clone_from(&tokens[*at + 1]);
         *at += 2;
     }
-    found.push(path);
+    found.push((name, path));
 }
 
 fn is_word(token: &str) -> bool {

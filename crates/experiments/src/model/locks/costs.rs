@@ -15,16 +15,8 @@ use std::time::Duration;
 pub struct ModelCosts {
     /// The record from which they were taken; `null` for the default values.
     pub file: Option<String>,
-    pub atomic_ns: f64,
-    pub line_ns: f64,
-    /// The transfer between NUMA nodes: assumed unless it was given.
-    pub remote_line_ns: f64,
-    pub syscall_ns: f64,
-    pub wake_ns: f64,
-    pub wake_latency_ns: f64,
-    pub sleep_ns: f64,
-    pub switch_ns: f64,
-    pub slice_ns: f64,
+    #[serde(flatten)]
+    pub costs: Costs,
 }
 
 /// The default values, of a virtual machine with two CPUs of an AMD EPYC. They are listed in the validation.
@@ -54,8 +46,7 @@ impl ModelCosts {
         };
         let or = |flag: Option<Duration>, other: f64| flag.map_or(other, |time| time.as_nanos() as f64);
         let line_ns = or(flags.line, recorded.line_ns);
-        Ok(Self {
-            file,
+        let costs = Costs {
             atomic_ns: or(flags.atomic, recorded.atomic_ns),
             line_ns,
             remote_line_ns: or(flags.remote_line, REMOTE * line_ns),
@@ -65,40 +56,25 @@ impl ModelCosts {
             sleep_ns: or(flags.sleep, recorded.sleep_ns),
             switch_ns: or(flags.switch, recorded.switch_ns),
             slice_ns: or(flags.slice, recorded.slice_ns).max(SHORTEST_SLICE_NS),
-        })
-    }
-
-    pub fn costs(&self) -> Costs {
-        let Self { atomic_ns, line_ns, remote_line_ns, syscall_ns, wake_ns, wake_latency_ns, .. } = *self;
-        let Self { sleep_ns, switch_ns, slice_ns, .. } = *self;
-        Costs {
-            atomic_ns,
-            line_ns,
-            remote_line_ns,
-            syscall_ns,
-            wake_ns,
-            wake_latency_ns,
-            sleep_ns,
-            switch_ns,
-            slice_ns,
-        }
+        };
+        Ok(Self { file, costs })
     }
 
     /// Describes them in three lines.
     pub fn words(&self) -> String {
-        let time = terminal::nanoseconds;
+        let (time, costs) = (terminal::nanoseconds, self.costs);
         format!(
             "  atomic {}, line {}, between nodes {},\n  \
              system call {}, switch {}, wake {} and {} until it runs,\n  sleep {}, slice {}",
-            time(self.atomic_ns),
-            time(self.line_ns),
-            time(self.remote_line_ns),
-            time(self.syscall_ns),
-            time(self.switch_ns),
-            time(self.wake_ns),
-            time(self.wake_latency_ns),
-            time(self.sleep_ns),
-            time(self.slice_ns),
+            time(costs.atomic_ns),
+            time(costs.line_ns),
+            time(costs.remote_line_ns),
+            time(costs.syscall_ns),
+            time(costs.switch_ns),
+            time(costs.wake_ns),
+            time(costs.wake_latency_ns),
+            time(costs.sleep_ns),
+            time(costs.slice_ns),
         )
     }
 }

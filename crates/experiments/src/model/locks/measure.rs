@@ -38,7 +38,7 @@ fn row(cell: &Cell, plan: &Plan) -> Row {
     let mut runs: Vec<Outcome> = (0..RUNS)
         .map(|run| {
             let seed = plan.seed.wrapping_mul(RUNS).wrapping_add(run);
-            let setup = Setup { lock, threads, cores, nodes, costs: plan.costs.costs(), work, run_ns, seed };
+            let setup = Setup { lock, threads, cores, nodes, costs: plan.costs.costs, work, run_ns, seed };
             simulate(&setup).expect("the flags allow only locks of the model")
         })
         .collect();

@@ -1,11 +1,9 @@
-//! The record on a terminal: all of it, and the screen that ends a survey.
+//! The record of a survey on a terminal: all of it, and the screen that ends a survey.
 
-use super::record;
-use super::warnings::ExperimentFailed;
 use crate::commands::reading::Reading;
-use ::record::{Finding, ThenAndNow, Unit};
+use crate::commands::survey_record::{FINDINGS, comparisons, failures, part, placed};
 use harness::{AnyRecord, Entry};
-use instruments::warning::Warning;
+use record::{Finding, ThenAndNow, Unit};
 use std::io::IsTerminal;
 use terminal::{Page, escaped};
 
@@ -17,7 +15,7 @@ pub fn show(record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
     let read = read(record)?;
     let mut parts = Vec::new();
     for entry in experiments::ALL {
-        if let (Some(part), Some(rows)) = (record::part(record, entry), read.rows(entry.name)) {
+        if let (Some(part), Some(rows)) = (part(record, entry), read.rows(entry.name)) {
             parts.push(rows.show_part(&part, page)?);
         }
     }
@@ -51,7 +49,7 @@ fn further() -> &'static str {
 const MOST_FINDINGS: usize = 5;
 
 fn read(record: &AnyRecord) -> anyhow::Result<Reading> {
-    let rows = |entry: &Entry| (entry.name, record::placed(&record.results, entry.name));
+    let rows = |entry: &Entry| (entry.name, placed(&record.results, entry.name));
     Reading::of_parts(experiments::ALL.iter().map(rows).filter(|(_, rows)| !rows.is_empty()))
 }
 
@@ -63,7 +61,7 @@ fn ladder(read: &Reading, page: &Page) -> Option<String> {
 /// few findings.
 fn conclusion(record: &AnyRecord, read: &Reading, page: &Page, whole: Option<&str>) -> anyhow::Result<String> {
     let (mut text, mut missing) = (String::new(), String::new());
-    let stored = record::placed(&record.results, record::FINDINGS);
+    let stored = placed(&record.results, FINDINGS);
     let all = read.findings(stored.into_iter().map(|(_, row)| row))?;
     let whole = whole.filter(|_| all.len() > MOST_FINDINGS);
     let is_whole = whole.is_none();
@@ -86,7 +84,7 @@ fn conclusion(record: &AnyRecord, read: &Reading, page: &Page, whole: Option<&st
         missing.push_str("Not measured\n");
         failed.iter().for_each(|failure| missing.push_str(&terminal::item(failure.split_whitespace(), page)));
     }
-    let compared = record::comparisons(&record.results)?;
+    let compared = comparisons(&record.results)?;
     let is_shown = is_whole && !compared.is_empty();
     let compared = if is_shown { then_and_now(&compared) } else { String::new() };
     let parts = [text, missing, compared];
@@ -100,12 +98,6 @@ fn repeated(all: &[Finding], most: usize) -> Vec<&Finding> {
     chosen.truncate(most);
     chosen.sort_by_key(|(place, _)| *place);
     chosen.into_iter().map(|(_, finding)| finding).collect()
-}
-
-/// Returns the failures, in words.
-pub fn failures(warnings: &[Warning]) -> Vec<String> {
-    let failed = warnings.iter().filter(|warning| warning.is::<ExperimentFailed>());
-    failed.map(|warning| warning.message().to_owned()).collect()
 }
 
 /// Shows the old values; details are only on the page.

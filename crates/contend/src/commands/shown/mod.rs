@@ -1,6 +1,8 @@
 //! A record that is read back, shown by the experiment that made it.
 
-use super::survey;
+pub mod survey;
+
+use super::survey_record::{NAME as SURVEY, unknown_experiment};
 use crate::output::warnings::{self, Advice};
 use anyhow::{Context, bail};
 use harness::AnyRecord;
@@ -11,7 +13,7 @@ use terminal::Page;
 /// Returns whether this contend knows every experiment that the record names.
 pub fn is_known(fields: &Map<String, Value>) -> bool {
     match (fields.get("experiment").and_then(Value::as_str), fields.get("results").and_then(Value::as_array)) {
-        (Some(survey::NAME), Some(rows)) => survey::unknown_experiment(rows).is_none(),
+        (Some(SURVEY), Some(rows)) => unknown_experiment(rows).is_none(),
         (Some(name), _) => experiments::named(name).is_some(),
         (None, _) => true,
     }
@@ -36,8 +38,8 @@ pub fn shown(name: &str, fields: &Map<String, Value>, extent: Extent<'_>, page: 
         format!("{name}: the experiment {experiment:?} is unknown to this version of contend; use a newer version")
     };
     let record = AnyRecord::deserialize(fields).with_context(unreadable)?;
-    if record.experiment == survey::NAME
-        && let Some(experiment) = survey::unknown_experiment(&record.results)
+    if record.experiment == SURVEY
+        && let Some(experiment) = unknown_experiment(&record.results)
     {
         bail!(unknown(experiment));
     }
@@ -48,10 +50,10 @@ pub fn shown(name: &str, fields: &Map<String, Value>, extent: Extent<'_>, page: 
     let warnings = warnings::text(&record.warnings, advice, page);
     let parts = match (record.experiment.as_str(), extent) {
         // A survey ends with a screen that its warnings must not scroll away.
-        (survey::NAME, Extent::AsMeasured(whole)) => {
+        (SURVEY, Extent::AsMeasured(whole)) => {
             [warnings, survey::closing(&record, whole, page).with_context(unreadable)?]
         }
-        (survey::NAME, Extent::Whole) => [survey::shown(&record, page).with_context(unreadable)?, warnings],
+        (SURVEY, Extent::Whole) => [survey::show(&record, page).with_context(unreadable)?, warnings],
         (name, _) => {
             let entry = experiments::named(name).with_context(|| unknown(name))?;
             let text = entry.read_all(&record).and_then(|rows| rows.show(&record, page));

@@ -1,10 +1,12 @@
-//! The results: the rows of each experiment, the values of the old documents next to today's, and the findings.
+//! The record of a survey: the rows of each experiment, the values of the old documents next to today's, the findings,
+//! and the experiments that failed. The survey writes it; the views of records read it.
 
-use super::plan::{Part, PartParameters, Plan};
 use harness::{AnyRecord, Entry};
+use instruments::warning::{Warning, WarningKind};
 use record::{Finding, ThenAndNow, typed};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::time::Duration;
 
 /// The name of the command, and of its records.
 pub const NAME: &str = "survey";
@@ -25,11 +27,21 @@ pub struct Parameters {
     pub experiments: Map<String, Value>,
 }
 
+/// The description of a part in the record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct PartParameters {
+    pub experiment: String,
+    /// The equivalent command of the part.
+    pub command: String,
+    pub budget_s: f64,
+}
+
 impl Parameters {
-    pub fn of(plan: &Plan) -> Self {
-        let parts = plan.parts.iter().map(Part::parameters).collect();
+    /// Returns the parameters of a survey of which no experiment has run yet.
+    pub fn new(budget: Duration, parts: Vec<PartParameters>) -> Self {
         let unknown = experiments::ALL.iter().map(|entry| (key(entry).to_owned(), Value::Null));
-        Self { budget_s: plan.budget.as_secs_f64(), parts, experiments: unknown.collect() }
+        Self { budget_s: budget.as_secs_f64(), parts, experiments: unknown.collect() }
     }
 
     /// Sets the parameters of an experiment.
@@ -95,4 +107,33 @@ pub fn part(record: &AnyRecord, entry: &Entry) -> Option<AnyRecord> {
         ranking: Vec::new(),
         warnings: Vec::new(),
     })
+}
+
+/// The warning that one of several experiments failed; the others were measured anyway.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExperimentFailed {
+    /// The name of the experiment.
+    pub experiment: String,
+    /// The error message of the experiment.
+    pub reason: String,
+}
+
+impl WarningKind for ExperimentFailed {
+    const CODE: &'static str = "experiment_failed";
+
+    fn message(&self) -> String {
+        let Self { experiment, reason } = self;
+        format!("the experiment {experiment} failed: {reason}")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "run it alone, as in `contend noise`, to see whether it fails again; the results of the other experiments are \
+         valid"
+    }
+}
+
+/// Returns the failures, in words.
+pub fn failures(warnings: &[Warning]) -> Vec<String> {
+    let failed = warnings.iter().filter(|warning| warning.is::<ExperimentFailed>());
+    failed.map(|warning| warning.message().to_owned()).collect()
 }
