@@ -6,7 +6,7 @@ mod class;
 mod cost;
 pub mod cycles;
 pub mod deadlocks;
-mod labels;
+pub mod labels;
 mod lives;
 pub mod orders;
 pub mod preempted;
@@ -505,6 +505,7 @@ impl Watch<'_> {
             cpus: self.session.cpus.len(),
             elapsed_s,
             named: HashMap::new(),
+            parked: self.profile.parking_locks(),
         };
         let diagnosis = evidence.diagnose(&mut built.rows, &built.slots);
         (built, diagnosis)
