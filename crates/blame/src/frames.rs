@@ -11,6 +11,8 @@ pub struct Frame {
     pub is_runtime: bool,
     /// A function of the C library.
     pub is_in_c_library: bool,
+    /// Where the code of the function begins, of which this one may be an inlined part; 0 where that is not known.
+    pub begin: u64,
 }
 
 /// A call path, the innermost function first.
@@ -79,7 +81,7 @@ impl Kind {
 }
 
 /// Parts of functions' names: of the C library, C++, Rust, Go, OpenMP. The first that is found counts.
-const KINDS: [(&str, Kind); 39] = [
+const KINDS: [(&str, Kind); 42] = [
     ("clockjoin", Kind::Join),
     ("pthread_join", Kind::Join),
     ("lll_lock_wait_private", Kind::Library),
@@ -119,6 +121,9 @@ const KINDS: [(&str, Kind); 39] = [
     ("__atomic_wait", Kind::Park),
     ("__atomic_base", Kind::Park),
     ("thread::park", Kind::Park),
+    ("Thread>::park", Kind::Park),
+    ("Thread::park", Kind::Park),
+    ("Parker>::park", Kind::Park),
 ];
 
 /// Functions of the C library that take the lock of its heap.
@@ -305,7 +310,7 @@ impl Frames {
                 let inner = path.frames.last().and_then(|frame| function_of(&frame.site));
                 if let Some(site) = site.filter(|site| function_of(site).is_some() && function_of(site) != inner) {
                     let file = names.file(process, function).unwrap_or_default();
-                    path.add(site, &file, &mut is_outside);
+                    path.add(site, (function, &file), &mut is_outside);
                 }
             }
             let address = address + u64::from(depth == 0);
@@ -313,8 +318,9 @@ impl Frames {
             if is_outside && of_library.is_none() {
                 of_library = kind_of_library(&file);
             }
+            let begin = names.function(process, address).unwrap_or(0);
             for site in names.inlined(process, address) {
-                path.add(site, &file, &mut is_outside);
+                path.add(site, (begin, &file), &mut is_outside);
             }
             // The callers of the interpreter's loop are other activations of it.
             if !functions.is_empty() && path.is_in_interpreter_loop() {
@@ -322,7 +328,7 @@ impl Frames {
             }
         }
         let functions = functions.iter().filter_map(|function| python(*function)).cloned();
-        path.frames.extend(functions.map(|site| Frame { site, is_runtime: false, is_in_c_library: false }));
+        path.frames.extend(functions.map(|site| Frame { site, is_runtime: false, is_in_c_library: false, begin: 0 }));
         path.kind = path.kind.or(of_library);
         path
     }
@@ -332,8 +338,9 @@ impl Frames {
         last.is_some_and(|function| function.starts_with("_PyEval_EvalFrameDefault"))
     }
 
-    /// Adds the next outer function. `is_outside` is true up to the first function of the program itself.
-    fn add(&mut self, site: Site, file: &str, is_outside: &mut bool) {
+    /// Adds the next outer function, with its begin and its file. `is_outside` is true up to the first function of the
+    /// program itself.
+    fn add(&mut self, site: Site, (begin, file): (u64, &str), is_outside: &mut bool) {
         let symbol = site.symbol.as_deref().unwrap_or_default();
         let is_in_c_library = is_c_library(file) || is_of_c_library(symbol);
         let is_in_library = is_in_c_library || is_runtime_file(file);
@@ -351,7 +358,7 @@ impl Frames {
             self.kind = Some(Kind::Mutex);
         }
         *is_outside &= is_runtime;
-        self.frames.push(Frame { site, is_runtime, is_in_c_library });
+        self.frames.push(Frame { site, is_runtime, is_in_c_library, begin });
     }
 
     fn learn_kind(&mut self, function: &str, is_in_c_library: bool) {
@@ -376,15 +383,36 @@ impl Frames {
         self.frames.iter().filter(|frame| !frame.is_runtime)
     }
 
-    /// Returns the site of the innermost function of the program's own; else the outermost one that is known.
+    /// Returns the innermost function of the program's own. A compiler can inline all of them into a function of the
+    /// language's library: then that is the first one which is not a lock's. `None` if only the C library is on the path.
+    pub fn caller(&self) -> Option<&Frame> {
+        let outside = || self.frames.iter().filter(|frame| !frame.is_in_c_library);
+        self.own().next().or_else(|| outside().find(|frame| !frame.is_of_lock())).or_else(|| outside().next_back())
+    }
+
+    /// Returns the site of [`Self::caller`].
     pub fn site(&self) -> Option<&Site> {
-        self.own().next().or(self.frames.last()).map(|frame| &frame.site)
+        self.caller().map(|frame| &frame.site)
+    }
+
+    /// Returns whether it waits in parking_lot.
+    pub fn is_in_parking_lot(&self) -> bool {
+        let is_its = |frame: &Frame| frame.site.symbol.as_deref().is_some_and(|symbol| symbol.contains("parking_lot"));
+        self.kind.is_some_and(Kind::is_lock) && self.frames.iter().take_while(|frame| frame.is_runtime).any(is_its)
     }
 
     /// Returns the function that the thread began with, without what languages put around it.
     pub fn start(&self) -> Option<&str> {
         let functions = self.own().filter_map(|frame| function_of(&frame.site));
         functions.filter(|function| *function != "_start").last()
+    }
+}
+
+impl Frame {
+    /// Returns whether its name says that it is a function of a lock, or one that waits.
+    fn is_of_lock(&self) -> bool {
+        let function = self.site.symbol.as_deref().unwrap_or_default();
+        is_lock_wrapper(function) || is_lock_function(function) || KINDS.iter().any(|(part, _)| function.contains(part))
     }
 }
 
@@ -433,6 +461,29 @@ mod tests {
         for name in ["my_unlock", "block_io", "clock_read", "unlocked", "deadlock_check", "update", "locksmith"] {
             assert!(!is_lock_function(name), "{name}");
         }
+    }
+
+    /// A closure that was inlined into the function of the standard library that calls it, without debugging information.
+    #[test]
+    fn lock_of_an_inlined_closure_is_named_by_function_around_it() {
+        let path = |functions: &[(&str, &str)]| {
+            let (mut frames, mut is_outside) = (Frames::default(), true);
+            for (function, file) in functions {
+                let (symbol, label) = (Some(format!("{function}+0x26")), format!("{function}+0x26 ({file})"));
+                frames.add(Site { symbol, source: None, label }, (1, file), &mut is_outside);
+            }
+            frames
+        };
+        let end = [("core::ops::function::FnOnce::call_once{{vtable.shim}}", "l"), ("start_thread", "libc.so.6")];
+        let around = ("std::sys::backtrace::__rust_begin_short_backtrace", "l");
+        let lock = [("syscall", "libc.so.6"), ("<std::sys::sync::mutex::futex::Mutex>::lock_contended", "l"), around];
+        let frames = path(&[&lock[..], &end].concat());
+        assert_eq!((frames.kind, frames.own().count()), (Some(Kind::Mutex), 0));
+        assert_eq!(frames.site().unwrap().label, "std::sys::backtrace::__rust_begin_short_backtrace+0x26 (l)");
+        let park = [("syscall", "libc.so.6"), ("<std::thread::thread::Thread>::park", "l"), ("l::main", "l")];
+        let frames = path(&park);
+        assert_eq!((frames.kind, frames.site().unwrap().label.as_str()), (Some(Kind::Park), "l::main+0x26 (l)"));
+        assert_eq!(path(&[("syscall", "libc.so.6"), ("clone3", "libc.so.6")]).site(), None);
     }
 
     #[test]

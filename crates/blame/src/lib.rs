@@ -12,6 +12,7 @@ pub mod jvm;
 mod lost;
 mod memory;
 pub mod names;
+pub mod parked;
 pub mod places;
 pub mod preempted;
 pub mod python;

@@ -163,7 +163,7 @@ mod tests {
             let mut schedule = Schedule::default();
             schedule.threads.insert(3, timeline);
             schedule.threads.insert(7, Timeline::default());
-            schedule.competitors.insert(8, "cc1".into());
+            schedule.competitors.insert(8, (80, "cc1".into()));
             let mut preempted = Preempted::default();
             holds.iter().for_each(|(from, to)| preempted.held(3, 5, *from, *to));
             preempted.judge(&schedule);

@@ -159,14 +159,12 @@ impl Stacks {
         if is_whole || stack.frame != 0 {
             return frames;
         }
-        // Each function on the way may need it, so the search may begin again at a caller.
+        // Frames of earlier calls may be left in the stack: their paths end early, so the longest path counts.
+        let known = frames.len();
         for frame in self.frame_pointers(stack, frames.last().copied().unwrap_or_default()) {
-            let (found, is_whole) = self.unwind(&Stack { frame, ..stack.clone() });
-            if found.len() > frames.len() && found.starts_with(&frames) {
+            let (found, _) = self.unwind(&Stack { frame, ..stack.clone() });
+            if found.len() > frames.len() && found[..known] == frames[..known] {
                 frames = found;
-            }
-            if is_whole {
-                break;
             }
         }
         frames
@@ -195,7 +193,7 @@ impl Stacks {
     /// Addresses in the stack that may be the frame of the function that contains `address`, the likeliest first. The word
     /// there is the caller's frame pointer, and the next one is the address behind a call of the function.
     fn frame_pointers(&self, stack: &Stack, address: u64) -> Vec<u64> {
-        const MOST: usize = 4;
+        const MOST: usize = 6;
         let (mut certain, mut possible) = (Vec::new(), Vec::new());
         let first = stack.pointer.next_multiple_of(8);
         for at in (first..first + stack.bytes.len() as u64).step_by(8) {

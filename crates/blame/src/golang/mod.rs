@@ -2,7 +2,7 @@
 //!
 //! A goroutine waits without a thread: it parks (`runtime.gopark`), and another one makes it ready (`runtime.ready`).
 //! The probes are at the instruction `push %rbp` behind the check of the stack: there the arguments are still in
-//! registers (the calling convention of Go 1.17 and later), the goroutine is in `r14`, and the kernel emulates the
+//! registers, the goroutine is in `r14`, and the kernel emulates the
 //! instruction, so that it maps nothing into the process. Go keeps frame pointers, so the kernel can follow the calls.
 
 mod follow;
@@ -34,11 +34,11 @@ const FUNCTIONS: [&str; 4] = ["runtime.gopark", "runtime.ready", "runtime.semacq
 /// A reason why the goroutines of a Go program cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// A function of the runtime is missing, or begins in another way: Go 1.17 or older, or another processor.
+    /// A function of the runtime is missing, or begins in another way: Go 1.20 or older, or another processor.
     Layout,
 }
 
-/// `push %rbp; mov %rsp,%rbp`.
+/// `push %rbp; mov %rsp,%rbp`: functions begin so since Go 1.21.
 const PROLOGUE: [u8; 4] = [0x55, 0x48, 0x89, 0xe5];
 /// Bytes of a function that are searched for it.
 const SEARCHED: usize = 64;

@@ -39,11 +39,19 @@ impl fmt::Write for Limited {
 
 /// Functions that a language's own library puts around the C library's locks.
 pub fn is_wrapper(name: &str, file: &str) -> bool {
-    ["std::", "core::", "__gthread", "__gthrw", "<std::", "<core::", "parking_lot", "<parking_lot", "lock_api::"]
-        .iter()
-        .any(|own| name.starts_with(own))
-        || file.contains("/include/c++/")
-        || file.starts_with("/rustc/")
+    const OWN: [&str; 10] = [
+        "std::",
+        "core::",
+        "__gthread",
+        "__gthrw",
+        "<std::",
+        "<core::",
+        "parking_lot",
+        "<parking_lot",
+        "lock_api::",
+        "<lock_api::",
+    ];
+    OWN.iter().any(|own| name.starts_with(own)) || file.contains("/include/c++/") || file.starts_with("/rustc/")
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 //! truncates ends the process that reads the mapping.
 
 use object::elf::{
-    CompressionHeader64, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, NT_GNU_BUILD_ID, PT_LOAD, SHF_COMPRESSED, SHT_NOBITS,
-    SHT_NOTE, STT_COMMON, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT,
+    CompressionHeader64, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, NT_GNU_BUILD_ID, PT_LOAD, PT_NOTE, SHF_COMPRESSED,
+    SHT_NOBITS, SHT_NOTE, STT_COMMON, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT,
 };
 use object::{CompressedData, CompressionFormat};
 use std::cell::Cell;
@@ -243,6 +243,22 @@ fn symbol(bytes: &[u8]) -> Option<Symbol> {
     (name > 0 && size > 0).then_some(Symbol { address, size, name, is_code })
 }
 
+/// Returns the build ID by the headers of a loaded file; `read` returns bytes from an offset in the file. The file and the
+/// memory that it was loaded into are read in the same way.
+pub fn loaded_build_id(read: impl Fn(u64, usize) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
+    const MOST_SEGMENTS: u16 = 256;
+    let header = read(0, HEADER as usize)?;
+    header.starts_with(b"\x7fELF").then_some(())?;
+    let (at, count) = (u64_at(&header, 32)?, u16_at(&header, 56)?.min(MOST_SEGMENTS));
+    let segments = read(at, usize::from(count) * SEGMENT)?;
+    let notes = |segment: &[u8]| {
+        let size = u64_at(segment, 32)?;
+        (u32_at(segment, 0)? == PT_NOTE && size <= SHORT).then_some(())?;
+        build_id_in(&read(u64_at(segment, 8)?, size as usize)?)
+    };
+    segments.chunks_exact(SEGMENT).find_map(notes)
+}
+
 fn build_id_in(mut notes: &[u8]) -> Option<Vec<u8>> {
     loop {
         let [name, content] = [0, 4].map(|at| u32_at(notes, at).map(|length| length as usize));
@@ -254,6 +270,11 @@ fn build_id_in(mut notes: &[u8]) -> Option<Vec<u8>> {
         }
         notes = notes.get(begin.checked_add(content.checked_next_multiple_of(4)?)?..)?;
     }
+}
+
+/// Returns a build ID as tools print it.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the text that begins there and ends with a NUL.

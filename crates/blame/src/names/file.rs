@@ -2,16 +2,20 @@
 //!
 //! A path in `/proc/PID/maps` is only what the file was called when it was mapped, in the process's own mount namespace.
 //! By now there may be another file, a FIFO, a device, or nothing. So a file is opened through the mapping itself where
-//! the kernel allows that, else by its path, and is used only if it is the mapped one. Nothing is opened for reading
+//! the kernel allows that, else by its path, and is used only if it is the mapped one: by its build ID, which is compared
+//! with that in the process's memory, or where there is none, by its device and inode. Nothing is opened for reading
 //! before it is known to be a regular file: opening a FIFO waits, and opening a device can have effects.
 
+use super::elf::{hex, loaded_build_id};
 use super::maps::{FileId, Mapping, parse};
+use crate::memory::read;
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, major, minor, open};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// The C library's files.
@@ -27,6 +31,8 @@ pub fn is_c_library(file: &str) -> bool {
 pub enum Refusal {
     /// Another file is at the path.
     Replaced,
+    /// The file has another build ID than the process's memory.
+    OtherBuild { found: String, loaded: String },
     /// A FIFO, a device, a directory.
     NotRegular,
     /// The operating system's words.
@@ -41,6 +47,9 @@ impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Replaced => formatter.write_str("replaced by another file"),
+            Self::OtherBuild { found, loaded } => {
+                write!(formatter, "another build: its build ID is {found}, that of the process is {loaded}")
+            }
             Self::NotRegular => formatter.write_str("not a regular file"),
             Self::Unreadable(why) => formatter.write_str(why),
             Self::Stalled => formatter.write_str("the file system did not answer in time"),
@@ -67,15 +76,45 @@ pub fn message(error: &io::Error) -> String {
 /// No way leads to that file: the most telling reason of those that were found.
 pub fn open_mapped(pid: Option<u32>, mappings: &[Mapping]) -> Result<File, Refusal> {
     let Some(Mapping { file, path, .. }) = mappings.first() else { return Err(Refusal::Replaced) };
+    let loaded = pid.and_then(|pid| loaded_build_id(|offset, length| in_memory(pid, mappings, offset, length)));
+    let is_of_another_file = |refusal: &Refusal| matches!(refusal, Refusal::Replaced | Refusal::OtherBuild { .. });
     let mut reason = None;
     for way in ways(pid, mappings, path) {
-        match open_regular(&way) {
-            Ok(found) if is_file(&found, *file) => return Ok(found),
-            Ok(_) => reason = Some(Refusal::Replaced),
-            Err(refusal) => reason = reason.filter(|known| *known == Refusal::Replaced).or(Some(refusal)),
+        let found = match open_regular(&way) {
+            Ok(found) => found,
+            Err(refusal) => {
+                reason = reason.filter(is_of_another_file).or(Some(refusal));
+                continue;
+            }
+        };
+        let is_mapped = is_file(&found, *file);
+        let own = loaded.as_ref().and_then(|_| loaded_build_id(|offset, length| in_file(&found, offset, length)));
+        match (own, &loaded) {
+            (Some(own), Some(loaded)) if own == *loaded => return Ok(found),
+            // The process's own program is another file than its libraries.
+            _ if !is_mapped && way.ends_with("exe") => {}
+            (Some(own), Some(loaded)) => reason = Some(Refusal::OtherBuild { found: hex(&own), loaded: hex(loaded) }),
+            _ if is_mapped => return Ok(found),
+            _ => reason = reason.filter(is_of_another_file).or(Some(Refusal::Replaced)),
         }
     }
     Err(reason.unwrap_or(Refusal::Replaced))
+}
+
+/// Returns bytes of a mapped file from the process's memory, by their offset in the file.
+fn in_memory(pid: u32, mappings: &[Mapping], offset: u64, length: usize) -> Option<Vec<u8>> {
+    let place = |piece: &Mapping| {
+        let at = offset.checked_sub(piece.offset)?;
+        piece.start.checked_add(at).filter(|address| *address < piece.end)
+    };
+    let address = mappings.iter().find_map(place)?;
+    let mut bytes = vec![0; length];
+    (read(pid, address, &mut bytes) == length).then_some(bytes)
+}
+
+fn in_file(file: &File, offset: u64, length: usize) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    file.read_exact_at(&mut bytes, offset).ok().map(|()| bytes)
 }
 
 /// Paths that may lead to the file, the surest first. The first ones need CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; a
@@ -159,6 +198,7 @@ fn as_mapped(file: &File) -> Option<FileId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::mutants::compiled;
     use std::sync::Arc;
 
     fn mapping(path: &Path, file: FileId) -> Mapping {
@@ -178,6 +218,47 @@ mod tests {
         assert!(matches!(open_mapped(None, &[mapping(&path, id)]), Err(Refusal::Unreadable(_))));
         std::fs::write(&path, "two").unwrap();
         assert_eq!(open_mapped(None, &[mapping(&path, id)]).unwrap_err(), Refusal::Replaced);
+    }
+
+    /// Maps a program as its loader does, with the pages of its headers copied. The range of its mapping is too long, so
+    /// that the kernel's link to the mapped file is not found.
+    #[test]
+    fn build_ids_of_the_file_and_the_memory_are_compared() {
+        let folder = tempfile::tempdir().unwrap();
+        let build = |flags: &[&str]| compiled(folder.path(), &[flags, &["-Wl,--build-id=sha1"]].concat());
+        let (Some(own), Some(other)) = (build(&[]), build(&["-O2"])) else { return };
+        let path = folder.path().join("program");
+        let write = |bytes: &[u8]| {
+            let file = File::options().write(true).create(true).truncate(false).open(&path).unwrap();
+            file.write_all_at(bytes, 0).unwrap();
+            FileId::of(&fstat(file).unwrap())
+        };
+        let file = write(&own);
+        let opened = File::open(&path).unwrap();
+        let rights = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
+        let page = unsafe { mmap(std::ptr::null_mut(), own.len(), rights, MapFlags::PRIVATE, &opened, 0) }.unwrap();
+        for at in (0..own.len()).step_by(4_096) {
+            // SAFETY: the byte is within the mapping, which nothing else uses.
+            unsafe { page.cast::<u8>().add(at).write_volatile(own[at]) };
+        }
+        let (start, length) = (page.addr() as u64, own.len().next_multiple_of(4_096) as u64 + 4_096);
+        let mapped = [Mapping { start, end: start + length, ..mapping(&path, file) }];
+        let open = || open_mapped(Some(std::process::id()), &mapped);
+        assert!(open().is_ok());
+        // The same file has another content.
+        write(&other);
+        assert!(matches!(open(), Err(Refusal::OtherBuild { .. })), "{:?}", open());
+        // Another file has the same content.
+        std::fs::remove_file(&path).unwrap();
+        assert_ne!(write(&own), file);
+        assert!(open().is_ok());
+        std::fs::remove_file(&path).unwrap();
+        write(&other);
+        let refusal = open().unwrap_err();
+        assert!(refusal.to_string().starts_with("another build: its build ID is "), "{refusal}");
+        // SAFETY: it was mapped above with this length, and no reference to it is left.
+        unsafe { munmap(page, own.len()) }.unwrap();
     }
 
     #[test]

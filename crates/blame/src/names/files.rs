@@ -57,12 +57,13 @@ impl Files {
     /// Opens the files that have code, and are new.
     pub fn open_code(&mut self, pid: Option<u32>, mappings: &[Mapping]) {
         let mut new: HashMap<Key, Vec<Mapping>> = HashMap::new();
-        for piece in mappings.iter().filter(|piece| piece.is_code && is_in_file_system(&piece.path)) {
+        for piece in mappings.iter().filter(|piece| is_in_file_system(&piece.path)) {
             let key = Key::of(piece);
             if !self.known.contains_key(&key) {
                 new.entry(key).or_default().push(piece.clone());
             }
         }
+        new.retain(|_, pieces| pieces.iter().any(|piece| piece.is_code));
         let room = MOST_OPEN.saturating_sub(self.open);
         let new: Vec<(Key, Vec<Mapping>)> = new.into_iter().take(room).collect();
         if new.is_empty() || self.is_stalled {

@@ -1,7 +1,7 @@
 //! A program's or library's file: its symbols, and its debugging information, which may be in a separate file.
 
 use super::demangle::demangled;
-use super::elf::{self, Elf, Segment, Symbol};
+use super::elf::{self, Elf, Segment, Symbol, hex};
 use super::file::{below, is_c_library, open_regular};
 use super::lines::Lines;
 use super::pclntab;
@@ -132,10 +132,19 @@ impl Image {
         self.symbols.iter().filter(is_it).map(|named| (named.symbol.address, named.symbol.size)).collect()
     }
 
-    fn around(&self, own: u64, is_code: bool) -> Option<(String, u64)> {
+    /// Returns the offset of an address in its function.
+    pub fn offset(&self, own: u64) -> Option<u64> {
+        Some(own - self.symbol(own, true)?.symbol.address)
+    }
+
+    fn symbol(&self, own: u64, is_code: bool) -> Option<&Named> {
         let after = self.symbols.partition_point(|named| named.symbol.address <= own);
         let mut before = self.symbols[..after].iter().rev().take(64).filter(|named| named.symbol.is_code == is_code);
-        let Named { symbol, table } = before.find(|named| own - named.symbol.address < named.symbol.size)?;
+        before.find(|named| own - named.symbol.address < named.symbol.size)
+    }
+
+    fn around(&self, own: u64, is_code: bool) -> Option<(String, u64)> {
+        let Named { symbol, table } = self.symbol(own, is_code)?;
         let name = elf::text(self.names.get(usize::from(*table))?, symbol.name)?;
         Some((demangled(&String::from_utf8_lossy(name)), own - symbol.address))
     }
@@ -167,10 +176,6 @@ fn debug_file(elf: &Elf, path: &Path, root: Option<&Path>) -> Option<Elf> {
     let fetched = || build_id.as_ref().and_then(|id| fetched(&hex(id)));
     let local = elsewhere.chain(ways.iter().cloned()).filter_map(open).find(is_its_own);
     local.or_else(|| fetched().and_then(open).filter(is_its_own))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the file that a server of debugging information has for a build, where the user names one

@@ -160,6 +160,13 @@ impl Names {
         functions.into_iter().map(|(symbol, source)| Site::of(symbol, source, &path, own)).collect()
     }
 
+    /// Returns where the function begins that contains the call before this return address.
+    pub fn function(&mut self, process: u32, address: u64) -> Option<u64> {
+        let address = address.saturating_sub(1);
+        let (_, own, image) = self.placed(process, address)?;
+        Some(address.wrapping_sub(image?.offset(own)?))
+    }
+
     /// Returns the file's name that an address comes from.
     pub fn file(&mut self, process: u32, address: u64) -> Option<String> {
         let (path, _, _) = self.placed(process, address)?;

@@ -7,9 +7,10 @@
 
 use super::budget::{Budget, Part, may_wait_for_map, moves_bytes, part_of_call};
 use super::spins::Spins;
-use super::{Call, FileType, Sample, Sampler, State, name_of};
+use super::{Call, FileType, Sample, Sampler, State, call_of, name_of};
 use crate::memory::top_of_stack;
 use crate::names::{Mapping, Site};
+use crate::parked::Parked;
 use crate::places::lock_at;
 use crate::python::Python;
 use crate::stacks::{Stack, Stacks};
@@ -146,11 +147,14 @@ pub struct Profile {
     called: Vec<Vec<u64>>,
     numbers: HashMap<(u32, Vec<u64>), Path>,
     waited: HashMap<Wait, Waited>,
+    /// Waits of labelled requests for words, by the place of the label, in seconds.
+    labelled: HashMap<(u32, Wait), f64>,
     /// Slots of locks and their sizes, by process slot and address.
     locks: BTreeMap<(u32, u64), (u32, u64)>,
     /// Samples of all threads, and those that were lost because there was no room for the awaited object.
     pub samples: u64,
     pub lost: u64,
+    parked: Parked,
     spins: Spins,
     /// Samples of threads on a CPU that spun for something that no call shows, by path.
     spinning: HashMap<Path, u64>,
@@ -177,6 +181,8 @@ struct Seen {
     noted: Option<u32>,
     wait: Option<Wait>,
     path: Option<Path>,
+    /// The place of the label of the request that it works for.
+    label: Option<u32>,
     /// The part of the time since the last sample in which the thread ran, of that in which it was runnable.
     ran_share: f64,
 }
@@ -198,6 +204,8 @@ impl Profile {
     pub fn begin_part(&mut self) {
         self.ended.clear();
         self.waited.clear();
+        self.parked.clear();
+        self.labelled.clear();
         self.spinning.clear();
         (self.samples, self.lost, self.spins.count) = (0, 0, 0);
         self.lives.values_mut().for_each(Life::begin_part);
@@ -225,6 +233,9 @@ impl Profile {
                 continue;
             };
             waited.seconds += seen.span;
+            if let (Some(label), Wait::Word { .. }) = (seen.label, object) {
+                *self.labelled.entry((label, object)).or_default() += seen.span;
+            }
             let is_runnable = seen.sample.state == State::Runnable;
             waited.runnable_s += if is_runnable { seen.span } else { 0.0 };
             seen.path.iter().for_each(|path| *waited.paths.entry(*path).or_default() += seen.span);
@@ -269,6 +280,11 @@ impl Profile {
         }
         let noted = thread.zip(region).and_then(|(thread, region)| noted(region, thread));
         let wait = self.wait_of(&sample, thread.zip(region), noted);
+        if let Some(Wait::Word { process, address }) = wait
+            && !self.is_same_call(&sample, sums)
+        {
+            self.parked.note(process, address);
+        }
         let path = self.path_of(&sample, sums);
         let name_is_due = self.samples % NAME_PERIOD == 1;
         let life = self.lives.entry(sample.thread).or_insert_with(|| Life {
@@ -301,7 +317,8 @@ impl Profile {
             State::Blocked(call) => Some((call, sums, path)),
             _ => None,
         };
-        Seen { sample, span, noted: noted.map(|(lock, _)| lock), wait, path, ran_share }
+        let label = thread.and_then(|thread| thread.request.label.load(Relaxed).checked_sub(1));
+        Seen { sample, span, noted: noted.map(|(lock, _)| lock), wait, path, label, ran_share }
     }
 
     /// Returns the object that a thread waits for, if it is blocked.
@@ -347,6 +364,12 @@ impl Profile {
         Some(Wait::Call { number: call.number, part })
     }
 
+    /// Returns whether a blocked thread is in the call in which it was seen the last time, and did not run since then.
+    fn is_same_call(&self, sample: &Sample, sums: [u64; 2]) -> bool {
+        let blocked = self.lives.get(&sample.thread).and_then(|life| life.blocked);
+        blocked.is_some_and(|(before, sums_before, _)| (State::Blocked(before), sums_before) == (sample.state, sums))
+    }
+
     /// Returns the call path of a blocked thread. One that did not run since the last sample has the same.
     fn path_of(&mut self, sample: &Sample, sums: [u64; 2]) -> Option<Path> {
         let State::Blocked(call) = sample.state else { return None };
@@ -356,8 +379,10 @@ impl Profile {
             return Some(path);
         }
         let bytes = top_of_stack(sample.process, call.pointer);
+        // A thread that ran since its state was read has another stack.
+        let is_still_there = call_of(sample.process, sample.thread) == Some(call);
         let stack = Stack { instruction: call.instruction, pointer: call.pointer, frame: 0, link: 0, bytes };
-        self.unwound(sample.process, Some(sample.thread), &stack)
+        is_still_there.then(|| self.unwound(sample.process, Some(sample.thread), &stack)).flatten()
     }
 
     /// Returns the number of the path that a stack shows, and the Python functions of a blocked thread.
@@ -436,6 +461,16 @@ impl Profile {
     /// Returns the samples of the waits for each lock and word.
     pub fn waited(&self) -> impl Iterator<Item = (Wait, &Waited)> {
         self.waited.iter().map(|(wait, waited)| (*wait, waited))
+    }
+
+    /// Returns how long labelled requests waited for words, by the place of the label.
+    pub fn labelled(&self) -> impl Iterator<Item = (u32, Wait, f64)> {
+        self.labelled.iter().map(|((label, wait), seconds)| (*label, *wait, *seconds))
+    }
+
+    /// Returns the locks of parking_lot, by the process and the word that a thread blocks in.
+    pub fn parking_locks(&self) -> HashMap<(u32, u64), u64> {
+        self.parked.locks()
     }
 
     /// Returns the part of the samples of threads on a CPU that spun, by path.

@@ -60,8 +60,9 @@ const MOST_THREADS: usize = 16_384;
 
 /// A thread that comes to a CPU so soon after another left it came directly after it.
 const SWITCH_NS: f64 = 20e3;
-/// Threads of other programs whose names are kept.
+/// Threads of other programs whose names are kept, and processes of the program.
 const MOST_COMPETITORS: usize = 4_096;
+const MOST_PROCESSES: usize = 4_096;
 
 impl Switches {
     /// Opens the rings. No thread is followed yet.
@@ -100,7 +101,10 @@ impl Switches {
         self.lost_ns.1 += most as f64 * RECORD_NS;
         changes.sort_by_key(|change| change.raw_ns);
         let Some(window) = self.window else { return };
-        for Change { raw_ns, cpu, thread, is_out, is_preempted } in changes {
+        for Change { raw_ns, cpu, process, thread, is_out, is_preempted } in changes {
+            if self.schedule.processes.len() < MOST_PROCESSES {
+                self.schedule.processes.insert(process);
+            }
             let at = time.of_raw(raw_ns);
             if window <= at && at <= end {
                 self.schedule.threads.entry(thread).or_default().note(at, is_out, is_preempted);
@@ -113,7 +117,7 @@ impl Switches {
                 let competitors = &mut self.schedule.competitors;
                 if competitors.len() < MOST_COMPETITORS {
                     let name = || name_of(process, next).unwrap_or_else(|| format!("thread {next}"));
-                    competitors.entry(next).or_insert_with(name);
+                    competitors.entry(next).or_insert_with(|| (process, name()));
                 }
             }
         }

@@ -20,6 +20,7 @@ pub struct Rings {
 pub struct Change {
     pub raw_ns: u64,
     pub cpu: usize,
+    pub process: u32,
     pub thread: u32,
     pub is_out: bool,
     /// It would have gone on.
@@ -140,10 +141,13 @@ impl Rings {
                 let long = |at: usize| body.get(at..at + 8).map(number);
                 // A record ends with its process, its thread and its time.
                 let Some(end) = body.len().checked_sub(16) else { continue };
-                let (Some(thread), Some(raw_ns)) = (word(end + 4), long(end + 8)) else { continue };
+                let (Some(process), Some(thread)) = (word(end), word(end + 4)) else { continue };
+                let Some(raw_ns) = long(end + 8) else { continue };
                 let (is_out, is_preempted) = (misc & SWITCH_OUT != 0, misc & SWITCH_OUT_PREEMPT != 0);
                 match kind {
-                    SWITCH => drained.changes.push(Change { raw_ns, cpu: *cpu, thread, is_out, is_preempted }),
+                    SWITCH => {
+                        drained.changes.push(Change { raw_ns, cpu: *cpu, process, thread, is_out, is_preempted });
+                    }
                     SWITCH_CPU_WIDE if is_preempted => {
                         let next = word(0).zip(word(4));
                         drained.successions.extend(next.map(|next| Succession { raw_ns, thread, next }));

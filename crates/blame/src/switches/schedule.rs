@@ -1,7 +1,7 @@
 //! The times when the threads of a program ran, and the threads that ran instead.
 
 use super::timeline::{Preemption, Seen, Timeline};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The thread that ran instead of another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -17,8 +17,10 @@ pub enum Competitor {
 #[derive(Default)]
 pub struct Schedule {
     pub threads: HashMap<u32, Timeline>,
-    /// Names of the threads that ran instead.
-    pub competitors: HashMap<u32, String>,
+    /// The processes of these threads: their other threads belong to the program, too.
+    pub processes: HashSet<u32>,
+    /// The processes and the names of the threads that ran instead.
+    pub competitors: HashMap<u32, (u32, String)>,
 }
 
 impl Schedule {
@@ -35,9 +37,30 @@ impl Schedule {
     /// Returns the name of a thread that ran instead of another.
     pub fn competitor(&self, thread: Option<u32>) -> Competitor {
         let Some(thread) = thread else { return Competitor::Unknown };
-        if self.threads.contains_key(&thread) {
-            return Competitor::Own;
+        match self.competitors.get(&thread) {
+            _ if self.threads.contains_key(&thread) => Competitor::Own,
+            Some((process, _)) if self.processes.contains(process) => Competitor::Own,
+            Some((_, name)) => Competitor::Named(name.clone()),
+            None => Competitor::Unknown,
         }
-        self.competitors.get(&thread).cloned().map_or(Competitor::Unknown, Competitor::Named)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unfollowed_thread_of_a_followed_process_is_the_programs_own() {
+        let mut schedule = Schedule::default();
+        schedule.threads.insert(11, Timeline::default());
+        schedule.processes.insert(10);
+        for (thread, process, name) in [(12, 10, "worker"), (21, 20, "cc1"), (11, 10, "main")] {
+            schedule.competitors.insert(thread, (process, name.to_owned()));
+        }
+        let found = [11, 12, 21, 31].map(|thread| schedule.competitor(Some(thread)));
+        let named = Competitor::Named("cc1".into());
+        assert_eq!(found, [Competitor::Own, Competitor::Own, named, Competitor::Unknown]);
+        assert_eq!(schedule.competitor(None), Competitor::Unknown);
     }
 }

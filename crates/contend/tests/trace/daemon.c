@@ -1,5 +1,5 @@
 // Becomes a daemon, which closes its descriptors and works on a lock with two threads for so many milliseconds. The
-// program itself ends at once, with status 4.
+// program itself ends at once, with status 4. With a second argument, the daemon forks a child later, which works as well.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -42,6 +42,10 @@ int main(int count, char **arguments) {
     dup(0);
     pthread_t other;
     pthread_create(&other, 0, work, 0);
+    if (count > 2) {
+        nanosleep(&(struct timespec){.tv_nsec = 400000000}, 0);
+        fork();
+    }
     work(0);
     pthread_join(other, 0);
     return 0;

@@ -54,6 +54,16 @@ fn rust_mutex_has_its_place_despite_frame_pointers() {
 }
 
 #[test]
+fn rust_lock_in_a_closure_without_a_name_has_its_cause() {
+    let programs = Programs::new();
+    let program = programs.path("closure");
+    if compiles("rustc", &["-O", "--edition", "2024"], [&source("closure.rs"), &program], "-o") {
+        let slept = ("cause", "another thread in the same function slept (nanosleep) in the closure in std::");
+        assert_found(&programs, &program, &[], [("object", "mutex of std::"), ("place", "std::"), slept]);
+    }
+}
+
+#[test]
 fn a_lock_of_python_has_its_python_functions() {
     let programs = Programs::new();
     let version = Command::new("python3").args(["-c", "import sys; print(sys.version_info[1])"]).output();

@@ -118,11 +118,11 @@ fn daemon_is_named_and_traced_to_its_end() {
 }
 
 #[test]
-fn daemon_ends_with_the_seconds_of_the_trace() {
+fn daemon_and_its_later_child_end_with_the_seconds_of_the_trace() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("daemon", &[]) else { return };
     let mut child =
-        trace(&["--seconds", "1", "--quiet"], &program, &["600000"]).stdout(Stdio::piped()).spawn().unwrap();
+        trace(&["--seconds", "1", "--quiet"], &program, &["600000", "forks"]).stdout(Stdio::piped()).spawn().unwrap();
     let output = child.stdout.take().unwrap();
     // The daemon keeps no pipe of contend's open.
     let text = std::thread::spawn(move || std::io::read_to_string(output).unwrap());
@@ -132,5 +132,5 @@ fn daemon_ends_with_the_seconds_of_the_trace() {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let runs =
         processes.filter_map(|entry| std::fs::read_link(entry.path().join("exe")).ok()).any(|file| file == program);
-    assert!(!runs, "the daemon lives");
+    assert!(!runs, "the daemon or its child lives");
 }

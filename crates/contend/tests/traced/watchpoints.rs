@@ -5,6 +5,8 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 /// The words that contend's error has where the kernel has no watchpoints for it.
 const REFUSED: [&str; 3] = ["hardware watchpoints", "debug registers", "needs root"];
@@ -108,4 +110,33 @@ fn words_of_a_started_program_are_in_its_record() {
         "{}",
         unknown.record["warnings"]
     );
+}
+
+/// The watchpoints of 64 threads take at least 64 files on any machine.
+#[test]
+fn limit_of_open_files_is_raised_or_the_need_is_named() {
+    static WORD: AtomicU32 = AtomicU32::new(0);
+    let is_over = &AtomicBool::new(false);
+    let wait = || (0..).take_while(|_| !is_over.load(Relaxed)).for_each(|_| std::thread::park());
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..64).map(|_| scope.spawn(wait)).collect();
+        let (pid, word) = (std::process::id().to_string(), format!("{:#x}", (&raw const WORD).addr()));
+        let limited = |limit: &str| {
+            let mut shell = Command::new("sh");
+            shell.env("CONTEND_ARCHIVE", "").stdin(Stdio::null()).arg("-c");
+            shell.args([&format!("ulimit {limit} 60; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_contend")]);
+            shell.args(["trace", "--pid", &pid, "--seconds", "0.2", "--quiet", "--word", &word]).output().unwrap()
+        };
+        let [hard, soft] = ["-n", "-Sn"].map(limited);
+        is_over.store(true, Relaxed);
+        threads.iter().for_each(|thread| thread.thread().unpark());
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let refusal = text(&hard.stderr);
+        assert!(!hard.status.success() && refusal.contains("open files, and the hard limit is 60"), "{refusal}");
+        let (output, errors) = (text(&soft.stdout), text(&soft.stderr));
+        if REFUSED.iter().any(|words| errors.contains(words)) {
+            return println!("skipped: needs hardware watchpoints");
+        }
+        assert!(soft.status.success() && output.contains("Watched word "), "{output}{errors}");
+    });
 }

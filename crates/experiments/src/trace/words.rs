@@ -172,8 +172,11 @@ pub fn labels(rows: &[Row]) -> Option<String> {
     let noun = if requests == 1 { "request" } else { "requests" };
     let first = row.label_locks.first().map(|first| waited_for(share, first));
     let waited = first.unwrap_or_else(|| format!("{} of their time waiting for locks", whole_percent(share)));
-    let sentence = format!("{} {noun} \"{name}\" spent {waited}.", terminal::count(requests));
-    let (p99, outside) = (row.request_p99_ns, row.outside_p99_ns);
+    // Samples do not show which requests waited.
+    let is_sampled = row.seen_by == SeenBy::Sampling;
+    let sampled = if is_sampled { " (sampled)" } else { "" };
+    let sentence = format!("{} {noun} \"{name}\" spent {waited}{sampled}.", terminal::count(requests));
+    let (p99, outside) = (row.request_p99_ns, row.outside_p99_ns.filter(|_| !is_sampled));
     let Some(((waiting, p99), outside)) = row.requests_waited.filter(|count| *count > 0).zip(p99).zip(outside) else {
         return Some(sentence);
     };

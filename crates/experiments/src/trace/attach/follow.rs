@@ -53,8 +53,8 @@ pub struct Follower {
     pub kept: Vec<(Word, Wait)>,
     pub count: u64,
     room: usize,
-    /// The word that each thread waited for last and got, and when: it may have had it since then.
-    got: HashMap<u32, (Word, u64)>,
+    /// The last wait of each thread that ended with a wake: it may have had the lock since then.
+    got: HashMap<u32, Got>,
     /// Words without separate sums.
     pub folded_words: u64,
     /// The threads that left their CPU last, by CPU, and when.
@@ -106,6 +106,31 @@ struct Call {
     began: u64,
 }
 
+/// The end of a wait.
+#[derive(Clone, Copy)]
+struct Got {
+    word: Word,
+    stack: StackNumber,
+    at: u64,
+    /// The thread that ended it, and when.
+    woken: Option<(u32, u64)>,
+}
+
+impl Got {
+    /// Returns whether it was a wait for the same lock as a call. A readers-writer lock has several words, and each thread
+    /// that waits for a lock of parking_lot has its own: then the call path is the same.
+    fn is_of_lock(&self, call: &Call) -> bool {
+        const LARGEST_LOCK: u64 = 16;
+        let is_near = match (self.word, call.word) {
+            (Word::At { process, address }, Word::At { process: other, address: there }) => {
+                process == other && address.abs_diff(there) < LARGEST_LOCK
+            }
+            _ => false,
+        };
+        is_near || self.stack == call.stack
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Woken {
     at: u64,
@@ -145,7 +170,8 @@ pub struct Wait {
     pub wake_ns: Option<u64>,
 }
 
-const LONGEST: usize = 5;
+/// Longest waits of each word that are kept.
+pub const LONGEST: usize = 5;
 
 /// The part of a futex call's operation that is the command.
 const COMMAND: u32 = 0x7f;
@@ -291,9 +317,9 @@ impl Follower {
             && let Some(timeline) = self.timelines.get(&woken.by)
         {
             // Before it got the word itself, the waker waited in the same queue.
-            let got = self.got.get(&woken.by).filter(|(word, _)| *word == call.word).map_or(0, |(_, at)| *at);
+            let got = self.got.get(&woken.by).filter(|got| got.is_of_lock(&call)).map_or(0, |got| got.at);
             let (from, to) = (since(call.began.max(got)), since(woken.at));
-            wait.seen = timeline.seen(from, to);
+            wait.seen = self.seen(&call, &woken);
             if let Some(stack) = woken.stack {
                 *self.waited_preempted.entry((call.word, stack)).or_default() += wait.seen.preempted;
                 let last = self.last_preempted.entry(woken.by).or_insert(f64::NEG_INFINITY);
@@ -312,7 +338,8 @@ impl Follower {
             if self.got.len() >= MOST_THREADS && !self.got.contains_key(&thread) {
                 self.got.clear();
             }
-            self.got.insert(thread, (call.word, at));
+            let woken = woken.map(|woken| (woken.by, woken.at));
+            self.got.insert(thread, Got { word: call.word, stack: call.stack, at, woken });
         }
         let turn = woken.and_then(|woken| Some((woken.at, woken.ran?)));
         let instead = turn.map_or_else(Vec::new, |(woken, (ran, cpu))| self.runs.between(woken, ran, cpu));
@@ -334,6 +361,26 @@ impl Follower {
         let after = longest.partition_point(|other| other.ended - other.began >= wait.ended - wait.began);
         longest.insert(after, wait);
         longest.truncate(LONGEST);
+    }
+
+    /// Returns the states of the threads that had the lock during a wait: the waker since it got the lock, before that the
+    /// thread that had woken the waker, and so on.
+    fn seen(&self, call: &Call, woken: &Woken) -> Seen {
+        const MOST_HOLDERS: usize = 64;
+        let since = |raw: u64| raw.saturating_sub(self.began) as f64;
+        let (mut seen, mut by, mut to) = (Seen::default(), woken.by, woken.at);
+        for _ in 0..MOST_HOLDERS {
+            let got = self.got.get(&by).filter(|got| got.at <= to && got.is_of_lock(call));
+            let from = got.map_or(call.began, |got| got.at.max(call.began));
+            if let Some(timeline) = self.timelines.get(&by) {
+                seen.add(timeline.seen(since(from), since(to)));
+            }
+            match got.and_then(|got| got.woken) {
+                Some((before, at)) if at > call.began => (by, to) = (before, at),
+                _ => break,
+            }
+        }
+        seen
     }
 
     /// Returns whether a thread is one of the processes.
@@ -501,6 +548,66 @@ mod tests {
         assert_eq!(waits.times.ticks, 420 + 150);
         // Of thread 3, which woke 4, no switch was seen.
         assert_eq!((waits.seen.known, waits.seen.off), (200.0, 0.0));
+    }
+
+    /// Thread 3 sleeps with the lock until 290, and wakes 4, which computes with it until 500.
+    #[test]
+    fn holders_before_the_waker_are_judged_as_well() {
+        let mut follower = Follower::new(0, 0);
+        follower.follow([1].into_iter());
+        let mut unwinder = Stacks::default();
+        let events = [
+            event(80, 3, What::In),
+            event(90, 4, What::In),
+            event(100, 2, call(128)),
+            event(110, 3, What::Out { is_preempted: false }),
+            event(120, 4, call(128)),
+            event(130, 4, What::Out { is_preempted: false }),
+            event(280, 3, What::In),
+            event(285, 3, call(129)),
+            event(290, 3, What::Wakes { thread: 4 }),
+            event(298, 4, What::In),
+            event(300, 4, What::Return { result: 0 }),
+            event(490, 4, call(129)),
+            event(500, 4, What::Wakes { thread: 2 }),
+            event(520, 2, What::Return { result: 0 }),
+        ];
+        events.into_iter().for_each(|event| follower.note(event, &mut unwinder));
+        let seen = follower.longest.values().flatten().find(|wait| wait.thread == 2).map(|wait| wait.seen);
+        assert_eq!(seen, Some(Seen { known: 190.0 + 200.0, off: 170.0, preempted: 0.0 }));
+    }
+
+    /// The same with a word for each thread, as parking_lot has them, and with the words of a readers-writer lock.
+    #[test]
+    fn waker_of_another_word_of_the_lock_is_judged_from_its_return() {
+        let wait_for = |word: u64, place: u64| What::Call {
+            word,
+            operation: 128,
+            stack: Stack { instruction: place, ..Stack::default() },
+        };
+        for (first, then, known) in [
+            // The same place, another word of the same lock, and another lock.
+            (wait_for(0x8000, 7), wait_for(0x9000, 7), 200.0),
+            (wait_for(0xf00, 7), wait_for(0xf04, 8), 200.0),
+            (wait_for(0xf00, 7), wait_for(0xe00, 8), 400.0),
+        ] {
+            let mut follower = Follower::new(0, 0);
+            follower.follow([1].into_iter());
+            let mut unwinder = Stacks::default();
+            let events = [
+                event(90, 4, What::In),
+                event(100, 2, first),
+                event(150, 4, then),
+                event(160, 4, What::Out { is_preempted: false }),
+                event(298, 4, What::In),
+                event(300, 4, What::Return { result: 0 }),
+                event(490, 4, call(129)),
+                event(500, 4, What::Wakes { thread: 2 }),
+                event(520, 2, What::Return { result: 0 }),
+            ];
+            events.into_iter().for_each(|event| follower.note(event, &mut unwinder));
+            assert_eq!(follower.waits.values().map(|waits| waits.seen.known).sum::<f64>(), known);
+        }
     }
 
     /// A new word for each of many requests, and one word that is waited for each time.

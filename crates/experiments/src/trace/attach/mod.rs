@@ -40,7 +40,7 @@ use harness::{Observer, Session, UsageError};
 use instruments::warning::Warning;
 use rows::Builder;
 use rustix::time::{ClockId, clock_gettime};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{read_to_string, write};
 use std::io;
 use std::time::{Duration, Instant};
@@ -251,11 +251,21 @@ impl Watch {
     fn end_child(&mut self, patience: Duration, session: &Session) {
         let Some(child) = &mut self.child else { return };
         child.end(None, patience, &session.interruption);
-        let left: Vec<Target> = self.targets.alive().map(|(_, target)| target.clone()).collect();
         for (signal, patience) in [(libc::SIGTERM, patience), (libc::SIGKILL, Duration::from_secs(1))] {
             let until = Instant::now() + patience;
-            left.iter().filter(|target| target.is_alive()).for_each(|target| target.signal(signal));
-            while left.iter().any(Target::is_alive) && Instant::now() < until {
+            let mut requested = HashSet::new();
+            loop {
+                // The events have the processes that were started in the meantime.
+                self.read();
+                let left: Vec<&Target> =
+                    self.targets.alive().map(|(_, target)| target).filter(|target| target.is_alive()).collect();
+                if left.is_empty() {
+                    return;
+                }
+                left.iter().filter(|target| requested.insert(target.pid)).for_each(|target| target.signal(signal));
+                if Instant::now() >= until {
+                    break;
+                }
                 std::thread::sleep(TICK);
             }
         }
@@ -336,6 +346,7 @@ impl Watch {
             began: self.began_raw,
             thread_time_s: self.thread_time_s,
             runners: &self.runners,
+            parked: self.profile.parking_locks(),
         }
     }
 
@@ -454,6 +465,7 @@ impl Watch {
             cpus,
             elapsed_s,
             named: HashMap::new(),
+            parked: self.profile.parking_locks(),
         };
         let diagnosis = evidence.diagnose(&mut rows, &[]);
         (rows, diagnosis)

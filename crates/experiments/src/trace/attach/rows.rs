@@ -1,6 +1,6 @@
 //! The rows of the observed waits, with names.
 
-use super::follow::{Follower, StackNumber, Wait, Waits, Word};
+use super::follow::{Follower, LONGEST, StackNumber, Wait, Waits, Word};
 use super::targets::Targets;
 use crate::trace::measure::NamedWait;
 use crate::trace::measure::aggregate::{Times, shares};
@@ -25,12 +25,16 @@ pub struct Builder<'a> {
     pub thread_time_s: f64,
     /// Names of threads, as the system calls them.
     pub runners: &'a HashMap<u32, String>,
+    /// Locks of parking_lot, by the process and the word that a thread blocks in.
+    pub parked: HashMap<(u32, u64), u64>,
 }
 
 /// The place where a stack entered the kernel, and the kind of lock that its functions are of.
 pub struct Place {
     site: Site,
     lock_type: &'static str,
+    /// Whether each of its threads blocks in its own word.
+    is_in_parking_lot: bool,
 }
 
 impl Builder<'_> {
@@ -53,7 +57,7 @@ impl Builder<'_> {
                     let stack = *firsts.entry((process, label)).or_insert(*stack);
                     Word::Folded { process, stack }
                 }
-                word @ Word::At { .. } => word,
+                word @ Word::At { .. } => self.lock_of(word, &places[*stack]),
             };
             words.entry(word).or_default().merge(waits);
             let site = sites.entry((word, label.to_owned()));
@@ -69,6 +73,30 @@ impl Builder<'_> {
         let mut rows = self.of(locks, RowKind::Lock, places);
         rows.extend(self.of(sites, RowKind::Site, places));
         rows
+    }
+
+    /// Returns the address of the lock that a thread waits for in this word.
+    fn lock_of(&self, word: Word, place: &Place) -> Word {
+        match word {
+            Word::At { process, address } if place.is_in_parking_lot => {
+                Word::At { process, address: self.parked.get(&(process, address)).copied().unwrap_or(address) }
+            }
+            word => word,
+        }
+    }
+
+    /// Returns the longest waits for a lock.
+    fn longest(&self, lock: Word, places: &[Place]) -> Vec<LongWait> {
+        let longest = &self.follower.longest;
+        let own = longest.get(&lock).into_iter().flatten();
+        let parked = self.parked.iter().map(|((process, address), lock)| {
+            (Word::At { process: *process, address: *address }, Word::At { process: *process, address: *lock })
+        });
+        let words = parked.filter(|(word, of)| *of == lock && *word != lock).filter_map(|(word, _)| longest.get(&word));
+        let parked = words.flatten().filter(|wait| places[wait.stack].is_in_parking_lot);
+        let mut waits: Vec<&Wait> = own.chain(parked).collect();
+        waits.sort_by_key(|wait| std::cmp::Reverse(wait.ended - wait.began));
+        waits.into_iter().take(LONGEST).map(|wait| long_wait(wait, self.began, places)).collect()
     }
 
     /// Returns the waits that were kept, with names.
@@ -164,8 +192,7 @@ impl Builder<'_> {
         let part_s = |ns: f64| excludes.then_some(ns / 1e9);
         let released_ns = waits.wakes.ticks as f64;
         let drawn = Some(times).filter(|_| of_lock && is_first);
-        let longest = self.follower.longest.get(&word).filter(|_| of_lock && is_first).into_iter().flatten();
-        let longest = longest.map(|wait| long_wait(wait, self.began, places)).collect();
+        let longest = if of_lock && is_first { self.longest(word, places) } else { Vec::new() };
         Row {
             address: match word {
                 Word::At { address, .. } => format!("{address:#x}"),
@@ -204,7 +231,7 @@ impl Builder<'_> {
     /// Returns the variable that contains the word, or the call site that waits for it.
     fn name(&mut self, word: Word, place: &Place) -> String {
         let by_use = || format!("{} of {}", place.lock_type, place.site.label);
-        let Word::At { process, address } = word else { return by_use() };
+        let Word::At { process, address } = self.lock_of(word, place) else { return by_use() };
         let slot = slot_of(self.targets, process);
         let number = u64::from(slot) << 48 ^ address;
         self.names.lock(number, |names| names.variable(slot, address).unwrap_or_else(by_use))
@@ -246,8 +273,10 @@ fn place(names: &mut Names, slot: u32, addresses: &[u64]) -> Place {
     let frames = Frames::of(names, slot, addresses, &[], |_| None);
     let nowhere = || Site { symbol: None, source: None, label: "an unknown place".into() };
     let lock_type = frames.kind.map_or("futex", Kind::name);
-    Place { site: frames.site().cloned().unwrap_or_else(nowhere), lock_type }
+    let site = frames.site().cloned().unwrap_or_else(nowhere);
+    Place { site, lock_type, is_in_parking_lot: frames.is_in_parking_lot() }
 }
+
 /// Returns whether a thread with this call path waited for a lock.
 fn excludes(places: &[Place], stack: StackNumber) -> bool {
     Row { lock_type: places[stack].lock_type.into(), ..Row::default() }.excludes()

@@ -4,7 +4,7 @@ use super::objects::{INTERPRETER, MAP, Object, called_in};
 use super::{Cause, Evidence, LEAST_READY, Measure, Rows, stack};
 use crate::trace::measure::aggregate::Window;
 use crate::trace::record::{Row, RowKind, SeenBy};
-use blame::frames::{Kind as FrameKind, function_of, is_lock_wrapper};
+use blame::frames::{Frame, Kind as FrameKind, function_of, is_lock_wrapper};
 use blame::places::{lock_name, site_label};
 use blame::sampling::budget::{Part, call_name};
 use blame::sampling::profile::{Holder, Path, Wait, Waited};
@@ -49,10 +49,17 @@ impl Evidence<'_> {
             Wait::Call { .. } if object.name == MAP => Some(of_map(object)),
             Wait::Hidden if object.spins => Some(self.of_spin(object, limits)),
             Wait::Lock(slot) => self.herd(slot, object).or_else(|| self.holders(object, rows)),
-            _ => match self.peers(object) {
-                Some(cause) if cause.remedy.is_some() => Some(cause),
-                cause => self.holders(object, rows).or(cause),
-            },
+            // The record knows the thread that released the word; samples know where it was blocked.
+            _ if row.and_then(Shares::by_record).is_some_and(|shares| !shares.is_mostly_blocked()) => {
+                self.holders(object, rows)
+            }
+            _ => {
+                let is_blocked = row.and_then(Shares::by_record).is_some();
+                match self.peers(object, is_blocked) {
+                    Some(cause) if cause.remedy.is_some() => Some(cause),
+                    cause => self.holders(object, rows).or(cause),
+                }
+            }
         };
         let unexplained = || Cause {
             object: object.name.clone(),
@@ -336,17 +343,24 @@ impl Evidence<'_> {
     }
 
     /// Returns the waits of the threads that were in the function which acquires a word: they hold it, mostly.
-    fn peers(&mut self, object: &Object) -> Option<Cause> {
-        let function = object.frames.own().find_map(|frame| function_of(&frame.site))?.to_owned();
+    /// `is_blocked` if the holder is known to have been blocked.
+    fn peers(&mut self, object: &Object, is_blocked: bool) -> Option<Cause> {
+        let acquirer = object.frames.caller()?;
+        let name = function_of(&acquirer.site)?;
+        let function = if acquirer.is_runtime { format!("the closure in {name}") } else { name.to_owned() };
         let mut by_wait: BTreeMap<(String, String), f64> = BTreeMap::new();
-        let (mut whole_s, mut running_s, mut ready_s) = (0.0, 0.0, 0.0);
+        // The time in which only blocked threads can have had the lock; times of runnable threads otherwise.
+        let (mut whole_s, mut blocked_s, mut running_s, mut ready_s) = (0.0, 0.0, 0.0, 0.0);
         for (peers, part) in &object.waited.peers {
-            let inside: Vec<(Wait, Path)> =
-                peers.iter().filter(|(_, path)| self.is_inside(*path, &function)).copied().collect();
+            let mut inside: Vec<(Wait, Path)> =
+                peers.iter().filter(|(_, path)| self.is_inside(*path, acquirer)).copied().collect();
+            inside.retain(|(wait, path)| self.lock_of(*wait, *path) != object.wait);
             whole_s += part.seconds;
             if inside.is_empty() {
                 running_s += part.running_s;
                 ready_s += part.ready_s;
+            } else {
+                blocked_s += part.seconds - part.running_s - part.ready_s;
             }
             let each = part.seconds / inside.len().max(1) as f64;
             for (wait, path) in inside {
@@ -357,16 +371,20 @@ impl Evidence<'_> {
         let whole_s = whole_s.max(object.waited.seconds);
         let ((what, place), seconds) =
             by_wait.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or_default();
-        if running_s + ready_s > seconds {
+        if is_blocked && seconds <= 0.0 {
+            return None;
+        }
+        if running_s + ready_s > seconds && !is_blocked {
             return Some(of_runnable_peers(object, &function, [running_s / whole_s, ready_s / whole_s]));
         }
         let share = seconds / whole_s;
-        let called = place.split([' ', '(', ',']).next().unwrap_or_default().to_owned();
+        let called = place.split([' ', '(', ',']).next().unwrap_or_default();
+        let called = if called.is_empty() { function.clone() } else { called.to_owned() };
         let lock = &object.name;
         let is_pool = object.kind == FrameKind::Semaphore.name();
         let held = if is_pool { "the threads that had acquired it" } else { "another thread in the same function" };
         // The function that acquires the lock blocks itself.
-        let is_same = called == function.split('(').next().unwrap_or_default();
+        let is_same = acquirer.is_runtime || called == function.split('(').next().unwrap_or_default();
         let call = what.split(['(', ')']).nth(1).unwrap_or("the call that blocks");
         let remedy = if is_pool {
             larger_pool(lock, &object.place())
@@ -379,15 +397,20 @@ impl Evidence<'_> {
             object: lock.clone(),
             place: if is_pool || place.is_empty() { object.place() } else { place },
             text: format!("{held} {what} in {called} for {} of the wait", terminal::percent(share)),
-            remedy: Some(remedy).filter(|_| share > 0.5),
+            remedy: Some(remedy).filter(|_| share > 0.5 && (is_blocked || blocked_s > 0.5 * whole_s)),
             share,
             measure: Measure::None,
         })
     }
 
-    fn is_inside(&mut self, path: Path, function: &str) -> bool {
+    /// Returns whether a path is in the function that acquires a lock. A function of the language's library, into which a
+    /// closure was inlined, is known by its begin: other closures are in functions of the same name.
+    fn is_inside(&mut self, path: Path, acquirer: &Frame) -> bool {
         let frames = self.frames(path);
-        frames.own().any(|frame| function_of(&frame.site) == Some(function))
+        if acquirer.is_runtime {
+            return acquirer.begin != 0 && frames.frames.iter().any(|frame| frame.begin == acquirer.begin);
+        }
+        frames.own().any(|frame| function_of(&frame.site) == function_of(&acquirer.site))
     }
 
     /// Returns the activity of a blocked thread, as a verb.
@@ -418,17 +441,6 @@ impl Shares {
     /// Returns the parts by the kernel's record of the holders' switches where that covers the wait, else by the
     /// samples.
     pub(super) fn of(waited: &Waited, row: Option<&Row>) -> Option<Self> {
-        let by_record = row.and_then(|row| {
-            let unknown = row.unknown_s? / row.wait_total_s;
-            let share = |part: Option<f64>| Some(part? / row.wait_total_s);
-            let shares = Self {
-                running: share(row.held_running_s)?,
-                preempted: share(row.held_preempted_s)?,
-                blocked: share(row.held_blocked_s)?,
-                released: share(row.released_s)?,
-            };
-            (unknown <= MOST_UNKNOWN).then_some(shares)
-        });
         let sampled_s: f64 = waited.holders.values().sum();
         let part = |is: fn(&Holder) -> bool| {
             waited.holders.iter().filter(|(holder, _)| is(holder)).map(|(_, seconds)| seconds).sum::<f64>() / sampled_s
@@ -439,7 +451,24 @@ impl Shares {
             blocked: part(|holder| matches!(holder, Holder::Blocked { .. })),
             released: part(|holder| *holder == Holder::None),
         };
-        by_record.or_else(|| (sampled_s >= ENOUGH_S).then(by_samples))
+        row.and_then(Self::by_record).or_else(|| (sampled_s >= ENOUGH_S).then(by_samples))
+    }
+
+    /// Returns the parts by the kernel's record of the switches, if it covers the wait.
+    fn by_record(row: &Row) -> Option<Self> {
+        let unknown = row.unknown_s? / row.wait_total_s;
+        let share = |part: Option<f64>| Some(part? / row.wait_total_s);
+        let shares = Self {
+            running: share(row.held_running_s)?,
+            preempted: share(row.held_preempted_s)?,
+            blocked: share(row.held_blocked_s)?,
+            released: share(row.released_s)?,
+        };
+        (unknown <= MOST_UNKNOWN).then_some(shares)
+    }
+
+    fn is_mostly_blocked(&self) -> bool {
+        self.blocked > 0.5
     }
 
     fn words(&self) -> String {

@@ -64,6 +64,7 @@ fn frames(lock: &JavaLock) -> Frames {
         site: Site { symbol: Some(frame.method.clone()), source: frame.source.clone(), label: frame.label() },
         is_runtime: frame.is_of_library(),
         is_in_c_library: false,
+        begin: 0,
     };
     Frames { frames: lock.path.iter().map(frame).collect(), kind: None }
 }

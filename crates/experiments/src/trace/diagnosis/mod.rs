@@ -10,8 +10,9 @@ mod java;
 mod objects;
 
 use super::measure::aggregate::Window;
+use super::measure::labels;
 use super::plan::Verdict;
-use super::record::{Frame, Row, RowKind, SeenBy};
+use super::record::{Frame, LabelLock, Row, RowKind, SeenBy};
 use super::warnings::{NoSymbols, StrippedFile};
 use super::words::whole_percent;
 use blame::frames::{Frames, function_of};
@@ -41,6 +42,8 @@ pub struct Evidence<'a> {
     pub java: &'a Machines,
     /// Call paths that have names already.
     pub named: HashMap<Path, Frames>,
+    /// Locks of parking_lot, by the process and the word that a thread blocks in.
+    pub parked: HashMap<(u32, u64), u64>,
 }
 
 /// The diagnosis.
@@ -171,6 +174,7 @@ impl Evidence<'_> {
             let row = slots.iter().position(|slots| object.wait == Wait::Lock(slots[0]));
             row.and_then(|row| rows.get_mut(row)).into_iter().for_each(|row| row.stack = stack(&object.frames));
         }
+        self.add_labelled(rows, &objects);
         let busy_s = whole.busy_s();
         let waited = sampled_rows.iter_mut().chain(rows.iter_mut());
         waited.filter(|row| matches!(row.kind, RowKind::Lock | RowKind::Site)).for_each(|row| {
@@ -218,6 +222,22 @@ impl Evidence<'_> {
             ..budget_row(&budget, life.spun_s, 1)
         }));
         (whole, rows)
+    }
+
+    /// Adds the sampled waits of labelled requests for locks that the library does not note.
+    fn add_labelled(&self, rows: &mut [Row], objects: &[Object]) {
+        let Some(region) = self.region else { return };
+        let is_lock = |object: &&Object, wait: Wait| {
+            object.part == Part::Lock && object.members.iter().any(|(member, _)| *member == wait)
+        };
+        for (label, wait, seconds) in self.profile.labelled() {
+            let name = labels::name_at(region, label);
+            let row = rows.iter_mut().find(|row| row.kind == RowKind::Label && row.name == name);
+            let object = objects.iter().find(|object| is_lock(object, wait));
+            if let Some((row, object)) = row.filter(|_| name.is_some()).zip(object) {
+                add_sampled(row, &object.name, seconds);
+            }
+        }
     }
 
     /// Returns the stripped files of the functions that acquire the locks which were waited for most.
@@ -462,6 +482,26 @@ fn budget_row(budget: &Budget, spun_s: f64, threads: u32) -> Row {
         spun_s: Some(spun_s),
         ..Row::new(RowKind::Budget, 0, String::new())
     }
+}
+
+/// Adds a sampled wait for a lock to the waits of a label.
+fn add_sampled(row: &mut Row, lock: &str, seconds: f64) {
+    /// The waits of a label are exact where a smaller part of them was sampled.
+    const LITTLE: f64 = 0.1;
+    let total_s = row.total_s.unwrap_or(0.0).max(1e-9);
+    let lock_s = (row.lock_s.unwrap_or(0.0) + seconds).min(total_s);
+    (row.lock_s, row.share) = (Some(lock_s), Some(lock_s / total_s));
+    if seconds > LITTLE * lock_s {
+        row.seen_by = SeenBy::Sampling;
+    }
+    match row.label_locks.iter_mut().find(|known| known.lock == lock) {
+        Some(known) => known.wait_s += seconds,
+        None => {
+            row.label_locks.push(LabelLock { lock: lock.to_owned(), wait_s: seconds, share: 0.0, held_by: Vec::new() });
+        }
+    }
+    row.label_locks.sort_by(|one, other| other.wait_s.total_cmp(&one.wait_s));
+    row.label_locks.iter_mut().for_each(|lock| lock.share = (lock.wait_s / total_s).min(1.0));
 }
 
 /// Returns a call path as rows have it.

@@ -49,6 +49,10 @@ impl Evidence<'_> {
             Wait::Call { number, part: Part::Lock } if may_wait_for_map(number) => {
                 Wait::Call { number: -1, part: Part::Lock }
             }
+            Wait::Word { .. } => match most_of(waited) {
+                Some(path) => evidence.lock_of(wait, path),
+                None => wait,
+            },
             wait => wait,
         };
         let profile = self.profile;
@@ -65,6 +69,15 @@ impl Evidence<'_> {
         let seconds = |object: &Object| object.waited.seconds;
         objects.sort_by(|one, other| seconds(other).total_cmp(&seconds(one)).then(one.wait.cmp(&other.wait)));
         objects
+    }
+
+    /// Returns the lock that a thread with this path waits for: each of parking_lot's threads waits for its own word.
+    pub(super) fn lock_of(&mut self, wait: Wait, path: Path) -> Wait {
+        let Wait::Word { process, address } = wait else { return wait };
+        match self.parked.get(&(process, address)).copied() {
+            Some(address) if self.frames(path).is_in_parking_lot() => Wait::Word { process, address },
+            _ => wait,
+        }
     }
 
     /// Loops of the program's own that wait for a word on a CPU, by the function that they are in. `runnable_s` is the time
@@ -244,7 +257,8 @@ impl Object {
     /// Returns the first function of the program's own that waits, and its caller.
     pub(super) fn place(&self) -> String {
         let place = called_in(&self.frames, None);
-        if place.is_empty() { "an unknown place".into() } else { place }
+        let around = || self.frames.site().map_or_else(|| "an unknown place".into(), |site| site.label.clone());
+        if place.is_empty() { around() } else { place }
     }
 }
 

@@ -9,6 +9,7 @@ use blame::watchpoints::{Limits, Schedule, now};
 use instruments::warning::{Warning, WarningKind};
 use rows::Builder;
 use serde::Serialize;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,7 +31,7 @@ struct Watched {
     watched_s: f64,
     lost: u64,
     /// The reason why there are none.
-    refused: Option<String>,
+    refused: Option<UnseenGoroutines>,
 }
 
 /// The part of one CPU's time that the probes may take, and the time that one takes at most.
@@ -77,9 +78,10 @@ impl Watch {
         stop.store(true, Relaxed);
         let Ok(mut watched) = thread.join() else { return };
         // The waits are those of the whole trace.
-        let refused = measured.parameters.part.is_some().then(|| "not with --every".to_owned());
-        if let Some(reason) = watched.refused.take().or(refused) {
-            measured.warnings.push(UnseenGoroutines { reason }.into());
+        let parts = || UnseenGoroutines { reason: "not with --every".into(), need: Need::WholeTrace };
+        let refused = measured.parameters.part.is_some().then(parts);
+        if let Some(refused) = watched.refused.take().or(refused) {
+            measured.warnings.push(refused.into());
             return;
         }
         let share = (watched.watched_s / watched.elapsed_s.max(f64::MIN_POSITIVE)).min(1.0);
@@ -122,20 +124,29 @@ fn watch(pid: u32, ready: Option<Sender<()>>, stop: &AtomicBool) -> Watched {
         lost: 0,
         refused: None,
     };
-    if let Err(reason) = follow(pid, ready, stop, &mut watched) {
-        watched.refused = Some(reason);
+    if let Err(refused) = follow(pid, ready, stop, &mut watched) {
+        watched.refused = Some(refused);
     }
     watched
 }
 
-fn follow(pid: u32, mut ready: Option<Sender<()>>, stop: &AtomicBool, watched: &mut Watched) -> Result<(), String> {
-    let map = map_of(pid).ok_or("the memory map of the process cannot be read")?;
+fn follow(
+    pid: u32,
+    mut ready: Option<Sender<()>>,
+    stop: &AtomicBool,
+    watched: &mut Watched,
+) -> Result<(), UnseenGoroutines> {
+    let unknown = |reason: &str| UnseenGoroutines { reason: reason.to_owned(), need: Need::Profile };
+    let map = map_of(pid).ok_or_else(|| unknown("the memory map of the process cannot be read"))?;
     watched.names.learn(0, Some(pid), &map);
     let program = Program::find(&mut watched.names, 0, pid, &parse(&map));
-    let program = program.and_then(Result::ok).ok_or(
-        "the functions of its runtime were not found, or begin in an unknown way: contend knows Go 1.18 and later on x86-64",
-    )?;
-    let cpus: Vec<usize> = instruments::cpus::online().map_err(|error| message(&error))?.iter().collect();
+    let program = program.and_then(Result::ok).ok_or_else(|| {
+        unknown(
+            "the functions of its runtime were not found, or begin in an unknown way: contend knows Go 1.21 and later on \
+             x86-64",
+        )
+    })?;
+    let cpus: Vec<usize> = instruments::cpus::online().map_err(UnseenGoroutines::from)?.iter().collect();
     let began = Instant::now();
     let mut schedule = Schedule::new(BUDGET, LIMITS, began);
     let mut probes: Option<Probes> = None;
@@ -147,7 +158,7 @@ fn follow(pid: u32, mut ready: Option<Sender<()>>, stop: &AtomicBool, watched: &
         if probes.is_none() && !is_last && schedule.is_due(time) {
             match Probes::open(&program, &cpus) {
                 Ok(opened) => probes = Some(opened),
-                Err(error) if watched.watched_s == 0.0 => return Err(message(&error)),
+                Err(error) if watched.watched_s == 0.0 => return Err(error.into()),
                 // The process may have ended just now; the waits of the windows before count.
                 Err(_) => {
                     watched.elapsed_s = began.elapsed().as_secs_f64();
@@ -193,6 +204,32 @@ fn follow(pid: u32, mut ready: Option<Sender<()>>, stop: &AtomicBool, watched: &
 pub struct UnseenGoroutines {
     /// The reason, in the system's words.
     pub reason: String,
+    #[serde(skip)]
+    need: Need,
+}
+
+/// The change that makes them visible.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Need {
+    Permission,
+    OpenFiles,
+    Kernel,
+    WholeTrace,
+    /// Nothing that contend knows: the program's own profiles have them.
+    Profile,
+}
+
+impl From<io::Error> for UnseenGoroutines {
+    fn from(error: io::Error) -> Self {
+        let need = match error.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => Need::Permission,
+            Some(libc::EMFILE | libc::ENFILE) => Need::OpenFiles,
+            // Without the file of the probes' kind, or with one of another kind.
+            Some(libc::ENOENT | libc::EINVAL | libc::ENOSYS | libc::ENODEV | libc::EOPNOTSUPP) => Need::Kernel,
+            _ => Need::Profile,
+        };
+        Self { reason: message(&error), need }
+    }
 }
 
 impl WarningKind for UnseenGoroutines {
@@ -203,8 +240,19 @@ impl WarningKind for UnseenGoroutines {
     }
 
     fn remedy(&self) -> &'static str {
-        "run contend as root or `sudo setcap cap_perfmon,cap_sys_ptrace+ep $(command -v contend)`, or use the program's \
-         own profiles (/debug/pprof/mutex and /debug/pprof/block)"
+        match self.need {
+            Need::Permission => {
+                "run contend as root or `sudo setcap cap_perfmon,cap_sys_ptrace+ep $(command -v contend)`, or use the \
+                 program's own profiles (/debug/pprof/mutex and /debug/pprof/block)"
+            }
+            Need::OpenFiles => "raise the limit of open files with `ulimit -n`, or close other programs' files",
+            Need::Kernel => {
+                "use a kernel with uprobes (CONFIG_UPROBE_EVENTS), or the program's own profiles (/debug/pprof/mutex and \
+                 /debug/pprof/block)"
+            }
+            Need::WholeTrace => "trace the program without --every",
+            Need::Profile => "use the program's own profiles (/debug/pprof/mutex and /debug/pprof/block)",
+        }
     }
 }
 
@@ -230,5 +278,25 @@ impl WarningKind for GoroutineWindows {
 
     fn remedy(&self) -> &'static str {
         "trace for longer; a wait that is longer than a window is counted as several"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remedy_follows_the_systems_error() {
+        for (error, part) in [
+            (libc::EACCES, "setcap"),
+            (libc::EMFILE, "ulimit -n"),
+            (libc::ENOENT, "CONFIG_UPROBE_EVENTS"),
+            (libc::EIO, "own profiles"),
+        ] {
+            let refused = UnseenGoroutines::from(io::Error::from_raw_os_error(error));
+            assert!(refused.remedy().contains(part), "{error}: {}", refused.remedy());
+        }
+        let layout = UnseenGoroutines { reason: String::new(), need: Need::Profile };
+        assert!(!layout.remedy().contains("root"));
     }
 }

@@ -108,6 +108,11 @@ pub fn of(region: &Region, before: &Snapshot, after: &Snapshot, time: &Time, wai
     groups
 }
 
+/// Returns the name of the label at a place.
+pub fn name_at(region: &Region, place: u32) -> Option<String> {
+    name(place as usize, region.labels.get(place as usize)?)
+}
+
 /// Returns a label's name without characters that a terminal or a table does not print; `None` if it is not written.
 fn name(place: usize, label: &Label) -> Option<String> {
     if place == LABELS {

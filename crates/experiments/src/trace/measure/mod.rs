@@ -6,7 +6,7 @@ mod class;
 mod cost;
 pub mod cycles;
 pub mod deadlocks;
-mod labels;
+pub mod labels;
 mod lives;
 pub mod orders;
 pub mod preempted;
@@ -96,6 +96,8 @@ impl Measured {
 const TICK: Duration = Duration::from_millis(10);
 /// The number of samples from which a program without a call of the C library's locks is diagnosed by them.
 const FEWEST_SAMPLES: u64 = 20;
+/// The number by which the names know the program before it loads the library, or if it does not.
+const WITHOUT_LIBRARY: u32 = u32::MAX;
 /// Waits that an export has at most: contend's memory is bounded.
 pub const MOST_EXPORTED: usize = 500_000;
 /// Period at which processes' maps are read.
@@ -402,6 +404,12 @@ impl Watch<'_> {
                 self.sampled.push(pid);
             }
         }
+        let pid = self.running.pid();
+        let is_noted = region.processes().any(|process| process.pid.load(Relaxed) == pid);
+        if let Some(map) = map_of(pid).filter(|_| !is_noted) {
+            self.names.learn(WITHOUT_LIBRARY, Some(pid), &map);
+            self.profile.learn(pid, &parse(&map));
+        }
         // A process that has not used a lock yet noted nothing.
         for pid in self.outliving.alive() {
             if !self.sampled.contains(&pid)
@@ -493,7 +501,8 @@ impl Watch<'_> {
         let span = rows::Span { region, window, labels, thread_time_s, is_whole };
         let mut built = rows::build(span, &mut self.names, &self.waits, &self.hangs, &self.time);
         rows::mark_reached(&mut built.rows, &self.stuck.rows);
-        let known_as = region.processes().enumerate().map(|(place, process)| (process.pid.load(Relaxed), place as u32));
+        let noted = region.processes().enumerate().map(|(place, process)| (process.pid.load(Relaxed), place as u32));
+        let known_as = std::iter::once((self.running.pid(), WITHOUT_LIBRARY)).chain(noted);
         let evidence = Evidence {
             profile: &self.profile,
             names: &mut self.names,
@@ -505,6 +514,7 @@ impl Watch<'_> {
             cpus: self.session.cpus.len(),
             elapsed_s,
             named: HashMap::new(),
+            parked: self.profile.parking_locks(),
         };
         let diagnosis = evidence.diagnose(&mut built.rows, &built.slots);
         (built, diagnosis)

@@ -16,7 +16,7 @@ use interpose::{Memory, PLACE, Region};
 use launch::preload;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{File, read_dir, read_link, read_to_string};
 use std::io::Write;
@@ -213,11 +213,16 @@ impl Outliving {
 
     /// Finds those that run, unless known ones do. A daemon forks twice, so that the first that was found has ended.
     fn find(&mut self, program: u32, library: Option<u64>) {
-        self.alive.retain(|process| has_library(process.pid) && !is_zombie(process.pid));
+        self.alive.retain(|process| runs(process.pid));
         if self.alive.is_empty() {
-            self.alive = library.map(|library| with_library(library, program)).unwrap_or_default();
-            self.seen.extend(self.alive.iter().map(|process| (process.pid, process.clone())));
+            self.find_all(program, library);
         }
+    }
+
+    /// Finds all that run now.
+    fn find_all(&mut self, program: u32, library: Option<u64>) {
+        self.alive = library.map(|library| with_library(library, program)).unwrap_or_default();
+        self.seen.extend(self.alive.iter().map(|process| (process.pid, process.clone())));
     }
 
     /// Returns the numbers of those that run.
@@ -225,14 +230,25 @@ impl Outliving {
         self.alive.iter().map(|process| process.pid)
     }
 
-    /// Requests their end, and ends those that do not end.
+    /// Requests their end, and ends those that do not end. Processes that they start in the meantime are found by
+    /// further looks, until none runs or the time is over.
     pub fn end(&mut self, program: u32, library: Option<u64>, patience: Duration) {
-        self.find(program, library);
         for (signal, patience) in [(libc::SIGTERM, patience), (libc::SIGKILL, AFTER_KILL)] {
             let until = Instant::now() + patience;
-            self.alive().filter(|pid| has_library(*pid)).for_each(|pid| kill(pid, signal));
-            while self.alive().any(|pid| has_library(pid) && !is_zombie(pid)) && Instant::now() < until {
-                std::thread::sleep(LOOK);
+            let mut requested = HashSet::new();
+            loop {
+                self.find_all(program, library);
+                if self.alive.is_empty() {
+                    return;
+                }
+                self.alive().filter(|pid| requested.insert(*pid)).for_each(|pid| kill(pid, signal));
+                let next = Instant::now() + OUTLIVING_PERIOD;
+                while self.alive().any(runs) && Instant::now() < next.min(until) {
+                    std::thread::sleep(LOOK);
+                }
+                if Instant::now() >= until {
+                    break;
+                }
             }
         }
     }
@@ -265,6 +281,11 @@ fn with_library(library: u64, program: u32) -> Vec<Process> {
 /// Returns when a process began, in the kernel's ticks since it booted.
 fn started(pid: u32) -> Option<u64> {
     stat(pid)?.split(' ').nth(19)?.parse().ok()
+}
+
+/// Returns whether a process with the library has not ended.
+fn runs(pid: u32) -> bool {
+    has_library(pid) && !is_zombie(pid)
 }
 
 fn is_zombie(pid: u32) -> bool {

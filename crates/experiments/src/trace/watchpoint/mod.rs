@@ -12,6 +12,7 @@ use super::record::{Row, RowKind};
 use anyhow::anyhow;
 use blame::frames::Frames;
 use blame::names::{Names, map_of, message, parse};
+use blame::sampling;
 use blame::time::Nanoseconds;
 use blame::watchpoints::{self, Cost, Follower, Limits, Schedule, Usage, Watchpoints, Word};
 use harness::UsageError;
@@ -139,6 +140,7 @@ fn watch(
     let words = find(&mut names, pid, &request.words, patience, stop)?;
     let cpus: Vec<usize> = instruments::cpus::online()?.iter().collect();
     let refused = |error: io::Error| refusal(&error, pid);
+    make_room(pid, words.len(), cpus.len())?;
     let cost = watchpoints::calibrate(&cpus).map_err(refused)?;
     let addresses: Vec<Word> = words.iter().map(|named| named.word).collect();
     let watchpoints = Watchpoints::open(pid, &addresses, &cpus).map_err(refused)?;
@@ -165,6 +167,33 @@ fn watch(
     }
     watching.watch(stop);
     Ok(watching.rows(&words, request.budget))
+}
+
+/// Raises the limit of contend's open files to what the watchpoints take: one for each thread, word and CPU, and a ring for
+/// each CPU.
+fn make_room(pid: u32, words: usize, cpus: usize) -> anyhow::Result<()> {
+    /// Files that contend opens in the meantime.
+    const RESERVE: u64 = 256;
+    let threads = sampling::threads(pid).count();
+    let taken = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    let needed = (threads * words * cpus + 2 * cpus + taken) as u64;
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a whole limit.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    anyhow::ensure!(
+        needed <= limit.rlim_max,
+        "--word: {} in {} on {} take {} open files, and the hard limit is {}; run `ulimit -Hn {needed}` as root before \
+         contend, or watch fewer words",
+        terminal::counted(words, "word"),
+        terminal::counted(threads, "thread"),
+        terminal::counted(cpus, "CPU"),
+        terminal::count(needed),
+        terminal::count(limit.rlim_max)
+    );
+    limit.rlim_cur = limit.rlim_cur.max((needed + RESERVE).min(limit.rlim_max));
+    // SAFETY: the pointer is to a whole limit. Where this is refused, opening the watchpoints is.
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    Ok(())
 }
 
 /// Returns one clear message, with the command that grants the permission if that is missing.

@@ -5,6 +5,9 @@ use super::record::WatchedWord;
 use record::{Figure, Picture, Table, Unit, optional};
 use terminal::{count, nanoseconds, percent};
 
+/// The sum of holds whose median is below this multiple of the access cost is too long by more than some 10 %.
+const EXACT_FROM: f64 = 4.0;
+
 /// Returns a sentence for each watched word.
 pub fn sentences(rows: &[Row]) -> Vec<String> {
     words(rows).flat_map(|(row, word)| [usage(row, word), Some(conditions(word))]).flatten().collect()
@@ -20,12 +23,16 @@ fn usage(row: &Row, word: &WatchedWord) -> Option<String> {
         return Some(format!("{place}: no access in {}.", nanoseconds(word.watched_s * 1e9)));
     }
     let holds = match (row.hold_p50_ns, row.hold_p99_ns, row.hold_total_s) {
-        (Some(p50), Some(p99), Some(total)) => format!(
-            "held for {} (median; p99 {}), {} in total",
-            nanoseconds(p50),
-            nanoseconds(p99),
-            nanoseconds(total * 1e9)
-        ),
+        (Some(p50), Some(p99), Some(total)) => {
+            let is_high = p50 < EXACT_FROM * word.access_cost_ns;
+            let (most, why) = if is_high {
+                ("at most ", " (holders that are preempted while an access is recorded make short holds longer)")
+            } else {
+                ("", "")
+            };
+            let (p99, total) = (nanoseconds(p99), nanoseconds(total * 1e9));
+            format!("held for {} (median; p99 {most}{p99}), {most}{total} in total{why}", nanoseconds(p50))
+        }
         _ => "hold times too short to be timed this way".to_owned(),
     };
     let held = word.held_share.map(|share| {
@@ -96,4 +103,29 @@ pub fn figure(rows: &[Row]) -> Option<Figure> {
         tables,
         secondary: false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sum_of_short_holds_is_a_bound() {
+        let word =
+            WatchedWord { accesses: 8, watched_s: 1.0, elapsed_s: 1.0, access_cost_ns: 13_700.0, ..Default::default() };
+        let sentence = |p50_ns: f64| {
+            let row = Row {
+                hold_p50_ns: Some(p50_ns),
+                hold_p99_ns: Some(2.0 * p50_ns),
+                hold_total_s: Some(0.355),
+                word: Some(word.clone()),
+                ..Row::new(RowKind::Word, 1, "own_lock".into())
+            };
+            sentences(&[row]).remove(0)
+        };
+        let short = sentence(20_000.0);
+        assert!(short.contains("(median; p99 at most 40.0 µs), at most 355 ms in total (holders"), "{short}");
+        let long = sentence(200_000.0);
+        assert!(long.contains("(median; p99 400 µs), 355 ms in total."), "{long}");
+    }
 }
