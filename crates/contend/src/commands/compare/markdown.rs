@@ -6,6 +6,7 @@ use super::judgement::Verdict;
 use super::show::{summary, values};
 use crate::output::markdown::table;
 use record::Difference;
+use terminal::counted;
 
 pub fn text(comparison: &Comparison) -> String {
     let is_told = |line: &&Line| matches!(line.verdict, Verdict::Slower | Verdict::Faster | Verdict::Differs);
@@ -19,13 +20,14 @@ pub fn text(comparison: &Comparison) -> String {
         text += &format!("\n{}", of(&distinct));
     }
     if !others.is_empty() {
-        text += &folded(&format!("{} more values", others.len()), &of(&others));
+        text += &folded(&counted(others.len(), "more value"), &of(&others));
     }
     let differences: Vec<&Difference> = comparison.environment.iter().chain(&comparison.parameters).collect();
     if !differences.is_empty() {
         let row = |one: &&Difference| std::iter::once(one.name.clone()).chain(values_in_words(one)).collect();
         let rows = table(&["property", "A", "B"], differences.iter().map(row));
-        text += &folded(&format!("{} differences of machine, program and options", differences.len()), &rows);
+        text +=
+            &folded(&format!("{} of machine, program and options", counted(differences.len(), "difference")), &rows);
     }
     text
 }
