@@ -63,6 +63,7 @@ const OPTIONS: &[(&[&str], &str)] = &[
     (&["-e", "--event", "-c", "-F", "--freq", "--trace-file"], "`contend trace` needs no list of events and no rate"),
     (&["--color", "--colour", "--no-color", "--no-colour"], "the variable NO_COLOR=1 turns colours off"),
     (&["--json", "--csv", "--markdown"], "the format is `--format json`, also csv or markdown"),
+    (&["--only", "--skip", "--page", "--no-page"], "`contend survey` has this option"),
     (&["--config"], "contend has no configuration file; CONTEND_ARCHIVE names the archive"),
     (
         &["-l", "--loops", "--iterations", "--repeat", "-r"],
@@ -244,7 +245,10 @@ pub fn answer(misuse: &clap::Error, root: impl FnOnce() -> Command, words: &[Str
     match misuse.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = text(ContextKind::InvalidSubcommand)?;
-            Some(format!("{word}: not a command; {}", of(COMMANDS, &word)?))
+            let quotes = if word.trim().is_empty() { "'" } else { "" };
+            let near = || misuse.get(ContextKind::SuggestedSubcommand).is_none().then(|| commands(&root(), words));
+            let answer = of(COMMANDS, &word).map(str::to_owned).or_else(near)?;
+            Some(format!("{quotes}{word}{quotes}: not a command; {answer}"))
         }
         ErrorKind::UnknownArgument => {
             let word = text(ContextKind::InvalidArg)?;
@@ -256,8 +260,14 @@ pub fn answer(misuse: &clap::Error, root: impl FnOnce() -> Command, words: &[Str
                 let root = root();
                 let command = words.iter().find_map(|word| root.find_subcommand(word))?;
                 let has = |flag: &&Arg| flag.get_possible_values().iter().any(|value| value.get_name() == word);
-                let long = command.get_opts().find(has)?.get_long()?;
-                return Some(format!("{word}: not an operand; write `--{long} {word}`"));
+                let advice = match command.get_opts().find(has).and_then(Arg::get_long) {
+                    Some(long) => format!("write `--{long} {word}`"),
+                    None => format!("`contend {} --help` prints what this command takes", command.get_name()),
+                };
+                return Some(format!("{word}: not expected here; {advice}"));
+            }
+            if words.iter().any(|word| word == "--") {
+                return Some(format!("{name}: not an option after `--`; omit the `--`"));
             }
             Some(format!("{name}: not an option here; {}", of(OPTIONS, name)?))
         }
@@ -266,6 +276,17 @@ pub fn answer(misuse: &clap::Error, root: impl FnOnce() -> Command, words: &[Str
             Some(format!("--format {word}: {}", of(VALUES, &word)?))
         }
         _ => None,
+    }
+}
+
+/// Returns the names of the commands where an unknown one was given.
+fn commands(root: &Command, words: &[String]) -> String {
+    match words.iter().find_map(|word| root.find_subcommand(word)).filter(|command| command.has_subcommands()) {
+        None => "`contend --help` lists the commands".to_owned(),
+        Some(group) => {
+            let names: Vec<&str> = group.get_subcommands().map(Command::get_name).collect();
+            format!("allowed: {}", names.join(", "))
+        }
     }
 }
 
