@@ -28,6 +28,8 @@ mod what_if;
 
 use harness::Entry;
 
+pub use trace::SliceExtension;
+
 /// Every experiment, in the order of the help and of the survey: load is measured in a forked child before the ring has
 /// a runtime with threads, and a model needs what was measured.
 pub static ALL: &[Entry] = &[

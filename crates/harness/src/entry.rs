@@ -40,6 +40,11 @@ pub trait Rows {
     fn findings(&self) -> Vec<Finding>;
     fn costs(&self) -> Vec<Cost>;
     fn then_and_now(&self) -> Vec<ThenAndNow>;
+    /// Returns the words of the command that answers the next question of a reader, if there is one.
+    ///
+    /// # Errors
+    /// As [`Self::show`].
+    fn next(&self, record: &AnyRecord) -> anyhow::Result<Option<Vec<String>>>;
 }
 
 /// The rows of an experiment, with their indices among all results.
@@ -107,6 +112,10 @@ impl<E: Experiment> Rows for Typed<E> {
 
     fn then_and_now(&self) -> Vec<ThenAndNow> {
         (E::VIEWS.then_and_now)(&self.placed())
+    }
+
+    fn next(&self, record: &AnyRecord) -> anyhow::Result<Option<Vec<String>>> {
+        self.of_record(record, |record| (E::VIEWS.next)(record))
     }
 }
 

@@ -105,6 +105,20 @@ pub struct Views<E: Experiment> {
     pub costs: fn(&[E::Row]) -> Vec<Cost>,
     /// The values of the old documents, each with that of a row.
     pub then_and_now: OfPlaced<E, ThenAndNow>,
+    /// The command that answers the next question of a reader, if there is one.
+    pub next: Suggest<E>,
+}
+
+/// A function that returns the words of a command after `contend`, with the names of the record; [`THIS_RECORD`] is
+/// replaced by the record's ID.
+type Suggest<E> = fn(&RecordRef<'_, <E as Experiment>::Parameters, <E as Experiment>::Row>) -> Option<Vec<String>>;
+
+/// The placeholder of the record's ID in the command of [`Views::next`].
+pub const THIS_RECORD: &str = "RECORD";
+
+/// Returns the words of a command that writes a report of the record to this file.
+pub fn report_to(file: &str) -> Vec<String> {
+    ["report", THIS_RECORD, "--output", file].map(str::to_owned).into()
 }
 
 impl<E: Experiment> Views<E> {
@@ -120,6 +134,7 @@ impl<E: Experiment> Views<E> {
             findings: |_| Vec::new(),
             costs: |_| Vec::new(),
             then_and_now: |_| Vec::new(),
+            next: |_| None,
         }
     }
 }

@@ -30,7 +30,7 @@ pub use described::Described;
 pub use entry::{Entry, Rows};
 pub use evidence::{EvidenceChoice, label};
 pub use exit::{Interrupted, LeftOut, Outcome, UsageError};
-pub use experiment::{Example, Experiment, Layout, SurveyPart, Views};
+pub use experiment::{Example, Experiment, Layout, SurveyPart, THIS_RECORD, Views, report_to};
 pub use finished::{AnyFinished, AnyRecord, Finished};
 pub use interruption::Interruption;
 pub use live::{Live, LiveLine, Shown};

@@ -21,7 +21,7 @@ pub fn count(text: &str) -> Result<u64, String> {
     match number {
         number if number.is_nan() => Err(wrong()),
         number if number < 0.0 => Err("must not be negative".into()),
-        number if number > u64::MAX as f64 => Err(format!("too large; allowed: at most {}", u64::MAX)),
+        number if number >= u64::MAX as f64 => Err(format!("too large; allowed: at most {}", u64::MAX)),
         number if (number - number.round()).abs() > 1e-6 => Err("must be a whole number".into()),
         number => Ok(number.round() as u64),
     }

@@ -148,7 +148,7 @@ impl FromStr for CpuChoice {
     type Err = ParseCpuSetError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text == "all" { Ok(Self::All) } else { text.parse().map(Self::List) }
+        if text.eq_ignore_ascii_case("all") { Ok(Self::All) } else { text.parse().map(Self::List) }
     }
 }
 

@@ -85,7 +85,7 @@ pub fn executable(name: &OsStr, directory: Option<&Path>) -> Result<PathBuf, Usa
         let path = PathBuf::from(name);
         let from_here = directory.map_or_else(|| path.clone(), |directory| directory.join(&path));
         return match from_here.metadata() {
-            Err(error) => Err(UsageError(format!("{}: {}", from_here.display(), message(&error)))),
+            Err(error) => Err(UsageError(format!("{}: {}{}", from_here.display(), message(&error), hint(name)))),
             Ok(_) if !is_program(&from_here) => {
                 Err(UsageError(format!("{}: not an executable file", from_here.display())))
             }
@@ -95,11 +95,15 @@ pub fn executable(name: &OsStr, directory: Option<&Path>) -> Result<PathBuf, Usa
     let directories = std::env::var_os("PATH").unwrap_or_default();
     let all = std::env::split_paths(&directories).map(|directory| directory.join(name)).find(|path| is_program(path));
     all.ok_or_else(|| {
-        let has_blanks = name.as_bytes().contains(&b' ');
-        let hint =
-            if has_blanks { "; omit the quotes, so that the program and its arguments are separate words" } else { "" };
-        UsageError(format!("{}: command not found in PATH{hint}", name.display()))
+        let quotes = if name.is_empty() { "''" } else { "" };
+        UsageError(format!("{quotes}{}: command not found in PATH{}", name.display(), hint(name)))
     })
+}
+
+/// Returns the advice for a name that has the arguments in it.
+fn hint(name: &OsStr) -> &'static str {
+    let has_blanks = name.as_bytes().contains(&b' ');
+    if has_blanks { "; omit the quotes, so that the program and its arguments are separate words" } else { "" }
 }
 
 /// The kind of a file that can be started.

@@ -284,11 +284,12 @@ const NEAR: &[(&[&str], &str)] = &[
     (&["clh", "qspinlock", "queue"], "mcs"),
 ];
 
-fn near(name: &str) -> Option<&'static str> {
-    let name = name.to_lowercase();
-    let is_known = ENTRIES.iter().any(|entry| entry.name == name);
-    let found = NEAR.iter().find(|(names, _)| names.contains(&&*name)).map(|(_, locks)| *locks);
-    found.filter(|_| !is_known)
+fn near(text: &str) -> Option<&'static str> {
+    let name = text.trim().to_lowercase();
+    match ENTRIES.iter().find(|entry| entry.name == name) {
+        Some(entry) => Some(entry.name).filter(|known| *known != text),
+        None => NEAR.iter().find(|(names, _)| names.contains(&&*name)).map(|(_, locks)| *locks),
+    }
 }
 
 fn not_a_lock(name: &str, near: &str) -> Error {

@@ -28,6 +28,9 @@ fn checked(bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
         bail!("the file is empty; {HOW}");
     }
     check_size(bytes)?;
+    if bytes.starts_with("\u{feff}".as_bytes()) {
+        bail!("the file begins with a byte order mark, which JSON does not have; remove its first three bytes");
+    }
     let value = parsed(bytes).map_err(|error| match error.is_eof() {
         true => anyhow!("the file is truncated: {error}; measure again, or use another copy"),
         false => anyhow!("not JSON: {error}; {HOW}"),

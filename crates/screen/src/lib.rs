@@ -34,6 +34,7 @@ use event_loop::Signals;
 use harness::{Outcome, output};
 use records::Records;
 use run::Ended;
+pub use run::browser;
 use std::io::{IsTerminal, stdin, stdout};
 use std::path::PathBuf;
 use terminal::full_screen::Tty;

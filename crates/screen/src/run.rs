@@ -12,6 +12,7 @@ use harness::LiveLine;
 use instruments::cpus::{self, CpuSet};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -290,13 +291,18 @@ fn of_status(status: ExitStatus) -> Ended {
     }
 }
 
+/// Returns the program that opens an HTML report, if the user named one or has a desktop.
+pub fn browser() -> Option<OsString> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(|name| set(name).is_some());
+    set("BROWSER").or_else(|| has_desktop.then(|| "xdg-open".into()))
+}
+
 /// Opens an HTML report in the user's browser, on all CPUs of this process; `None` where no browser is known.
 ///
 /// Text browsers are not tried: the interface uses the terminal.
 pub fn open_page(path: &Path, all: &CpuSet) -> io::Result<Option<process::Child>> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(|name| set(name).is_some());
-    let Some(program) = set("BROWSER").or_else(|| has_desktop.then(|| "xdg-open".into())) else { return Ok(None) };
+    let Some(program) = browser() else { return Ok(None) };
     let mut command = Command::new(program);
     command.arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let all = all.clone();

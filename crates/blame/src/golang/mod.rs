@@ -155,6 +155,17 @@ impl Probes {
     }
 }
 
+/// Checks that this process may open probes, by one in its own file.
+///
+/// No code is at the probed offset, so that the probe is never hit.
+///
+/// # Errors
+/// The kernel has no probes, or refuses: `EACCES` and `EPERM` without `CAP_PERFMON`.
+pub fn may_probe(cpu: usize) -> io::Result<()> {
+    let kind = std::fs::read_to_string(KIND)?;
+    probe(kind.trim().parse().map_err(io::Error::other)?, c"/proc/self/exe", 0, cpu).map(drop)
+}
+
 fn ring(cpu: usize) -> io::Result<Sampler> {
     let mut bytes = LARGEST;
     loop {

@@ -272,6 +272,17 @@ impl Paths {
     }
 }
 
+/// Checks that this process may watch words, by a word on its stack.
+///
+/// # Errors
+/// The processor or the virtual machine has no debug registers, or the kernel refuses.
+pub fn may_watch(cpu: usize) -> io::Result<()> {
+    let word = AtomicU32::new(0);
+    let word = Word { address: word.as_ptr().expose_provenance() as u64, bytes: 4 };
+    let thread = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+    watchpoint(word, thread, cpu).map(drop)
+}
+
 /// Opens a ring of one CPU, to which the events of all threads go.
 fn ring(cpu: usize) -> io::Result<Sampler> {
     let mut bytes = LARGEST;

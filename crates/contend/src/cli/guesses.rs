@@ -15,7 +15,7 @@ const COMMANDS: &[(&[&str], &str)] = &[
     ),
     (&["cyclictest", "timerlat", "wakeup"], "`contend noise --wake 1ms --policy fifo:80` measures wake-up latency"),
     (
-        &["oslat", "osnoise", "hwlat", "jitter", "sysjitter", "rtla"],
+        &["oslat", "osnoise", "hwlat", "hwlatdetect", "jitter", "sysjitter", "rtla"],
         "`contend noise` measures the gaps of a running thread",
     ),
     (
@@ -25,12 +25,13 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["lock", "mutex", "semaphore"], "`contend latency` and `contend throughput` measure locks"),
     (&["locks"], "`contend latency --lock list` lists the locks"),
     (&["list", "ls", "records", "log"], "`contend history` lists the records"),
-    (&["show", "cat", "view"], "`contend history show last` shows a record"),
+    (&["show", "cat", "view", "last"], "`contend history show last` shows a record"),
     (&["rm", "delete", "remove"], "`contend history rm RECORD` deletes a record"),
     (&["push", "pull", "verify", "trend", "export"], "this is a command below another, as in `contend history verify`"),
     (&["diff", "cmp"], "`contend compare last~1 last` compares two records"),
     (&["html", "page", "open"], "`contend report last --output page.html` writes an HTML report"),
     (&["measure", "all", "start"], "`contend survey` measures this machine, and `contend trace -- PROGRAM` a program"),
+    (&["check", "info", "env", "system", "diagnose"], "`contend doctor` checks what can be measured here"),
     (&["tui", "gui", "ui", "menu"], "`contend screen` opens the full-screen interface"),
     (&["flags", "options", "common"], "`contend help common` lists the common options"),
 ];
@@ -51,7 +52,21 @@ const OPTIONS: &[(&[&str], &str)] = &[
         "`contend noise --wake TIME` sets the period of wake-ups, and `--interval TIME` that of printed lines",
     ),
     (
-        &["-l", "--loops", "--iterations", "-n", "--count", "--repeat", "-r"],
+        &["-n", "--limit", "--count", "--max-count"],
+        "a measurement ends after `--seconds TIME`; `contend history --since 7d` shortens the list of records",
+    ),
+    (&["--min-runs", "--max-runs"], "`contend ab` and `contend trace --swap` accept `--runs N`"),
+    (
+        &["-w", "--warmup"],
+        "`contend ab` and `contend trace --swap` accept `--warmup N`; experiments warm up by themselves",
+    ),
+    (&["-e", "--event", "-c", "-F", "--freq", "--trace-file"], "`contend trace` needs no list of events and no rate"),
+    (&["--color", "--colour", "--no-color", "--no-colour"], "the variable NO_COLOR=1 turns colours off"),
+    (&["--json", "--csv", "--markdown"], "the format is `--format json`, also csv or markdown"),
+    (&["--only", "--skip", "--page", "--no-page"], "`contend survey` has this option"),
+    (&["--config"], "contend has no configuration file; CONTEND_ARCHIVE names the archive"),
+    (
+        &["-l", "--loops", "--iterations", "--repeat", "-r"],
         "the amount of work follows from `--seconds TIME`; `contend ab` and `contend trace --swap` accept `--runs N`",
     ),
     (
@@ -67,7 +82,7 @@ const OPTIONS: &[(&[&str], &str)] = &[
     (&["--html", "--page"], "`contend report last --output page.html` writes an HTML report"),
     (&["--svg", "--png", "--plot"], "`contend report --picture NAME --output FILE.svg` draws a histogram"),
     (
-        &["--verbose"],
+        &["--verbose", "-v"],
         "`--all` of `contend trace` and of `contend history show` prints all tables, and `--explain` the method",
     ),
     (&["--silent", "--no-progress"], "`--quiet` prints no progress and no warnings"),
@@ -123,7 +138,13 @@ pub fn accepted(root: &Command, words: Vec<OsString>) -> Vec<OsString> {
                 Some(flag) => {
                     result.push(word);
                     let values = flag.get_num_args().map_or(1, |count| count.min_values());
-                    if value.is_none() {
+                    // The parser would take a negative number for an option.
+                    let negative = rest.next_if(|next| value.is_none() && values == 1 && is_negative(next));
+                    if let (Some(negative), Some(last)) = (&negative, result.last_mut()) {
+                        last.push("=");
+                        last.push(negative);
+                    }
+                    if value.is_none() && negative.is_none() {
                         result.extend(rest.by_ref().take(values));
                     }
                     let takes_next = values == 0 && flag.get_num_args().is_some_and(|count| count.max_values() == 1);
@@ -141,6 +162,9 @@ pub fn accepted(root: &Command, words: Vec<OsString>) -> Vec<OsString> {
                             last.push(",");
                         }
                         last.push(next);
+                    }
+                    if is_list && let Some(last) = result.last_mut() {
+                        *last = without_blanks(last);
                     }
                 }
                 None => result.push(word),
@@ -173,14 +197,27 @@ pub fn accepted(root: &Command, words: Vec<OsString>) -> Vec<OsString> {
     result
 }
 
+/// Returns whether the word is a negative number, perhaps with a unit.
+fn is_negative(word: &OsString) -> bool {
+    let digits = word.to_str().and_then(|text| text.strip_prefix('-'));
+    digits.is_some_and(|digits| digits.starts_with(|letter: char| letter.is_ascii_digit()))
+}
+
+/// Returns a list without the blanks after its commas, and without a comma at its end.
+fn without_blanks(list: &OsString) -> OsString {
+    let Some(text) = list.to_str() else { return list.clone() };
+    let items: Vec<&str> = text.split(',').map(str::trim).collect();
+    items.join(",").trim_end_matches(',').into()
+}
+
 /// Splits an option into its name with hyphens, and its value after `=`.
-fn option(text: &str) -> Option<(&str, Option<&str>)> {
+pub fn option(text: &str) -> Option<(&str, Option<&str>)> {
     let is_option = text.starts_with('-') && text != "-" && text != "--";
     is_option.then(|| text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value))))
 }
 
 /// Returns the definition of an option, which may be one of all commands.
-fn find<'a>(command: &'a Command, root: &'a Command, name: &str) -> Option<&'a Arg> {
+pub fn find<'a>(command: &'a Command, root: &'a Command, name: &str) -> Option<&'a Arg> {
     let is_it = |flag: &&Arg| match name.strip_prefix("--") {
         Some(long) => {
             flag.get_long() == Some(long) || flag.get_all_aliases().is_some_and(|aliases| aliases.contains(&long))
@@ -195,7 +232,9 @@ fn find<'a>(command: &'a Command, root: &'a Command, name: &str) -> Option<&'a A
 }
 
 /// Returns the answer to a word that is not accepted, if there is one that is more useful than the parser's.
-pub fn answer(misuse: &clap::Error) -> Option<String> {
+///
+/// `words` are those after `contend`.
+pub fn answer(misuse: &clap::Error, root: impl FnOnce() -> Command, words: &[String]) -> Option<String> {
     let text = |kind| match misuse.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         _ => None,
@@ -206,11 +245,30 @@ pub fn answer(misuse: &clap::Error) -> Option<String> {
     match misuse.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = text(ContextKind::InvalidSubcommand)?;
-            Some(format!("{word}: not a command; {}", of(COMMANDS, &word)?))
+            let quotes = if word.trim().is_empty() { "'" } else { "" };
+            let near = || misuse.get(ContextKind::SuggestedSubcommand).is_none().then(|| commands(&root(), words));
+            let answer = of(COMMANDS, &word).map(str::to_owned).or_else(near)?;
+            Some(format!("{quotes}{word}{quotes}: not a command; {answer}"))
         }
         ErrorKind::UnknownArgument => {
             let word = text(ContextKind::InvalidArg)?;
             let name = word.split('=').next().unwrap_or_default();
+            if let Some(rest) = word.strip_prefix(['—', '–']) {
+                return Some(format!("{word}: begins with a dash; write two hyphens: --{rest}"));
+            }
+            if !word.starts_with('-') {
+                let root = root();
+                let command = words.iter().find_map(|word| root.find_subcommand(word))?;
+                let has = |flag: &&Arg| flag.get_possible_values().iter().any(|value| value.get_name() == word);
+                let advice = match command.get_opts().find(has).and_then(Arg::get_long) {
+                    Some(long) => format!("write `--{long} {word}`"),
+                    None => format!("`contend {} --help` prints what this command takes", command.get_name()),
+                };
+                return Some(format!("{word}: not expected here; {advice}"));
+            }
+            if words.iter().any(|word| word == "--") {
+                return Some(format!("{name}: not an option after `--`; omit the `--`"));
+            }
             Some(format!("{name}: not an option here; {}", of(OPTIONS, name)?))
         }
         ErrorKind::InvalidValue if text(ContextKind::InvalidArg)?.starts_with("--format ") => {
@@ -221,11 +279,30 @@ pub fn answer(misuse: &clap::Error) -> Option<String> {
     }
 }
 
+/// Returns the names of the commands where an unknown one was given.
+fn commands(root: &Command, words: &[String]) -> String {
+    match words.iter().find_map(|word| root.find_subcommand(word)).filter(|command| command.has_subcommands()) {
+        None => "`contend --help` lists the commands".to_owned(),
+        Some(group) => {
+            let names: Vec<&str> = group.get_subcommands().map(Command::get_name).collect();
+            format!("allowed: {}", names.join(", "))
+        }
+    }
+}
+
 /// Replaces the standard library's words about a number by the program's.
 pub fn reworded(message: &str) -> String {
     message
         .replace("invalid digit found in string", "not a whole number")
         .replace("cannot parse integer from empty string", "not a whole number")
+        .replace("number too large to fit in target type", "too large a number")
+        .replace("number too small to fit in target type", "too small a number")
+        .lines()
+        // The advice to pass an unknown option to the program hides that the option is unknown.
+        .filter(|line| !line.trim_start().starts_with("tip: to pass "))
+        .map(|line| format!("{line}\n"))
+        .collect::<String>()
+        .replace("\n\n\n", "\n\n")
 }
 
 #[cfg(test)]
@@ -256,6 +333,10 @@ mod tests {
             ("latency --lock=std mcs", "latency --lock=std,mcs"),
             ("noise --scenario quiet competitor", "noise --scenario quiet,competitor"),
             ("compare last~1 last", "compare last~1 last"),
+            ("latency --competitors -1", "latency --competitors=-1"),
+            ("trace -p -1", "trace -p=-1"),
+            ("noise --seconds -3s --view lines", "noise --seconds=-3s --view lines"),
+            ("latency --lock std,mcs, --threads 1", "latency --lock std,mcs --threads 1"),
         ] {
             assert_eq!(words(line), expected, "{line}");
         }

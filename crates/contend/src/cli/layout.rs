@@ -14,7 +14,7 @@ const SECTIONS: [(&str, &[&str]); 4] = [
     ("model", &["model", "lockstep"]),
     ("your program", &["trace", "top", "preempted", "ab"]),
     ("records", &["compare", "baseline", "report", "ladder", "history", "schema"]),
-    ("other", &["screen", "completions", "man", "serve", "fetch", HELP]),
+    ("other", &["doctor", "screen", "completions", "man", "serve", "fetch", HELP]),
 ];
 const MEASURE: &str = "measure this machine";
 

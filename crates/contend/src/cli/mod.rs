@@ -1,6 +1,7 @@
 //! The command line: made from the registry of experiments. It parses the request, and converts the outcome to an exit
 //! status.
 
+mod complete;
 mod guesses;
 mod layout;
 mod others;
@@ -182,7 +183,8 @@ fn asked_for(matches: &ArgMatches) -> Command {
 /// The message loses its colours where the arguments, which it repeats, have control characters: a shell expands names
 /// of other users' files.
 fn refuse(misuse: &clap::Error) -> ! {
-    if let Some(answer) = guesses::answer(misuse) {
+    let words: Vec<String> = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(answer) = guesses::answer(misuse, || command(Purpose::Parsing), &words) {
         output::eprint_line(&format!("error: {answer}"));
         std::process::exit(misuse.exit_code());
     }

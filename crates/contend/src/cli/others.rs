@@ -1,6 +1,7 @@
 //! The commands that are not experiments: the flags of each, and its function.
 
-use crate::commands::{baseline, compare, history, ladder, manual, report, schema, screen, survey, top};
+use super::complete;
+use crate::commands::{baseline, compare, doctor, history, ladder, manual, report, schema, screen, survey, top};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use harness::{Example, Outcome, SharedFlags};
 
@@ -133,6 +134,17 @@ pub const OTHERS: &[Other] = &[
         run: |matches, shared, _| top::run(&top::Flags::from_arg_matches(matches)?, shared),
     },
     Other {
+        name: "doctor",
+        flags: doctor::Flags::augment_args,
+        takes: &["format", "output", "quiet"],
+        examples: &[
+            ("contend doctor", "Check what this user can measure on this machine"),
+            ("contend doctor --format json --output doctor.json", "Write the checks to a file, for a bug report"),
+        ],
+        below: &[],
+        run: |_, shared, _| doctor::run(shared),
+    },
+    Other {
         name: "schema",
         flags: schema::Flags::augment_args,
         takes: &["output"],
@@ -155,6 +167,17 @@ pub const OTHERS: &[Other] = &[
         run: |matches, shared, command| {
             manual::complete(&manual::CompletionsFlags::from_arg_matches(matches)?, shared, command)
         },
+    },
+    Other {
+        name: "complete",
+        flags: complete::Flags::augment_args,
+        takes: &[],
+        examples: &[
+            ("contend complete -- compare las", "Print the records that a user may mean"),
+            ("contend complete -- latency --lock std,", "Print the locks that may follow"),
+        ],
+        below: &[],
+        run: |matches, _, command| complete::run(&complete::Flags::from_arg_matches(matches)?, &command),
     },
     Other {
         name: "man",

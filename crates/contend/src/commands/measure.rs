@@ -30,7 +30,7 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
         output::print(&answer)?;
         return Ok(Outcome::Done);
     }
-    check_length(entry, shared)?;
+    check_length(entry, shared, entry.writes_parts(matches))?;
     let mut session = Session::open(shared)?;
     cores::recall(&mut session, shared);
     let destination = match entry.writes_parts(matches) {
@@ -76,13 +76,14 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
     })
 }
 
-/// Checks the length: an experiment that stores every value has no room for a whole night.
-fn check_length(entry: &Entry, shared: &SharedFlags) -> Result<(), UsageError> {
+/// Checks the length: an experiment that stores every value has no room for a whole night, unless each part of the run
+/// has a record.
+fn check_length(entry: &Entry, shared: &SharedFlags, is_in_parts: bool) -> Result<(), UsageError> {
     match shared.seconds {
-        Some(seconds) if seconds > LONGEST && !entry.all_night => {
+        Some(seconds) if seconds > LONGEST && !entry.all_night && !is_in_parts => {
             let able: Vec<&str> = ALL.iter().filter(|entry| entry.all_night).map(|entry| entry.name).collect();
             Err(UsageError(format!(
-                "--seconds {} s: too long for {}; allowed: at most an hour ({}: at most a week)",
+                "--seconds {} s: too long for {}; allowed: at most an hour ({}, trace --every: at most a week)",
                 seconds.as_secs(),
                 entry.name,
                 able.join(", ")
@@ -98,6 +99,10 @@ struct Of<'a>(&'a dyn Rows);
 impl View for Of<'_> {
     fn show(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
         self.0.show(record, page)
+    }
+
+    fn next(&self, record: &AnyRecord) -> anyhow::Result<Option<Vec<String>>> {
+        self.0.next(record)
     }
 
     fn layout(&self, record: &AnyRecord, name: &str) -> anyhow::Result<String> {

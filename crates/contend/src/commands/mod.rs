@@ -1,9 +1,10 @@
 //! The commands: a measurement, or a view of archived records.
 
-mod archived;
+pub mod archived;
 pub mod baseline;
 pub mod compare;
 mod cores;
+pub mod doctor;
 pub mod external;
 pub mod history;
 pub mod ladder;

@@ -8,7 +8,7 @@ use super::warnings::{self, Advice};
 use anyhow::{Context, anyhow, bail};
 use archive::NotKept;
 use harness::output::{OutputFile, eprint_line, json_line, print, print_document, print_json};
-use harness::{AnyRecord, Format, Outcome, SharedFlags, UsageError};
+use harness::{AnyRecord, Format, Outcome, SharedFlags, THIS_RECORD, UsageError};
 use instruments::warning::{Warning, WarningKind};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -26,6 +26,14 @@ pub trait View {
     ///
     /// `whole` is the command that shows the rest.
     fn closing(&self, _: &AnyRecord, _whole: &str, _: &Page) -> anyhow::Result<Option<String>> {
+        Ok(None)
+    }
+
+    /// Returns the words of the command that answers the next question of a reader, if there is one.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    fn next(&self, _: &AnyRecord) -> anyhow::Result<Option<Vec<String>>> {
         Ok(None)
     }
 
@@ -141,8 +149,10 @@ impl Destination {
             conclusion(&record.warnings, stored, quiet, refusal.is_some(), &whole);
             return self.write(&closing).and(refusal.map_or(Ok(outcome), Err));
         }
+        let next = self.next(&record, view, stored.as_ref())?;
         let written = self.content(&record, view).and_then(|content| self.write_record(&content, kept));
         conclusion(&record.warnings, stored, quiet, refusal.is_some(), &whole);
+        next.iter().for_each(|line| eprint_line(line));
         written.and(refusal.map_or(Ok(outcome), Err))
     }
 
@@ -170,6 +180,21 @@ impl Destination {
             return refusal.map_or(Ok(outcome), Err);
         }
         Ok(outcome)
+    }
+
+    /// Returns the line with the command that a user may type next, for a user that reads the text.
+    fn next(&self, record: &AnyRecord, view: &dyn View, stored: Option<&Stored>) -> anyhow::Result<Option<String>> {
+        if self.quiet || self.format != Format::Text || !matches!(self.place, Place::Stdout) {
+            return Ok(None);
+        }
+        let Some(mut words) = view.next(record)? else { return Ok(None) };
+        if let Some(name) = words.iter_mut().find(|word| *word == THIS_RECORD) {
+            let Some(stored) = stored else { return Ok(None) };
+            archive::short(&stored.id).clone_into(name);
+            words.extend(self.archive.iter().flat_map(|path| ["--archive".to_owned(), path.display().to_string()]));
+        }
+        let words: Vec<String> = words.iter().map(|word| archive::quoted(word.as_bytes())).collect();
+        Ok(Some(format!("Next: contend {}", words.join(" "))))
     }
 
     /// Returns the command that shows all of a record, whether it was archived or not.

@@ -1,5 +1,6 @@
 //! The command's descriptions of itself: completions and man pages, complete and accepted by their readers.
 
+use crate::command::archive::{Archive, has_git};
 use crate::command::contend;
 use std::collections::BTreeSet;
 use std::fs;
@@ -152,6 +153,41 @@ fn bash_completes_a_command_and_a_lock() {
     let Some(command) = offered("contend hi", 1) else { return println!("skipped: needs bash") };
     assert_eq!(command.trim(), "history");
     assert_eq!(offered("contend latency --lock bena", 3).unwrap().trim(), "benaphore benaphore-posix");
+}
+
+/// Records, baselines, and the items of a list come from contend itself.
+#[test]
+fn bash_completes_records_lists_and_policies() {
+    if !has_git() {
+        return;
+    }
+    let archive = Archive::new();
+    assert!(archive.contend(&["baseline", "save", "mainline", "last"]).status.success());
+    let script = stdout_of(&["completions", "bash"]);
+    let id = &archive.first()[..10];
+    // Words as bash splits them.
+    for (words, offered) in [
+        ("contend compare las", "last"),
+        (&format!("contend history show {}", &id[..4]), id),
+        ("contend compare --baseline mai", "mainline"),
+        ("contend latency --lock std,parking_lot-", "std,parking_lot-fair"),
+        ("contend latency --lock = std,parking_lot-", "std,parking_lot-fair"),
+        ("contend noise --wake 1ms --policy dead", "deadline"),
+        ("contend noise --scenario quiet,resch", "quiet,rescheduler"),
+        ("contend history --experiment mod", "model\\ frames"),
+    ] {
+        let last = words.split(' ').count() - 1;
+        let ask = format!(
+            "{script}\ncontend() {{ \"$BINARY\" \"$@\"; }}; COMP_WORDS=({words}); COMP_CWORD={last}; \
+             _contend contend \"${{COMP_WORDS[{last}]}}\" \"${{COMP_WORDS[{last}-1]}}\"; echo \"${{COMPREPLY[@]}}\""
+        );
+        let mut bash = Command::new("bash");
+        bash.args(["--norc", "-c", &ask]).env("BINARY", env!("CARGO_BIN_EXE_contend"));
+        let Ok(output) = bash.env("CONTEND_ARCHIVE", &archive.path).output() else {
+            return println!("skipped: needs bash");
+        };
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), offered, "{words}");
+    }
 }
 
 /// Returns the pages in a directory by name, each with its text.

@@ -1,7 +1,29 @@
 //! The values that are compared with those of other records.
 
-use super::record::AbRow;
+use super::record::{AbRecord, AbRow, Verdict};
+use harness::report_to;
 use record::{Better, Cell, Metric, Unit, VariationSource};
+
+/// The fewest runs that are suggested: a verdict needs half of them.
+const FEWEST_RUNS: u64 = 12;
+
+/// Returns the command that follows: twice as many runs where no difference was shown, otherwise the report.
+pub fn next(record: &AbRecord<'_>) -> Option<Vec<String>> {
+    let mut decisive = record.results.iter().filter(|row| row.is_decisive);
+    let is_open = decisive.any(|row| row.verdict == Some(Verdict::NoDifferenceShown));
+    let (parameters, sides) = (record.parameters, &record.parameters.sides);
+    // Other runs need the flags of this one, which the record does not have as words.
+    let more = [&parameters.prepare, &parameters.cleanup, &parameters.client, &parameters.input];
+    let is_plain = more.iter().all(|flag| flag.is_none())
+        && record.results.iter().all(|row| !row.is_decisive || row.metric == "wall_s")
+        && sides.iter().all(|side| side.revision.is_none() && side.parameters.is_empty() && !side.is_control);
+    if !is_open || !is_plain {
+        return Some(report_to("ab.html"));
+    }
+    let runs = (record.results.iter().map(|row| row.runs).max()? * 2).max(FEWEST_RUNS);
+    let words = ["ab".to_owned(), "--runs".to_owned(), runs.to_string()];
+    Some(words.into_iter().chain(sides.iter().map(|side| side.command.clone())).collect())
+}
 
 /// Returns the median of a side, and its ratio to the side that it is compared with. The ratio is the better one to
 /// follow over commits: effects of the machine on both sides are not in it.

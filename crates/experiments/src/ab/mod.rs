@@ -63,6 +63,7 @@ impl Experiment for Ab {
             write: |record| export::hyperfine(record.parameters, record.results),
         }],
         metrics: findings::metrics,
+        next: findings::next,
         ..Views::of(show::show, show::section)
     };
 

@@ -140,7 +140,9 @@ impl Side {
         for build in 0..self.directories.len().max(1) {
             let found = executable(OsStr::new(&words[0]), self.directory(build));
             let help = |UsageError(why): UsageError| {
-                UsageError(format!("{}: {why}\nhelp: use --shell if this is a command of the shell", self.label))
+                // A command without arguments is its own label.
+                let label = if why.starts_with(&self.label) { String::new() } else { format!("{}: ", self.label) };
+                UsageError(format!("{label}{why}\nhelp: use --shell if this is a command of the shell"))
             };
             self.program = Some(found.map_err(help)?);
         }

@@ -19,6 +19,12 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     )]
 }
 
+/// Returns the command that follows where a core was shared: the hours of the day in which it was.
+pub fn next(rows: &[Row]) -> Option<Vec<String>> {
+    let is_shared = rows.iter().any(|row| row.shared_share.is_some_and(|share| share > 0.0));
+    is_shared.then(|| ["history", "hours"].map(str::to_owned).into())
+}
+
 /// Writes how often the core was shared, and the cost of sharing; without a full stop.
 pub fn sharing_words(row: &Row) -> String {
     let Some(share) = row.shared_share else {

@@ -39,6 +39,7 @@ impl Experiment for Core {
         metrics: findings::metrics,
         findings: findings::findings,
         costs: findings::costs,
+        next: |record| findings::next(record.results),
         ..Views::of(show::show, section::section)
     };
 

@@ -1,10 +1,12 @@
 //! Statements about the rows, their lines of the ladder, and the values of 1998 and 2002 with those of today.
 
 use super::flags::Placement;
-use super::ranking::FreePairs;
-use super::record::{Operation, Row, SpikeRow};
+use super::ranking::{FreePairs, PAIR, WAIT, ranking};
+use super::record::{LatencyRecord, Operation, Row, SpikeRow};
+use harness::report_to;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
+use record::ranking::contests;
 use record::{Cost, Finding, Origin, ThenAndNow, Unit};
 use terminal::nanoseconds;
 
@@ -12,6 +14,24 @@ use terminal::nanoseconds;
 const USUAL: &str = "std";
 
 type Placed<'a> = (usize, &'a Row);
+
+/// Returns the command that follows: the best and the worst lock under contention after uncontended ones, and their
+/// throughput after that. The histograms of a single lock are in the report.
+pub fn next(record: &LatencyRecord<'_>) -> Option<Vec<String>> {
+    let ranks = ranking(record.results);
+    let deciding = contests(&ranks).filter(|contest| [PAIR, WAIT].contains(&contest[0].figure.as_str())).last();
+    let (Some(contest), cpus) = (deciding, record.environment.machine.cpu.allowed.as_ref()) else {
+        return Some(report_to("latency.html"));
+    };
+    let [first, .., last] = contest else { return Some(report_to("latency.html")) };
+    let locks = format!("{},{}", first.lock, last.lock);
+    let threads = record.results.iter().map(|row| row.threads).max().unwrap_or(1);
+    let words = match cpus.is_some_and(|cpus| cpus.len() > 1) {
+        true if threads == 1 => ["latency", "--lock", &locks, "--threads", "2", "--placement", "spread"].to_vec(),
+        _ => ["throughput", "--lock", &locks].to_vec(),
+    };
+    Some(words.into_iter().map(str::to_owned).collect())
+}
 
 /// Statements about an uncontended lock, a contended one, and one with a competitor for the CPU.
 pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {

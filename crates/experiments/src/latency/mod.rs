@@ -60,6 +60,7 @@ impl Experiment for Latency {
         findings: findings::findings,
         then_and_now: findings::then_and_now,
         costs: findings::costs,
+        next: findings::next,
         ..Views::of(show, section::section)
     };
 

@@ -2,12 +2,26 @@
 //! of 1999 with those of today.
 
 use super::longest_gap::{self, LongestGap, beside_1999, long_gaps_in_1999s_readings};
-use super::record::{CauseRow, Row};
+use super::record::{CauseRow, NoiseRecord, Row};
 use instruments::evidence::Kind;
 use record::{Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource, distinct};
 use terminal::nanoseconds;
 
 type Placed<'a> = (usize, &'a Row);
+
+/// Returns the command that follows: the remedies against a competitor, or how late a thread wakes.
+pub fn next(record: &NoiseRecord<'_>) -> Option<Vec<String>> {
+    let parameters = record.parameters;
+    let is_contested = record.results.iter().any(|row| row.scenario != "quiet");
+    let (cpu, is_stopped) = (parameters.cpu.to_string(), record.results.iter().any(|row| row.stopped.is_some()));
+    let words = match parameters.every_cpu.is_empty() {
+        _ if parameters.remedies || is_stopped => return None,
+        false => ["noise", "--wake", "1ms", "--cpus", "all"].to_vec(),
+        true if is_contested => ["noise", "--remedies", "--cpus", &cpu].to_vec(),
+        true => ["noise", "--wake", "1ms", "--cpus", &cpu].to_vec(),
+    };
+    Some(words.into_iter().map(str::to_owned).collect())
+}
 
 /// Returns the lost CPU time, its main cause, and the longest gaps of the scenarios.
 pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {

@@ -38,17 +38,22 @@ fn milliseconds(ns: f64) -> String {
 
 fn setting(parameters: &Parameters, rows: &[Row]) -> String {
     let Some(first) = rows.first() else { return String::new() };
-    let plural = if parameters.competitors == 1 { "" } else { "s" };
+    let competitors = match has_competitor(rows) {
+        false => String::new(),
+        true => format!(
+            " at nice {}; {} at nice {}: weights {:.1}:1",
+            parameters.reader_nice,
+            terminal::counted(parameters.competitors, "competitor"),
+            parameters.competitor_nice,
+            parameters.weight_ratio
+        ),
+    };
     format!(
-        "Sampling thread on CPU {} at nice {}; {} competitor{plural} at nice {}: weights {:.1}:1\n\
+        "Sampling thread on CPU {}{competitors}\n\
          One iteration takes {}, one clock read {}: {:.2}×.\n\
          A gap is longer than {}. A repetition has {} million clock reads.\n\
          Each row was measured for {}.\n",
         parameters.cpu,
-        parameters.reader_nice,
-        parameters.competitors,
-        parameters.competitor_nice,
-        parameters.weight_ratio,
         nanoseconds(first.loop_check_ns),
         nanoseconds(first.bare_loop_ns),
         first.loop_check_ns / first.bare_loop_ns,
@@ -56,6 +61,11 @@ fn setting(parameters: &Parameters, rows: &[Row]) -> String {
         readings_a_turn(rows),
         watched(rows),
     )
+}
+
+/// Returns whether a competing thread was part of any of these scenarios, or of any remedy.
+fn has_competitor(rows: &[Row]) -> bool {
+    rows.iter().any(|row| !["quiet", "rescheduler"].contains(&row.scenario.as_str()))
 }
 
 fn thresholds(rows: &[Row]) -> String {
@@ -161,7 +171,12 @@ fn rescheduler_cost(row: &Row) -> Option<String> {
 
 /// Compares with 1999: counts for its number of readings; the longest as the median of the repetitions, where these
 /// have about as many.
+///
+/// A quiet machine alone is not that test.
 fn test_of_1999(rows: &[Row]) -> String {
+    if rows.iter().all(|row| row.scenario == "quiet") {
+        return String::new();
+    }
     let header = ["", "today", "longest", "95 % (ms)", "bare", "longest", "normal", "longest"];
     let lines: Vec<_> = rows
         .iter()

@@ -16,6 +16,7 @@ use contestants::Contestant;
 use flags::Flags;
 use harness::{
     Example, Experiment, Finished, Progress, Run, Session, SharedFlags, SmtMonitor, SurveyPart, UsageError, Views,
+    report_to,
 };
 use loops::ring::CONTESTANTS;
 use loops::ring::{Class, RingSpec};
@@ -49,6 +50,7 @@ impl Experiment for Ring {
         findings: findings::findings,
         then_and_now: findings::then_and_now,
         costs: findings::costs,
+        next: |_| Some(report_to("ring.html")),
         ..Views::of(show::show, section::section)
     };
 

@@ -17,7 +17,7 @@ mod warnings;
 
 use self::record::{SwapParameters, SwapRow};
 use flags::SwapFlags;
-use harness::{Experiment, Finished, ModeFlags, Run, SharedFlags, Views};
+use harness::{Experiment, Finished, ModeFlags, Run, SharedFlags, Views, report_to};
 use launch::ProgramFlags;
 use plan::Plan;
 
@@ -33,7 +33,7 @@ impl Experiment for Swap {
     type Parameters = SwapParameters;
     type Row = SwapRow;
 
-    const VIEWS: Views<Self> = Views::of(show::show, show::section);
+    const VIEWS: Views<Self> = Views { next: |_| Some(report_to("swap.html")), ..Views::of(show::show, show::section) };
 
     fn answer(flags: &Self::Flags, _: &SharedFlags) -> anyhow::Result<Option<String>> {
         flags.own.swap_library.as_deref().map(write_library).transpose()

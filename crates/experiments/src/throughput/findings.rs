@@ -2,11 +2,28 @@
 //! records, and those of 2002.
 
 use super::ranking::{Ends, Loops, contest, ranking};
-use super::record::Row;
-use record::ranking::Rank;
+use super::record::{Row, ThroughputRecord};
+use harness::report_to;
+use record::ranking::{Rank, contests};
 use record::{Better, Cell, Finding, MOSTLY, Metric, Origin, ThenAndNow, Unit, VariationSource};
 
 type Placed<'a> = (usize, &'a Row);
+
+/// Returns the command that follows: how long single waits for the best and the worst lock are.
+pub fn next(record: &ThroughputRecord<'_>) -> Option<Vec<String>> {
+    let ranks = ranking(record.results);
+    let most = record.results.iter().map(|row| row.children).max().unwrap_or(1);
+    let cpus = record.environment.machine.cpu.allowed.as_ref().map_or(1, |cpus| cpus.len());
+    let is_of_processes = record.results.iter().any(|row| row.processes);
+    match contests(&ranks).last() {
+        Some([first, .., last]) if most > 1 && cpus > 1 && !is_of_processes => {
+            let (locks, threads) = (format!("{},{}", first.lock, last.lock), most.min(cpus).to_string());
+            let words = ["latency", "--lock", &locks, "--threads", &threads, "--placement", "spread"];
+            Some(words.map(str::to_owned).into())
+        }
+        _ => Some(report_to("throughput.html")),
+    }
+}
 
 /// Returns the first and the last lock of the ranking with the most children.
 pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {

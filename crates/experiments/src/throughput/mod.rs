@@ -52,6 +52,7 @@ impl Experiment for Throughput {
         ranking: |rows| ranking::ranking(rows),
         findings: findings::findings,
         then_and_now: findings::then_and_now,
+        next: findings::next,
         ..Views::of(show::show, show::section)
     };
 

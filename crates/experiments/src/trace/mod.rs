@@ -22,10 +22,10 @@ mod watchpoint;
 mod words;
 
 pub use self::confirm::Confirm;
-pub use self::preempted::Preempted;
+pub use self::preempted::{Preempted, SliceExtension};
 use self::record::Row;
 use flags::Flags;
-use harness::{Example, Experiment, Finished, Run, UsageError, Views};
+use harness::{Example, Experiment, Finished, Run, UsageError, Views, report_to};
 use live::Lines;
 use plan::{Parameters, Plan};
 
@@ -77,8 +77,13 @@ impl Experiment for Trace {
     type Parameters = Parameters;
     type Row = Row;
 
-    const VIEWS: Views<Self> =
-        Views { metrics: findings::metrics, findings: findings::findings, ..Views::of(show::show, section::section) };
+    const VIEWS: Views<Self> = Views {
+        metrics: findings::metrics,
+        findings: findings::findings,
+        // The measurement that each finding needs is in the finding itself.
+        next: |record| record.parameters.confirmation.is_none().then(|| report_to("trace.html")),
+        ..Views::of(show::show, section::section)
+    };
 
     fn writes_parts(flags: &Flags) -> bool {
         flags.every.is_some()

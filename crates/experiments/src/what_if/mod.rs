@@ -17,7 +17,7 @@ mod warnings;
 
 use self::record::{WhatIfParameters, WhatIfRow};
 use flags::WhatIfFlags;
-use harness::{Experiment, Finished, ModeFlags, Run, Views};
+use harness::{Experiment, Finished, ModeFlags, Run, Views, report_to};
 use launch::{FEWEST_RUNS, LaunchFlags, Plan};
 
 /// The experiment.
@@ -33,7 +33,8 @@ impl Experiment for WhatIf {
     type Parameters = WhatIfParameters;
     type Row = WhatIfRow;
 
-    const VIEWS: Views<Self> = Views::of(show::show, show::section);
+    const VIEWS: Views<Self> =
+        Views { next: |_| Some(report_to("what-if.html")), ..Views::of(show::show, show::section) };
 
     fn run(flags: &Self::Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<WhatIfParameters, WhatIfRow>> {
         let LaunchFlags { program, comparison } = &flags.shared;

@@ -97,6 +97,15 @@ impl Activity {
         Ok(activity)
     }
 
+    /// Returns the share of the time since the machine started that the hypervisor took from these CPUs, as far as it
+    /// reports that to the kernel; `None` if none of the CPUs is online, or the time is unknown.
+    pub fn steal_share_since_boot(&self, cpus: &CpuSet) -> Option<f64> {
+        let up_s = rustix::time::clock_gettime(ClockId::Boottime).tv_sec as f64;
+        let stolen: Vec<u64> = cpus.iter().filter_map(|cpu| Some(self.cpus.get(&cpu)?.steal)).collect();
+        let all_s = up_s * stolen.len() as f64;
+        (all_s > 0.0).then(|| stolen.iter().sum::<u64>() as f64 / self.jiffies_per_s / all_s)
+    }
+
     /// Returns the use of `cpus` between `earlier` and this account, or `None` if no time passed or none of the CPUs
     /// was online at both.
     ///

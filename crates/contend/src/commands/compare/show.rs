@@ -9,7 +9,7 @@ use crate::output::markdown::table;
 use instruments::statistics::Interval;
 use record::Difference;
 use terminal::moment;
-use terminal::{self, Page, percent, ratio};
+use terminal::{self, Page, counted, percent, ratio};
 
 /// The verdicts in the order of the output.
 const VERDICTS: [Verdict; 7] = [
@@ -158,13 +158,14 @@ pub fn markdown(comparison: &Comparison) -> String {
         text += &format!("\n{}", rows_of(&distinct));
     }
     if !others.is_empty() {
-        text += &folded(&format!("{} more values", others.len()), &rows_of(&others));
+        text += &folded(&counted(others.len(), "more value"), &rows_of(&others));
     }
     let differences: Vec<&Difference> = comparison.environment.iter().chain(&comparison.parameters).collect();
     if !differences.is_empty() {
         let row = |one: &&Difference| std::iter::once(one.name.clone()).chain(values_in_words(one)).collect();
         let rows = table(&["property", "A", "B"], differences.iter().map(row));
-        text += &folded(&format!("{} differences of machine, program and options", differences.len()), &rows);
+        text +=
+            &folded(&format!("{} of machine, program and options", counted(differences.len(), "difference")), &rows);
     }
     text
 }

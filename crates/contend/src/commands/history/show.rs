@@ -30,7 +30,7 @@ pub fn run(
     named_archive: Option<&Path>,
     destination: Destination,
 ) -> anyhow::Result<Outcome> {
-    let (archive, entry) = (&catalogue.archive, catalogue.named(&flags.record)?);
+    let (archive, entry) = (&catalogue.archive, named(&flags.record, catalogue)?);
     let manifest = archive.manifest(&entry.id)?;
     if flags.manifest {
         let text = serde_json::to_string_pretty(&manifest)? + "\n";
@@ -45,6 +45,16 @@ pub fn run(
         Ok(heading(entry, &manifest) + &shown(entry.short_id(), &record, extent, page)?)
     })?;
     Ok(Outcome::Done)
+}
+
+/// Returns the record of this name; a file is shown by another command.
+fn named<'a>(name: &str, catalogue: &'a Catalogue) -> anyhow::Result<&'a Entry> {
+    catalogue.named(name).map_err(|unknown| match Path::new(name).is_file() {
+        true => anyhow::anyhow!(
+            "{name}: a file, not a name in the archive; `contend report {name} --output page.html` shows it"
+        ),
+        false => unknown,
+    })
 }
 
 fn heading(entry: &Entry, manifest: &Manifest) -> String {

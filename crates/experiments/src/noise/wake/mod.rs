@@ -34,6 +34,7 @@ impl Experiment for Wake {
 
     const VIEWS: Views<Self> = Views {
         metrics: record::metrics,
+        next: |record| record::next(record.results),
         ..Views::of(|record, page| show::show(record.results, page), section::section)
     };
 

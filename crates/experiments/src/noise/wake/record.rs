@@ -99,6 +99,18 @@ pub struct LateWake {
     pub story: Vec<StoryPart>,
 }
 
+/// Returns the command that follows: a real-time thread after one of the default policy, or the gaps of the CPU with the
+/// latest wake-up.
+pub fn next(rows: &[WakeRow]) -> Option<Vec<String>> {
+    let latest = rows.iter().max_by(|one, other| one.late_max_us.total_cmp(&other.late_max_us))?;
+    let (cpu, period) = (latest.cpu.to_string(), format!("{}us", latest.interval_us));
+    let words = match latest.policy.as_str() {
+        "other" => ["noise", "--wake", &period, "--policy", "fifo:80", "--cpus", &cpu].to_vec(),
+        _ => ["noise", "--cpus", &cpu].to_vec(),
+    };
+    Some(words.into_iter().map(str::to_owned).collect())
+}
+
 pub fn metrics(row: &WakeRow) -> Vec<Metric> {
     let every = format!("every {}", terminal::nanoseconds(row.interval_us * 1e3));
     let cell = Cell::of(["wake-ups".to_owned(), every, row.policy.clone()]).with("cpu", format!("CPU {}", row.cpu));

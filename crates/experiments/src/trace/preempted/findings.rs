@@ -1,9 +1,18 @@
 //! Sentences about the rows, and the values that are compared with other records.
 
-use super::record::{Row, RowKind};
+use super::record::{PreemptedRecord, Row, RowKind};
 use instruments::statistics::comparison::Estimate;
 use record::{Better, Cell, Finding, Metric, Origin, Unit, VariationSource};
 use terminal::{nanoseconds, percent};
+
+/// Returns the command that follows: all waits of the same program.
+pub fn next(record: &PreemptedRecord<'_>) -> Option<Vec<String>> {
+    let (first, rest) = match record.parameters.attached_pid {
+        Some(pid) => ("--pid".to_owned(), vec![pid.to_string()]),
+        None => ("--".to_owned(), record.parameters.program.clone()),
+    };
+    Some(["trace".to_owned(), first].into_iter().chain(rest).collect())
+}
 
 /// Returns the rate and the share of the whole program.
 pub fn metrics(row: &Row) -> Vec<Metric> {

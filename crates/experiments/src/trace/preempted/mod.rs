@@ -14,6 +14,7 @@ mod show;
 mod slice_extension;
 
 use self::record::Row;
+pub use self::slice_extension::SliceExtension;
 use flags::Flags;
 use harness::{Example, Experiment, Finished, Run, Views};
 use record::Parameters;
@@ -40,8 +41,12 @@ impl Experiment for Preempted {
     type Parameters = Parameters;
     type Row = Row;
 
-    const VIEWS: Views<Self> =
-        Views { metrics: findings::metrics, findings: findings::findings, ..Views::of(show::show, section::section) };
+    const VIEWS: Views<Self> = Views {
+        metrics: findings::metrics,
+        findings: findings::findings,
+        next: findings::next,
+        ..Views::of(show::show, section::section)
+    };
 
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let cpus = run.session.cpus.clone();
