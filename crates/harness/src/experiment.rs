@@ -1,6 +1,5 @@
 //! The trait of experiments: a name, flags, a measurement, and the views of its rows.
 
-use crate::described::Described;
 use crate::finished::Finished;
 use crate::run::Run;
 use crate::session::SharedFlags;
@@ -159,3 +158,17 @@ pub struct SurveyPart {
     /// Cells are few; those that the old documents have are among them.
     pub flags: &'static str,
 }
+
+/// Data whose JSON schema can be made from its type.
+///
+/// It is compiled for tests only, since it generates code for every type of every record. A user's program contains the
+/// schema, which the tests compare with the types.
+#[cfg(feature = "schema")]
+pub use schemars::JsonSchema as Described;
+
+/// Any data: no schema is generated here.
+#[cfg(not(feature = "schema"))]
+pub trait Described {}
+
+#[cfg(not(feature = "schema"))]
+impl<T> Described for T {}

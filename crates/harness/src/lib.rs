@@ -5,7 +5,6 @@
 
 mod bar;
 mod calibrated;
-mod described;
 mod entry;
 mod evidence;
 mod exit;
@@ -26,11 +25,10 @@ mod story;
 pub mod turns;
 
 pub use calibrated::Calibrated;
-pub use described::Described;
 pub use entry::{Entry, Rows};
 pub use evidence::{EvidenceChoice, label};
 pub use exit::{Interrupted, LeftOut, Outcome, UsageError};
-pub use experiment::{Example, Experiment, Layout, SurveyPart, THIS_RECORD, Views, report_to};
+pub use experiment::{Described, Example, Experiment, Layout, SurveyPart, THIS_RECORD, Views, report_to};
 pub use finished::{AnyFinished, AnyRecord, Finished};
 pub use interruption::Interruption;
 pub use live::{Live, LiveLine, Shown};

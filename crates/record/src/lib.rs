@@ -10,10 +10,7 @@ mod difference;
 mod envelope;
 mod estimates;
 mod finding;
-mod layout;
-mod limits;
 mod metric;
-mod parsed;
 pub mod ranking;
 pub mod ranking_figure;
 mod reading;
@@ -28,12 +25,9 @@ pub use difference::{Difference, between, environments, parameters};
 pub use envelope::{Record, RecordRef, RunEnvironment, SCHEMA};
 pub use estimates::{Basis, Estimates};
 pub use finding::{Finding, Origin};
-pub use layout::fields;
-pub use limits::{MOST_BYTES, check_size, values};
 pub use metric::{Better, Cell, MOSTLY, Metric, Naming, VariationSource};
-pub use parsed::parsed;
 pub use ranking::Rank;
-pub use reading::{content, is_file};
+pub use reading::{MOST_BYTES, check_size, content, fields, is_file, parsed, values};
 pub use section::{
     Axis, Bar, Bars, Bin, Figure, Flame, FlamePart, HeatMap, HeatRow, Histogram, Lane, Mark, OTHERS, Picture, Plot,
     Point, Section, Series, Span, Spikes, Stack, StackPart, Statement, Table, Timeline, distinct, optional,

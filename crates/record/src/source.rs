@@ -1,6 +1,6 @@
 //! Records as they are read from files: from other users, perhaps damaged, perhaps of another version.
 
-use crate::layout;
+use crate::reading;
 use anyhow::{Context, anyhow, bail};
 use instruments::statistics::order::median;
 use instruments::warning::Warning;
@@ -49,7 +49,7 @@ impl Source {
 /// # Errors
 /// They are not a record that this program understands.
 pub fn understand(name: &str, bytes: &[u8]) -> anyhow::Result<Source> {
-    understood(name, layout::fields(name, bytes)?).with_context(|| layout::unreadable(name))
+    understood(name, reading::fields(name, bytes)?).with_context(|| reading::unreadable(name))
 }
 
 fn understood(name: &str, mut record: Map<String, Value>) -> anyhow::Result<Source> {

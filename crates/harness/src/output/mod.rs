@@ -1,14 +1,13 @@
 //! Text on the standard streams, and files that are written atomically. Nothing else writes to a terminal except the
 //! live pictures, so that no view can forget to escape foreign text.
 
-mod closed;
 mod file;
 
 pub use file::{OutputFile, draft_beside};
 
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use terminal::{escaped_json, escaped_text, without_error_numbers};
 
 /// Prints a line on stderr.
@@ -72,7 +71,7 @@ fn put(text: &str) -> io::Result<()> {
 }
 
 fn put_bytes(bytes: &[u8]) -> io::Result<()> {
-    if closed::IS_STDOUT_CLOSED.load(Ordering::Relaxed) {
+    if IS_STDOUT_CLOSED.load(Ordering::Relaxed) {
         return Err(io::Error::other("it is closed"));
     }
     let mut stdout = io::stdout().lock();
@@ -87,3 +86,26 @@ fn spared(outcome: io::Result<()>) -> io::Result<()> {
         }
     }
 }
+
+/// Whether the command was started without a standard output, as by `contend history >&-`; set before `main`, and not
+/// changed later.
+///
+/// The runtime of Rust opens `/dev/null` in the place of a closed stream before `main` begins, and all output is lost
+/// without an error. Therefore the stream is checked before that.
+static IS_STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn look() {
+    // SAFETY: the call takes a number, which need not be that of an open file, and no pointer; it changes nothing.
+    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFL) };
+    // Rust's standard library treats the error of a write to a stream that is open only for reading as a success as
+    // well.
+    let is_closed = flags == -1 || flags & libc::O_ACCMODE == libc::O_RDONLY;
+    IS_STDOUT_CLOSED.store(is_closed, Ordering::Relaxed);
+}
+
+// SAFETY: the dynamic loader calls each function of this section once, before `main` and on the main thread. `look` has
+// the C calling convention, ignores the arguments that glibc passes, and uses nothing that Rust's runtime prepares: a
+// system call and an atomic.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK: extern "C" fn() = look;

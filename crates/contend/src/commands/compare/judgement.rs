@@ -129,26 +129,33 @@ pub fn judged(pairs: &[Pair]) -> Vec<Judgement> {
 /// Returns whether runs of the same were about as far apart as A and B, so that no distribution needs to be assumed to
 /// call that normal.
 ///
-/// A value with an interval is compared with the largest distance among its own runs. Without an interval, each run may
-/// come out anywhere, and the largest distance in any value of the kind counts. A or B is the farthest of `n` + 2 runs
-/// in 2 of `n` + 2 comparisons. That is more than one in twenty with fewer than 38 other runs, hence the margin: it is
-/// chosen for a distance whose probability falls with its square.
+/// A value is compared with the largest distance among its own runs, so that one that scatters hides no change of
+/// another. Rare events and limits of the machine are on levels far apart, which the few runs of one value may not have
+/// met: there the largest distance in any value of the kind counts.
+///
+/// A or B is the farthest of `n` + 2 runs in 2 of `n` + 2 comparisons. That is more than one in twenty with fewer than 38
+/// other runs, hence the margin: it is chosen for a distance whose probability falls with its square. Without an
+/// interval, or for the time of others, it falls with the distance itself, and one such value of several is on the margin
+/// more often, so it is chosen for one in forty.
 fn is_as_near_as_others(pair: &Pair, pairs: &[Pair]) -> bool {
     const RUNS_FOR_ONE_IN_TWENTY: f64 = 40.0;
-    let of_kind = |other: &&Pair| has_heavy_tails(other) && other.a.variation == pair.a.variation;
-    let farthest = match has_heavy_tails(pair) {
+    const RUNS_FOR_ONE_IN_FORTY: f64 = 80.0;
+    let of_kind = |other: &&Pair| has_levels_far_apart(other) && other.a.variation == pair.a.variation;
+    let farthest = match has_levels_far_apart(pair) {
         true => pairs.iter().filter(of_kind).map(|other| other.farthest_apart).fold(0.0, f64::max),
         false => pair.farthest_apart,
     };
-    let margin = (RUNS_FOR_ONE_IN_TWENTY / (pair.other_runs + 2) as f64).sqrt().max(1.0);
+    let runs = (pair.other_runs + 2) as f64;
+    let falls_slowly =
+        !has_levels_far_apart(pair) && (pair.a.variation == VariationSource::Others || lacks_interval(pair));
+    let margin =
+        if falls_slowly { RUNS_FOR_ONE_IN_FORTY / runs } else { (RUNS_FOR_ONE_IN_TWENTY / runs).sqrt() }.max(1.0);
     let distance = (pair.b.value.ln() - pair.a.value.ln()).abs();
     pair.other_runs >= LEAST_RUNS && distance <= farthest * margin
 }
 
-fn has_heavy_tails(pair: &Pair) -> bool {
-    let is_of_kind =
-        matches!(pair.a.variation, VariationSource::Rare | VariationSource::Others | VariationSource::Limit);
-    is_of_kind || lacks_interval(pair)
+fn has_levels_far_apart(pair: &Pair) -> bool {
+    matches!(pair.a.variation, VariationSource::Rare | VariationSource::Limit)
 }
 
 fn lacks_interval(pair: &Pair) -> bool {

@@ -204,6 +204,45 @@ fn changed_cells_are_found_and_unchanged_cells_are_not() {
     assert!(right >= 180 && wrong <= 10, "{right} of 200, {wrong} of 100");
 }
 
+/// Returns a run in which the first value scatters by this much, and the others little.
+fn uneven(random: &mut Rng, scatter: f64) -> Run {
+    let mut place = 0;
+    simulated(VariationSource::Others, || {
+        place += 1;
+        (if place == 1 { scatter } else { 0.05 }) * normal(random)
+    })
+}
+
+#[test]
+fn scatter_of_one_value_hides_no_change_of_another() {
+    let mut random = Rng::with_seed(7);
+    for scatter in [0.05, 2.0] {
+        let mut found = 0;
+        for _ in 0..50 {
+            let (a, mut b) = (uneven(&mut random, scatter), uneven(&mut random, scatter));
+            b[1].value *= 4.0;
+            b[1].interval = b[1].interval.map(|ends| ends.scaled(4.0));
+            let judged = judgements(&a, &b, (0..20).map(|_| uneven(&mut random, scatter)).collect());
+            found += usize::from(is_called(&judged[1].1));
+        }
+        assert!(found >= 45, "another scatters by {scatter}: {found} of 50");
+    }
+}
+
+#[test]
+fn equal_simulated_runs_of_uneven_scatter_rarely_differ() {
+    for others in [5, 9, 20] {
+        let mut random = Rng::with_seed(5);
+        let called = (0..400).filter(|_| {
+            let (a, b) = (uneven(&mut random, 2.0), uneven(&mut random, 2.0));
+            let others = (0..others).map(|_| uneven(&mut random, 2.0)).collect();
+            judgements(&a, &b, others).iter().any(|(_, judgement)| is_called(judgement))
+        });
+        let share = called.count() as f64 / 400.0;
+        assert!(share <= AT_MOST, "{others} other runs: {share}");
+    }
+}
+
 #[test]
 fn unjudged_value_states_how_many_runs_it_needs() {
     let (mut random, needs) = (Rng::with_seed(3), |others: usize| others.to_string());
