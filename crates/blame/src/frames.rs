@@ -384,10 +384,11 @@ impl Frames {
     }
 
     /// Returns the innermost function of the program's own. A compiler can inline all of them into a function of the
-    /// language's library: then that is the first one which is not a lock's. `None` if only the C library is on the path.
+    /// language's library: then that is the first one outside the lock's functions. `None` if the path has none.
     pub fn caller(&self) -> Option<&Frame> {
-        let outside = || self.frames.iter().filter(|frame| !frame.is_in_c_library);
-        self.own().next().or_else(|| outside().find(|frame| !frame.is_of_lock())).or_else(|| outside().next_back())
+        let outside = self.frames.iter().rposition(Frame::is_of_lock).map_or(0, |last| last + 1);
+        let around = || self.frames[outside..].iter().find(|frame| !frame.is_in_c_library);
+        self.own().next().or_else(around)
     }
 
     /// Returns the site of [`Self::caller`].
@@ -476,8 +477,10 @@ mod tests {
         };
         let end = [("core::ops::function::FnOnce::call_once{{vtable.shim}}", "l"), ("start_thread", "libc.so.6")];
         let around = ("std::sys::backtrace::__rust_begin_short_backtrace", "l");
-        let lock = [("syscall", "libc.so.6"), ("<std::sys::sync::mutex::futex::Mutex>::lock_contended", "l"), around];
-        let frames = path(&[&lock[..], &end].concat());
+        let wait = [("syscall", "libc.so.6"), ("std::sys::pal::unix::futex::futex_wait", "l")];
+        let lock = [wait[0], wait[1], ("<std::sys::sync::mutex::futex::Mutex>::lock_contended", "l")];
+        assert_eq!(path(&lock).site(), None);
+        let frames = path(&[&lock[..], &[around], &end].concat());
         assert_eq!((frames.kind, frames.own().count()), (Some(Kind::Mutex), 0));
         assert_eq!(frames.site().unwrap().label, "std::sys::backtrace::__rust_begin_short_backtrace+0x26 (l)");
         let park = [("syscall", "libc.so.6"), ("<std::thread::thread::Thread>::park", "l"), ("l::main", "l")];

@@ -375,6 +375,8 @@ impl Profile {
         let State::Blocked(call) = sample.state else { return None };
         if let Some((before, sums_before, Some(path))) = self.lives.get(&sample.thread).and_then(|life| life.blocked)
             && (before, sums_before) == (call, sums)
+            // One of the first instruction alone was cut off before the files of the process were known.
+            && self.paths[path].1.len() > 1
         {
             return Some(path);
         }

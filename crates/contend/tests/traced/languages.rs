@@ -60,6 +60,12 @@ fn rust_lock_in_a_closure_without_a_name_has_its_cause() {
     if compiles("rustc", &["-O", "--edition", "2024"], [&source("closure.rs"), &program], "-o") {
         let slept = ("cause", "another thread in the same function slept (nanosleep) in the closure in std::");
         assert_found(&programs, &program, &[], [("object", "mutex of std::"), ("place", "std::"), slept]);
+        // Two of its three threads wait at any time.
+        let traced = traced(&programs, &[], &program, &[]);
+        let label = traced.rows("label")[0];
+        assert_eq!((&label["name"], &label["seen_by"]), (&"GET /x".into(), &"sampling".into()), "{label}");
+        assert!(label["share"].as_f64() > Some(0.3), "{label}");
+        assert!(label["label_locks"][0]["lock"].as_str().unwrap().starts_with("mutex of std::"), "{label}");
     }
 }
 

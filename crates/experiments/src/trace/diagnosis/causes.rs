@@ -349,7 +349,7 @@ impl Evidence<'_> {
         let name = function_of(&acquirer.site)?;
         let function = if acquirer.is_runtime { format!("the closure in {name}") } else { name.to_owned() };
         let mut by_wait: BTreeMap<(String, String), f64> = BTreeMap::new();
-        // The time in which only blocked threads can have had the lock; times of runnable threads otherwise.
+        // The time in which such a thread was blocked and no other ran; times of runnable threads otherwise.
         let (mut whole_s, mut blocked_s, mut running_s, mut ready_s) = (0.0, 0.0, 0.0, 0.0);
         for (peers, part) in &object.waited.peers {
             let mut inside: Vec<(Wait, Path)> =
@@ -360,7 +360,7 @@ impl Evidence<'_> {
                 running_s += part.running_s;
                 ready_s += part.ready_s;
             } else {
-                blocked_s += part.seconds - part.running_s - part.ready_s;
+                blocked_s += part.seconds - part.running_s;
             }
             let each = part.seconds / inside.len().max(1) as f64;
             for (wait, path) in inside {
