@@ -6,6 +6,7 @@ mod connections;
 mod experiments;
 mod failure;
 mod flags;
+mod index;
 mod limits;
 mod listen;
 mod live;
