@@ -61,7 +61,7 @@ fn slower_machine_has_a_higher_score_and_rank() {
     let ends = machines[1]["score_ci_times"].as_array().unwrap();
     assert!(ends[0].as_f64().unwrap() < score(1) && score(1) < ends[1].as_f64().unwrap(), "{found}");
     assert_eq!(found["aspects"].as_array().unwrap().len(), 5, "{found}");
-    assert!(found["left_out"].as_str().unwrap().contains("longest gaps"));
+    assert!(found["excluded"].as_str().unwrap().contains("longest gaps"));
     let lost = found["values"].as_array().unwrap().iter().find(|value| value["unit"] == "share").unwrap();
     assert_eq!((lost["in_score"].as_bool(), lost["aspect"].as_str()), (Some(false), Some("CPU time")));
 }
@@ -84,7 +84,7 @@ fn machines_have_every_view_and_a_page() {
     let words = ["a.json", "b.json"];
     let text = answer(&folder, &words, &[]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    for part in ["uncontended locks", "an uncontended std lock", "CPU time lost, quiet", "leaves out", "*17.0 ns"] {
+    for part in ["uncontended locks", "an uncontended std lock", "CPU time lost, quiet", "score excludes", "*17.0 ns"] {
         assert!(text.contains(part), "{part} is missing: {text}");
     }
     let csv = answer(&folder, &words, &["--format", "csv"]);

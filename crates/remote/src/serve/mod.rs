@@ -8,6 +8,7 @@ mod failure;
 mod flags;
 mod index;
 mod limits;
+mod listed;
 mod listen;
 mod live;
 mod metrics;

@@ -3,8 +3,8 @@
 use super::connections::Connections;
 use super::failure::Failure;
 use super::flags::Flags;
-use super::index::Index;
 use super::limits::{ANSWERS_BYTES, LISTENERS, PUSHES, SMALL_BYTES, WORK, WORKERS};
+use super::listed::Index;
 use super::live::Live;
 use super::metrics::Metrics;
 use super::runner::Experiments;

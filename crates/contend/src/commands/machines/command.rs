@@ -1,5 +1,6 @@
 //! `contend machines`: machines compared by their records. It reads records and never measures.
 
+use super::price::Price;
 use super::score::Comparison;
 use super::sides::sides;
 use super::{page, text};
@@ -8,7 +9,6 @@ use clap::{Args, ValueHint};
 use harness::output::{OutputFile, print_document};
 use harness::{Format, Outcome, SharedFlags};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 /// Compare machines by the costs of waiting in their records
 ///
@@ -29,25 +29,6 @@ pub struct Flags {
     /// Also write the comparison as an HTML report to FILE (- is standard output)
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
-}
-
-/// The price of a machine per hour.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Price {
-    pub machine: String,
-    pub per_h: f64,
-}
-
-impl FromStr for Price {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let price = text.rsplit_once('=').and_then(|(machine, price)| {
-            let per_h = price.parse().ok().filter(|price: &f64| price.is_finite() && *price > 0.0)?;
-            (!machine.is_empty()).then(|| Self { machine: machine.to_owned(), per_h })
-        });
-        price.ok_or_else(|| "not a machine and a price above 0, such as m7g=0.12".to_owned())
-    }
 }
 
 /// Compares the machines and presents the result.

@@ -2,6 +2,7 @@
 
 mod command;
 mod page;
+mod price;
 mod score;
 mod sides;
 mod text;

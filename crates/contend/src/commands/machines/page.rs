@@ -8,7 +8,7 @@ use report::Sheet;
 pub fn page(comparison: &Comparison) -> String {
     let names: Vec<&str> = comparison.machines.iter().map(|machine| machine.machine.as_str()).collect();
     let systems = comparison.machines.iter().map(|one| format!("{}: {}.", one.machine, one.system));
-    let notes: Vec<String> = systems.chain([basis(comparison), comparison.left_out.clone()]).collect();
+    let notes: Vec<String> = systems.chain([basis(comparison), comparison.excluded.clone()]).collect();
     report::sheet(&Sheet {
         title: &format!("Machines: {}", names.join(", ")),
         verdict: &verdict(&comparison.machines),

@@ -5,7 +5,7 @@
 //! `contend compare`. Costs of one aspect may all be off in the same direction, so their intervals are averaged; those of
 //! different aspects are measured at different times, so that their squares are added.
 
-use super::command::Price;
+use super::price::Price;
 use super::sides::Side;
 use super::values::{self, Value};
 use crate::commands::compare::{General, in_general};
@@ -28,7 +28,7 @@ pub struct Comparison {
     /// The aspects in the score, each with its number of values.
     pub aspects: Vec<AspectCount>,
     /// The limits of the score, in sentences.
-    pub left_out: String,
+    pub excluded: String,
     pub values: Vec<Row>,
     #[serde(skip)]
     pub lines: Vec<Line>,
@@ -130,13 +130,13 @@ impl Comparison {
             })
             .collect();
         let order: Vec<usize> = machines.iter().map(|(side, _)| *side).collect();
-        let (aspects, left_out) = (aspects(&common), left_out(&lines, &common));
+        let (aspects, excluded) = (aspects(&common), excluded(&lines, &common));
         for line in &mut lines {
             line.sort(&order, sides);
         }
         let machines: Vec<Machine> = machines.drain(..).map(|(_, machine)| machine).collect();
         let values = rows(&lines, &machines);
-        Ok(Self { machines, aspects, left_out, values, lines })
+        Ok(Self { machines, aspects, excluded, values, lines })
     }
 
     /// Returns the scores and all values as rows.
@@ -350,7 +350,7 @@ fn aspects(common: &[&Line]) -> Vec<AspectCount> {
 }
 
 /// Returns the sentences about the values that the score does not contain.
-fn left_out(lines: &[Line], common: &[&Line]) -> String {
+fn excluded(lines: &[Line], common: &[&Line]) -> String {
     let mut partial: Vec<&str> = lines.iter().filter(|line| line.in_score).map(|line| line.aspect.label()).collect();
     partial.dedup();
     partial.retain(|label| !common.iter().any(|line| line.aspect.label() == *label));
@@ -360,7 +360,7 @@ fn left_out(lines: &[Line], common: &[&Line]) -> String {
         format!(" Not measured on all machines, and so not in the score: {}.", partial.join(", "))
     };
     format!(
-        "The score leaves out the longest gaps and other rare values, throughput with many threads, memory bandwidth, \
+        "The score excludes the longest gaps and other rare values, throughput with many threads, memory bandwidth, \
          disks and networks, and how often your program does each of these operations.{missing}"
     )
 }

@@ -20,7 +20,7 @@ pub fn text(comparison: &Comparison, page: &Page) -> String {
     }
     text += &wrapped("", "", record::ranking::LEGEND, page);
     text += &wrapped("", "", &basis(comparison), page);
-    text += &wrapped("", "", &comparison.left_out, page);
+    text += &wrapped("", "", &comparison.excluded, page);
     for first in (0..comparison.machines.len()).step_by(COLUMNS) {
         let end = (first + COLUMNS).min(comparison.machines.len());
         text += "\n";
@@ -49,7 +49,7 @@ pub fn markdown(comparison: &Comparison) -> String {
         ranks.caption,
         markdown::table(&ranks.header, ranks.rows),
         basis(comparison),
-        comparison.left_out,
+        comparison.excluded,
         markdown::table(&header, comparison.lines.iter().map(row))
     )
 }
