@@ -20,12 +20,50 @@ pub struct Cost {
     pub figure: String,
     /// The lock that the value is of, if it is of one.
     pub lock: Option<String>,
+    /// The aspect in which machines are compared by it, if they are.
+    #[serde(skip)]
+    pub aspect: Option<Aspect>,
+    /// The setting that another machine's value must share to be comparable, in words; empty without one.
+    #[serde(skip)]
+    pub condition: String,
     /// The experiment that measured it.
     #[serde(skip)]
     pub experiment: Option<String>,
     /// The anchor of the section that has it, on a page.
     #[serde(skip)]
     pub anchor: Option<String>,
+}
+
+/// The aspect of a machine that a value is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Aspect {
+    /// A clock read, a system call.
+    Calls,
+    Uncontended,
+    /// Waits for a lock that another thread holds.
+    Contended,
+    /// Switches between threads, and wake-ups.
+    Handoff,
+    /// Memory, and cache lines of other CPUs.
+    Memory,
+    /// The time in which work is done while others use the CPU or its core.
+    CpuTime,
+    /// Rare values.
+    Tail,
+}
+
+impl Aspect {
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Calls => "clock and system calls",
+            Self::Uncontended => "uncontended locks",
+            Self::Contended => "contended locks",
+            Self::Handoff => "switches and wake-ups",
+            Self::Memory => "memory and cache lines",
+            Self::CpuTime => "CPU time",
+            Self::Tail => "rare values",
+        }
+    }
 }
 
 /// The same operation in an old document, on its machine.
@@ -46,6 +84,8 @@ impl Cost {
             then: Vec::new(),
             figure: figure.into(),
             lock: None,
+            aspect: None,
+            condition: String::new(),
             experiment: None,
             anchor: None,
         }
@@ -55,6 +95,16 @@ impl Cost {
     pub fn with_old_value(mut self, year: u16, ns: Option<f64>) -> Self {
         self.then.extend(ns.map(|ns| CostThen { year, ns }));
         self
+    }
+
+    /// Makes machines comparable by it, in this aspect.
+    pub fn compared_as(self, aspect: Aspect) -> Self {
+        Self { aspect: Some(aspect), ..self }
+    }
+
+    /// Sets the setting that another machine's value must share.
+    pub fn under(self, condition: String) -> Self {
+        Self { condition, ..self }
     }
 
     /// Sets the lock.

@@ -20,7 +20,7 @@ mod then_and_now;
 mod unit;
 
 pub use column::Column;
-pub use cost::{Cost, CostThen, Ladder};
+pub use cost::{Aspect, Cost, CostThen, Ladder};
 pub use difference::{Difference, between, environments, parameters};
 pub use envelope::{Record, RecordRef, RunEnvironment, SCHEMA};
 pub use estimates::{Basis, Estimates};

@@ -5,4 +5,7 @@ mod hues;
 mod page;
 
 pub use draw::{ladder_file, picture_file};
-pub use page::{Content, Method, SIGNATURE, header, machine, page, time};
+pub use page::{
+    Content, ICON, Listed, Method, SIGNATURE, Sheet, header, index, machine, page, sheet, subject_with_locks, time,
+    verdict,
+};

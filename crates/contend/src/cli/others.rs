@@ -1,7 +1,9 @@
 //! The commands that are not experiments: the flags of each, and its function.
 
 use super::complete;
-use crate::commands::{baseline, compare, doctor, history, ladder, manual, report, schema, screen, survey, top};
+use crate::commands::{
+    baseline, compare, doctor, history, ladder, machines, manual, report, schema, screen, survey, top,
+};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use harness::{Example, Outcome, SharedFlags};
 
@@ -98,6 +100,21 @@ pub const OTHERS: &[Other] = &[
         ],
         below: &[],
         run: |matches, shared, _| ladder::run(&ladder::Flags::from_arg_matches(matches)?, shared),
+    },
+    Other {
+        name: "machines",
+        flags: machines::Flags::augment_args,
+        takes: VIEW,
+        examples: &[
+            ("contend machines", "Compare all machines of the archive"),
+            (
+                "contend machines m7g=one.json c6i=two.json --price m7g=0.12 --price c6i=0.17",
+                "Compare two instance types",
+            ),
+            ("contend machines --page machines.html", "Also write the comparison as an HTML report"),
+        ],
+        below: &[],
+        run: |matches, shared, _| machines::run(&machines::Flags::from_arg_matches(matches)?, shared),
     },
     Other {
         name: "history",

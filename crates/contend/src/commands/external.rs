@@ -116,10 +116,8 @@ impl ExternalProgram {
         format!("the program {} was not found next to contend or in PATH; {}", self.binary, self.remedy())
     }
 
+    /// Returns the one command that installs the program, wherever contend itself is.
     fn remedy(&self) -> String {
-        let Self { package, folder: directory, .. } = self;
-        format!(
-            "`cargo build --release -p {package}` builds it next to contend, `cargo install --path {directory}` installs it"
-        )
+        format!("`cargo install --locked --path {}` in contend's sources installs it", self.folder)
     }
 }

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod archive;
+pub mod browser;
 pub mod cpuset;
 pub mod heard;
 pub mod held;

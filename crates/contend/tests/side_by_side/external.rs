@@ -74,12 +74,12 @@ fn contend_executes_the_program_with_unchanged_arguments() {
 }
 
 #[test]
-fn missing_program_is_named_with_its_build_command() {
+fn missing_program_is_named_with_the_command_that_installs_it() {
     let output = Installed::new().contend(&["serve", "--listen", "127.0.0.1:0"]);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(output.stdout.is_empty());
-    for word in ["contend-serve", "cargo build --release -p contend-remote", "cargo install --path crates/remote"] {
+    for word in ["contend-serve", "`cargo install --locked --path crates/remote`"] {
         assert!(stderr.contains(word), "{stderr}");
     }
 }
@@ -89,7 +89,7 @@ fn help_of_a_missing_program_is_printed() {
     let output = Installed::new().contend(&["serve", "--help"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let help: Vec<String> = text(&output.stdout).split_whitespace().map(str::to_owned).collect();
-    assert!(help.join(" ").contains("cargo build --release -p contend-remote"), "{help:?}");
+    assert!(help.join(" ").contains("cargo install --locked --path crates/remote"), "{help:?}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod interruption;
 mod ladder;
 mod lockstep;
 mod machines;
+mod machines_compared;
 mod manual;
 mod model;
 mod mutants;

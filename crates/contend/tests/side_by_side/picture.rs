@@ -80,7 +80,7 @@ fn png_is_drawn_from_the_written_svg() {
 fn missing_png_program_is_reported_with_its_installation() {
     let installed = Installed::new();
     let stderr = refusal(&installed.written(&["ladder", old("survey").path.to_str().unwrap()], "one.png"));
-    for word in ["one.png", "contend-png", "cargo build --release -p contend-picture"] {
+    for word in ["one.png", "contend-png", "cargo install --locked --path crates/picture"] {
         assert!(stderr.contains(word), "{word}: {stderr}");
     }
     assert!(!installed.path("one.png").exists());

@@ -3,7 +3,7 @@
 
 use super::record::{Row, clocks, grinds, periodic_losses, slices};
 use instruments::statistics::comparison::Estimate;
-use record::{Better, Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource};
+use record::{Aspect, Better, Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource};
 use terminal::nanoseconds;
 
 /// Returns the cost of a clock read.
@@ -27,7 +27,7 @@ pub fn costs(rows: &[Row]) -> Vec<Cost> {
     let read = |ns| Cost::new("reading the clock", "a read, mean of 1,000 in a row", Estimate::from(ns));
     clocks(rows)
         .first()
-        .map(|clock| read(clock.read_cost_ns).with_old_value(1998, Some(READ_1998_NS)))
+        .map(|clock| read(clock.read_cost_ns).compared_as(Aspect::Calls).with_old_value(1998, Some(READ_1998_NS)))
         .into_iter()
         .collect()
 }

@@ -3,7 +3,7 @@
 use super::record::Row;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
-use record::{Better, Cell, Cost, Finding, Metric, Origin, Unit, VariationSource};
+use record::{Aspect, Better, Cell, Cost, Finding, Metric, Origin, Unit, VariationSource};
 
 /// Returns the CPU whose core was shared most.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
@@ -77,7 +77,7 @@ pub fn costs(rows: &[Row]) -> Vec<Cost> {
         let figure = format!("CPU {} and CPU {}: a cache line from one to the other", row.cpu, pair.cpu);
         Cost::new(format!("a cache line of CPU {}", pair.cpu), figure, Estimate::from(pair.line_ns))
     });
-    memory.into_iter().chain(lines).collect()
+    memory.into_iter().chain(lines).map(|cost| cost.compared_as(Aspect::Memory)).collect()
 }
 
 /// Returns the loss of each kind of code, and the share of the time with the core shared.

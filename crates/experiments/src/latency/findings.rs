@@ -7,7 +7,7 @@ use harness::report_to;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use record::ranking::contests;
-use record::{Cost, Finding, Origin, ThenAndNow, Unit};
+use record::{Aspect, Cost, Finding, Origin, ThenAndNow, Unit};
 use terminal::nanoseconds;
 
 /// The lock of most programs.
@@ -147,7 +147,8 @@ fn uncontended_cost(row: &Row, pairs: FreePairs) -> Option<Cost> {
         "benaphore" => Some(600.0),
         _ => None,
     };
-    Some(cost.by_lock(&row.lock).with_old_value(1998, of_1998).with_old_value(2002, loop_2002(&row.lock)))
+    let cost = cost.compared_as(Aspect::Uncontended).by_lock(&row.lock);
+    Some(cost.with_old_value(1998, of_1998).with_old_value(2002, loop_2002(&row.lock)))
 }
 
 /// Returns the time of a lock in 2002's table of ulockflex: that of an iteration of one child that does no work, less
@@ -170,8 +171,7 @@ fn contended_cost(row: &Row) -> Option<Cost> {
     let spike = waited(row)?;
     let is_here = row.placement == Placement::OneCpu.to_string();
     let place = if is_here { "this CPU" } else { "another CPU" };
-    let figure =
-        format!("{}, hold time {}: median wait, spike {}", row.name(), nanoseconds(row.hold_us * 1e3), spike.label);
+    let figure = format!("{}, {}: median wait, spike {}", row.name(), hold_words(row), spike.label);
     let estimate = row.estimate(spike.median_ns, spike.median_ci_ns)?;
     let of_1998 = match row.lock.as_str() {
         "sysv" => Some(24_138.0),
@@ -179,15 +179,20 @@ fn contended_cost(row: &Row) -> Option<Cost> {
         _ => None,
     };
     let cost = Cost::new(format!("a contended {} lock, {place}", row.lock), figure, estimate);
+    let cost = cost.compared_as(Aspect::Contended).under(hold_words(row));
     Some(cost.by_lock(&row.lock).with_old_value(1998, of_1998.filter(|_| is_here)))
 }
 
 /// Returns the iteration of a thread that shares its CPU with one that never blocks.
 fn competitor_cost(row: &Row) -> Option<Cost> {
-    let figure =
-        format!("{}, hold time {}: p99.9 of a lock–hold–unlock cycle", row.cell(), nanoseconds(row.hold_us * 1e3));
+    let figure = format!("{}, {}: p99.9 of a lock–hold–unlock cycle", row.cell(), hold_words(row));
     let estimate = row.estimate(row.p999_ns, row.p999_ci_ns)?;
-    Some(Cost::new("p99.9 of a lock, competitor", figure, estimate).by_lock(&row.lock))
+    let cost = Cost::new("p99.9 of a lock, competitor", figure, estimate).compared_as(Aspect::Tail);
+    Some(cost.under(hold_words(row)).by_lock(&row.lock))
+}
+
+fn hold_words(row: &Row) -> String {
+    format!("hold time {}", nanoseconds(row.hold_us * 1e3))
 }
 
 /// Compares with the lock latency laboratory of the Be Newsletter, 1998.

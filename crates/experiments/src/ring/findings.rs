@@ -8,7 +8,7 @@
 use super::record::{Line, Row};
 use instruments::statistics::comparison::Estimate;
 use loops::ring::Class;
-use record::{Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource};
+use record::{Aspect, Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource};
 use terminal::count;
 
 type Placed<'a> = (usize, &'a Row);
@@ -48,27 +48,30 @@ fn switch(what: &str, between: &str, (place, row): Placed<'_>, base: Option<&Row
 }
 
 /// Contestants that represent a kind of thread.
-const KINDS: [(&str, &str); 4] = [
-    ("rust-fifo", "a switch, stackless threads"),
-    ("tokio-notify", "a switch, tokio's tasks"),
-    ("c-protothreads-optimum", "a switch, C protothreads"),
-    ("c-pthread-mutex", "a switch, C and POSIX threads"),
+const KINDS: [(&str, &str, Aspect); 4] = [
+    ("rust-fifo", "a switch, stackless threads", Aspect::Handoff),
+    ("tokio-notify", "a switch, tokio's tasks", Aspect::Handoff),
+    ("c-protothreads-optimum", "a switch, C protothreads", Aspect::Handoff),
+    ("c-pthread-mutex", "a switch, C and POSIX threads", Aspect::Handoff),
 ];
 
 /// Limits by their common names.
-const LIMITS: [(&str, &str); 3] = [
-    ("system-call", "a system call"),
-    ("cache-line-across", "a cache line from another CPU"),
-    ("futex-across", "waking a thread, another CPU"),
+const LIMITS: [(&str, &str, Aspect); 3] = [
+    ("system-call", "a system call", Aspect::Calls),
+    ("cache-line-across", "a cache line from another CPU", Aspect::Memory),
+    ("futex-across", "waking a thread, another CPU", Aspect::Handoff),
 ];
 
 /// Returns the lines of the ladder: switches, and the time that the machine itself takes for a step.
 pub fn costs(rows: &[Row]) -> Vec<Cost> {
     let small = || rows.iter().filter(|row| is_small(row));
-    let named = |names: &'static [(&str, &str)]| {
-        names.iter().filter_map(move |(name, words)| cost(small().find(|row| row.contestant == *name)?, words))
+    let named = |names: &'static [(&str, &str, Aspect)]| {
+        names.iter().filter_map(move |(name, words, aspect)| {
+            Some(cost(small().find(|row| row.contestant == *name)?, words)?.compared_as(*aspect))
+        })
     };
     let of_kernel = fastest_of_kernel(small()).and_then(|row| cost(row, "a switch, kernel threads"));
+    let of_kernel = of_kernel.map(|cost| cost.compared_as(Aspect::Handoff));
     named(&KINDS).chain(of_kernel).chain(named(&LIMITS)).collect()
 }
 

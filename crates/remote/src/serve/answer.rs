@@ -5,7 +5,7 @@ use super::connections::Connection;
 use super::failure::Failure;
 use super::routes::Route;
 use super::state::State;
-use super::{experiments, page, push, records, scrape};
+use super::{experiments, index, page, push, records, scrape};
 use crate::exchange::JSON;
 use hyper::body::Incoming;
 use hyper::header::{
@@ -45,7 +45,9 @@ async fn found(state: &Arc<State>, request: Request<Incoming>) -> Result<Respons
     check_secret(state, &request)?;
     check_host(state, &request)?;
     check_site(&request)?;
-    let unknown = || Failure::new(StatusCode::NOT_FOUND, "no such path; /openapi.json describes all paths");
+    let unknown = || {
+        Failure::new(StatusCode::NOT_FOUND, "no such path; / lists the records, and /openapi.json describes all paths")
+    };
     let route = Route::of(request.uri().path()).ok_or_else(unknown)?;
     // The library sends only the head if the request was HEAD.
     let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
@@ -59,6 +61,8 @@ async fn found(state: &Arc<State>, request: Request<Incoming>) -> Result<Respons
         check_kind(&request)?;
     }
     match route {
+        Route::Index => index::index(state).await,
+        Route::Icon => Ok(state.room(report::ICON.into())?.into_response("image/svg+xml")),
         Route::Records if is_post => push::push(state, request).await,
         Route::Records => records::list(state).await,
         Route::Record(id) => records::one(state, id, &request).await,

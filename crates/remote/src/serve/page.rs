@@ -4,6 +4,7 @@ use super::body::Body;
 use super::failure::Failure;
 use super::limits::{PAGE, PAGE_BYTES};
 use super::state::State;
+use super::worked::Worked;
 use crate::sibling;
 use anyhow::Context;
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue};
@@ -14,7 +15,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// The policy of the page, which is one file: it loads nothing and sends nothing.
+/// The policy of a page, which is one file: it loads nothing and sends nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -35,9 +36,14 @@ pub async fn page(state: &Arc<State>, id: String) -> Result<Response<Body>, Fail
     drop(turn);
     let report = report.unwrap_or_else(|_| Err(anyhow::anyhow!("timed out")));
     let page = report.map_err(|error| Failure::of(&error.context(format!("report of record {id}"))))?;
-    let mut response = state.room(page)?.into_response("text/html; charset=utf-8");
+    Ok(html(state.room(page)?))
+}
+
+/// Returns the answer with a page, under the policy of pages.
+pub fn html(page: Worked) -> Response<Body> {
+    let mut response = page.into_response("text/html; charset=utf-8");
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    Ok(response)
+    response
 }
 
 async fn report(mut command: Command) -> anyhow::Result<Vec<u8>> {

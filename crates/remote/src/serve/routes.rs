@@ -5,6 +5,8 @@ use hyper::Method;
 /// A resource that can be requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
+    Index,
+    Icon,
     Records,
     Record(String),
     Page(String),
@@ -17,6 +19,8 @@ impl Route {
     /// Returns the route of a path; the path is compared literally, and nothing in it is decoded.
     pub fn of(path: &str) -> Option<Self> {
         match path {
+            "/" => return Some(Self::Index),
+            "/favicon.ico" => return Some(Self::Icon),
             "/records" => return Some(Self::Records),
             "/live" => return Some(Self::Live),
             "/metrics" => return Some(Self::Metrics),
@@ -49,7 +53,7 @@ mod tests {
         let upper = id.to_uppercase();
         for path in [
             "",
-            "/",
+            "//",
             "/records/",
             "/records//page",
             "/Records",

@@ -4,6 +4,7 @@ use super::connections::Connections;
 use super::failure::Failure;
 use super::flags::Flags;
 use super::limits::{ANSWERS_BYTES, LISTENERS, PUSHES, SMALL_BYTES, WORK, WORKERS};
+use super::listed::Index;
 use super::live::Live;
 use super::metrics::Metrics;
 use super::runner::Experiments;
@@ -25,6 +26,7 @@ pub struct State {
     pub experiments: Arc<Experiments>,
     pub live: Arc<Live>,
     pub metrics: Metrics,
+    pub index: Index,
     pub pushes: Arc<Semaphore>,
     pub listeners: Arc<Semaphore>,
     workers: Arc<Semaphore>,
@@ -43,6 +45,7 @@ impl State {
             experiments: Arc::new(Experiments::new(list, flags.every)),
             live: Arc::default(),
             metrics: Metrics::default(),
+            index: Index::default(),
             pushes: Arc::new(Semaphore::new(PUSHES)),
             listeners: Arc::new(Semaphore::new(LISTENERS)),
             workers: Arc::new(Semaphore::new(WORKERS)),

@@ -84,8 +84,13 @@ pub fn record_of(experiment: &str, seed: u64) -> Value {
 
 /// Stores a record, and returns its name.
 pub fn keep(archive: &Archive, record: &Value) -> String {
+    keep_from("one", archive, record)
+}
+
+/// Stores a record of this host, and returns its name.
+pub fn keep_from(host: &str, archive: &Archive, record: &Value) -> String {
     let build = Build { revision: None, compiler: None, profile: None, target: None };
-    let manifest = Manifest { host: "one".into(), ..Manifest::of_this_run(build, |_| None) };
+    let manifest = Manifest { host: host.into(), ..Manifest::of_this_run(build, |_| None) };
     let typed: Record<Value, Value> = serde_json::from_value(record.clone()).unwrap();
     let summary = Summary::of(&typed, &manifest, typed.environment.seed + 1);
     archive.append((record.to_string() + "\n").as_bytes(), &manifest, &summary).unwrap()

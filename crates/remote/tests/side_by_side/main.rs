@@ -3,6 +3,9 @@
 #[path = "../command/mod.rs"]
 mod command;
 
+#[path = "../../../contend/tests/command/browser.rs"]
+mod browser;
+
 mod dashboard;
 mod description;
 mod fetch;

@@ -277,7 +277,8 @@
   }
   // A link into a fold opens it, and paper shows the experiments.
   const reveal = () => {
-    for (let at = document.getElementById(decodeURIComponent(location.hash.slice(1))); at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+    // Anchors are plain letters; a hash that is none of them, such as an incomplete escape, leads nowhere.
+    for (let at = document.getElementById(location.hash.slice(1)); at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
   };
   addEventListener("hashchange", reveal);
   reveal();

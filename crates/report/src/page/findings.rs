@@ -6,6 +6,7 @@
 //! own severity.
 
 use super::figure::{Level, figure, heading};
+use super::summary::verdict_of_trace;
 use super::{Names, PlacedRecord, PlacedSection};
 use crate::hues::Hues;
 use instruments::warning::{FewSamples, NotConverged, Severity, Warning};
@@ -45,7 +46,7 @@ fn one(record: &PlacedRecord<'_>) -> Markup {
     let is_linked = record.sections.len() > 1;
     let (repeated, further) = chosen(found(record).collect());
     html! {
-        @if let Some(verdict) = verdict(record) { p.verdict { (verdict) } }
+        @if let Some(verdict) = verdict_of_trace(record.source) { p.verdict { (verdict) } }
         ul.findings { (list(&repeated, is_linked)) }
         @if !further.is_empty() {
             details {
@@ -54,11 +55,6 @@ fn one(record: &PlacedRecord<'_>) -> Markup {
             }
         }
     }
-}
-
-/// Returns the verdict of a trace, in a sentence.
-pub fn verdict<'a>(record: &'a PlacedRecord<'_>) -> Option<&'a str> {
-    record.source.parameters.get("verdict_reason").and_then(Value::as_str).filter(|words| !words.is_empty())
 }
 
 fn list(found: &[Found<'_>], is_linked: bool) -> Markup {

@@ -3,11 +3,17 @@
 
 mod figure;
 mod findings;
+mod index;
 mod records;
+mod sheet;
 mod side_by_side;
+mod summary;
 
+pub use index::{Listed, index};
 pub use records::{Method, machine, time};
+pub use sheet::{Sheet, sheet};
 pub use side_by_side::header;
+pub use summary::{subject_with_locks, verdict};
 
 use crate::hues::{Hues, page_style};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -74,31 +80,12 @@ fn machines(sources: &[Source]) -> Markup {
 /// Returns the program, or the measured quantity where no program was run.
 fn title(sources: &[Source], sections: &[Vec<Section>]) -> String {
     let subjects: Vec<String> =
-        sources.iter().zip(sections).map(|(source, sections)| subject(source, sections)).collect();
+        sources.iter().zip(sections).map(|(source, sections)| summary::subject(source, sections)).collect();
     match &subjects[..] {
         [only] => only.clone(),
         [first, rest @ ..] if rest.iter().all(|other| other == first) => format!("{first}: {} records", subjects.len()),
         several => format!("Comparison of {} records", several.len()),
     }
-}
-
-/// The maximum number of letters of a command in a title.
-const LONGEST_COMMAND: usize = 60;
-
-fn subject(source: &Source, sections: &[Section]) -> String {
-    if source.experiment == "survey" {
-        return "Costs of waiting".to_owned();
-    }
-    let program = source.parameters.get("program").and_then(serde_json::Value::as_array);
-    let words: Vec<&str> = program.into_iter().flatten().filter_map(serde_json::Value::as_str).collect();
-    let command = words.join(" ");
-    let command: String = if command.chars().count() > LONGEST_COMMAND {
-        command.chars().take(LONGEST_COMMAND - 1).chain(['…']).collect()
-    } else {
-        command
-    };
-    let what = sections.first().map_or_else(|| source.experiment.clone(), |section| section.title.clone());
-    if command.is_empty() { what } else { format!("{command}: {}", what.to_lowercase()) }
 }
 
 /// Returns the names of the records without the directories that they have in common.
@@ -114,6 +101,14 @@ const SCRIPT: &str = include_str!("../../assets/report/charts.js");
 const CHARTS: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const CHARTS_STYLE: &str = include_str!("../../assets/uplot/uPlot.min.css");
 const CHARTS_LICENSE: &str = include_str!("../../assets/uplot/LICENSE");
+
+/// The icon of every page, as SVG.
+pub const ICON: &str = include_str!("../../assets/report/icon.svg");
+
+/// Returns a text as a part of an address.
+fn in_address(text: &str) -> String {
+    text.replace('%', "%25").replace('#', "%23").replace('<', "%3C").replace('>', "%3E")
+}
 
 /// The element by which a page of this program is recognised.
 pub const SIGNATURE: &str = "<meta name=\"generator\" content=\"contend\">";
@@ -137,6 +132,10 @@ fn frame(title: &str, machine: &Markup, content: &Markup) -> Markup {
 }
 
 fn head(title: &str) -> Markup {
+    head_with(title, &[CHARTS_STYLE, STYLE, &page_style()])
+}
+
+fn head_with(title: &str, styles: &[&str]) -> Markup {
     html! {
         head {
             meta charset="utf-8";
@@ -144,9 +143,9 @@ fn head(title: &str) -> Markup {
             meta name="viewport" content="width=device-width, initial-scale=1";
             meta http-equiv="Content-Security-Policy" content=(POLICY);
             meta name="color-scheme" content="light dark";
-            link rel="icon" href="data:,";
+            link rel="icon" href={ "data:image/svg+xml," (in_address(ICON.trim_end())) };
             title { (title) " – contend" }
-            style { "\n" (PreEscaped(CHARTS_STYLE)) "\n" (PreEscaped(STYLE)) (PreEscaped(page_style())) }
+            style { @for style in styles { "\n" (PreEscaped(style)) } }
         }
     }
 }

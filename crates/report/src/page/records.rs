@@ -3,6 +3,7 @@
 
 use super::figure::{Level, figure, heading, table};
 use super::findings::figure_warnings;
+use super::summary::{chosen, titles};
 use super::{Names, PlacedRecord, PlacedSection};
 use crate::hues::Hues;
 use instruments::cpus::CpuSet;
@@ -65,11 +66,11 @@ fn verdict(record: &PlacedRecord<'_>, placed: &PlacedSection<'_>) -> String {
     };
     let summary = record.sections.iter().filter(|section| section.is_summary());
     let repeated = summary.flat_map(|section| &section.section.findings).find(is_about);
-    let first = repeated.or(findings.iter().find(|finding| finding.is_repeated)).or(findings.first());
+    let first = repeated.or_else(|| chosen(findings.iter()));
     match first.filter(|_| !placed.is_summary()) {
         Some(finding) => finding.words.clone(),
         None if placed.is_summary() && !findings.is_empty() => counted(findings.len(), "finding"),
-        None => placed.section.figures.iter().map(|figure| figure.title.as_str()).collect::<Vec<&str>>().join("; "),
+        None => titles([placed.section]),
     }
 }
 

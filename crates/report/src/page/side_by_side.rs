@@ -2,7 +2,7 @@
 //! configuration that several records have, laid over each other.
 
 use super::figure::{Level, figure, heading, table};
-use super::findings::verdict;
+use super::summary::verdict_of_trace;
 use super::{Names, PlacedRecord};
 use crate::hues::Hues;
 use maud::{Markup, html};
@@ -59,7 +59,9 @@ fn slider() -> Markup {
 
 /// Returns the verdicts of traces, one below the other.
 fn verdicts(records: &[PlacedRecord<'_>]) -> Markup {
-    let known = || records.iter().enumerate().filter_map(|(place, record)| Some((place, record, verdict(record)?)));
+    let known = || {
+        records.iter().enumerate().filter_map(|(place, record)| Some((place, record, verdict_of_trace(record.source)?)))
+    };
     if known().count() < 2 {
         return html! {};
     }

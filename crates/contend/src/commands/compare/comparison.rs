@@ -2,7 +2,7 @@
 
 use super::judgement::{Judgement, Pair, PriorRuns, Verdict, judged};
 use super::operand::{Operand, Title};
-use crate::commands::machines::{Machines, of_archive};
+use crate::commands::outliers::{Machines, of_archive};
 use crate::commands::parameters as settings;
 use crate::commands::reading::metrics;
 use anyhow::ensure;

@@ -61,14 +61,14 @@ pub struct Judgement {
 
 /// The general distance between runs of a value, before any were seen on this machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct General {
-    run_to_run: RunToRun,
+pub struct General {
+    pub run_to_run: RunToRun,
     /// Its degrees of freedom where runs of the same are known, too.
-    weight: f64,
+    pub weight: f64,
 }
 
 /// Returns the general scatter of a figure, as measured: docs/compare.md has the runs.
-fn in_general(metric: &Metric, is_disturbed: bool) -> General {
+pub fn in_general(metric: &Metric, is_disturbed: bool) -> General {
     // A single step of the code's alignment is a part of a nanosecond, so that it has less effect on a longer
     // operation.
     const ALIGNMENT_NS: f64 = 0.45;

@@ -15,7 +15,7 @@ mod promise;
 mod show;
 
 pub use comparison::environment_differences;
-pub use judgement::{Judgement, Pair, PriorRuns, judged};
+pub use judgement::{General, Judgement, Pair, PriorRuns, in_general, judged};
 
 use crate::commands::{archived, baseline, parameters};
 use crate::output::Destination;

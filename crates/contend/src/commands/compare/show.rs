@@ -4,7 +4,7 @@
 use super::comparison::{Comparison, Line};
 use super::judgement::{FALSE_CHANCE, Verdict};
 use super::operand::Title;
-use crate::commands::{machines, parameters};
+use crate::commands::{outliers, parameters};
 use crate::output::markdown::table;
 use instruments::statistics::Interval;
 use record::Difference;
@@ -37,7 +37,7 @@ pub fn text(comparison: &Comparison, page: &Page) -> String {
         text += &group(verdict, &lines, page);
     }
     if let Some(found) = &comparison.machines {
-        text += &format!("All machines with records of this experiment:\n{}\n", machines::text(found, page));
+        text += &format!("All machines with records of this experiment:\n{}\n", outliers::text(found, page));
     }
     text + &summary(&comparison.cells).lines().map(|line| terminal::wrapped("", "", line, page)).collect::<String>()
 }

@@ -1,9 +1,11 @@
-//! The values of several machines: grouped by machine, and the outlier compared with the spread between them.
+//! `contend machines`: machines compared by the costs of waiting in their records.
 
-mod gather;
-mod judged;
-mod show;
+mod command;
+mod page;
+mod price;
+mod score;
+mod sides;
+mod text;
+mod values;
 
-pub use gather::{Reading, of_archive, readings};
-pub use judged::{Machines, Odd};
-pub use show::{table, text};
+pub use command::{Flags, run};

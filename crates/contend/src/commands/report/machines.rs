@@ -1,6 +1,6 @@
 //! Records of several machines: grouped by machine, and the outlier.
 
-use crate::commands::machines::{Machines, Odd, readings, table};
+use crate::commands::outliers::{Machines, Odd, readings, table};
 use record::{Figure, Metric, Picture, Source, Table};
 use terminal::ratio;
 

@@ -22,6 +22,8 @@ window.IntersectionObserver = class {
 const INSPECTION: &str = r#"<script>
 "use strict";
 document.querySelectorAll("details").forEach(details => { details.open = true; });
+// An address that is not an anchor, and cannot be decoded.
+location.hash = '#%';
 setTimeout(() => {
   document.querySelectorAll("figure canvas").forEach(canvas => {
     const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;

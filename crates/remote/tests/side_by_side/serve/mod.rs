@@ -1,6 +1,7 @@
 //! `contend serve`, as its clients see it.
 
 mod asked;
+mod index;
 mod kept;
 mod live;
 mod metrics;

@@ -6,7 +6,7 @@ use super::machines::{of_figure, readings};
 use super::series::{self, Series};
 use super::show;
 use crate::commands::history::list::Filter;
-use crate::commands::machines::{self, Machines};
+use crate::commands::outliers::{self, Machines};
 use crate::output::Destination;
 use anyhow::bail;
 use archive::Catalogue;
@@ -32,7 +32,7 @@ pub fn run(flags: &Flags, catalogue: Catalogue, destination: Destination) -> any
     let (all, unreadable) = series::series(&catalogue.archive, &entries)?;
     let Some(wanted) = &flags.cell else {
         let machines = Machines::of(&readings(&all, &entries));
-        let of_machines = |page: &Page| machines.map_or_else(String::new, |found| machines::text(&found, page));
+        let of_machines = |page: &Page| machines.map_or_else(String::new, |found| outliers::text(&found, page));
         destination.present(&all, &all, |page| list(&all) + &show::unreadable(unreadable) + &of_machines(page))?;
         return Ok(Outcome::Done);
     };

@@ -2,7 +2,7 @@
 
 use super::series::{Point, Series};
 use crate::commands::compare::environment_differences;
-use crate::commands::machines::Machines;
+use crate::commands::outliers::Machines;
 use archive::Archive;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::median;

@@ -1,7 +1,7 @@
 //! The series of several machines as readings by which the machines are judged.
 
 use super::series::Series;
-use crate::commands::machines::Reading;
+use crate::commands::outliers::Reading;
 use archive::Entry;
 use instruments::statistics::comparison::Estimate;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! A series on a terminal: points in the order of the records, marked by their level, and a table of the levels.
 
 use super::levels::{Level, Trend};
-use crate::commands::machines;
+use crate::commands::outliers;
 use archive::short;
 use instruments::statistics::Interval;
 use instruments::statistics::order::median;
@@ -20,7 +20,7 @@ pub fn text(trend: &Trend, page: &Page) -> String {
     let title = format!("{name}; 1.0 is {}", trend.unit.words(middle));
     let picture = Scatter { title: &title, points: &points }.draw_in_order(page);
     let machines =
-        trend.machines.as_ref().map_or_else(String::new, |found| format!("\n{}", machines::text(found, page)));
+        trend.machines.as_ref().map_or_else(String::new, |found| format!("\n{}", outliers::text(found, page)));
     format!("{picture}\n{}{}{}{machines}", table(trend), changes(&trend.levels), left_out(trend))
 }
 

@@ -1,0 +1,387 @@
+//! The comparison: the values of each machine over its records, and a score with its interval and rank.
+//!
+//! The score of a machine is the geometric mean of its costs, each divided by the geometric mean of that cost over all
+//! machines; every aspect has the same weight. The interval of a cost includes the variation between runs, as in
+//! `contend compare`. Costs of one aspect may all be off in the same direction, so their intervals are averaged; those of
+//! different aspects are measured at different times, so that their squares are added.
+
+use super::price::Price;
+use super::sides::Side;
+use super::values::{self, Value};
+use crate::commands::compare::{General, in_general};
+use anyhow::bail;
+use harness::UsageError;
+use instruments::statistics::Interval;
+use instruments::statistics::comparison::{Estimate, RunToRun, compare};
+use record::ranking::{Contender, Contest, Rank};
+use record::{Aspect, Cell, Metric, Unit, VariationSource};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Half of the width of a 95 % interval of a normal distribution, in standard deviations.
+const DEVIATIONS: f64 = 1.959_964;
+
+/// The machines, the best first, and their values.
+#[derive(Serialize)]
+pub struct Comparison {
+    pub machines: Vec<Machine>,
+    /// The aspects in the score, each with its number of values.
+    pub aspects: Vec<AspectCount>,
+    /// The limits of the score, in sentences.
+    pub excluded: String,
+    pub values: Vec<Row>,
+    #[serde(skip)]
+    pub lines: Vec<Line>,
+}
+
+#[derive(Serialize)]
+pub struct Machine {
+    pub machine: String,
+    /// The processor, the hypervisor and the kernel.
+    pub system: String,
+    pub records: usize,
+    pub rank: Option<usize>,
+    /// The score; less is better, and 1 is the geometric mean of all machines.
+    pub score_times: f64,
+    pub score_ci_times: Option<Interval>,
+    /// The ratio of the score to the best one.
+    pub over_best_times: Option<f64>,
+    pub over_best_ci_times: Option<Interval>,
+    pub price_per_h: Option<f64>,
+    /// The score multiplied by the price, divided by the geometric mean of that over all machines with a price.
+    pub score_price_times: Option<f64>,
+    pub score_price_ci_times: Option<Interval>,
+    pub score_price_rank: Option<usize>,
+}
+
+#[derive(Serialize)]
+pub struct AspectCount {
+    pub aspect: &'static str,
+    pub values: usize,
+}
+
+/// One value of all machines, in the order of the machines.
+pub struct Line {
+    pub aspect: Aspect,
+    /// The words, with the condition where several lines differ in it alone.
+    pub what: String,
+    pub unit: Unit,
+    pub in_score: bool,
+    /// `None` for a machine without the value.
+    pub values: Vec<Option<Pooled>>,
+    /// The ranks in the order of the machines.
+    pub ranks: Vec<Option<usize>>,
+    /// The machine that is shown to be better than all others.
+    pub best: Option<usize>,
+}
+
+/// The value of a machine over its records.
+#[derive(Clone, Copy)]
+pub struct Pooled {
+    pub value: f64,
+    /// The 95 % interval, which includes the variation between runs.
+    pub interval: Option<Interval>,
+    pub runs: usize,
+}
+
+/// A value, or a score, as a row.
+#[derive(Serialize)]
+pub struct Row {
+    pub machine: String,
+    pub aspect: &'static str,
+    pub what: String,
+    pub unit: &'static str,
+    pub value: f64,
+    pub value_ci: Option<Interval>,
+    pub runs: usize,
+    pub rank: Option<usize>,
+    pub in_score: bool,
+}
+
+impl Comparison {
+    /// Compares the machines.
+    ///
+    /// # Errors
+    /// A record is invalid, a price is of no machine, or no cost is common to all machines.
+    pub fn of(sides: &[Side], prices: &[Price]) -> anyhow::Result<Self> {
+        let prices = priced(sides, prices)?;
+        let mut lines = lines(sides)?;
+        let common: Vec<&Line> =
+            lines.iter().filter(|line| line.in_score && line.values.iter().all(Option::is_some)).collect();
+        if common.is_empty() {
+            let names: Vec<&str> = sides.iter().map(|side| side.name.as_str()).collect();
+            bail!("{}: no cost is in the records of all machines; run `contend survey` on each", names.join(", "));
+        }
+        let scores: Vec<Pooled> =
+            (0..sides.len()).map(|side| score(&common, side, sides[side].records.len())).collect();
+        let ranks = ranked(sides, &scores);
+        let with_price = scores.iter().zip(&prices).map(|(score, price)| Some(score.scaled((*price)?)));
+        let with_price = around_their_mean(with_price.collect());
+        let price_ranks = contest().ranked(contenders(sides, &with_price));
+        let mut machines: Vec<(usize, Machine)> = ranks
+            .iter()
+            .filter_map(|rank| {
+                let side = sides.iter().position(|side| side.name == rank.lock)?;
+                let price_rank = price_ranks.iter().find(|price| price.lock == rank.lock)?;
+                Some((
+                    side,
+                    Machine::of(&sides[side], &scores[side], rank, (prices[side], with_price[side], price_rank)),
+                ))
+            })
+            .collect();
+        let order: Vec<usize> = machines.iter().map(|(side, _)| *side).collect();
+        let (aspects, excluded) = (aspects(&common), excluded(&lines, &common));
+        for line in &mut lines {
+            line.sort(&order, sides);
+        }
+        let machines: Vec<Machine> = machines.drain(..).map(|(_, machine)| machine).collect();
+        let values = rows(&lines, &machines);
+        Ok(Self { machines, aspects, excluded, values, lines })
+    }
+
+    /// Returns the scores and all values as rows.
+    pub fn rows(&self) -> Vec<Row> {
+        let score = |machine: &Machine| Row {
+            machine: machine.machine.clone(),
+            aspect: "score",
+            what: "score".to_owned(),
+            unit: Unit::Times.unit(),
+            value: machine.score_times,
+            value_ci: machine.score_ci_times,
+            runs: machine.records,
+            rank: machine.rank,
+            in_score: false,
+        };
+        self.machines.iter().map(score).chain(rows(&self.lines, &self.machines)).collect()
+    }
+}
+
+impl Machine {
+    fn of(side: &Side, score: &Pooled, rank: &Rank, price: (Option<f64>, Option<Pooled>, &Rank)) -> Self {
+        let (price_per_h, with_price, price_rank) = price;
+        // The newest record of an archive is the first, and later ones of other experiments describe the same machine.
+        let system = side.records.first().map_or_else(String::new, |record| report::machine(&record.environment));
+        Self {
+            machine: side.name.clone(),
+            system,
+            records: side.records.len(),
+            rank: rank.rank,
+            score_times: score.value,
+            score_ci_times: score.interval,
+            over_best_times: rank.ratio,
+            over_best_ci_times: rank.ratio_ci,
+            price_per_h,
+            score_price_times: with_price.map(|one| one.value),
+            score_price_ci_times: with_price.and_then(|one| one.interval),
+            score_price_rank: price_rank.rank,
+        }
+    }
+}
+
+/// Returns the price of each machine, where one is given.
+fn priced(sides: &[Side], prices: &[Price]) -> Result<Vec<Option<f64>>, UsageError> {
+    let names = || sides.iter().map(|side| side.name.as_str()).collect::<Vec<&str>>().join(", ");
+    for (place, price) in prices.iter().enumerate() {
+        let name = &price.machine;
+        if !sides.iter().any(|side| side.name == *name) {
+            return Err(UsageError(format!("--price {name}: not one of the compared machines; allowed: {}", names())));
+        }
+        if prices[..place].iter().any(|other| other.machine == *name) {
+            return Err(UsageError(format!("--price {name}: given twice; name each machine once")));
+        }
+    }
+    let of = |side: &Side| prices.iter().find(|price| price.machine == side.name).map(|price| price.per_h);
+    Ok(sides.iter().map(of).collect())
+}
+
+/// The words that identify a line.
+type Key = (Aspect, String, String);
+
+/// Returns the lines of all machines, by aspect.
+fn lines(sides: &[Side]) -> anyhow::Result<Vec<Line>> {
+    let mut found: BTreeMap<Key, (Unit, usize, Vec<Vec<Estimate>>)> = BTreeMap::new();
+    for (place, side) in sides.iter().enumerate() {
+        for source in &side.records {
+            for Value { aspect, what, condition, unit, estimate } in values::values(source)? {
+                let next = found.len();
+                let line = found
+                    .entry((aspect, what, condition))
+                    .or_insert_with(|| (unit, next, vec![Vec::new(); sides.len()]));
+                line.2[place].push(estimate);
+            }
+        }
+    }
+    let is_repeated =
+        |what: &str, aspect: Aspect| found.keys().filter(|key| key.1 == what && key.0 == aspect).count() > 1;
+    let mut lines: Vec<((Aspect, usize), Line)> = found
+        .iter()
+        .map(|((aspect, what, condition), (unit, order, runs))| {
+            let words = if is_repeated(what, *aspect) { format!("{what}, {condition}") } else { what.clone() };
+            ((*aspect, *order), line(*aspect, words, *unit, runs))
+        })
+        .collect();
+    lines.sort_by_key(|(order, _)| *order);
+    Ok(lines.into_iter().map(|(_, line)| line).collect())
+}
+
+fn line(aspect: Aspect, what: String, unit: Unit, runs: &[Vec<Estimate>]) -> Line {
+    let values = runs.iter().map(|own| pooled(aspect, unit, own, runs)).collect();
+    let in_score = unit == Unit::Ns && aspect != Aspect::Tail;
+    Line { aspect, what, unit, in_score, values, ranks: Vec::new(), best: None }
+}
+
+/// Returns a machine's value over its runs, with the variation between runs that all machines show.
+fn pooled(aspect: Aspect, unit: Unit, own: &[Estimate], all: &[Vec<Estimate>]) -> Option<Pooled> {
+    let runs = own.len();
+    let count = runs as f64;
+    if own.is_empty() {
+        return None;
+    }
+    if own.iter().any(|run| run.value <= 0.0) {
+        // A share of 0 has no logarithm.
+        let value = own.iter().map(|run| run.value).sum::<f64>() / count;
+        return Some(Pooled { value, interval: None, runs });
+    }
+    let value = (own.iter().map(|run| run.value.ln()).sum::<f64>() / count).exp();
+    let within: Vec<f64> = own.iter().map(Estimate::error).filter(|error| error.is_finite()).collect();
+    let within = (within.iter().map(|error| error.powi(2)).sum::<f64>() / within.len().max(1) as f64 / count).sqrt();
+    let interval = Interval::new(value * (-DEVIATIONS * within).exp(), value * (DEVIATIONS * within).exp());
+    let General { run_to_run, weight } = general(aspect, unit, value);
+    let RunToRun { deviation, degrees } = run_to_run.learned(weight, all);
+    // A comparison counts the variation of both sides, and here one side is a constant.
+    let run_to_run = RunToRun { deviation: deviation / (2.0 * count).sqrt(), degrees };
+    let estimate = Estimate::new(value, Some(interval));
+    let interval = compare(&Estimate::new(1.0, None), &estimate, run_to_run).map(|found| found.interval);
+    Some(Pooled { value, interval: interval.filter(|ends| ends.low > 0.0 && ends.high.is_finite()), runs })
+}
+
+/// Returns the general variation between runs of a value of this aspect, as `contend compare` assumes it.
+fn general(aspect: Aspect, unit: Unit, value: f64) -> General {
+    let variation = match aspect {
+        Aspect::Calls | Aspect::Uncontended => VariationSource::Operation,
+        Aspect::Contended | Aspect::Handoff => VariationSource::Elapsed,
+        Aspect::Memory => VariationSource::Limit,
+        Aspect::CpuTime => VariationSource::Others,
+        Aspect::Tail => VariationSource::Rare,
+    };
+    let metric =
+        Metric { unit, variation, ..Metric::time(&Cell::of([]), "", value, Some(Interval::new(value, value))) };
+    let General { run_to_run, weight } = in_general(&metric, false);
+    if aspect != Aspect::CpuTime || unit != Unit::Ns {
+        return General { run_to_run, weight };
+    }
+    // The lost part of the time varies, and not the work.
+    let lost = (1.0 - 1e9 / value).clamp(0.0, 1.0);
+    General { run_to_run: RunToRun { deviation: run_to_run.deviation * lost, ..run_to_run }, weight }
+}
+
+/// Returns the score of a machine.
+fn score(common: &[&Line], side: usize, runs: usize) -> Pooled {
+    let mut aspects: BTreeMap<Aspect, Vec<[f64; 3]>> = BTreeMap::new();
+    for line in common {
+        let Some(own) = line.values[side] else { continue };
+        let logarithms: Vec<f64> = line.values.iter().flatten().map(|value| value.value.ln()).collect();
+        let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
+        let ends = own.interval.unwrap_or(Interval::new(own.value, own.value));
+        let reach = [(own.value / ends.low).ln(), (ends.high / own.value).ln()];
+        aspects.entry(line.aspect).or_default().push([own.value.ln() - mean, reach[0], reach[1]]);
+    }
+    let count = aspects.len() as f64;
+    let mean =
+        |lines: &Vec<[f64; 3]>, part: usize| lines.iter().map(|line| line[part]).sum::<f64>() / lines.len() as f64;
+    let logarithm = aspects.values().map(|lines| mean(lines, 0)).sum::<f64>() / count;
+    let reach = |part: usize| aspects.values().map(|lines| mean(lines, part).powi(2)).sum::<f64>().sqrt() / count;
+    let interval = Interval::new((logarithm - reach(1)).exp(), (logarithm + reach(2)).exp());
+    Pooled { value: logarithm.exp(), interval: Some(interval), runs }
+}
+
+fn contest() -> Contest {
+    Contest { among: String::new(), figure: "score", unit: Unit::Times, more_is_better: false, scatter: 0.0 }
+}
+
+fn contenders(sides: &[Side], values: &[Option<Pooled>]) -> Vec<Contender> {
+    let contender = |(side, value): (&Side, &Option<Pooled>)| Contender {
+        lock: side.name.clone(),
+        value: value.map(|value| value.value),
+        interval: value.and_then(|value| value.interval),
+        resolution: 0.0,
+    };
+    sides.iter().zip(values).map(contender).collect()
+}
+
+fn ranked(sides: &[Side], scores: &[Pooled]) -> Vec<Rank> {
+    contest().ranked(contenders(sides, &scores.iter().copied().map(Some).collect::<Vec<_>>()))
+}
+
+/// Divides the values by their geometric mean.
+fn around_their_mean(values: Vec<Option<Pooled>>) -> Vec<Option<Pooled>> {
+    let logarithms: Vec<f64> = values.iter().flatten().map(|value| value.value.ln()).collect();
+    let mean = (logarithms.iter().sum::<f64>() / logarithms.len().max(1) as f64).exp();
+    values.into_iter().map(|value| value.map(|value| value.scaled(1.0 / mean))).collect()
+}
+
+impl Pooled {
+    fn scaled(self, by: f64) -> Self {
+        Self { value: self.value * by, interval: self.interval.map(|ends| ends.scaled(by)), ..self }
+    }
+
+    /// Writes the value with its interval.
+    pub fn words(&self, unit: Unit) -> String {
+        unit.words_with(self.value, self.interval)
+    }
+}
+
+impl Line {
+    /// Puts the values in this order of the machines, and ranks them.
+    fn sort(&mut self, order: &[usize], sides: &[Side]) {
+        let ranks = Contest { unit: self.unit, ..contest() }.ranked(contenders(sides, &self.values));
+        let rank = |side: &usize| ranks.iter().find(|rank| rank.lock == sides[*side].name)?.rank;
+        self.ranks = order.iter().map(rank).collect();
+        let best = record::ranking::best(&ranks).map(|best| best.lock.as_str());
+        self.best = best.and_then(|best| order.iter().position(|side| sides[*side].name == best));
+        self.values = order.iter().map(|side| self.values[*side]).collect();
+    }
+}
+
+fn aspects(common: &[&Line]) -> Vec<AspectCount> {
+    let mut counts: BTreeMap<Aspect, usize> = BTreeMap::new();
+    common.iter().for_each(|line| *counts.entry(line.aspect).or_default() += 1);
+    counts.into_iter().map(|(aspect, values)| AspectCount { aspect: aspect.label(), values }).collect()
+}
+
+/// Returns the sentences about the values that the score does not contain.
+fn excluded(lines: &[Line], common: &[&Line]) -> String {
+    let mut partial: Vec<&str> = lines.iter().filter(|line| line.in_score).map(|line| line.aspect.label()).collect();
+    partial.dedup();
+    partial.retain(|label| !common.iter().any(|line| line.aspect.label() == *label));
+    let missing = if partial.is_empty() {
+        String::new()
+    } else {
+        format!(" Not measured on all machines, and so not in the score: {}.", partial.join(", "))
+    };
+    format!(
+        "The score excludes the longest gaps and other rare values, throughput with many threads, memory bandwidth, \
+         disks and networks, and how often your program does each of these operations.{missing}"
+    )
+}
+
+fn rows(lines: &[Line], machines: &[Machine]) -> Vec<Row> {
+    let of_line = |line: &Line| {
+        let of_machine = |(place, machine): (usize, &Machine)| {
+            let found = line.values[place]?;
+            Some(Row {
+                machine: machine.machine.clone(),
+                aspect: line.aspect.label(),
+                what: line.what.clone(),
+                unit: line.unit.unit(),
+                value: found.value,
+                value_ci: found.interval,
+                runs: found.runs,
+                rank: line.ranks.get(place).copied().flatten(),
+                in_score: line.in_score && line.values.iter().all(Option::is_some),
+            })
+        };
+        machines.iter().enumerate().filter_map(of_machine).collect::<Vec<Row>>()
+    };
+    lines.iter().flat_map(of_line).collect()
+}
