@@ -25,7 +25,7 @@ pub use self::confirm::Confirm;
 pub use self::preempted::{Preempted, SliceExtension};
 use self::record::Row;
 use flags::Flags;
-use harness::{Example, Experiment, Finished, Run, UsageError, Views, report_to};
+use harness::{Example, Experiment, Finished, Run, UsageError, Views};
 use live::Lines;
 use plan::{Parameters, Plan};
 
@@ -80,8 +80,7 @@ impl Experiment for Trace {
     const VIEWS: Views<Self> = Views {
         metrics: findings::metrics,
         findings: findings::findings,
-        // The measurement that each finding needs is in the finding itself.
-        next: |record| record.parameters.confirmation.is_none().then(|| report_to("trace.html")),
+        next: |_| findings::next(),
         ..Views::of(show::show, section::section)
     };
 

@@ -35,6 +35,7 @@ impl Experiment for Confirm {
     const VIEWS: Views<Self> = Views {
         metrics: findings::metrics,
         findings: findings::findings,
+        next: |_| findings::next(),
         ..Views::of(super::show::show, section::section)
     };
 
