@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 /// The formats that are also accepted as options of the same name.
 const FORMATS: [&str; 3] = ["json", "csv", "markdown"];
@@ -198,14 +198,14 @@ pub fn accepted(root: &Command, words: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// Returns whether the word is a negative number, perhaps with a unit.
-fn is_negative(word: &OsString) -> bool {
+fn is_negative(word: &OsStr) -> bool {
     let digits = word.to_str().and_then(|text| text.strip_prefix('-'));
     digits.is_some_and(|digits| digits.starts_with(|letter: char| letter.is_ascii_digit()))
 }
 
 /// Returns a list without the blanks after its commas, and without a comma at its end.
-fn without_blanks(list: &OsString) -> OsString {
-    let Some(text) = list.to_str() else { return list.clone() };
+fn without_blanks(list: &OsStr) -> OsString {
+    let Some(text) = list.to_str() else { return list.to_owned() };
     let items: Vec<&str> = text.split(',').map(str::trim).collect();
     items.join(",").trim_end_matches(',').into()
 }
@@ -309,7 +309,6 @@ pub fn reworded(message: &str) -> String {
 mod tests {
     use super::super::{Purpose, command};
     use super::*;
-    use std::ffi::OsStr;
 
     fn words(line: &str) -> String {
         let root = command(Purpose::Parsing);
