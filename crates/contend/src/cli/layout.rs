@@ -13,7 +13,7 @@ use terminal::{Page, wrapped};
 const SECTIONS: [(&str, &[&str]); 4] = [
     ("model", &["model", "lockstep"]),
     ("your program", &["trace", "top", "preempted", "ab"]),
-    ("records", &["compare", "baseline", "report", "ladder", "history", "schema"]),
+    ("records", &["compare", "baseline", "report", "ladder", "machines", "history", "schema"]),
     ("other", &["doctor", "screen", "completions", "man", "serve", "fetch", HELP]),
 ];
 const MEASURE: &str = "measure this machine";

@@ -1,6 +1,6 @@
 //! The list of records as a page.
 
-use crate::browser::{axe, dom, has_chromium, is_good};
+use crate::browser::{axe, dom, has_chromium, is_drawn, is_good};
 use crate::command::http::{ask, get};
 use crate::command::{Place, Server, keep_from, record_of};
 use serde_json::json;
@@ -104,4 +104,17 @@ fn search_filters_the_index_in_a_browser() {
     for is_dark in [false, true] {
         is_good(&page, &axe, is_dark);
     }
+}
+
+/// `CONTEND_RENEW=1` draws the pictures of docs/serve.md again.
+#[test]
+fn pictures_of_the_index_are_drawn() {
+    if !has_chromium() {
+        return eprintln!("skipped: needs chromium");
+    }
+    let place = place();
+    let server = Server::start(&place.archive, &[]);
+    let page = get(server.address, "/").text();
+    is_drawn(&page, "serve-light", (1280, 800), false);
+    is_drawn(&page, "serve-phone-dark", (400, 800), true);
 }
