@@ -19,6 +19,16 @@ fn quoted(word: &str) -> String {
 
 /// Returns the words after `contend` of a line that was typed; an error says why it cannot be run.
 pub fn words(line: &str) -> Result<Vec<String>, String> {
+    let mut words = split(line)?;
+    match words.first().map(String::as_str) {
+        Some("contend") => Ok(words.split_off(1)),
+        Some(other) => Err(format!("{other}: the command line must begin with `contend`")),
+        None => Err("empty command line".to_owned()),
+    }
+}
+
+/// Splits a line into words as a shell does, without its other syntax.
+pub fn split(line: &str) -> Result<Vec<String>, String> {
     let mut words: Vec<String> = Vec::new();
     let (mut word, mut open): (Option<String>, Option<char>) = (None, None);
     let mut letters = line.chars();
@@ -38,11 +48,7 @@ pub fn words(line: &str) -> Result<Vec<String>, String> {
         return Err(format!("unclosed quote {quote}"));
     }
     words.extend(word);
-    match words.first().map(String::as_str) {
-        Some("contend") => Ok(words.split_off(1)),
-        Some(other) => Err(format!("{other}: the command line must begin with `contend`")),
-        None => Err("empty command line".to_owned()),
-    }
+    Ok(words)
 }
 
 /// A line with a cursor.

@@ -47,6 +47,7 @@ pub fn run(tty: &Tty, mut signals: Signals, app: &mut App) -> anyhow::Result<Out
             return Ok(Outcome::Interrupted);
         }
         let is_changed = state.obey(requests, app)? | (is_typed && state.read(app)?) | state.settle(app, is_typed);
+        let is_changed = is_changed | app.refresh();
         state.is_stale |= (is_reported || app.is_running()) && app.look() || app.is_running();
         if app.is_over {
             return Ok(Outcome::Done);
@@ -69,7 +70,7 @@ impl EventLoop<'_> {
         let timeout = match () {
             () if self.input.is_begun() => Some(ESCAPE_TIMEOUT),
             // A report that was not drawn yet is drawn even if no other follows.
-            () if app.is_running() || self.is_stale => Some(REDRAW),
+            () if app.is_running() || self.is_stale || app.has_live_list() => Some(REDRAW),
             () => None,
         };
         let timeout = timeout.map(|time| Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) });

@@ -1,10 +1,10 @@
 //! Tables whose cells are measured: locks by threads in one command, or experiments by CPUs in one command each.
 
-use crate::choice::{Choice, Machine, THREADS, flag, has};
 use crate::feed::{Feed, Figure, Seen};
+use crate::form::Forms;
+use crate::machine::Machine;
 use experiments::ALL;
 use harness::Entry;
-use instruments::cpus::CpuSet;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A command line, and the cell that it measures if it measures only one.
@@ -61,15 +61,17 @@ impl Kind {
     }
 }
 
-/// The threads' work in the table of throughputs: one of the mixes of 2002.
-const MIX: [&str; 4] = ["--nonhold", "7us", "--hold", "3us"];
+/// The threads' work in the table of throughputs, without the lock and with it: one of the mixes of 2002.
+const MIX: [&str; 2] = ["7us", "3us"];
+/// The numbers of threads or children.
+const THREADS: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
 impl Matrix {
     /// Creates the table, with the rows of its registry.
     pub fn new(kind: Kind, machine: &Machine) -> Self {
         let (rows, columns): (Vec<&str>, Vec<usize>) = match kind {
             Kind::Cpus => (of_one_cpu().map(|entry| entry.name).collect(), machine.online.iter().collect()),
-            _ => (locks::ENTRIES.iter().map(|entry| entry.name).collect(), THREADS.map(usize::from).to_vec()),
+            _ => (locks::ENTRIES.iter().map(|entry| entry.name).collect(), THREADS.to_vec()),
         };
         Self { kind, rows, columns, at: (0, 0), marked: BTreeSet::new(), known: BTreeMap::new(), measured: None }
     }
@@ -103,11 +105,11 @@ impl Matrix {
         all.into_iter().filter(|cell| self.refusal(*cell, machine).is_none()).collect()
     }
 
-    /// Returns the command lines that measure the marked cells.
-    pub fn commands(&self, choice: &Choice, machine: &Machine) -> Vec<CellCommand> {
+    /// Returns the command lines that measure the marked cells; their time and CPUs are those of the forms.
+    pub fn commands(&self, forms: &Forms, machine: &Machine) -> Vec<CellCommand> {
         let wanted = self.wanted(machine);
         if self.kind == Kind::Cpus {
-            return wanted.into_iter().map(|cell| (Some(cell), self.on_one_cpu(cell, choice))).collect();
+            return wanted.into_iter().map(|cell| (Some(cell), self.on_one_cpu(cell, forms))).collect();
         }
         if wanted.is_empty() {
             return Vec::new();
@@ -115,34 +117,26 @@ impl Matrix {
         let rows: BTreeSet<usize> = wanted.iter().map(|(row, _)| *row).collect();
         let columns: BTreeSet<usize> = wanted.iter().map(|(_, column)| *column).collect();
         let locks: Vec<&str> = rows.into_iter().map(|row| self.rows[row]).collect();
-        let threads: Vec<usize> = columns.into_iter().map(|column| self.columns[column]).collect();
-        let (name, number) =
-            if self.kind == Kind::Latency { ("latency", "--threads") } else { ("throughput", "--children") };
-        let mut words = vec![name.to_owned()];
-        words.extend(flag("--lock", &locks));
-        words.extend(flag(number, &threads));
-        match self.kind {
-            Kind::Latency => words.extend(["--placement", "spread"].map(str::to_owned)),
-            _ => words.extend(MIX.map(str::to_owned)),
-        }
-        let entry = experiments::named(name).expect("it is in the registry");
-        words.extend(choice.shared(|flag| entry.takes(flag)));
+        let numbers: Vec<String> = columns.into_iter().map(|column| self.columns[column].to_string()).collect();
+        let (locks, numbers) = (locks.join(","), numbers.join(","));
+        let words = match self.kind {
+            Kind::Latency => {
+                forms.command("latency", &[("lock", &locks), ("threads", &numbers), ("placement", "spread")])
+            }
+            _ => {
+                let [nonhold, hold] = MIX;
+                let values = [("lock", &*locks), ("children", &*numbers), ("nonhold", nonhold), ("hold", hold)];
+                forms.command("throughput", &values)
+            }
+        };
         vec![(None, words)]
     }
 
-    fn on_one_cpu(&self, (row, column): (usize, usize), choice: &Choice) -> Vec<String> {
-        let entry = experiments::named(self.rows[row]).expect("it is in the registry");
-        let mut words = vec![entry.name.to_owned()];
-        if has(entry, "lock") {
-            words.extend(flag("--lock", &[choice.locks.first().copied().unwrap_or("std")]));
-        }
-        if has(entry, "scenario") {
-            words.extend(["--scenario", "quiet"].map(str::to_owned));
-        }
-        let mut on_cpu = choice.clone();
-        on_cpu.cpus = CpuSet::single(self.columns[column]);
-        words.extend(on_cpu.shared(|flag| entry.takes(flag)));
-        words
+    fn on_one_cpu(&self, (row, column): (usize, usize), forms: &Forms) -> Vec<String> {
+        let (name, cpu) = (self.rows[row], self.columns[column].to_string());
+        let locks = forms.value(name, "lock");
+        let lock = locks.split(',').next().filter(|lock| !lock.is_empty()).unwrap_or("std");
+        forms.command(name, &[("lock", lock), ("scenario", "quiet"), ("cpus", &cpu)])
     }
 
     /// Takes the values reported so far; `cell` is that of a command that measures only one.

@@ -1,35 +1,29 @@
 //! Menus: a row of titles, and below each a column of lines.
 //!
-//! A menu is data. [`ROW`] lists the titles from left to right, each with the function that makes its lines; two more
-//! menus open from a line. The lines are made when a menu opens and whenever something has changed. Their sources are
-//! the present registries of experiments and locks, tables of times and numbers of threads, CPUs of this machine, and
-//! records of the archive. An experiment or a lock that is added to its registry is therefore in the menus.
+//! A menu is data. [`ROW`] lists the titles from left to right, each with the function that makes its lines; one more
+//! opens from a line. The lines are made when a menu opens and whenever something has changed. Their sources are the
+//! registry of experiments and the records of the archive. An experiment that is added to its registry is therefore in
+//! the menus.
 //!
 //! A line ([`Item`]) has a name, a description, and an [`Action`] for when it is selected. To add a line, add an `Item`
 //! to its function; to add a menu, add a variant of [`Menu`] and a line of [`ROW`].
 
-use crate::choice::{Choice, Machine, THREADS, TIMES, Time};
 use crate::command_line;
+use crate::form::Forms;
 use crate::matrix::Kind;
 use crate::records::Records;
 use experiments::ALL;
 use harness::Entry;
-use terminal::{counted, moment};
+use terminal::moment;
 
 /// A menu.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Menu {
     Measure,
     Matrix,
-    Locks,
-    Threads,
-    Cpus,
-    Time,
     Archive,
     Run,
     Help,
-    /// The example calls of the experiment with this name, as its help has them.
-    Examples(&'static str),
     /// The commands for the record with this ID.
     Record(String),
 }
@@ -38,13 +32,9 @@ pub enum Menu {
 type Lines = fn(&MenuContext<'_>) -> Vec<Item>;
 
 /// The titles of the row, from left to right.
-static ROW: [(Menu, &str, Lines); 9] = [
+static ROW: [(Menu, &str, Lines); 5] = [
     (Menu::Measure, "Measure", measure),
     (Menu::Matrix, "Matrix", matrix),
-    (Menu::Locks, "Locks", locks),
-    (Menu::Threads, "Threads", threads),
-    (Menu::Cpus, "CPUs", cpus),
-    (Menu::Time, "Time", time),
     (Menu::Archive, "Archive", archive),
     (Menu::Run, "Run", run),
     (Menu::Help, "Help", help),
@@ -60,7 +50,6 @@ impl Menu {
 
     pub fn title(&self) -> &str {
         match self {
-            Self::Examples(name) => name,
             Self::Record(id) => id,
             menu => ROW.iter().find(|(other, ..)| other == menu).map_or("", |(_, title, _)| title),
         }
@@ -69,7 +58,6 @@ impl Menu {
     /// Returns the lines for the present state.
     pub fn items(&self, context: &MenuContext<'_>) -> Vec<Item> {
         match self {
-            Self::Examples(name) => examples(name),
             Self::Record(id) => record(id, context),
             menu => ROW.iter().find(|(other, ..)| other == menu).map_or_else(Vec::new, |(.., lines)| lines(context)),
         }
@@ -78,8 +66,7 @@ impl Menu {
 
 /// The state of the application from which lines are made.
 pub struct MenuContext<'a> {
-    pub machine: &'a Machine,
-    pub choice: &'a Choice,
+    pub forms: &'a Forms,
     pub records: &'a Records,
     /// Whether a command is running.
     pub is_running: bool,
@@ -104,16 +91,12 @@ pub enum Action {
     Nothing,
     /// Runs this command line.
     Start(Vec<String>),
-    /// Lets the user edit this command line before it runs.
-    Edit(Vec<String>),
+    /// Opens the form of an experiment, by its name.
+    Form(&'static str),
     /// Writes a record's HTML report with this command line, and opens it.
     Page(Vec<String>),
     /// Opens another menu next to this one.
     Open(Menu),
-    ToggleLock(&'static str),
-    ToggleThreads(u16),
-    ToggleCpu(usize),
-    SetTime(Time),
     /// Marks a record for a comparison, or removes the mark.
     ToggleRecord(String),
     Matrix(Kind),
@@ -130,18 +113,14 @@ impl Action {
     /// Returns the equivalent command line, if there is one.
     pub fn command(&self) -> Option<&[String]> {
         match self {
-            Self::Start(words) | Self::Edit(words) | Self::Page(words) => Some(words),
+            Self::Start(words) | Self::Page(words) => Some(words),
             _ => None,
         }
     }
 
-    /// Returns whether the menus stay open: the action only marks a line or opens a further menu.
+    /// Returns whether the menus stay open: the action only marks a line, or opens a form or a further menu.
     pub fn keeps_menus(&self) -> bool {
-        use Action::{Nothing, Open, SetTime, ToggleCpu, ToggleLock, ToggleRecord, ToggleThreads};
-        matches!(
-            self,
-            Nothing | Open(_) | SetTime(_) | ToggleCpu(_) | ToggleLock(_) | ToggleRecord(_) | ToggleThreads(_)
-        )
+        matches!(self, Self::Nothing | Self::Form(_) | Self::Open(_) | Self::ToggleRecord(_))
     }
 }
 
@@ -169,89 +148,32 @@ impl Item {
 impl MenuContext<'_> {
     /// Returns a command line with the archive that was chosen.
     fn command(&self, words: &[&str]) -> Vec<String> {
-        words.iter().map(|word| (*word).to_owned()).chain(self.choice.archived()).collect()
-    }
-
-    /// Returns the reason not to start a measurement: two at once would distort each other.
-    fn busy(&self) -> Option<String> {
-        self.is_running.then(|| "another command is running and would distort the results; stop it first".to_owned())
-    }
-
-    fn endless(&self, is_possible: bool) -> Option<String> {
-        (self.choice.time == Time::UntilStopped && !is_possible)
-            .then(|| "this experiment cannot run until stopped; choose another time in the menu Time".to_owned())
+        words.iter().map(|word| (*word).to_owned()).chain(self.forms.archived()).collect()
     }
 }
 
-/// Returns the survey, each experiment of the registry, and the examples of each.
+/// The lines of the empty window: a question of a new user, and the form that answers it.
+pub const STEPS: [(&str, &str); 6] = [
+    ("My program is slow", "trace"),
+    ("What does a lock cost here?", "latency"),
+    ("Which lock is fastest when threads compete for it?", "throughput"),
+    ("Is this machine quiet?", "noise"),
+    ("Which of two programs is faster?", "ab"),
+    ("How does this machine compare with others, and with 1998?", SURVEY),
+];
+
+/// The only command with a form that is not an experiment.
+pub const SURVEY: &str = "survey";
+
+/// Returns the survey and each experiment of the registry.
 fn measure(context: &MenuContext<'_>) -> Vec<Item> {
-    let about = "Run every experiment briefly; print findings as sentences";
-    let survey = Item::new("survey", about, Action::Start(context.choice.survey()))
-        .refused(context.endless(false).or_else(|| context.busy()));
-    let experiment = |entry: &Entry| {
-        let about = entry.command().get_about().map(ToString::to_string).unwrap_or_default();
-        let needs = entry.needs.map(|needs| format!("needs {needs}; edit an example from the menu `{} …`", entry.name));
-        let refusal = needs.or_else(|| context.endless(entry.takes("until_signal"))).or_else(|| context.busy());
-        Item::new(entry.name, about, Action::Start(context.choice.command(entry))).refused(refusal)
-    };
-    let examples = |entry: &Entry| {
-        let about = format!("Choose an example of `contend {}` and edit it", entry.name);
-        Item::new(format!("{} …", entry.name), about, Action::Open(Menu::Examples(entry.name)))
-    };
-    [survey].into_iter().chain(ALL.iter().map(experiment)).chain(ALL.iter().map(examples)).collect()
-}
-
-fn examples(name: &str) -> Vec<Item> {
-    let Some(entry) = experiments::named(name) else { return Vec::new() };
-    let call = |(line, about): &(&str, &str)| {
-        Item::new(*line, *about, Action::Edit(command_line::words(line).unwrap_or_default()))
-    };
-    entry.examples.iter().map(call).collect()
+    let names = std::iter::once(SURVEY).chain(ALL.iter().map(|entry| entry.name));
+    names.map(|name| Item::new(name, context.forms.about(name), Action::Form(name))).collect()
 }
 
 /// Returns the tables whose cells are measured.
 fn matrix(_: &MenuContext<'_>) -> Vec<Item> {
     Kind::ALL.into_iter().map(|kind| Item::new(kind.title(), kind.about(), Action::Matrix(kind))).collect()
-}
-
-fn locks(context: &MenuContext<'_>) -> Vec<Item> {
-    let item = |entry: &'static locks::Entry| {
-        let limit = if entry.between_processes { "" } else { " (threads only)" };
-        Item::new(entry.name, format!("{}{limit}", entry.about), Action::ToggleLock(entry.name))
-            .marked(context.choice.locks.contains(&entry.name))
-    };
-    locks::ENTRIES.iter().map(item).collect()
-}
-
-fn threads(context: &MenuContext<'_>) -> Vec<Item> {
-    let cpus = context.choice.cpus.len();
-    let item = |number: u16| {
-        let about = match usize::from(number) {
-            1 => "The lock is uncontended".to_owned(),
-            few if few <= cpus => "Every thread has its own CPU".to_owned(),
-            _ => format!("More threads than the {} measured: some wait for a CPU", counted(cpus, "CPU")),
-        };
-        let is_marked = context.choice.threads.contains(&number);
-        Item::new(number.to_string(), about, Action::ToggleThreads(number)).marked(is_marked)
-    };
-    THREADS.into_iter().map(item).collect()
-}
-
-fn cpus(context: &MenuContext<'_>) -> Vec<Item> {
-    let item = |cpu: usize| {
-        Item::new(format!("CPU {cpu}"), "Measured", Action::ToggleCpu(cpu))
-            .marked(context.choice.cpus.contains(cpu))
-            .refused(context.machine.refusal(cpu))
-    };
-    context.machine.online.iter().map(item).collect()
-}
-
-fn time(context: &MenuContext<'_>) -> Vec<Item> {
-    let item = |time: Time| {
-        Item::new(time.words(), "Time budget of the whole run", Action::SetTime(time))
-            .marked(context.choice.time == time)
-    };
-    TIMES.into_iter().map(item).collect()
 }
 
 /// Returns the archive's records, the newest first, below the commands for several of them.

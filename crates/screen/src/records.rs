@@ -1,7 +1,9 @@
 //! The records of the archive, as listed when the menu was opened last, and those that are marked.
 
-use crate::choice::toggle;
 use archive::{Catalogue, Entry, Location};
+use harness::AnyRecord;
+use record::Finding;
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// The records of an archive.
@@ -9,6 +11,8 @@ pub struct Records {
     location: Location,
     found: Result<Vec<Entry>, String>,
     marked: Vec<String>,
+    /// The verdicts that were read, by the records' IDs.
+    verdicts: HashMap<String, String>,
 }
 
 /// The most records in the menu; `contend history list` prints all.
@@ -17,7 +21,12 @@ const MOST: usize = 500;
 impl Records {
     /// Creates the list, which is empty until the first [`Self::look`].
     pub fn new(location: Location) -> Self {
-        Self { location, found: Err("the archive was not read yet".to_owned()), marked: Vec::new() }
+        Self {
+            location,
+            found: Err("the archive was not read yet".to_owned()),
+            marked: Vec::new(),
+            verdicts: HashMap::new(),
+        }
     }
 
     /// Lists the archive again.
@@ -66,7 +75,37 @@ impl Records {
     }
 
     pub fn toggle(&mut self, id: &str) {
-        toggle(&mut self.marked, id.to_owned());
+        match self.marked.iter().position(|marked| marked == id) {
+            Some(at) => _ = self.marked.remove(at),
+            None => self.marked.push(id.to_owned()),
+        }
+    }
+
+    /// Returns the last record of an experiment; of any, without a name.
+    pub fn last(&self, experiment: Option<&str>) -> Option<&Entry> {
+        let is_one = |entry: &&Entry| experiment.is_none_or(|name| entry.summary.experiment == name);
+        self.found.iter().flatten().find(is_one)
+    }
+
+    /// Reads the verdict of the last record of an experiment, unless it is known.
+    pub fn judge(&mut self, experiment: Option<&str>) {
+        let Some(id) = self.last(experiment).map(|entry| entry.id.clone()) else { return };
+        if !self.verdicts.contains_key(&id) {
+            let verdict = self.read(&id).unwrap_or_else(|error| format!("cannot read the record: {error:#}"));
+            self.verdicts.insert(id, verdict);
+        }
+    }
+
+    /// Returns the verdict of a record, if it was read.
+    pub fn verdict(&self, entry: &Entry) -> &str {
+        self.verdicts.get(&entry.id).map_or("", String::as_str)
+    }
+
+    fn read(&self, id: &str) -> anyhow::Result<String> {
+        let archive = self.location.archive()?;
+        let Some(archive) = archive else { return Ok(String::new()) };
+        let verdict = verdict(&serde_json::from_slice(&archive.record(id)?)?);
+        Ok(terminal::escaped(&verdict.unwrap_or_default()).into_owned())
     }
 
     /// Returns the previous record of the same experiment.
@@ -82,4 +121,19 @@ impl Records {
     pub fn page_of(&self, id: &str) -> Option<PathBuf> {
         self.location.sibling_file(&format!("{id}.html"))
     }
+}
+
+/// Returns the sentence that answers the question of a record: the verdict of a trace, else the first of the findings that
+/// summaries repeat, else the first finding.
+fn verdict(record: &AnyRecord) -> Option<String> {
+    if let Some(reason) = record.parameters["verdict_reason"].as_str().filter(|words| !words.is_empty()) {
+        return Some(reason.to_owned());
+    }
+    let findings: Vec<Finding> = match experiments::named(&record.experiment) {
+        Some(entry) => entry.read_all(record).ok()?.findings(),
+        // A survey has its findings among its results.
+        None => record.results.iter().filter_map(|row| serde_json::from_value(row.clone()).ok()).collect(),
+    };
+    let repeated = findings.iter().find(|finding| finding.repeated);
+    repeated.or(findings.first()).map(|finding| finding.words.clone())
 }

@@ -5,9 +5,10 @@
 //! The child ends with this process, however that ends. It runs on all CPUs that this process was given, although the
 //! interface itself stays on one of them. The browser that opens an HTML report is started here as well.
 
-use crate::choice::Machine;
 use crate::command_line;
 use crate::feed::Feed;
+use crate::machine::Machine;
+use crate::processes::descendants;
 use harness::LiveLine;
 use instruments::cpus::{self, CpuSet};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -140,7 +141,7 @@ struct Stream {
 /// The bytes that are kept of a text: its last ones, since the results come after the output of a traced program.
 const LONGEST: usize = 4 << 20;
 /// The time that a child has to end before it is killed.
-const GRACE: Duration = Duration::from_secs(3);
+const GRACE: Duration = Duration::from_secs(10);
 
 impl Child {
     /// Starts `program` with these words.
@@ -209,9 +210,16 @@ impl Child {
         self.signal(Signal::INT);
     }
 
-    /// Ends it at once.
+    /// Ends it at once, and all that it started.
     fn kill(&self) {
+        if self.ended.is_some() {
+            return;
+        }
+        let started = descendants(self.process.id());
         self.signal(Signal::KILL);
+        for pid in started.into_iter().filter_map(|pid| Pid::from_raw(pid as i32)) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
     }
 
     /// Suspends it as the shell would, until it is continued.

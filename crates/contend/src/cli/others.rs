@@ -120,7 +120,7 @@ pub const OTHERS: &[Other] = &[
             ("contend screen --archive records.git", "Open it with another archive"),
         ],
         below: &[],
-        run: |_, shared, _| screen::run(shared),
+        run: |_, shared, command| screen::run(shared, command),
     },
     Other {
         name: "top",

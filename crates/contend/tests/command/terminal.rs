@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use vt100::Parser;
+use vt100::{Cell, Color, Parser, Screen};
 
 pub struct Terminal {
     child: Child,
@@ -72,6 +72,20 @@ impl Terminal {
     /// Returns the whole text on the screen.
     pub fn text(&self) -> String {
         self.shown.lock().unwrap().screen().contents()
+    }
+
+    /// Draws the cells of the screen.
+    pub fn svg(&self) -> String {
+        drawn(self.shown.lock().unwrap().screen())
+    }
+
+    /// Returns whether any cell has a colour.
+    pub fn is_coloured(&self) -> bool {
+        let shown = self.shown.lock().unwrap();
+        let screen = shown.screen();
+        let (lines, columns) = screen.size();
+        let cells = (0..lines).flat_map(|line| (0..columns).filter_map(move |column| screen.cell(line, column)));
+        cells.into_iter().any(|cell| cell.fgcolor() != Color::Default || cell.bgcolor() != Color::Default)
     }
 
     pub fn types(&mut self, keys: &[u8]) {
@@ -191,4 +205,77 @@ fn listen(terminal: &mut File, shown: &Mutex<Parser>) {
     while let Ok(length @ 1..) = terminal.read(&mut bytes) {
         shown.lock().unwrap().process(&bytes[..length]);
     }
+}
+
+/// The colours of a dark terminal by their numbers: eight, and their light forms.
+const PALETTE: [&str; 16] = [
+    "#1e2127", "#e06c75", "#98c379", "#d7ba7d", "#61afef", "#c678dd", "#56b6c2", "#d7dae0", "#8b929e", "#ff7b86",
+    "#b5e890", "#ffe08a", "#8cc8ff", "#e3a0f5", "#7fdbe6", "#ffffff",
+];
+/// The width and height of a cell, in pixels.
+const CELL: (usize, usize) = (8, 17);
+
+/// Returns the screen as an SVG: one text for each run of cells that look alike.
+fn drawn(screen: &Screen) -> String {
+    let (lines, columns) = screen.size();
+    let (width, height) = (usize::from(columns) * CELL.0, usize::from(lines) * CELL.1);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" data-cells=\"{columns}x{lines}\" viewBox=\"0 0 {width} {height}\" \
+         width=\"{width}\" font-family=\"DejaVu Sans Mono, monospace\" font-size=\"13\">\n\
+         <rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>\n",
+        PALETTE[0]
+    );
+    for line in 0..lines {
+        let mut column = 0;
+        while column < columns {
+            let look = looks(screen.cell(line, column));
+            let end = (column..columns).find(|other| looks(screen.cell(line, *other)) != look).unwrap_or(columns);
+            let text: String = (column..end).map(|column| letter(screen.cell(line, column))).collect();
+            svg += &run(&text, (column, line), usize::from(end - column), look);
+            column = end;
+        }
+    }
+    svg + "</svg>\n"
+}
+
+/// Colour, background and weight of a cell.
+type Looks = (&'static str, &'static str, bool);
+
+fn looks(cell: Option<&Cell>) -> Looks {
+    let Some(cell) = cell else { return (PALETTE[7], PALETTE[0], false) };
+    let colour = |colour: Color, default| match colour {
+        Color::Idx(number) => PALETTE[usize::from(number) % PALETTE.len()],
+        _ => default,
+    };
+    let (text, behind) = (colour(cell.fgcolor(), PALETTE[7]), colour(cell.bgcolor(), PALETTE[0]));
+    let (text, behind) = if cell.inverse() { (behind, text) } else { (text, behind) };
+    (text, behind, cell.bold())
+}
+
+fn letter(cell: Option<&Cell>) -> String {
+    let text = cell.map_or("", |cell| cell.contents());
+    if text.is_empty() { " ".to_owned() } else { text.replace('&', "&amp;").replace('<', "&lt;") }
+}
+
+fn run(text: &str, (column, line): (u16, u16), cells: usize, (colour, behind, is_bold): Looks) -> String {
+    let (x, y, width) = (usize::from(column) * CELL.0, usize::from(line) * CELL.1, cells * CELL.0);
+    let mut svg = String::new();
+    if behind != PALETTE[0] {
+        svg += &format!("<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{}\" fill=\"{behind}\"/>\n", CELL.1);
+    }
+    let weight = if is_bold { " font-weight=\"bold\"" } else { "" };
+    // A reader of SVG may join several blanks.
+    let mut at = 0;
+    for piece in text.split("  ") {
+        let (blanks, words) = (piece.len() - piece.trim_start().len(), piece.trim());
+        let cells = words.replace("&amp;", "&").replace("&lt;", "<").chars().count();
+        if cells > 0 {
+            let (x, base, width) = (x + (at + blanks) * CELL.0, y + 13, cells * CELL.0);
+            svg += &format!(
+                "<text x=\"{x}\" y=\"{base}\" fill=\"{colour}\"{weight} textLength=\"{width}\">{words}</text>\n"
+            );
+        }
+        at += cells + (piece.len() - words.len()) + 2;
+    }
+    svg
 }

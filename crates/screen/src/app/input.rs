@@ -3,7 +3,8 @@
 use super::{App, View};
 use crate::command_line::Editor;
 use crate::draw::{self, table};
-use crate::menu::{Action, Menu};
+use crate::form::Edit;
+use crate::menu::{Action, Menu, STEPS};
 use terminal::full_screen::{self, Event, Key};
 
 impl App {
@@ -27,6 +28,8 @@ impl App {
             self.key_of_top(key);
         } else if self.editor.is_some() {
             self.key_of_editor(key);
+        } else if self.form.is_some() {
+            self.key_of_form(key);
         } else if !self.key_of_all(key) {
             match self.open.is_empty() {
                 false => self.key_of_menu(key),
@@ -38,7 +41,7 @@ impl App {
     /// Handles a key of `contend top`.
     fn key_of_top(&mut self, key: Key) {
         match key {
-            Key::Char('?') => self.shows_keys = true,
+            Key::Char('?') | Key::F1 => self.shows_keys = true,
             Key::Char('q') | Key::Ctrl('c') => self.leave(),
             Key::Char('s') => self.key_of_diagnosis(Key::Char('o')),
             key => self.key_of_diagnosis(key),
@@ -60,14 +63,45 @@ impl App {
                 self.start_edited(&line);
             }
             Key::Escape | Key::Ctrl('c') => self.editor = None,
+            Key::F1 => self.shows_keys = true,
             key => editor.key(key),
+        }
+    }
+
+    /// Handles a key of a form, or of its list. `?` is a letter only in a program or a command.
+    fn key_of_form(&mut self, key: Key) {
+        let Some(form) = &mut self.form else { return };
+        let focus = form.focus().map(|field| (field.edit(), field.is_argument()));
+        if key == Key::F1 || (key == Key::Char('?') && focus != Some((Edit::Text, true))) {
+            self.shows_keys = true;
+            return;
+        }
+        if let Some(list) = &mut form.list {
+            match key {
+                Key::Enter => form.take(),
+                Key::Escape | Key::Ctrl('c') => form.list = None,
+                key => list.key(key),
+            }
+            return;
+        }
+        self.message.clear();
+        match key {
+            Key::Escape => self.form = None,
+            Key::Up | Key::BackTab => form.move_by(-1),
+            Key::Down | Key::Tab => form.move_by(1),
+            Key::PageUp => form.move_by(isize::MIN),
+            Key::PageDown => form.move_by(isize::MAX),
+            Key::Enter if focus.is_none() => self.run_form(),
+            Key::Enter => form.enter(),
+            key if form.key(key) => {}
+            key => _ = self.key_of_all(key),
         }
     }
 
     /// Handles a key that means the same everywhere; returns whether it was one.
     fn key_of_all(&mut self, key: Key) -> bool {
         match key {
-            Key::Char('?') => self.shows_keys = true,
+            Key::Char('?') | Key::F1 => self.shows_keys = true,
             Key::Char('q') => self.quit(),
             Key::Ctrl('c') if self.is_running() => self.stop(),
             Key::Ctrl('c') => self.is_over = true,
@@ -75,15 +109,18 @@ impl App {
             Key::Char('e') => {
                 let line = self.command_line().unwrap_or_else(|| "contend ".to_owned());
                 self.open.clear();
+                self.form = None;
                 self.editor = Some(Editor::new(&line));
             }
             Key::Char('c') => self.copy(),
             Key::Char('l') if self.run.is_some() => {
                 self.open.clear();
+                self.form = None;
                 self.view = View::Live;
             }
             Key::Char('t') if self.run.is_some() => {
                 self.open.clear();
+                self.form = None;
                 self.show_text();
             }
             _ => return false,
@@ -130,6 +167,7 @@ impl App {
             let last = open.items.len().saturating_sub(1);
             open.at = open.at.saturating_add_signed(by).min(last);
         }
+        self.judge_chosen();
     }
 
     /// Selects the chosen item; a grey one shows its reason instead.
@@ -167,6 +205,12 @@ impl App {
         }
         match (key, &mut self.view) {
             (Key::Char('m') | Key::F10, _) => self.open_title(),
+            (Key::Up, View::Welcome(step)) => *step = step.saturating_sub(1),
+            (Key::Down, View::Welcome(step)) => *step = (*step + 1).min(STEPS.len() - 1),
+            (Key::Enter, View::Welcome(step)) => {
+                let (_, name) = STEPS[*step];
+                self.open_form(name);
+            }
             (Key::Left | Key::Right | Key::Up | Key::Down | Key::Char(' ') | Key::Enter, View::Matrix) => {
                 self.key_of_matrix(key);
             }
@@ -182,7 +226,7 @@ impl App {
             (Key::Tab | Key::Down, View::Live) => self.look_at(1),
             (Key::BackTab | Key::Up, View::Live) => self.look_at(-1),
             (Key::Escape, View::Text(_)) if self.matrix.is_some() => self.view = View::Matrix,
-            (Key::Enter | Key::Down | Key::Left | Key::Right, _) => self.open_title(),
+            (Key::Enter | Key::Left | Key::Right, _) => self.open_title(),
             _ => {}
         }
     }
@@ -211,7 +255,7 @@ impl App {
         let key = if by < 0 { Key::Up } else { Key::Down };
         if matches!(self.view, View::Text(_)) && self.open.is_empty() {
             (0..by.abs()).for_each(|_| self.key(key));
-        } else if !self.open.is_empty() || !matches!(self.view, View::Welcome) {
+        } else if !self.open.is_empty() || !matches!(self.view, View::Welcome(_)) {
             self.key(key);
         }
     }
@@ -223,10 +267,22 @@ impl App {
         }
         if line == 0 {
             if let Some(title) = draw::title_at(&self.row(), column) {
+                self.form = None;
                 self.title = title;
                 self.open_title();
             }
             return;
+        }
+        if let Some(form) = &mut self.form {
+            return match draw::form::line_at(form, self.area, column, line) {
+                Some(at) if form.list.is_some() => {
+                    form.list.iter_mut().for_each(|list| list.focus(at));
+                    form.take();
+                }
+                Some(at) if form.at == at => self.key_of_form(Key::Enter),
+                Some(at) => form.at = at,
+                None => {}
+            };
         }
         match draw::item_at(self, column, line) {
             Some((depth, item)) => {
@@ -241,6 +297,12 @@ impl App {
 
     fn click_in_view(&mut self, column: u16, line: u16) {
         let area = draw::middle(self.area);
+        if let View::Welcome(step) = &mut self.view
+            && let Some(at) = draw::welcome::step_at(area, line)
+        {
+            *step = at;
+            self.open_form(STEPS[at].1);
+        }
         if let (View::Matrix, Some(matrix)) = (&self.view, &mut self.matrix)
             && let Some(cell) = table::cell_at(matrix, area, column, line)
         {

@@ -3,8 +3,10 @@
 
 pub mod input;
 
-use crate::choice::{Choice, Machine};
 use crate::command_line::{self, Editor};
+use crate::form::{Form, Forms};
+use crate::list::List;
+use crate::machine::Machine;
 use crate::matrix::{CellCommand, Matrix};
 use crate::menu::{Action, Item, Menu, MenuContext};
 use crate::records::Records;
@@ -19,7 +21,9 @@ pub struct App {
     /// The program that is run: contend itself.
     program: PathBuf,
     pub machine: Machine,
-    pub choice: Choice,
+    pub forms: Forms,
+    /// The form that is open, over the menus and the view.
+    pub form: Option<Form>,
     pub records: Records,
     /// The index of the chosen title of the row.
     pub title: usize,
@@ -56,23 +60,24 @@ pub struct OpenMenu {
 
 /// The contents of the middle.
 pub enum View {
-    Welcome,
+    /// The questions of a new user, and the index of the one in focus.
+    Welcome(usize),
     Live,
     Text(Viewer),
     Matrix,
 }
 
 impl App {
-    pub fn new(program: PathBuf, machine: Machine, records: Records, archive: Option<PathBuf>) -> Self {
-        let choice = Choice::new(&machine, archive);
+    pub fn new(program: PathBuf, machine: Machine, records: Records, forms: Forms) -> Self {
         Self {
             program,
             machine,
-            choice,
+            forms,
+            form: None,
             records,
             title: 0,
             open: Vec::new(),
-            view: View::Welcome,
+            view: View::Welcome(0),
             run: None,
             waiting: VecDeque::new(),
             matrix: None,
@@ -101,7 +106,7 @@ impl App {
 
     fn menu_context(&self) -> MenuContext<'_> {
         let is_running = self.is_running();
-        MenuContext { machine: &self.machine, choice: &self.choice, records: &self.records, is_running }
+        MenuContext { forms: &self.forms, records: &self.records, is_running }
     }
 
     /// Opens the menu of the chosen title, and closes all others.
@@ -117,9 +122,39 @@ impl App {
             self.records.look();
         }
         let items = menu.items(&self.menu_context());
-        let at = items.iter().position(|item| item.mark == Some(true) && menu == Menu::Time).unwrap_or(0);
-        self.open.push(OpenMenu { menu, items, at });
+        self.open.push(OpenMenu { menu, items, at: 0 });
         self.message.clear();
+        self.judge_chosen();
+    }
+
+    /// Reads the verdict of the last record of the chosen experiment, which is shown next to the menu.
+    fn judge_chosen(&mut self) {
+        if let Some(Action::Form(name)) = self.chosen().map(|item| item.action.clone()) {
+            self.records.judge(Some(name));
+        }
+    }
+
+    /// Opens the form of an experiment.
+    fn open_form(&mut self, name: &'static str) {
+        self.records.judge(Some(name));
+        self.form = Some(self.forms.open(name));
+        self.message.clear();
+    }
+
+    /// Runs the command line of the form, and keeps its values for the next one.
+    fn run_form(&mut self) {
+        let Some(form) = &self.form else { return };
+        if let Some(error) = &form.error {
+            self.message = error.clone();
+        } else if self.is_running() {
+            self.message = BUSY.to_owned();
+        } else {
+            let words = form.words();
+            self.forms.remember(form);
+            self.form = None;
+            self.open.clear();
+            self.start(words);
+        }
     }
 
     /// Makes the lines of all open menus again after a change.
@@ -138,18 +173,40 @@ impl App {
         open.items.get(open.at)
     }
 
-    /// Returns the command line that does the same as the chosen item, else the last one that ran.
+    /// Returns the command line of the form, else of the chosen item, else the last one that ran.
     pub fn command_line(&self) -> Option<String> {
+        if let Some(form) = &self.form {
+            return Some(command_line::shown(&form.words()));
+        }
         if let Some(item) = self.chosen() {
+            if let Action::Form(name) = item.action {
+                return Some(command_line::shown(&self.forms.command(name, &[])));
+            }
             return item.action.command().map(command_line::shown);
         }
         if let (View::Matrix, Some(matrix)) = (&self.view, &self.matrix)
             && !self.is_running()
         {
-            let commands = matrix.commands(&self.choice, &self.machine);
+            let commands = matrix.commands(&self.forms, &self.machine);
             return commands.first().map(|(_, words)| command_line::shown(words));
         }
         self.run.as_ref().map(|run| command_line::shown(&run.words))
+    }
+
+    /// Returns whether a list on the screen changes by itself.
+    pub fn has_live_list(&self) -> bool {
+        self.list().is_some_and(List::is_live)
+    }
+
+    /// Returns the list that is open.
+    pub fn list(&self) -> Option<&List> {
+        self.form.as_ref()?.list.as_ref()
+    }
+
+    /// Makes a list again that changes by itself; returns whether anything has changed.
+    pub fn refresh(&mut self) -> bool {
+        let list = self.form.as_mut().and_then(|form| form.list.as_mut());
+        list.is_some_and(List::refresh)
     }
 
     /// Reads the output of the running command; returns whether anything has changed.
@@ -176,7 +233,7 @@ impl App {
         self.start(words);
     }
 
-    /// Ends `contend top`: it stops the trace, and leaves when the record is saved.
+    /// Ends the interface as soon as the command that runs has saved its record.
     fn leave(&mut self) {
         self.is_leaving = true;
         match self.is_running() {
@@ -191,6 +248,12 @@ impl App {
             self.is_over = self.is_leaving || run.feed.diagnosis.snapshot().is_none();
             return;
         }
+        if self.is_leaving {
+            self.is_over = true;
+            return;
+        }
+        self.records.look();
+        self.records.judge(None);
         if let Some(matrix) = &mut self.matrix {
             matrix.measured = None;
         }
@@ -240,7 +303,7 @@ impl App {
 
     fn start_for(&mut self, cell: Option<(usize, usize)>, words: Vec<String>) {
         if self.is_running() {
-            self.message = "another command is running; stop it first (s)".to_owned();
+            self.message = BUSY.to_owned();
             return;
         }
         match Child::start(&self.program, &words, &self.machine) {
@@ -288,13 +351,9 @@ impl App {
         match action {
             Action::Nothing => {}
             Action::Start(words) => self.start(words),
-            Action::Edit(words) => self.editor = Some(Editor::new(&command_line::shown(&words))),
+            Action::Form(name) => self.open_form(name),
             Action::Page(words) => self.start_page(words),
             Action::Open(menu) => self.open_menu(menu),
-            Action::ToggleLock(name) => self.choice.toggle_lock(name),
-            Action::ToggleThreads(number) => self.choice.toggle_threads(number),
-            Action::ToggleCpu(cpu) => self.choice.toggle_cpu(cpu),
-            Action::SetTime(time) => self.choice.time = time,
             Action::ToggleRecord(id) => self.records.toggle(&id),
             Action::Matrix(kind) => {
                 self.matrix = Some(Matrix::new(kind, &self.machine));
@@ -314,11 +373,11 @@ impl App {
     /// Measures the marked cells of the matrix.
     fn measure_matrix(&mut self) {
         if self.is_running() {
-            self.message = "another command is running; stop it first (s)".to_owned();
+            self.message = BUSY.to_owned();
             return;
         }
         let Some(matrix) = &self.matrix else { return };
-        let mut commands: VecDeque<CellCommand> = matrix.commands(&self.choice, &self.machine).into();
+        let mut commands: VecDeque<CellCommand> = matrix.commands(&self.forms, &self.machine).into();
         match commands.pop_front() {
             Some((cell, words)) => {
                 self.waiting = commands;
@@ -339,16 +398,20 @@ impl App {
         }
     }
 
-    /// Ends the interface; while a command runs, only the second call does.
+    /// Ends the interface; while a command runs, only the second call does, and its record is saved first.
     fn quit(&mut self) {
         self.quits += 1;
         if self.is_running() && self.quits < 2 {
             self.message = "a measurement is running: press q again to stop it, save its results and quit".to_owned();
         } else {
-            self.is_over = true;
+            self.leave();
+            self.message.clear();
         }
     }
 }
+
+/// The reason not to start a measurement: two at once would distort each other.
+const BUSY: &str = "another command is running and would distort the results; stop it first (s)";
 
 /// A text that can be scrolled.
 #[derive(Clone, Debug, Default)]

@@ -1,12 +1,12 @@
 //! The diagnosis of a traced program: its sentences, and the table of its locks or the story of one of them.
 
-use super::Colours;
 use super::table::put;
+use super::{Colours, folded};
 use crate::diagnosis::{Class, Diagnosis};
 use ratatui_core::layout::Rect;
 use ratatui_core::terminal::Frame;
 use record::{Unit, optional};
-use terminal::{Page, count, nanoseconds, wrapped};
+use terminal::{count, nanoseconds};
 
 /// The widths of the columns after the name, each with a blank before it.
 const COLUMNS: [(&str, usize); 5] = [("type", 11), ("waited now", 11), ("in total", 10), ("waits", 9), ("wait p99", 9)];
@@ -33,11 +33,6 @@ pub fn draw(frame: &mut Frame, area: Rect, diagnosis: &Diagnosis, colours: Colou
         Some((class, first)) => story(frame, rest, class, first, colours),
         None => table(frame, rest, diagnosis, colours),
     }
-}
-
-fn folded(text: &str, width: usize) -> Vec<String> {
-    let page = Page { width: width.saturating_sub(1), ..Page::plain() };
-    wrapped("", " ", text, &page).lines().map(str::to_owned).collect()
 }
 
 fn table(frame: &mut Frame, area: Rect, diagnosis: &Diagnosis, colours: Colours) {

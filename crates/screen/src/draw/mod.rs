@@ -5,12 +5,16 @@
 //! the item or cell of a click. A lock has the same colour everywhere, and so has a rank.
 
 mod diagnosis;
+pub mod form;
+mod help;
 mod pictures;
 pub mod table;
+pub mod welcome;
 
 use crate::app::{App, OpenMenu, View};
 use crate::command_line;
-use crate::menu::{self, Menu};
+use crate::form::Form;
+use crate::menu::{self, Action, Menu};
 use crate::run::Run;
 use pictures::Picture;
 use ratatui_core::layout::{Constraint, Layout, Position, Rect};
@@ -21,36 +25,7 @@ use ratatui_widgets::block::Block;
 use ratatui_widgets::clear::Clear;
 use ratatui_widgets::paragraph::{Paragraph, Wrap};
 use table::put;
-
-/// The keys as they are shown.
-const KEYS: [(&str, &str); 16] = [
-    ("← →", "select another menu; in a table, another column"),
-    ("↑ ↓", "select another line; PgUp, PgDn: page; Home, End: first, last"),
-    ("Enter", "select the line: run, open or mark it"),
-    ("space", "mark a lock, a number, a CPU, a record or a table cell"),
-    ("Esc", "close the menu; go back to the text or chart below"),
-    ("m or F10", "open the menus"),
-    ("e", "edit the command line before it runs"),
-    ("c", "copy the command line (in terminals that support OSC 52)"),
-    ("s", "stop the command, save its results; press three times to kill it"),
-    ("v", "switch between a table of all configurations and one chart"),
-    ("Tab", "show the next configuration in the chart"),
-    ("l, t", "show the live chart; show the printed text"),
-    ("Enter, o, p", "in a program's diagnosis: story of a lock, sort, pause"),
-    ("?", "show these keys"),
-    ("q, Ctrl-C", "quit; Ctrl-C stops a running command first"),
-    ("Ctrl-Z", "suspend; fg in the shell resumes"),
-];
-
-/// The keys of `contend top`.
-const TOP_KEYS: [(&str, &str); 6] = [
-    ("↑ ↓", "select a lock; scroll its story"),
-    ("Enter", "show the story of the lock: waiters, holders, cause, call path"),
-    ("Esc", "go back from the story to the locks"),
-    ("s", "sort by: waited now, waited in total, waits, p99, name"),
-    ("p", "pause the view, or continue it; the program runs on"),
-    ("q, Ctrl-C", "stop tracing, save the record and print the diagnosis"),
-];
+use terminal::{Page, moment, wrapped};
 
 /// The smallest terminal that the interface can be drawn on; a smaller one shows a message instead.
 const LEAST: (u16, u16) = (80, 24);
@@ -74,7 +49,7 @@ pub fn draw(frame: &mut Frame, app: &App, colours: Colours) {
     }
     let middle = middle(area);
     match &app.view {
-        View::Welcome => welcome(frame, middle, app),
+        View::Welcome(step) => welcome::draw(frame, middle, app, *step, colours),
         View::Live => live(frame, middle, app, colours),
         View::Text(text) => {
             let lines = text.visible(usize::from(middle.height)).map(Line::from);
@@ -91,34 +66,38 @@ pub fn draw(frame: &mut Frame, app: &App, colours: Colours) {
     } else {
         titles_row(frame, app, colours);
     }
-    open_menus(frame, app, colours);
+    match &app.form {
+        Some(form) => form::draw(frame, middle, app, form, colours),
+        None => open_menus(frame, app, colours),
+    }
     foot(frame, app, colours);
     if app.shows_keys {
-        keys(frame, middle, if app.is_top { &TOP_KEYS } else { &KEYS });
+        help::draw(frame, middle, app, colours);
     }
 }
 
-fn welcome(frame: &mut Frame, area: Rect, app: &App) {
-    let free = app.choice.cpus.to_string();
-    let own = if app.machine.allowed.len() > 1 {
-        format!("The interface runs on CPU {}; CPU {free} can be measured.", app.machine.own)
-    } else {
-        "Only one CPU is available: the interface runs on the CPU that is measured.".to_owned()
+/// Returns lines about the last record of an experiment, or of any: its date, its command, its verdict.
+fn last_record(app: &App, experiment: Option<&str>, width: usize) -> Vec<String> {
+    let Some(entry) = app.records.last(experiment) else {
+        return match (app.records.found(), experiment) {
+            (Err(why), _) => folded(&format!("No record: {why}."), width),
+            (Ok(_), _) => vec![" No record of this experiment so far.".to_owned()],
+        };
     };
-    let lines = [
-        String::new(),
-        "  contend: measure what waiting costs on this machine".to_owned(),
-        String::new(),
-        format!("  {own}"),
-        String::new(),
-        "  Enter opens the menus; the arrow keys move; ? lists all keys.".to_owned(),
-        "  Measure    run an experiment, with a live chart while it measures".to_owned(),
-        "  Matrix     run a grid: locks by threads, or experiments by CPUs".to_owned(),
-        "  Archive    show saved records, compare them, or write an HTML report".to_owned(),
-        String::new(),
-        "  The last line is the equivalent command: c copies it, e edits it.".to_owned(),
-    ];
-    frame.render_widget(Text::from_iter(lines), area);
+    let summary = &entry.summary;
+    let state = if summary.interrupted { ", stopped early" } else { "" };
+    let head = format!("Last record, {}{state}: {}", moment(summary.started_unix_s), summary.experiment);
+    let verdict = folded(app.records.verdict(entry), width);
+    folded(&head, width).into_iter().take(1).chain(verdict.into_iter().take(MOST_VERDICT)).collect()
+}
+
+/// The most lines of a verdict.
+const MOST_VERDICT: usize = 3;
+
+/// Returns the lines of a text, each after a blank.
+fn folded(text: &str, width: usize) -> Vec<String> {
+    let page = Page { width: width.saturating_sub(1), ..Page::plain() };
+    wrapped("", " ", text, &page).lines().map(|line| format!(" {}", line.trim())).filter(|line| line != " ").collect()
 }
 
 fn live(frame: &mut Frame, area: Rect, app: &App, colours: Colours) {
@@ -161,7 +140,7 @@ fn foot(frame: &mut Frame, app: &App, colours: Colours) {
     let line = app.command_line().map_or_else(String::new, |line| format!("$ {line}"));
     let keys = " ? keys";
     let room = foot.width.saturating_sub(keys.len() as u16);
-    let line = terminal::Page { width: usize::from(room), colour: false }.cut(&line);
+    let line = Page { width: usize::from(room), colour: false }.cut(&line);
     put(frame, foot, 0, 1, &line, room, colours.good());
     put(frame, foot, room, 1, keys, foot.width - room, colours.grey());
 }
@@ -173,6 +152,9 @@ fn message(app: &App) -> String {
     }
     if !app.message.is_empty() {
         return app.message.clone();
+    }
+    if let Some(form) = &app.form {
+        return hint(form);
     }
     if let Some(item) = app.chosen() {
         return item.refusal.as_ref().map_or_else(|| item.about.clone(), |why| format!("not here: {why}"));
@@ -211,16 +193,19 @@ fn message_of_diagnosis(app: &App, run: &Run) -> String {
     }
 }
 
-fn running(app: &App) -> String {
-    app.run.as_ref().map_or_else(String::new, Run::state)
+/// Returns the whole error of the field in focus, or the keys of the form.
+fn hint(form: &Form) -> String {
+    match form.focus() {
+        Some(field) => match &field.error {
+            Some(error) => format!("{}: {error}", field.label()),
+            None => "↑ ↓: field  Enter: next or list  Esc: back  ?: help; the command:".to_owned(),
+        },
+        None => form.error.clone().unwrap_or_else(|| "Enter: run the command:".to_owned()),
+    }
 }
 
-fn keys(frame: &mut Frame, area: Rect, keys: &[(&str, &str)]) {
-    let lines = keys.iter().map(|(key, what)| Line::from(format!(" {key:<11} {what}")));
-    let height = keys.len() as u16 + 2;
-    let area = Rect { x: area.x + 1, y: area.y, width: area.width.saturating_sub(2), height: height.min(area.height) };
-    frame.render_widget(Clear, area);
-    frame.render_widget(Paragraph::new(Text::from_iter(lines)).block(Block::bordered().title(" keys ")), area);
+fn running(app: &App) -> String {
+    app.run.as_ref().map_or_else(String::new, Run::state)
 }
 
 /// Lines below the middle: a message, and the command line.
@@ -298,7 +283,7 @@ fn top_row(frame: &mut Frame, app: &App, colours: Colours) {
     let program = app.run.as_ref().map_or_else(String::new, |run| command_line::shown(&run.words[1..]));
     let state = if app.is_running() { "running " } else { "ended " };
     let room = usize::from(area.width).saturating_sub(state.len() + 1);
-    let line = terminal::Page { width: room, colour: false }.cut(&program.replacen("contend", " contend top", 1));
+    let line = Page { width: room, colour: false }.cut(&program.replacen("contend", " contend top", 1));
     put(frame, area, 0, 0, &" ".repeat(usize::from(area.width)), area.width, colours.bar());
     put(frame, area, 0, 0, &line, room as u16, colours.bar());
     put(frame, area, area.width - state.len() as u16, 0, state, area.width, colours.bar());
@@ -342,6 +327,29 @@ fn open_menus(frame: &mut Frame, app: &App, colours: Colours) {
             let text = format!(" {:<1$}", item_text(item), usize::from(inside.width));
             put(frame, inside, 0, line as u16, &text, inside.width, style);
         }
+        if let Some(Action::Form(name)) = open.items.get(open.at).map(|item| &item.action) {
+            beside(frame, area, app, name, colours);
+        }
+    }
+}
+
+/// Draws the description of an experiment and its last record to the right of the menu.
+fn beside(frame: &mut Frame, menu: Rect, app: &App, name: &str, colours: Colours) {
+    let room = middle(app.area);
+    let x = menu.right();
+    let width = room.right().saturating_sub(x).min(80);
+    let inner = usize::from(width.saturating_sub(2));
+    let mut about = app.chosen().map_or_else(Vec::new, |item| folded(&item.about, inner));
+    about.push(String::new());
+    let last = last_record(app, Some(name), inner);
+    let area = Rect { x, width, ..menu };
+    let block = Block::bordered().title(format!(" {name} ")).title_bottom(" Enter: form ");
+    let inside = block.inner(area);
+    frame.render_widget(Clear, area);
+    frame.render_widget(block, area);
+    for (line, text) in about.iter().chain(&last).enumerate() {
+        let style = if line < about.len() { Style::new() } else { colours.good() };
+        put(frame, inside, 0, line as u16, text, inside.width, style);
     }
 }
 
@@ -404,6 +412,10 @@ impl Colours {
 
     pub fn good(self) -> Style {
         self.of(Color::Green)
+    }
+
+    pub fn bad(self) -> Style {
+        self.of(Color::LightRed).add_modifier(Modifier::BOLD)
     }
 
     pub fn strong(self) -> Style {

@@ -1,8 +1,8 @@
 //! Tables: all reported cells, and a matrix whose cells are measured.
 
 use super::Colours;
-use crate::choice::Machine;
 use crate::feed::{Feed, Place, Seen};
+use crate::machine::Machine;
 use crate::matrix::{Known, Matrix};
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};

@@ -32,6 +32,7 @@ pub enum Key {
     End,
     PageUp,
     PageDown,
+    F1,
     F10,
 }
 
@@ -167,6 +168,7 @@ fn named(last: u8) -> Option<Key> {
         b'H' => Key::Home,
         b'F' => Key::End,
         b'M' => Key::Enter,
+        b'P' => Key::F1,
         _ => return None,
     })
 }
@@ -178,6 +180,7 @@ fn numbered(parameters: &[u8]) -> Option<Key> {
         3 => Key::Delete,
         5 => Key::PageUp,
         6 => Key::PageDown,
+        11 => Key::F1,
         21 => Key::F10,
         _ => return None,
     })
@@ -218,6 +221,7 @@ mod tests {
             (b"\x1bOB", Key::Down),
             (b"\x1b[1;5C", Key::Right),
             (b"\x1b[6~", Key::PageDown),
+            (b"\x1bOP", Key::F1),
             (b"\x1b[21~", Key::F10),
             (b"\x1b[Z", Key::BackTab),
         ];

@@ -15,15 +15,6 @@ fn each_menu_has_the_lines_of_its_registry() {
     terminal.does("m", "Run every experiment briefly");
     has_all(&terminal, ALL.iter().map(|entry| entry.name.to_owned()));
     terminal.does("\x1b[C", "experiments by CPUs");
-    terminal.does("\x1b[C", "parking_lot-fair");
-    has_all(&terminal, locks::ENTRIES.iter().map(|entry| entry.name.to_owned()));
-    terminal.does("\x1b[C", "The lock is uncontended");
-    terminal.types(b"\x1b[C");
-    let is_open = |text: &str| text.contains("would distort the results") || text.contains("Measured");
-    terminal.wait_for("the CPUs", is_open);
-    let online = instruments::cpus::online().unwrap();
-    has_all(&terminal, online.iter().take(40).map(|cpu| format!("CPU {cpu}")));
-    terminal.does("\x1b[C", "until stopped");
     terminal.does("\x1b[C", "records are not saved");
     terminal.does("\x1b[C", "method: noise");
     has_all(&terminal, ALL.iter().map(|entry| format!("method: {}", entry.name)));
@@ -46,24 +37,9 @@ fn every_experiment_is_found_on_eighty_columns() {
 #[test]
 fn unavailable_item_is_grey_with_the_reason() {
     let mut terminal = screen(80, 24);
-    terminal.does("m", "$ contend survey");
-    let trace = ALL.iter().position(|entry| entry.name == "trace").unwrap();
-    terminal.types("\x1b[B".repeat(trace + 1).as_bytes());
-    terminal.until("not here: needs a program to trace");
-    terminal.does("\r", "needs a program to trace");
-    terminal.types(b"q");
-    terminal.end();
-}
-
-#[test]
-fn choices_become_a_command_line() {
-    let mut terminal = screen(80, 24);
-    terminal.does("m\x1b[C\x1b[C", "System V semaphore");
-    terminal.types(b" \x1b[B ");
-    terminal.does("\x1b[D\x1b[D\x1b[B\x1b[B", "--lock sysv,benaphore");
-    terminal.does("e", "edit the command line");
-    terminal.types(b"\x1b");
-    terminal.wait_for("the menu no more", |text| !text.contains("edit the command line"));
+    terminal.does("m\x1b[C\x1b[C", "(no records)");
+    terminal.until("not here: ");
+    terminal.does("\r", "CONTEND_ARCHIVE is empty");
     terminal.types(b"q");
     terminal.end();
 }

@@ -1,7 +1,9 @@
 //! `contend screen` on its own terminal.
 
+mod forms;
 mod measuring;
 mod menus;
+mod pictures;
 mod terminal;
 
 use crate::command::terminal::Terminal;

@@ -105,6 +105,31 @@ fn screen_without_a_terminal_is_refused() {
     assert!(output.stdout.is_empty());
 }
 
+#[test]
+fn dumb_terminal_is_refused_plainly() {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "TERM=dumb exec \"$0\" screen", env!("CARGO_BIN_EXE_contend")]);
+    let (status, text) = Terminal::start(shell, 80, 24).end();
+    assert_eq!(status.code(), Some(1));
+    assert!(text.replace(['\r', '\n'], "").contains("TERM is dumb"), "{text}");
+}
+
+#[test]
+fn screen_has_no_colour_with_no_color() {
+    for (variable, has_colour) in [("NO_COLOR=1", false), ("NO_COLOR=", true)] {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{variable} exec \"$0\" screen"), env!("CARGO_BIN_EXE_contend")]);
+        shell.env("CONTEND_ARCHIVE", "");
+        let mut terminal = Terminal::start(shell, 80, 24);
+        terminal.until(WELCOME);
+        terminal.does("\r", "[ Run ]");
+        terminal.wait_for("the whole form", |text| text.contains("--seconds"));
+        assert_eq!(terminal.is_coloured(), has_colour, "{variable}");
+        terminal.types(b"\x03");
+        terminal.end();
+    }
+}
+
 /// The message of a panic is readable, on a restored terminal.
 ///
 /// The panic is that of a program with the screen's own guard: this one, started again.
