@@ -51,6 +51,10 @@ impl List {
 
     /// Makes the rows again if they are old; returns whether it did.
     pub fn refresh(&mut self) -> bool {
+        // The row in focus stays in focus, although the order changes.
+        if self.chosen.is_none() {
+            self.focus(0);
+        }
         let Some((source, called)) = &mut self.source else { return false };
         if called.elapsed() < REFRESH {
             return false;

@@ -203,6 +203,7 @@ impl App {
         {
             return;
         }
+        let is_running = self.is_running();
         match (key, &mut self.view) {
             (Key::Char('m') | Key::F10, _) => self.open_title(),
             (Key::Up, View::Welcome(step)) => *step = step.saturating_sub(1),
@@ -226,6 +227,7 @@ impl App {
             (Key::Tab | Key::Down, View::Live) => self.look_at(1),
             (Key::BackTab | Key::Up, View::Live) => self.look_at(-1),
             (Key::Escape, View::Text(_)) if self.matrix.is_some() => self.view = View::Matrix,
+            (Key::Escape, _) if !is_running => self.view = View::Welcome(0),
             (Key::Enter | Key::Left | Key::Right, _) => self.open_title(),
             _ => {}
         }

@@ -8,7 +8,7 @@ use crate::form::{Form, Forms};
 use crate::list::List;
 use crate::machine::Machine;
 use crate::matrix::{CellCommand, Matrix};
-use crate::menu::{Action, Item, Menu, MenuContext};
+use crate::menu::{Action, Item, Menu, MenuContext, STEPS};
 use crate::records::Records;
 use crate::run::{self, Child, Ended, Run};
 use ratatui_core::layout::Rect;
@@ -173,7 +173,7 @@ impl App {
         open.items.get(open.at)
     }
 
-    /// Returns the command line of the form, else of the chosen item, else the last one that ran.
+    /// Returns the command line of the form, else of the chosen item or question, else the last one that ran.
     pub fn command_line(&self) -> Option<String> {
         if let Some(form) = &self.form {
             return Some(command_line::shown(&form.words()));
@@ -183,6 +183,9 @@ impl App {
                 return Some(command_line::shown(&self.forms.command(name, &[])));
             }
             return item.action.command().map(command_line::shown);
+        }
+        if let View::Welcome(step) = self.view {
+            return Some(command_line::shown(&self.forms.command(STEPS[step].1, &[])));
         }
         if let (View::Matrix, Some(matrix)) = (&self.view, &self.matrix)
             && !self.is_running()
@@ -252,6 +255,7 @@ impl App {
             self.is_over = true;
             return;
         }
+        let before = self.records.last(None).map(|entry| entry.id.clone());
         self.records.look();
         self.records.judge(None);
         if let Some(matrix) = &mut self.matrix {
@@ -259,6 +263,9 @@ impl App {
         }
         let Some(run) = &self.run else { return };
         self.message = run.state();
+        if let Some(saved) = self.records.last(None).filter(|entry| Some(&entry.id) != before.as_ref()) {
+            self.message += &format!("; record {}", saved.short_id());
+        }
         let is_good = run.ended == Some(Ended::Done);
         let page = run.page.clone().filter(|_| is_good);
         if let Some(page) = page {

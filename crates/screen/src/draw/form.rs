@@ -12,15 +12,17 @@ use ratatui_widgets::block::Block;
 use ratatui_widgets::clear::Clear;
 
 /// The lines above the first field: the title of the form.
-const HEAD: u16 = 2;
+const HEAD: u16 = 3;
 /// The column of the values.
 const VALUES: u16 = 18;
+/// The most columns of a value.
+const WIDEST_VALUE: u16 = 50;
 
 /// Draws the form over the area, and the open list over the form.
 pub fn draw(frame: &mut Frame, area: Rect, app: &App, form: &Form, colours: Colours) {
     frame.render_widget(Clear, area);
     let title = folded(&format!("{}: {}", form.name, form.about()), usize::from(area.width));
-    for (line, text) in title.iter().take(usize::from(HEAD)).enumerate() {
+    for (line, text) in title.iter().take(usize::from(HEAD - 1)).enumerate() {
         put(frame, area, 0, line as u16, text, area.width, colours.strong());
     }
     for (number, field) in form.fields.iter().enumerate() {
@@ -92,7 +94,7 @@ fn draw_field(frame: &mut Frame, area: Rect, y: u16, field: &Field, is_chosen: b
 }
 
 fn value_width(area: Rect) -> u16 {
-    (area.width.saturating_sub(VALUES)) / 2
+    (area.width.saturating_sub(VALUES) / 2).min(WIDEST_VALUE)
 }
 
 /// Returns how a field is edited.

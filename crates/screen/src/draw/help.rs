@@ -78,7 +78,7 @@ const DIAGNOSIS: Keys = &[
 const TEXT: Keys = &[
     ("↑ ↓", "scroll; PgUp, PgDn: page; Home, End: first, last"),
     ("← →", "scroll sideways"),
-    ("Esc", "go back to the table, if there is one"),
+    ("Esc", "go back to the table, if there is one, else to the questions"),
 ];
 
 const MATRIX: Keys = &[

@@ -193,8 +193,13 @@ fn message_of_diagnosis(app: &App, run: &Run) -> String {
     }
 }
 
-/// Returns the whole error of the field in focus, or the keys of the form.
+/// Returns the chosen row of the open list, else the error of the field in focus, else the keys of the form.
 fn hint(form: &Form) -> String {
+    if let Some(list) = &form.list {
+        let rows = list.visible();
+        let text = rows.get(list.at()).map(|row| row.text.split_whitespace().collect::<Vec<&str>>().join(" "));
+        return text.unwrap_or_default();
+    }
     match form.focus() {
         Some(field) => match &field.error {
             Some(error) => format!("{}: {error}", field.label()),

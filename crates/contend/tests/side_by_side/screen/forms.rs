@@ -96,11 +96,31 @@ fn list_filters_by_typing_and_marks_several() {
 }
 
 #[test]
+fn clicks_choose_a_field_and_a_value() {
+    let mut terminal = screen(80, 24);
+    let text = open(&mut terminal, number("noise"), "noise");
+    let line_of = |text: &str, words: &str| text.lines().position(|line| line.contains(words)).unwrap() + 1;
+    let click = |line: usize| format!("\x1b[<0;4;{line}M\x1b[<0;4;{line}m");
+    terminal.does(&click(line_of(&text, "--wake")), "Measure wake-up latency instead");
+    terminal.does("1ms", "--wake 1ms");
+    // The second click opens the list.
+    let scenario = click(line_of(&text, "--scenario"));
+    terminal.does(&scenario, "Load next to the sampling thread");
+    let list = terminal.does(&scenario, "filter: _");
+    let line = line_of(&list, "   quiet ");
+    terminal.does(&click(line), "--scenario quiet");
+    terminal.until("cannot be used with");
+    terminal.types(b"\x03");
+    terminal.end();
+}
+
+#[test]
 fn values_of_the_last_run_are_remembered() {
     let mut terminal = screen(80, 24);
     open(&mut terminal, number("model frames"), "model frames");
     terminal.does("\x1b[B\x1b[B1ms", "--quantum 1ms");
     terminal.does("\x1b[6~\r", "done");
+    terminal.does("\x1b", WELCOME);
     let text = open(&mut terminal, number("model frames"), "model frames");
     assert_eq!(line(&text), "model frames --quantum 1ms");
     terminal.types(b"\x03");
