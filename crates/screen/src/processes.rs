@@ -100,7 +100,7 @@ fn is_traceable(pid: u32) -> bool {
 /// Returns the command line; a thread of the kernel has none.
 fn command_line(pid: u32) -> Option<String> {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let words = String::from_utf8_lossy(&bytes).replace('\0', " ");
+    let words = String::from_utf8_lossy(&bytes).replace(['\0', '\n', '\t'], " ");
     let words = words.trim();
     (!words.is_empty()).then(|| words.to_owned())
 }

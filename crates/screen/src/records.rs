@@ -123,11 +123,13 @@ impl Records {
     }
 }
 
-/// Returns the sentence that answers the question of a record: the verdict of a trace, else the first of the findings that
-/// summaries repeat, else the first finding.
+/// Returns the sentence that answers the question of a record: the first of the findings that summaries repeat, else the
+/// first finding. The verdict of a trace comes first, unless it is that a finding names the lock.
 fn verdict(record: &AnyRecord) -> Option<String> {
-    if let Some(reason) = record.parameters["verdict_reason"].as_str().filter(|words| !words.is_empty()) {
-        return Some(reason.to_owned());
+    let parameter = |name: &str| record.parameters[name].as_str().filter(|words| !words.is_empty());
+    let reason = parameter("verdict_reason").map(str::to_owned);
+    if reason.is_some() && parameter("verdict") != Some("locks") {
+        return reason;
     }
     let findings: Vec<Finding> = match experiments::named(&record.experiment) {
         Some(entry) => entry.read_all(record).ok()?.findings(),
@@ -135,5 +137,5 @@ fn verdict(record: &AnyRecord) -> Option<String> {
         None => record.results.iter().filter_map(|row| serde_json::from_value(row.clone()).ok()).collect(),
     };
     let repeated = findings.iter().find(|finding| finding.repeated);
-    repeated.or(findings.first()).map(|finding| finding.words.clone())
+    repeated.or(findings.first()).map(|finding| finding.words.clone()).or(reason)
 }

@@ -15,6 +15,8 @@ use ratatui_widgets::clear::Clear;
 const HEAD: u16 = 3;
 /// The column of the values.
 const VALUES: u16 = 18;
+/// The most lines of a verdict.
+const MOST_VERDICT: usize = 3;
 /// The most columns of a value.
 const WIDEST_VALUE: u16 = 50;
 
@@ -35,7 +37,7 @@ pub fn draw(frame: &mut Frame, area: Rect, app: &App, form: &Form, colours: Colo
         let style = if form.focus().is_none() { colours.bad() } else { colours.grey() };
         put(frame, area, VALUES, run, error, area.width, style);
     }
-    let (help, last) = (below(area, run + 2), last_record(app, Some(form.name), usize::from(area.width)));
+    let (help, last) = (below(area, run + 2), last_record(app, Some(form.name), usize::from(area.width), MOST_VERDICT));
     let last_top = area.height.saturating_sub(last.len() as u16);
     let text = form.focus().map_or_else(|| "Run the command line below.".to_owned(), Field::help);
     let room = usize::from(last_top.saturating_sub(run + 3));
@@ -84,9 +86,9 @@ fn draw_field(frame: &mut Frame, area: Rect, y: u16, field: &Field, is_chosen: b
     let (note, style) = match (&field.error, text.is_empty()) {
         (Some(error), _) => (error.clone(), colours.bad()),
         (None, true) if is_chosen => (keys_of(field.edit()).to_owned(), colours.grey()),
-        (None, true) => ("default".to_owned(), colours.grey()),
-        (None, false) if default.is_empty() => (String::new(), colours.grey()),
-        (None, false) => (format!("default: {default}"), colours.grey()),
+        (None, true) if !default.is_empty() => ("default".to_owned(), colours.grey()),
+        (None, _) if default.is_empty() => (String::new(), colours.grey()),
+        (None, _) => (format!("default: {default}"), colours.grey()),
     };
     let room = area.width.saturating_sub(note_at);
     let note = terminal::Page { width: usize::from(room), colour: false }.cut(&note);

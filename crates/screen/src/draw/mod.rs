@@ -76,8 +76,8 @@ pub fn draw(frame: &mut Frame, app: &App, colours: Colours) {
     }
 }
 
-/// Returns lines about the last record of an experiment, or of any: its date, its command, its verdict.
-fn last_record(app: &App, experiment: Option<&str>, width: usize) -> Vec<String> {
+/// Returns lines about the last record of an experiment, or of any: its date, and at `most` these lines of its verdict.
+fn last_record(app: &App, experiment: Option<&str>, width: usize, most: usize) -> Vec<String> {
     let Some(entry) = app.records.last(experiment) else {
         return match (app.records.found(), experiment) {
             (Err(why), _) => folded(&format!("No record: {why}."), width),
@@ -87,12 +87,15 @@ fn last_record(app: &App, experiment: Option<&str>, width: usize) -> Vec<String>
     let summary = &entry.summary;
     let state = if summary.interrupted { ", stopped early" } else { "" };
     let head = format!("Last record, {}{state}: {}", moment(summary.started_unix_s), summary.experiment);
-    let verdict = folded(app.records.verdict(entry), width);
-    folded(&head, width).into_iter().take(1).chain(verdict.into_iter().take(MOST_VERDICT)).collect()
+    let mut verdict = folded(app.records.verdict(entry), width);
+    if verdict.len() > most {
+        verdict.truncate(most);
+        if let Some(line) = verdict.last_mut() {
+            *line = Page { width: width.max(2) - 1, ..Page::plain() }.cut(&format!("{line} …"));
+        }
+    }
+    folded(&head, width).into_iter().take(1).chain(verdict).collect()
 }
-
-/// The most lines of a verdict.
-const MOST_VERDICT: usize = 3;
 
 /// Returns the lines of a text, each after a blank.
 fn folded(text: &str, width: usize) -> Vec<String> {
@@ -346,7 +349,7 @@ fn beside(frame: &mut Frame, menu: Rect, app: &App, name: &str, colours: Colours
     let inner = usize::from(width.saturating_sub(2));
     let mut about = app.chosen().map_or_else(Vec::new, |item| folded(&item.about, inner));
     about.push(String::new());
-    let last = last_record(app, Some(name), inner);
+    let last = last_record(app, Some(name), inner, usize::from(menu.height).saturating_sub(about.len() + 3));
     let area = Rect { x, width, ..menu };
     let block = Block::bordered().title(format!(" {name} ")).title_bottom(" Enter: form ");
     let inside = block.inner(area);

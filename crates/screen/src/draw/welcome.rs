@@ -10,6 +10,8 @@ use ratatui_core::terminal::Frame;
 
 /// The lines above the first question.
 const HEAD: u16 = 4;
+/// The most lines of a verdict.
+const MOST_VERDICT: usize = 4;
 
 /// Draws the empty window; the question `step` is in focus.
 pub fn draw(frame: &mut Frame, area: Rect, app: &App, step: usize, colours: Colours) {
@@ -29,7 +31,7 @@ pub fn draw(frame: &mut Frame, area: Rect, app: &App, step: usize, colours: Colo
     let menus = "→ opens the menus: all experiments, tables to fill, the archive.";
     let line = "The last line is the equivalent command: c copies it, e edits it.";
     let lines = [own.as_str(), "", menus, line].map(|line| format!("  {line}"));
-    let last = last_record(app, None, usize::from(area.width).saturating_sub(1));
+    let last = last_record(app, None, usize::from(area.width).saturating_sub(1), MOST_VERDICT);
     let last = last.iter().map(|line| format!(" {line}"));
     let below = HEAD + STEPS.len() as u16 + 1;
     let last_lines = last.len() as u16 + 1;
