@@ -151,6 +151,6 @@ fn baseline_of_a_record_that_is_being_deleted_is_refused() {
     waited_for(|| started.exists().then_some(()));
     assert!(!place.contend(&["baseline", "save", "main", &place.second]).status.success());
     assert!(deletion.wait().unwrap().success());
-    assert_eq!(place.ids(), [place.first.clone()]);
+    assert_eq!(place.ids(), std::slice::from_ref(&place.first));
     assert!(baselines(&place).is_empty());
 }
