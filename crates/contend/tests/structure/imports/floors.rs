@@ -45,7 +45,7 @@ pub const MODULES: &[Floors] = &[
             &[EVERY_OTHER],
             &["report"],
             &["compare"],
-            &["machines", "baseline"],
+            &["outliers", "baseline"],
             &["shown", "picture"],
             &["reading", "external"],
             &["archived", "cores", "methods", "parameters", "survey_record"],
