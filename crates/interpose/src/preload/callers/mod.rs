@@ -34,6 +34,8 @@ use unwind::Frame;
 const DEPTH: usize = 6;
 /// The largest frame of a wrapper.
 const LARGEST: usize = 1024;
+/// The largest distance on the stack between an acquisition and its release at which the latter is looked at.
+const FARTHEST: usize = 1 << 14;
 /// The number of acquisitions after which a function that did not return while it held the lock is not a wrapper, …
 const ENOUGH: u64 = 3;
 /// … and of those whose release was not seen: threads release the locks of others.
@@ -334,9 +336,14 @@ fn end_open_trial(lock: usize, place: usize) {
 }
 
 /// Looks whether a function has returned since it acquired the lock, at a release whose return address is at `place`.
+///
+/// Nothing is learned where the two are far apart: the thread may be on another stack by now, and the first one gone.
 fn judge(level: &Level, place: usize) {
     let (at, returns_to) = (level.place.load(Relaxed), level.returns_to.load(Relaxed));
-    // SAFETY: the thread is the same, and the place is still on its stack: it is above the frame of the caller.
+    if at.abs_diff(place) > FARTHEST {
+        return;
+    }
+    // SAFETY: the thread is the same, and the place is on its stack, a few pages above the frame of the caller.
     let has_returned = at < place || unsafe { (at as *const usize).read_volatile() } != returns_to;
     // SAFETY: the address is that of an entry, which is a static.
     let entry = unsafe { &*(level.entry.load(Relaxed) as *const Entry) };
