@@ -139,9 +139,19 @@ impl Forms {
         self.last.insert(form.name, values.collect());
     }
 
-    /// Returns the command line of an experiment with these values, and those of its form.
-    pub fn command(&self, name: &'static str, values: &[(&str, &str)]) -> Vec<String> {
+    /// Returns the command line of the form of an experiment.
+    pub fn command(&self, name: &'static str) -> Vec<String> {
+        self.unchecked(name).words()
+    }
+
+    /// Returns the command line of an experiment with these values and the common ones of its form; all others are the
+    /// defaults.
+    pub fn command_with(&self, name: &'static str, values: &[(&str, &str)]) -> Vec<String> {
         let mut form = self.unchecked(name);
+        form.fields.retain(|field| {
+            let id = field.arg.get_id().as_str();
+            COMMON.contains(&id) || values.iter().any(|(named, _)| *named == id)
+        });
         values.iter().for_each(|(id, value)| form.put(id, value));
         form.words()
     }
@@ -221,6 +231,8 @@ impl Form {
             (Edit::Choice, Key::Left) => field.cycle(-1),
             (Edit::Choice, Key::Right) => field.cycle(1),
             (Edit::Choice | Edit::Process, Key::Backspace | Key::Delete) => field.value = Editor::default(),
+            (Edit::Choice | Edit::Process, Key::Char(' ')) => self.list = Some(field.list_of_value()),
+            // A letter begins another value.
             (Edit::Choice | Edit::Process, Key::Char(_)) => {
                 let mut list = field.list();
                 list.key(key);
@@ -242,16 +254,17 @@ impl Form {
                 field.switch();
                 self.check();
             }
-            Edit::Choice | Edit::Process => self.list = Some(field.list()),
+            Edit::Choice | Edit::Process => self.list = Some(field.list_of_value()),
             Edit::Text => self.move_by(1),
         }
     }
 
-    /// Takes the value of the open list, and goes to the next field.
+    /// Takes the value of the open list, if it has one, and goes to the next field.
     pub fn take(&mut self) {
-        let Some(list) = self.list.take() else { return };
+        let Some(value) = self.list.as_ref().and_then(List::value) else { return };
+        self.list = None;
         if let Some(field) = self.fields.get_mut(self.at) {
-            field.value = Editor::new(&list.value());
+            field.value = Editor::new(&value);
         }
         self.check();
         self.move_by(1);
@@ -347,6 +360,15 @@ impl Field {
         List::new(self.values(), self.takes_several())
     }
 
+    /// Returns the list with the values of the field, or with a first row for the default if the field is empty.
+    fn list_of_value(&self) -> List {
+        let list = self.list();
+        match (self.value.line().trim(), self.edit()) {
+            ("", Edit::Choice) => list.beginning_with_default(&self.default()),
+            (value, _) => list.with_value(value),
+        }
+    }
+
     fn takes_several(&self) -> bool {
         self.arg.get_value_delimiter().is_some()
     }
@@ -390,6 +412,67 @@ fn reason(error: &clap::Error) -> String {
             let text = error.render().to_string();
             let lines: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
             lines.join(" ").trim_start_matches("error: ").to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::{Kind, Matrix};
+
+    fn forms(machine: &Machine) -> Forms {
+        let option = |name: &'static str| Arg::new(name).long(name);
+        let command = |name: &'static str, options: &[&'static str]| {
+            Command::new(name).args(options.iter().chain(&COMMON).copied().map(option))
+        };
+        let latency = command("latency", &["lock", "threads", "hold", "competitors", "placement"]);
+        let noise = command("noise", &["scenario", "wake", "policy", "stop_above"]);
+        Forms::new(Command::new("contend").subcommands([latency, noise]), machine, None)
+    }
+
+    #[test]
+    fn matrix_takes_only_common_values_of_the_last_form() {
+        let all: instruments::cpus::CpuSet = "0-2".parse().unwrap();
+        let machine = Machine { online: all.clone(), allowed: all, own: 0 };
+        let mut forms = forms(&machine);
+        let last: [(&str, &[(&str, &str)]); 2] = [
+            ("latency", &[("lock", "clh"), ("competitors", "0,2"), ("seconds", "3"), ("cpus", "1")]),
+            ("noise", &[("wake", "1ms"), ("policy", "fifo:3"), ("seconds", "4")]),
+        ];
+        for (name, values) in last {
+            let mut form = forms.open(name);
+            values.iter().for_each(|(id, value)| form.put(id, value));
+            forms.remember(&form);
+        }
+        let latency = Matrix::new(Kind::Latency, &machine).commands(&forms, &machine);
+        let lock = locks::ENTRIES[0].name;
+        let expected = format!("latency --lock {lock} --threads 1 --placement spread --seconds 3 --cpus 1");
+        assert_eq!(latency[0].1.join(" "), expected);
+        let mut cpus = Matrix::new(Kind::Cpus, &machine);
+        cpus.at = (cpus.rows.iter().position(|row| *row == "noise").unwrap(), 2);
+        let expected = "noise --scenario quiet --seconds 4 --cpus 2";
+        assert_eq!(cpus.commands(&forms, &machine)[0].1.join(" "), expected);
+    }
+
+    #[test]
+    fn opening_a_list_twice_keeps_the_value() {
+        let lock = Arg::new("lock").long("lock").value_delimiter(',').value_parser(["std", "mcs", "clh"]);
+        let one = Arg::new("one").long("one").value_parser(["a", "b"]).default_value("b");
+        let command = Command::new("contend").args([lock.clone(), one.clone()]);
+        let field = |arg: Arg, value| Field { arg, value: Editor::new(value), error: None };
+        for (arg, value) in
+            [(&lock, "mcs,clh"), (&lock, "clh"), (&lock, "./mine.so,std"), (&lock, ""), (&one, "b"), (&one, "")]
+        {
+            let fields = vec![field(arg.clone(), value)];
+            let (command, archive) = (command.clone(), Vec::new());
+            let mut form =
+                Form { name: "latency", command, fields, needed: 0, at: 0, list: None, error: None, archive };
+            form.enter();
+            assert!(form.list.is_some());
+            form.take();
+            assert!(form.list.is_none());
+            assert_eq!(form.fields[0].value.line(), value);
         }
     }
 }

@@ -52,9 +52,10 @@ use terminal::full_screen::Tty;
 /// There is no terminal, or it was closed.
 pub fn run(archive: Option<PathBuf>, command: Command) -> anyhow::Result<Outcome> {
     check_terminal("screen", "all other commands work without one, see `contend --help`")?;
-    let tty = Tty::take(true)?;
-    let signals = Signals::catch().context("cannot install signal handlers")?;
+    // Dropped after the terminal: it waits for a child that saves its record.
     let mut app = app(archive, command)?;
+    let signals = Signals::catch().context("cannot install signal handlers")?;
+    let tty = Tty::take(true)?;
     app.records.look();
     app.records.judge(None);
     event_loop::run(&tty, signals, &mut app)

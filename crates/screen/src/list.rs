@@ -18,7 +18,7 @@ pub struct List {
     rows: Vec<Row>,
     pub heading: &'static str,
     pub filter: String,
-    /// The value in focus; the first row until the user moves.
+    /// The value in focus; the first row until the user moves. Its row may be gone from a list that changes.
     chosen: Option<String>,
     marked: Vec<String>,
     /// Whether several values can be taken.
@@ -44,6 +44,34 @@ impl List {
         Self { heading, source: Some((source, Instant::now())), ..Self::new(rows, takes_several) }
     }
 
+    /// Starts with these values, separated by commas: marked if the list takes several, else in focus.
+    pub fn with_value(mut self, value: &str) -> Self {
+        let several = self.takes_several;
+        let values = value.split(|letter| several && letter == ',').filter(|value| !value.is_empty());
+        let mut values: Vec<String> = values.map(str::to_owned).collect();
+        self.chosen = values.first().cloned();
+        let has_row = |value: &String| self.rows.iter().any(|row| row.value == *value);
+        if self.is_live() {
+            // A process that has ended has no mark.
+            values.retain(has_row);
+        } else {
+            // A value that is not offered, such as a path, has a row as well, so that its mark can be removed.
+            let others: Vec<String> = values.iter().filter(|value| !has_row(value)).cloned().collect();
+            self.rows.splice(..0, others.into_iter().map(|value| Row { text: value.clone(), value }));
+        }
+        if several {
+            self.marked = values;
+        }
+        self
+    }
+
+    /// Adds a first row that takes no value, for the default.
+    pub fn beginning_with_default(mut self, default: &str) -> Self {
+        let text = format!("{:<18} {default}", "default");
+        self.rows.insert(0, Row { value: String::new(), text });
+        self
+    }
+
     /// Returns whether its rows change by themselves.
     pub fn is_live(&self) -> bool {
         self.source.is_some()
@@ -65,17 +93,33 @@ impl List {
     }
 
     /// Returns the rows that the filter leaves; those whose value begins with it come first.
+    ///
+    /// The row of the default is left only while there is no filter.
     pub fn visible(&self) -> Vec<&Row> {
         let filter = self.filter.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&filter);
-        let mut rows: Vec<&Row> = self.rows.iter().filter(|row| has(&row.value) || has(&row.text)).collect();
+        let is_left = |row: &&Row| filter.is_empty() || !row.value.is_empty() && (has(&row.value) || has(&row.text));
+        let mut rows: Vec<&Row> = self.rows.iter().filter(is_left).collect();
         rows.sort_by_key(|row| !row.value.to_lowercase().starts_with(&filter));
         rows
     }
 
-    /// Returns the index of the row in focus among those that are visible.
-    pub fn at(&self) -> usize {
-        self.visible().iter().position(|row| Some(&row.value) == self.chosen.as_ref()).unwrap_or(0)
+    /// Returns the index of the row in focus among those that are visible; `None` if that row is gone.
+    pub fn at(&self) -> Option<usize> {
+        let rows = self.visible();
+        match &self.chosen {
+            Some(chosen) => rows.iter().position(|row| row.value == *chosen),
+            None => (!rows.is_empty()).then_some(0),
+        }
+    }
+
+    /// Returns whether the row in focus is gone, and the user has not chosen another.
+    pub fn has_lost_focus(&self) -> bool {
+        self.chosen.is_some() && self.at().is_none()
+    }
+
+    pub fn has_marks(&self) -> bool {
+        !self.marked.is_empty()
     }
 
     pub fn is_marked(&self, row: &Row) -> bool {
@@ -88,12 +132,16 @@ impl List {
     }
 
     /// Returns the value to take: the marked ones, else the one in focus, else the text that matches none.
-    pub fn value(&self) -> String {
-        if !self.marked.is_empty() {
-            return self.marked.join(",");
+    ///
+    /// It is `None` if the row in focus is gone.
+    pub fn value(&self) -> Option<String> {
+        if self.has_marks() {
+            return Some(self.marked.join(","));
         }
-        let rows = self.visible();
-        rows.get(self.at()).map_or_else(|| self.filter.clone(), |row| row.value.clone())
+        match self.at() {
+            Some(at) => Some(self.visible()[at].value.clone()),
+            None => self.chosen.is_none().then(|| self.filter.clone()),
+        }
     }
 
     /// Handles a key that moves, marks or filters.
@@ -105,7 +153,11 @@ impl List {
             Key::PageDown => self.move_by(10),
             Key::Home => self.move_by(isize::MIN),
             Key::End => self.move_by(isize::MAX),
-            Key::Char(' ') if self.takes_several => self.mark(),
+            Key::Char(' ') if self.takes_several => {
+                if self.toggle() {
+                    self.move_by(1);
+                }
+            }
             Key::Char(letter) if self.filter.len() < LONGEST => {
                 self.filter.push(letter);
                 self.chosen = None;
@@ -121,17 +173,18 @@ impl List {
 
     fn move_by(&mut self, by: isize) {
         let last = self.visible().len().saturating_sub(1);
-        self.focus(self.at().saturating_add_signed(by).min(last));
+        self.focus(self.at().map_or(0, |at| at.saturating_add_signed(by).min(last)));
     }
 
-    fn mark(&mut self) {
-        let rows = self.visible();
-        let Some(value) = rows.get(self.at()).map(|row| row.value.clone()) else { return };
+    /// Marks the row in focus, or removes its mark; returns whether there is such a row. The default has no mark.
+    pub fn toggle(&mut self) -> bool {
+        let Some(value) = self.at().map(|at| self.visible()[at].value.clone()) else { return false };
         match self.marked.iter().position(|other| *other == value) {
             Some(at) => _ = self.marked.remove(at),
+            None if value.is_empty() => {}
             None => self.marked.push(value),
         }
-        self.move_by(1);
+        true
     }
 }
 
@@ -151,13 +204,13 @@ mod tests {
     #[test]
     fn typing_filters_and_prefers_the_beginning_of_a_value() {
         let mut list = list();
-        assert_eq!(list.value(), "std");
+        assert_eq!(list.value().unwrap(), "std");
         types(&mut list, "MCS");
         assert_eq!(list.visible().iter().map(|row| row.value.as_str()).collect::<Vec<_>>(), ["mcs", "clh"]);
         list.key(Key::Down);
-        assert_eq!(list.value(), "clh");
+        assert_eq!(list.value().unwrap(), "clh");
         list.key(Key::Backspace);
-        assert_eq!(list.value(), "mcs");
+        assert_eq!(list.value().unwrap(), "mcs");
     }
 
     #[test]
@@ -165,20 +218,50 @@ mod tests {
         let mut list = list();
         types(&mut list, " ");
         types(&mut list, " ");
-        assert_eq!(list.value(), "std,mcs");
+        assert_eq!(list.value().unwrap(), "std,mcs");
         list.key(Key::Home);
         types(&mut list, " ");
-        assert_eq!(list.value(), "mcs");
+        assert_eq!(list.value().unwrap(), "mcs");
     }
 
     #[test]
     fn text_without_a_match_is_the_value() {
         let mut list = list();
         types(&mut list, "./mine.so");
-        assert_eq!((list.visible().len(), list.value()), (0, "./mine.so".to_owned()));
+        assert_eq!((list.visible().len(), list.value()), (0, Some("./mine.so".to_owned())));
         for key in [Key::Up, Key::End, Key::Char(' ')] {
             list.key(key);
         }
-        assert_eq!(list.value(), "./mine.so");
+        assert_eq!(list.value().unwrap(), "./mine.so");
+    }
+
+    #[test]
+    fn default_row_is_first_unmarked_and_unfiltered() {
+        let mut list = list().beginning_with_default("std,mcs");
+        types(&mut list, " ");
+        assert!(!list.has_marks());
+        list.key(Key::Home);
+        assert_eq!(list.value().unwrap(), "");
+        types(&mut list, "m");
+        assert_eq!(list.visible()[0].value, "mcs");
+        assert!(list.visible().iter().all(|row| !row.value.is_empty()));
+    }
+
+    #[test]
+    fn vanished_row_in_focus_is_not_replaced() {
+        let row = |value: &str| Row { value: value.into(), text: value.into() };
+        let mut calls = 0;
+        let source = move || {
+            calls += 1;
+            if calls == 1 { vec![row("1"), row("2")] } else { vec![row("1"), row("3")] }
+        };
+        let mut list = List::live("", false, Box::new(source));
+        list.key(Key::Down);
+        assert_eq!(list.value().unwrap(), "2");
+        list.source.as_mut().unwrap().1 -= REFRESH;
+        assert!(list.refresh());
+        assert_eq!((list.value(), list.at(), list.has_lost_focus()), (None, None, true));
+        list.key(Key::Down);
+        assert_eq!(list.value().unwrap(), "1");
     }
 }

@@ -7,8 +7,16 @@ use experiments::ALL;
 use harness::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A command line, and the cell that it measures if it measures only one.
-pub type CellCommand = (Option<(usize, usize)>, Vec<String>);
+/// A command line, and the part of a table that it measures.
+pub type CellCommand = (Target, Vec<String>);
+
+/// The part of a table that a command measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    pub kind: Kind,
+    /// The cell, if the command measures only one.
+    pub cell: Option<(usize, usize)>,
+}
 
 /// The kind of table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,11 +113,15 @@ impl Matrix {
         all.into_iter().filter(|cell| self.refusal(*cell, machine).is_none()).collect()
     }
 
-    /// Returns the command lines that measure the marked cells; their time and CPUs are those of the forms.
+    /// Returns the command lines that measure the marked cells.
+    ///
+    /// Their time and CPUs are those of the forms. All other options have the values of the table or their defaults:
+    /// values of the form could conflict with them, or give a cell several results.
     pub fn commands(&self, forms: &Forms, machine: &Machine) -> Vec<CellCommand> {
         let wanted = self.wanted(machine);
         if self.kind == Kind::Cpus {
-            return wanted.into_iter().map(|cell| (Some(cell), self.on_one_cpu(cell, forms))).collect();
+            let target = |cell| Target { kind: self.kind, cell: Some(cell) };
+            return wanted.into_iter().map(|cell| (target(cell), self.on_one_cpu(cell, forms))).collect();
         }
         if wanted.is_empty() {
             return Vec::new();
@@ -121,22 +133,23 @@ impl Matrix {
         let (locks, numbers) = (locks.join(","), numbers.join(","));
         let words = match self.kind {
             Kind::Latency => {
-                forms.command("latency", &[("lock", &locks), ("threads", &numbers), ("placement", "spread")])
+                forms.command_with("latency", &[("lock", &locks), ("threads", &numbers), ("placement", "spread")])
             }
             _ => {
                 let [nonhold, hold] = MIX;
                 let values = [("lock", &*locks), ("children", &*numbers), ("nonhold", nonhold), ("hold", hold)];
-                forms.command("throughput", &values)
+                forms.command_with("throughput", &values)
             }
         };
-        vec![(None, words)]
+        vec![(Target { kind: self.kind, cell: None }, words)]
     }
 
+    /// Returns the command line of one cell, with the first lock of the experiment's form.
     fn on_one_cpu(&self, (row, column): (usize, usize), forms: &Forms) -> Vec<String> {
         let (name, cpu) = (self.rows[row], self.columns[column].to_string());
         let locks = forms.value(name, "lock");
-        let lock = locks.split(',').next().filter(|lock| !lock.is_empty()).unwrap_or("std");
-        forms.command(name, &[("lock", lock), ("scenario", "quiet"), ("cpus", &cpu)])
+        let lock = locks.split(',').next().filter(|lock| !["", "all", "list"].contains(lock)).unwrap_or("std");
+        forms.command_with(name, &[("lock", lock), ("scenario", "quiet"), ("cpus", &cpu)])
     }
 
     /// Takes the values reported so far; `cell` is that of a command that measures only one.

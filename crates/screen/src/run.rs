@@ -8,6 +8,7 @@
 use crate::command_line;
 use crate::feed::Feed;
 use crate::machine::Machine;
+use crate::matrix::Target;
 use crate::processes::descendants;
 use harness::LiveLine;
 use instruments::cpus::{self, CpuSet};
@@ -28,8 +29,8 @@ pub struct Run {
     pub child: Child,
     pub feed: Feed,
     pub ended: Option<Ended>,
-    /// The cell of a matrix that it measures.
-    pub cell: Option<(usize, usize)>,
+    /// The part of a matrix that it measures, if a matrix started it.
+    pub target: Option<Target>,
     /// The HTML report that it writes, to be opened.
     pub page: Option<PathBuf>,
     began: Instant,
@@ -38,9 +39,9 @@ pub struct Run {
 }
 
 impl Run {
-    pub fn new(words: Vec<String>, child: Child, cell: Option<(usize, usize)>) -> Self {
+    pub fn new(words: Vec<String>, child: Child, target: Option<Target>) -> Self {
         let (feed, began) = (Feed::default(), Instant::now());
-        Self { words, child, feed, ended: None, cell, page: None, began, stops: 0 }
+        Self { words, child, feed, ended: None, target, page: None, began, stops: 0 }
     }
 
     /// Reads the output of the child; returns whether there was any.

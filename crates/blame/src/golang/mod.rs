@@ -83,6 +83,11 @@ pub struct Probes {
 
 /// The file with the kernel's number of such probes.
 const KIND: &str = "/sys/bus/event_source/devices/uprobe/type";
+
+/// Returns whether this kernel has probes on the functions of programs.
+pub fn has_probes() -> bool {
+    std::path::Path::new(KIND).exists()
+}
 const LARGEST: usize = 4 << 20;
 const SMALLEST: usize = 64 << 10;
 const SAMPLE: u32 = 9;

@@ -177,7 +177,9 @@ fn records(place: &Place<'_>) -> Vec<Value> {
 
 fn of_entries(place: &Place<'_>, name: fn(&archive::Entry) -> String) -> Vec<Value> {
     let entries = catalogue(place).map(|catalogue| catalogue.entries).unwrap_or_default();
-    let names: BTreeSet<String> = entries.iter().map(name).collect();
+    // A record may come from anyone, and bash inserts what is offered as it is.
+    let is_plain = |name: &String| name.chars().all(|letter| letter.is_alphanumeric() || " ._-".contains(letter));
+    let names: BTreeSet<String> = entries.iter().map(name).filter(is_plain).collect();
     names.into_iter().map(|name| (name, String::new())).collect()
 }
 

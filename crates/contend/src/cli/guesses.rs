@@ -63,7 +63,7 @@ const OPTIONS: &[(&[&str], &str)] = &[
     (&["-e", "--event", "-c", "-F", "--freq", "--trace-file"], "`contend trace` needs no list of events and no rate"),
     (&["--color", "--colour", "--no-color", "--no-colour"], "the variable NO_COLOR=1 turns colours off"),
     (&["--json", "--csv", "--markdown"], "the format is `--format json`, also csv or markdown"),
-    (&["--only", "--skip", "--page", "--no-page"], "`contend survey` has this option"),
+    (&["--only", "--skip", "--no-page"], "`contend survey` has this option"),
     (&["--config"], "contend has no configuration file; CONTEND_ARCHIVE names the archive"),
     (
         &["-l", "--loops", "--iterations", "--repeat", "-r"],
@@ -266,7 +266,7 @@ pub fn answer(misuse: &clap::Error, root: impl FnOnce() -> Command, words: &[Str
                 };
                 return Some(format!("{word}: not expected here; {advice}"));
             }
-            if words.iter().any(|word| word == "--") {
+            if words.iter().skip_while(|word| *word != "--").any(|after| *after == word) {
                 return Some(format!("{name}: not an option after `--`; omit the `--`"));
             }
             Some(format!("{name}: not an option here; {}", of(OPTIONS, name)?))

@@ -188,10 +188,16 @@ impl Destination {
             return Ok(None);
         }
         let Some(mut words) = view.next(record)? else { return Ok(None) };
-        if let Some(name) = words.iter_mut().find(|word| *word == THIS_RECORD) {
+        // The words after `--` are the user's program.
+        let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+        let name = words[..end].iter().position(|word| word == THIS_RECORD);
+        if name.is_some() || words.first().is_some_and(|word| word == "history") {
             let Some(stored) = stored else { return Ok(None) };
-            archive::short(&stored.id).clone_into(name);
-            words.extend(self.archive.iter().flat_map(|path| ["--archive".to_owned(), path.display().to_string()]));
+            if let Some(name) = name {
+                archive::short(&stored.id).clone_into(&mut words[name]);
+            }
+            let archive = self.archive.iter().flat_map(|path| ["--archive".to_owned(), path.display().to_string()]);
+            words.splice(end..end, archive);
         }
         let words: Vec<String> = words.iter().map(|word| archive::quoted(word.as_bytes())).collect();
         Ok(Some(format!("Next: contend {}", words.join(" "))))

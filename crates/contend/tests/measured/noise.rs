@@ -209,7 +209,12 @@ fn remedies_are_compared_under_one_load() {
 
 #[test]
 fn noise_text_fits_eighty_columns_and_has_the_coverage() {
-    let text = String::from_utf8(contend(&["noise", "--seconds", "2", "--quiet"]).stdout).unwrap();
+    let quiet = contend(&["noise", "--seconds", "0.5", "--quiet"]);
+    // An ordinary thread: no other task is hidden by its priority.
+    let text = String::from_utf8(quiet.stdout).unwrap();
+    assert!(text.contains(" at nice 0\n") && !text.contains("and in 1999"), "{text}");
+    let both = contend(&["noise", "--scenario", "quiet,competitor", "--seconds", "2", "--quiet"]);
+    let text = String::from_utf8(both.stdout).unwrap();
     assert!(text.contains("and in 1999") && text.contains("Causes of lost CPU time: quiet"), "{text}");
     assert!(text.contains("coverage:"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

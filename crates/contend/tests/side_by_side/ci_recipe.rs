@@ -88,7 +88,7 @@ fn ci_with_a_branch_baseline_passes_same_and_fails_slower() {
     let summary = std::fs::read_to_string(forge.path("change/contend-summary.md")).unwrap();
     assert!(summary.contains("**a limit is exceeded**") && summary.contains("| differs |"), "{summary}");
     // The request has another frame, and the output shows it.
-    assert!(summary.contains("frame") && summary.contains("differences of machine"), "{summary}");
+    assert!(summary.contains("frame") && summary.contains("of machine, program and options"), "{summary}");
 }
 
 #[test]

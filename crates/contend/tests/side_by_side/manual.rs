@@ -173,13 +173,16 @@ fn bash_completes_records_lists_and_policies() {
         ("contend latency --lock std,parking_lot-", "std,parking_lot-fair"),
         ("contend latency --lock = std,parking_lot-", "std,parking_lot-fair"),
         ("contend noise --wake 1ms --policy dead", "deadline"),
+        ("contend noise --wake 1ms --policy fi", "fifo:"),
+        ("contend compare --fail-if slow", "slower:5%"),
+        ("contend compare --fail-if slower : ", "5%"),
         ("contend noise --scenario quiet,resch", "quiet,rescheduler"),
         ("contend history --experiment mod", "model\\ frames"),
     ] {
-        let last = words.split(' ').count() - 1;
+        let (last, line) = (words.split(' ').count() - 1, words.replace(" = ", "=").replace(" : ", ":"));
         let ask = format!(
             "{script}\ncontend() {{ \"$BINARY\" \"$@\"; }}; COMP_WORDS=({words}); COMP_CWORD={last}; \
-             _contend contend \"${{COMP_WORDS[{last}]}}\" \"${{COMP_WORDS[{last}-1]}}\"; echo \"${{COMPREPLY[@]}}\""
+             COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; COMP_WORDBREAKS=' =:'; _contend contend \"${{COMP_WORDS[{last}]}}\" \"${{COMP_WORDS[{last}-1]}}\"; echo \"${{COMPREPLY[@]}}\""
         );
         let mut bash = Command::new("bash");
         bash.args(["--norc", "-c", &ask]).env("BINARY", env!("CARGO_BIN_EXE_contend"));

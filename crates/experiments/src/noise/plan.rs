@@ -123,7 +123,14 @@ impl Plan {
             ));
         }
         let cpu = chosen_cpu(session)?;
-        let usual = if flags.remedies { REMEDIES_RATIO } else { RATIO_1999 };
+        let scenarios = if flags.remedies { Vec::new() } else { chosen_scenarios(flags)? };
+        let competes = |scenario: &Scenario| matches!(scenario, Scenario::Competitor | Scenario::Both);
+        let usual = match (flags.remedies, scenarios.iter().any(competes)) {
+            (true, _) => REMEDIES_RATIO,
+            (false, true) => RATIO_1999,
+            // Without a competitor, the sampling thread is an ordinary one: a higher priority would hide other tasks.
+            (false, false) => 1.0,
+        };
         let wished = flags.nice.unwrap_or_else(|| cells::nice_for(flags.weight_ratio.unwrap_or(usual)));
         let rescheduler = flags.rescheduler.unwrap_or(RESCHEDULER);
         let mut warnings = Vec::new();
@@ -132,7 +139,7 @@ impl Plan {
             cells::Machine { lone_cpu: online().map_or(true, |cpus| cpus.len() == 1), session: &session.cpus };
         let cells = match flags.remedies {
             true => cells::remedies(&contest, &machine, &mut warnings),
-            false => cells::scenarios(&chosen_scenarios(flags)?, rescheduler, &contest, &machine, &mut warnings),
+            false => cells::scenarios(&scenarios, rescheduler, &contest, &machine, &mut warnings),
         };
         if cells.is_empty() {
             let reason = warnings.last().map(|warning| warning.message().to_owned()).unwrap_or_default();

@@ -41,19 +41,19 @@ fn setting(parameters: &Parameters, rows: &[Row]) -> String {
     let competitors = match has_competitor(rows) {
         false => String::new(),
         true => format!(
-            " at nice {}; {} at nice {}: weights {:.1}:1",
-            parameters.reader_nice,
+            "; {} at nice {}: weights {:.1}:1",
             terminal::counted(parameters.competitors, "competitor"),
             parameters.competitor_nice,
             parameters.weight_ratio
         ),
     };
     format!(
-        "Sampling thread on CPU {}{competitors}\n\
+        "Sampling thread on CPU {} at nice {}{competitors}\n\
          One iteration takes {}, one clock read {}: {:.2}×.\n\
          A gap is longer than {}. A repetition has {} million clock reads.\n\
          Each row was measured for {}.\n",
         parameters.cpu,
+        parameters.reader_nice,
         nanoseconds(first.loop_check_ns),
         nanoseconds(first.bare_loop_ns),
         first.loop_check_ns / first.bare_loop_ns,

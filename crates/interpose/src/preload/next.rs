@@ -76,8 +76,10 @@ pub fn mutex_functions() -> impl Iterator<Item = *mut c_void> {
     all.into_iter().map(|place| place.load(Relaxed).cast()).filter(|address| *address != missing as *mut c_void)
 }
 
-/// The C library's function that finds a loaded object and its tables; null before version 2.35.
-pub static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+/// The C library's function that finds a loaded object and its tables; null before version 2.35, and at first
+/// [`NOT_LOOKED_UP`].
+pub static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(NOT_LOOKED_UP);
+pub const NOT_LOOKED_UP: *mut c_void = core::ptr::without_provenance_mut(1);
 
 /// The C library's word that says whether there is one thread; older ones have none.
 static SINGLE_THREADED: AtomicPtr<u8> = AtomicPtr::new((&raw const MANY).cast_mut());

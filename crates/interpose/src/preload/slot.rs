@@ -1,5 +1,6 @@
 //! A thread's place in the memory: acquired in its first call, released when it ends.
 
+use super::callers;
 use super::clock::now;
 use super::external::{gettid, pthread_key_create, pthread_setspecific};
 use super::kinship;
@@ -74,6 +75,7 @@ pub fn prepare() {
 /// the child makes the process's first call: the place in it is that of the parent's thread, with that one's number.
 pub unsafe extern "C" fn forget_parent() {
     thread_word::set(core::ptr::null());
+    callers::forget_trials();
 }
 
 /// Releases the place of a thread that ends. If it acquires locks after this, it gets another place.

@@ -5,6 +5,7 @@ use record::{Finding, Section, Source, Statement, typed, understand};
 use report::Listed;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use terminal::moment;
 
 /// The maximum number of records on the page: the newest.
@@ -14,12 +15,17 @@ const MOST: usize = 500;
 const LONGEST: usize = 400;
 
 /// The properties of a record that its entry lacks.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Described {
     subject: String,
     machine: String,
     verdict: String,
 }
+
+/// The time after which a page is sent without the verdicts of the records that were not read.
+const MOST_TIME: Duration = Duration::from_secs(3);
+/// The number of records that are read before the time is looked at.
+const AT_A_TIME: usize = 8;
 
 /// The records that were read for the page.
 #[derive(Default)]
@@ -37,12 +43,16 @@ impl Index {
         known.retain(|id, _| newest.iter().any(|entry| entry.id == *id));
         let missing: Vec<&str> =
             newest.iter().map(|entry| entry.id.as_str()).filter(|id| !known.contains_key(*id)).collect();
-        archive.each(&missing, |place, found| {
-            let source = found.and_then(|(content, _)| understand("", &content));
-            known.insert(missing[place].to_owned(), described(source));
-        })?;
+        let begun = Instant::now();
+        for some in missing.chunks(AT_A_TIME).take_while(|_| begun.elapsed() < MOST_TIME) {
+            archive.each(some, |place, found| {
+                let source = found.and_then(|(content, _)| understand("", &content));
+                known.insert(some[place].to_owned(), described(source));
+            })?;
+        }
+        let unread = Described { verdict: "not read yet; load the page again".into(), ..Described::default() };
         let listed: Vec<Listed> =
-            newest.iter().filter_map(|entry| Some(listed(entry, known.get(&entry.id)?))).collect();
+            newest.iter().map(|entry| listed(entry, known.get(&entry.id).unwrap_or(&unread))).collect();
         drop(known);
         Ok(report::index(&listed, entries.len() - listed.len()))
     }

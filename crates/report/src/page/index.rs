@@ -41,7 +41,9 @@ pub fn index(records: &[Listed], omitted: usize) -> String {
                 header {
                     h1 { "Archive of records" }
                     p.machine {
-                        (counted(records.len() + omitted, "record")) " of " (counted(machines.len(), "machine"))
+                        (counted(records.len() + omitted, "record"))
+                        @if omitted > 0 { "; the newest " (records.len()) " are" }
+                        " of " (counted(machines.len(), "machine"))
                         @if let Some(newest) = records.first() { "; the newest began at " (newest.started) }
                     }
                 }

@@ -276,14 +276,16 @@ impl App {
             return;
         }
         if let Some(form) = &mut self.form {
-            return match draw::form::line_at(form, self.area, column, line) {
-                Some(at) if form.list.is_some() => {
-                    form.list.iter_mut().for_each(|list| list.focus(at));
-                    form.take();
+            let at = draw::form::line_at(form, self.area, column, line);
+            return match (at, &mut form.list) {
+                (Some(at), Some(list)) => {
+                    list.focus(at);
+                    // Once rows are marked, a click marks another: the value is that of the marks.
+                    if list.has_marks() { _ = list.toggle() } else { form.take() }
                 }
-                Some(at) if form.at == at => self.key_of_form(Key::Enter),
-                Some(at) => form.at = at,
-                None => {}
+                (Some(at), None) if form.at == at => self.key_of_form(Key::Enter),
+                (Some(at), None) => form.at = at,
+                (None, _) => {}
             };
         }
         match draw::item_at(self, column, line) {

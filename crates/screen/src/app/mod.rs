@@ -7,7 +7,7 @@ use crate::command_line::{self, Editor};
 use crate::form::{Form, Forms};
 use crate::list::List;
 use crate::machine::Machine;
-use crate::matrix::{CellCommand, Matrix};
+use crate::matrix::{CellCommand, Matrix, Target};
 use crate::menu::{Action, Item, Menu, MenuContext, STEPS};
 use crate::records::Records;
 use crate::run::{self, Child, Ended, Run};
@@ -31,7 +31,7 @@ pub struct App {
     pub open: Vec<OpenMenu>,
     pub view: View,
     pub run: Option<Run>,
-    /// The commands of a matrix that have not started yet, each with its cell.
+    /// The commands of the matrix that have not started yet.
     waiting: VecDeque<CellCommand>,
     pub matrix: Option<Matrix>,
     /// The reported cell that is shown.
@@ -180,12 +180,12 @@ impl App {
         }
         if let Some(item) = self.chosen() {
             if let Action::Form(name) = item.action {
-                return Some(command_line::shown(&self.forms.command(name, &[])));
+                return Some(command_line::shown(&self.forms.command(name)));
             }
             return item.action.command().map(command_line::shown);
         }
         if let View::Welcome(step) = self.view {
-            return Some(command_line::shown(&self.forms.command(STEPS[step].1, &[])));
+            return Some(command_line::shown(&self.forms.command(STEPS[step].1)));
         }
         if let (View::Matrix, Some(matrix)) = (&self.view, &self.matrix)
             && !self.is_running()
@@ -219,10 +219,10 @@ impl App {
         let was_running = run.is_running();
         let is_new = run.look();
         if is_new
-            && let Some(matrix) = &mut self.matrix
-            && (matrix.measured.is_some() || run.cell.is_none())
+            && let (Some(matrix), Some(target)) = (&mut self.matrix, run.target)
+            && target.kind == matrix.kind
         {
-            matrix.take(&run.feed, run.cell);
+            matrix.take(&run.feed, target.cell);
         }
         if was_running && !self.is_running() {
             self.end_of_run();
@@ -274,7 +274,7 @@ impl App {
             self.show_text();
         }
         match self.waiting.pop_front() {
-            Some((cell, words)) if is_good => self.start_for(cell, words),
+            Some((target, words)) if is_good => self.start_for(Some(target), words),
             _ => self.waiting.clear(),
         }
         self.rebuild();
@@ -298,8 +298,20 @@ impl App {
         }
     }
 
+    /// Returns whether a command is running, and no other can start; the message says so.
+    fn is_busy(&mut self) -> bool {
+        let is_running = self.is_running();
+        if is_running {
+            self.message = BUSY.to_owned();
+        }
+        is_running
+    }
+
     /// Runs a command, and shows its measurement.
     fn start(&mut self, words: Vec<String>) {
+        if self.is_busy() {
+            return;
+        }
         self.waiting.clear();
         self.start_for(None, words);
         if self.is_running() {
@@ -308,16 +320,13 @@ impl App {
         }
     }
 
-    fn start_for(&mut self, cell: Option<(usize, usize)>, words: Vec<String>) {
-        if self.is_running() {
-            self.message = BUSY.to_owned();
-            return;
-        }
+    /// Runs a command while no other runs.
+    fn start_for(&mut self, target: Option<Target>, words: Vec<String>) {
         match Child::start(&self.program, &words, &self.machine) {
             Ok(child) => {
-                self.run = Some(Run::new(words, child, cell));
+                self.run = Some(Run::new(words, child, target));
                 if let Some(matrix) = &mut self.matrix {
-                    matrix.measured = cell;
+                    matrix.measured = target.and_then(|target| target.cell);
                 }
                 self.message.clear();
             }
@@ -326,9 +335,13 @@ impl App {
     }
 
     fn start_page(&mut self, words: Vec<String>) {
+        if self.is_busy() {
+            return;
+        }
         let page = words.iter().skip_while(|word| *word != "--output").nth(1).map(PathBuf::from);
         self.start(words);
-        if let Some(run) = &mut self.run {
+        // After a failed start, the run is the previous one, which has ended.
+        if let Some(run) = self.run.as_mut().filter(|run| run.is_running()) {
             run.page = page;
         }
     }
@@ -363,6 +376,7 @@ impl App {
             Action::Open(menu) => self.open_menu(menu),
             Action::ToggleRecord(id) => self.records.toggle(&id),
             Action::Matrix(kind) => {
+                self.waiting.clear();
                 self.matrix = Some(Matrix::new(kind, &self.machine));
                 self.view = View::Matrix;
             }
@@ -379,16 +393,15 @@ impl App {
 
     /// Measures the marked cells of the matrix.
     fn measure_matrix(&mut self) {
-        if self.is_running() {
-            self.message = BUSY.to_owned();
+        if self.is_busy() {
             return;
         }
         let Some(matrix) = &self.matrix else { return };
         let mut commands: VecDeque<CellCommand> = matrix.commands(&self.forms, &self.machine).into();
         match commands.pop_front() {
-            Some((cell, words)) => {
+            Some((target, words)) => {
                 self.waiting = commands;
-                self.start_for(cell, words);
+                self.start_for(Some(target), words);
             }
             None => self.message = matrix.refusal(matrix.at, &self.machine).unwrap_or_default(),
         }

@@ -118,7 +118,7 @@ fn list_area(area: Rect) -> Rect {
 fn rows_of(area: Rect, list: &List) -> (usize, usize) {
     let head = 1 + u16::from(!list.heading.is_empty());
     let room = usize::from(area.height.saturating_sub(2 + head)).max(1);
-    (room, (list.at() + 1).saturating_sub(room))
+    (room, list.at().map_or(0, |at| (at + 1).saturating_sub(room)))
 }
 
 fn draw_list(frame: &mut Frame, area: Rect, list: &List, field: Option<&Field>, colours: Colours) {
@@ -138,13 +138,13 @@ fn draw_list(frame: &mut Frame, area: Rect, list: &List, field: Option<&Field>, 
         put(frame, inside, 3, y, list.heading, inside.width, colours.grey());
         y += 1;
     }
-    if rows.is_empty() {
+    if rows.is_empty() && !list.has_lost_focus() {
         put(frame, inside, 3, y, "no match; Enter takes the text as it is", inside.width, colours.grey());
     }
     for (line, (number, row)) in rows.iter().enumerate().skip(first).take(room).enumerate() {
         let mark = if list.is_marked(row) { "✓ " } else { "  " };
         let text = format!(" {mark}{:<1$}", row.text, usize::from(inside.width));
-        let style = if number == at { colours.chosen() } else { Style::new() };
+        let style = if Some(number) == at { colours.chosen() } else { Style::new() };
         put(frame, inside, 0, y + line as u16, &text, inside.width, style);
     }
 }

@@ -199,8 +199,11 @@ fn message_of_diagnosis(app: &App, run: &Run) -> String {
 /// Returns the chosen row of the open list, else the error of the field in focus, else the keys of the form.
 fn hint(form: &Form) -> String {
     if let Some(list) = &form.list {
+        if list.has_lost_focus() {
+            return "the chosen row is gone; choose another".to_owned();
+        }
         let rows = list.visible();
-        let text = rows.get(list.at()).map(|row| row.text.split_whitespace().collect::<Vec<&str>>().join(" "));
+        let text = list.at().map(|at| rows[at].text.split_whitespace().collect::<Vec<&str>>().join(" "));
         return text.unwrap_or_default();
     }
     match form.focus() {

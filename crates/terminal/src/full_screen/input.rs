@@ -153,6 +153,12 @@ fn control_sequence(bytes: &[u8]) -> Head {
         // The mouse of old terminals: three bytes more.
         (None, b'M') if rest.len() < 4 => Head::Begun,
         (None, b'M') => Head::Whole(complete + 3, None),
+        // F1 to F5 of the Linux console: one byte more.
+        (None, b'[') => match rest.get(1) {
+            None => Head::Begun,
+            Some(0..=0x1f | 0x7f..) => Head::Whole(complete, None),
+            Some(last) => Head::Whole(complete + 1, (*last == b'A').then_some(Event::Key(Key::F1))),
+        },
         (_, b'Z') => Head::Whole(complete, Some(Event::Key(Key::BackTab))),
         (_, b'~') => Head::Whole(complete, numbered(parameters).map(Event::Key)),
         _ => Head::Whole(complete, named(last).map(Event::Key)),
@@ -222,12 +228,14 @@ mod tests {
             (b"\x1b[1;5C", Key::Right),
             (b"\x1b[6~", Key::PageDown),
             (b"\x1bOP", Key::F1),
+            (b"\x1b[[A", Key::F1),
             (b"\x1b[21~", Key::F10),
             (b"\x1b[Z", Key::BackTab),
         ];
         for (bytes, key) in sent {
             assert_eq!(keys(bytes), [Event::Key(*key)], "{bytes:?}");
         }
+        assert_eq!(keys(b"\x1b[[Bq\x1b[[\x1b[A"), [Event::Key(Key::Char('q')), Event::Key(Key::Up)]);
         assert_eq!(keys(b"\x1b[<0;11;3M\x1b[<0;11;3m\x1b[<65;1;1M"), [Event::Click(10, 2), Event::WheelDown]);
     }
 

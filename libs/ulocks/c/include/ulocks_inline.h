@@ -4,7 +4,7 @@
  * shared_ulock_t are then macros for inline functions, whose names begin with ulocks_inline_. Inline functions and the
  * functions of the library can be mixed on one lock, also in one program. Contended calls go to the library.
  *
- * It needs GCC 4.5, Clang 9 or a compiler that is compatible with them. On x86-64, ulock_unlock is a restartable
+ * It needs GCC 4.7, Clang 9 or a compiler that is compatible with them. On x86-64, ulock_unlock is a restartable
  * sequence (rseq) where the library uses one, otherwise a compare-and-swap. See ulocks(3).
  *
  * A program that includes this header contains the meaning of a lock's word: 0 is unlocked, 1 is held without waiters.

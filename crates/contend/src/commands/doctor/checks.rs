@@ -128,6 +128,9 @@ fn events(allowed: &CpuSet, cpu: usize) -> Vec<Check> {
         Some(level) if level <= 2 => {
             met(EVENTS, "perf_event_paranoid", format!("{level}: own threads without a privilege"))
         }
+        Some(level) if may_record_own_thread().is_ok() => {
+            met(EVENTS, "perf_event_paranoid", format!("{level}: this user has the privilege"))
+        }
         Some(level) => met(EVENTS, "perf_event_paranoid", format!("{level}: nothing without a privilege"))
             .missing(&["trace", "preempted", "noise"], "sudo sysctl kernel.perf_event_paranoid=2"),
     };
@@ -369,6 +372,9 @@ fn machine(environment: &Environment, allowed: &CpuSet) -> Vec<Check> {
 
 fn virtualisation(environment: &Environment, allowed: &CpuSet) -> Check {
     let Some(hypervisor) = &environment.host.hypervisor else {
+        if !cfg!(target_arch = "x86_64") {
+            return Check { state: State::Unknown, ..met(MACHINE, "virtualisation", "not visible on this processor") };
+        }
         return met(MACHINE, "virtualisation", "none: bare metal");
     };
     let share = Activity::now().ok().and_then(|activity| activity.steal_share_since_boot(allowed));

@@ -1,9 +1,10 @@
 //! Trials of permissions that no experiment has a function for.
 
 use rustix::mm::{MapFlags, ProtFlags, mlock, mmap_anonymous, munmap};
-use rustix::process::{Resource, getppid, getrlimit, setpriority_process};
+use rustix::process::{Resource, geteuid, getppid, getrlimit, setpriority_process};
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::{env, fs, thread};
@@ -26,10 +27,20 @@ pub fn lower_nice() -> io::Result<()> {
     Ok(trial.join().map_err(|_| io::Error::other("the trial panicked"))??)
 }
 
-/// Opens the memory of the process that started this one, as a trace of a running process does.
+/// Opens the memory of the process that started this one, as a trace of a running process does; of another process of
+/// this user where that one is of another.
 pub fn open_memory_of_another() -> io::Result<()> {
-    let parent = getppid().ok_or_else(|| io::Error::other("there is no other process"))?;
-    File::open(format!("/proc/{}/mem", parent.as_raw_nonzero())).map(drop)
+    let own = geteuid().as_raw();
+    let is_own = |folder: &PathBuf| fs::metadata(folder).is_ok_and(|metadata| metadata.uid() == own);
+    let parent = getppid().map(|parent| PathBuf::from(format!("/proc/{}", parent.as_raw_nonzero())));
+    let is_other = |folder: &PathBuf| {
+        let number = folder.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok());
+        number.is_some_and(|number| number != std::process::id())
+    };
+    let others = || fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let other = parent.filter(is_own).or_else(|| others().filter(is_other).find(is_own));
+    let other = other.ok_or_else(|| io::Error::other("there is no other process of this user"))?;
+    File::open(other.join("mem")).map(drop)
 }
 
 /// Returns the highest number of open files that this process may set for itself; `None` is without limit.
@@ -50,6 +61,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
 
 /// Returns whether files can be created in this directory, or in the next one above that exists.
 pub fn is_writable(folder: &Path) -> bool {
+    let Ok(folder) = std::path::absolute(folder) else { return false };
     let existing = folder.ancestors().find(|folder| folder.exists());
     existing.is_some_and(|folder| rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok())
 }

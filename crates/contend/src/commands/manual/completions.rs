@@ -24,12 +24,14 @@ pub struct Flags {
 /// bash splits words at the characters of `COMP_WORDBREAKS`, and replaces only the last piece.
 const BASH: (&str, &str) = (
     "    COMPREPLY=()\n",
-    r#"    local found value
+    r#"    local found value before= typed=${COMP_LINE:0:COMP_POINT}
+    typed=${typed##* }
+    [[ $COMP_WORDBREAKS != *=* || $typed != *=* ]] || before=${typed%"${typed##*=}"}
+    [[ $COMP_WORDBREAKS != *:* || ${typed#"$before"} != *:* ]] || before=${typed%"${typed##*:}"}
     if found=$("$1" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null); then
         [[ ${found%%$'\n'*} != list ]] || compopt -o nospace 2>/dev/null
         while IFS=$'\t' read -r value _; do
-            [[ $COMP_WORDBREAKS != *:* ]] || value=${value##*:}
-            [[ $COMP_WORDBREAKS != *=* ]] || value=${value##*=}
+            value=${value#"$before"}
             value=${value// /\\ }
             COMPREPLY+=("$value")
         done <<< "${found#*$'\n'}"

@@ -84,12 +84,12 @@ fn follow(page: &Page, account: &Mutex<Account>) {
     }
 }
 
-/// Returns the drawings that a page shows, in the repository. A browser makes the other pictures: the test `page_in_browser`
-/// draws them.
+/// Returns the drawings that a page shows, in the repository, and that its commands draw. A browser makes the pictures of
+/// pages (the test `page_in_browser`), and the tests of the screen those of the screen.
 fn pictures(page: &Page) -> Vec<PathBuf> {
     let folder = pages::root().join(&page.name).parent().unwrap().to_owned();
     let shown = page.text.split("![").skip(1).filter_map(|rest| rest.split_once("](")?.1.split_once(')'));
-    let drawn = shown.filter(|(path, _)| path.ends_with(".svg"));
+    let drawn = shown.filter(|(path, _)| path.ends_with(".svg") && !path.contains("/screen-"));
     drawn.map(|(path, _)| folder.join(path)).collect()
 }
 

@@ -88,8 +88,15 @@ fn list_filters_by_typing_and_marks_several() {
     terminal.types(b" ");
     terminal.does("\x7f\x7f\x7fstd ", "✓ std");
     terminal.does("\r", "--lock mcs,std");
+    // Opening the list and taking its value changes nothing.
+    terminal.does("\x1b[A\r", "✓ mcs");
+    terminal.types(b"\r");
+    terminal.wait_for("the form", |text| !text.contains("filter: ") && text.contains("--lock mcs,std --seconds"));
     // The next value of a list, and the default again.
     terminal.does("\x1b[A\x7f", "$ contend latency --seconds");
+    terminal.does("\r", "default            sysv,benaphore");
+    terminal.types(b"\r\x1b[A");
+    terminal.wait_for("the form", |text| !text.contains("filter: ") && text.contains("$ contend latency --seconds"));
     terminal.does("\x1b[C", "--lock sysv");
     terminal.types(b"\x03");
     terminal.end();

@@ -55,6 +55,8 @@ pub struct Follower {
     room: usize,
     /// The last wait of each thread that ended with a wake: it may have had the lock since then.
     got: HashMap<u32, Got>,
+    /// The thread that waited for each word; `None` for several.
+    waiters: HashMap<Word, Option<u32>>,
     /// Words without separate sums.
     pub folded_words: u64,
     /// The threads that left their CPU last, by CPU, and when.
@@ -117,9 +119,9 @@ struct Got {
 }
 
 impl Got {
-    /// Returns whether it was a wait for the same lock as a call. A readers-writer lock has several words, and each thread
-    /// that waits for a lock of parking_lot has its own: then the call path is the same.
-    fn is_of_lock(&self, call: &Call) -> bool {
+    /// Returns whether it was a wait for the same lock as a call. A readers-writer lock has several words. Each thread that
+    /// waits for a lock of parking_lot has its own (`has_own_words`): then the call path is the same.
+    fn is_of_lock(&self, call: &Call, has_own_words: bool) -> bool {
         const LARGEST_LOCK: u64 = 16;
         let is_near = match (self.word, call.word) {
             (Word::At { process, address }, Word::At { process: other, address: there }) => {
@@ -127,7 +129,7 @@ impl Got {
             }
             _ => false,
         };
-        is_near || self.stack == call.stack
+        is_near || has_own_words && self.stack == call.stack
     }
 }
 
@@ -301,6 +303,11 @@ impl Follower {
         if !call.waits || result == -EAGAIN {
             return;
         }
+        if self.waiters.len() >= MOST_PLACES && !self.waiters.contains_key(&call.word) {
+            self.waiters.clear();
+        }
+        let waiter = self.waiters.entry(call.word).or_insert(Some(thread));
+        *waiter = waiter.filter(|waiter| *waiter == thread);
         let is_timeout = result == -ETIMEDOUT;
         let woken = woken.filter(|_| !is_timeout);
         let mut wait = Wait {
@@ -317,11 +324,14 @@ impl Follower {
             && let Some(timeline) = self.timelines.get(&woken.by)
         {
             // Before it got the word itself, the waker waited in the same queue.
-            let got = self.got.get(&woken.by).filter(|got| got.is_of_lock(&call)).map_or(0, |got| got.at);
+            let has_own = |got: &Got| self.have_own_words([(got.word, woken.by), (call.word, thread)]);
+            let got = self.got.get(&woken.by).filter(|got| got.is_of_lock(&call, has_own(got))).map_or(0, |got| got.at);
             let (from, to) = (since(call.began.max(got)), since(woken.at));
-            wait.seen = self.seen(&call, &woken);
+            wait.seen = self.seen(&call, thread, &woken);
             if let Some(stack) = woken.stack {
-                *self.waited_preempted.entry((call.word, stack)).or_default() += wait.seen.preempted;
+                // Those of earlier holders were at other places.
+                let own = timeline.seen(from, to).preempted;
+                *self.waited_preempted.entry((call.word, stack)).or_default() += own;
                 let last = self.last_preempted.entry(woken.by).or_insert(f64::NEG_INFINITY);
                 // It may have begun before the wait.
                 let overlap = timeline.preemptions(since(got), to).filter(|preemption| preemption.to > from);
@@ -365,12 +375,17 @@ impl Follower {
 
     /// Returns the states of the threads that had the lock during a wait: the waker since it got the lock, before that the
     /// thread that had woken the waker, and so on.
-    fn seen(&self, call: &Call, woken: &Woken) -> Seen {
+    fn seen(&self, call: &Call, thread: u32, woken: &Woken) -> Seen {
         const MOST_HOLDERS: usize = 64;
         let since = |raw: u64| raw.saturating_sub(self.began) as f64;
         let (mut seen, mut by, mut to) = (Seen::default(), woken.by, woken.at);
         for _ in 0..MOST_HOLDERS {
-            let got = self.got.get(&by).filter(|got| got.at <= to && got.is_of_lock(call));
+            let has_own = |got: &Got| self.have_own_words([(got.word, by), (call.word, thread)]);
+            let got = self.got.get(&by).filter(|got| got.is_of_lock(call, has_own(got)));
+            // It has waited for the lock again since, so it is not known when it got it before.
+            if got.is_some_and(|got| got.at > to) {
+                break;
+            }
             let from = got.map_or(call.began, |got| got.at.max(call.began));
             if let Some(timeline) = self.timelines.get(&by) {
                 seen.add(timeline.seen(since(from), since(to)));
@@ -381,6 +396,11 @@ impl Follower {
             }
         }
         seen
+    }
+
+    /// Returns whether each of these words was waited for by this thread alone.
+    fn have_own_words(&self, words: [(Word, u32); 2]) -> bool {
+        words[0].1 != words[1].1 && words.iter().all(|(word, thread)| self.waiters.get(word) == Some(&Some(*thread)))
     }
 
     /// Returns whether a thread is one of the processes.

@@ -230,12 +230,13 @@ impl Evidence<'_> {
         let is_lock = |object: &&Object, wait: Wait| {
             object.part == Part::Lock && object.members.iter().any(|(member, _)| *member == wait)
         };
+        let noted: Vec<f64> = rows.iter().map(|row| row.lock_s.unwrap_or(0.0)).collect();
         for (label, wait, seconds) in self.profile.labelled() {
             let name = labels::name_at(region, label);
-            let row = rows.iter_mut().find(|row| row.kind == RowKind::Label && row.name == name);
+            let place = rows.iter().position(|row| row.kind == RowKind::Label && row.name == name);
             let object = objects.iter().find(|object| is_lock(object, wait));
-            if let Some((row, object)) = row.filter(|_| name.is_some()).zip(object) {
-                add_sampled(row, &object.name, seconds);
+            if let Some((place, object)) = place.filter(|_| name.is_some()).zip(object) {
+                add_sampled(&mut rows[place], noted[place], &object.name, seconds);
             }
         }
     }
@@ -484,14 +485,14 @@ fn budget_row(budget: &Budget, spun_s: f64, threads: u32) -> Row {
     }
 }
 
-/// Adds a sampled wait for a lock to the waits of a label.
-fn add_sampled(row: &mut Row, lock: &str, seconds: f64) {
+/// Adds a sampled wait for a lock to the waits of a label, of which so many seconds were noted.
+fn add_sampled(row: &mut Row, noted_s: f64, lock: &str, seconds: f64) {
     /// The waits of a label are exact where a smaller part of them was sampled.
     const LITTLE: f64 = 0.1;
     let total_s = row.total_s.unwrap_or(0.0).max(1e-9);
     let lock_s = (row.lock_s.unwrap_or(0.0) + seconds).min(total_s);
     (row.lock_s, row.share) = (Some(lock_s), Some(lock_s / total_s));
-    if seconds > LITTLE * lock_s {
+    if lock_s - noted_s > LITTLE * lock_s {
         row.seen_by = SeenBy::Sampling;
     }
     match row.label_locks.iter_mut().find(|known| known.lock == lock) {

@@ -224,6 +224,8 @@ impl From<io::Error> for UnseenGoroutines {
         let need = match error.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => Need::Permission,
             Some(libc::EMFILE | libc::ENFILE) => Need::OpenFiles,
+            // The process may have ended.
+            Some(libc::ENOENT) if blame::golang::has_probes() => Need::Profile,
             // Without the file of the probes' kind, or with one of another kind.
             Some(libc::ENOENT | libc::EINVAL | libc::ENOSYS | libc::ENODEV | libc::EOPNOTSUPP) => Need::Kernel,
             _ => Need::Profile,

@@ -141,6 +141,7 @@ pub fn run_plan(
         waits: Waits::with_room(if plan.exports.is_empty() { 0 } else { MOST_EXPORTED }),
         names: Names::default(),
         maps: HashMap::new(),
+        without_library: None,
         hangs: Hangs::default(),
         stuck: StuckThreads::new(plan.deadline),
         stuck_stacks: Stacks::default(),
@@ -201,6 +202,8 @@ struct Watch<'a> {
     names: Names,
     /// The latest memory maps of each process: as it noted it, and as the kernel had it.
     maps: HashMap<usize, [Option<Vec<u8>>; 2]>,
+    /// The last map of a program that did not load the library.
+    without_library: Option<Vec<u8>>,
     hangs: Hangs,
     /// The program's first process as it is seen from outside, which shows waits that the library does not note.
     stuck: StuckThreads,
@@ -406,9 +409,10 @@ impl Watch<'_> {
         }
         let pid = self.running.pid();
         let is_noted = region.processes().any(|process| process.pid.load(Relaxed) == pid);
-        if let Some(map) = map_of(pid).filter(|_| !is_noted) {
+        if let Some(map) = map_of(pid).filter(|map| !is_noted && self.without_library.as_ref() != Some(map)) {
             self.names.learn(WITHOUT_LIBRARY, Some(pid), &map);
             self.profile.learn(pid, &parse(&map));
+            self.without_library = Some(map);
         }
         // A process that has not used a lock yet noted nothing.
         for pid in self.outliving.alive() {

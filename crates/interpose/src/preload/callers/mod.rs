@@ -34,8 +34,8 @@ use unwind::Frame;
 const DEPTH: usize = 6;
 /// The largest frame of a wrapper.
 const LARGEST: usize = 1024;
-/// The largest distance on the stack between an acquisition and its release at which the latter is looked at.
-const FARTHEST: usize = 1 << 14;
+/// The size of a page of the stack, all of which is mapped if a part is.
+const PAGE: usize = 4096;
 /// The number of acquisitions after which a function that did not return while it held the lock is not a wrapper, …
 const ENOUGH: u64 = 3;
 /// … and of those whose release was not seen: threads release the locks of others.
@@ -73,7 +73,8 @@ impl Call {
             }
             _ => return None,
         };
-        Some(Self { place: end - 8, frame_pointer })
+        // The outermost function of a coroutine may return nowhere.
+        Some(Self { place: end - 8, frame_pointer }).filter(|outer| outer.site() != 0)
     }
 }
 
@@ -192,6 +193,9 @@ pub fn is_in_wrapper(site: usize) -> bool {
 
 /// Returns the entry of a site, which becomes known; `None` without room.
 fn learn(site: usize) -> Option<&'static Entry> {
+    if site == 0 || !unwind::is_ready() {
+        return None;
+    }
     for probe in 0..PROBES {
         let entry = &ENTRIES[(home(site) + probe) % SITES];
         let there = entry.site.load(Acquire);
@@ -270,27 +274,33 @@ pub fn try_out(lock: usize, call: Call, take: impl FnOnce(usize) -> c_int) -> c_
         };
         if !known.is(Known::WRAPPER) {
             *level = (Some(entry), outer.place, outer.site());
-            let seen = (known.0 >> Known::SEEN) & 0xff;
-            if seen >= MOST {
-                decide(entry, known, Known::PLAIN);
-            } else {
-                entry.known.fetch_add(1 << Known::SEEN, Relaxed);
-            }
         }
         inner = outer;
     }
+    // All but one word is written before the lock is held, so that the hold is no longer by it.
+    let trial = prepared(lock, &levels);
     let code = take(site.unwrap_or_else(|| inner.site()));
-    if has_it(code) {
-        begin(lock, &levels);
+    if let Some(trial) = trial {
+        if has_it(code) {
+            OPEN.fetch_add(1, Relaxed);
+        }
+        trial.owner.store(if has_it(code) { thread_pointer() } else { 0 }, Release);
+        if has_it(code) {
+            levels.iter().filter_map(|level| level.0).for_each(count);
+        }
     }
     code
 }
 
-fn begin(lock: usize, levels: &[(Option<&'static Entry>, usize, usize); DEPTH]) {
+/// Returns a trial of these functions, which no thread has yet.
+fn prepared(lock: usize, levels: &[(Option<&'static Entry>, usize, usize); DEPTH]) -> Option<&'static Trial> {
     let trial = &ALL[BEGUN.fetch_add(1, Relaxed) % TRIALS];
     let before = trial.owner.load(Relaxed);
     if before == BUSY || trial.owner.compare_exchange(before, BUSY, Acquire, Relaxed).is_err() {
-        return;
+        return None;
+    }
+    if before != 0 {
+        OPEN.fetch_sub(1, Relaxed);
     }
     trial.lock.store(lock, Relaxed);
     let mut depth = 0;
@@ -302,10 +312,17 @@ fn begin(lock: usize, levels: &[(Option<&'static Entry>, usize, usize); DEPTH]) 
         depth += 1;
     }
     trial.depth.store(depth as u32, Relaxed);
-    if before == 0 {
-        OPEN.fetch_add(1, Relaxed);
+    Some(trial)
+}
+
+/// Counts an acquisition by a function that was not decided yet. After many, it is plain.
+fn count(entry: &'static Entry) {
+    let known = Known(entry.known.load(Relaxed));
+    if (known.0 >> Known::SEEN) & 0xff >= MOST {
+        decide(entry, known, Known::PLAIN);
+    } else {
+        entry.known.fetch_add(1 << Known::SEEN, Relaxed);
     }
-    trial.owner.store(thread_pointer(), Release);
 }
 
 /// Ends the trials of a lock that this thread is about to release, by a call whose return address is at `place`.
@@ -326,8 +343,10 @@ fn end_open_trial(lock: usize, place: usize) {
         }
         let is_same = trial.lock.load(Relaxed) == lock;
         if is_same {
-            for level in &trial.levels[..(trial.depth.load(Relaxed) as usize).min(DEPTH)] {
-                judge(level, place);
+            let mut has_returned = false;
+            for level in trial.levels[..(trial.depth.load(Relaxed) as usize).min(DEPTH)].iter().rev() {
+                // What a function called has returned before it; its word may still be there.
+                has_returned |= judge(level, place, has_returned);
             }
             OPEN.fetch_sub(1, Relaxed);
         }
@@ -335,16 +354,18 @@ fn end_open_trial(lock: usize, place: usize) {
     }
 }
 
-/// Looks whether a function has returned since it acquired the lock, at a release whose return address is at `place`.
+/// Looks whether a function has returned since it acquired the lock, at a release whose return address is at `place`, and
+/// notes it; `is_known` says that it has.
 ///
-/// Nothing is learned where the two are far apart: the thread may be on another stack by now, and the first one gone.
-fn judge(level: &Level, place: usize) {
+/// Nothing is learned where the two are apart: the thread may be on another stack by now, and the first one gone.
+fn judge(level: &Level, place: usize, is_known: bool) -> bool {
     let (at, returns_to) = (level.place.load(Relaxed), level.returns_to.load(Relaxed));
-    if at.abs_diff(place) > FARTHEST {
-        return;
+    let is_near = if at < place { place - at < PAGE } else { at / PAGE == place / PAGE };
+    if !is_known && !is_near {
+        return false;
     }
-    // SAFETY: the thread is the same, and the place is on its stack, a few pages above the frame of the caller.
-    let has_returned = at < place || unsafe { (at as *const usize).read_volatile() } != returns_to;
+    // SAFETY: the page is that of `place`, which is on the thread's stack.
+    let has_returned = is_known || at < place || unsafe { (at as *const usize).read_volatile() } != returns_to;
     // SAFETY: the address is that of an entry, which is a static.
     let entry = unsafe { &*(level.entry.load(Relaxed) as *const Entry) };
     let known = Known(entry.known.load(Relaxed));
@@ -354,6 +375,18 @@ fn judge(level: &Level, place: usize) {
         decide(entry, known, Known::PLAIN);
     } else {
         entry.known.fetch_add(1 << Known::ACTIVE, Relaxed);
+    }
+    has_returned
+}
+
+/// Ends all trials in a forked child, whose only thread may have the address of one that is gone.
+pub fn forget_trials() {
+    for trial in &ALL {
+        trial.owner.store(0, Relaxed);
+    }
+    OPEN.store(0, Relaxed);
+    for entry in ENTRIES.iter().filter(|entry| entry.site.load(Relaxed) == 0) {
+        entry.known.store(0, Relaxed);
     }
 }
 

@@ -24,3 +24,5 @@ pub fn try_out(_: usize, call: Call, take: impl FnOnce(usize) -> c_int) -> c_int
 
 #[inline(always)]
 pub fn end_trial(_: usize, _: usize) {}
+
+pub fn forget_trials() {}

@@ -4,7 +4,7 @@
 //! frame pointer, and the caller's frame pointer is the same, or is kept in the frame. Any other frame is not known. The
 //! tables are found by `_dl_find_object`, which takes no lock: the loader may hold its own in this very call.
 
-use crate::preload::next::FIND_OBJECT;
+use crate::preload::next::{FIND_OBJECT, NOT_LOOKED_UP};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -31,10 +31,15 @@ struct Object {
     reserved: [u64; 7],
 }
 
+/// Returns whether frames can be looked up: not before the C library's functions are.
+pub fn is_ready() -> bool {
+    FIND_OBJECT.load(Relaxed) != NOT_LOOKED_UP
+}
+
 /// Returns the frame of the function to which a call returns at this address; `None` where it is not known.
 pub fn frame(returns_to: usize) -> Option<Frame> {
     let function = FIND_OBJECT.load(Relaxed);
-    if function.is_null() {
+    if function.is_null() || !is_ready() {
         return None;
     }
     // SAFETY: the pointer is that of the C library's function, which has this type.

@@ -227,16 +227,18 @@ pub fn release(lock: *mut c_void, place: usize, real: impl FnOnce() -> c_int) ->
 
 #[inline(never)]
 fn release_otherwise(lock: *mut c_void, place: usize, real: impl FnOnce() -> c_int) -> c_int {
-    callers::end_trial(lock as usize, place);
     if let Some(me) = ready() {
         record::released(me, lock as usize);
     } else if local::is_what_if() {
+        callers::end_trial(lock as usize, place);
         return what_if::release(lock, real);
     } else if local::is_confirming()
         && let Some(me) = me_on_slow_way()
     {
         record::released(me, lock as usize);
     }
+    // The hold is over for the record.
+    callers::end_trial(lock as usize, place);
     real()
 }
 
