@@ -1,5 +1,6 @@
 //! Costs of waiting: times of single operations on one ladder, from a clock read to a lost time slice.
 
+use crate::metric::VariationSource;
 use crate::unit::Unit;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
@@ -23,6 +24,12 @@ pub struct Cost {
     /// The aspect in which machines are compared by it, if they are.
     #[serde(skip)]
     pub aspect: Option<Aspect>,
+    /// The source of its variation from run to run, if machines are compared by it.
+    #[serde(skip)]
+    pub variation: Option<VariationSource>,
+    /// The step of the clock that the value was read from; 0 where that is far below the value.
+    #[serde(skip)]
+    pub resolution: f64,
     /// The setting that another machine's value must share to be comparable, in words; empty without one.
     #[serde(skip)]
     pub condition: String,
@@ -76,7 +83,7 @@ pub struct CostThen {
 
 impl Cost {
     pub fn new(what: impl Into<String>, figure: impl Into<String>, estimate: Estimate) -> Self {
-        let Estimate { value: ns, interval: ns_ci, .. } = estimate;
+        let Estimate { value: ns, interval: ns_ci, resolution } = estimate;
         Self {
             what: what.into(),
             ns,
@@ -85,6 +92,8 @@ impl Cost {
             figure: figure.into(),
             lock: None,
             aspect: None,
+            variation: None,
+            resolution,
             condition: String::new(),
             experiment: None,
             anchor: None,
@@ -97,9 +106,9 @@ impl Cost {
         self
     }
 
-    /// Makes machines comparable by it, in this aspect.
-    pub fn compared_as(self, aspect: Aspect) -> Self {
-        Self { aspect: Some(aspect), ..self }
+    /// Makes machines comparable by it, in this aspect and with this variation from run to run.
+    pub fn compared_as(self, aspect: Aspect, variation: VariationSource) -> Self {
+        Self { aspect: Some(aspect), variation: Some(variation), ..self }
     }
 
     /// Sets the setting that another machine's value must share.

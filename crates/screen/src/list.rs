@@ -154,9 +154,8 @@ impl List {
             Key::Home => self.move_by(isize::MIN),
             Key::End => self.move_by(isize::MAX),
             Key::Char(' ') if self.takes_several => {
-                if self.toggle() {
-                    self.move_by(1);
-                }
+                let is_done = self.toggle();
+                self.move_by(isize::from(is_done));
             }
             Key::Char(letter) if self.filter.len() < LONGEST => {
                 self.filter.push(letter);

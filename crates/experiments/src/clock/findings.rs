@@ -25,9 +25,10 @@ const READ_1998_NS: f64 = 280.0;
 /// Returns the line of the ladder.
 pub fn costs(rows: &[Row]) -> Vec<Cost> {
     let read = |ns| Cost::new("reading the clock", "a read, mean of 1,000 in a row", Estimate::from(ns));
+    let cost = |ns| read(ns).compared_as(Aspect::Calls, VariationSource::Operation);
     clocks(rows)
         .first()
-        .map(|clock| read(clock.read_cost_ns).compared_as(Aspect::Calls).with_old_value(1998, Some(READ_1998_NS)))
+        .map(|clock| cost(clock.read_cost_ns).with_old_value(1998, Some(READ_1998_NS)))
         .into_iter()
         .collect()
 }

@@ -75,9 +75,15 @@ pub fn costs(rows: &[Row]) -> Vec<Cost> {
     });
     let lines = row.pairs.iter().map(|pair| {
         let figure = format!("CPU {} and CPU {}: a cache line from one to the other", row.cpu, pair.cpu);
+        let place = match pair.shares {
+            Some(true) => "same core",
+            Some(false) => "another core",
+            None => "core unknown",
+        };
         Cost::new(format!("a cache line of CPU {}", pair.cpu), figure, Estimate::from(pair.line_ns))
+            .under(format!("from CPU {}, {place}", row.cpu))
     });
-    memory.into_iter().chain(lines).map(|cost| cost.compared_as(Aspect::Memory)).collect()
+    memory.into_iter().chain(lines).map(|cost| cost.compared_as(Aspect::Memory, VariationSource::Limit)).collect()
 }
 
 /// Returns the loss of each kind of code, and the share of the time with the core shared.
@@ -153,6 +159,7 @@ mod tests {
         let found = costs(&[row(0, None)]);
         let values: Vec<(&str, f64)> = found.iter().map(|cost| (cost.what.as_str(), cost.ns)).collect();
         assert_eq!(values, [("a load from memory", 85.0), ("a cache line of CPU 1", 61.0)]);
+        assert_eq!(found[1].condition, "from CPU 0, another core");
         assert_eq!(costs(&[]), []);
     }
 

@@ -7,7 +7,7 @@ use harness::report_to;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use record::ranking::contests;
-use record::{Aspect, Cost, Finding, Origin, ThenAndNow, Unit};
+use record::{Aspect, Cost, Finding, Origin, ThenAndNow, Unit, VariationSource};
 use terminal::nanoseconds;
 
 /// The lock of most programs.
@@ -147,7 +147,7 @@ fn uncontended_cost(row: &Row, pairs: FreePairs) -> Option<Cost> {
         "benaphore" => Some(600.0),
         _ => None,
     };
-    let cost = cost.compared_as(Aspect::Uncontended).by_lock(&row.lock);
+    let cost = cost.compared_as(Aspect::Uncontended, VariationSource::Operation).by_lock(&row.lock);
     Some(cost.with_old_value(1998, of_1998).with_old_value(2002, loop_2002(&row.lock)))
 }
 
@@ -179,7 +179,8 @@ fn contended_cost(row: &Row) -> Option<Cost> {
         _ => None,
     };
     let cost = Cost::new(format!("a contended {} lock, {place}", row.lock), figure, estimate);
-    let cost = cost.compared_as(Aspect::Contended).under(hold_words(row));
+    let variation = if is_here { VariationSource::SingleOperation } else { VariationSource::Elapsed };
+    let cost = cost.compared_as(Aspect::Contended, variation).under(hold_words(row));
     Some(cost.by_lock(&row.lock).with_old_value(1998, of_1998.filter(|_| is_here)))
 }
 
@@ -187,7 +188,8 @@ fn contended_cost(row: &Row) -> Option<Cost> {
 fn competitor_cost(row: &Row) -> Option<Cost> {
     let figure = format!("{}, {}: p99.9 of a lock–hold–unlock cycle", row.cell(), hold_words(row));
     let estimate = row.estimate(row.p999_ns, row.p999_ci_ns)?;
-    let cost = Cost::new("p99.9 of a lock, competitor", figure, estimate).compared_as(Aspect::Tail);
+    let cost = Cost::new("p99.9 of a lock, competitor", figure, estimate);
+    let cost = cost.compared_as(Aspect::Tail, VariationSource::Rare);
     Some(cost.under(hold_words(row)).by_lock(&row.lock))
 }
 

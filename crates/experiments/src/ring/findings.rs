@@ -67,11 +67,12 @@ pub fn costs(rows: &[Row]) -> Vec<Cost> {
     let small = || rows.iter().filter(|row| is_small(row));
     let named = |names: &'static [(&str, &str, Aspect)]| {
         names.iter().filter_map(move |(name, words, aspect)| {
-            Some(cost(small().find(|row| row.contestant == *name)?, words)?.compared_as(*aspect))
+            let row = small().find(|row| row.contestant == *name)?;
+            Some(cost(row, words)?.compared_as(*aspect, variation(row)))
         })
     };
-    let of_kernel = fastest_of_kernel(small()).and_then(|row| cost(row, "a switch, kernel threads"));
-    let of_kernel = of_kernel.map(|cost| cost.compared_as(Aspect::Handoff));
+    let of_kernel = fastest_of_kernel(small())
+        .and_then(|row| Some(cost(row, "a switch, kernel threads")?.compared_as(Aspect::Handoff, variation(row))));
     named(&KINDS).chain(of_kernel).chain(named(&LIMITS)).collect()
 }
 
@@ -80,6 +81,10 @@ fn cost(row: &Row, words: &str) -> Option<Cost> {
     let figure = format!("{}: {subject}", row.name());
     let then = row.then.first().map(|line| line.time_s * 1e9 / HOPS_2008);
     Some(Cost::new(words, figure, row.hop()?).with_old_value(2008, then))
+}
+
+fn variation(row: &Row) -> VariationSource {
+    if row.class == Class::Limit { VariationSource::Limit } else { VariationSource::Elapsed }
 }
 
 /// Returns the time of a hop, and its cycles, which do not depend on the frequency of the core.
@@ -96,8 +101,7 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
     let alone = row.hops().exclusive;
     let metric = Metric::time(&cell, "a hop", ns_per_hop, row.ns_per_hop_ci);
     let is_limit = row.class == Class::Limit;
-    let variation = if is_limit { VariationSource::Limit } else { VariationSource::Elapsed };
-    let time = Metric { variation, alone, ..metric };
+    let time = Metric { variation: variation(row), alone, ..metric };
     // The time of an access to far memory does not depend on the core's frequency.
     let cycles = row.cycles().filter(|_| !row.large);
     let cycles = cycles.map(|Estimate { value, interval, .. }| {

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 /// Compare machines by the costs of waiting in their records
 ///
 /// The costs are those of `contend ladder`: clock and system calls, uncontended and contended locks, switches, memory,
-/// and the CPU time that others take. A score sums them up, with its 95 % confidence interval; machines that are not
-/// shown to differ share a rank. Surveys have the most costs. This command measures nothing.
+/// and the CPU time that others take. A score sums them up, with its 95 % confidence interval; a rank is 1 plus the
+/// number of machines shown to be better. Surveys have the most costs. This command measures nothing.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// Machines of the archive, records of it, or files with records. NAME=RECORD counts a record as one of the machine

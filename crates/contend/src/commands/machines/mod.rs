@@ -2,6 +2,7 @@
 
 mod command;
 mod page;
+mod pooled;
 mod price;
 mod score;
 mod sides;

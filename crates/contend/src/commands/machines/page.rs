@@ -77,7 +77,10 @@ fn costs(comparison: &Comparison) -> Figure {
         title: "Each cost on one axis".into(),
         picture: Picture::Ladder(Ladder { costs: times.flat_map(of_line).collect() }),
         tables: vec![Table {
-            caption: "Values over the records of each machine; the interval includes the variation between runs".into(),
+            caption: format!(
+                "Values over the records of each machine; the interval includes the variation between runs. {}",
+                record::ranking::LEGEND_UNRANKED
+            ),
             header: vec!["cost", "machine", "value (95 % CI)", "rank", "records", "aspect"],
             rows: rows.collect(),
         }],

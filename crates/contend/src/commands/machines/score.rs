@@ -2,24 +2,22 @@
 //!
 //! The score of a machine is the geometric mean of its costs, each divided by the geometric mean of that cost over all
 //! machines; every aspect has the same weight. The interval of a cost includes the variation between runs, as in
-//! `contend compare`. Costs of one aspect may all be off in the same direction, so their intervals are averaged; those of
-//! different aspects are measured at different times, so that their squares are added.
+//! `contend compare`; a cost that cannot be judged on each machine is not in the score. Costs of one aspect may all be off
+//! in the same direction, so their intervals are averaged; those of different aspects are measured at different times, so
+//! that their squares are added. The mean over all machines counts as certain: it has no effect on ratios and ranks.
 
+use super::pooled::{Pooled, Run, pooled};
 use super::price::Price;
 use super::sides::Side;
 use super::values::{self, Value};
-use crate::commands::compare::{General, in_general};
 use anyhow::bail;
 use harness::UsageError;
 use instruments::statistics::Interval;
-use instruments::statistics::comparison::{Estimate, RunToRun, compare};
+use instruments::statistics::comparison::LEAST_RUNS;
 use record::ranking::{Contender, Contest, Rank};
-use record::{Aspect, Cell, Metric, Unit, VariationSource};
+use record::{Aspect, Source, Unit};
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// Half of the width of a 95 % interval of a normal distribution, in standard deviations.
-const DEVIATIONS: f64 = 1.959_964;
 
 /// The machines, the best first, and their values.
 #[derive(Serialize)]
@@ -43,6 +41,7 @@ pub struct Machine {
     pub rank: Option<usize>,
     /// The score; less is better, and 1 is the geometric mean of all machines.
     pub score_times: f64,
+    /// Its interval, in which that mean counts as certain.
     pub score_ci_times: Option<Interval>,
     /// The ratio of the score to the best one.
     pub over_best_times: Option<f64>,
@@ -66,22 +65,14 @@ pub struct Line {
     /// The words, with the condition where several lines differ in it alone.
     pub what: String,
     pub unit: Unit,
-    pub in_score: bool,
+    /// Whether it is of a kind that the score contains.
+    can_be_in_score: bool,
     /// `None` for a machine without the value.
     pub values: Vec<Option<Pooled>>,
     /// The ranks in the order of the machines.
     pub ranks: Vec<Option<usize>>,
     /// The machine that is shown to be better than all others.
     pub best: Option<usize>,
-}
-
-/// The value of a machine over its records.
-#[derive(Clone, Copy)]
-pub struct Pooled {
-    pub value: f64,
-    /// The 95 % interval, which includes the variation between runs.
-    pub interval: Option<Interval>,
-    pub runs: usize,
 }
 
 /// A value, or a score, as a row.
@@ -106,11 +97,13 @@ impl Comparison {
     pub fn of(sides: &[Side], prices: &[Price]) -> anyhow::Result<Self> {
         let prices = priced(sides, prices)?;
         let mut lines = lines(sides)?;
-        let common: Vec<&Line> =
-            lines.iter().filter(|line| line.in_score && line.values.iter().all(Option::is_some)).collect();
+        let common: Vec<&Line> = lines.iter().filter(|line| line.is_in_score()).collect();
         if common.is_empty() {
-            let names: Vec<&str> = sides.iter().map(|side| side.name.as_str()).collect();
-            bail!("{}: no cost is in the records of all machines; run `contend survey` on each", names.join(", "));
+            let names = sides.iter().map(|side| side.name.as_str()).collect::<Vec<&str>>().join(", ");
+            match lines.iter().filter(|line| line.is_common()).count() {
+                0 => bail!("{names}: no cost is in the records of all machines; run `contend survey` on each"),
+                count => bail!("{names}: no cost in common can be judged. {}", not_judged(count)),
+            }
         }
         let scores: Vec<Pooled> =
             (0..sides.len()).map(|side| score(&common, side, sides[side].records.len())).collect();
@@ -199,15 +192,16 @@ type Key = (Aspect, String, String);
 
 /// Returns the lines of all machines, by aspect.
 fn lines(sides: &[Side]) -> anyhow::Result<Vec<Line>> {
-    let mut found: BTreeMap<Key, (Unit, usize, Vec<Vec<Estimate>>)> = BTreeMap::new();
+    let mut found: BTreeMap<Key, (Unit, usize, Vec<Vec<Run>>)> = BTreeMap::new();
     for (place, side) in sides.iter().enumerate() {
+        let is_disturbed = side.records.iter().any(Source::is_disturbed);
         for source in &side.records {
-            for Value { aspect, what, condition, unit, estimate } in values::values(source)? {
+            for Value { aspect, what, condition, unit, variation, estimate } in values::values(source)? {
                 let next = found.len();
                 let line = found
                     .entry((aspect, what, condition))
                     .or_insert_with(|| (unit, next, vec![Vec::new(); sides.len()]));
-                line.2[place].push(estimate);
+                line.2[place].push(Run { estimate, variation, is_disturbed });
             }
         }
     }
@@ -224,65 +218,19 @@ fn lines(sides: &[Side]) -> anyhow::Result<Vec<Line>> {
     Ok(lines.into_iter().map(|(_, line)| line).collect())
 }
 
-fn line(aspect: Aspect, what: String, unit: Unit, runs: &[Vec<Estimate>]) -> Line {
-    let values = runs.iter().map(|own| pooled(aspect, unit, own, runs)).collect();
-    let in_score = unit == Unit::Ns && aspect != Aspect::Tail;
-    Line { aspect, what, unit, in_score, values, ranks: Vec::new(), best: None }
-}
-
-/// Returns a machine's value over its runs, with the variation between runs that all machines show.
-fn pooled(aspect: Aspect, unit: Unit, own: &[Estimate], all: &[Vec<Estimate>]) -> Option<Pooled> {
-    let runs = own.len();
-    let count = runs as f64;
-    if own.is_empty() {
-        return None;
-    }
-    if own.iter().any(|run| run.value <= 0.0) {
-        // A share of 0 has no logarithm.
-        let value = own.iter().map(|run| run.value).sum::<f64>() / count;
-        return Some(Pooled { value, interval: None, runs });
-    }
-    let value = (own.iter().map(|run| run.value.ln()).sum::<f64>() / count).exp();
-    let within: Vec<f64> = own.iter().map(Estimate::error).filter(|error| error.is_finite()).collect();
-    let within = (within.iter().map(|error| error.powi(2)).sum::<f64>() / within.len().max(1) as f64 / count).sqrt();
-    let interval = Interval::new(value * (-DEVIATIONS * within).exp(), value * (DEVIATIONS * within).exp());
-    let General { run_to_run, weight } = general(aspect, unit, value);
-    let RunToRun { deviation, degrees } = run_to_run.learned(weight, all);
-    // A comparison counts the variation of both sides, and here one side is a constant.
-    let run_to_run = RunToRun { deviation: deviation / (2.0 * count).sqrt(), degrees };
-    let estimate = Estimate::new(value, Some(interval));
-    let interval = compare(&Estimate::new(1.0, None), &estimate, run_to_run).map(|found| found.interval);
-    Some(Pooled { value, interval: interval.filter(|ends| ends.low > 0.0 && ends.high.is_finite()), runs })
-}
-
-/// Returns the general variation between runs of a value of this aspect, as `contend compare` assumes it.
-fn general(aspect: Aspect, unit: Unit, value: f64) -> General {
-    let variation = match aspect {
-        Aspect::Calls | Aspect::Uncontended => VariationSource::Operation,
-        Aspect::Contended | Aspect::Handoff => VariationSource::Elapsed,
-        Aspect::Memory => VariationSource::Limit,
-        Aspect::CpuTime => VariationSource::Others,
-        Aspect::Tail => VariationSource::Rare,
-    };
-    let metric =
-        Metric { unit, variation, ..Metric::time(&Cell::of([]), "", value, Some(Interval::new(value, value))) };
-    let General { run_to_run, weight } = in_general(&metric, false);
-    if aspect != Aspect::CpuTime || unit != Unit::Ns {
-        return General { run_to_run, weight };
-    }
-    // The lost part of the time varies, and not the work.
-    let lost = (1.0 - 1e9 / value).clamp(0.0, 1.0);
-    General { run_to_run: RunToRun { deviation: run_to_run.deviation * lost, ..run_to_run }, weight }
+fn line(aspect: Aspect, what: String, unit: Unit, runs: &[Vec<Run>]) -> Line {
+    let values = runs.iter().map(|own| pooled(unit, own, runs)).collect();
+    let can_be_in_score = unit == Unit::Ns && aspect != Aspect::Tail;
+    Line { aspect, what, unit, can_be_in_score, values, ranks: Vec::new(), best: None }
 }
 
 /// Returns the score of a machine.
 fn score(common: &[&Line], side: usize, runs: usize) -> Pooled {
     let mut aspects: BTreeMap<Aspect, Vec<[f64; 3]>> = BTreeMap::new();
     for line in common {
-        let Some(own) = line.values[side] else { continue };
+        let Some((own, ends)) = line.values[side].and_then(|own| Some((own, own.interval?))) else { continue };
         let logarithms: Vec<f64> = line.values.iter().flatten().map(|value| value.value.ln()).collect();
         let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
-        let ends = own.interval.unwrap_or(Interval::new(own.value, own.value));
         let reach = [(own.value / ends.low).ln(), (ends.high / own.value).ln()];
         aspects.entry(line.aspect).or_default().push([own.value.ln() - mean, reach[0], reach[1]]);
     }
@@ -320,18 +268,16 @@ fn around_their_mean(values: Vec<Option<Pooled>>) -> Vec<Option<Pooled>> {
     values.into_iter().map(|value| value.map(|value| value.scaled(1.0 / mean))).collect()
 }
 
-impl Pooled {
-    fn scaled(self, by: f64) -> Self {
-        Self { value: self.value * by, interval: self.interval.map(|ends| ends.scaled(by)), ..self }
-    }
-
-    /// Writes the value with its interval.
-    pub fn words(&self, unit: Unit) -> String {
-        unit.words_with(self.value, self.interval)
-    }
-}
-
 impl Line {
+    /// Returns whether the score would contain it, if it could be judged.
+    fn is_common(&self) -> bool {
+        self.can_be_in_score && self.values.iter().all(Option::is_some)
+    }
+
+    fn is_in_score(&self) -> bool {
+        self.is_common() && self.values.iter().flatten().all(|value| value.interval.is_some())
+    }
+
     /// Puts the values in this order of the machines, and ranks them.
     fn sort(&mut self, order: &[usize], sides: &[Side]) {
         let ranks = Contest { unit: self.unit, ..contest() }.ranked(contenders(sides, &self.values));
@@ -351,17 +297,31 @@ fn aspects(common: &[&Line]) -> Vec<AspectCount> {
 
 /// Returns the sentences about the values that the score does not contain.
 fn excluded(lines: &[Line], common: &[&Line]) -> String {
-    let mut partial: Vec<&str> = lines.iter().filter(|line| line.in_score).map(|line| line.aspect.label()).collect();
+    let is_measured = |label: &str| lines.iter().any(|line| line.is_common() && line.aspect.label() == label);
+    let mut partial: Vec<&str> =
+        lines.iter().filter(|line| line.can_be_in_score).map(|line| line.aspect.label()).collect();
     partial.dedup();
-    partial.retain(|label| !common.iter().any(|line| line.aspect.label() == *label));
+    partial.retain(|label| !is_measured(label));
     let missing = if partial.is_empty() {
         String::new()
     } else {
         format!(" Not measured on all machines, and so not in the score: {}.", partial.join(", "))
     };
+    let not_judged = match lines.iter().filter(|line| line.is_common()).count() - common.len() {
+        0 => String::new(),
+        count => format!(" {}", not_judged(count)),
+    };
     format!(
         "The score excludes the longest gaps and other rare values, throughput with many threads, memory bandwidth, \
-         disks and networks, and how often your program does each of these operations.{missing}"
+         disks and networks, and how often your program does each of these operations.{missing}{not_judged}"
+    )
+}
+
+/// Returns the sentence about common values that cannot be judged, with the remedy.
+fn not_judged(count: usize) -> String {
+    format!(
+        "Not in the score, as the error is unknown: {count} of the values that all machines have. A value without a \
+         confidence interval, or that is a limit of the machine, needs {LEAST_RUNS} records of a machine."
     )
 }
 
@@ -378,7 +338,7 @@ fn rows(lines: &[Line], machines: &[Machine]) -> Vec<Row> {
                 value_ci: found.interval,
                 runs: found.runs,
                 rank: line.ranks.get(place).copied().flatten(),
-                in_score: line.in_score && line.values.iter().all(Option::is_some),
+                in_score: line.is_in_score(),
             })
         };
         machines.iter().enumerate().filter_map(of_machine).collect::<Vec<Row>>()

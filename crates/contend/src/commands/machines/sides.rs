@@ -88,10 +88,22 @@ fn named(word: &str, archive: Option<&Catalogue>) -> anyhow::Result<(String, Vec
 }
 
 fn add(sides: &mut Vec<Side>, name: &str, records: Vec<Source>) {
-    match sides.iter_mut().find(|side| side.name == name) {
-        Some(side) => side.records.extend(records),
-        None => sides.push(Side { name: name.to_owned(), records }),
+    let place = sides.iter().position(|side| side.name == name).unwrap_or_else(|| {
+        sides.push(Side { name: name.to_owned(), records: Vec::new() });
+        sides.len() - 1
+    });
+    for record in records {
+        let own = &mut sides[place].records;
+        if run_of(&record).is_none_or(|run| own.iter().all(|other| run_of(other) != Some(run))) {
+            own.push(record);
+        }
     }
+}
+
+/// Returns the identity of the run: the copy of a record has the same, and does not count again.
+fn run_of(record: &Source) -> Option<(&str, u64, u64)> {
+    let number = |field: &str| record.environment.get(field)?.as_u64();
+    Some((&record.experiment, number("seed")?, number("started_unix_s")?))
 }
 
 /// Returns the machines of the archive that have a complete record, in order of appearance.

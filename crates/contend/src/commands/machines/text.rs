@@ -41,7 +41,7 @@ pub fn markdown(comparison: &Comparison) -> String {
     let header: Vec<&str> = ["cost"].into_iter().chain(names).collect();
     let row = |line: &Line| {
         let of =
-            |value: &Option<super::score::Pooled>| value.map_or_else(|| "–".to_owned(), |one| one.words(line.unit));
+            |value: &Option<super::pooled::Pooled>| value.map_or_else(|| "–".to_owned(), |one| one.words(line.unit));
         std::iter::once(line.what.clone()).chain(line.values.iter().map(of)).collect::<Vec<String>>()
     };
     format!(
@@ -98,8 +98,7 @@ pub fn basis(comparison: &Comparison) -> String {
 
 /// Returns the values of some machines, by aspect.
 fn values(comparison: &Comparison, shown: std::ops::Range<usize>) -> String {
-    let names: Vec<String> =
-        comparison.machines[shown.clone()].iter().map(|machine| shortened(&machine.machine, NAME)).collect();
+    let names = distinct_names(comparison.machines[shown.clone()].iter().map(|machine| machine.machine.as_str()));
     let header: Vec<&str> = [""].into_iter().chain(names.iter().map(String::as_str)).collect();
     let mut rows = Vec::new();
     let mut aspect = None;
@@ -119,9 +118,44 @@ fn values(comparison: &Comparison, shown: std::ops::Range<usize>) -> String {
     terminal::table(&header, rows)
 }
 
+/// Shortens long names where they still differ; the cut is as near to the middle as possible.
+fn distinct_names<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
+    let mut cuts: Vec<usize> = (0..NAME).collect();
+    cuts.sort_by_key(|cut| cut.abs_diff(NAME / 2));
+    let shortened = |cut: usize| names.clone().map(|name| shortened_after(name, cut)).collect::<Vec<String>>();
+    let differ = |names: &Vec<String>| (1..names.len()).all(|place| !names[..place].contains(&names[place]));
+    let found = cuts.into_iter().map(shortened).find(differ);
+    found.unwrap_or_else(|| names.map(str::to_owned).collect())
+}
+
+/// Omits letters of a name that is too long, after this number of them.
+fn shortened_after(name: &str, kept: usize) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= NAME {
+        return name.to_owned();
+    }
+    let end = letters.len() - (NAME - 1 - kept);
+    letters[..kept].iter().chain(['…'].iter()).chain(&letters[end..]).collect()
+}
+
 fn shortened(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
     }
     text.chars().take(room - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distinct_names;
+
+    #[test]
+    fn shortened_names_differ() {
+        let names = ["ip-172-31-10-5", "ip-172-31-10-6", "m7g"];
+        assert_eq!(distinct_names(names.into_iter()), ["ip-17…-10-5", "ip-17…-10-6", "m7g"]);
+        let names = ["server-1-of-rack", "server-2-of-rack"];
+        assert_eq!(distinct_names(names.into_iter()), ["server-1…ck", "server-2…ck"]);
+        let names = ["aaaaaaaaaaaaaaa1aaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaa2aaaaaaaaaaaaaaa"];
+        assert_eq!(distinct_names(names.into_iter()), names);
+    }
 }

@@ -3,7 +3,7 @@
 use crate::commands::reading::Reading;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
-use record::{Aspect, Metric, Naming, Source, Unit};
+use record::{Aspect, Metric, Naming, Source, Unit, VariationSource};
 
 /// A value of one record.
 pub struct Value {
@@ -12,6 +12,7 @@ pub struct Value {
     /// The setting that comparable values share; empty without one.
     pub condition: String,
     pub unit: Unit,
+    pub variation: VariationSource,
     pub estimate: Estimate,
 }
 
@@ -28,8 +29,14 @@ pub fn values(source: &Source) -> anyhow::Result<Vec<Value>> {
     let reading = Reading::of(source)?;
     let costs = reading.ladder().map_or_else(Vec::new, |ladder| ladder.costs);
     let costs = costs.into_iter().filter_map(|cost| {
-        let estimate = Estimate::new(cost.ns, cost.ns_ci);
-        Some(Value { aspect: cost.aspect?, what: cost.what, condition: cost.condition, unit: Unit::Ns, estimate })
+        Some(Value {
+            aspect: cost.aspect?,
+            what: cost.what,
+            condition: cost.condition,
+            unit: Unit::Ns,
+            variation: cost.variation?,
+            estimate: Estimate { value: cost.ns, interval: cost.ns_ci, resolution: cost.resolution },
+        })
     });
     Ok(costs.chain(shares(&reading.metrics(source)?)).collect())
 }
@@ -47,6 +54,7 @@ fn shares(metrics: &[Metric]) -> Vec<Value> {
         what: what.to_owned(),
         condition: String::new(),
         unit,
+        variation: VariationSource::Others,
         estimate,
     };
     let mut found = Vec::new();

@@ -485,7 +485,7 @@ fn budget_row(budget: &Budget, spun_s: f64, threads: u32) -> Row {
     }
 }
 
-/// Adds a sampled wait for a lock to the waits of a label, of which so many seconds were noted.
+/// Adds a sampled wait for a lock to the waits of a label, of which `noted_s` were not sampled.
 fn add_sampled(row: &mut Row, noted_s: f64, lock: &str, seconds: f64) {
     /// The waits of a label are exact where a smaller part of them was sampled.
     const LITTLE: f64 = 0.1;
