@@ -24,6 +24,10 @@ pub fn next(record: &LatencyRecord<'_>) -> Option<Vec<String>> {
         return Some(report_to("latency.html"));
     };
     let [first, .., last] = contest else { return Some(report_to("latency.html")) };
+    // The record has the file's name of a user's own lock, without its directory.
+    if [first, last].iter().any(|rank| rank.lock.ends_with(".so")) {
+        return Some(report_to("latency.html"));
+    }
     let locks = format!("{},{}", first.lock, last.lock);
     let threads = record.results.iter().map(|row| row.threads).max().unwrap_or(1);
     let words = match cpus.is_some_and(|cpus| cpus.len() > 1) {

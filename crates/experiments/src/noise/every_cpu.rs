@@ -197,7 +197,7 @@ fn map(rows: &[Row], page: &Page) -> String {
         .zip(&SHADES)
         .map(|((_, letter), (from, _))| format!("{letter} {}", percent(*from)))
         .collect();
-    let legend = format!("CPU time lost over the run, by main cause: {}", legend.join(", "));
+    let legend = format!("CPU time lost in each part of the run, from: {}", legend.join(", "));
     lines + &terminal::wrapped("", "  ", &legend, page)
 }
 

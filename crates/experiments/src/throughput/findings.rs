@@ -16,6 +16,10 @@ pub fn next(record: &ThroughputRecord<'_>) -> Option<Vec<String>> {
     let cpus = record.environment.machine.cpu.allowed.as_ref().map_or(1, |cpus| cpus.len());
     let is_of_processes = record.results.iter().any(|row| row.processes);
     match contests(&ranks).last() {
+        // The record has the file's name of a user's own lock, without its directory.
+        Some([first, .., last]) if [first, last].iter().any(|rank| rank.lock.ends_with(".so")) => {
+            Some(report_to("throughput.html"))
+        }
         Some([first, .., last]) if most > 1 && cpus > 1 && !is_of_processes => {
             let (locks, threads) = (format!("{},{}", first.lock, last.lock), most.min(cpus).to_string());
             let words = ["latency", "--lock", &locks, "--threads", &threads, "--placement", "spread"];

@@ -37,7 +37,11 @@ pub fn shown(name: &str, fields: &Map<String, Value>, extent: Extent<'_>, page: 
     let unknown = |experiment: &str| {
         format!("{name}: the experiment {experiment:?} is unknown to this version of contend; use a newer version")
     };
-    let record = AnyRecord::deserialize(fields).with_context(unreadable)?;
+    let mut record = AnyRecord::deserialize(fields).with_context(unreadable)?;
+    // The record of a brief output has everything, too.
+    if let (Extent::Whole, Some(all)) = (extent, record.parameters.get_mut("all")) {
+        *all = Value::Bool(true);
+    }
     if record.experiment == SURVEY
         && let Some(experiment) = unknown_experiment(&record.results)
     {
