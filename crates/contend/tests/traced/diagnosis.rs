@@ -239,9 +239,29 @@ fn diagnosis_fits_twenty_lines_of_eighty_columns() {
         assert!(brief.contains(words), "{words}: {brief}");
     }
     let all = shown(&["--quiet", "--all"]);
-    for words in
-        ["Time of the threads", "sleeper", "Wait time by waiting call site and root holder", "holder acquired it at"]
-    {
+    for words in ALL_TABLES {
+        assert!(all.contains(words), "{words}: {all}");
+    }
+}
+
+/// Words of the tables that `--all` adds.
+const ALL_TABLES: [&str; 4] =
+    ["Time of the threads", "sleeper", "Wait time by waiting call site and root holder", "holder acquired it at"];
+
+#[test]
+fn record_of_a_brief_output_is_shown_with_all_tables() {
+    let programs = Programs::new();
+    let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
+    if Command::new("git").arg("--version").output().is_err() {
+        return println!("skipped: needs git");
+    }
+    let archive = programs.path("archive.git");
+    let output = trace(&["--quiet"], &patients, &["sleeps"]).env("CONTEND_ARCHIVE", &archive).output().unwrap();
+    assert!(output.status.success());
+    let mut history = Command::new(env!("CARGO_BIN_EXE_contend"));
+    let output = history.args(["history", "show", "last", "--all"]).env("CONTEND_ARCHIVE", &archive).output().unwrap();
+    let all = String::from_utf8(output.stdout).unwrap();
+    for words in ALL_TABLES {
         assert!(all.contains(words), "{words}: {all}");
     }
 }
