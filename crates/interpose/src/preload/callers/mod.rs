@@ -269,7 +269,7 @@ pub fn try_out(lock: usize, call: Call, take: impl FnOnce(usize) -> c_int) -> c_
             break;
         }
         let Some(outer) = inner.outer(known.frame()) else {
-            decide(entry, known, Known::PLAIN);
+            decide(entry, Known::PLAIN);
             break;
         };
         if !known.is(Known::WRAPPER) {
@@ -319,7 +319,7 @@ fn prepared(lock: usize, levels: &[(Option<&'static Entry>, usize, usize); DEPTH
 fn count(entry: &'static Entry) {
     let known = Known(entry.known.load(Relaxed));
     if (known.0 >> Known::SEEN) & 0xff >= MOST {
-        decide(entry, known, Known::PLAIN);
+        decide(entry, Known::PLAIN);
     } else {
         entry.known.fetch_add(1 << Known::SEEN, Relaxed);
     }
@@ -370,9 +370,9 @@ fn judge(level: &Level, place: usize, is_known: bool) -> bool {
     let entry = unsafe { &*(level.entry.load(Relaxed) as *const Entry) };
     let known = Known(entry.known.load(Relaxed));
     if has_returned {
-        decide(entry, known, Known::WRAPPER);
-    } else if (known.0 >> Known::ACTIVE) & 3 == ENOUGH - 1 {
-        decide(entry, known, Known::PLAIN);
+        decide(entry, Known::WRAPPER);
+    } else if (known.0 >> Known::ACTIVE) & 3 >= ENOUGH - 1 {
+        decide(entry, Known::PLAIN);
     } else {
         entry.known.fetch_add(1 << Known::ACTIVE, Relaxed);
     }
@@ -390,12 +390,9 @@ pub fn forget_trials() {
     }
 }
 
-/// Sets the state of a site, once.
-fn decide(entry: &Entry, known: Known, state: u64) {
-    if known.is(0) {
-        // Another thread that decided in between saw the same function.
-        entry.known.store(known.0 & !Known::STATE | state, Relaxed);
-    }
+/// Sets the state of a site, unless another thread has: evidence that came first is not replaced by a limit.
+fn decide(entry: &Entry, state: u64) {
+    _ = entry.known.fetch_update(Relaxed, Relaxed, |now| Known(now).is(0).then_some(now | state));
 }
 
 /// Returns the word by which a thread finds its own variables, which no other thread has.
