@@ -62,12 +62,12 @@ const look = () => {
 look();
 </script></body></html>"#;
 
-/// Returns the document at an address after its scripts have run.
-pub fn dom(address: &str) -> String {
+/// Returns the document at an address after its scripts have run, in a browser with these further options.
+pub fn dom(address: &str, further: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new("chromium")
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--enable-logging=stderr", "--v=0"])
-        .arg("--timeout=30000")
+        .args(further)
         .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
         .arg(address)
         .output()
@@ -77,25 +77,26 @@ pub fn dom(address: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// Returns the text that a page's script adds between two marks.
+pub fn said(dom: &str) -> &str {
+    let said = dom.rsplit_once("SEEN").and_then(|(_, rest)| rest.split_once("NEES")).map(|(said, _)| said);
+    said.unwrap_or_else(|| panic!("the script added nothing: {dom}"))
+}
+
 /// Returns the result for a page, in light or in dark.
 fn seen(page: &str, is_dark: bool) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
     fs::write(&file, page).unwrap();
     let scheme = if is_dark { 0 } else { 1 };
-    let output = Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--enable-logging=stderr", "--v=0"])
-        .args(["--virtual-time-budget=60000", "--timeout=100000"])
-        .arg("--window-size=1500,900")
-        .arg(format!("--blink-settings=preferredColorScheme={scheme}"))
-        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
-        .arg(format!("file://{}", file.display()))
-        .output()
-        .unwrap();
-    let (dom, message) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(!message.contains("CONSOLE"), "{message}");
-    let seen = dom.rsplit_once("SEEN").and_then(|(_, rest)| rest.split_once("NEES")).map(|(seen, _)| seen);
-    let seen = seen.unwrap_or_else(|| panic!("nothing was seen: {message}")).replace("&lt;", "<").replace("&gt;", ">");
+    let options = [
+        "--virtual-time-budget=60000",
+        "--timeout=100000",
+        "--window-size=1500,900",
+        &format!("--blink-settings=preferredColorScheme={scheme}"),
+    ];
+    let dom = dom(&format!("file://{}", file.display()), &options);
+    let seen = said(&dom).replace("&lt;", "<").replace("&gt;", ">");
     serde_json::from_str(&seen.replace("&amp;", "&")).unwrap()
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the page in a real browser.
 
 use super::{compared, latency, page, records, written};
+use crate::command::browser::{dom, said};
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -57,17 +58,9 @@ fn a_real_browser_draws_every_chart_without_error_or_request() {
     assert!(compared(&page, "histograms overlaid").is_some() && page.contains("\"mark\":\"points\""));
     let page = page.replacen("<style>", PREPARATION, 1).replace("</body>", INSPECTION);
     let file = written(&folder, "page.html", page);
-    let output = Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--enable-logging=stderr", "--v=0"])
-        .args(["--window-size=1000,2000", "--virtual-time-budget=10000", "--timeout=60000"])
-        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
-        .arg(format!("file://{}", file.display()))
-        .output()
-        .unwrap();
-    let (dom, message) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(!message.contains("CONSOLE"), "{message}");
-    let seen = dom.rsplit_once("SEEN").and_then(|(_, rest)| rest.split_once("NEES")).map(|(seen, _)| seen);
-    let seen: Value = serde_json::from_str(seen.unwrap_or_else(|| panic!("nothing was seen: {message}"))).unwrap();
+    let options = ["--window-size=1000,2000", "--virtual-time-budget=10000", "--timeout=60000"];
+    let dom = dom(&format!("file://{}", file.display()), &options);
+    let seen: Value = serde_json::from_str(said(&dom)).unwrap();
     assert_eq!(seen["errors"], json!([]), "{seen}");
     assert_eq!(seen["requests"], 0, "{seen}");
     assert!(seen["charts"].as_u64().unwrap() > 5 && seen["charts"] == seen["figures"] && seen["empty"] == 0, "{seen}");

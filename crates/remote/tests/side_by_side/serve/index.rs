@@ -95,7 +95,7 @@ fn search_filters_the_index_in_a_browser() {
     }
     let place = place();
     let server = Server::start(&place.archive, &[]);
-    let dom = dom(&format!("http://{}/?q=latency+SERVER-2", server.address));
+    let dom = dom(&format!("http://{}/?q=latency+SERVER-2", server.address), &["--timeout=30000"]);
     let list = dom.split("<ol class=\"records\">").nth(1).unwrap();
     assert_eq!((list.matches("<li").count(), list.matches("<li hidden").count()), (7, 6), "{dom}");
     assert!(dom.contains(">1 of 7 shown</output>"), "{dom}");
