@@ -83,7 +83,7 @@ fn text_has_a_line_per_cpu_and_a_map_within_80_columns() {
     assert!(output.status.success(), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(text.contains("Best: CPU") || text.contains("No CPU is shown to lose less or more"), "{text}");
-    assert!(text.contains("CPU time lost over the run"), "{text}");
+    assert!(text.contains("CPU time lost in each part of the run"), "{text}");
     // One CPU of three or more is left to the system.
     let read = if cpus.len() < 3 { cpus.len() } else { cpus.len() - 1 };
     // A CPU that other programs took for the whole second has no line.
