@@ -156,7 +156,9 @@ impl Stacks {
     /// Returns the addresses: first where the call to the kernel was, then those that calls return to.
     pub fn frames(&mut self, stack: &Stack) -> Vec<u64> {
         let (mut frames, is_whole) = self.unwind(stack);
-        if is_whole || stack.frame != 0 {
+        // A process that was seen before its libraries were mapped has the same stack later: nothing proves a frame in it
+        // as long as the file with the first instruction is not known.
+        if is_whole || stack.frame != 0 || !self.knows(stack.instruction) {
             return frames;
         }
         // Frames of earlier calls may be left in the stack: their paths end early, so the longest path counts.
@@ -266,11 +268,7 @@ impl Stacks {
         if code[1..3] == [0xff, 0x15] {
             return or_unknown(self.word_of_process(target));
         }
-        let is_indirect = |length: usize| {
-            let at = code.len() - length;
-            code[at] == 0xff && code[at + 1] >> 3 & 7 == 2
-        };
-        (2..=7).any(is_indirect).then_some(Called::Unknown)
+        (2..=7).any(|length| is_indirect_call(&code[code.len() - length..])).then_some(Called::Unknown)
     }
 
     /// Instructions of other machines have one length, and a link register: nothing is searched for there.
@@ -312,6 +310,22 @@ impl Stacks {
         };
         path.iter().enumerate().map(|(depth, back)| if depth == 0 { 0 } else { function(back) }).collect()
     }
+}
+
+/// Returns whether these bytes are one call through a register or memory: `ff /2`, and as many bytes as its operand has.
+#[cfg(target_arch = "x86_64")]
+fn is_indirect_call(code: &[u8]) -> bool {
+    let [0xff, operand, rest @ ..] = code else { return false };
+    let (mode, base) = (operand >> 6, operand & 7);
+    let has_index = mode != 3 && base == 4;
+    // Without a displacement, 5 stands for one of four bytes and no register.
+    let is_without_base = mode == 0 && (base == 5 || has_index && rest.first().is_some_and(|index| index & 7 == 5));
+    let displacement = match mode {
+        1 => 1,
+        2 => 4,
+        _ => 4 * usize::from(is_without_base),
+    };
+    operand >> 3 & 7 == 2 && rest.len() == usize::from(has_index) + displacement
 }
 
 /// The target of a call instruction.
@@ -372,6 +386,50 @@ mod tests {
     use super::*;
     use crate::names::{mutants, open_regular};
     use std::time::Duration;
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn indirect_calls_are_told_by_their_whole_length() {
+        let calls: [&[u8]; 7] = [
+            &[0xff, 0xd0],                   // call rax
+            &[0xff, 0x17],                   // call [rdi]
+            &[0xff, 0x14, 0x24],             // call [rsp]
+            &[0xff, 0x50, 0x18],             // call [rax+0x18]
+            &[0xff, 0x15, 1, 2, 3, 4],       // call [rip+…]
+            &[0xff, 0x90, 0, 1, 0, 0],       // call [rax+0x100]
+            &[0xff, 0x14, 0xc5, 1, 2, 3, 4], // call [rax*8+…]
+        ];
+        for call in calls {
+            assert!(is_indirect_call(call), "{call:x?}");
+            assert!(!is_indirect_call(&call[..call.len() - 1]), "{call:x?}");
+        }
+        // The end of a jump, and the `nop` that fills the room before the next function.
+        assert!(!is_indirect_call(&[0xff, 0x90]));
+        assert!(!is_indirect_call(&[0xff, 0xe0]));
+    }
+
+    /// Before the libraries of a process are known, no word of its stack is taken for a frame.
+    #[test]
+    fn nothing_is_searched_for_behind_an_unknown_file() {
+        #[inline(never)]
+        fn here() -> u64 {
+            std::hint::black_box(here as *const () as u64)
+        }
+        let map = std::fs::read("/proc/self/maps").unwrap();
+        let mappings = crate::names::parse(&map);
+        let mut stacks = Stacks::default();
+        stacks.learn(std::process::id(), &mappings);
+        let function = here();
+        let mut code = [0_u8; 4096];
+        let length = read(std::process::id(), function, &mut code);
+        // Each address of the code: the one behind a call is among them.
+        let words: Vec<u64> = (function..function + length as u64).flat_map(|back| [0, back]).collect();
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let known = Stack { instruction: function + 1, pointer: 0x7fff_0000, bytes, ..Stack::default() };
+        let unknown = Stack { instruction: 0x10, ..known.clone() };
+        assert!(stacks.frames(&known).len() > 1, "no call is found in {length} bytes of code");
+        assert_eq!(stacks.frames(&unknown), [0x10]);
+    }
 
     /// Tables that were changed to do harm lead nowhere, and never end or hold what reads them.
     #[test]
