@@ -48,8 +48,9 @@ fn columns<'a>() -> [LineColumn<'a>; 27] {
         LineColumn::new("recovery", |line| recovery(line.row)).if_known(),
         LineColumn::page("runs without recovery", |line| line.row.recovery_failed_share.map(percent)),
         LineColumn::new("wait p50", |line| line.row.wait_p50_ns.map(nanoseconds)).wide(),
-        LineColumn::new("wait p99", |line| line.row.wait_p99_ns.map(nanoseconds)),
-        LineColumn::terminal("longest", |line| line.row.wait_max_ns.map(nanoseconds))
+        LineColumn::terminal("wait p99", |line| Some(or_dash(line.row.wait_p99_ns)))
+            .with_page("wait p99", |line| line.row.wait_p99_ns.map(nanoseconds)),
+        LineColumn::terminal("longest", |line| Some(or_dash(line.row.wait_max_ns)))
             .with_page("wait max", |line| line.row.wait_max_ns.map(nanoseconds)),
         LineColumn::new("2002", |line| Some(whole(line.row.then.as_ref()?.throughput_per_s))).if_known(),
         LineColumn::terminal("ideal", |line| Some(format!("{:.0} %", line.loops.ideal_share(line.row)? * 100.0)))
@@ -78,6 +79,11 @@ fn recovery(row: &Row) -> Option<String> {
         Some(us) => nanoseconds(us * 1e3),
         None => "never".to_owned(),
     })
+}
+
+/// Returns a wait; a dash where no wait was seen, so that a line has as many words as the others.
+fn or_dash(wait_ns: Option<f64>) -> String {
+    wait_ns.map_or_else(|| "–".to_owned(), nanoseconds)
 }
 
 fn whole(loops: f64) -> String {
