@@ -192,7 +192,7 @@ fn killed_noise_leaves_nothing() {
     let tracing = || std::fs::read_to_string("/proc/mounts").unwrap().matches("tracefs").count();
     let before = tracing();
     for at in ["calibrating", "quiet", "competitor and rescheduler"] {
-        let child = Watched::start(&["noise", "--scenario", "quiet,competitor,both", "--seconds", "60"]);
+        let child = Watched::start(&["noise", "--scenario", "quiet,competitor,both", "--seconds", "20"]);
         child.until(at);
         let pid = child.id();
         child.interrupt(Signal::KILL);
@@ -206,7 +206,7 @@ fn killed_noise_leaves_nothing() {
 #[test]
 fn a_cpu_taken_away_ends_the_run_and_keeps_its_results() {
     for (call, at) in [
-        (&["noise", "--scenario", "quiet,competitor", "--seconds", "60"][..], "competitor"),
+        (&["noise", "--scenario", "quiet,competitor", "--seconds", "20"][..], "competitor"),
         (&["clock", "--longest", "100ms", "--seconds", "60"], "running busy loops"),
         (&["throughput", "--lock", "std,pthread", "--children", "2", "--run", "50ms", "--seconds", "60"], "pthread"),
         (
