@@ -221,7 +221,7 @@ fn the_list_names_every_lock_with_a_line() {
 fn lock_all_measures_every_lock() {
     let names = ["sysv", "posix", "benaphore", "benaphore-posix", "pthread", "pthread-adaptive", "std", "parking_lot"];
     // On a busy machine a short run has no iteration of some locks.
-    let missing = |seconds| {
+    let missing = |seconds: &'static str| {
         let record = record(&["latency", "--lock", "all", "--hold", "500ns", "--seconds", seconds]);
         let is_measured = |name: &&str| {
             let is_row = |row: &&Value| row["lock"] == **name && row["operation"] == "lock";
@@ -229,9 +229,12 @@ fn lock_all_measures_every_lock() {
         };
         names.into_iter().filter(|name| !is_measured(name)).collect::<Vec<&str>>()
     };
-    let runs = ["4", "16", "60"].iter().map(|seconds| missing(seconds));
-    let last = runs.reduce(|before, now| if before.is_empty() { before } else { now });
-    assert_eq!(last, Some(Vec::new()));
+    let mut last = Vec::new();
+    let is_whole = |seconds: &&'static str| {
+        last = missing(seconds);
+        last.is_empty()
+    };
+    assert!(["4", "16", "60"].iter().any(is_whole), "not measured: {last:?}");
 }
 
 #[test]
@@ -268,19 +271,26 @@ fn list_of_cpus_assigns_them_in_order() {
 /// A single thread has its lock for itself: most iterations are on the fast path, and are attributed to it.
 #[test]
 fn fast_path_of_a_single_thread_is_uncontended() {
-    // If other programs take the CPUs, a run may have no window with kernel events.
+    // If other programs take the CPUs, a run may have no window with kernel events, or too few.
     let longer = ["4", "16"].map(|seconds| ["latency", "--lock", "std", "--threads", "1", "--seconds", seconds]);
     let records = std::iter::once(LOCKS).chain(longer.iter().map(|call| &call[..])).map(shared);
-    let rows: Vec<&Value> = records.map(|record| row(record, "std", "lock")).collect();
-    let row = rows.into_iter().max_by_key(|row| row["witnessed_slices"].as_u64()).unwrap();
-    if row["evidence"] != "cpu_record" && row["evidence"] != "thread_record" {
-        println!("skipped: needs perf events");
-        return;
+    let mut last = None;
+    for record in records {
+        let row = row(record, "std", "lock");
+        if row["evidence"] != "cpu_record" && row["evidence"] != "thread_record" {
+            println!("skipped: needs perf events");
+            return;
+        }
+        let largest = &row["spikes"][0];
+        if number(row, "witnessed_slices") >= 1.0
+            && largest["cause"] == "uncontended"
+            && number(largest, "evidence_share") > 0.5
+        {
+            return;
+        }
+        last = Some(row);
     }
-    let largest = &row["spikes"][0];
-    assert_eq!(largest["cause"], "uncontended", "{largest}");
-    assert!(number(largest, "evidence_share") > 0.5, "{largest}");
-    assert!(number(row, "witnessed_slices") >= 1.0);
+    panic!("not attributed in three runs: {last:?}");
 }
 
 /// Two threads on one CPU: the thread that does not get the lock blocks.
