@@ -13,9 +13,12 @@ use ulocks::{
 
 const THREADS: u64 = 4;
 const ROUNDS: u64 = 20_000;
+/// Rounds of locks whose waiters only spin, in order: with more threads than CPUs, each waits until those before it were
+/// run.
+const SPINNING_ROUNDS: u64 = 2_000;
 
 /// Asserts exclusion by a counter in two halves that are equal only outside the critical section.
-fn excludes<R: RawMutex + Sync + Send>(lock: R)
+fn excludes_in<R: RawMutex + Sync + Send>(rounds: u64, lock: R)
 where
     R::Guard: Sized,
 {
@@ -24,11 +27,11 @@ where
         for thread in 0..THREADS {
             let halves = &halves;
             scope.spawn(move || {
-                for round in 0..ROUNDS {
+                for round in 0..rounds {
                     let mut guard = halves.lock();
                     assert_eq!(guard.0, guard.1, "two threads were inside");
                     guard.0 += 1;
-                    if (round + thread) % 512 == 0 {
+                    if (round + thread) % (rounds / 40) == 0 {
                         thread::yield_now();
                     }
                     guard.1 += 1;
@@ -36,7 +39,14 @@ where
             });
         }
     });
-    assert_eq!(halves.into_inner(), (THREADS * ROUNDS, THREADS * ROUNDS));
+    assert_eq!(halves.into_inner(), (THREADS * rounds, THREADS * rounds));
+}
+
+fn excludes<R: RawMutex + Sync + Send>(lock: R)
+where
+    R::Guard: Sized,
+{
+    excludes_in(ROUNDS, lock);
 }
 
 #[test]
@@ -45,8 +55,8 @@ fn exclusive_locks_exclude() {
     excludes(CalockSpin::<Shared, Counted, Micros<10>>::new());
     excludes(Usema::<Private>::new());
     excludes(UsemaSpin::<Shared>::new());
-    excludes(Ticket::<NoCount>::new());
-    excludes(Mcs::<NoCount>::new());
+    excludes_in(SPINNING_ROUNDS, Ticket::<NoCount>::new());
+    excludes_in(SPINNING_ROUNDS, Mcs::<NoCount>::new());
     excludes(Pi::<Private>::new());
     excludes(Pi::<Shared>::new());
     excludes(Robust::<Private>::new());
@@ -117,7 +127,7 @@ fn benaphores_exclude() {
 
 #[test]
 fn counters_wrap_around() {
-    excludes(Ticket::<NoCount>::starting_at(u32::MAX - 1000));
+    excludes_in(SPINNING_ROUNDS, Ticket::<NoCount>::starting_at(u32::MAX - 1000));
     excludes(Usema::<Private>::starting_at(u32::MAX - 1000));
     excludes(Usema::<Private>::starting_at(u32::MAX / 2 - 1000));
     readers_and_writers(RwLockFair::<Private>::starting_at(u32::MAX - 1000));
