@@ -88,14 +88,17 @@ impl Watch {
         let lost = watched.lost;
         let warning = GoroutineWindows { watched_share: share, lost_events: lost };
         measured.warnings.extend((share < NEARLY_ALL || lost > 0).then(|| Warning::from(warning)));
-        Builder {
-            process: self.pid,
-            names: &mut watched.names,
-            follower: &watched.follower,
-            elapsed_s: watched.elapsed_s,
-            scale: watched.elapsed_s / watched.watched_s.max(f64::MIN_POSITIVE),
-        }
-        .add_to(measured);
+        let (elapsed_s, scale) = (measured.parameters.elapsed_s, watched.scale(measured.parameters.elapsed_s));
+        Builder { process: self.pid, names: &mut watched.names, follower: &watched.follower, elapsed_s, scale }
+            .add_to(measured);
+    }
+}
+
+impl Watched {
+    /// Returns the ratio of the trace's time to that of the windows. The probes stay until the trace has its other rows,
+    /// which takes longer where contend gets no CPU: sums are still those of the trace.
+    fn scale(&self, of_trace_s: f64) -> f64 {
+        of_trace_s / self.watched_s.max(f64::MIN_POSITIVE)
     }
 }
 
@@ -286,6 +289,19 @@ impl WarningKind for GoroutineWindows {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sums_are_those_of_the_trace_although_the_probes_stay() {
+        let watched = Watched {
+            names: Names::default(),
+            follower: Follower::default(),
+            elapsed_s: 4.0,
+            watched_s: 2.0,
+            lost: 0,
+            refused: None,
+        };
+        assert_eq!(watched.scale(3.0), 1.5);
+    }
 
     #[test]
     fn remedy_follows_the_systems_error() {
