@@ -284,8 +284,22 @@ impl Waits {
         // The holds that kept it waiting were over when it had the lock. A later hold may have begun before any thread
         // waited, at a time that is not known.
         let over = holds.into_iter().flat_map(|holds| holds.range(first..)).take_while(|hold| hold.to <= wait.ended);
-        over.filter_map(overlap).collect()
+        apart(over.filter_map(overlap).collect())
     }
+}
+
+/// Returns the stretches, which are in the order of their ends, without those parts in which another one lasts longer:
+/// several readers hold a lock at the same time, one thread holds a recursive mutex several times, and the hold that
+/// ends last is the one that keeps the lock. So their sum is at most the wait.
+fn apart(mut stretches: Vec<Stretch>) -> Vec<Stretch> {
+    // Of the time since the begin of a later end's hold nothing is left to those before.
+    let mut begun = f64::INFINITY;
+    for stretch in stretches.iter_mut().rev() {
+        stretch.to = stretch.to.min(begun);
+        begun = begun.min(stretch.from);
+    }
+    stretches.retain(|stretch| stretch.to > stretch.from);
+    stretches
 }
 
 /// Returns the parts of a wait whose holders were judged. The time between the release that was noted last and the end
@@ -346,6 +360,24 @@ fn wait(region: &Region, event: &Event, time: &Time) -> Option<Wait> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn holders_at_the_same_time_share_a_wait_without_overlap() {
+        let stretch = |thread, from, to| Stretch { taker: (thread, 0), from, to };
+        let parts = |stretches: Vec<Stretch>| -> Vec<(u32, f64, f64)> {
+            let apart = apart(stretches).into_iter();
+            apart.map(|stretch| (stretch.taker.0, stretch.from, stretch.to)).collect()
+        };
+        // A reader within another's time, and one that ends before it.
+        let readers = vec![stretch(1, 0.0, 30.0), stretch(2, 40.0, 50.0), stretch(3, 20.0, 60.0)];
+        assert_eq!(parts(readers), [(1, 0.0, 20.0), (3, 20.0, 60.0)]);
+        // Holds one after the other stay as they are.
+        let holds = vec![stretch(1, 0.0, 10.0), stretch(2, 10.0, 20.0), stretch(1, 25.0, 30.0)];
+        assert_eq!(parts(holds), [(1, 0.0, 10.0), (2, 10.0, 20.0), (1, 25.0, 30.0)]);
+        // A recursive mutex: two inner holds in an outer one.
+        let nested = vec![stretch(1, 1.0, 4.0), stretch(1, 5.0, 9.0), stretch(1, 0.0, 10.0)];
+        assert_eq!(parts(nested), [(1, 0.0, 10.0)]);
+    }
 
     #[test]
     fn the_parts_of_a_wait_sum_to_it() {

@@ -582,7 +582,9 @@ fn holders(region: &Region, seen: &[Seen]) -> HashMap<u32, Held> {
     for thread in region.threads() {
         let tid = thread.tid.load(Acquire);
         let held = thread.held.iter().take(thread.depth() as usize).map(|held| held.place.load(Relaxed));
-        for lock in held.filter(|lock| tid != 0 && wanted.contains(lock)) {
+        // A thread that holds a recursive mutex several times is one holder.
+        let held: std::collections::HashSet<u32> = held.filter(|lock| tid != 0 && wanted.contains(lock)).collect();
+        for lock in held {
             holders.entry(lock).or_insert(Held { by: tid, count: 0 }).count += 1;
         }
     }

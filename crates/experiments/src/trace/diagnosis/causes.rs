@@ -321,7 +321,8 @@ impl Evidence<'_> {
         let section = other.as_ref().unwrap_or(name);
         // The function that acquires the lock blocks itself.
         let call = what.split(['(', ')']).nth(1).filter(|_| is_own);
-        let is_pool = object.waited.most_holders > 1 && other.is_none();
+        // Several readers hold a lock at the same time as well.
+        let is_pool = object.kind == FrameKind::Semaphore.name() && object.waited.most_holders > 1 && other.is_none();
         let waits_at = object.place();
         let remedy = if is_pool {
             larger_pool(section, &waits_at)
