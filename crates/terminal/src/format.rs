@@ -21,7 +21,8 @@ pub fn scaled(ns: f64) -> (f64, &'static str) {
 
 /// Writes a share from 0 to 1 in per cent.
 pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
+    // An empty sum is minus zero; less than the last digit is none either.
+    let percent = if (share * 100.0).abs() < 5e-5 { 0.0 } else { share * 100.0 };
     if (99.9..99.995).contains(&percent) {
         // Nearly all: what is missing matters.
         format!("{percent:.2} %")
@@ -72,6 +73,8 @@ pub fn counted(number: usize, noun: &str) -> String {
 }
 
 fn three_digits(value: f64) -> String {
+    // An empty sum is minus zero.
+    let value = value + 0.0;
     match value.abs() {
         // A value from a foreign record: hundreds of digits would not be useful.
         size if size >= 1e15 => format!("{value:.2e}"),
@@ -113,6 +116,10 @@ mod tests {
         assert_eq!(percent(0.85677), "85.7 %");
         assert_eq!(percent(0.00137), "0.14 %");
         assert_eq!(percent(0.0), "0.0 %");
+        assert_eq!(percent(-0.0), "0.0 %");
+        assert_eq!(percent(1e-7), "0.0 %");
+        assert_eq!(percent(1e-6), "0.0001 %");
+        assert_eq!(nanoseconds([0.0_f64; 0].iter().sum()), "0.00 ns");
         assert_eq!(percent(1.0), "100.0 %");
         assert_eq!(percent(0.9996), "99.96 %");
     }
