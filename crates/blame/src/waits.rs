@@ -292,7 +292,7 @@ impl Waits {
 /// several readers hold a lock at the same time, one thread holds a recursive mutex several times, and the hold that
 /// ends last is the one that keeps the lock. So their sum is at most the wait.
 fn apart(mut stretches: Vec<Stretch>) -> Vec<Stretch> {
-    // Of the time since the begin of a later end's hold nothing is left to those before.
+    // The begin of the holds that end later: what follows it is theirs.
     let mut begun = f64::INFINITY;
     for stretch in stretches.iter_mut().rev() {
         stretch.to = stretch.to.min(begun);
