@@ -210,6 +210,54 @@ static void *hasher(void *number) {
     return number;
 }
 
+/* Readers that sleep with the lock, two at the same time, keep writers waiting. */
+pthread_rwlock_t rows_lock = PTHREAD_RWLOCK_INITIALIZER;
+static NOINLINE void load_page(void) { sleep_us(10000); atomic_load(&is_over); }
+static NOINLINE void scan_rows(void) {
+    pthread_rwlock_rdlock(&rows_lock);
+    load_page();
+    pthread_rwlock_unlock(&rows_lock);
+}
+static NOINLINE void add_row(void) {
+    pthread_rwlock_wrlock(&rows_lock);
+    items++;
+    pthread_rwlock_unlock(&rows_lock);
+}
+static void *scanner(void *number) {
+    UNTIL_OVER {
+        if ((long)number < 2) scan_rows();
+        else add_row();
+        sleep_us(100);
+    }
+    return number;
+}
+
+/* A recursive mutex is held several times by one thread, which sleeps with it. */
+pthread_mutex_t tree_lock;
+static NOINLINE void write_node(void) { sleep_us(4000); atomic_load(&is_over); }
+static NOINLINE void save_node(void) {
+    pthread_mutex_lock(&tree_lock);
+    write_node();
+    pthread_mutex_unlock(&tree_lock);
+}
+static NOINLINE void save_tree(void) {
+    pthread_mutex_lock(&tree_lock);
+    save_node();
+    save_node();
+    pthread_mutex_unlock(&tree_lock);
+}
+static void *saver(void *number) { UNTIL_OVER { save_tree(); compute_us(5); } return number; }
+
+/* Sections of some nanoseconds, of threads that do nothing else. */
+pthread_mutex_t stats_lock = PTHREAD_MUTEX_INITIALIZER;
+static long volatile stats[64];
+static NOINLINE void bump(void) {
+    pthread_mutex_lock(&stats_lock);
+    for (int place = 0; place < 64; place++) stats[place]++;
+    pthread_mutex_unlock(&stats_lock);
+}
+static void *bumper(void *number) { UNTIL_OVER bump(); return number; }
+
 /* A computation, with a lock that is free. */
 pthread_mutex_t sum_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *computer(void *number) {
@@ -220,7 +268,8 @@ static void *computer(void *number) {
 static const struct patient { const char *name; int threads; void *(*work)(void *); } patients[] = {
     {"sleeps", 4, sleeper}, {"chain", 7, chained}, {"spins", 8, spinner}, {"own-spins", 8, appender}, {"herd", 24, queued}, {"idle", 4, queued},
     {"malloc", 4, allocator}, {"stream", 4, printer}, {"futex", 4, rower}, {"semaphore", 4, guard}, {"buckets", 4, hasher},
-    {"connections", 6, client}, {"file", 4, exporter}, {"wrapped", 4, loader},
+    {"connections", 6, client}, {"file", 4, exporter}, {"wrapped", 4, loader}, {"readers", 4, scanner},
+    {"recursive", 4, saver}, {"short", 8, bumper},
     {"healthy", 2, computer}, {"oversubscribed", 12, computer},
 };
 
@@ -231,6 +280,10 @@ int main(int count, char **words) {
     wakes_all = patient->threads == 24;
     pause_us = wakes_all ? 100 : 1000;
     pthread_spin_init(&index_spin, PTHREAD_PROCESS_PRIVATE);
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&tree_lock, &recursive);
     sem_init(&gate, 0, 1);
     sem_init(&connections, 0, 2);
     path_of_file = words[0];
