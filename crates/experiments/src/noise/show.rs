@@ -1,10 +1,11 @@
 //! The record on a terminal: the scenarios with the values of 1999, the causes, the remedies, the gap that ended the run.
 
+use super::by_us;
 use super::cells::{ALONE, EQUAL};
 use super::longest_gap::{self, beside_1999, comparable_gap, long_gaps_in_1999s_readings};
 use super::plan::Parameters;
 use super::record::{CauseRow, Row};
-use super::stops;
+use super::stops::{self, Delayed};
 use harness::{label, story_text};
 use instruments::evidence::Source;
 use instruments::statistics::Interval;
@@ -135,10 +136,10 @@ fn tail(rows: &[Row], page: &Page) -> String {
     ];
     let known: Vec<&Row> = rows.iter().filter(|row| row.over_1us.is_some()).collect();
     let is_short = known.iter().any(|row| row.p9999_gap_us.is_none());
-    let legend = if is_short { "–: fewer than 1,000 gaps for p99.9, or 10,000 for p99.99\n" } else { "" };
+    let legend = if is_short { by_us::legend_of_tails("gaps") + "\n" } else { String::new() };
     match known.is_empty() {
         true => String::new(),
-        false => column::in_letters(&columns, known, page) + legend,
+        false => column::in_letters(&columns, known, page) + &legend,
     }
 }
 
@@ -263,7 +264,7 @@ fn causes_of(row: &Row, page: &Page) -> String {
         longest_us: rest.iter().map(|cause| cause.longest_us).fold(0.0, f64::max),
     });
     let lines: Vec<CauseLine> = most.iter().map(CauseLine::from).chain(others).collect();
-    title + &column::in_letters(&cause_columns(), &lines, page) + &stops::lines(&row.causes, page) + &ledger(row)
+    title + &column::in_letters(&cause_columns(), &lines, page) + &stops::lines(Delayed::Sampling, &row.causes, page) + &ledger(row)
 }
 
 /// Shortens the names of the kernel's workers, which end in their current work.

@@ -276,7 +276,7 @@ fn row(account: &Account, thread: &Thread, setup: &TurnSetup<'_>, session: &Sess
         late_p50_ci_us: account.late_interval(0.5).map(|ends| ends.scaled(1e-3)),
         late_p99_us: us(0.99)?,
         late_p999_us: us(0.999)?,
-        late_p9999_us: by_us::tail(late, 1e-4).map(|ns| ns as f64 / 1e3),
+        late_p9999_us: by_us::tail(late, by_us::ABOVE_P9999).map(|ns| ns as f64 / 1e3),
         late_max_us: us(1.0)?,
         spikes: found.spikes.iter().map(|spike| of_spike(spike, account, has_evidence)).collect(),
         leftover_share: found.leftover_share,
