@@ -2,7 +2,7 @@
 //! of 1999 with those of today.
 
 use super::longest_gap::{self, LongestGap, beside_1999, long_gaps_in_1999s_readings};
-use super::record::{CauseRow, NoiseRecord, Row};
+use super::record::{CauseRow, NoiseRecord, Row, far_end};
 use instruments::evidence::Kind;
 use record::{Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource, distinct};
 use terminal::nanoseconds;
@@ -145,7 +145,14 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
     let longest = row.longest_ci_us.map(|ends| ends.scaled(1e3));
     let longest = Metric::time(&cell, "longest gap, repetition", row.longest_p50_us * 1e3, longest);
     let taken = Metric { unit: Unit::Share, ..Metric::time(&cell, "taken", row.lost().value, row.lost().interval) };
-    [taken, longest].map(|measure| Metric { variation: VariationSource::Others, ..measure }).into()
+    let tail = [
+        ("p99.9 gap", row.p999_gap_us),
+        ("p99.99 gap", row.p9999_gap_us),
+        ("longest gap, whole run", Some(row.longest_us)),
+    ];
+    let tail = tail.into_iter().filter_map(|(figure, us)| Some(Metric::time(&cell, figure, us? * 1e3, None)));
+    let body = [taken, longest].map(|metric| Metric { variation: VariationSource::Others, ..metric });
+    body.into_iter().chain(tail.map(far_end)).collect()
 }
 
 #[cfg(test)]
@@ -166,6 +173,18 @@ mod tests {
         assert_eq!((found[0].value, found[0].source.row), (0.009, 4));
         assert_eq!(found[1].words, "In 750 ms that thread's longest gap is 3.00 ms (95 % CI 2.00–4.00 ms)");
         assert_eq!((found[1].value, found[1].unit), (3e6, Unit::Ns));
+    }
+
+    #[test]
+    fn tail_of_the_gaps_is_compared_where_it_is_known() {
+        let figures = |row: &Row| metrics(row).into_iter().map(|one| (one.figure, one.value)).collect::<Vec<_>>();
+        let known = Row { p999_gap_us: Some(90.0), p9999_gap_us: Some(400.0), ..row("quiet") };
+        assert_eq!(
+            figures(&known)[2..],
+            [("p99.9 gap", 90e3), ("p99.99 gap", 400e3), ("longest gap, whole run", 3.5e6)]
+        );
+        assert_eq!(figures(&row("quiet"))[2..], [("longest gap, whole run", 3.5e6)]);
+        assert!(metrics(&known)[2..].iter().all(|one| one.variation == VariationSource::Rare));
     }
 
     #[test]

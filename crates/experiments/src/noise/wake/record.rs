@@ -1,7 +1,7 @@
 //! The record: a row for each CPU and interval, and its values that are compared with other records.
 
-use crate::noise::by_us::UsCount;
-use crate::noise::record::CauseRow;
+use crate::noise::by_us::{self, UsCount};
+use crate::noise::record::{CauseRow, far_end};
 use crate::noise::timer::Timer;
 use harness::StoryPart;
 use instruments::evidence::{Cause, EvidenceQuality, Source};
@@ -33,10 +33,17 @@ pub struct WakeRow {
     pub late_p50_us: f64,
     pub late_p50_ci_us: Option<Interval>,
     pub late_p99_us: f64,
+    /// Its 95 % interval, and those of the two below: `null` for too few wake-ups; older records lack them.
+    #[serde(default)]
+    pub late_p99_ci_us: Option<Interval>,
     pub late_p999_us: f64,
+    #[serde(default)]
+    pub late_p999_ci_us: Option<Interval>,
     /// `null` for fewer than 10,000 wake-ups.
     #[serde(default)]
     pub late_p9999_us: Option<f64>,
+    #[serde(default)]
+    pub late_p9999_ci_us: Option<Interval>,
     pub late_max_us: f64,
     /// The clusters of the latencies, the largest first.
     pub spikes: Vec<WakeSpike>,
@@ -111,11 +118,52 @@ pub fn next(rows: &[WakeRow]) -> Option<Vec<String>> {
     Some(words.into_iter().map(str::to_owned).collect())
 }
 
+impl WakeRow {
+    /// Returns the latency that a thousandth of the wake-ups exceeds; `None` for too few of them.
+    pub fn p999_us(&self) -> Option<f64> {
+        (self.count >= by_us::least_count(by_us::ABOVE_P999)).then_some(self.late_p999_us)
+    }
+}
+
 pub fn metrics(row: &WakeRow) -> Vec<Metric> {
     let every = format!("every {}", terminal::nanoseconds(row.interval_us * 1e3));
     let cell = Cell::of(["wake-ups".to_owned(), every, row.policy.clone()]).with("cpu", format!("CPU {}", row.cpu));
-    let median =
-        Metric::time(&cell, "late p50", row.late_p50_us * 1e3, row.late_p50_ci_us.map(|ends| ends.scaled(1e3)));
-    let tail = Metric::time(&cell, "late p99", row.late_p99_us * 1e3, None);
-    [median, tail].map(|metric| Metric { variation: VariationSource::Others, ..metric }).into()
+    let metric = |figure, us: f64, ends: Option<Interval>| {
+        Metric::time(&cell, figure, us * 1e3, ends.map(|ends| ends.scaled(1e3)))
+    };
+    let body = [
+        metric("late p50", row.late_p50_us, row.late_p50_ci_us),
+        metric("late p99", row.late_p99_us, row.late_p99_ci_us),
+    ];
+    let body = body.map(|metric| Metric { variation: VariationSource::Others, ..metric });
+    let tail = [
+        row.p999_us().map(|us| metric("late p99.9", us, row.late_p999_ci_us)),
+        row.late_p9999_us.map(|us| metric("late p99.99", us, row.late_p9999_ci_us)),
+        Some(metric("late, longest", row.late_max_us, None)),
+    ];
+    body.into_iter().chain(tail.into_iter().flatten().map(far_end)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::row;
+    use super::*;
+
+    #[test]
+    fn tail_of_latency_is_compared_where_it_is_known() {
+        let known = WakeRow { late_p999_ci_us: Some(Interval::new(300.0, 500.0)), ..row(10_000) };
+        let values: Vec<_> = metrics(&known).iter().map(|one| (one.figure, one.value, one.variation)).collect();
+        let (others, rare) = (VariationSource::Others, VariationSource::Rare);
+        assert_eq!(
+            values[1..],
+            [
+                ("late p99", 100e3, others),
+                ("late p99.9", 400e3, others),
+                ("late p99.99", 800e3, rare),
+                ("late, longest", 900e3, rare)
+            ]
+        );
+        let few: Vec<&str> = metrics(&row(999)).iter().map(|one| one.figure).collect();
+        assert_eq!(few, ["late p50", "late p99", "late, longest"]);
+    }
 }

@@ -47,7 +47,7 @@ fn overview(rows: &[WakeRow], budget_s: Option<f64>, page: &Page) -> String {
             terminal::count(row.count),
             us(row.late_p50_us),
             us(row.late_p99_us),
-            quantile((row.count >= by_us::least_count(by_us::ABOVE_P999)).then_some(row.late_p999_us)),
+            quantile(row.p999_us()),
             quantile(row.late_p9999_us),
             us(row.late_max_us),
             row.causes.first().map_or_else(String::new, |cause| short(&of_cause(cause))),
