@@ -48,7 +48,7 @@ pub fn budget(text: &str) -> Result<Duration, String> {
 
 /// Returns whether it is a number without a unit, which a user of another tool may mean in microseconds.
 pub fn lacks_unit(text: &str) -> bool {
-    number(text).is_some_and(|number| number > 0.0)
+    number(text).is_some_and(|number| number > 0.0 && number.is_finite())
 }
 
 /// Parses a hold time: at most 10 ms, so that a window has room for several iterations.
