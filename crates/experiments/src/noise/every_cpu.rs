@@ -5,6 +5,7 @@
 use super::cells::Scenario;
 use super::flags::Flags;
 use super::record::Row;
+use super::show::SMT_LOSS;
 use harness::{CpuChoice, Session, SharedFlags, UsageError};
 use instruments::cpus::CpuSet;
 use instruments::environment::Environment;
@@ -104,7 +105,7 @@ fn table(rows: &[Row], page: &Page) -> String {
             row.role.clone().unwrap_or_default(),
         ]
     });
-    let header = ["", "lost", "width", "longest", ">1 µs", ">10 µs", ">100 µs", ">1 ms", "role"];
+    let header = ["", "lost", SMT_LOSS, "longest", ">1 µs", ">10 µs", ">100 µs", ">1 ms", "role"];
     page.cut_lines(&terminal::table(&header, lines))
 }
 

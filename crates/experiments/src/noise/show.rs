@@ -89,6 +89,9 @@ fn watched(rows: &[Row]) -> String {
     if least == most { most } else { format!("{least} to {most}") }
 }
 
+/// The head of the column with the share of the core's issue slots that an SMT sibling took.
+pub const SMT_LOSS: &str = "SMT loss";
+
 type ScenarioColumn = Column<Row>;
 
 /// Returns the columns of the table of scenarios.
@@ -110,7 +113,7 @@ pub fn scenario_columns() -> [ScenarioColumn; 14] {
         ScenarioColumn::new(">256 µs", |row| Some(terminal::count(row.over_256us))),
         ScenarioColumn::new("longest", |row| Some(microseconds(row.longest_us))),
         ScenarioColumn::page("explained", |row| row.explained_share.map(percent)),
-        ScenarioColumn::page("issue width lost", |row| row.width_lost_share.map(percent)),
+        ScenarioColumn::page(SMT_LOSS, |row| row.width_lost_share.map(percent)),
         ScenarioColumn::page("core shared (95 % CI)", |row| {
             Some(Unit::Share.words_with(row.core_shared_share?, row.core_shared_share_ci))
         }),
@@ -406,18 +409,18 @@ fn rules_of_1999(rows: &[Row]) -> String {
     text
 }
 
-/// Returns the part of the CPU that a process would get: of its time, and of the core's issue width in that time;
+/// Returns the part of the CPU that a process would get: of its time, and of the core's issue slots in that time;
 /// nothing where the core was not probed.
 fn cpu_share(rows: &[Row]) -> String {
     let line = |row: &Row| {
-        let width = percent(1.0 - row.width_lost_share?);
-        Some(vec![row.scenario.clone(), percent(1.0 - row.lost_share), width, shared(row)])
+        let slots = percent(1.0 - row.width_lost_share?);
+        Some(vec![row.scenario.clone(), percent(1.0 - row.lost_share), slots, shared(row)])
     };
     let lines: Vec<Vec<String>> = rows.iter().filter_map(line).collect();
     if lines.is_empty() {
         return String::new();
     }
-    let header = ["A process would get", "CPU time", "issue width", "core shared (95 % CI)"];
+    let header = ["A process would get", "CPU time", "issue slots", "core shared (95 % CI)"];
     "\n".to_owned() + &terminal::table(&header, lines)
 }
 
@@ -453,9 +456,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn share_of_time_and_of_width_are_separate() {
+    fn shares_of_time_and_of_issue_slots_are_separate() {
         let probed = Row { core_shared_share: Some(0.25), width_lost_share: Some(0.125), ..row("quiet") };
         let text = cpu_share(&[probed]);
+        assert!(text.contains("issue slots") && !text.contains("width"), "{text}");
         let words: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
         assert_eq!(words, ["quiet", "99.1", "%", "87.5", "%", "25.0", "%"]);
     }
