@@ -118,17 +118,19 @@ fn spikes(row: &WakeRow, page: &Page) -> String {
     table.lines().map(|line| page.cut(line) + "\n").collect()
 }
 
-/// Returns the meaning of a cause for a waiting thread.
+/// Returns the meaning of a cause for a thread that waits for its wake-up, and so has not run yet.
 fn words(cause: &Cause) -> String {
     match cause.kind {
         Kind::Idle => "exit from idle state".into(),
         Kind::Own => "return to user space".into(),
-        Kind::Task => format!("descheduled: {}", label(cause)),
+        Kind::Task => format!("CPU busy: {}", label(cause)),
+        Kind::SwitchedOut => "CPU busy: unknown task".into(),
         _ => label(cause),
     }
 }
 
-fn of_cause(row: &CauseRow) -> String {
+/// Returns the meaning of the cause of a row for such a thread.
+pub fn of_cause(row: &CauseRow) -> String {
     words(&Cause { kind: row.kind, name: row.name.clone(), pid: row.pid })
 }
 
@@ -215,6 +217,14 @@ mod tests {
             assert!(text.contains(setting), "{setting} is missing in {text}");
         }
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    /// A thread that has not run yet cannot be descheduled.
+    #[test]
+    fn waiting_thread_finds_its_cpu_busy() {
+        let text = show(&[row(10_000)], None, &Page::plain());
+        assert!(text.contains("  CPU busy: task rustfmt") && !text.contains("descheduled"), "{text}");
+        assert_eq!(words(&Cause::unnamed(Kind::SwitchedOut)), "CPU busy: unknown task");
     }
 
     #[test]
