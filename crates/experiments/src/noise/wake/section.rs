@@ -92,12 +92,18 @@ fn lateness(rows: &[WakeRow]) -> Table {
     }
 }
 
+/// Distinguishes tasks of one name.
+fn with_pid(cause: &CauseRow) -> String {
+    let pid = cause.pid.map_or_else(String::new, |pid| format!(" ({pid})"));
+    of_cause(cause) + &pid
+}
+
 fn causes(row: &WakeRow) -> Figure {
-    let part = |cause: &CauseRow| StackPart { words: of_cause(cause), ..cause.part() };
+    let part = |cause: &CauseRow| StackPart { words: with_pid(cause), ..cause.part() };
     let stack = Stack { name: name(row), parts: row.causes.iter().map(part).collect() };
     let lines = row.causes.iter().map(|cause| {
         vec![
-            of_cause(cause),
+            with_pid(cause),
             percent(cause.share),
             count(cause.count),
             nanoseconds(cause.total_us / cause.count.max(1) as f64 * 1e3),
