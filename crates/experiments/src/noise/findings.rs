@@ -1,8 +1,11 @@
 //! Statements about the rows, their lines of the ladder, the values that are compared with other records, and the values
 //! of 1999 with those of today.
 
+use super::cells::{Nice, nice_for};
 use super::longest_gap::{self, LongestGap, beside_1999, long_gaps_in_1999s_readings};
-use super::record::{CauseRow, NoiseRecord, Row, far_end};
+use super::plan::{Parameters, RATIO_1999, REMEDIES_RATIO};
+use super::record::{CauseRow, Row, far_end};
+use instruments::cpus::CpuSet;
 use instruments::evidence::Kind;
 use record::{Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource, distinct};
 use terminal::nanoseconds;
@@ -10,17 +13,29 @@ use terminal::nanoseconds;
 type Placed<'a> = (usize, &'a Row);
 
 /// Returns the command that follows: the remedies against a competitor, or how late a thread wakes.
-pub fn next(record: &NoiseRecord<'_>) -> Option<Vec<String>> {
-    let parameters = record.parameters;
-    let is_contested = record.results.iter().any(|row| row.scenario != "quiet");
-    let (cpu, is_stopped) = (parameters.cpu.to_string(), record.results.iter().any(|row| row.stopped.is_some()));
-    let words = match parameters.every_cpu.is_empty() {
-        _ if parameters.remedies || is_stopped => return None,
-        false => ["noise", "--wake", "1ms", "--cpus", "all"].to_vec(),
-        true if is_contested => ["noise", "--remedies", "--cpus", &cpu].to_vec(),
-        true => ["noise", "--wake", "1ms", "--cpus", &cpu].to_vec(),
+pub fn next(parameters: &Parameters, rows: &[Row]) -> Option<Vec<String>> {
+    if parameters.remedies || rows.iter().any(|row| row.stopped.is_some()) {
+        return None;
+    }
+    let has_histogram = rows.iter().any(|row| !row.gaps_by_us.is_empty());
+    let cpus: CpuSet = match parameters.every_cpu.as_slice() {
+        [] => CpuSet::single(parameters.cpu),
+        several => several.iter().copied().collect(),
     };
-    Some(words.into_iter().map(str::to_owned).collect())
+    let cpus = cpus.to_string();
+    if rows.iter().all(|row| row.scenario == "quiet") {
+        return Some(parameters.further(&["noise", "--wake", "1ms", "--cpus", &cpus], has_histogram));
+    }
+    let mut words = parameters.further(&["noise", "--remedies", "--cpus", &cpus], false);
+    if parameters.competitors > 1 {
+        words.extend(["--competitors".to_owned(), parameters.competitors.to_string()]);
+    }
+    let nice = Nice { reader: parameters.reader_nice, competitor: parameters.competitor_nice };
+    // The defaults of both measurements differ.
+    if ![RATIO_1999, REMEDIES_RATIO].map(nice_for).contains(&nice) {
+        words.extend(["--nice".to_owned(), format!("{},{}", nice.reader, nice.competitor)]);
+    }
+    Some(words)
 }
 
 /// Returns the lost CPU time, its main cause, and the longest gaps of the scenarios.
@@ -157,10 +172,25 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{contested, row};
+    use super::super::by_us::UsCount;
+    use super::super::sample::{contested, parameters, row};
     use super::*;
+    use harness::EvidenceChoice;
     use instruments::statistics::Interval;
     use instruments::statistics::comparison::Estimate;
+
+    #[test]
+    fn next_command_keeps_the_options_of_the_run() {
+        let words = |parameters: &Parameters, rows: &[Row]| next(parameters, rows).unwrap().join(" ");
+        let (quiet, competitor) = ([row("quiet")], [contested("competitor", 93.5)]);
+        assert_eq!(words(&parameters(), &quiet), "noise --wake 1ms --cpus 1");
+        let several = Parameters { every_cpu: vec![1, 2, 3], evidence: EvidenceChoice::None, ..parameters() };
+        let counted = [Row { gaps_by_us: vec![UsCount { us: 1, count: 2 }], ..row("quiet") }];
+        assert_eq!(words(&several, &counted), "noise --wake 1ms --cpus 1-3 --evidence none --histogram");
+        assert_eq!(words(&parameters(), &competitor), "noise --remedies --cpus 1");
+        let nice = Parameters { competitors: 3, reader_nice: -5, competitor_nice: 5, ..parameters() };
+        assert_eq!(words(&nice, &competitor), "noise --remedies --cpus 1 --competitors 3 --nice -5,5");
+    }
 
     #[test]
     fn cause_is_named_with_its_share() {

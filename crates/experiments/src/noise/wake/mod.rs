@@ -42,7 +42,7 @@ impl Experiment for Wake {
 
     const VIEWS: Views<Self> = Views {
         metrics: record::metrics,
-        next: |record| record::next(record.results),
+        next: |record| record::next(record.parameters, record.results),
         ..Views::of(show, section::section)
     };
 

@@ -1,9 +1,13 @@
 //! The record: a row for each CPU and interval, and its values that are compared with other records.
 
+use super::plan::DEFAULT_BUDGET;
 use crate::noise::by_us::{self, UsCount};
+use crate::noise::plan::Parameters;
 use crate::noise::record::{CauseRow, far_end};
 use crate::noise::timer::Timer;
+use clap::ValueEnum;
 use harness::StoryPart;
+use instruments::cpus::CpuSet;
 use instruments::evidence::{Cause, EvidenceQuality, Source};
 use instruments::statistics::Interval;
 use record::{Bin, Cell, Metric, VariationSource};
@@ -106,16 +110,26 @@ pub struct LateWake {
     pub story: Vec<StoryPart>,
 }
 
-/// Returns the command that follows: a real-time thread after one of the default policy, or the gaps of the CPU with the
-/// latest wake-up.
-pub fn next(rows: &[WakeRow]) -> Option<Vec<String>> {
+/// Returns the command that follows: a real-time thread after one of the default policy, with the same options, or the
+/// gaps of the CPU with the latest wake-up.
+pub fn next(parameters: &Parameters, rows: &[WakeRow]) -> Option<Vec<String>> {
     let latest = rows.iter().max_by(|one, other| one.late_max_us.total_cmp(&other.late_max_us))?;
-    let (cpu, period) = (latest.cpu.to_string(), format!("{}us", latest.interval_us));
-    let words = match latest.policy.as_str() {
-        "other" => ["noise", "--wake", &period, "--policy", "fifo:80", "--cpus", &cpu].to_vec(),
-        _ => ["noise", "--cpus", &cpu].to_vec(),
+    let has_histogram = rows.iter().any(|row| !row.late_by_us.is_empty());
+    let Some(wake) = parameters.wake.as_ref().filter(|_| latest.policy == "other") else {
+        return Some(parameters.further(&["noise", "--cpus", &latest.cpu.to_string()], has_histogram));
     };
-    Some(words.into_iter().map(str::to_owned).collect())
+    let periods: Vec<String> = wake.intervals_us.iter().map(|us| format!("{us}us")).collect();
+    let cpus: CpuSet = wake.cpus.iter().copied().collect();
+    let words = ["noise", "--wake", &periods.join(","), "--policy", "fifo:80", "--cpus", &cpus.to_string()];
+    let mut words = parameters.further(&words, has_histogram);
+    let timer = (wake.timer != Timer::ClockNanosleep).then(|| wake.timer.to_possible_value()).flatten();
+    let options = [
+        ("--timer", timer.map(|timer| timer.get_name().to_owned())),
+        ("--stop-above", parameters.stop_above_us.map(|us| format!("{us}us"))),
+        ("--seconds", parameters.budget_s.filter(|&s| s != DEFAULT_BUDGET.as_secs_f64()).map(|s| s.to_string())),
+    ];
+    words.extend(options.into_iter().filter_map(|(option, value)| Some([option.to_owned(), value?])).flatten());
+    Some(words)
 }
 
 impl WakeRow {
@@ -148,6 +162,28 @@ pub fn metrics(row: &WakeRow) -> Vec<Metric> {
 mod tests {
     use super::super::sample::row;
     use super::*;
+    use crate::noise::plan::WakeParameters;
+    use crate::noise::sample::parameters;
+
+    #[test]
+    fn next_command_keeps_the_options_of_the_run() {
+        let wake = WakeParameters {
+            intervals_us: vec![500.0, 1_000.0],
+            policy: "other".into(),
+            timer: Timer::ClockNanosleep,
+            cpus: vec![0, 1],
+        };
+        let run = Parameters { wake: Some(wake.clone()), ..parameters() };
+        let words = |parameters: &Parameters, row: WakeRow| next(parameters, &[row]).unwrap().join(" ");
+        let first = "noise --wake 500us,1000us --policy fifo:80 --cpus 0-1";
+        assert_eq!(words(&run, row(10_000)), first);
+        let wake = WakeParameters { timer: Timer::Futex, ..wake };
+        let other = Parameters { wake: Some(wake), stop_above_us: Some(300.0), budget_s: Some(60.0), ..run };
+        let expected = format!("{first} --timer futex --stop-above 300us --seconds 60");
+        assert_eq!(words(&other, row(10_000)), expected);
+        let realtime = WakeRow { policy: "fifo:80".into(), ..row(10_000) };
+        assert_eq!(words(&other, realtime), "noise --cpus 1");
+    }
 
     #[test]
     fn tail_of_latency_is_compared_where_it_is_known() {
