@@ -26,7 +26,11 @@ fn with_unit(text: &str) -> Result<f64, String> {
     match UNITS.iter().find(|(names, _)| names.contains(&unit)) {
         Some((_, factor)) => Ok(number * factor),
         None if unit.is_empty() && number == 0.0 => Ok(0.0),
-        None if unit.is_empty() => Err("the unit is missing; write ns, us, ms, s, min or h after the number".into()),
+        None if unit.is_empty() && number < 0.0 => Err("must not be negative".into()),
+        None if unit.is_empty() => {
+            let digits = digits.trim();
+            Err(format!("the unit is missing; write {digits}us or {digits}ms, for example (also ns, s, min and h)"))
+        }
         None => Err(format!("`{unit}` is not a unit of time; use ns, us, ms, s, min or h")),
     }
 }
@@ -40,6 +44,11 @@ pub fn budget(text: &str) -> Result<Duration, String> {
         None => with_unit(text)?,
     };
     if ns == 0.0 { Err("must be greater than 0".into()) } else { bounded(ns, (1e6, 168.0 * HOUR_NS), "a week") }
+}
+
+/// Returns whether it is a number without a unit, which a user of another tool may mean in microseconds.
+pub fn lacks_unit(text: &str) -> bool {
+    number(text).is_some_and(|number| number > 0.0 && number.is_finite())
 }
 
 /// Parses a hold time: at most 10 ms, so that a window has room for several iterations.
@@ -117,7 +126,8 @@ mod tests {
     fn invalid_duration_is_reported() {
         for (text, word) in [
             ("-1us", "negative"),
-            ("-1", "unit"),
+            ("-1", "negative"),
+            ("1000", "1000us or 1000ms"),
             ("5parsecs", "parsecs"),
             ("us", "number"),
             ("", "number"),

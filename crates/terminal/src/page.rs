@@ -68,8 +68,33 @@ pub fn item<'a>(words: impl IntoIterator<Item = &'a str>, page: &Page) -> String
 }
 
 /// Breaks a text between its words, the first line after `first` and the further ones after `rest`.
+///
+/// A number and its unit stay on one line.
 pub fn wrapped(first: &str, rest: &str, text: &str, page: &Page) -> String {
-    folded_after(first, rest, text.split(' ').filter(|word| !word.is_empty()), page)
+    let text = tied(text);
+    folded_after(first, rest, text.split(' ').filter(|word| !word.is_empty()), page).replace(TIE, " ")
+}
+
+/// The blank at which no line ends.
+const TIE: char = '\u{a0}';
+
+const UNITS: [&str; 17] =
+    ["%", "ns", "µs", "us", "ms", "s", "min", "h", "ppm", "Hz", "kHz", "MHz", "GHz", "B", "KiB", "MiB", "GiB"];
+
+/// Ties each number to the unit after it.
+fn tied(text: &str) -> String {
+    let mut tied = String::with_capacity(text.len());
+    let mut before = "";
+    for word in text.split(' ') {
+        let unit = word.trim_end_matches(|letter: char| !letter.is_alphanumeric() && letter != '%');
+        let is_unit = before.ends_with(|letter: char| letter.is_ascii_digit()) && UNITS.contains(&unit);
+        if !tied.is_empty() {
+            tied.push(if is_unit { TIE } else { ' ' });
+        }
+        tied.push_str(word);
+        before = word;
+    }
+    tied
 }
 
 fn folded_after<'a>(first: &str, rest: &str, words: impl IntoIterator<Item = &'a str>, page: &Page) -> String {
@@ -137,7 +162,8 @@ impl Paragraph {
         }
         // Further lines of a list item begin below its first word.
         let indent = if self.text.starts_with("- ") { "  " } else { "" };
-        folded.push_str(&fill(&self.text, Options::new(page.width).subsequent_indent(indent).break_words(false)));
+        let options = Options::new(page.width).subsequent_indent(indent).break_words(false);
+        folded.push_str(&fill(&tied(&self.text), options).replace(TIE, " "));
         folded.push('\n');
         self.text.clear();
     }
@@ -155,6 +181,20 @@ mod tests {
         assert_eq!(item(["short"], &Page::plain()), "  - short\n");
         let pieces = item(["a", &"b ".repeat(38)], &Page::plain());
         assert_eq!(pieces.lines().next(), Some("  - a"));
+    }
+
+    #[test]
+    fn number_and_unit_stay_on_one_line() {
+        // Wherever a line ends: no line begins with a unit.
+        for shift in 0..12 {
+            let text = "x".repeat(shift) + &" from 0.030 %, 12 µs; (3 ms) and 1,200 MiB".repeat(8);
+            for broken in [wrapped("", "", &text, &Page::plain()), folded(&text, &Page::plain())] {
+                let begins: Vec<&str> = broken.lines().filter_map(|line| line.split(' ').next()).collect();
+                assert!(begins.iter().all(|word| !["%,", "µs;", "ms)", "MiB"].contains(word)), "{broken}");
+                assert_eq!(broken.replace('\n', " ").trim(), text.trim());
+            }
+        }
+        assert_eq!(wrapped("", "", "3 servers are 2 sentences", &Page { width: 4, colour: false }).lines().count(), 5);
     }
 
     #[test]

@@ -97,6 +97,31 @@ const OPTIONS: &[(&[&str], &str)] = &[
     ),
 ];
 
+/// Options of cyclictest, oslat and rtla that `contend noise` does not have, and the answer to each; other options of
+/// these tools are among those of all commands.
+const OF_NOISE: &[(&[&str], &str)] = &[
+    (&["-c", "--clock"], "the CPUs are `--cpus LIST`, such as 0,2-3 or all; the clock is always the monotonic one"),
+    (
+        &["-H", "--histofall", "--house-keeping"],
+        "`--histogram` counts by length in µs, with a column for each CPU; `--cpus LIST` leaves the other CPUs to the \
+         system",
+    ),
+    (
+        &["-T", "--trace-threshold", "--thread", "--stop", "--stop-total"],
+        "`--stop-above TIME` ends a run at the first longer event; the least length of a gap is calibrated",
+    ),
+    (&["-s"], "`--stop-above TIME` ends a run at the first longer event, and `--seconds TIME` is the duration"),
+    (
+        &["-t", "--threads"],
+        "`--cpus LIST` gives each of these CPUs a thread, as in 0,2-3 or all; `--trace FILE` writes all gaps",
+    ),
+    (
+        &["-p", "--priority", "--prio", "--rtprio", "-f", "-P"],
+        "`contend noise --wake 1ms --policy fifo:80` measures a thread with priority 80",
+    ),
+    (&["-N", "--nsecs"], "each value has its unit; `--format json` has all of them in µs"),
+];
+
 /// Values of `--format` that name another command.
 const VALUES: &[(&[&str], &str)] = &[
     (&["html", "htm", "page", "pdf"], "`contend report last --output page.html` writes an HTML report"),
@@ -126,6 +151,13 @@ pub fn accepted(root: &Command, words: Vec<OsString>) -> Vec<OsString> {
         let text = word.to_string_lossy().into_owned();
         let is_root = command.get_name() == root.get_name();
         if let Some((name, value)) = option(&text) {
+            if command.get_name() == "noise"
+                && let Some(more) = limited_histogram(&text, rest.peek())
+            {
+                result.push("--histogram".into());
+                rest.by_ref().take(more).for_each(drop);
+                continue;
+            }
             let known = find(command, root, name);
             match known {
                 None if FORMATS.iter().any(|format| text == format!("--{format}")) => {
@@ -197,6 +229,20 @@ pub fn accepted(root: &Command, words: Vec<OsString>) -> Vec<OsString> {
     result
 }
 
+/// Returns the number of further words that belong to cyclictest's histogram with a limit, as in `-h 100`.
+///
+/// The histogram of contend has a fixed limit, which is higher than the usual ones.
+fn limited_histogram(text: &str, next: Option<&OsString>) -> Option<usize> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    let has_next = next.and_then(|next| next.to_str()).is_some_and(is_number);
+    if ["-h", "--histogram"].contains(&text) {
+        return has_next.then_some(1);
+    }
+    let is_attached =
+        ["-h", "-h=", "--histogram="].iter().filter_map(|option| text.strip_prefix(option)).any(is_number);
+    is_attached.then_some(0)
+}
+
 /// Returns whether the word is a negative number, perhaps with a unit.
 fn is_negative(word: &OsStr) -> bool {
     let digits = word.to_str().and_then(|text| text.strip_prefix('-'));
@@ -256,9 +302,10 @@ pub fn answer(misuse: &clap::Error, root: impl FnOnce() -> Command, words: &[Str
             if let Some(rest) = word.strip_prefix(['—', '–']) {
                 return Some(format!("{word}: begins with a dash; write two hyphens: --{rest}"));
             }
+            let root = root();
+            let command = words.iter().find_map(|word| root.find_subcommand(word));
             if !word.starts_with('-') {
-                let root = root();
-                let command = words.iter().find_map(|word| root.find_subcommand(word))?;
+                let command = command?;
                 let has = |flag: &&Arg| flag.get_possible_values().iter().any(|value| value.get_name() == word);
                 let advice = match command.get_opts().find(has).and_then(Arg::get_long) {
                     Some(long) => format!("write `--{long} {word}`"),
@@ -269,7 +316,9 @@ pub fn answer(misuse: &clap::Error, root: impl FnOnce() -> Command, words: &[Str
             if words.iter().skip_while(|word| *word != "--").any(|after| *after == word) {
                 return Some(format!("{name}: not an option after `--`; omit the `--`"));
             }
-            Some(format!("{name}: not an option here; {}", of(OPTIONS, name)?))
+            let is_of_noise = command.is_some_and(|command| command.get_name() == "noise");
+            let own = is_of_noise.then(|| of(OF_NOISE, name)).flatten();
+            Some(format!("{name}: not an option here; {}", own.or_else(|| of(OPTIONS, name))?))
         }
         ErrorKind::InvalidValue if text(ContextKind::InvalidArg)?.starts_with("--format ") => {
             let word = text(ContextKind::InvalidValue)?;
@@ -336,6 +385,10 @@ mod tests {
             ("trace -p -1", "trace -p=-1"),
             ("noise --seconds -3s --view lines", "noise --seconds=-3s --view lines"),
             ("latency --lock std,mcs, --threads 1", "latency --lock std,mcs --threads 1"),
+            ("noise --wake 1ms -h 100 -q", "noise --wake 1ms --histogram -q"),
+            ("noise -h100 --histogram=50 --histogram 7", "noise --histogram --histogram --histogram"),
+            ("noise -h", "noise -h"),
+            ("latency -h 100", "latency -h 100"),
         ] {
             assert_eq!(words(line), expected, "{line}");
         }

@@ -1,7 +1,9 @@
-//! Results as rows: the fields that are single values, a pair as two columns, a list as its length.
+//! Results as rows: the fields that are single values, a pair as two columns, a list as its length, a histogram as a
+//! column for each of its lengths.
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use terminal::escaped_cell;
 
 /// Returns a header and a line for each result; the columns are those that any of the results has, in order of
@@ -12,7 +14,9 @@ use terminal::escaped_cell;
 /// # Errors
 /// A result does not serialise.
 pub fn rows<R: Serialize>(results: &[R]) -> anyhow::Result<String> {
-    let flat: Vec<Map<String, Value>> = results.iter().map(flatten).collect::<Result<_, _>>()?;
+    let mut objects: Vec<Value> = results.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
+    spread_histograms(&mut objects);
+    let flat: Vec<Map<String, Value>> = objects.into_iter().map(flatten).collect();
     let mut columns: Vec<&String> = Vec::new();
     for column in flat.iter().flat_map(Map::keys) {
         if !columns.contains(&column) {
@@ -27,12 +31,37 @@ pub fn rows<R: Serialize>(results: &[R]) -> anyhow::Result<String> {
     Ok(String::from_utf8(writer.into_inner()?)?)
 }
 
-fn flatten<R: Serialize>(result: &R) -> anyhow::Result<Map<String, Value>> {
+/// Replaces the counts by length in whole microseconds by an object, whose fields are the lengths that occur in any of
+/// the results, in their order.
+fn spread_histograms(results: &mut [Value]) {
+    let names: BTreeSet<String> = results.iter().filter_map(Value::as_object).flat_map(Map::keys).cloned().collect();
+    for name in names {
+        let known: Vec<Option<Vec<(u64, u64)>>> = results.iter().map(|result| counts_by_us(&result[&name])).collect();
+        let lengths: BTreeSet<u64> = known.iter().flatten().flatten().map(|(us, _)| *us).collect();
+        for (result, counts) in results.iter_mut().zip(known) {
+            let Some(counts) = counts else { continue };
+            let count = |us: u64| counts.iter().find(|(length, _)| *length == us).map_or(0, |(_, count)| *count);
+            result[&name] = lengths.iter().map(|&us| (us.to_string(), json!(count(us)))).collect();
+        }
+    }
+}
+
+/// Returns a list whose elements are all `{"us": 3, "count": 17}`; `None` for any other value.
+fn counts_by_us(value: &Value) -> Option<Vec<(u64, u64)>> {
+    let list = value.as_array().filter(|list| !list.is_empty())?;
+    let pair = |bin: &Value| {
+        let is_pair = bin.as_object()?.len() == 2;
+        Some((bin["us"].as_u64()?, bin["count"].as_u64()?)).filter(|_| is_pair)
+    };
+    list.iter().map(pair).collect()
+}
+
+fn flatten(result: Value) -> Map<String, Value> {
     let mut flat = Map::new();
-    if let Value::Object(fields) = serde_json::to_value(result)? {
+    if let Value::Object(fields) = result {
         fields.into_iter().for_each(|(name, value)| put(&mut flat, &name, value));
     }
-    Ok(flat)
+    flat
 }
 
 fn put(flat: &mut Map<String, Value>, name: &str, value: Value) {
@@ -85,6 +114,22 @@ mod tests {
             rows(&results).unwrap(),
             "lock,p50_ci_ns_low,p50_ci_ns_high,p99_ci_ns_low,p99_ci_ns_high,spikes_count,none,extra\n\
              \"a,b\",1.5,2.0,,,2,,\nc,,,,,,,3\n"
+        );
+    }
+
+    #[test]
+    fn histogram_has_a_column_for_each_length_of_any_result() {
+        let bins = |bins: &[(u64, u64)]| -> Value {
+            bins.iter().map(|(us, count)| json!({"us": us, "count": count})).collect::<Vec<Value>>().into()
+        };
+        let results = [
+            json!({"cpu": 0, "gaps_by_us": bins(&[(2, 7), (1_000, 1)]), "gaps": 8}),
+            json!({"cpu": 1, "gaps_by_us": bins(&[(2, 5), (11, 4)]), "gaps": 9}),
+            json!({"cpu": 2, "gaps": 0}),
+        ];
+        assert_eq!(
+            rows(&results).unwrap(),
+            "cpu,gaps_by_us_2,gaps_by_us_11,gaps_by_us_1000,gaps\n0,7,0,1,8\n1,5,4,0,9\n2,,,,0\n"
         );
     }
 

@@ -26,6 +26,10 @@ fn every_check_that_is_missing_has_effect_and_remedy() {
         let is_explained = !check["affects"].as_array().unwrap().is_empty() && check["remedy"].is_string();
         assert!(is_missing == is_explained && !check["found"].as_str().unwrap().is_empty(), "{check}");
     }
+    let latency: Vec<&Value> = checks.iter().filter(|check| check["group"] == "latency settings").collect();
+    assert!(latency.len() >= 10 && latency.iter().all(|check| check["cost"].is_string()), "{latency:?}");
+    let raising: Vec<&Value> = checks.iter().filter(|check| check["state"] == "raises_latency").collect();
+    assert!(raising.iter().all(|check| latency.contains(check) && check["remedy"].is_string()), "{raising:?}");
     let text = String::from_utf8(contend(&["doctor"]).stdout).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     for check in &checks {

@@ -29,10 +29,25 @@ pub fn counts(tally: &Tally, to_us: impl Fn(u64) -> f64) -> Vec<UsCount> {
     counts.into_iter().map(|(us, count)| UsCount { us, count }).collect()
 }
 
+/// The shares above p99.9 and p99.99.
+pub const ABOVE_P999: f64 = 1e-3;
+pub const ABOVE_P9999: f64 = 1e-4;
+
+/// Returns the number of values from which on this share of them is at least one value.
+pub fn least_count(above: f64) -> u64 {
+    (1.0 / above).round() as u64
+}
+
 /// Returns the smallest value that at most this share of the values exceeds, or `None` where that share is less than one
 /// value: it would be the largest one.
 pub fn tail(tally: &Tally, above: f64) -> Option<u64> {
-    tally.quantile(1.0 - above).filter(|_| tally.count() as f64 * above >= 1.0)
+    tally.quantile(1.0 - above).filter(|_| tally.count() >= least_count(above))
+}
+
+/// Returns the footnote of a table in which a dash stands for a quantile of too few values.
+pub fn legend_of_tails(values: &str) -> String {
+    let [p999, p9999] = [ABOVE_P999, ABOVE_P9999].map(|above| terminal::count(least_count(above)));
+    format!("–: fewer than {p999} {values} for p99.9, or {p9999} for p99.99")
 }
 
 /// Draws the counts of some rows, a column for each; rows without counts have none.
@@ -91,9 +106,9 @@ mod tests {
     #[test]
     fn tail_of_few_values_is_unknown() {
         let thousand: Tally = (1..=1_000).collect();
-        assert_eq!((tail(&thousand, 1e-3), tail(&thousand, 1e-4)), (Some(999), None));
+        assert_eq!((tail(&thousand, ABOVE_P999), tail(&thousand, ABOVE_P9999)), (Some(999), None));
         let ten_thousand: Tally = (1..=10_000).collect();
-        assert_eq!((tail(&ten_thousand, 1e-3), tail(&ten_thousand, 1e-4)), (Some(9_990), Some(9_999)));
+        assert_eq!((tail(&ten_thousand, ABOVE_P999), tail(&ten_thousand, ABOVE_P9999)), (Some(9_990), Some(9_999)));
     }
 
     #[test]

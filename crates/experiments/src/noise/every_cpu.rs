@@ -5,6 +5,7 @@
 use super::cells::Scenario;
 use super::flags::Flags;
 use super::record::Row;
+use super::show::SMT_LOSS;
 use harness::{CpuChoice, Session, SharedFlags, UsageError};
 use instruments::cpus::CpuSet;
 use instruments::environment::Environment;
@@ -104,7 +105,7 @@ fn table(rows: &[Row], page: &Page) -> String {
             row.role.clone().unwrap_or_default(),
         ]
     });
-    let header = ["", "lost", "width", "longest", ">1 µs", ">10 µs", ">100 µs", ">1 ms", "role"];
+    let header = ["", "lost", SMT_LOSS, "longest", ">1 µs", ">10 µs", ">100 µs", ">1 ms", "role"];
     page.cut_lines(&terminal::table(&header, lines))
 }
 
@@ -192,13 +193,15 @@ fn map(rows: &[Row], page: &Page) -> String {
         format!("CPU {:>3} |{:<longest$}|\n", row.cpu, row.lost_by_time.iter().map(shade).collect::<String>())
     };
     let lines: String = rows.iter().map(line).collect();
-    let legend: Vec<String> = SHADES[1..]
-        .iter()
-        .zip(&SHADES)
-        .map(|((_, letter), (from, _))| format!("{letter} {}", percent(*from)))
-        .collect();
-    let legend = format!("CPU time lost in each part of the run, from: {}", legend.join(", "));
-    lines + &terminal::wrapped("", "  ", &legend, page)
+    lines + &terminal::wrapped("", "  ", &legend(), page)
+}
+
+/// Describes the shades: each from the share at which the one before it ends.
+fn legend() -> String {
+    let from = SHADES.iter().zip(&SHADES[1..]);
+    let shades = from.map(|((from, _), (_, letter))| format!("'{letter}' from {}", percent(*from)));
+    let shades: Vec<String> = shades.collect();
+    format!("CPU time lost in each part of the run: blank below {}, {}", percent(SHADES[0].0), shades.join(", "))
 }
 
 #[cfg(test)]
@@ -212,6 +215,13 @@ mod tests {
         assert_eq!(words(false, false, Some(12)), "housekeeping, 12 IRQs");
         assert_eq!(words(true, true, Some(1)), "isolated, nohz_full, 1 IRQ");
         assert_eq!(words(true, false, None), "isolated");
+    }
+
+    #[test]
+    fn legend_of_the_map_has_the_share_of_each_shade() {
+        let text = legend();
+        assert!(text.contains(": blank below 0.030 %, '.' from 0.030 %, ':' from 0.10 %, "), "{text}");
+        assert!(text.ends_with("'#' from 10.0 %, '@' from 30.0 %"), "{text}");
     }
 
     fn cpu(cpu: usize, lost_share: f64, lost_ci_share: Option<Interval>) -> Row {

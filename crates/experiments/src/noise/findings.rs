@@ -1,8 +1,11 @@
 //! Statements about the rows, their lines of the ladder, the values that are compared with other records, and the values
 //! of 1999 with those of today.
 
+use super::cells::{Nice, nice_for};
 use super::longest_gap::{self, LongestGap, beside_1999, long_gaps_in_1999s_readings};
-use super::record::{CauseRow, NoiseRecord, Row};
+use super::plan::{Parameters, RATIO_1999, REMEDIES_RATIO};
+use super::record::{CauseRow, Row, far_end};
+use instruments::cpus::CpuSet;
 use instruments::evidence::Kind;
 use record::{Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource, distinct};
 use terminal::nanoseconds;
@@ -10,17 +13,29 @@ use terminal::nanoseconds;
 type Placed<'a> = (usize, &'a Row);
 
 /// Returns the command that follows: the remedies against a competitor, or how late a thread wakes.
-pub fn next(record: &NoiseRecord<'_>) -> Option<Vec<String>> {
-    let parameters = record.parameters;
-    let is_contested = record.results.iter().any(|row| row.scenario != "quiet");
-    let (cpu, is_stopped) = (parameters.cpu.to_string(), record.results.iter().any(|row| row.stopped.is_some()));
-    let words = match parameters.every_cpu.is_empty() {
-        _ if parameters.remedies || is_stopped => return None,
-        false => ["noise", "--wake", "1ms", "--cpus", "all"].to_vec(),
-        true if is_contested => ["noise", "--remedies", "--cpus", &cpu].to_vec(),
-        true => ["noise", "--wake", "1ms", "--cpus", &cpu].to_vec(),
+pub fn next(parameters: &Parameters, rows: &[Row]) -> Option<Vec<String>> {
+    if parameters.remedies || rows.iter().any(|row| row.stopped.is_some()) {
+        return None;
+    }
+    let has_histogram = rows.iter().any(|row| !row.gaps_by_us.is_empty());
+    let cpus: CpuSet = match parameters.every_cpu.as_slice() {
+        [] => CpuSet::single(parameters.cpu),
+        several => several.iter().copied().collect(),
     };
-    Some(words.into_iter().map(str::to_owned).collect())
+    let cpus = cpus.to_string();
+    if rows.iter().all(|row| row.scenario == "quiet") {
+        return Some(parameters.further(&["noise", "--wake", "1ms", "--cpus", &cpus], has_histogram));
+    }
+    let mut words = parameters.further(&["noise", "--remedies", "--cpus", &cpus], false);
+    if parameters.competitors > 1 {
+        words.extend(["--competitors".to_owned(), parameters.competitors.to_string()]);
+    }
+    let nice = Nice { reader: parameters.reader_nice, competitor: parameters.competitor_nice };
+    // The defaults of both measurements differ.
+    if ![RATIO_1999, REMEDIES_RATIO].map(nice_for).contains(&nice) {
+        words.extend(["--nice".to_owned(), format!("{},{}", nice.reader, nice.competitor)]);
+    }
+    Some(words)
 }
 
 /// Returns the lost CPU time, its main cause, and the longest gaps of the scenarios.
@@ -145,15 +160,37 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
     let longest = row.longest_ci_us.map(|ends| ends.scaled(1e3));
     let longest = Metric::time(&cell, "longest gap, repetition", row.longest_p50_us * 1e3, longest);
     let taken = Metric { unit: Unit::Share, ..Metric::time(&cell, "taken", row.lost().value, row.lost().interval) };
-    [taken, longest].map(|measure| Metric { variation: VariationSource::Others, ..measure }).into()
+    let tail = [
+        ("p99.9 gap", row.p999_gap_us),
+        ("p99.99 gap", row.p9999_gap_us),
+        ("longest gap, whole run", Some(row.longest_us)),
+    ];
+    let tail = tail.into_iter().filter_map(|(figure, us)| Some(Metric::time(&cell, figure, us? * 1e3, None)));
+    let body = [taken, longest].map(|metric| Metric { variation: VariationSource::Others, ..metric });
+    body.into_iter().chain(tail.map(far_end)).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{contested, row};
+    use super::super::by_us::UsCount;
+    use super::super::sample::{contested, parameters, row};
     use super::*;
+    use harness::EvidenceChoice;
     use instruments::statistics::Interval;
     use instruments::statistics::comparison::Estimate;
+
+    #[test]
+    fn next_command_keeps_the_options_of_the_run() {
+        let words = |parameters: &Parameters, rows: &[Row]| next(parameters, rows).unwrap().join(" ");
+        let (quiet, competitor) = ([row("quiet")], [contested("competitor", 93.5)]);
+        assert_eq!(words(&parameters(), &quiet), "noise --wake 1ms --cpus 1");
+        let several = Parameters { every_cpu: vec![1, 2, 3], evidence: EvidenceChoice::None, ..parameters() };
+        let counted = [Row { gaps_by_us: vec![UsCount { us: 1, count: 2 }], ..row("quiet") }];
+        assert_eq!(words(&several, &counted), "noise --wake 1ms --cpus 1-3 --evidence none --histogram");
+        assert_eq!(words(&parameters(), &competitor), "noise --remedies --cpus 1");
+        let nice = Parameters { competitors: 3, reader_nice: -5, competitor_nice: 5, ..parameters() };
+        assert_eq!(words(&nice, &competitor), "noise --remedies --cpus 1 --competitors 3 --nice -5,5");
+    }
 
     #[test]
     fn cause_is_named_with_its_share() {
@@ -166,6 +203,18 @@ mod tests {
         assert_eq!((found[0].value, found[0].source.row), (0.009, 4));
         assert_eq!(found[1].words, "In 750 ms that thread's longest gap is 3.00 ms (95 % CI 2.00–4.00 ms)");
         assert_eq!((found[1].value, found[1].unit), (3e6, Unit::Ns));
+    }
+
+    #[test]
+    fn tail_of_the_gaps_is_compared_where_it_is_known() {
+        let figures = |row: &Row| metrics(row).into_iter().map(|one| (one.figure, one.value)).collect::<Vec<_>>();
+        let known = Row { p999_gap_us: Some(90.0), p9999_gap_us: Some(400.0), ..row("quiet") };
+        assert_eq!(
+            figures(&known)[2..],
+            [("p99.9 gap", 90e3), ("p99.99 gap", 400e3), ("longest gap, whole run", 3.5e6)]
+        );
+        assert_eq!(figures(&row("quiet"))[2..], [("longest gap, whole run", 3.5e6)]);
+        assert!(metrics(&known)[2..].iter().all(|one| one.variation == VariationSource::Rare));
     }
 
     #[test]

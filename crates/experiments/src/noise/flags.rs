@@ -48,7 +48,7 @@ pub struct Flags {
     pub samples: Option<u64>,
 
     /// Measure wake-up latency instead: a thread sleeps until an instant, then until the next one, a period later;
-    /// several periods are interleaved [range: 50us to 1s]
+    /// several periods are interleaved, each with its unit, as in 1000us [range: 50us to 1s]
     #[arg(
         long,
         value_name = "PERIODS",
@@ -80,7 +80,7 @@ pub struct Flags {
     #[arg(long, value_enum, value_name = "SOURCE", default_value = "best")]
     pub evidence: EvidenceChoice,
 
-    /// Print one line per period while measuring [range: from 10ms]
+    /// Print one line per period while measuring; needs a unit, as in 1s [range: from 10ms]
     #[arg(long, value_name = "TIME", value_parser = interval, allow_hyphen_values = true)]
     pub interval: Option<Duration>,
 
@@ -150,7 +150,14 @@ pub fn wake(text: &str) -> Result<Duration, String> {
     rescheduler(text)
 }
 
+/// Parses the interval of lines; a number alone may be cyclictest's interval, which is the period of wake-ups.
 pub fn interval(text: &str) -> Result<Duration, String> {
+    if parse_duration::lacks_unit(text) {
+        return Err(format!(
+            "the unit is missing; write {text}s for a line each {text} seconds, or --wake {text}us for wake-ups with \
+             a period of {text} µs"
+        ));
+    }
     match parse_duration::budget(text)? {
         interval if interval < Duration::from_millis(10) => Err("must be at least 10ms".into()),
         interval => Ok(interval),
@@ -183,6 +190,14 @@ mod tests {
     fn ratios_are_those_of_the_weights() {
         assert_eq!(weight_ratio("1024"), Ok(1024.0));
         assert!(weight_ratio("0.5").is_err() && weight_ratio("6000").is_err() && weight_ratio("nan").is_err());
+    }
+
+    #[test]
+    fn interval_without_a_unit_is_refused_with_both_meanings() {
+        assert_eq!((interval("1s"), interval("50ms")), (Ok(Duration::from_secs(1)), Ok(Duration::from_millis(50))));
+        let message = interval("1000").unwrap_err();
+        assert!(message.contains("write 1000s") && message.contains("--wake 1000us"), "{message}");
+        assert!(wake("1000").unwrap_err().contains("1000us or 1000ms"));
     }
 
     #[test]

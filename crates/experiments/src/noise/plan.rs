@@ -72,6 +72,17 @@ pub struct Parameters {
     pub order: Vec<Vec<usize>>,
 }
 
+impl Parameters {
+    /// Returns the words of a command that measures further, with the options of this run that also apply there.
+    ///
+    /// Defaults are omitted.
+    pub fn further(&self, words: &[&str], has_histogram: bool) -> Vec<String> {
+        let evidence = (self.evidence == EvidenceChoice::None).then_some(["--evidence", "none"]);
+        let histogram = has_histogram.then_some("--histogram");
+        words.iter().copied().chain(evidence.into_iter().flatten()).chain(histogram).map(str::to_owned).collect()
+    }
+}
+
 /// The parameters of `--wake`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -90,9 +101,9 @@ const DEFAULT_REMEDIES_BUDGET: Duration = Duration::from_secs(120);
 /// The number of readings of 1999.
 pub const SAMPLES_1999: u64 = 256_000_000;
 /// The ratio of its priorities 20 and 10: a factor of two for each unit.
-const RATIO_1999: f64 = 1024.0;
+pub const RATIO_1999: f64 = 1024.0;
 /// The highest ratio that needs no privilege; a competitor has a time slice in less than 0.3 s.
-const REMEDIES_RATIO: f64 = 68.0;
+pub const REMEDIES_RATIO: f64 = 68.0;
 const RESCHEDULER: Duration = Duration::from_micros(125);
 /// The number of repetitions of a cell: fewer give no interval without assuming a distribution.
 const TURNS: u64 = 6;

@@ -13,7 +13,7 @@ use instruments::clock::Clock;
 use instruments::evidence::{Cause, EvidenceQuality, Kind, Source};
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
-use record::{RecordRef, StackPart};
+use record::{Metric, RecordRef, StackPart, VariationSource};
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
@@ -163,6 +163,12 @@ impl Row {
     pub fn name(&self) -> String {
         format!("{}, CPU {}", self.scenario, self.cpu)
     }
+}
+
+/// Returns a metric of the far end of a distribution: without an interval, only other runs of the same show its scatter.
+pub fn far_end(metric: Metric) -> Metric {
+    let variation = if metric.interval.is_some() { VariationSource::Others } else { VariationSource::Rare };
+    Metric { variation, ..metric }
 }
 
 /// The gaps of a CPU that began at the same moment as one on another CPU.

@@ -1,7 +1,18 @@
-//! Handmade rows of the experiment, for the tests of the views.
+//! Handmade parameters and rows of the experiment, for the tests of the views.
 
+use super::plan::Parameters;
 use super::record::Row;
 use serde_json::json;
+
+/// Returns the parameters of a run with the defaults of the scenarios with a competitor.
+pub fn parameters() -> Parameters {
+    serde_json::from_value(json!({
+        "remedies": false, "samples_a_turn": 1_000, "turn_s": 0.75, "budget_s": 20.0, "cpu": 1, "reader_nice": -12,
+        "competitor_nice": 19, "weight_ratio": 997.0, "competitors": 1, "rescheduler_us": 125.0, "evidence": "best",
+        "interval_s": null, "order": []
+    }))
+    .expect("the sample is as the experiment writes it")
+}
 
 /// Returns a row with 0.9 % lost, two thirds of it to the timer, in repetitions of 750 ms.
 pub fn row(scenario: &str) -> Row {

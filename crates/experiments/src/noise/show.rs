@@ -1,14 +1,14 @@
 //! The record on a terminal: the scenarios with the values of 1999, the causes, the remedies, the gap that ended the run.
 
+use super::by_us;
 use super::cells::{ALONE, EQUAL};
 use super::longest_gap::{self, beside_1999, comparable_gap, long_gaps_in_1999s_readings};
 use super::plan::Parameters;
 use super::record::{CauseRow, Row};
-use super::stops;
+use super::stops::{self, Delayed};
 use harness::{label, story_text};
 use instruments::evidence::Source;
 use instruments::statistics::Interval;
-use instruments::statistics::comparison::Estimate;
 use record::ranking::is_above;
 use record::{Column, Unit, column};
 use terminal::{self, Page, nanoseconds, percent};
@@ -16,7 +16,7 @@ use terminal::{self, Page, nanoseconds, percent};
 /// Shows the whole record.
 pub fn show(parameters: &Parameters, rows: &[Row], page: &Page) -> String {
     let parts = match parameters.remedies {
-        true => vec![setting(parameters, rows), remedies(rows), ledgers(rows), rules_of_1999(rows)],
+        true => vec![setting(parameters, rows), remedies(rows), ledgers(rows), rules_of_1999(rows, page)],
         false => vec![
             setting(parameters, rows),
             scenarios(rows, page),
@@ -88,6 +88,9 @@ fn watched(rows: &[Row]) -> String {
     if least == most { most } else { format!("{least} to {most}") }
 }
 
+/// The head of the column with the share of the core's issue slots that an SMT sibling took.
+pub const SMT_LOSS: &str = "SMT loss";
+
 type ScenarioColumn = Column<Row>;
 
 /// Returns the columns of the table of scenarios.
@@ -109,7 +112,7 @@ pub fn scenario_columns() -> [ScenarioColumn; 14] {
         ScenarioColumn::new(">256 µs", |row| Some(terminal::count(row.over_256us))),
         ScenarioColumn::new("longest", |row| Some(microseconds(row.longest_us))),
         ScenarioColumn::page("explained", |row| row.explained_share.map(percent)),
-        ScenarioColumn::page("issue width lost", |row| row.width_lost_share.map(percent)),
+        ScenarioColumn::page(SMT_LOSS, |row| row.width_lost_share.map(percent)),
         ScenarioColumn::page("core shared (95 % CI)", |row| {
             Some(Unit::Share.words_with(row.core_shared_share?, row.core_shared_share_ci))
         }),
@@ -135,10 +138,10 @@ fn tail(rows: &[Row], page: &Page) -> String {
     ];
     let known: Vec<&Row> = rows.iter().filter(|row| row.over_1us.is_some()).collect();
     let is_short = known.iter().any(|row| row.p9999_gap_us.is_none());
-    let legend = if is_short { "–: fewer than 1,000 gaps for p99.9, or 10,000 for p99.99\n" } else { "" };
+    let legend = if is_short { by_us::legend_of_tails("gaps") + "\n" } else { String::new() };
     match known.is_empty() {
         true => String::new(),
-        false => column::in_letters(&columns, known, page) + legend,
+        false => column::in_letters(&columns, known, page) + &legend,
     }
 }
 
@@ -263,7 +266,10 @@ fn causes_of(row: &Row, page: &Page) -> String {
         longest_us: rest.iter().map(|cause| cause.longest_us).fold(0.0, f64::max),
     });
     let lines: Vec<CauseLine> = most.iter().map(CauseLine::from).chain(others).collect();
-    title + &column::in_letters(&cause_columns(), &lines, page) + &stops::lines(&row.causes, page) + &ledger(row)
+    title
+        + &column::in_letters(&cause_columns(), &lines, page)
+        + &stops::lines(Delayed::Sampling, &row.causes, page)
+        + &ledger(row)
 }
 
 /// Shortens the names of the kernel's workers, which end in their current work.
@@ -336,7 +342,7 @@ fn remedies(rows: &[Row]) -> String {
         vec![
             row.scenario.clone(),
             longest(row),
-            comparable_gap(row).and_then(|gap| gap.interval).map_or_else(|| "?".to_owned(), spanned),
+            comparable_gap(row).and_then(|gap| gap.interval).map_or_else(|| "–".to_owned(), spanned),
             microseconds(row.longest_us),
             format!("{:.2}", row.over_256us as f64 / row.span_s),
             percent(row.lost_share),
@@ -344,8 +350,16 @@ fn remedies(rows: &[Row]) -> String {
         ]
     });
     let legend = "longest: median of the repetitions; max: of all of them; >256/s: gaps above\n256 µs per second; lost: CPU time of the sampling thread; others: CPU time of\nthe competitors\n";
-    let is_missing = rows.iter().any(|row| comparable_gap(row).is_none());
-    let missing = if is_missing { "–: a repetition is too short for the competitor's time slice\n" } else { "" };
+    let is_short = rows.iter().any(|row| comparable_gap(row).is_none());
+    let is_uncertain = rows.iter().filter_map(comparable_gap).any(|gap| gap.interval.is_none());
+    let missing = match (is_short, is_uncertain) {
+        (true, true) => {
+            "–: a repetition is too short for the competitor's time slice, or there are too\nfew of them for a confidence interval\n"
+        }
+        (true, false) => "–: a repetition is too short for the competitor's time slice\n",
+        (false, true) => "–: there are too few repetitions for a confidence interval\n",
+        (false, false) => "",
+    };
     terminal::table(&header, lines) + legend + missing
 }
 
@@ -358,65 +372,75 @@ fn spanned(ends: Interval) -> String {
     format!("{}–{}", nanoseconds(ends.low), nanoseconds(ends.high))
 }
 
-/// Returns the addition to a longest gap that is not shown to differ from another.
-fn apart(one: &Row, other: &Row) -> &'static str {
-    let differ = |(one, other): (Estimate, Estimate)| is_above(&one, &other) || is_above(&other, &one);
-    if comparable_gap(one).zip(comparable_gap(other)).is_some_and(differ) {
-        ""
+/// Compares the longest gap of a remedy with that of another row, in a sentence.
+fn longest_gaps(remedy: &Row, alone: &Row) -> String {
+    let Some((gap, than)) = comparable_gap(remedy).zip(comparable_gap(alone)) else {
+        return "The longest gaps are not compared: a repetition is too short for the competitor's time slice.".into();
+    };
+    let difference = if gap.interval.is_none() || than.interval.is_none() {
+        "there are too few repetitions to judge the difference".to_owned()
+    } else if is_above(&gap, &than) || is_above(&than, &gap) {
+        format!("the ratio is {}", terminal::ratio(gap.value / than.value))
     } else {
-        " (not significantly different)"
-    }
+        "they do not differ significantly".to_owned()
+    };
+    format!(
+        "The longest gap was {}, and {} with nice values alone; {difference}.",
+        nanoseconds(gap.value),
+        nanoseconds(than.value)
+    )
 }
 
 /// Returns the advice of 1999, with the values of this run.
-fn rules_of_1999(rows: &[Row]) -> String {
+fn rules_of_1999(rows: &[Row], page: &Page) -> String {
     let find = |name: &str| rows.iter().find(|row| row.scenario == name);
-    let competitors = |row: &Row| row.competitors_cpu_share.map_or_else(|| "?".to_owned(), percent);
-    let mut text = String::from("The advice of 1999, and the measurements of this run\n");
+    let competitors = |row: &Row| row.competitors_cpu_share.map_or_else(|| "an unknown share".to_owned(), percent);
     let Some(alone) = find(ALONE) else { return String::new() };
-    if let Some(equal) = find(EQUAL) {
-        text.push_str(&format!(
-            "- A higher priority does not make a busy thread much faster, but others much\n  slower. From equal nice values to these, the sampling thread's CPU share\n  went from {} to {}, the competitors' from {} to {}.\n",
+    let equal = find(EQUAL).map(|equal| {
+        format!(
+            "A higher priority does not make a busy thread much faster, but others much slower. With equal nice values, \
+             the sampling thread had {} of the CPU and the competitors had {}. With the nice values of this run, the \
+             sampling thread had {} and the competitors had {}.",
             percent(1.0 - equal.lost_share),
-            percent(1.0 - alone.lost_share),
             competitors(equal),
+            percent(1.0 - alone.lost_share),
             competitors(alone),
-        ));
-    }
-    if let Some(fifo) = find("reader SCHED_FIFO") {
-        text.push_str(&format!(
-            "- Real-time priority is for threads that use little CPU. With a sampling\n  thread that used 90 ms of every 100: longest gap {} instead of\n  {}{};\n  {} of the CPU was left to the competitors.\n",
-            longest(fifo),
-            longest(alone),
-            apart(fifo, alone),
+        )
+    });
+    let fifo = find("reader SCHED_FIFO").map(|fifo| {
+        format!(
+            "Real-time priority is for threads that use little CPU. Here the real-time thread used 90 ms of every 100 ms. \
+             {} The competitors had {} of the CPU.",
+            longest_gaps(fifo, alone),
             competitors(fifo),
-        ));
-    }
-    if let Some(rescheduler) = rows.iter().find(|row| row.scenario == "rescheduler 125 µs") {
-        text.push_str(&format!(
-            "- A rescheduler spreads the load more evenly, at a cost. At 125 µs: longest\n  gap {} instead of {}{};\n  CPU lost {} instead of {}.\n",
-            longest(rescheduler),
-            longest(alone),
-            apart(rescheduler, alone),
+        )
+    });
+    let rescheduler = find("rescheduler 125 µs").map(|rescheduler| {
+        format!(
+            "A rescheduler spreads the load more evenly, at a cost. Here it slept for 125 µs at a time. {} The sampling \
+             thread lost {} of the CPU time, and {} with nice values alone.",
+            longest_gaps(rescheduler, alone),
             percent(rescheduler.lost_share),
             percent(alone.lost_share),
-        ));
-    }
-    text
+        )
+    });
+    let advice = [equal, fifo, rescheduler].into_iter().flatten();
+    let advice: String = advice.map(|words| terminal::wrapped("-", " ", &words, page)).collect();
+    format!("The advice of 1999, and the measurements of this run\n{advice}")
 }
 
-/// Returns the part of the CPU that a process would get: of its time, and of the core's issue width in that time;
+/// Returns the part of the CPU that a process would get: of its time, and of the core's issue slots in that time;
 /// nothing where the core was not probed.
 fn cpu_share(rows: &[Row]) -> String {
     let line = |row: &Row| {
-        let width = percent(1.0 - row.width_lost_share?);
-        Some(vec![row.scenario.clone(), percent(1.0 - row.lost_share), width, shared(row)])
+        let slots = percent(1.0 - row.width_lost_share?);
+        Some(vec![row.scenario.clone(), percent(1.0 - row.lost_share), slots, shared(row)])
     };
     let lines: Vec<Vec<String>> = rows.iter().filter_map(line).collect();
     if lines.is_empty() {
         return String::new();
     }
-    let header = ["A process would get", "CPU time", "issue width", "core shared (95 % CI)"];
+    let header = ["A process would get", "CPU time", "issue slots", "core shared (95 % CI)"];
     "\n".to_owned() + &terminal::table(&header, lines)
 }
 
@@ -448,13 +472,14 @@ pub fn stopped(rows: &[Row], page: &Page) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::row;
+    use super::super::sample::{contested, row};
     use super::*;
 
     #[test]
-    fn share_of_time_and_of_width_are_separate() {
+    fn shares_of_time_and_of_issue_slots_are_separate() {
         let probed = Row { core_shared_share: Some(0.25), width_lost_share: Some(0.125), ..row("quiet") };
         let text = cpu_share(&[probed]);
+        assert!(text.contains("issue slots") && !text.contains("width"), "{text}");
         let words: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
         assert_eq!(words, ["quiet", "99.1", "%", "87.5", "%", "25.0", "%"]);
     }
@@ -472,6 +497,34 @@ mod tests {
         let text = cpu_share(&[probed]);
         assert!(text.ends_with("25.0 % (10.1–99.91)\n"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn advice_of_1999_compares_only_comparable_gaps() {
+        let advice =
+            |remedy: Row| rules_of_1999(&[row(ALONE), row(EQUAL), remedy], &Page { width: 2_000, colour: false });
+        let named = |us: f64, ends: Option<Interval>| Row {
+            longest_p50_us: us,
+            longest_ci_us: ends,
+            ..row("rescheduler 125 µs")
+        };
+        let shorter = advice(named(300.0, Some(Interval::new(200.0, 400.0))));
+        assert!(
+            shorter.contains("The longest gap was 300 µs, and 3.00 ms with nice values alone; the ratio is 0.10×."),
+            "{shorter}"
+        );
+        let same = advice(named(2_900.0, Some(Interval::new(2_000.0, 4_000.0))));
+        assert!(same.contains("with nice values alone; they do not differ significantly."), "{same}");
+        assert!(advice(named(300.0, None)).contains("; there are too few repetitions to judge the difference."));
+        let short = advice(Row {
+            scenario: "reader SCHED_FIFO".into(),
+            competitor_slice_every_s: Some(9.0),
+            ..contested("", 300.0)
+        });
+        assert!(short.contains("The longest gaps are not compared: a repetition is too short"), "{short}");
+        for text in [shorter, same, short] {
+            assert!(!text.contains('–') && !text.contains('?') && text.lines().skip(1).all(|line| line.ends_with('.')));
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The setting of the machine that stops a cause of gaps.
+//! The setting of the machine that stops a cause of gaps, or of wake-up latency.
 
 use super::record::CauseRow;
 use instruments::evidence::Kind;
@@ -10,20 +10,34 @@ const BOUND: [&str; 4] = ["ksoftirqd/", "migration/", "rcuc/", "cpuhp/"];
 /// The least share of the gap time of a cause that has a line.
 const LEAST_SHARE: f64 = 0.02;
 
-/// Returns a line for each setting that would stop a considerable part of the gap time; settings of several causes have
-/// one line.
-pub fn lines(causes: &[CauseRow], page: &Page) -> String {
+/// The thread that a cause delays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delayed {
+    /// A thread that never blocks.
+    Sampling,
+    /// A thread that sleeps until an instant.
+    Waking,
+}
+
+/// Returns a line for each setting that would stop a considerable part of the lost time; settings of several causes
+/// have one line.
+pub fn lines<'c>(delayed: Delayed, causes: impl IntoIterator<Item = &'c CauseRow>, page: &Page) -> String {
     let mut found: Vec<&'static str> = Vec::new();
-    for cause in causes.iter().filter(|cause| cause.share >= LEAST_SHARE) {
-        let setting = setting(cause.kind, cause.name.as_deref().unwrap_or_default(), cause.period_us.is_some());
+    for cause in causes.into_iter().filter(|cause| cause.share >= LEAST_SHARE) {
+        let name = cause.name.as_deref().unwrap_or_default();
+        let setting = setting(delayed, cause.kind, name, cause.period_us.is_some());
         found.extend(setting.filter(|setting| !found.contains(setting)));
     }
     let lines: String = found.iter().map(|setting| wrapped("    -", "     ", setting, page)).collect();
-    if lines.is_empty() { lines } else { format!("  to stop them (CPUS: the CPUs of the sampling threads):\n{lines}") }
+    let threads = match delayed {
+        Delayed::Sampling => "the sampling threads",
+        Delayed::Waking => "the threads that wake up",
+    };
+    if lines.is_empty() { lines } else { format!("  to stop them (CPUS: the CPUs of {threads}):\n{lines}") }
 }
 
 /// Returns the setting that stops a cause; `None` for a part of the measurement.
-fn setting(kind: Kind, name: &str, is_periodic: bool) -> Option<&'static str> {
+fn setting(delayed: Delayed, kind: Kind, name: &str, is_periodic: bool) -> Option<&'static str> {
     Some(match (kind, name) {
         (Kind::Interrupt, "local_timer") => {
             "local_timer: boot with nohz_full=CPUS, which stops the tick under one task"
@@ -54,8 +68,15 @@ fn setting(kind: Kind, name: &str, is_periodic: bool) -> Option<&'static str> {
         (Kind::Steal, _) => "hypervisor: the host ran others; nothing inside this machine stops it",
         (Kind::RealtimeThrottling, _) => "real-time throttling: sysctl kernel.sched_rt_runtime_us=-1",
         (Kind::CgroupThrottling, _) => "cgroup throttling: raise the CPU limit of the container (cpu.max, --cpus)",
-        (Kind::TimerSlack, _) => "timer slack: use a real-time policy (--policy fifo:N), which has none",
-        (Kind::TimerLate, _) => "late timers: keep the CPU out of deep idle states (idle=poll, /dev/cpu_dma_latency)",
+        (Kind::TimerSlack, _) => {
+            "timer slack: use a real-time policy (--policy fifo:N), which has none, or prctl(PR_SET_TIMERSLACK)"
+        }
+        (Kind::TimerLate, _) => {
+            "late timers: a task had interrupts disabled, which a kernel with PREEMPT_RT avoids, or the host was late"
+        }
+        (Kind::Idle, _) if delayed == Delayed::Waking => {
+            "exit from idle state: hold /dev/cpu_dma_latency open with the value 0, or boot with idle=poll; costs power"
+        }
         (Kind::Unexplained, _) if is_periodic => {
             "unexplained and periodic: no event of this kernel; in a virtual machine likely the host, else firmware"
         }
@@ -78,12 +99,25 @@ mod tests {
             (Kind::Task, "kworker/1:0", "no mask"),
             (Kind::Steal, "", "host"),
         ] {
-            assert!(setting(kind, name, false).is_some_and(|setting| setting.contains(word)), "{name}");
+            assert!(
+                setting(Delayed::Sampling, kind, name, false).is_some_and(|setting| setting.contains(word)),
+                "{name}"
+            );
         }
         for name in ["competitor", "rescheduler", "ksoftirqd/1", "migration/0"] {
-            assert_eq!(setting(Kind::Task, name, false), None, "{name}");
+            assert_eq!(setting(Delayed::Sampling, Kind::Task, name, false), None, "{name}");
         }
-        assert_eq!(setting(Kind::Unexplained, "", false), None);
-        assert!(setting(Kind::Unexplained, "", true).is_some_and(|setting| setting.contains("host")));
+        assert_eq!(setting(Delayed::Sampling, Kind::Unexplained, "", false), None);
+        assert!(
+            setting(Delayed::Sampling, Kind::Unexplained, "", true).is_some_and(|setting| setting.contains("host"))
+        );
+    }
+
+    #[test]
+    fn an_idle_state_delays_only_a_thread_that_sleeps() {
+        assert_eq!(setting(Delayed::Sampling, Kind::Idle, "", false), None);
+        let waking = |kind| setting(Delayed::Waking, kind, "", false).unwrap();
+        assert!(waking(Kind::Idle).contains("/dev/cpu_dma_latency"));
+        assert!(waking(Kind::TimerSlack).contains("fifo:N"));
     }
 }

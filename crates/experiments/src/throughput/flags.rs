@@ -72,7 +72,7 @@ pub struct Flags {
     #[arg(long, value_name = "TIME", default_value = "3us", value_parser = parse_duration::span, allow_hyphen_values = true)]
     pub patience: Duration,
 
-    /// Length of one run; with --seconds, an equal part of its budget instead
+    /// Length of one run, with a unit or in seconds; with --seconds, an equal part of its budget instead
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse_duration::budget, allow_hyphen_values = true)]
     pub run: Duration,
 

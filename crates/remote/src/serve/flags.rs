@@ -49,7 +49,8 @@ pub struct Flags {
     #[arg(long, value_name = "EXPERIMENT")]
     pub run: Vec<String>,
 
-    /// Start the experiments of --run one after another, each at this interval after the start of the one before
+    /// Start the experiments of --run one after another, each at this interval (with a unit, or in seconds) after the start
+    /// of the one before
     #[arg(long, value_name = "TIME", value_parser = parse_duration::budget, requires = "run")]
     pub every: Option<Duration>,
 

@@ -56,11 +56,14 @@ impl App {
 
     fn key_of_editor(&mut self, key: Key) {
         let Some(editor) = &mut self.editor else { return };
+        self.message.clear();
         match key {
             Key::Enter => {
                 let line = editor.line();
-                self.editor = None;
-                self.start_edited(&line);
+                // A line that is refused stays, to be corrected.
+                if self.start_edited(&line) {
+                    self.editor = None;
+                }
             }
             Key::Escape | Key::Ctrl('c') => self.editor = None,
             Key::F1 => self.shows_keys = true,
@@ -110,6 +113,7 @@ impl App {
                 let line = self.command_line().unwrap_or_else(|| "contend ".to_owned());
                 self.open.clear();
                 self.form = None;
+                self.message.clear();
                 self.editor = Some(Editor::new(&line));
             }
             Key::Char('c') => self.copy(),

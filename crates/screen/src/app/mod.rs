@@ -307,17 +307,19 @@ impl App {
         is_running
     }
 
-    /// Runs a command, and shows its measurement.
-    fn start(&mut self, words: Vec<String>) {
+    /// Runs a command, and shows its measurement; returns whether it started, and else the message has the reason.
+    fn start(&mut self, words: Vec<String>) -> bool {
         if self.is_busy() {
-            return;
+            return false;
         }
         self.waiting.clear();
         self.start_for(None, words);
-        if self.is_running() {
+        let has_started = self.is_running();
+        if has_started {
             self.view = View::Live;
             (self.at, self.shows_all) = (0, false);
         }
+        has_started
     }
 
     /// Runs a command while no other runs.
@@ -370,7 +372,7 @@ impl App {
         }
         match action {
             Action::Nothing => {}
-            Action::Start(words) => self.start(words),
+            Action::Start(words) => _ = self.start(words),
             Action::Form(name) => self.open_form(name),
             Action::Page(words) => self.start_page(words),
             Action::Open(menu) => self.open_menu(menu),
@@ -407,15 +409,15 @@ impl App {
         }
     }
 
-    /// Runs the command line that was edited.
-    fn start_edited(&mut self, line: &str) {
-        match command_line::words(line) {
-            Ok(words) if words.first().is_some_and(|word| word == "screen") => {
-                self.message = "`contend screen` is already running".to_owned();
-            }
-            Ok(words) => self.start(words),
-            Err(why) => self.message = why,
-        }
+    /// Runs the command line that was edited; returns whether it started, and else the message has the reason.
+    fn start_edited(&mut self, line: &str) -> bool {
+        let is_screen = |words: &Vec<String>| words.first().is_some_and(|word| word == "screen");
+        self.message = match command_line::words(line) {
+            Ok(words) if is_screen(&words) => "`contend screen` is already running".to_owned(),
+            Ok(words) => return self.start(words),
+            Err(why) => why,
+        };
+        false
     }
 
     /// Ends the interface; while a command runs, only the second call does, and its record is saved first.

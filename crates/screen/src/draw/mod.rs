@@ -150,7 +150,7 @@ fn foot(frame: &mut Frame, app: &App, colours: Colours) {
 
 /// Returns the last message, else the description of the chosen item or why it is grey, else the state of the run.
 fn message(app: &App) -> String {
-    if app.editor.is_some() {
+    if app.editor.is_some() && app.message.is_empty() {
         return "edit the command line; Enter: run, Esc: cancel".to_owned();
     }
     if !app.message.is_empty() {

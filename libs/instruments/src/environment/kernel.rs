@@ -78,7 +78,7 @@ fn read_preemption(root: &Path, boot: &str, config: &KernelConfig, version: Opti
     running
         .as_deref()
         .and_then(|text| chosen(text, '(', ')'))
-        .or_else(|| parameter(boot, "preempt"))
+        .or_else(|| boot_parameter(boot, "preempt"))
         .or_else(|| config.preemption())
         .or_else(|| preemption_from_version(version?))
         .map(str::to_owned)
@@ -86,7 +86,7 @@ fn read_preemption(root: &Path, boot: &str, config: &KernelConfig, version: Opti
 
 /// Returns the configured mode of the tick, unless `nohz=off` at boot made the tick periodic.
 fn tickless(boot: &str, config: &KernelConfig) -> Option<String> {
-    let off = matches!(parameter(boot, "nohz"), Some("off" | "0"));
+    let off = matches!(boot_parameter(boot, "nohz"), Some("off" | "0"));
     if off { Some("periodic".to_owned()) } else { config.tickless().map(str::to_owned) }
 }
 
@@ -97,7 +97,7 @@ fn chosen(choices: &str, open: char, close: char) -> Option<&str> {
 
 /// Returns the last value of `name=value` among the kernel's boot parameters; the words after `--` are not for the
 /// kernel.
-fn parameter<'a>(boot: &'a str, name: &str) -> Option<&'a str> {
+pub fn boot_parameter<'a>(boot: &'a str, name: &str) -> Option<&'a str> {
     let parameters = boot.split_whitespace().take_while(|&word| word != "--");
     parameters.filter_map(|word| word.split_once('=')).filter(|(key, _)| *key == name).map(|(_, value)| value).last()
 }
@@ -207,9 +207,9 @@ mod tests {
     #[test]
     fn boot_parameters_are_found_and_the_last_one_wins() {
         let boot = "quiet preempt=none mitigations=auto,nosmt preempt=full -- preempt=lazy";
-        assert_eq!(parameter(boot, "preempt"), Some("full"));
-        assert_eq!(parameter(boot, "mitigations"), Some("auto,nosmt"));
-        assert_eq!(parameter(boot, "quiet"), None);
+        assert_eq!(boot_parameter(boot, "preempt"), Some("full"));
+        assert_eq!(boot_parameter(boot, "mitigations"), Some("auto,nosmt"));
+        assert_eq!(boot_parameter(boot, "quiet"), None);
     }
 
     #[test]

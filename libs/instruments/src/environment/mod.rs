@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use activity::{Activity, ActivityShare};
 pub use cpu::{Cache, CacheKind, Cpu, ProbedPair, ProbedPairs};
 pub use host::Host;
-pub use kernel::Kernel;
+pub use kernel::{Kernel, boot_parameter};
 pub use limits::Limits;
 pub use load::Load;
 

@@ -10,6 +10,7 @@
 //! independent values.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
@@ -24,6 +25,9 @@ const MOST: usize = 32;
 const FEWEST: usize = 3;
 /// Number of distinct values that are stored exactly, in total and in each part.
 const EXACT: usize = 1 << 17;
+
+/// Approximate length of a machine's phases: of SMT interference and of other load.
+const PHASE: Duration = Duration::from_secs(1);
 
 /// Standard deviation, from one phase of the machine to the next, of the logarithm of the share of values beyond a
 /// tail quantile: 0.1 to 2.0 in 62 runs of a second on a shared host, 1.3 for most operations on uncontended locks.
@@ -130,13 +134,14 @@ impl Slices {
         is_seen.then(|| inside.interval(q, confidence)).flatten()
     }
 
-    /// Returns the interval of a quantile of the tail, for slices from `phases` phases of the machine.
+    /// Returns the interval of a quantile of the tail, for slices from a run of this length.
     ///
-    /// The frequency of disturbances differs by a factor of three from one phase to the next, which slices of one
-    /// phase cannot show.
-    pub fn tail_interval(&self, q: f64, confidence: f64, phases: f64) -> Option<Interval> {
+    /// The frequency of disturbances differs by a factor of three from one phase of the machine to the next, which
+    /// slices of one phase cannot show.
+    pub fn tail_interval(&self, q: f64, confidence: f64, span: Duration) -> Option<Interval> {
         let own = self.interval(q, confidence)?;
         let deviations = Normal::standard().inverse_cdf(0.5 + confidence / 2.0);
+        let phases = span.div_duration_f64(PHASE);
         let reach = deviations * PHASES_DIFFER_BY / phases.max(1.0).sqrt();
         self.between(around(q, reach), own)
     }
@@ -199,11 +204,11 @@ mod tests {
     fn few_phases_give_a_wide_tail_interval() {
         let mut slices = Slices::default();
         (0..10).for_each(|_| slices.add((0..100_000).collect()));
-        let width = |phases| slices.tail_interval(0.99, 0.95, phases).map(|ends| ends.width()).unwrap();
+        let width = |seconds| slices.tail_interval(0.99, 0.95, PHASE * seconds).map(|ends| ends.width()).unwrap();
         let own = slices.interval(0.99, 0.95).unwrap().width();
-        assert!(own < width(1e4) && width(1e4) < width(10.0) && width(10.0) < width(1.0));
+        assert!(own < width(10_000) && width(10_000) < width(10) && width(10) < width(1));
         // One phase with twenty times as many, one with a twentieth: from the 81 % quantile to the 99.96 %.
-        assert!((15_000.0..25_000.0).contains(&width(1.0)), "{}", width(1.0));
+        assert!((15_000.0..25_000.0).contains(&width(1)), "{}", width(1));
     }
 
     #[test]

@@ -1,53 +1,22 @@
 //! The checks: what each tries, the experiments that it affects, and the command that grants it.
 
-use super::probes;
+use super::check::{Check, State, met, of_warning};
+use super::{latency, probes};
 use archive::Location;
 use experiments::SliceExtension;
 use instruments::clock::Clock;
 use instruments::cpus::realtime::may_use_realtime;
 use instruments::cpus::{self, CpuSet};
-use instruments::environment::{Activity, Environment};
+use instruments::environment::Environment;
 use instruments::evidence::{
     NoInterruptEvidence, Source, WeakerEvidence, may_record_cpus, may_record_own_thread, may_record_tracepoint,
 };
-use instruments::warning::{
-    self, Autogroup, ClockFallback, CpuQuota, FrequencyChanging, MemoryNotLocked, NiceRefused, SmtSiblingsShared,
-    Steal, Warning, WarningKind,
-};
-use serde::Serialize;
+use instruments::warning::{self, Autogroup, ClockFallback, CpuQuota, MemoryNotLocked, NiceRefused, WarningKind};
 use std::io;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 use terminal::without_error_numbers;
-
-/// The result of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// The experiments have it.
-    Met,
-    /// They do not have it: it is refused, absent, or set in another way.
-    Missing,
-    /// It cannot be found out here.
-    Unknown,
-    /// No experiment uses it.
-    NotNeeded,
-}
-
-/// One property of the machine, or one permission.
-#[derive(Clone, Debug, Serialize)]
-pub struct Check {
-    pub group: &'static str,
-    pub name: &'static str,
-    pub state: State,
-    /// The observation.
-    pub found: String,
-    /// The commands that measure less, or less exactly, without it.
-    pub affects: &'static [&'static str],
-    /// The command that grants it, or the change that provides it.
-    pub remedy: Option<String>,
-}
 
 const EVENTS: &str = "kernel events";
 const PROCESSES: &str = "traced programs";
@@ -75,21 +44,10 @@ pub fn all() -> io::Result<Vec<Check>> {
         .chain(processes(cpu))
         .chain(scheduling(&environment))
         .chain(limits(&environment, &allowed))
-        .chain(machine(&environment, &allowed))
+        .chain([machine()])
+        .chain(latency::checks(Path::new("/"), &environment, &allowed))
         .chain(tools())
         .collect())
-}
-
-/// Creates a check that is met.
-fn met(group: &'static str, name: &'static str, found: impl Into<String>) -> Check {
-    Check { group, name, state: State::Met, found: found.into(), affects: &[], remedy: None }
-}
-
-impl Check {
-    /// Makes it a check that is not met.
-    fn missing(self, affects: &'static [&'static str], remedy: impl Into<String>) -> Self {
-        Self { state: State::Missing, affects, remedy: Some(remedy.into()), ..self }
-    }
 }
 
 /// Creates the check of a trial.
@@ -275,15 +233,6 @@ fn scheduling(environment: &Environment) -> Vec<Check> {
     vec![realtime, throttling, nice, autogroup, slice]
 }
 
-/// Creates a check that is not met, with the words of a warning.
-fn of_warning(
-    (group, name): (&'static str, &'static str),
-    warning: &Warning,
-    affects: &'static [&'static str],
-) -> Check {
-    met(group, name, warning.message()).missing(affects, warning.remedy())
-}
-
 fn limits(environment: &Environment, allowed: &CpuSet) -> Vec<Check> {
     let memory = tried(
         (LIMITS, "locked memory"),
@@ -324,74 +273,14 @@ fn limits(environment: &Environment, allowed: &CpuSet) -> Vec<Check> {
     vec![memory, files, quota, cpus]
 }
 
-fn machine(environment: &Environment, allowed: &CpuSet) -> Vec<Check> {
-    let clock = match Clock::calibrate(CLOCK_SPAN).fallback {
+fn machine() -> Check {
+    match Clock::calibrate(CLOCK_SPAN).fallback {
         None => met(MACHINE, "time-stamp counter", "constant, and read by contend"),
         Some(reason) => of_warning(
             (MACHINE, "time-stamp counter"),
             &ClockFallback { reason }.into(),
             &["clock", "latency", "noise"],
         ),
-    };
-    let governor = match environment.cpu.governor.clone() {
-        Some(governor) if governor != "performance" => {
-            of_warning((MACHINE, "governor"), &FrequencyChanging { governor }.into(), &["latency", "throughput", "ab"])
-        }
-        Some(governor) => met(MACHINE, "governor", governor),
-        None => Check { state: State::Unknown, ..met(MACHINE, "governor", "not visible here, as in virtual machines") },
-    };
-    let turbo = match environment.cpu.boost {
-        None => Check { state: State::Unknown, ..met(MACHINE, "turbo", "not visible here, as in virtual machines") },
-        Some(false) => met(MACHINE, "turbo", "off"),
-        Some(true) => met(MACHINE, "turbo", "on: the frequency depends on the load of other cores").missing(
-            &["latency", "throughput", "ab"],
-            "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost, or echo 1 to intel_pstate/no_turbo there",
-        ),
-    };
-    let siblings = environment.cpu.cores.iter().find(|core| core.len() > 1);
-    let smt = match (environment.cpu.smt_active, siblings) {
-        (Some(true), Some(core)) => {
-            let mut core = core.iter();
-            let (cpu, sibling) = (core.next().unwrap_or(0), core.next().unwrap_or(0));
-            of_warning(
-                (MACHINE, "SMT"),
-                &SmtSiblingsShared { cpu, sibling }.into(),
-                &["latency", "throughput", "load", "core"],
-            )
-        }
-        (Some(true), None) => {
-            Check { state: State::Unknown, ..met(MACHINE, "SMT", "on; the siblings are not visible") }
-        }
-        (Some(false), _) => met(MACHINE, "SMT", "no siblings, as far as the kernel knows; `contend core` measures it"),
-        (None, _) => {
-            Check { state: State::Unknown, ..met(MACHINE, "SMT", "not visible here; `contend core` measures it") }
-        }
-    };
-    vec![clock, governor, turbo, smt, virtualisation(environment, allowed)]
-}
-
-fn virtualisation(environment: &Environment, allowed: &CpuSet) -> Check {
-    let Some(hypervisor) = &environment.host.hypervisor else {
-        if !cfg!(target_arch = "x86_64") {
-            return Check { state: State::Unknown, ..met(MACHINE, "virtualisation", "not visible on this processor") };
-        }
-        return met(MACHINE, "virtualisation", "none: bare metal");
-    };
-    let share = Activity::now().ok().and_then(|activity| activity.steal_share_since_boot(allowed));
-    match share {
-        None => Check {
-            state: State::Unknown,
-            ..met(MACHINE, "virtualisation", format!("{hypervisor}; the stolen time is not reported"))
-        },
-        Some(share) => {
-            let found = format!("{hypervisor}; {} of the CPU time was stolen since the start", warning::percent(share));
-            let check = met(MACHINE, "virtualisation", found);
-            if share > warning::STEAL_SHARE {
-                check.missing(&["all measurements"], Steal { share }.remedy())
-            } else {
-                check
-            }
-        }
     }
 }
 

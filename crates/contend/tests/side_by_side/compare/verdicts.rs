@@ -1,7 +1,7 @@
 //! The differences that get a verdict, and the exit status.
 
 use super::{answer, compared, latency, text, verdict};
-use crate::command::record;
+use crate::command::{record, stored};
 use serde_json::{Value, json};
 
 #[test]
@@ -150,4 +150,16 @@ fn different_core_frequency_is_reported_and_cycles_agree() {
     // Within the usual variation of a core's frequency, there is no warning.
     let output = answer(&fast, &ring(3.96))["cautions"].to_string();
     assert!(!output.contains("GHz"), "{output}");
+}
+
+/// Only other runs with the same settings show the scatter of a longest gap.
+#[test]
+fn longest_gap_of_a_run_is_listed_without_judgement() {
+    let a = stored::all().into_iter().find(|old| old.name() == "noise").unwrap().record;
+    let mut b = a.clone();
+    b["environment"]["seed"] = json!(8);
+    b["results"][0]["longest_us"] = json!(2.0 * a["results"][0]["longest_us"].as_f64().unwrap());
+    let found = answer(&a, &b);
+    assert_eq!(verdict(&found, "longest gap, whole run"), "not judged");
+    assert_eq!(super::line(&found, "longest gap, whole run")["ratio"], 2.0);
 }

@@ -45,6 +45,20 @@ fn unavailable_item_is_grey_with_the_reason() {
 }
 
 #[test]
+fn refused_line_stays_to_be_corrected() {
+    let mut terminal = screen(80, 24);
+    terminal.does("e", "edit the command line");
+    terminal.does("\x15server --port 80\r", "server: the command line must begin with `contend`");
+    terminal.until("$ server --port 80");
+    // The next key replaces the reason by the hint.
+    terminal.does("\x01contend doctor --format json \x1b[F", "edit the command line");
+    terminal.until("$ contend doctor --format json server --port 80");
+    terminal.does("\x1b", "? keys");
+    terminal.types(b"q");
+    terminal.end();
+}
+
+#[test]
 fn a_click_opens_a_menu_and_another_takes_its_line() {
     let mut terminal = screen(80, 24);
     // The last title but nothing: Help.

@@ -18,9 +18,6 @@ use std::time::Duration;
 /// The offset of every latency: no baseline is larger, so no value is negative.
 const OFFSET: u64 = 1 << 12;
 
-/// The approximate length of a machine's phases: of SMT interference and of other load.
-const MOOD: Duration = Duration::from_secs(1);
-
 /// Latencies of one operation.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies {
@@ -99,11 +96,8 @@ impl Latencies {
     /// Returns a quantile with its 95 % interval over the windows; beyond the median, that of the tail of a run of this
     /// length.
     pub fn quantile(&self, q: f64, span: Duration) -> Option<Estimate> {
-        let interval = if q > 0.5 {
-            self.slices.tail_interval(q, CONFIDENCE, span.as_secs_f64() / MOOD.as_secs_f64())
-        } else {
-            self.slices.interval(q, CONFIDENCE)
-        };
+        let interval =
+            if q > 0.5 { self.slices.tail_interval(q, CONFIDENCE, span) } else { self.slices.interval(q, CONFIDENCE) };
         Some(Estimate::new(signed(self.slices.all().quantile(q)?), interval.map(signed_ends)))
     }
 

@@ -21,6 +21,7 @@ use instruments::statistics::slices::Slices;
 use instruments::statistics::summary::CONFIDENCE;
 use instruments::tally::Tally;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 pub struct Account {
     pub cpu: usize,
@@ -91,6 +92,11 @@ impl Account {
     /// Returns the 95 % interval of a quantile of the latency: adjacent wake-ups are correlated, so it is over pieces.
     pub fn late_interval(&self, q: f64) -> Option<Interval> {
         self.late.interval(q, CONFIDENCE)
+    }
+
+    /// Returns the 95 % interval of a quantile of the tail, for wake-ups over this time.
+    pub fn tail_interval(&self, q: f64, span: Duration) -> Option<Interval> {
+        self.late.tail_interval(q, CONFIDENCE, span)
     }
 
     fn due(&self, wake: &Wake) -> u64 {
@@ -199,7 +205,6 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn spike_has_its_main_cause_and_the_latest_are_kept() {

@@ -259,6 +259,8 @@ impl Thread {
 fn row(account: &Account, thread: &Thread, setup: &TurnSetup<'_>, session: &Session) -> Option<WakeRow> {
     let (late, clock, plan) = (account.late(), setup.clock, setup.plan);
     let us = |quantile: f64| late.quantile(quantile).map(|ns| ns as f64 / 1e3);
+    let span = Duration::from_nanos(clock.to_ns(thread.span) as u64);
+    let tail_ci = |above: f64| account.tail_interval(1.0 - above, span).map(|ends| ends.scaled(1e-3));
     let found = spikes::find(late, RESOLUTION_NS);
     let has_evidence = thread.source != Source::None;
     Some(WakeRow {
@@ -270,13 +272,16 @@ fn row(account: &Account, thread: &Thread, setup: &TurnSetup<'_>, session: &Sess
         slack_us: plan.slack_ns as f64 / 1e3,
         count: late.count(),
         skipped: thread.skipped,
-        span_s: clock.to_ns(thread.span) / 1e9,
+        span_s: span.as_secs_f64(),
         late_min_us: us(0.0)?,
         late_p50_us: us(0.5)?,
         late_p50_ci_us: account.late_interval(0.5).map(|ends| ends.scaled(1e-3)),
         late_p99_us: us(0.99)?,
-        late_p999_us: us(0.999)?,
-        late_p9999_us: by_us::tail(late, 1e-4).map(|ns| ns as f64 / 1e3),
+        late_p99_ci_us: tail_ci(1e-2),
+        late_p999_us: us(1.0 - by_us::ABOVE_P999)?,
+        late_p999_ci_us: tail_ci(by_us::ABOVE_P999),
+        late_p9999_us: by_us::tail(late, by_us::ABOVE_P9999).map(|ns| ns as f64 / 1e3),
+        late_p9999_ci_us: tail_ci(by_us::ABOVE_P9999),
         late_max_us: us(1.0)?,
         spikes: found.spikes.iter().map(|spike| of_spike(spike, account, has_evidence)).collect(),
         leftover_share: found.leftover_share,

@@ -6,6 +6,8 @@ mod measure;
 pub mod night;
 mod plan;
 mod record;
+#[cfg(test)]
+mod sample;
 mod section;
 mod show;
 mod sleeper;
@@ -15,13 +17,19 @@ use super::cells::Scenario;
 use super::flags::Flags;
 use super::plan::ended_by;
 use super::plan::{Parameters, Plan};
+use ::record::RecordRef;
 use harness::{Experiment, Finished, ModeFlags, Run, Views};
 use instruments::warning::{ClockFallback, Warning};
 use plan::WakePlan;
 use serde_json::Value;
+use terminal::Page;
 
 /// The experiment.
 pub struct Wake;
+
+fn show(record: &RecordRef<'_, Parameters, WakeRow>, page: &Page) -> String {
+    show::show(record.results, record.parameters.budget_s, page)
+}
 
 impl Experiment for Wake {
     const NAME: &'static str = "noise wake";
@@ -34,8 +42,8 @@ impl Experiment for Wake {
 
     const VIEWS: Views<Self> = Views {
         metrics: record::metrics,
-        next: |record| record::next(record.results),
-        ..Views::of(|record, page| show::show(record.results, page), section::section)
+        next: |record| record::next(record.parameters, record.results),
+        ..Views::of(show, section::section)
     };
 
     fn has_row(row: &Value) -> bool {

@@ -37,7 +37,7 @@ pub struct WakePlan {
     pub warnings: Vec<Warning>,
 }
 
-const DEFAULT_BUDGET: Duration = Duration::from_secs(20);
+pub const DEFAULT_BUDGET: Duration = Duration::from_secs(20);
 /// The number of repetitions of a cell, if they have room for some wake-ups each.
 const TURNS: u64 = 6;
 const WAKES_A_TURN: u32 = 20;

@@ -1,10 +1,9 @@
 //! Wake-ups on a page: the latency, as histograms by interval and CPU, and its causes.
 
 use super::record::WakeRow;
+use super::show::of_cause;
 use crate::noise::record::CauseRow;
-use harness::label;
-use instruments::evidence::Cause;
-use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Stack, Statement, Table, Unit};
+use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Stack, StackPart, Statement, Table, Unit};
 use terminal::{count, nanoseconds, percent};
 
 pub fn section(rows: &[WakeRow]) -> Section {
@@ -23,10 +22,10 @@ fn name(row: &WakeRow) -> String {
 
 fn findings(rows: &[WakeRow]) -> Vec<Statement> {
     let finding = |row: &WakeRow| {
-        let most = row.causes.first().map(|cause| {
-            let label = label(&Cause { kind: cause.kind, name: cause.name.clone(), pid: cause.pid });
-            format!("; main cause, {} of the latency: {label}", percent(cause.share))
-        });
+        let most = row
+            .causes
+            .first()
+            .map(|cause| format!("; main cause, {} of the latency: {}", percent(cause.share), of_cause(cause)));
         Statement::from(format!(
             "{}: wake-up latency with policy {}: median {}, p99.9 {}, maximum {}{}.",
             name(row),
@@ -93,12 +92,18 @@ fn lateness(rows: &[WakeRow]) -> Table {
     }
 }
 
+/// Distinguishes tasks of one name.
+fn with_pid(cause: &CauseRow) -> String {
+    let pid = cause.pid.map_or_else(String::new, |pid| format!(" ({pid})"));
+    of_cause(cause) + &pid
+}
+
 fn causes(row: &WakeRow) -> Figure {
-    let words = CauseRow::label;
-    let stack = Stack { name: name(row), parts: row.causes.iter().map(CauseRow::part).collect() };
+    let part = |cause: &CauseRow| StackPart { words: with_pid(cause), ..cause.part() };
+    let stack = Stack { name: name(row), parts: row.causes.iter().map(part).collect() };
     let lines = row.causes.iter().map(|cause| {
         vec![
-            words(cause),
+            with_pid(cause),
             percent(cause.share),
             count(cause.count),
             nanoseconds(cause.total_us / cause.count.max(1) as f64 * 1e3),

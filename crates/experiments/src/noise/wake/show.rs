@@ -3,6 +3,7 @@
 use super::record::{LateWake, WakeRow, WakeSpike};
 use crate::noise::by_us;
 use crate::noise::record::CauseRow;
+use crate::noise::stops::{self, Delayed};
 use crate::noise::timer::Timer;
 use harness::label;
 use harness::story_text;
@@ -12,21 +13,24 @@ use terminal::{Bar, Histogram, Page, nanoseconds, percent};
 /// The number of rows above which there are no charts, which would take thousands of lines.
 const MOST_DRAWN: usize = 4;
 
-pub fn show(rows: &[WakeRow], page: &Page) -> String {
+/// Shows the rows of a record with this budget of time.
+pub fn show(rows: &[WakeRow], budget_s: Option<f64>, page: &Page) -> String {
     let drawn =
         if rows.len() > MOST_DRAWN { String::new() } else { rows.iter().map(|row| of_row(row, page)).collect() };
     let stopped = rows.iter().filter_map(|row| Some((row, row.stopped.as_ref()?)));
     let stopped: String = stopped.map(|(row, late)| stopped_at(row, late, page)).collect();
     let name = |row: &WakeRow| format!("CPU {}, {}", row.cpu, us(row.interval_us));
     let histogram = by_us::table(rows.iter().map(|row| (name(row), &row.late_by_us[..])), page);
-    [overview(rows, page), drawn, histogram, stopped].concat()
+    let causes = rows.iter().flat_map(|row| &row.causes);
+    let stops = stops::lines(Delayed::Waking, causes, page);
+    [overview(rows, budget_s, page), drawn, stops, histogram, stopped].concat()
 }
 
 fn us(value: f64) -> String {
     nanoseconds(value * 1e3)
 }
 
-fn overview(rows: &[WakeRow], page: &Page) -> String {
+fn overview(rows: &[WakeRow], budget_s: Option<f64>, page: &Page) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let slack = if first.slack_us > 0.0 { format!(", timer slack {}", us(first.slack_us)) } else { String::new() };
     let heading = format!(
@@ -43,8 +47,8 @@ fn overview(rows: &[WakeRow], page: &Page) -> String {
             terminal::count(row.count),
             us(row.late_p50_us),
             us(row.late_p99_us),
-            us(row.late_p999_us),
-            row.late_p9999_us.map_or_else(|| "–".to_owned(), us),
+            quantile(row.p999_us()),
+            quantile(row.late_p9999_us),
             us(row.late_max_us),
             row.causes.first().map_or_else(String::new, |cause| short(&of_cause(cause))),
         ]
@@ -54,7 +58,25 @@ fn overview(rows: &[WakeRow], page: &Page) -> String {
         let times = terminal::counted(row.skipped as usize, "instant");
         format!("CPU {}, every {}: {times} had passed before the thread slept again\n", row.cpu, us(row.interval_us))
     });
-    heading + &table + &skipped.collect::<String>()
+    heading + &table + &missing_tails(rows, budget_s, page) + &skipped.collect::<String>()
+}
+
+fn quantile(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), us)
+}
+
+/// Explains the dashes of the table: the number of wake-ups that is missing, and the time in which they come.
+fn missing_tails(rows: &[WakeRow], budget_s: Option<f64>, page: &Page) -> String {
+    const MARGIN: f64 = 1.1;
+    const WEEK_S: f64 = 7.0 * 24.0 * 3600.0;
+    let needed = by_us::least_count(by_us::ABOVE_P9999);
+    let Some(fewest) = rows.iter().map(|row| row.count).filter(|count| *count < needed).min() else {
+        return String::new();
+    };
+    let needed_s = budget_s.map(|budget_s| (budget_s * needed as f64 / fewest as f64 * MARGIN).ceil());
+    let longer = needed_s.filter(|seconds| *seconds <= WEEK_S);
+    let longer = longer.map_or_else(String::new, |seconds| format!("; --seconds {seconds} is long enough here"));
+    terminal::wrapped("", "  ", &(by_us::legend_of_tails("wake-ups") + &longer), page)
 }
 
 fn timer(row: &WakeRow) -> &'static str {
@@ -96,17 +118,19 @@ fn spikes(row: &WakeRow, page: &Page) -> String {
     table.lines().map(|line| page.cut(line) + "\n").collect()
 }
 
-/// Returns the meaning of a cause for a waiting thread.
+/// Returns the meaning of a cause for a thread that waits for its wake-up, and so has not run yet.
 fn words(cause: &Cause) -> String {
     match cause.kind {
         Kind::Idle => "exit from idle state".into(),
         Kind::Own => "return to user space".into(),
-        Kind::Task => format!("descheduled: {}", label(cause)),
+        Kind::Task => format!("CPU busy: {}", label(cause)),
+        Kind::SwitchedOut => "CPU busy: unknown task".into(),
         _ => label(cause),
     }
 }
 
-fn of_cause(row: &CauseRow) -> String {
+/// Returns the meaning of the cause of a row for such a thread.
+pub fn of_cause(row: &CauseRow) -> String {
     words(&Cause { kind: row.kind, name: row.name.clone(), pid: row.pid })
 }
 
@@ -177,4 +201,40 @@ fn stopped_at(row: &WakeRow, late: &LateWake, page: &Page) -> String {
         words(&late.cause)
     );
     "\n".to_owned() + &terminal::wrapped("", "", &words, page) + &story_text(&late.story, page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::row;
+    use super::*;
+
+    #[test]
+    fn causes_of_latency_have_the_setting_that_stops_them() {
+        let text = show(&[row(10_000)], Some(20.0), &Page::plain());
+        assert!(text.contains("to stop them (CPUS: the CPUs of the threads that wake up):"), "{text}");
+        for setting in ["- timer slack: use a real-time policy", "- exit from idle state: hold", "- other tasks: boot"]
+        {
+            assert!(text.contains(setting), "{setting} is missing in {text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    /// A thread that has not run yet cannot be descheduled.
+    #[test]
+    fn waiting_thread_finds_its_cpu_busy() {
+        let text = show(&[row(10_000)], None, &Page::plain());
+        assert!(text.contains("  CPU busy: task rustfmt") && !text.contains("descheduled"), "{text}");
+        assert_eq!(words(&Cause::unnamed(Kind::SwitchedOut)), "CPU busy: unknown task");
+    }
+
+    #[test]
+    fn missing_quantile_has_the_number_of_wake_ups_that_it_needs() {
+        let text = show(&[row(10_000), row(5_000)], Some(20.0), &Page::plain());
+        let footnote = "–: fewer than 1,000 wake-ups for p99.9, or 10,000 for p99.99; --seconds 44 is";
+        assert!(text.contains(footnote), "{text}");
+        assert!(!show(&[row(10_000)], Some(20.0), &Page::plain()).contains("–: fewer"));
+        let few = show(&[row(999)], None, &Page::plain());
+        let line = few.lines().find(|line| line.starts_with("CPU 1")).unwrap();
+        assert!(line.matches('–').count() == 2 && !few.contains("--seconds"), "{few}");
+    }
 }
