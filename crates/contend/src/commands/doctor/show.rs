@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn setting_that_raises_latency_has_its_cost() {
         let setting = Check { cost: Some("a thread waits"), ..check("idle states", State::RaisesLatency) };
-        let found = text(&[setting.clone()], &Page::plain());
+        let found = text(std::slice::from_ref(&setting), &Page::plain());
         assert!(found.starts_with("0 of 0 checks are met here (+), 0 are not (!); 1 setting raises latency (-)\n"));
         assert!(found.contains("\n  - idle states ") && found.contains("  cost: a thread waits\n"), "{found}");
         assert!(text(&[setting.clone(), setting], &Page::plain()).contains("; 2 settings raise latency (-)\n"));
