@@ -21,6 +21,10 @@ pub fn make(arch: &Arch, binaries: &Binaries, output: &Path) -> anyhow::Result<P
     let folder = stage::fresh(output, &name)?;
     stage::lay_out(arch, binaries, &folder.join("usr"))?;
     follow_policy(&folder.join("usr/share"))?;
+    // For user-supplied locks, which only this build can load: the others are static.
+    let include = folder.join("usr/include");
+    fs::create_dir_all(&include)?;
+    fs::copy("crates/locks/include/contend_lock.h", include.join("contend_lock.h"))?;
     fs::create_dir(folder.join("DEBIAN"))?;
     fs::write(folder.join("DEBIAN/control"), control(arch, binaries, &folder)?)?;
     let file = PathBuf::from(format!("{name}.deb"));

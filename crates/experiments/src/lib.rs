@@ -11,6 +11,7 @@ mod ab;
 mod clock;
 mod core;
 mod estimates;
+mod exclusion;
 mod latency;
 mod load;
 mod lockstep;

@@ -25,6 +25,13 @@ pub struct Statement {
     pub is_repeated: bool,
 }
 
+impl Statement {
+    /// Returns a sentence that summaries repeat.
+    pub fn repeated(words: String) -> Self {
+        Self { words, about: None, is_repeated: true }
+    }
+}
+
 impl From<String> for Statement {
     fn from(words: String) -> Self {
         Self { words, about: None, is_repeated: false }

@@ -1,8 +1,8 @@
-//! The colours of locks and causes, the same in every picture of a page.
+//! The colours of locks, the same on every page, and of causes, the same in every picture of a page.
 
 use record::{OTHERS, Picture, Plot, Section, Stack};
 
-/// The colours of the page and of pictures in separate files, on light and on dark paper; further locks reuse them.
+/// The colours of the page and of pictures in separate files, on light and on dark paper.
 const PALETTE: [(&str, &str); COLOURS] = [
     ("#0b5fad", "#6cb2f5"),
     ("#b3400e", "#f39a6b"),
@@ -11,9 +11,13 @@ const PALETTE: [(&str, &str); COLOURS] = [
     ("#7a5c00", "#e0c057"),
     ("#00707a", "#5fd0da"),
     ("#b01030", "#ff8598"),
+    ("#7b4a2d", "#d3a27f"),
+    ("#b0187f", "#ff8fd0"),
+    ("#4b3fc4", "#a9a2ff"),
+    ("#4d6b00", "#b3d15a"),
     ("#555555", "#bbbbbb"),
 ];
-const COLOURS: usize = 8;
+pub const COLOURS: usize = 12;
 
 /// The colours of causes by the beginning of their labels, on every page; the first match counts.
 ///
@@ -33,16 +37,31 @@ const CAUSES: [(&str, usize); 9] = [
 /// The grey colour, for series without a colour.
 pub const GREY: usize = COLOURS - 1;
 
-/// The locks and the causes of a page, in the order in which they got their colours.
+/// The start of the hash of a lock's name, chosen so that the locks of a survey have different colours, and so have those
+/// that `contend throughput` measures by default.
+const SEED: u32 = 1345;
+
+/// Returns the number of a lock's colour, which depends on nothing but its name; grey is not among them.
+///
+/// The hash is FNV-1a.
+fn of_lock(name: &str) -> usize {
+    let hash =
+        name.bytes().fold(0x811c_9dc5_u32 ^ SEED, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    hash as usize % GREY
+}
+
+/// The locks of a page, and its causes in the order in which they got their colours.
 #[derive(Default)]
 pub struct Hues {
     locks: Vec<String>,
+    /// Whether they are other names than those of locks, which have colours by their order.
+    is_in_order: bool,
     /// The causes with their colours.
     causes: Vec<(String, usize)>,
 }
 
 impl Hues {
-    /// Gives colours to all locks and causes that are drawn in these sections, and to further locks.
+    /// Collects all locks that are drawn in these sections, and further ones, and gives colours to the causes.
     ///
     /// The largest causes come first, since there are fewer colours than causes.
     pub fn of<'a>(sections: impl Iterator<Item = &'a Section>, further: impl Iterator<Item = &'a str>) -> Self {
@@ -56,6 +75,9 @@ impl Hues {
                 }
                 Picture::Spikes(spikes) => learn(&mut hues.locks, &spikes.lock),
                 Picture::Flame(flame) => flame.parts.iter().for_each(|part| learn(&mut hues.locks, &part.name)),
+                Picture::Bars(bars) => {
+                    bars.bars.iter().filter_map(|bar| ranked(&bar.name)).for_each(|lock| learn(&mut hues.locks, lock))
+                }
                 Picture::Stacks(some) => stacks.extend(some),
                 Picture::Causes(plot) => scattered.push(plot),
                 _ => {}
@@ -69,6 +91,11 @@ impl Hues {
         series.for_each(|series| learn(&mut causes, &series.name));
         hues.give(causes);
         hues
+    }
+
+    /// Gives colours to names that are not of locks, in this order.
+    pub fn in_order<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+        Self { is_in_order: true, ..Self::of(std::iter::empty(), names) }
     }
 
     /// Gives the causes the colours of the table, then free colours.
@@ -99,13 +126,24 @@ impl Hues {
 
     /// Returns the number of a lock's colour; the first one for anything else.
     pub fn number(&self, lock: &str) -> usize {
-        self.locks.iter().position(|known| known == without_year(lock)).unwrap_or(0) % COLOURS
+        let name = without_year(lock);
+        match self.locks.iter().position(|known| known == name) {
+            Some(place) if self.is_in_order => place % GREY,
+            Some(_) => of_lock(name),
+            None => 0,
+        }
     }
 
     /// Returns the number of the colour of a lock in a ranking: `3. std`.
     pub fn number_of_ranked(&self, name: &str) -> usize {
-        self.number(name.split_once(". ").map_or(name, |(_, lock)| lock))
+        self.number(ranked(name).unwrap_or(name))
     }
+}
+
+/// Returns the lock of a bar in a ranking: `3. std`; `None` for other names.
+fn ranked(name: &str) -> Option<&str> {
+    let (rank, lock) = name.split_once(". ")?;
+    rank.bytes().all(|letter| letter.is_ascii_digit()).then_some(lock)
 }
 
 /// Returns the lock of a series that has the values of an old document: `sysv, 2002`.
@@ -176,9 +214,30 @@ mod tests {
     }
 
     #[test]
-    fn lock_keeps_its_colour_and_two_locks_differ() {
-        let hues = Hues::of(std::iter::empty(), ["std", "sysv", "std", "mcs"].into_iter());
-        assert_eq!(["std", "sysv", "mcs"].map(|lock| hues.number(lock)), [0, 1, 2]);
-        assert_eq!((hues.number_of_ranked("12. mcs"), hues.number("no lock")), (2, 0));
+    fn lock_has_one_colour_on_all_pages_and_usual_locks_differ() {
+        let (one, other) = (["std", "sysv", "mcs"], ["mcs", "std"]);
+        let hues = |locks: &[&'static str]| Hues::of(std::iter::empty(), locks.iter().copied());
+        assert_eq!(hues(&one).number("std"), hues(&other).number("std"));
+        assert_eq!(hues(&one).number_of_ranked("12. mcs"), hues(&other).number("mcs"));
+        assert_eq!(hues(&one).number("no lock"), 0);
+        let throughput = [
+            "sysv",
+            "usema",
+            "usema-spin",
+            "calock",
+            "calock-spin",
+            "adaptive",
+            "pthread",
+            "pthread-shared",
+            "std",
+            "parking_lot",
+        ];
+        for usual in [&throughput[..], &["sysv", "benaphore", "std", "usema", "pthread", "adaptive"]] {
+            let mut colours: Vec<usize> = usual.iter().map(|lock| of_lock(lock)).collect();
+            colours.sort_unstable();
+            colours.dedup();
+            assert_eq!(colours.len(), usual.len(), "{usual:?}: {colours:?}");
+            assert!(!colours.contains(&GREY));
+        }
     }
 }

@@ -14,7 +14,8 @@ use std::collections::{HashMap, HashSet};
 fn page(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure]) -> String {
     let ladders: Vec<Option<Ladder>> = sources.iter().map(|source| ladder(&source.name)).collect();
     let method = |_: &str| Some("# Method\n\n<b>How</b>");
-    report::page(&Content { sources, sections, ladders: &ladders, compared, method: &method })
+    let titles: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
+    report::page(&Content { sources, titles: &titles, sections, ladders: &ladders, compared, method: &method })
 }
 
 /// Returns the page of two records side by side.
@@ -88,8 +89,11 @@ fn each_figure_has_a_heading_a_picture_and_a_table() {
     let figures = figures(&page);
     assert_eq!(figures.len(), 27);
     for figure in figures {
-        // The ladder is drawn for wide screens and for narrow ones.
-        let pictures = if figure.contains("figure class=\"ladder\"") { 2 } else { 1 };
+        // The ladder and the stacks are drawn for wide screens and for narrow ones.
+        let is_twice = ["ladder", "stacks"]
+            .iter()
+            .any(|kind| figure.contains(&format!("<figure class=\"{kind}\"><div class=\"wide\"")));
+        let pictures = if is_twice { 2 } else { 1 };
         let counts = ["<svg", "<table"].map(|element| figure.matches(element).count());
         assert_eq!(counts, [pictures, 1], "{figure}");
         assert_eq!(figure.matches("<h3").count() + figure.matches("<h4").count(), 1, "{figure}");
@@ -145,7 +149,7 @@ fn a_cause_has_one_colour_in_bars_and_in_every_scatter() {
         assert_eq!(class, format!("c{}", colour(0, name)), "{words}: {plots:?}");
     }
     let distinct: HashSet<u64> = plots[1].iter().map(|(_, colour)| *colour).collect();
-    assert_eq!((distinct.len(), colour(1, OTHERS)), (4, 7), "{plots:?}");
+    assert_eq!((distinct.len(), colour(1, OTHERS)), (4, 11), "{plots:?}");
 }
 
 /// Returns the colours of a style sheet's rules for `:root` in light and in dark.
@@ -200,7 +204,7 @@ fn text_and_marks_have_enough_contrast_in_both_themes() {
     assert!(page.contains("svg .pale .fill { opacity: .7; }"));
     for theme in themes(&page) {
         let paper = theme["paper"];
-        let marks = (0..8).map(|number| format!("c{number}"));
+        let marks = (0..12).map(|number| format!("c{number}"));
         for name in ["ink", "dim"].map(str::to_owned).into_iter().chain(marks) {
             let ratio = contrast(theme[&name], paper);
             assert!(ratio >= TEXT, "{name}: {ratio:.2} on {paper:?}");
@@ -269,6 +273,7 @@ fn ladder_leads_to_the_section_of_each_cost() {
     let ladders = [Some(ladder)];
     let page = report::page(&Content {
         sources: &sources,
+        titles: &[PLAIN.to_owned()],
         sections: &sections,
         ladders: &ladders,
         compared: &[],

@@ -1,4 +1,4 @@
-//! A user-supplied lock that passes its trial, and later blocks, spins forever or crashes.
+//! A user-supplied lock that passes its trial, and later blocks, spins forever, crashes or does not exclude.
 
 use crate::command::objects::{can_compile, compile};
 use crate::command::{read, results};
@@ -30,7 +30,7 @@ __attribute__((constructor)) static void begin(void) {
 }
 
 static void perhaps(void) {
-    if (left < 0 || __atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED))
+    if (left < 0 || !strcmp(what, "opens") || __atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED))
         return;
     if (!strcmp(what, "sleeps"))
         for (;;)
@@ -47,6 +47,8 @@ int contend_lock_init(void *lock) { (void)lock; return 0; }
 void contend_lock_acquire(void *lock) {
     if (in_acquire)
         perhaps();
+    if (left >= 0 && !strcmp(what, "opens"))
+        return;
     while (__atomic_exchange_n((int *)lock, 1, __ATOMIC_ACQUIRE))
         sched_yield();
 }
@@ -142,4 +144,41 @@ fn throughput_names_a_lost_lock_and_keeps_the_results() {
         };
         assert!(lengths.iter().any(is_kept), "no run of {lengths:?} lost the lock and kept std");
     }
+}
+
+/// Returns the locks in a record's ranking.
+fn ranked(record: &Value) -> Vec<&str> {
+    record["ranking"].as_array().unwrap().iter().map(|rank| rank["lock"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn lock_that_loses_counts_is_not_ranked_and_results_are_kept() {
+    let Some(later) = Later::make() else { return };
+    let flags = ["--children", "2", "--run", "20ms", "--nonhold", "0", "--hold", "10us"];
+    let run = |format: &[&str]| later.run(("opens", "acquire", "0"), "throughput", &[&flags[..], format].concat());
+    let (output, message) = run(&["--format", "json"]);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert_has_words(&message, &["--lock liblater.so does not exclude: ", "counts lost"]);
+    let record = read(&output.stdout);
+    assert_eq!((ranked(&record), rows_of(&record, "std").count()), (vec!["std"], 1));
+    let row = rows_of(&record, "liblater.so").next().unwrap();
+    let [counted, lost] = ["counted_total", "lost_counts_total"].map(|field| row[field].as_u64().unwrap());
+    let loops = row["throughput_per_s"].as_f64().unwrap() * 0.02 * row["iterations"].as_f64().unwrap();
+    assert!(lost > 0 && counted as f64 > 0.5 * loops, "all runs count, not only those with timestamps: {row}");
+    let text = String::from_utf8(run(&[]).0.stdout).unwrap();
+    let table =
+        text.lines().skip_while(|line| !line.contains("loops/s")).take_while(|line| !line.contains("counts lost"));
+    assert!(!table.collect::<String>().contains("liblater.so"), "{text}");
+    assert_has_words(&text, &["liblater.so does not exclude: ", "No count was lost in ", "does not prove"]);
+}
+
+#[test]
+fn overlapping_critical_sections_are_seen_in_latency() {
+    let Some(later) = Later::make() else { return };
+    let flags = ["--threads", "2", "--placement", "spread", "--hold", "50us", "--seconds", "0.5", "--format", "json"];
+    let (output, message) = later.run(("opens", "acquire", "0"), "latency", &flags);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert_has_words(&message, &["liblater.so does not exclude: ", "critical sections overlapped another"]);
+    let record = read(&output.stdout);
+    assert!(ranked(&record).iter().all(|lock| *lock == "std"), "{:?}", ranked(&record));
 }

@@ -115,6 +115,39 @@ fn ladder_without_a_name_uses_the_last_survey() {
 }
 
 #[test]
+fn last_survey_is_drawn_with_the_user_supplied_locks() {
+    if !has_git() {
+        return;
+    }
+    let mut archive = Archive::new();
+    let mut own = all().into_iter().find(|old| old.experiment() == "latency").unwrap().record;
+    own["environment"]["command_line"] = json!(["contend", "latency", "--lock", "./libmine.so"]);
+    own["parameters"]["object_sha256"] = json!({ "libmine.so": "0123" });
+    let mut set = |pair_ns: f64| {
+        for row in own["results"].as_array_mut().unwrap() {
+            (row["lock"], row["threads"], row["bare_pair_ns"]) = (json!("libmine.so"), json!(1), json!(pair_ns));
+            (row["bare_pair_ci_ns"], row["bare_pair_ns_alone"]) = (Value::Null, Value::Null);
+        }
+        own.clone()
+    };
+    archive.insert(&set(55.0));
+    archive.insert_bytes(&survey().content);
+    let costs = |archive: &Archive| -> Vec<Value> {
+        let answer: Value = serde_json::from_slice(&archive.contend(&["ladder", "--format", "json"]).stdout).unwrap();
+        answer["costs"].as_array().unwrap().iter().filter(|cost| cost["lock"] == "libmine.so").cloned().collect()
+    };
+    let mine = costs(&archive);
+    assert!(
+        mine.len() == 1 && mine[0]["ns"] == 55.0 && mine[0]["figure"].as_str().unwrap().contains("; record "),
+        "{mine:?}"
+    );
+    // A newer record of the same lock replaces its costs.
+    archive.insert(&set(77.0));
+    let newer = costs(&archive);
+    assert!(newer.len() == 1 && newer[0]["ns"] == 77.0, "{newer:?}");
+}
+
+#[test]
 fn record_without_a_cost_is_refused() {
     let load = all().into_iter().find(|old| old.experiment() == "load").unwrap();
     let (status, stderr) = refused(&["ladder", load.path.to_str().unwrap()]);

@@ -106,6 +106,40 @@ fn values_of_unknown_error_need_several_records() {
 }
 
 #[test]
+fn surveys_without_intervals_are_compared_and_not_judged() {
+    let folder = files(&[("a", 1.0), ("b", 3.0)]);
+    for name in ["a.json", "b.json"] {
+        let path = folder.path().join(name);
+        let mut record: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        for row in record["results"].as_array_mut().unwrap() {
+            let is_model = row["experiment"].as_str().unwrap().starts_with("model");
+            let intervals =
+                row.as_object_mut().unwrap().iter_mut().filter(|(field, _)| field.contains("_ci") && !is_model);
+            intervals.for_each(|(_, value)| *value = Value::Null);
+        }
+        fs::write(path, record.to_string()).unwrap();
+    }
+    let words = ["a.json", "b.json"];
+    let found: Value = serde_json::from_str(&answer(&folder, &words, &["--format", "json"])).unwrap();
+    let machines = found["machines"].as_array().unwrap();
+    assert!(machines[0]["score_times"].as_f64().unwrap() < machines[1]["score_times"].as_f64().unwrap(), "{found}");
+    assert!(machines.iter().all(|one| one["rank"].is_null() && one["score_ci_times"].is_null()), "{found}");
+    assert!(found["excluded"].as_str().unwrap().contains("Not judged: "), "{found}");
+    assert!(answer(&folder, &words, &["--page", "-"]).contains("The machines are not judged"));
+}
+
+#[test]
+fn files_that_may_be_of_one_host_are_named() {
+    let folder = files(&[("a", 1.0), ("b", 3.0)]);
+    let is_named = || answer(&folder, &["a.json", "b.json"], &[]).contains("a and b have the same processor");
+    assert!(is_named());
+    let mut other = survey(3.0);
+    other["environment"]["host"]["memory_mib"] = json!(1);
+    fs::write(folder.path().join("b.json"), other.to_string()).unwrap();
+    assert!(!is_named());
+}
+
+#[test]
 fn copy_of_a_record_does_not_count_again() {
     let folder = files(&[("a", 1.0), ("copy", 1.0), ("b", 3.0)]);
     let words = ["x=a.json", "x=copy.json", "y=b.json"];

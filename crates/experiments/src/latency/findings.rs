@@ -1,5 +1,6 @@
 //! Statements about the rows, their lines of the ladder, and the values of 1998 and 2002 with those of today.
 
+use super::exclusion::{sound, sound_by};
 use super::flags::Placement;
 use super::ranking::{FreePairs, PAIR, WAIT, ranking};
 use super::record::{LatencyRecord, Operation, Row, SpikeRow};
@@ -39,6 +40,7 @@ pub fn next(record: &LatencyRecord<'_>) -> Option<Vec<String>> {
 
 /// Statements about an uncontended lock, a contended one, and one with a competitor for the CPU.
 pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
+    let rows = &sound_by(rows, |placed| placed.1)[..];
     let alone = cells(rows, Operation::Lock, (1, 0));
     let together = cells(rows, Operation::Lock, (2, 0));
     let contested = cells(rows, Operation::RoundTrip, (1, 1));
@@ -129,6 +131,7 @@ fn with_competitor((place, row): Placed<'_>) -> Option<Finding> {
 
 /// Returns the lines of the ladder: uncontended locks, contended ones, and one with a competitor for the CPU.
 pub fn costs(rows: &[Row]) -> Vec<Cost> {
+    let rows = &sound(rows)[..];
     let firsts = || rows.iter().filter(|row| row.thread == 0);
     let locking = || firsts().filter(|row| row.operation == Operation::Lock && row.competitors == 0);
     let pairs = FreePairs::of(rows);

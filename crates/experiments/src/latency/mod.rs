@@ -1,5 +1,6 @@
 //! `contend latency`: the cost of one lock and one unlock, spike by spike.
 
+mod exclusion;
 mod findings;
 mod flags;
 mod measure;
@@ -85,7 +86,9 @@ impl Experiment for Latency {
         let parameters =
             Parameters { stopped: measured.stopped, ..plan.parameters(measured.order, measured.object_calls_ns) };
         let planned = run.session.planned(plan.budget);
+        let not_exclusive = exclusion::errors(&measured.rows);
         let mut finished = Finished::measured(parameters, measured.rows, warnings, plan.cpu_set(), planned);
+        finished.failures.extend(not_exclusive);
         finished.failures.extend(measured.lost.map(|lost| lost.to_string()));
         Ok(finished.exceeded_by(ended))
     }
@@ -93,5 +96,8 @@ impl Experiment for Latency {
 
 fn show(record: &LatencyRecord<'_>, page: &Page) -> String {
     let stopped = record.parameters.stopped.iter().map(|wait| show::stopped(wait, page));
-    show::show(record, page) + &stopped.collect::<String>()
+    let rows = exclusion::sound(record.results);
+    let (broken, clean) = exclusion::sentences(record.results);
+    let check = broken.iter().chain(&clean).map(|words| terminal::folded(words, page));
+    show::show(&LatencyRecord { results: &rows, ..*record }, page) + &check.chain(stopped).collect::<String>()
 }

@@ -1,6 +1,7 @@
 //! Ranks of locks: uncontended ones by their lock/unlock pair, contended ones by the wait of the unluckiest thread. And
 //! the values that are compared with other records.
 
+use super::exclusion::sound;
 use super::flags::Placement;
 use super::plan::CellPlan;
 use super::record::{Operation, Row};
@@ -31,9 +32,11 @@ const WAITS: [(&str, f64, Quantile); 3] = [
     ("lock, 99.9 %", SCATTER_OF_RARE_WAITS, |row| (row.p999_ns, row.p999_ci_ns)),
 ];
 
-/// Returns the ranks for every number of threads and competitors; the value that decides first.
+/// Returns the ranks for every number of threads and competitors; the value that decides first. A lock that does not
+/// exclude has none.
 pub fn ranking(rows: &[Row]) -> Vec<Rank> {
-    distinct(rows, Row::contest).into_iter().flat_map(|words| within(&words, rows)).collect()
+    let rows = sound(rows);
+    distinct(&rows, Row::contest).into_iter().flat_map(|words| within(&words, &rows)).collect()
 }
 
 fn within(words: &str, rows: &[Row]) -> Vec<Rank> {

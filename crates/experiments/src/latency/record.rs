@@ -137,6 +137,12 @@ pub struct Row {
     pub fenced_pair_ns: Option<f64>,
     #[serde(default)]
     pub fenced_pair_ci_ns: Option<Interval>,
+    /// The critical sections of all threads of a user-supplied lock, in all windows, and those that began before another
+    /// thread's had ended: a lock with one does not exclude. Absent for other locks, and for one thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sections_total: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlaps_total: Option<u64>,
     /// The cost of one timestamp.
     pub clock_cost_ns: f64,
     /// The cost of recording an iteration, both timestamps included; it is already subtracted.

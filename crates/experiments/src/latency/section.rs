@@ -1,5 +1,6 @@
 //! Histograms of latencies with lettered spikes.
 
+use super::exclusion::{sentences, sound};
 use super::ranking::{FreePairs, PAIR, WAIT, ranking};
 use super::record::{Operation, Row, SpikeRow};
 use instruments::statistics::comparison::Estimate;
@@ -12,11 +13,13 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use terminal::{count, nanoseconds, percent};
 
-pub fn section(rows: &[Row]) -> Section {
+pub fn section(all: &[Row]) -> Section {
+    let rows = &sound(all)[..];
+    let (broken, clean) = sentences(all);
     Section {
         experiment: "latency",
         title: "Latency of locks".into(),
-        findings: findings(rows).into_iter().map(Statement::from).collect(),
+        findings: broken.into_iter().chain(findings(rows)).chain(clean).map(Statement::from).collect(),
         figures: figures(&ranking(rows), &[PAIR, WAIT])
             .into_iter()
             .chain(rows.iter().filter(|row| drawn(row)).map(figure))

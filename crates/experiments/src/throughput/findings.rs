@@ -1,6 +1,7 @@
 //! Statements about the rows: which lock to choose when several threads want it, the values that are compared with other
 //! records, and those of 2002.
 
+use super::exclusion::sound;
 use super::ranking::{Ends, Loops, contest, ranking};
 use super::record::{Row, ThroughputRecord};
 use harness::report_to;
@@ -31,7 +32,8 @@ pub fn next(record: &ThroughputRecord<'_>) -> Option<Vec<String>> {
 
 /// Returns the first and the last lock of the ranking with the most children.
 pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
-    let all = || rows.iter().map(|(_, row)| *row);
+    let sound = sound(rows.iter().map(|(_, row)| *row));
+    let all = || sound.iter().copied();
     let locked = || all().filter(|row| row.lock != locks::NONE);
     let most = locked().map(|row| row.children).max().unwrap_or(0);
     let Some(words) = locked().find(|row| row.children == most).map(Row::contest) else { return Vec::new() };
@@ -72,8 +74,11 @@ fn finding(what: &str, (place, row): Placed<'_>, loops: &Loops, statement: &str)
     Finding::new(what, words, Unit::PerS, loops.of_row(row), origin)
 }
 
-/// Returns the iterations/s, and the long waits.
+/// Returns the iterations/s, and the long waits; those of a lock that lost counts are not comparable.
 pub fn metrics(row: &Row) -> Vec<Metric> {
+    if row.lost_counts_total.is_some_and(|lost| lost > 0) {
+        return Vec::new();
+    }
     let cell = cell(row);
     let loops = Metric {
         unit: Unit::PerS,
@@ -105,6 +110,7 @@ fn cell(row: &Row) -> Cell {
         conditions.locks(),
         conditions.reads(),
         conditions.variations.to_string(),
+        if row.counts_in_all_runs { "counted".to_owned() } else { String::new() },
     ])
     .with("hold_us", conditions.hold())
     .with("nonhold_us", conditions.nonhold())

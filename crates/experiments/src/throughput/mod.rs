@@ -1,6 +1,7 @@
 //! `contend throughput`: ulockflex, the benchmark of 2002, on today's locks.
 
 mod conditions;
+mod exclusion;
 mod findings;
 mod flags;
 mod measure;
@@ -70,7 +71,9 @@ impl Experiment for Throughput {
         let warnings = instruments.warnings().into_iter().chain(measured.warnings).collect();
         let (parameters, cpus) = (plan.parameters(measured.order), run.session.cpus.clone());
         let planned = run.session.planned(budget);
+        let not_exclusive = exclusion::errors(&measured.rows);
         let mut finished = Finished::measured(parameters, measured.rows, warnings, cpus, planned);
+        finished.failures.extend(not_exclusive);
         finished.failures.extend(measured.lost.map(|lost| lost.to_string()));
         Ok(finished)
     }

@@ -53,6 +53,8 @@ pub struct Plan {
     pub budget: Option<Duration>,
     pub precision: f64,
     pub cpus: usize,
+    /// Whether all runs count under the lock, as they do if one lock is user-supplied.
+    pub counts: bool,
     /// Requested configurations that are not measured.
     pub left_out: Vec<Warning>,
 }
@@ -123,7 +125,9 @@ impl Plan {
         check_run(run, &cells)?;
         check_stop(run, flags)?;
         let (patience, precision) = (flags.patience, flags.precision);
-        Ok(Self { cells, reach, patience, run, budget: session.seconds, precision, cpus, left_out })
+        // All locks of a run are compared, so that all of them run the same loop.
+        let counts = cells.iter().any(|cell| locks::is_object(&cell.lock));
+        Ok(Self { cells, reach, patience, run, budget: session.seconds, precision, cpus, counts, left_out })
     }
 
     /// Returns about how long it takes if every cell converges as soon as it may.

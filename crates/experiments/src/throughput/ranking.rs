@@ -1,6 +1,7 @@
 //! Ranks of locks by the loops of all children under the same conditions, the words for the two ends of a ranking, and
 //! the one value of a row that every view shows.
 
+use super::exclusion::sound;
 use super::record::Row;
 use instruments::statistics::comparison::Estimate;
 use record::ranking::{Contender, Contest, Rank, best, contests, worst};
@@ -13,9 +14,9 @@ const SCATTER: f64 = 0.03;
 /// The name of the value that decides a ranking.
 pub const LOOPS: &str = "loops/s";
 
-/// Returns the ranks under each set of conditions; a loop without a lock has none.
+/// Returns the ranks under each set of conditions; a loop without a lock has none, nor has a lock that lost counts.
 pub fn ranking<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Rank> {
-    let rows: Vec<&Row> = rows.into_iter().collect();
+    let rows = sound(rows);
     let loops = Loops::of(rows.iter().copied());
     let within = |words: String| {
         let contest =

@@ -133,6 +133,15 @@ pub struct Row {
     pub syscalls_per_op: Option<f64>,
     pub voluntary_switches_per_op: f64,
     pub involuntary_switches_per_op: f64,
+    /// Critical sections that counted under the lock, in all runs or in those with timestamps, and counts that were lost:
+    /// a lock that loses one does not exclude. `null` without a lock, and in older records.
+    #[serde(default)]
+    pub counted_total: Option<u64>,
+    #[serde(default)]
+    pub lost_counts_total: Option<u64>,
+    /// Whether all runs counted, as with a user-supplied lock among the locks: each critical section is longer by that.
+    #[serde(default)]
+    pub counts_in_all_runs: bool,
     /// CPU time of all children, in CPUs.
     pub cpus_used: f64,
     /// 2002's figures for the same cell, on two Pentium III at 550 MHz.

@@ -1,9 +1,10 @@
 //! The rows on a terminal and on a page. The columns of their tables are declared once.
 
+use super::exclusion::{broken, clean, sound};
 use super::ranking::{Ends, LOOPS, Loops, contest, ranking};
 use super::record::{Row, ThroughputRecord};
 use instruments::statistics::levels::Levels;
-use record::ranking::Rank;
+use record::ranking::{Rank, best, contests};
 use record::ranking_figure::figures;
 use record::{Axis, Column, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Unit, column, distinct};
 use terminal::{self, Page, nanoseconds, percent};
@@ -18,7 +19,8 @@ struct Line<'a> {
 
 type LineColumn<'a> = Column<Line<'a>>;
 
-fn columns<'a>() -> [LineColumn<'a>; 27] {
+/// The columns of the terminal, and of the first table of a page, which is as wide as a page.
+fn columns<'a>() -> [LineColumn<'a>; 22] {
     [
         LineColumn::terminal("", |line| Some(format!("{:>2}  {}", line.place().unwrap_or_default(), line.row.lock))),
         LineColumn::page("lock", |line| Some(line.row.lock.clone())),
@@ -32,21 +34,12 @@ fn columns<'a>() -> [LineColumn<'a>; 27] {
                 Some(Unit::PerS.words_with(loops.value, loops.interval))
             },
         ),
-        LineColumn::page("basis", |line| Some(line.loops.basis(line.row).to_owned())),
         LineColumn::new("times the best (95 %)", |line| line.rank.map(Rank::times)),
-        LineColumn::page("levels of the runs", |line| {
-            Some(line.row.levels_per_s.map_or_else(|| "1".to_owned(), levels))
-        }),
         LineColumn::terminal("COV", |line| Some(format!("{:.2}", line.row.cov)))
             .with_page("CV", |line| Some(format!("{:.3}", line.row.cov))),
-        LineColumn::terminal("held COV", |line| line.row.held_cov.map(two_decimals))
-            .with_page("CV of held time", |line| line.row.held_cov.map(|cov| format!("{cov:.3}")))
-            .wide(),
-        LineColumn::page("held, least child", |line| line.row.held_least_share.map(percent)),
-        LineColumn::page("held, most child", |line| line.row.held_most_share.map(percent)),
-        LineColumn::new("held by long", |line| line.row.held_long_share.map(percent)).if_known(),
-        LineColumn::new("recovery", |line| recovery(line.row)).if_known(),
-        LineColumn::page("runs without recovery", |line| line.row.recovery_failed_share.map(percent)),
+        LineColumn::terminal("held COV", |line| line.row.held_cov.map(two_decimals)).wide(),
+        LineColumn::terminal("held by long", |line| line.row.held_long_share.map(percent)).if_known(),
+        LineColumn::terminal("recovery", |line| recovery(line.row)).if_known(),
         LineColumn::new("wait p50", |line| line.row.wait_p50_ns.map(nanoseconds)).wide(),
         LineColumn::terminal("wait p99", |line| Some(or_dash(line.row.wait_p99_ns)))
             .with_page("wait p99", |line| line.row.wait_p99_ns.map(nanoseconds)),
@@ -54,7 +47,6 @@ fn columns<'a>() -> [LineColumn<'a>; 27] {
             .with_page("wait max", |line| line.row.wait_max_ns.map(nanoseconds)),
         LineColumn::new("2002", |line| Some(whole(line.row.then.as_ref()?.throughput_per_s))).if_known(),
         LineColumn::terminal("ideal", |line| Some(format!("{:.0} %", line.loops.ideal_share(line.row)? * 100.0)))
-            .with_page("share of the ideal", |line| line.loops.ideal_share(line.row).map(percent))
             .wide(),
         LineColumn::terminal("WC", |line| line.row.write_contended_share.map(percent)).wide(),
         LineColumn::terminal("R", |line| line.row.retry.map(two_decimals)).wide(),
@@ -62,6 +54,26 @@ fn columns<'a>() -> [LineColumn<'a>; 27] {
         LineColumn::terminal("calls/op", |line| line.row.syscalls_per_op.map(two_decimals)).wide(),
         LineColumn::terminal("sleeps/op", |line| Some(two_decimals(line.row.voluntary_switches_per_op))).wide(),
         LineColumn::terminal("CPUs", |line| Some(two_decimals(line.row.cpus_used))).wide(),
+    ]
+}
+
+/// The columns of the second table of a page.
+fn further_columns<'a>() -> [LineColumn<'a>; 12] {
+    [
+        LineColumn::page("lock", |line| Some(line.row.lock.clone())),
+        LineColumn::page("hold", |line| Some(nanoseconds(line.row.hold_us * 1e3))),
+        LineColumn::page("children", |line| Some(line.row.children.to_string())),
+        LineColumn::page("basis", |line| Some(line.loops.basis(line.row).to_owned())),
+        LineColumn::page("levels of the runs", |line| {
+            Some(line.row.levels_per_s.map_or_else(|| "1".to_owned(), levels))
+        }),
+        LineColumn::page("share of the ideal", |line| line.loops.ideal_share(line.row).map(percent)),
+        LineColumn::page("CV of held time", |line| line.row.held_cov.map(|cov| format!("{cov:.3}"))),
+        LineColumn::page("held, least child", |line| line.row.held_least_share.map(percent)),
+        LineColumn::page("held, most child", |line| line.row.held_most_share.map(percent)),
+        LineColumn::page("held by long", |line| line.row.held_long_share.map(percent)).if_known(),
+        LineColumn::page("recovery", |line| recovery(line.row)).if_known(),
+        LineColumn::page("runs without recovery", |line| line.row.recovery_failed_share.map(percent)).if_known(),
     ]
 }
 
@@ -102,21 +114,22 @@ fn levels(levels: Levels) -> String {
 
 /// Returns the whole record on a terminal: a table for each number of children and mix of work.
 pub fn show(record: &ThroughputRecord<'_>, page: &Page) -> String {
-    let rows = record.results;
+    let (all, rows) = (record.results, sound(record.results));
     // A stored ranking may be of an older revision; the rows say the same as when they were measured.
-    let (loops, ranks) = (Loops::of(rows), ranking(rows));
-    let tables: Vec<String> = distinct(rows, Row::contest)
+    let (loops, ranks) = (Loops::of(rows.iter().copied()), ranking(all));
+    let tables: Vec<String> = distinct(&rows, |row| row.contest())
         .iter()
         .map(|words| {
-            let block: Vec<&Row> = rows.iter().filter(|row| row.contest() == *words).collect();
+            let block: Vec<&Row> = rows.iter().copied().filter(|row| row.contest() == *words).collect();
             table(&block, contest(&ranks, words), &loops, page)
         })
         .collect();
-    tables.join("\n") + "\n" + &legend(rows, &ranks)
+    let check: String = broken(all).into_iter().chain(clean(all)).map(|words| terminal::folded(&words, page)).collect();
+    tables.join("\n") + "\n" + &check + &legend(&rows, &ranks)
 }
 
 /// Returns the columns of the variations, each below the condition that some row has it.
-fn variations(rows: &[Row]) -> String {
+fn variations(rows: &[&Row]) -> String {
     let held = rows
         .iter()
         .any(|row| row.held_long_share.is_some())
@@ -137,7 +150,7 @@ variation of the children's loops (0 is fair); waits: runs with timestamps.
 /// The column of 2002, which most mixes and locks have no value for.
 const THEN: &str = "2002: loops/s on two Pentium III at 550 MHz.\n";
 
-fn legend(rows: &[Row], ranks: &[Rank]) -> String {
+fn legend(rows: &[&Row], ranks: &[Rank]) -> String {
     let then = if rows.iter().any(|row| row.then.is_some()) { THEN } else { "" };
     format!("{}\n{COLUMNS}{then}{}", record::ranking::legend(ranks), variations(rows))
 }
@@ -193,8 +206,9 @@ fn listed(title: &str, words: impl Iterator<Item = String>, page: &Page) -> Stri
 }
 
 /// Returns charts of throughput against the number of children, and against the hold time.
-pub fn section(rows: &[Row]) -> Section {
-    let (loops, ranks) = (Loops::of(rows), ranking(rows));
+pub fn section(all: &[Row]) -> Section {
+    let rows = &sound(all)[..];
+    let (loops, ranks) = (Loops::of(rows.iter().copied()), ranking(all));
     let rank = |row: &Row| contest(&ranks, &row.contest()).iter().find(|rank| rank.lock == row.lock);
     let lines: Vec<Line<'_>> = rows.iter().map(|row| Line { row, rank: rank(row), loops: &loops }).collect();
     let children = Axis { label: "threads or processes", unit: Unit::Number, logarithmic: true };
@@ -215,20 +229,21 @@ pub fn section(rows: &[Row]) -> Section {
         let several = distinct(&chosen, |line| line.row.touched_lines).len() > 1;
         several.then(|| figure(&title, &LINES, chosen, |row| row.touched_lines as f64 + 1.0))
     });
-    let curves = distinct(rows, Row::contest).into_iter().flat_map(|words| {
-        let chosen: Vec<&Row> = rows.iter().filter(|row| row.contest() == words).collect();
+    let curves = distinct(rows, |row| row.contest()).into_iter().flat_map(|words| {
+        let chosen: Vec<&Row> = rows.iter().copied().filter(|row| row.contest() == words).collect();
         [by_step(&words, &chosen), after_stop(&words, &chosen)].into_iter().flatten().collect::<Vec<_>>()
     });
+    let contests: Vec<&[Rank]> = contests(&ranks).collect();
+    let mut details = contests.iter().filter_map(|ranks| statement(rows, &loops, ranks));
+    let verdict = verdict(&contests).or_else(|| details.next());
+    let verdicts = broken(all).into_iter().chain(verdict).map(Statement::repeated);
     Section {
         experiment: "throughput",
         title: "Throughput of locks".into(),
-        findings: distinct(rows, Row::contest)
-            .iter()
-            .filter_map(|words| statement(rows, &loops, contest(&ranks, words)))
-            .map(Statement::from)
-            .collect(),
-        figures: figures(&ranks, &[LOOPS])
+        findings: verdicts.chain(details.chain(clean(all)).map(Statement::from)).collect(),
+        figures: overview(&contests)
             .into_iter()
+            .chain(figures(&ranks, &[LOOPS]))
             .chain(by_children)
             .chain(by_hold)
             .chain(by_lines)
@@ -238,8 +253,60 @@ pub fn section(rows: &[Row]) -> Section {
     }
 }
 
+/// Returns the sentence about all contests of several locks; `None` for one contest, of which its own sentence says the
+/// same.
+fn verdict(contests: &[&[Rank]]) -> Option<String> {
+    let decided: Vec<&str> = contests.iter().filter_map(|ranks| Some(best(ranks)?.lock.as_str())).collect();
+    let among = contests.iter().filter(|ranks| ranks.len() > 1).count();
+    if among < 2 {
+        return None;
+    }
+    let mut winners: Vec<(usize, &str)> = distinct(&decided, |lock| *lock)
+        .into_iter()
+        .map(|lock| (decided.iter().filter(|other| **other == lock).count(), lock))
+        .collect();
+    winners.sort_by_key(|winner| std::cmp::Reverse(winner.0));
+    let of = |(times, lock): &(usize, &str)| format!("{lock} in {times}");
+    let words: Vec<String> = winners.iter().map(of).collect();
+    let undecided = among - decided.len();
+    Some(match (words.is_empty(), undecided) {
+        (true, _) => format!("No lock is shown to have the highest throughput in any of {among} configurations."),
+        (false, 0) => format!("The highest throughput of {among} configurations: {}.", words.join(", ")),
+        _ => {
+            format!("The highest throughput of {among} configurations: {}; not shown in {undecided}.", words.join(", "))
+        }
+    })
+}
+
+/// Returns the table of all contests of several locks; `None` for one contest, whose ranking says the same.
+fn overview(contests: &[&[Rank]]) -> Option<Figure> {
+    let several: Vec<&[Rank]> = contests.iter().copied().filter(|ranks| ranks.len() > 1).collect();
+    let caption = "First: the lock with the highest throughput, and those not shown to be below it; the last lock has \
+                   the lowest value";
+    let table = column::on_page(caption, &overview_columns(), &several);
+    let title = "Ranking by configuration".to_owned();
+    (several.len() > 1).then(|| Figure { title, picture: Picture::None, tables: vec![table], secondary: false })
+}
+
+fn overview_columns<'a>() -> [Column<&'a [Rank]>; 5] {
+    [
+        Column::page("configuration", |ranks| Some(ranks[0].among.clone())),
+        Column::page("first", |ranks| Some(firsts(ranks))),
+        Column::page("iterations/s", |ranks| Some(ranks[0].value_words())),
+        Column::page("last", |ranks| Some(ranks.last()?.lock.clone())),
+        Column::page("times the best (95 %)", |ranks| Some(ranks.last()?.times())),
+    ]
+}
+
+/// Returns the first lock and those that share its rank.
+fn firsts(ranks: &[Rank]) -> String {
+    let shares = |rank: &&Rank| rank.rank.is_some() && rank.rank == ranks[0].rank;
+    let names: Vec<&str> = ranks.iter().filter(shares).map(|rank| rank.lock.as_str()).collect();
+    if names.is_empty() { "–".to_owned() } else { names.join(", ") }
+}
+
 /// Returns the two ends of a contest.
-fn statement(rows: &[Row], loops: &Loops, ranks: &[Rank]) -> Option<String> {
+fn statement(rows: &[&Row], loops: &Loops, ranks: &[Rank]) -> Option<String> {
     let ends = Ends::of(ranks)?;
     let row = |rank: &Rank| rows.iter().find(|row| row.lock == rank.lock && row.contest() == rank.among);
     let value = |rank: &Rank| Some(Unit::PerS.estimate(loops.of_row(row(rank)?)));
@@ -269,9 +336,12 @@ fn figure(title: &str, x: &Axis, lines: Vec<&Line<'_>>, across: impl Fn(&Row) ->
     });
     let series: Vec<Series> = series.flatten().collect();
     let y = Axis { label: "iterations/s of all children", unit: Unit::PerS, logarithmic: true };
-    let plot = Plot { x: Axis { ..*x }, y, series };
+    let several = distinct(&lines, |line| across(line.row).to_bits()).len() > 1;
+    // The ranking shows the values at one place.
+    let picture = if several { Picture::Locks(Plot { x: Axis { ..*x }, y, series }) } else { Picture::None };
     let table = column::on_page(CAPTION, &columns(), lines.iter().copied());
-    Figure { title: title.to_owned(), picture: Picture::Locks(plot), tables: vec![table], secondary: false }
+    let further = column::on_page(FURTHER, &further_columns(), lines.iter().copied());
+    Figure { title: title.to_owned(), picture, tables: vec![table, further], secondary: false }
 }
 
 const LINES: Axis = Axis { label: "cache lines touched, plus 1", unit: Unit::Number, logarithmic: true };
@@ -311,6 +381,8 @@ fn curve(title: String, plot: Plot) -> Option<Figure> {
 
 const CAPTION: &str = "Throughput, fairness (CV of the children's iterations: 0 is fair) and waits. Work is written as \
 non-hold+hold time, such as 7+3 µs; –: not measured";
+const FURTHER: &str =
+    "Basis of the throughput, its levels, and the time for which the children held the lock; –: not measured";
 
 /// Returns the columns of 2002, in its order: children, locks, seconds, iterations, lock, patience, non-hold, hold,
 /// contention of writers and readers in per cent, retry rate, COV, throughput. A dash stands for what the lock does not

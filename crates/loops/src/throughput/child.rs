@@ -12,7 +12,7 @@ use super::guarded::Guarded;
 use super::phase::{COUNTING, OVER, RunPhase};
 use super::pieces::Prober;
 use super::random::Random;
-use super::spec::LoopSpec;
+use super::spec::{LoopSpec, Observation};
 use super::variations::{Data, Popularity};
 use super::varied;
 use instruments::shared_memory::SharedArray;
@@ -182,17 +182,28 @@ fn write_round<L: Lock>(
     counters: &mut ChildCounters,
     counting: bool,
 ) {
-    if !spec.timed {
+    if spec.observation == Observation::Nothing {
         let guard = guarded.lock.lock();
         random.work(spec.hold_loads);
         drop(guard);
         return;
     }
+    if spec.observation == Observation::Counts {
+        let guard = guarded.lock.lock();
+        let begun = guarded.protected.begin();
+        random.work(spec.hold_loads);
+        guarded.protected.end(begun);
+        drop(guard);
+        counters.protected_rounds += 1;
+        return;
+    }
     let requested = spec.clock.stamp();
     let guard = guarded.lock.lock();
     let got = spec.clock.stamp();
-    let streak = guarded.protected.enter(child as u64);
+    let begun = guarded.protected.begin();
+    let streak = guarded.protected.streak(child as u64);
     random.work(spec.hold_loads);
+    guarded.protected.end(begun);
     let worked = spec.clock.stamp();
     drop(guard);
     counters.protected_rounds += 1;
@@ -213,7 +224,7 @@ fn read_round<L: SharedLock>(
     counting: bool,
 ) {
     counters.reads += 1;
-    if !spec.timed {
+    if spec.observation != Observation::Times {
         let guard = guarded.lock.read();
         random.work(spec.hold_loads);
         drop(guard);

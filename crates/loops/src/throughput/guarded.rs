@@ -20,14 +20,25 @@ pub struct Protected {
 }
 
 impl Protected {
-    /// Counts a round and says how many the child has had in a row.
-    pub fn enter(&self, child: u64) -> u64 {
-        let rounds = self.rounds.load(Ordering::Relaxed);
+    /// Begins a round and returns the count so far, which [`Protected::end`] needs.
+    ///
+    /// The load and the store are at the two ends of the critical section: two sections that overlap anywhere lose a
+    /// count.
+    pub fn begin(&self) -> u64 {
+        self.rounds.load(Ordering::Relaxed)
+    }
+
+    /// Counts the round that began at this count.
+    pub fn end(&self, begun: u64) {
+        self.rounds.store(begun + 1, Ordering::Relaxed);
+    }
+
+    /// Returns how many rounds the child has had in a row, with this one.
+    pub fn streak(&self, child: u64) -> u64 {
         let streak =
             if self.last_child.load(Ordering::Relaxed) == child { self.streak.load(Ordering::Relaxed) + 1 } else { 1 };
         self.last_child.store(child, Ordering::Relaxed);
         self.streak.store(streak, Ordering::Relaxed);
-        self.rounds.store(rounds + 1, Ordering::Relaxed);
         streak
     }
 }

@@ -14,5 +14,5 @@ pub use child::{AnyLocks, Made, make, together};
 pub use counters::{ChildCounters, LogHistogram, MOST_STEPS, PARTS};
 pub use phase::{RunPhase, Spans};
 pub use pieces::{Looks, windows};
-pub use spec::LoopSpec;
+pub use spec::{LoopSpec, Observation};
 pub use variations::{Ramp, Stop, Variations};

@@ -4,6 +4,16 @@ use super::pieces::Looks;
 use super::variations::Variations;
 use instruments::clock::Clock;
 
+/// The observation of each round of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observation {
+    Nothing,
+    /// A count under the lock, which a lock that does not exclude loses.
+    Counts,
+    /// A count, and timestamps.
+    Times,
+}
+
 /// The loop that a child runs.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopSpec {
@@ -13,8 +23,7 @@ pub struct LoopSpec {
     pub hold_loads: u64,
     /// Reads among acquisitions, of 100.
     pub share: u32,
-    /// Whether this run takes timestamps.
-    pub timed: bool,
+    pub observation: Observation,
     pub seed: u64,
     /// How children look for who is on their cores, where they do.
     pub looks: Option<Looks>,

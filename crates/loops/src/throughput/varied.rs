@@ -7,7 +7,7 @@ use super::counters::{ChildCounters, Usage};
 use super::guarded::Guarded;
 use super::phase::{COUNTING, OVER, RunPhase};
 use super::random::Random;
-use super::spec::LoopSpec;
+use super::spec::{LoopSpec, Observation};
 use super::variations::{Data, Popularity, Ramp, Variations};
 use instruments::team::StartGate;
 use locks::Lock;
@@ -27,6 +27,7 @@ pub fn work<L: Lock>(
     let Some(start) = gate.ready() else { return };
     let began = spec.clock.now();
     let before = Usage::of_this_thread();
+    let (is_timed, counts) = (spec.observation == Observation::Times, spec.observation != Observation::Nothing);
     let needs_time = variations.ramp.is_some() || variations.stop.is_some();
     loop {
         let now = phase.current();
@@ -42,21 +43,22 @@ pub fn work<L: Lock>(
         random.work(spec.nonhold_loads);
         let lock = popularity.map_or(child % locks.len(), |popularity| popularity.draw(random.next()));
         let counting = now == COUNTING;
-        let requested = if spec.timed { spec.clock.stamp() } else { 0 };
+        let requested = if is_timed { spec.clock.stamp() } else { 0 };
         let guard = locks[lock].lock.lock();
+        let begun = if counts { locks[lock].protected.begin() } else { 0 };
         if let Some(stop) = &variations.stop
             && elapsed >= stop.at
         {
             phase.stop_once(spec.clock.now(), stop.length, spec.clock);
         }
         data.touch(lock);
-        if spec.timed {
+        if is_timed {
             let got = spec.clock.stamp();
-            let streak = locks[lock].protected.enter(child as u64);
+            let streak = locks[lock].protected.streak(child as u64);
             random.work(spec.hold_loads);
+            locks[lock].protected.end(begun);
             let worked = spec.clock.stamp();
             drop(guard);
-            counters.protected_rounds += 1;
             if counting {
                 counters.longest_streak = counters.longest_streak.max(streak);
                 counters.waits.add(got - requested);
@@ -65,8 +67,12 @@ pub fn work<L: Lock>(
             }
         } else {
             random.work(spec.hold_loads);
+            if counts {
+                locks[lock].protected.end(begun);
+            }
             drop(guard);
         }
+        counters.protected_rounds += u64::from(counts);
         counters.all_rounds += 1;
         counters.rounds += u64::from(counting);
         if let Some(ramp) = &variations.ramp

@@ -63,6 +63,7 @@ async fn found(state: &Arc<State>, request: Request<Incoming>) -> Result<Respons
     match route {
         Route::Index => index::index(state).await,
         Route::Icon => Ok(state.room(report::ICON.into())?.into_response("image/svg+xml")),
+        Route::Machines => page::machines(state).await,
         Route::Records if is_post => push::push(state, request).await,
         Route::Records => records::list(state).await,
         Route::Record(id) => records::one(state, id, &request).await,

@@ -7,6 +7,7 @@ use hyper::Method;
 pub enum Route {
     Index,
     Icon,
+    Machines,
     Records,
     Record(String),
     Page(String),
@@ -21,6 +22,7 @@ impl Route {
         match path {
             "/" => return Some(Self::Index),
             "/favicon.ico" => return Some(Self::Icon),
+            "/machines" => return Some(Self::Machines),
             "/records" => return Some(Self::Records),
             "/live" => return Some(Self::Live),
             "/metrics" => return Some(Self::Metrics),
@@ -55,6 +57,7 @@ mod tests {
             "",
             "//",
             "/records/",
+            "/machines/",
             "/records//page",
             "/Records",
             "/records/..",

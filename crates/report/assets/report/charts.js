@@ -14,6 +14,7 @@
     per_second: value => { const [size, unit] = prefixed(value, ["", "k", "M", "G"], 1000); return `${digits(size)} ${unit}/s`; },
     number: value => { const [size, unit] = prefixed(value, ["", "k", "M", "G"], 1000); return `${digits(size)} ${unit}`.trim(); },
     times: value => `${digits(value)}×`,
+    cycles: value => `${value.toFixed(1)} cycles`,
     megahertz: value => `${digits(value)} MHz`,
     probability: value => value.toPrecision(3),
   };
@@ -158,7 +159,8 @@
         outline: { paths: outline(one.points), points: { show: false } },
         points: { paths: () => null, points: { show: true, size: 6, fill: stroke } },
       }[one.mark];
-      return { label: one.label, stroke, width: 1.5, spanGaps: true, value, ...(one.old ? { dash: [4, 4] } : {}), ...drawn };
+      const dash = one.old ? { dash: [4, 4] } : one.dash ? { dash: one.dash === 1 ? [8, 3] : [2, 3] } : {};
+      return { label: one.label, stroke, width: 1.5, spanGaps: true, value, ...dash, ...drawn };
     });
     return {
       width, height: 300, pxAlign: false, scales: { x: scale(plot.x), y: scale(plot.y) }, axes: [axis(plot.x), axis(plot.y)],

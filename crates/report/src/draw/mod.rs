@@ -15,7 +15,7 @@ pub use flame::flame;
 pub use ladder::{narrow as narrow_ladder, wide as wide_ladder};
 pub use map::map;
 pub use plot::{DrawnPlot, begins_at_zero, has_counts, plot, whole_values};
-pub use stacks::stacks;
+pub use stacks::{narrow as narrow_stacks, wide as wide_stacks};
 pub use timeline::timeline;
 
 use crate::hues::{Hues, picture_style};
@@ -38,7 +38,7 @@ pub fn picture_file(figure: &Figure, sections: &[Section]) -> Option<String> {
     let name = figure.title.as_str();
     let picture = match &figure.picture {
         Picture::Bars(all) => bars::column(all, name, &hues),
-        Picture::Stacks(all) => stacks(all, name, &hues),
+        Picture::Stacks(all) => wide_stacks(all, name, &hues),
         Picture::Ladder(all) => wide_ladder(all, name, &hues),
         Picture::Flame(one) => flame(one, name, &hues),
         Picture::Timeline(one) => timeline(one, name),

@@ -2,7 +2,7 @@
 
 use super::scale::Scale;
 use super::{shortened, svg};
-use crate::hues::{GREY, Hues, class, is_old};
+use crate::hues::{COLOURS, GREY, Hues, class, is_old};
 use maud::{Markup, html};
 use record::{Axis, Mark, Picture, Plot, Point, Series, Unit};
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use std::fmt::Write;
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 76.0;
-const RIGHT: f64 = 628.0;
+const RIGHT: f64 = 612.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 250.0;
 
@@ -35,6 +35,8 @@ pub struct DrawnPlot<'a> {
 pub struct Look {
     /// The number of its colour.
     pub colour: usize,
+    /// The number of earlier series of the plot with this colour, which its dashes show.
+    pub dash: usize,
     /// Whether it is the paler of two adjacent series with the same colour.
     pub is_pale: bool,
     /// Its name in the picture.
@@ -74,8 +76,16 @@ impl<'a> DrawnPlot<'a> {
 
     /// Creates the plot with a colour for each series, by its index and name.
     pub fn new(plot: &'a Plot, colour: impl Fn(usize, &str) -> usize) -> Self {
+        let colours: Vec<usize> =
+            plot.series.iter().enumerate().map(|(place, one)| colour(place, &one.name) % COLOURS).collect();
+        let is_line = |place: usize| plot.series[place].mark == Mark::Line && !is_old(&plot.series[place].name);
+        let dash = |place: usize| {
+            let earlier = (0..place).filter(|&other| colours[other] == colours[place] && is_line(other)).count();
+            if is_line(place) { earlier } else { 0 }
+        };
         let look = |(place, series): (usize, &Series)| Look {
-            colour: colour(place, &series.name),
+            colour: colours[place],
+            dash: dash(place),
             is_pale: false,
             words: series.name.clone(),
             details: None,
@@ -131,10 +141,14 @@ pub fn begins_at_zero(axis: &Axis) -> bool {
     axis.logarithmic || axis.unit != Unit::Mhz
 }
 
+/// The number of dash patterns in the style sheets.
+const MOST_DASHES: usize = 2;
+
 fn shade(look: &Look) -> String {
     let pale = if look.is_pale { " pale" } else { "" };
     let old = if look.is_old { " old" } else { "" };
-    class(look.colour) + pale + old
+    let dash = if look.dash > 0 { format!(" dash{}", look.dash.min(MOST_DASHES)) } else { String::new() };
+    class(look.colour) + pale + old + &dash
 }
 
 /// The maximum number of values of an axis that are all marked.

@@ -6,9 +6,17 @@ use maud::{Markup, html};
 use record::{Stack, StackPart};
 use terminal::percent;
 
-const WIDTH: f64 = 640.0;
+/// The size of a picture, and the number of columns of its key.
+#[derive(Clone, Copy)]
+struct Size {
+    width: f64,
+    columns: usize,
+}
+
+const WIDE: Size = Size { width: 640.0, columns: 2 };
+/// For a phone, on which letters keep their size.
+const NARROW: Size = Size { width: 360.0, columns: 1 };
 const LEFT: f64 = 4.0;
-const RIGHT: f64 = 636.0;
 const NAME: f64 = 20.0;
 const BAR: f64 = 22.0;
 const KEY: f64 = 18.0;
@@ -27,16 +35,54 @@ struct Piece {
     colour: String,
 }
 
-/// Draws the picture with this name for screen readers.
-pub fn stacks(stacks: &[Stack], name: &str, hues: &Hues) -> Markup {
-    let all = pieces(stacks, hues);
-    let ends = sums(all.iter().map(|pieces| height(pieces)));
-    let content = html! {
-        @for ((stack, pieces), top) in stacks.iter().zip(&all).zip(&ends) {
-            (one(stack, pieces, *top))
+/// Draws the picture with this name for screen readers, for wide pages and for paper.
+pub fn wide(stacks: &[Stack], name: &str, hues: &Hues) -> Markup {
+    WIDE.draw(stacks, name, hues)
+}
+
+/// Draws the picture for a phone.
+pub fn narrow(stacks: &[Stack], name: &str, hues: &Hues) -> Markup {
+    NARROW.draw(stacks, name, hues)
+}
+
+impl Size {
+    fn right(self) -> f64 {
+        self.width - LEFT
+    }
+
+    fn draw(self, stacks: &[Stack], name: &str, hues: &Hues) -> Markup {
+        let all = pieces(stacks, hues);
+        let ends = sums(all.iter().map(|pieces| self.height(pieces)));
+        let content = html! {
+            @for ((stack, pieces), top) in stacks.iter().zip(&all).zip(&ends) {
+                (self.one(stack, pieces, *top))
+            }
+        };
+        svg(self.width, ends.last().map_or(1.0, |end| end.max(1.0)), name, &content)
+    }
+
+    fn height(self, pieces: &[Piece]) -> f64 {
+        NAME + BAR + KEY * pieces.len().div_ceil(self.columns) as f64 + 14.0
+    }
+
+    fn one(self, stack: &Stack, pieces: &[Piece], top: f64) -> Markup {
+        let total = pieces.iter().map(|piece| piece.share).sum::<f64>().max(f64::MIN_POSITIVE);
+        let widths: Vec<f64> = pieces.iter().map(|piece| (self.right() - LEFT) * piece.share / total).collect();
+        let begins = sums(widths.iter().copied());
+        html! {
+            text.name x=(LEFT) y=(top + 14.0) { (stack.name) }
+            @for ((piece, begin), width) in pieces.iter().zip(&begins).zip(&widths) {
+                @let (at, width) = (format!("{:.1}", LEFT + begin), format!("{width:.1}"));
+                g class=(piece.colour) { rect.fill x=(at) y=(top + NAME) width=(width) height=(BAR) {} }
+            }
+            @for (place, piece) in pieces.iter().enumerate() {
+                @let left = LEFT + (place % self.columns) as f64 * (self.right() - LEFT) / self.columns as f64;
+                @let foot = top + NAME + BAR + KEY * (place / self.columns + 1) as f64 - 3.0;
+                g class=(piece.colour) { rect.fill x=(left) y=(foot - 9.0) width="10" height="10" {} }
+                text x=(left + 15.0) y=(foot) { (shortened(&piece.words, ROOM)) ": " (percent(piece.share)) }
+            }
         }
-    };
-    svg(WIDTH, ends.last().map_or(1.0, |end| end.max(1.0)), name, &content)
+    }
 }
 
 /// Returns the begin of each length when they follow each other, and the end of the last one.
@@ -46,10 +92,6 @@ fn sums(lengths: impl Iterator<Item = f64>) -> Vec<f64> {
         Some(*end)
     });
     std::iter::once(0.0).chain(behind).collect()
-}
-
-fn height(pieces: &[Piece]) -> f64 {
-    NAME + BAR + KEY * pieces.len().div_ceil(2) as f64 + 14.0
 }
 
 /// Returns the pieces of each bar.
@@ -76,25 +118,6 @@ fn pieces_of(stack: &Stack, hues: &Hues) -> Vec<Piece> {
         Piece { words: part.words.clone(), share: share(part), colour: class(hues.of_cause(&part.cause)) + pale }
     };
     separate.iter().enumerate().map(piece).chain(rest).collect()
-}
-
-fn one(stack: &Stack, pieces: &[Piece], top: f64) -> Markup {
-    let total = pieces.iter().map(|piece| piece.share).sum::<f64>().max(f64::MIN_POSITIVE);
-    let widths: Vec<f64> = pieces.iter().map(|piece| (RIGHT - LEFT) * piece.share / total).collect();
-    let begins = sums(widths.iter().copied());
-    html! {
-        text.name x=(LEFT) y=(top + 14.0) { (stack.name) }
-        @for ((piece, begin), width) in pieces.iter().zip(&begins).zip(&widths) {
-            @let (at, width) = (format!("{:.1}", LEFT + begin), format!("{width:.1}"));
-            g class=(piece.colour) { rect.fill x=(at) y=(top + NAME) width=(width) height=(BAR) {} }
-        }
-        @for (place, piece) in pieces.iter().enumerate() {
-            @let left = LEFT + (place % 2) as f64 * (RIGHT - LEFT) / 2.0;
-            @let foot = top + NAME + BAR + KEY * (place / 2 + 1) as f64 - 3.0;
-            g class=(piece.colour) { rect.fill x=(left) y=(foot - 9.0) width="10" height="10" {} }
-            text x=(left + 15.0) y=(foot) { (shortened(&piece.words, ROOM)) ": " (percent(piece.share)) }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -131,7 +154,7 @@ mod tests {
         let pieces = pieces(&stacks, &hues(&["b", "a"]));
         let drawn: Vec<(&str, &str)> =
             pieces[0].iter().map(|piece| (piece.words.as_str(), piece.colour.as_str())).collect();
-        assert_eq!(drawn, [("a (12)", "c1"), ("a, every 4 ms", "c1 pale"), ("b", "c0"), ("1 other", "c7")]);
+        assert_eq!(drawn, [("a (12)", "c1"), ("a, every 4 ms", "c1 pale"), ("b", "c0"), ("1 other", "c11")]);
         assert!((pieces[0][3].share - 0.01).abs() < 1e-9);
         assert_eq!(pieces[1][0].colour, "c0");
     }
@@ -140,7 +163,7 @@ mod tests {
     fn invalid_shares_are_ignored() {
         let all = [&[][..], &[("a", "a", 0.0)], &[("a", "a", f64::NAN)], &[("a", "a", -1.0), ("b", "b", 1e300)]];
         for parts in all {
-            let drawn = super::stacks(&[stack("x", parts)], "", &hues(&[])).into_string();
+            let drawn = super::wide(&[stack("x", parts)], "", &hues(&[])).into_string();
             assert!(drawn.contains("<svg"), "{drawn}");
         }
     }

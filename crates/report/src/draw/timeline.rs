@@ -22,13 +22,14 @@ pub fn timeline(timeline: &Timeline, name: &str) -> Markup {
             path.grid d=(format_args!("M{at} 0V{foot}")) {}
             text x=(at) y=(foot + 15.0) text-anchor="middle" { (Unit::Ns.words(value)) }
         }
+        text x=(f64::midpoint(LEFT, RIGHT)) y=(foot + 31.0) text-anchor="middle" { "time" }
         @for (place, lane) in timeline.lanes.iter().enumerate() {
             @let top = place as f64 * ROW + 2.0;
             text x=(LEFT - 6.0) y=(top + 14.0) text-anchor="end" { (lane.name) }
             @for span in &lane.spans { (one(span, top, &scale)) }
         }
     };
-    svg(WIDTH, foot + 22.0, name, &content)
+    svg(WIDTH, foot + 38.0, name, &content)
 }
 
 fn one(span: &Span, top: f64, scale: &Scale) -> Markup {

@@ -76,7 +76,12 @@ fn picture(figure: &Figure, hues: &Hues) -> Markup {
                     }
                 }
             }
-            Picture::Stacks(stacks) => figure.stacks { div.static tabindex="0" { (draw::stacks(stacks, &name, hues)) } },
+            Picture::Stacks(stacks) => {
+                figure.stacks {
+                    div.wide { (draw::wide_stacks(stacks, &name, hues)) }
+                    div.narrow { (draw::narrow_stacks(stacks, &name, hues)) }
+                }
+            }
             Picture::Ladder(ladder) => {
                 figure.ladder {
                     div.wide { (draw::wide_ladder(ladder, &name, hues)) }
@@ -201,7 +206,7 @@ fn data(drawn: &DrawnPlot<'_>) -> Value {
         .map(|(series, look)| {
             let points: Vec<Value> = series.points.iter().map(|one| point(series.mark, one)).collect();
             json!({
-                "name": series.name, "label": look.words, "colour": look.colour, "pale": look.is_pale, "old": look.is_old,
+                "name": series.name, "label": look.words, "colour": look.colour, "pale": look.is_pale, "old": look.is_old, "dash": look.dash,
                 "mark": series.mark.name(), "points": points,
             })
         })

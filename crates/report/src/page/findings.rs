@@ -29,25 +29,33 @@ pub fn findings(records: &[PlacedRecord<'_>], ladders: &[Option<Ladder>], hues: 
             (heading(Level::Chapter, "findings", "Findings"))
             @for (record, ladder) in records.iter().zip(ladders) {
                 @if records.len() > 1 {
-                    h3 { (record.name) }
+                    h3 { (record.title) }
                 }
                 @if let Some(ladder) = ladder {
                     (figure(&ladder_figure(ladder, record), &names.take("ladder"), level, hues))
                 }
-                (one(record))
+                (one(record, hues, names))
                 (record_warnings(record))
             }
         }
     }
 }
 
-fn one(record: &PlacedRecord<'_>) -> Markup {
+fn one(record: &PlacedRecord<'_>, hues: &Hues, names: &mut Names) -> Markup {
     // A link to the only section leads nowhere else.
     let is_linked = record.sections.len() > 1;
     let (repeated, further) = chosen(found(record).collect());
+    let (verdict, repeated) = match (verdict_of_trace(record.source), &repeated[..]) {
+        (None, [(first, _), rest @ ..]) if record.is_led => (Some(first.words.as_str()), rest),
+        (verdict, all) => (verdict, all),
+    };
     html! {
-        @if let Some(verdict) = verdict_of_trace(record.source) { p.verdict { (verdict) } }
-        ul.findings { (list(&repeated, is_linked)) }
+        @if let Some(verdict) = verdict { p.verdict { (verdict) } }
+        @if let Some(lead) = record.lead() {
+            (figure_warnings(record, lead))
+            (figure(lead, &names.take(&lead.title), Level::Section, hues))
+        }
+        @if !repeated.is_empty() { ul.findings { (list(repeated, is_linked)) } }
         @if !further.is_empty() {
             details {
                 summary { (counted(further.len(), "further finding")) }

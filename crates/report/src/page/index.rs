@@ -81,7 +81,7 @@ fn machine_list(machines: &BTreeMap<&str, Vec<&Listed>>) -> Markup {
                 }
             }
             @if machines.len() > 1 {
-                p { code { "contend machines" } " compares them." }
+                p { a href="/machines" { "Compare the machines" } ", as " code { "contend machines" } " does." }
             }
         }
     }

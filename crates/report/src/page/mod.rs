@@ -24,6 +24,8 @@ use terminal::escaped_lines;
 /// The records, and the parts of them that are shown.
 pub struct Content<'a> {
     pub sources: &'a [Source],
+    /// The title of each record, which is shown where there are several.
+    pub titles: &'a [String],
     /// The sections of each record, in the order of its parts.
     pub sections: &'a [Vec<Section>],
     /// The ladder of each record that has one.
@@ -38,7 +40,7 @@ pub struct Content<'a> {
 ///
 /// The same records give the same page.
 pub fn page(content: &Content<'_>) -> String {
-    let Content { sources, sections, ladders, compared, method } = *content;
+    let Content { sources, titles, sections, ladders, compared, method } = *content;
     let mut names = Names::default();
     for fixed in ["findings", "side-by-side", "methods", "contents"] {
         names.take(fixed);
@@ -46,10 +48,13 @@ pub fn page(content: &Content<'_>) -> String {
     let locks = ladders.iter().flatten().flat_map(|ladder| &ladder.costs).filter_map(|cost| cost.lock.as_deref());
     let hues = Hues::of(sections.iter().flatten(), locks);
     let pairs = sources.iter().zip(sections).enumerate();
-    let shorts = short_names(sources);
     let placed =
-        pairs.map(|(place, (source, sections))| PlacedRecord::new(place, &shorts[place], source, sections, &mut names));
-    let records: Vec<PlacedRecord<'_>> = placed.collect();
+        pairs.map(|(place, (source, sections))| PlacedRecord::new(place, &titles[place], source, sections, &mut names));
+    let mut records: Vec<PlacedRecord<'_>> = placed.collect();
+    if let [only] = &mut records[..] {
+        only.is_led =
+            only.sections.len() == 1 && ladders.iter().all(Option::is_none) && !summary::is_trace(only.source);
+    }
     let content = html! {
         (findings::findings(&records, ladders, &hues, &mut names))
         (contents(&records, sources.len() > 1))
@@ -86,14 +91,6 @@ fn title(sources: &[Source], sections: &[Vec<Section>]) -> String {
         [first, rest @ ..] if rest.iter().all(|other| other == first) => format!("{first}: {} records", subjects.len()),
         several => format!("Comparison of {} records", several.len()),
     }
-}
-
-/// Returns the names of the records without the directories that they have in common.
-fn short_names(sources: &[Source]) -> Vec<String> {
-    let last = |name: &str| name.rsplit('/').next().unwrap_or(name).to_owned();
-    let short: Vec<String> = sources.iter().map(|source| last(&source.name)).collect();
-    let is_unique = short.iter().collect::<HashSet<_>>().len() == short.len();
-    if is_unique { short } else { sources.iter().map(|source| source.name.clone()).collect() }
 }
 
 const STYLE: &str = include_str!("../../assets/report/page.css");
@@ -170,7 +167,7 @@ fn contents(records: &[PlacedRecord<'_>], is_compared: bool) -> Markup {
                 }
                 @for record in records {
                     li {
-                        a href={ "#" (record.id) } { (if is_compared { record.name } else { records::CHAPTER }) }
+                        a href={ "#" (record.id) } { (if is_compared { record.title } else { records::CHAPTER }) }
                         ul {
                             @for placed in &record.sections {
                                 li { a href={ "#" (placed.id) } { (placed.section.title) } }
@@ -187,12 +184,14 @@ fn contents(records: &[PlacedRecord<'_>], is_compared: bool) -> Markup {
 /// A record with the anchors of its parts on the page.
 struct PlacedRecord<'a> {
     pub source: &'a Source,
-    /// The record's name without directories.
-    pub name: &'a str,
+    /// The record's title.
+    pub title: &'a str,
     /// The anchor of its chapter.
     pub id: String,
     /// The sections in the order of the record's parts.
     pub sections: Vec<PlacedSection<'a>>,
+    /// Whether the first chapter has its first figure: it is the only record, of one experiment without a ladder.
+    pub is_led: bool,
 }
 
 struct PlacedSection<'a> {
@@ -201,16 +200,22 @@ struct PlacedSection<'a> {
 }
 
 impl<'a> PlacedRecord<'a> {
-    pub fn new(place: usize, name: &'a str, source: &'a Source, sections: &'a [Section], names: &mut Names) -> Self {
+    pub fn new(place: usize, title: &'a str, source: &'a Source, sections: &'a [Section], names: &mut Names) -> Self {
         let placed = |section: &'a Section| PlacedSection { section, id: names.take(&section.title) };
         let sections = sections.iter().map(placed).collect();
-        Self { source, name, sections, id: names.take(&format!("record-{}", place + 1)) }
+        Self { source, title, sections, id: names.take(&format!("record-{}", place + 1)), is_led: false }
     }
 
     /// Returns the section of the part with this name.
     pub fn section_of(&self, part: &str) -> Option<&PlacedSection<'a>> {
         let place = self.source.parts.iter().position(|(name, _)| name == part)?;
         self.sections.get(place)
+    }
+
+    /// Returns the figure of the first chapter.
+    pub fn lead(&self) -> Option<&'a Figure> {
+        let first = self.sections.first().filter(|_| self.is_led)?.section.figures.first();
+        first.filter(|first| !first.secondary)
     }
 
     pub fn has_summary(&self) -> bool {

@@ -28,7 +28,7 @@ pub fn record(
     names: &mut Names,
 ) -> Markup {
     let source = record.source;
-    let title = if is_compared { format!("{}: {}", record.name, source.experiment) } else { CHAPTER.to_owned() };
+    let title = if is_compared { format!("{}: {}", record.title, source.experiment) } else { CHAPTER.to_owned() };
     let is_open = !is_compared && record.sections.len() == 1;
     html! {
         section {
@@ -90,8 +90,9 @@ fn findings(section: &Section) -> Markup {
 }
 
 fn figures(record: &PlacedRecord<'_>, placed: &PlacedSection<'_>, hues: &Hues, names: &mut Names) -> Markup {
+    let is_lead = |one: &Figure| record.lead().is_some_and(|lead| std::ptr::eq(lead, one));
     let (secondary, primary): (Vec<&Figure>, Vec<&Figure>) =
-        placed.section.figures.iter().partition(|figure| figure.secondary);
+        placed.section.figures.iter().filter(|one| !is_lead(one)).partition(|figure| figure.secondary);
     let has_pictures = secondary.iter().any(|figure| !matches!(figure.picture, Picture::None));
     let kind = if has_pictures { "More charts" } else { "Tables" };
     let mut all = |figures: Vec<&Figure>| {
@@ -129,6 +130,7 @@ fn setting(source: &Source, is_compared: bool) -> Markup {
             p {
                 (machine(&source.environment))
                 @if let Some(time) = time(&source.environment) { "; " (time) }
+                "; record " (source.name)
             }
         }
         p { code { "contend " (command) } }

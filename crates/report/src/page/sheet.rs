@@ -19,7 +19,7 @@ pub struct Sheet<'a> {
 
 /// Returns the whole page.
 pub fn sheet(sheet: &Sheet<'_>) -> String {
-    let hues = Hues::of(std::iter::empty(), sheet.coloured.iter().copied());
+    let hues = Hues::in_order(sheet.coloured.iter().copied());
     let mut names = Names::default();
     names.take("findings");
     let content = html! {

@@ -25,14 +25,11 @@ pub fn side_by_side(
             (heading(Level::Chapter, "side-by-side", "Side by side"))
             ol {
                 @for record in records {
-                    li { (record.name) ": " (record.source.experiment) }
+                    li { (record.title) ": " (record.source.experiment) }
                 }
             }
             (verdicts(records))
             (machines(sources))
-            @if compared.is_empty() {
-                p { "No configuration was measured in two of these records, so there is nothing to compare." }
-            }
             @for one in compared {
                 (figure(one, &names.take(&format!("compared {}", one.title)), Level::Section, hues))
             }
@@ -71,7 +68,7 @@ fn verdicts(records: &[PlacedRecord<'_>]) -> Markup {
             caption: "Verdicts".into(),
             header: vec!["record", "verdict"],
             rows: known()
-                .map(|(place, record, words)| vec![format!("{}: {}", names[place], record.name), words.to_owned()])
+                .map(|(place, record, words)| vec![format!("{}: {}", names[place], record.title), words.to_owned()])
                 .collect(),
         },
         "Records",

@@ -44,6 +44,11 @@ pub fn verdict_of_trace(source: &Source) -> Option<&str> {
     source.parameters.get("verdict_reason").and_then(Value::as_str).filter(|words| !words.is_empty())
 }
 
+/// Returns whether the record is a trace with a verdict, which its page begins with.
+pub fn is_trace(source: &Source) -> bool {
+    verdict_of_trace(source).is_some()
+}
+
 /// Returns the most important sentence about a record: the verdict of a trace, or the finding that summaries repeat, or
 /// the first one; without findings, the titles of the figures.
 pub fn verdict(source: &Source, sections: &[Section]) -> String {

@@ -1,36 +1,78 @@
-//! The record whose ladder is drawn: one that is named, or the last survey of the archive.
+//! The records whose costs are drawn: one that is named; or the last survey of the archive, and the user-supplied locks
+//! that were measured on the same machine.
 
+use crate::commands::reading::Reading;
 use crate::commands::{archived, survey_record};
 use anyhow::{Context, bail};
-use archive::{Catalogue, Location};
+use archive::{Catalogue, Entry, Location, Summary};
 use harness::SharedFlags;
-use record::{Source, content, is_file, understand};
+use record::{Cost, Ladder, Source, content, is_file, understand};
+use serde_json::Value;
 use std::path::Path;
 
-/// Returns the record to draw.
+/// The records of a ladder.
+pub struct Chosen {
+    pub source: Source,
+    /// Records of `contend latency` with user-supplied locks, the newest first.
+    pub further: Vec<Source>,
+}
+
+/// The maximum number of records that are searched for user-supplied locks.
+const MOST_SEARCHED: usize = 16;
+
+/// Returns the records to draw.
 ///
 /// # Errors
 /// There is no such record, no archive, or no survey in it.
-pub fn source(name: Option<&str>, shared: &SharedFlags) -> anyhow::Result<Source> {
+pub fn chosen(name: Option<&str>, shared: &SharedFlags) -> anyhow::Result<Chosen> {
+    let only = |source| Chosen { source, further: Vec::new() };
     if let Some(file) = name.filter(|name| is_file(name)) {
         let (name, content) = content(Path::new(file))?;
-        return understand(&name, &content);
+        return understand(&name, &content).map(only);
     }
     let location = Location::of(shared.archive.as_deref());
     let archive = archived::at(&location)?;
     match name {
         Some(name) => {
             let (entry, content) = archive.with_context(|| archived::none_for(name))?.recalled(name)?;
-            understand(entry.short_id(), &content)
+            understand(entry.short_id(), &content).map(only)
         }
         None => last_survey(archive),
     }
 }
 
-fn last_survey(archive: Option<Catalogue>) -> anyhow::Result<Source> {
+fn last_survey(archive: Option<Catalogue>) -> anyhow::Result<Chosen> {
     const HOW: &str = "run `contend` to make one, or name another record with `contend ladder RECORD`";
     let Some(archive) = archive else { bail!("no survey to draw: there is no archive; {HOW}") };
     let last = archive.entries.iter().rev().find(|entry| entry.summary.experiment == survey_record::NAME);
     let entry = last.with_context(|| format!("no survey to draw: the archive contains none; {HOW}"))?;
-    understand(entry.short_id(), &archive.archive.record(&entry.id)?)
+    let read = |entry: &Entry| understand(entry.short_id(), &archive.archive.record(&entry.id)?);
+    // The path of an object contains one of these, in any spelling of the option.
+    let names_object = |summary: &Summary| summary.command_line.iter().any(|word| word.contains(['/', '.']));
+    let is_further = |other: &&Entry| {
+        let summary = &other.summary;
+        summary.experiment == "latency" && summary.host == entry.summary.host && names_object(summary)
+    };
+    let further = archive.entries.iter().rev().filter(is_further).take(MOST_SEARCHED).map(read);
+    Ok(Chosen { source: read(entry)?, further: further.collect::<anyhow::Result<Vec<Source>>>()? })
+}
+
+/// Adds the costs of locks that the records have from shared objects, the newest of each lock.
+///
+/// # Errors
+/// A row is not in the format of its experiment.
+pub fn with_user_supplied(ladder: Ladder, records: &[Source]) -> anyhow::Result<Ladder> {
+    let mut costs = ladder.costs;
+    for source in records {
+        let objects = source.parameters.get("object_sha256").and_then(Value::as_object);
+        let is_object = |lock: &str| objects.is_some_and(|objects| objects.contains_key(lock));
+        let found = Reading::of(source)?.ladder().map_or_else(Vec::new, |ladder| ladder.costs);
+        let is_new =
+            |cost: &Cost| cost.lock.as_deref().is_some_and(is_object) && costs.iter().all(|one| one.lock != cost.lock);
+        let new: Vec<Cost> = found.into_iter().filter(is_new).collect();
+        costs.extend(
+            new.into_iter().map(|cost| Cost { figure: format!("{}; record {}", cost.figure, source.name), ..cost }),
+        );
+    }
+    Ok(Ladder::of(costs).expect("it had a cost before"))
 }

@@ -2,6 +2,7 @@
 
 mod choice;
 
+use self::choice::Chosen;
 use crate::commands::picture::Kind;
 use crate::commands::reading::Reading;
 use crate::output::Destination;
@@ -17,7 +18,8 @@ use terminal::{Page, escaped};
 /// Each cost has one line: reading the clock, uncontended and contended locks, switches between threads, the longest
 /// gaps. A value is drawn with its 95 % confidence interval; hollow marks are the values of documents from 1998 to
 /// 2008. A survey has the most costs, and any record of `contend clock`, `latency`, `noise`, `ring` or `core` has some.
-/// This command measures nothing.
+/// The last survey is drawn with the user-supplied locks that `contend latency` measured on the same machine. This
+/// command measures nothing.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// File with a record (- is standard input), or an archived record [default: the last survey]
@@ -41,8 +43,9 @@ struct Answer<'a> {
 /// There is no such record, it has no cost, or the picture cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let kind = Kind::of(shared)?;
-    let source = choice::source(flags.record.as_deref(), shared)?;
+    let Chosen { source, further } = choice::chosen(flags.record.as_deref(), shared)?;
     let ladder = Reading::of(&source)?.ladder().with_context(|| nothing(&source))?;
+    let ladder = choice::with_user_supplied(ladder, &further)?;
     let machine = report::machine(&source.environment);
     if let Some(kind) = kind {
         kind.write(&report::ladder_file(&ladder, &machine, report::time(&source.environment).as_deref()), shared)?;

@@ -8,7 +8,10 @@ use report::Sheet;
 pub fn page(comparison: &Comparison) -> String {
     let names: Vec<&str> = comparison.machines.iter().map(|machine| machine.machine.as_str()).collect();
     let systems = comparison.machines.iter().map(|one| format!("{}: {}.", one.machine, one.system));
-    let notes: Vec<String> = systems.chain([basis(comparison), comparison.excluded.clone()]).collect();
+    let notes: Vec<String> = systems
+        .chain(comparison.same_system.iter().cloned())
+        .chain([basis(comparison), comparison.excluded.clone()])
+        .collect();
     report::sheet(&Sheet {
         title: &format!("Machines: {}", names.join(", ")),
         verdict: &verdict(&comparison.machines),
@@ -22,6 +25,7 @@ pub fn page(comparison: &Comparison) -> String {
 fn verdict(machines: &[Machine]) -> String {
     let first = || machines.iter().filter(|machine| machine.rank == Some(1));
     match first().collect::<Vec<&Machine>>()[..] {
+        [] => "The machines are not judged: the error of their values is unknown.".to_owned(),
         [best] => format!("{} has the lowest cost of waiting.", best.machine),
         ref several => {
             let names: Vec<&str> = several.iter().map(|machine| machine.machine.as_str()).collect();
@@ -32,7 +36,7 @@ fn verdict(machines: &[Machine]) -> String {
 
 fn scores(comparison: &Comparison) -> Figure {
     let bar = |machine: &Machine| Bar {
-        name: format!("{}. {}", machine.rank.unwrap_or(0), machine.machine),
+        name: machine.rank.map_or_else(|| machine.machine.clone(), |rank| format!("{rank}. {}", machine.machine)),
         value: machine.score_times,
         interval: machine.score_ci_times,
         limit: Some((1.0, "geometric mean".into())),

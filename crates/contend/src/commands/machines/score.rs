@@ -15,7 +15,7 @@ use harness::UsageError;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::LEAST_RUNS;
 use record::ranking::{Contender, Contest, Rank};
-use record::{Aspect, Source, Unit};
+use record::{Aspect, Source, Unit, environments};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -27,6 +27,9 @@ pub struct Comparison {
     pub aspects: Vec<AspectCount>,
     /// The limits of the score, in sentences.
     pub excluded: String,
+    /// Sentences about records that may be of one machine.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub same_system: Vec<String>,
     pub values: Vec<Row>,
     #[serde(skip)]
     pub lines: Vec<Line>,
@@ -97,13 +100,13 @@ impl Comparison {
     pub fn of(sides: &[Side], prices: &[Price]) -> anyhow::Result<Self> {
         let prices = priced(sides, prices)?;
         let mut lines = lines(sides)?;
-        let common: Vec<&Line> = lines.iter().filter(|line| line.is_in_score()).collect();
+        let judged: Vec<&Line> = lines.iter().filter(|line| line.is_in_score()).collect();
+        let is_judged = !judged.is_empty();
+        let common: Vec<&Line> =
+            if is_judged { judged } else { lines.iter().filter(|line| line.is_common_time()).collect() };
         if common.is_empty() {
             let names = sides.iter().map(|side| side.name.as_str()).collect::<Vec<&str>>().join(", ");
-            match lines.iter().filter(|line| line.is_common()).count() {
-                0 => bail!("{names}: no cost is in the records of all machines; run `contend survey` on each"),
-                count => bail!("{names}: no cost in common can be judged. {}", not_judged(count)),
-            }
+            bail!("{names}: no cost is in the records of all machines; run `contend survey` on each");
         }
         let scores: Vec<Pooled> =
             (0..sides.len()).map(|side| score(&common, side, sides[side].records.len())).collect();
@@ -123,13 +126,13 @@ impl Comparison {
             })
             .collect();
         let order: Vec<usize> = machines.iter().map(|(side, _)| *side).collect();
-        let (aspects, excluded) = (aspects(&common), excluded(&lines, &common));
+        let (aspects, excluded) = (aspects(&common), excluded(&lines, &common, is_judged));
         for line in &mut lines {
             line.sort(&order, sides);
         }
         let machines: Vec<Machine> = machines.drain(..).map(|(_, machine)| machine).collect();
         let values = rows(&lines, &machines);
-        Ok(Self { machines, aspects, excluded, values, lines })
+        Ok(Self { machines, aspects, excluded, same_system: same_system(sides), values, lines })
     }
 
     /// Returns the scores and all values as rows.
@@ -224,14 +227,34 @@ fn line(aspect: Aspect, what: String, unit: Unit, runs: &[Vec<Run>]) -> Line {
     Line { aspect, what, unit, can_be_in_score, values, ranks: Vec::new(), best: None }
 }
 
-/// Returns the score of a machine.
+/// Returns a sentence for each two sides that cannot be distinguished: a file does not have its machine's name.
+fn same_system(sides: &[Side]) -> Vec<String> {
+    let is_same = |one: &Side, other: &Side| {
+        let first = one.records.first().zip(other.records.first());
+        (one.is_file || other.is_file) && first.is_some_and(|(one, other)| environments(&[one, other]).is_empty())
+    };
+    let pairs =
+        sides.iter().enumerate().flat_map(|(place, one)| sides[place + 1..].iter().map(move |other| (one, other)));
+    let sentence = |(one, other): (&Side, &Side)| {
+        let (one, other) = (&one.name, &other.name);
+        format!(
+            "{one} and {other} have the same processor, memory, kernel and settings. If they are one machine, name their \
+             records alike: NAME=RECORD."
+        )
+    };
+    pairs.filter(|(one, other)| is_same(one, other)).map(sentence).collect()
+}
+
+/// Returns the score of a machine; without an interval, if no value has one.
 fn score(common: &[&Line], side: usize, runs: usize) -> Pooled {
+    // The logarithm of each value, and how far it may be below and above; the latter only where all are judged.
     let mut aspects: BTreeMap<Aspect, Vec<[f64; 3]>> = BTreeMap::new();
     for line in common {
-        let Some((own, ends)) = line.values[side].and_then(|own| Some((own, own.interval?))) else { continue };
+        let Some(own) = line.values[side] else { continue };
         let logarithms: Vec<f64> = line.values.iter().flatten().map(|value| value.value.ln()).collect();
         let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
-        let reach = [(own.value / ends.low).ln(), (ends.high / own.value).ln()];
+        let reach = own.interval.map(|ends| [(own.value / ends.low).ln(), (ends.high / own.value).ln()]);
+        let reach = reach.unwrap_or([f64::NAN; 2]);
         aspects.entry(line.aspect).or_default().push([own.value.ln() - mean, reach[0], reach[1]]);
     }
     let count = aspects.len() as f64;
@@ -239,8 +262,10 @@ fn score(common: &[&Line], side: usize, runs: usize) -> Pooled {
         |lines: &Vec<[f64; 3]>, part: usize| lines.iter().map(|line| line[part]).sum::<f64>() / lines.len() as f64;
     let logarithm = aspects.values().map(|lines| mean(lines, 0)).sum::<f64>() / count;
     let reach = |part: usize| aspects.values().map(|lines| mean(lines, part).powi(2)).sum::<f64>().sqrt() / count;
-    let interval = Interval::new((logarithm - reach(1)).exp(), (logarithm + reach(2)).exp());
-    Pooled { value: logarithm.exp(), interval: Some(interval), runs }
+    let (below, above) = (reach(1), reach(2));
+    let is_known = below.is_finite() && above.is_finite();
+    let interval = is_known.then(|| Interval::new((logarithm - below).exp(), (logarithm + above).exp()));
+    Pooled { value: logarithm.exp(), interval, runs }
 }
 
 fn contest() -> Contest {
@@ -274,6 +299,11 @@ impl Line {
         self.can_be_in_score && self.values.iter().all(Option::is_some)
     }
 
+    /// Returns whether a score without an interval can contain it: a logarithm needs a value above 0.
+    fn is_common_time(&self) -> bool {
+        self.is_common() && self.values.iter().flatten().all(|value| value.value > 0.0)
+    }
+
     fn is_in_score(&self) -> bool {
         self.is_common() && self.values.iter().flatten().all(|value| value.interval.is_some())
     }
@@ -295,8 +325,15 @@ fn aspects(common: &[&Line]) -> Vec<AspectCount> {
     counts.into_iter().map(|(aspect, values)| AspectCount { aspect: aspect.label(), values }).collect()
 }
 
+/// Returns the remedy for values that cannot be judged.
+fn needs() -> String {
+    format!(
+        "A value without a confidence interval, or that is a limit of the machine, needs {LEAST_RUNS} records of a machine."
+    )
+}
+
 /// Returns the sentences about the values that the score does not contain.
-fn excluded(lines: &[Line], common: &[&Line]) -> String {
+fn excluded(lines: &[Line], common: &[&Line], is_judged: bool) -> String {
     let is_measured = |label: &str| lines.iter().any(|line| line.is_common() && line.aspect.label() == label);
     let mut partial: Vec<&str> =
         lines.iter().filter(|line| line.can_be_in_score).map(|line| line.aspect.label()).collect();
@@ -308,20 +345,16 @@ fn excluded(lines: &[Line], common: &[&Line]) -> String {
         format!(" Not measured on all machines, and so not in the score: {}.", partial.join(", "))
     };
     let not_judged = match lines.iter().filter(|line| line.is_common()).count() - common.len() {
-        0 => String::new(),
-        count => format!(" {}", not_judged(count)),
+        0 if is_judged => String::new(),
+        0 => format!(" Not judged: no machine has a rank, as the error of each value is unknown. {}", needs()),
+        count => {
+            let needs = needs();
+            format!(" Not in the score, as the error is unknown: {count} of the values that all machines have. {needs}")
+        }
     };
     format!(
         "The score excludes the longest gaps and other rare values, throughput with many threads, memory bandwidth, \
          disks and networks, and how often your program does each of these operations.{missing}{not_judged}"
-    )
-}
-
-/// Returns the sentence about common values that cannot be judged, with the remedy.
-fn not_judged(count: usize) -> String {
-    format!(
-        "Not in the score, as the error is unknown: {count} of the values that all machines have. A value without a \
-         confidence interval, or that is a limit of the machine, needs {LEAST_RUNS} records of a machine."
     )
 }
 

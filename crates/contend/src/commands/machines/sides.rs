@@ -11,6 +11,8 @@ use std::path::Path;
 pub struct Side {
     pub name: String,
     pub records: Vec<Source>,
+    /// Whether it has a file, which does not have the machine's name.
+    pub is_file: bool,
 }
 
 /// The maximum number of records of an experiment that are read of a machine, the newest.
@@ -33,14 +35,14 @@ pub fn sides(words: &[String], shared: &SharedFlags) -> anyhow::Result<Vec<Side>
     match (&archive, words) {
         (Some(archive), []) => {
             for host in hosts(archive) {
-                add(&mut sides, host, of_host(archive, host)?);
+                add(&mut sides, host, of_host(archive, host)?, false);
             }
         }
         (None, []) => bail!("no archive, so there are no machines to compare; {}", advice("one")),
         (_, words) => {
             for word in words {
                 let (name, records) = named(word, archive.as_ref())?;
-                add(&mut sides, &name, records);
+                add(&mut sides, &name, records, is_file(record_of(word).1));
             }
         }
     }
@@ -87,11 +89,12 @@ fn named(word: &str, archive: Option<&Catalogue>) -> anyhow::Result<(String, Vec
     Ok((called(&entry.summary.host), vec![understand(entry.short_id(), &content)?]))
 }
 
-fn add(sides: &mut Vec<Side>, name: &str, records: Vec<Source>) {
+fn add(sides: &mut Vec<Side>, name: &str, records: Vec<Source>, is_file: bool) {
     let place = sides.iter().position(|side| side.name == name).unwrap_or_else(|| {
-        sides.push(Side { name: name.to_owned(), records: Vec::new() });
+        sides.push(Side { name: name.to_owned(), records: Vec::new(), is_file });
         sides.len() - 1
     });
+    sides[place].is_file |= is_file;
     for record in records {
         let own = &mut sides[place].records;
         if run_of(&record).is_none_or(|run| own.iter().all(|other| run_of(other) != Some(run))) {

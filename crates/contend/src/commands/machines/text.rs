@@ -18,6 +18,9 @@ pub fn text(comparison: &Comparison, page: &Page) -> String {
     for machine in &comparison.machines {
         text += &wrapped("  ", "    ", &escaped(&format!("{}: {}", machine.machine, machine.system)), page);
     }
+    for sentence in &comparison.same_system {
+        text += &wrapped("", "", &escaped(sentence), page);
+    }
     text += &wrapped("", "", record::ranking::LEGEND, page);
     text += &wrapped("", "", &basis(comparison), page);
     text += &wrapped("", "", &comparison.excluded, page);

@@ -5,9 +5,11 @@ mod findings;
 mod machines;
 mod picture;
 mod then_and_now;
+mod titles;
 
 pub use report::SIGNATURE;
 
+use self::titles::{Named, titles};
 use crate::commands::archived;
 use crate::commands::compare::prior_archive;
 use crate::commands::methods::method;
@@ -16,7 +18,7 @@ use crate::commands::reading::{Reading, unknown};
 use crate::commands::survey_record::{FINDINGS, THEN_AND_NOW};
 use crate::output::print_or_write;
 use anyhow::Context;
-use archive::{Catalogue, StoredAs};
+use archive::{Catalogue, StoredAs, Summary};
 use clap::{Args, ValueHint};
 use harness::{Outcome, SharedFlags, UsageError};
 use record::{Figure, Ladder, Metric, Section, Source, content, is_file, typed, understand};
@@ -58,7 +60,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     // A page of one record needs no other runs, and is made from a file whatever the state of the archive is.
     let is_needed = flags.records.len() > 1 || !is_file(&flags.records[0]);
     let archive = if is_needed { prior_archive(&flags.records, shared)? } else { None };
-    let (sources, hosts) = sources(&flags.records, archive.as_ref())?;
+    let (sources, summaries) = sources(&flags.records, archive.as_ref())?;
     let read = sources.iter().map(Reading::of).collect::<anyhow::Result<Vec<Reading>>>()?;
     let sections = sources.iter().zip(&read).map(|(source, read)| sections_of(source, read));
     let sections = sections.collect::<anyhow::Result<Vec<Vec<Section>>>>()?;
@@ -72,35 +74,40 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let metrics = sources.iter().zip(&read).map(|(source, read)| read.metrics(source));
     let metrics = metrics.collect::<anyhow::Result<Vec<Vec<Metric>>>>()?;
     let mut compared = compare::figures(&sources, &metrics, archive.as_ref())?;
+    let hosts: Vec<Option<String>> = summaries.iter().map(|known| Some(known.as_ref()?.host.clone())).collect();
     compared.splice(0..0, machines::figure(&sources, &hosts, &metrics));
-    print_or_write(&page(&sources, &read, &sections, &compared)?, shared)?;
+    let named = sources.iter().zip(&summaries).zip(&flags.records);
+    let named =
+        named.map(|((source, summary), name)| Named { source, summary: summary.as_ref(), is_file: is_file(name) });
+    let titles = titles(&named.collect::<Vec<Named<'_>>>());
+    print_or_write(&page(&sources, &titles, &read, &sections, &compared)?, shared)?;
     Ok(Outcome::Done)
 }
 
-/// Returns the records, and the machine of each that is in the archive.
-fn sources(names: &[String], archive: Option<&Catalogue>) -> anyhow::Result<(Vec<Source>, Vec<Option<String>>)> {
+/// Returns the records, and the summary of each that is in the archive.
+fn sources(names: &[String], archive: Option<&Catalogue>) -> anyhow::Result<(Vec<Source>, Vec<Option<Summary>>)> {
     let source = |name: &String| {
         if is_file(name) {
             let (name, content) = content(Path::new(name))?;
-            let host = match archive.map(|archive| archive.kept_as(&content)) {
-                Some(StoredAs::Same(entry) | StoredAs::Changed(entry)) => Some(entry.summary.host),
+            let summary = match archive.map(|archive| archive.kept_as(&content)) {
+                Some(StoredAs::Same(entry) | StoredAs::Changed(entry)) => Some(entry.summary),
                 Some(StoredAs::Unknown) | None => None,
             };
-            return Ok((understand(&name, &content)?, host));
+            return Ok((understand(&name, &content)?, summary));
         }
         let (entry, content) = archive.with_context(|| archived::none_for(name))?.recalled(name)?;
         // A later record may be the last one; the page names this one by its ID.
-        Ok((understand(entry.short_id(), &content)?, Some(entry.summary.host)))
+        Ok((understand(entry.short_id(), &content)?, Some(entry.summary)))
     };
-    let found = names.iter().map(source).collect::<anyhow::Result<Vec<(Source, Option<String>)>>>()?;
-    let (sources, hosts): (Vec<Source>, Vec<Option<String>>) = found.into_iter().unzip();
+    let found = names.iter().map(source).collect::<anyhow::Result<Vec<(Source, Option<Summary>)>>>()?;
+    let (sources, summaries): (Vec<Source>, Vec<Option<Summary>>) = found.into_iter().unzip();
     for (place, source) in sources.iter().enumerate() {
         if let Some(same) = sources[..place].iter().position(|other| other.name == source.name) {
             let both = format!("{} and {}: the same record; name each record once", names[same], names[place]);
             return Err(UsageError(both).into());
         }
     }
-    Ok((sources, hosts))
+    Ok((sources, summaries))
 }
 
 /// Returns the page of one record in memory, as JSON.
@@ -111,17 +118,18 @@ pub fn page_of(name: &str, record: &[u8]) -> anyhow::Result<String> {
     let source = understand(name, record)?;
     let read = Reading::of(&source)?;
     let sections = vec![sections_of(&source, &read)?];
-    page(&[source], &[read], &sections, &[])
+    page(&[source], &[name.to_owned()], &[read], &sections, &[])
 }
 
 fn page(
     sources: &[Source],
+    titles: &[String],
     read: &[Reading],
     sections: &[Vec<Section>],
     compared: &[Figure],
 ) -> anyhow::Result<String> {
     let ladders: Vec<Option<Ladder>> = read.iter().map(Reading::ladder).collect();
-    Ok(report::page(&Content { sources, sections, ladders: &ladders, compared, method: &method }))
+    Ok(report::page(&Content { sources, titles, sections, ladders: &ladders, compared, method: &method }))
 }
 
 /// Returns its sections, in the order of the record; a survey has two more.

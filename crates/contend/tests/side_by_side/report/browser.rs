@@ -2,6 +2,7 @@
 
 use super::{compared, latency, page, records, written};
 use crate::command::browser::{dom, said};
+use crate::command::stored::all;
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -64,4 +65,53 @@ fn a_real_browser_draws_every_chart_without_error_or_request() {
     assert_eq!(seen["errors"], json!([]), "{seen}");
     assert_eq!(seen["requests"], 0, "{seen}");
     assert!(seen["charts"].as_u64().unwrap() > 5 && seen["charts"] == seen["figures"] && seen["empty"] == 0, "{seen}");
+}
+
+/// A script that moves the slider and chooses the years, and stores what becomes of the charts and of the ladder.
+const EXPLORATION: &str = r#"<script>
+"use strict";
+document.querySelectorAll("details").forEach(details => { details.open = true; });
+const charts = is_wanted => [...document.querySelectorAll("figure.plot")].filter(one => one.chart && is_wanted(one));
+setTimeout(() => {
+  const slider = document.querySelector(".slider"), overlay = charts(one => one.plot.series.every(of => of.mark === "outline"))[0];
+  const faded = value => {
+    slider.querySelector("input").value = value;
+    slider.querySelector("input").dispatchEvent(new Event("input", { bubbles: true }));
+    return overlay.chart.series.slice(1).map(one => one.alpha);
+  };
+  seen.slider = [slider.hidden, faded(0), faded(50), faded(100)];
+  const ladder = document.querySelector(".figure:has(.ladder .then)"), drawn = name => [...ladder.querySelectorAll(name)]
+    .filter(one => getComputedStyle(one).visibility === "visible").length > 0;
+  const locks = charts(one => one.plot.series.some(of => of.old))[0];
+  const chosen = (figure, value, state) => {
+    figure.querySelector(`.years [value=${value}]`).click();
+    return state();
+  };
+  const marks = () => [drawn(".then"), drawn(".now")];
+  const lines = () => [true, false].map(old => locks.plot.series.some((one, at) => one.old === old && locks.chart.series[at + 1].show));
+  seen.ladder = ["both", "old", "now"].map(value => chosen(ladder, value, marks));
+  seen.locks = ["both", "old", "now"].map(value => chosen(locks.closest(".figure"), value, lines));
+  const said = document.createElement("pre");
+  said.textContent = "SEEN" + JSON.stringify(seen) + "NEES";
+  document.body.append(said);
+}, 3000);
+</script></body>"#;
+
+#[test]
+fn slider_and_years_change_the_charts_in_a_real_browser() {
+    if Command::new("chromium").arg("--version").output().is_err() {
+        return eprintln!("skipped: needs chromium");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let survey = all().into_iter().find(|old| old.experiment() == "survey").unwrap().record;
+    let page = page(&[&survey, &latency(), &latency()]);
+    let page = page.replacen("<style>", PREPARATION, 1).replace("</body>", EXPLORATION);
+    let file = written(&folder, "page.html", page);
+    let options = ["--window-size=1280,2000", "--virtual-time-budget=10000", "--timeout=60000"];
+    let dom = dom(&format!("file://{}", file.display()), &options);
+    let seen: Value = serde_json::from_str(said(&dom)).unwrap();
+    assert_eq!(seen["errors"], json!([]), "{seen}");
+    assert_eq!(seen["slider"], json!([false, [1, 0, 0], [1, 1, 1], [0, 1, 1]]), "{seen}");
+    let both_old_now = json!([[true, true], [true, false], [false, true]]);
+    assert_eq!((&seen["ladder"], &seen["locks"]), (&both_old_now, &both_old_now), "{seen}");
 }

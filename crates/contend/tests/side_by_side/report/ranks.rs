@@ -20,8 +20,9 @@ fn of_two_locks(std: (f64, f64), adaptive: (f64, f64)) -> Value {
     record
 }
 
+/// Returns the verdict, with which the page begins.
 fn statement(page: &str) -> &str {
-    page.split("class=\"findings\"").nth(1).unwrap().split("</ul>").next().unwrap()
+    page.split("<p class=\"verdict\">").nth(1).unwrap().split("</p>").next().unwrap()
 }
 
 /// Returns the beginning of a table's line on the page, with the rank next to the lock.

@@ -2,6 +2,7 @@
 
 use super::well_formed::assert_well_formed;
 use super::{compared, latency, page, records};
+use crate::command::archive::{Archive, has_git};
 use serde_json::{Value, json};
 
 #[test]
@@ -54,5 +55,35 @@ fn cells_with_different_hold_times_are_not_overlaid() {
 fn different_experiments_share_a_page_and_are_not_compared() {
     let page = page(&[&records()[0].1, &records()[5].1]);
     assert_well_formed(&page);
-    assert!(page.contains("nothing to compare"));
+    assert!(!page.contains("nothing to compare") && !page.contains("last/first"));
+}
+
+/// Returns the titles of the chapters of records.
+fn titles(page: &str) -> Vec<&str> {
+    let chapters = page.split("<h2 id=\"record-").skip(1);
+    chapters.map(|rest| rest.split_once('>').unwrap().1.split(" <a").next().unwrap()).collect()
+}
+
+#[test]
+fn archived_records_are_titled_by_what_differs() {
+    if !has_git() {
+        return;
+    }
+    let mut archive = Archive::new();
+    let mut one = latency();
+    one["environment"]["command_line"] = json!(["latency", "--lock", "std", "--output", "a.json"]);
+    let mut other = one.clone();
+    other["environment"]["command_line"] = json!(["latency", "--lock", "usema", "--format", "json"]);
+    let ids = [archive.insert(&one), archive.insert(&one), archive.insert(&other)];
+    let page = |ids: &[&String]| {
+        let names = ids.iter().map(|id| &id[..10]);
+        let output = archive.contend(&["report"].into_iter().chain(names).collect::<Vec<&str>>());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let whole = page(&[&ids[0], &ids[2]]);
+    assert_eq!(titles(&whole), ["contend latency --lock std: latency", "contend latency --lock usema: latency"]);
+    let whole = page(&[&ids[0], &ids[1]]);
+    let same = titles(&whole);
+    assert!(same.iter().all(|title| title.contains(" UTC: latency")) && same[0] != same[1], "{same:?}");
+    assert!(ids[..2].iter().all(|id| whole.contains(&format!("; record {}", &id[..10]))));
 }

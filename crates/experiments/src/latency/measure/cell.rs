@@ -4,6 +4,7 @@
 use super::causes::SliceEvidence;
 use super::latencies;
 use super::other_threads::{OtherThreads, OthersProbes, Rounds};
+use super::sections::Sections;
 use super::series::{Series, SliceRounds};
 use super::slice::{Pairs, Slice, SliceSetup, ThreadSlice, Traces, compete, probed_pairs, window};
 use super::stop::Ended;
@@ -53,6 +54,8 @@ pub struct Cell {
     last: Option<Instant>,
     /// The wait that ended the measurement.
     pub stopped: Option<StoppedWait>,
+    /// The critical sections of a user-supplied lock that several threads contend for.
+    pub sections: Option<Sections>,
     /// Whether it measures the measurement: see [`Cell::reference`].
     pub is_reference: bool,
 }
@@ -96,6 +99,7 @@ impl Cell {
             first: None,
             last: None,
             stopped: None,
+            sections: (locks::is_object(&plan.lock) && plan.threads > 1).then(Sections::default),
             is_reference: false,
         })
     }
@@ -164,6 +168,9 @@ impl Cell {
             }
         };
         let parts = in_order(&done);
+        if let Some(sections) = &mut self.sections {
+            sections.add(parts.iter().map(|part| part.trace.rounds()), setup.clock);
+        }
         self.stopped = setup.stop.filter(|_| !self.is_reference).and_then(|rule| {
             let cpus = (0..parts.len()).map(|thread| self.cpu_of(thread)).collect();
             let (plan, clock, timeline) = (&self.plan, setup.clock, timeline.as_ref());

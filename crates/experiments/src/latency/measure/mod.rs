@@ -8,6 +8,7 @@ mod latencies;
 mod night;
 mod other_threads;
 mod row;
+mod sections;
 mod series;
 mod slice;
 mod stop;

@@ -5,6 +5,7 @@ use super::baseline::Control;
 use super::causes::{SpikeCause, UNEXPLAINED};
 use super::cell::Cell;
 use super::latencies::Latencies;
+use super::sections::Sections;
 use super::series::{LEAST_ALONE, Operations, Series};
 use crate::estimates::fields;
 use crate::latency::plan::{CellPlan, Plan};
@@ -85,6 +86,8 @@ pub fn row(key: &RowKey<'_>, latencies: &Latencies, conditions: &Conditions, acc
         resolution_ns: ns(resolution as f64),
         control_ns: conditions.control.map(|control| ns(control.read)),
         control_known_ns: conditions.control.map(|control| ns(control.known)),
+        sections_total: conditions.sections.map(|sections| sections.all),
+        overlaps_total: conditions.sections.map(|sections| sections.overlapping),
         clock_cost_ns: conditions.clock_cost_ns,
         recording_ns: conditions.recording_ns,
     })
@@ -186,6 +189,7 @@ pub struct Conditions {
     pub clock_cost_ns: f64,
     pub recording_ns: f64,
     pub control: Option<Control>,
+    pub sections: Option<Sections>,
 }
 
 impl Conditions {
@@ -216,6 +220,7 @@ impl Conditions {
             clock_cost_ns: calibrated.quality.stamp.mean_of_1000_ns,
             recording_ns,
             control,
+            sections: cell.sections,
         }
     }
 
@@ -394,6 +399,7 @@ mod tests {
             clock_cost_ns: 18.0,
             recording_ns: 38.0,
             control: None,
+            sections: None,
         }
     }
 

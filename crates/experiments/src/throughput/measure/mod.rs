@@ -36,8 +36,7 @@ pub struct Measured {
 /// Measures every cell of the plan, and reports its progress.
 ///
 /// # Errors
-/// A lock, a thread or a process that the system refuses; a lock that does not exclude; a shared object that crashed or
-/// blocked before there was a row.
+/// A lock, a thread or a process that the system refuses; a shared object that crashed or blocked before there was a row.
 pub fn run_plan(
     plan: &Plan,
     session: &Session,
@@ -104,6 +103,7 @@ pub fn row(cell: &Cell, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy)
     let throughput_per_s = loops.value;
     let (throughput_per_s_alone, throughput_per_s_alone_ci) = fields(cell.exclusive());
     let (throughput_per_s_shared, throughput_per_s_shared_ci) = fields(cell.split.shared);
+    let is_checked = cell.plan.lock != locks::NONE;
     let (totals, counts) = (&cell.totals, cell.totals.counts);
     let (asked, observed) = (cell.plan.variations, &cell.observed);
     let (recovery_us, recovery_ci) = fields(observed.recovery_ns().map(in_us));
@@ -164,6 +164,9 @@ pub fn row(cell: &Cell, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy)
         syscalls_per_op: syscalls_per_op(&cell.plan.lock, counts.as_ref(), rounds),
         voluntary_switches_per_op: totals.voluntary_switches as f64 / rounds,
         involuntary_switches_per_op: totals.involuntary_switches as f64 / rounds,
+        counted_total: is_checked.then_some(cell.counted),
+        lost_counts_total: is_checked.then_some(cell.lost_counts),
+        counts_in_all_runs: plan.counts,
         cpus_used: totals.cpu_ns / totals.wall_ns.max(1.0),
         then: ulockflex_2002::figures(&cell.plan, patience_us(&cell.plan, plan)),
     })

@@ -60,6 +60,23 @@ fn index_lists_the_records_newest_first_with_links_and_verdicts() {
 }
 
 #[test]
+fn machines_are_compared_on_a_page_that_the_index_links() {
+    let place = Place::new();
+    let archive = place.open();
+    keep_from("server-1", &archive, &record_of("survey", 1));
+    let server = Server::start(&place.archive, &[]);
+    // 501 where the program contend is not built.
+    let lone = get(server.address, "/machines");
+    assert!(lone.status == 501 || (lone.status == 404 && lone.text().contains("only one machine")), "{}", lone.text());
+    assert!(!get(server.address, "/").text().contains("href=\"/machines\""));
+    keep_from("server-2", &archive, &record_of("survey", 2));
+    assert!(get(server.address, "/").text().contains("href=\"/machines\""));
+    let both = get(server.address, "/machines");
+    let is_page = both.status == 200 && both.text().contains("<h1>Machines: ");
+    assert!(both.status == 501 || is_page, "{}: {}", both.status, both.text());
+}
+
+#[test]
 fn texts_of_records_are_not_markup_in_the_index() {
     const EVIL: &str = "</a><script>alert(1)</script>\u{202e}";
     let place = Place::new();
