@@ -30,6 +30,10 @@ const LOCKS: [&str; 14] = [
     "mcs.rs",
 ];
 
+/// The source files of the peers of `locks`, unchanged, but for `atomic.rs`, which this crate replaces.
+const PEERS: [&str; 7] =
+    ["algorithm.rs", "parking.rs", "twa.rs", "hapax.rs", "reciprocating.rs", "cna.rs", "malthusian.rs"];
+
 fn main() {
     println!("cargo::rerun-if-changed=src");
     println!("cargo::rerun-if-changed=build.rs");
@@ -42,7 +46,11 @@ fn main() {
     let out = PathBuf::from(variable("OUT_DIR"));
     let locks = fs::canonicalize(manifest.join("../../libs/ulocks/src")).expect("the crate of the locks is in libs");
     println!("cargo::rerun-if-changed={}", locks.display());
-    fs::write(out.join("locks.rs"), modules(&locks)).expect("OUT_DIR can be written");
+    fs::write(out.join("locks.rs"), modules(&locks, &LOCKS)).expect("OUT_DIR can be written");
+    let peers =
+        fs::canonicalize(manifest.join("../locks/src/peers")).expect("the crate of the peers is next to this one");
+    println!("cargo::rerun-if-changed={}", peers.display());
+    fs::write(out.join("peers.rs"), modules(&peers, &PEERS)).expect("OUT_DIR can be written");
     let shared = fs::canonicalize(manifest.join("../interpose/src/shared")).expect("interpose is next to this crate");
     fs::write(out.join("shared.rs"), shared_modules(&shared)).expect("OUT_DIR can be written");
     let library = out.join("libulocks_pthread.so");
@@ -60,17 +68,17 @@ fn shared_modules(interpose: &Path) -> String {
     let module = |name: &str, attributes: &str| {
         let file = interpose.join(name).with_extension("rs");
         println!("cargo::rerun-if-changed={}", file.display());
-        format!("{attributes}\n#[path = {file:?}]\npub mod {name};\n")
+        format!("{attributes}\n#[path = {file:?}]\npub(crate) mod {name};\n")
     };
     let of_library = "#[cfg(any(preload, clippy))]\n#[cfg_attr(not(preload), allow(dead_code))]";
     module("memory_file", "#[cfg(not(preload))]") + &module("next_object", of_library)
 }
 
 /// Returns the declarations of the locks' modules, with their paths.
-fn modules(locks: &Path) -> String {
+fn modules(locks: &Path, files: &[&str]) -> String {
     let module = |file: &&str| {
         let name = file.trim_end_matches("/mod.rs").trim_end_matches(".rs");
-        format!("#[path = {:?}]\n#[allow(dead_code, missing_docs, unused)]\nmod {name};\n", locks.join(file))
+        format!("#[path = {:?}]\n#[allow(dead_code, missing_docs, unused)]\npub(crate) mod {name};\n", locks.join(file))
     };
-    LOCKS.iter().map(module).collect()
+    files.iter().map(module).collect()
 }

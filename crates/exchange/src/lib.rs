@@ -10,10 +10,10 @@
 //! assert!(exchange::LOCKS.iter().any(|lock| lock.name == "adaptive"));
 //! ```
 //!
-//! The locks are those of `ulocks`, compiled from its own files. Those files require two modules from their crate: an
-//! interface to the kernel (`futex`), and the code that makes a lock a `lock_api` lock (`raw`). Here both are this
-//! crate's. The interface does not set `errno`, since the C library's functions do not, and supports deadlines on two
-//! clocks. Only the functions of a lock remain of `lock_api`.
+//! The locks are those of `ulocks`, compiled from its own files, and five peers of `locks`, from theirs. The files of
+//! `ulocks` require two modules from their crate: an interface to the kernel (`futex`), and the code that makes a lock a
+//! `lock_api` lock (`raw`). Here both are this crate's. The interface does not set `errno`, since the C library's
+//! functions do not, and supports deadlines on two clocks. Only the functions of a lock remain of `lock_api`.
 
 #![warn(missing_docs)]
 
@@ -45,6 +45,9 @@ mod memory;
 #[cfg(any(preload, clippy))]
 #[cfg_attr(not(preload), allow(dead_code, reason = "its callers are programs; here it is only looked at"))]
 mod preload;
+
+#[cfg(any(preload, clippy))]
+mod peers;
 
 #[cfg(any(preload, clippy))]
 include!(concat!(env!("OUT_DIR"), "/locks.rs"));

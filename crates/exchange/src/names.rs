@@ -44,6 +44,11 @@ pub const LOCKS: &[Named] = &[
     Named { name: "benaphore", about: "atomic counter in front of a semaphore", sleeps: true },
     Named { name: "ticket", about: "FIFO spin lock", sleeps: false },
     Named { name: "mcs", about: "FIFO spin lock; each waiter spins on its own word", sleeps: false },
+    Named { name: "twa", about: "ticket lock; distant waiters spin on an array", sleeps: false },
+    Named { name: "hapax", about: "FIFO spin lock that passes values, not pointers", sleeps: false },
+    Named { name: "reciprocating", about: "spin queue in one word; bounded bypass", sleeps: false },
+    Named { name: "cna", about: "mcs that prefers waiters of its NUMA node", sleeps: false },
+    Named { name: "malthusian", about: "mcs that keeps surplus waiters passive; waiters sleep", sleeps: true },
 ];
 
 /// The variable that names the memory's file to the library.

@@ -146,11 +146,11 @@ registry! {
             "absl::Mutex: spins briefly, then sleeps in its own queue";
         "reciprocating" => [peers::Reciprocating], [none],
             "spin queue in one word, bounded bypass (Dice, Kogan 2025)";
-        "hapax" => [peers::Hapax], [none],
+        "hapax" => [peers::Hapax], [peers::SharedHapax],
             "FIFO spin lock that passes values, not pointers (Dice, Kogan 2025)";
         "cna" => [peers::Cna], [none],
             "mcs that prefers waiters of its NUMA node (Dice, Kogan 2019)";
-        "twa" => [peers::Twa], [none],
+        "twa" => [peers::Twa], [peers::SharedTwa],
             "ticket lock; distant waiters spin on a shared array (Dice, Kogan 2019)";
         "malthusian" => [peers::Malthusian], [none],
             "mcs that keeps surplus waiters passive; waiters sleep (Dice 2017)";

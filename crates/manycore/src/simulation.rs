@@ -58,23 +58,30 @@ struct Tally {
     waits_since: Cell<Option<Ps>>,
 }
 
-/// Runs the loop; `None` for a lock that the model lacks.
-pub fn simulate(setup: &Setup) -> Option<Outcome> {
-    Some(match setup.lock {
-        "ttas" => run::<locks::Ttas>(setup),
-        "ticket" => run::<locks::Ticket>(setup),
-        "mcs" => run::<locks::Mcs>(setup),
-        "clh" => run::<locks::Clh>(setup),
-        "reciprocating" => run::<locks::Reciprocating>(setup),
-        "cna" => run::<locks::Cna>(setup),
-        "malthusian" => run::<locks::Malthusian>(setup),
-        "std" => run::<locks::Std>(setup),
-        "adaptive" => run::<locks::Adaptive>(setup),
-        _ => return None,
-    })
+/// The number of operations between two checks of the interruption: some milliseconds of computing.
+const OPERATIONS: u64 = 1 << 14;
+
+/// Runs the loop; `None` if `is_stopped`, which it calls periodically, returns true before the end.
+///
+/// # Panics
+/// If the model lacks the lock.
+pub fn simulate(setup: &Setup, is_stopped: &dyn Fn() -> bool) -> Option<Outcome> {
+    let run = match setup.lock {
+        "ttas" => run::<locks::Ttas>,
+        "ticket" => run::<locks::Ticket>,
+        "mcs" => run::<locks::Mcs>,
+        "clh" => run::<locks::Clh>,
+        "reciprocating" => run::<locks::Reciprocating>,
+        "cna" => run::<locks::Cna>,
+        "malthusian" => run::<locks::Malthusian>,
+        "std" => run::<locks::Std>,
+        "adaptive" => run::<locks::Adaptive>,
+        lock => panic!("the model lacks the lock {lock}"),
+    };
+    run(setup, is_stopped)
 }
 
-fn run<L: Algorithm>(setup: &Setup) -> Outcome {
+fn run<L: Algorithm>(setup: &Setup, is_stopped: &dyn Fn() -> bool) -> Option<Outcome> {
     let Setup { threads, cores, nodes, costs, work, seed, .. } = *setup;
     let machine = Rc::new(RefCell::new(Machine::new(costs, cores, nodes, threads, seed)));
     let lock = L::new(&mut machine.borrow_mut(), threads);
@@ -89,7 +96,10 @@ fn run<L: Algorithm>(setup: &Setup) -> Outcome {
         loops.push(Box::pin(iterate(&lock, &is_held, thread, &data, work, tally, warm)));
     }
     let mut context = Context::from_waker(Waker::noop());
-    loop {
+    for operation in 1_u64.. {
+        if operation.is_multiple_of(OPERATIONS) && is_stopped() {
+            return None;
+        }
         let next = machine.borrow_mut().next(end);
         let Some(thread) = next else { break };
         assert!(loops[thread].as_mut().poll(&mut context).is_pending(), "a thread iterates until the end");
@@ -100,13 +110,13 @@ fn run<L: Algorithm>(setup: &Setup) -> Outcome {
     let unfinished =
         tallies.iter().filter_map(|tally| tally.waits_since.get()).map(|since| ns(end.saturating_sub(since)));
     let all: u64 = tallies.iter().map(|tally| tally.all.get()).sum();
-    Outcome {
+    Some(Outcome {
         iterations: tallies.iter().map(|tally| tally.iterations.get()).collect(),
         counted_ns: ns(end - warm),
         longest_ns: waits_ns.iter().copied().chain(unfinished).fold(0.0, f64::max),
         waits_ns,
         switches: machine.borrow().switches() as f64 / all.max(1) as f64,
-    }
+    })
 }
 
 /// Iterates without end. `is_held` is whether any thread has the lock, and checks the algorithm.

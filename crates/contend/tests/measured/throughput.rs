@@ -95,6 +95,16 @@ fn processes_share_locks_and_leave_no_process() {
     assert!(results(&record).iter().all(|row| row["lock"] != "std"));
 }
 
+/// Runs with timestamps count under the lock, and end with an error if an update is lost.
+#[test]
+fn peers_without_pointers_exclude_processes() {
+    let cells = ["throughput", "--processes", "--lock", "hapax,twa", "--children", "2,5", "--nonhold", "0"];
+    let record = record(&[&cells[..], &["--hold", "100ns", "--run", "10ms", "--seconds", "1"]].concat());
+    let rows = results(&record);
+    assert_eq!(rows.len(), 4);
+    assert!(rows.iter().all(|row| row["processes"] == true && number(row, "throughput_per_s") > 0.0), "{record}");
+}
+
 #[test]
 fn readers_share_the_lock_and_writers_do_not() {
     let record = record(&[

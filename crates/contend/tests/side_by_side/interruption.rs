@@ -42,7 +42,8 @@ fn interrupted(arguments: &[&str], at: &str, signal: Signal) -> Option<Value> {
     }
     let record = read(&ended.stdout);
     assert_eq!(record["environment"]["interrupted"], true);
-    assert!(record["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == "interrupted"));
+    let warnings = record["warnings"].as_array().unwrap();
+    assert!(warnings.iter().any(|warning| warning["code"] == "interrupted" || warning["reason"] == "interrupted"));
     Some(record)
 }
 
@@ -141,6 +142,28 @@ fn a_killed_parent_leaves_no_child() {
     until(|| group.iter().all(|&pid| !lives(pid)), "its children have ended");
 }
 
+/// A killed child has the lock or waits for it, so the others would wait forever.
+#[test]
+fn killed_child_ends_the_run_and_leaves_no_child() {
+    let locks =
+        ["throughput", "--processes", "--lock", "hapax,twa", "--children", "3", "--nonhold", "0", "--hold", "1ms"];
+    let child = start(&[&locks[..], &["--run", "10s", "--seconds", "300"]].concat());
+    let mut group = Vec::new();
+    until(
+        || {
+            group = children_of(child.id());
+            group.len() >= 3
+        },
+        "it has three children",
+    );
+    let killed = rustix::process::Pid::from_raw(group[0] as i32).unwrap();
+    rustix::process::kill_process(killed, Signal::KILL).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.code() == Some(1) && stderr.contains("was killed by signal 9"), "{stderr}");
+    assert!(group.iter().all(|&pid| !lives(pid)), "{group:?}");
+}
+
 /// Returns the children, from every process's own parent ID: the list of children is an option of the kernel.
 fn children_of(parent: u32) -> Vec<u32> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
@@ -184,6 +207,17 @@ fn interrupted_survey_keeps_its_results() {
 fn noise_is_interrupted_within_a_repetition() {
     let call = ["noise", "--scenario", "competitor", "--samples", "100G", "--format", "json"];
     interrupted(&call, "competitor", Signal::INT);
+}
+
+/// The one configuration in progress would take minutes.
+#[test]
+fn model_of_locks_is_interrupted_within_a_configuration() {
+    let machines = ["model", "locks", "--lock", "mcs,clh", "--cores", "1,128", "--run", "10s"];
+    let call = [&machines[..], &["--nonhold", "200us", "--hold", "2us", "--format", "json"]].concat();
+    let record = interrupted(&call, "modelling mcs on 128 cores", Signal::INT).expect("one core was modelled");
+    let of_one_core = |row: &Value| row["cores"] == 1;
+    let rows = record["results"].as_array().unwrap();
+    assert!(rows.len() == 2 && rows.iter().all(of_one_core), "{record}");
 }
 
 /// Its threads, the real-time one included, belong to the process, and so do all its descriptors of kernel events.

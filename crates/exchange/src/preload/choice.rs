@@ -23,11 +23,16 @@ pub const USEMA_SPIN: u8 = 5;
 pub const BENAPHORE: u8 = 6;
 pub const TICKET: u8 = 7;
 pub const MCS: u8 = 8;
+pub const TWA: u8 = 9;
+pub const HAPAX: u8 = 10;
+pub const RECIPROCATING: u8 = 11;
+pub const CNA: u8 = 12;
+pub const MALTHUSIAN: u8 = 13;
 /// No lock: everything is passed on.
 const PASSED_ON: u8 = u8::MAX;
 const UNKNOWN: u8 = 0;
 
-const _: () = assert!(LOCKS.len() == MCS as usize);
+const _: () = assert!(LOCKS.len() == MALTHUSIAN as usize);
 
 static CHOSEN: AtomicU8 = AtomicU8::new(UNKNOWN);
 static LEFT: AtomicPtr<Left> = AtomicPtr::new(null_mut());

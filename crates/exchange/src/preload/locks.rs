@@ -1,12 +1,16 @@
 //! The locks, each in a form that fits into a mutex.
 
 use super::choice;
+use super::peers::Queued;
 use crate::RawMutex;
 use crate::adaptive::Adaptive;
 use crate::calock::{Calock, CalockSpin};
 use crate::futex::{Deadline, nap_for};
 use crate::futex_sem::FutexSem;
 use crate::mcs::Mcs;
+use crate::peers;
+pub use crate::peers::hapax::Hapax;
+pub use crate::peers::twa::Twa;
 use crate::ticket::Ticket;
 use crate::usema::{Usema, UsemaSpin};
 use std::time::Duration;
@@ -71,6 +75,10 @@ impl RawMutex for Benaphore {
     }
 }
 
+pub type Reciprocating = Queued<peers::reciprocating::Reciprocating>;
+pub type Cna = Queued<peers::cna::Cna>;
+pub type Malthusian = Queued<peers::malthusian::Malthusian>;
+
 macro_rules! in_line {
     ($($lock:ty),*) => {$(
         impl Exchanged for $lock {
@@ -83,7 +91,7 @@ macro_rules! in_line {
     )*};
 }
 
-in_line!(Usema, UsemaSpin, Benaphore, Ticket, Mcs);
+in_line!(Usema, UsemaSpin, Benaphore, Ticket, Mcs, Twa, Hapax, Reciprocating, Cna, Malthusian);
 
 /// Tries until the deadline: a queued thread cannot leave the queue, so one with a deadline does not join it, and naps
 /// ever longer between tries.
@@ -139,6 +147,26 @@ macro_rules! exchanged {
                 type $lock = $crate::mcs::Mcs;
                 $with
             }
+            choice::TWA => {
+                type $lock = $crate::preload::locks::Twa;
+                $with
+            }
+            choice::HAPAX => {
+                type $lock = $crate::preload::locks::Hapax;
+                $with
+            }
+            choice::RECIPROCATING => {
+                type $lock = $crate::preload::locks::Reciprocating;
+                $with
+            }
+            choice::CNA => {
+                type $lock = $crate::preload::locks::Cna;
+                $with
+            }
+            choice::MALTHUSIAN => {
+                type $lock = $crate::preload::locks::Malthusian;
+                $with
+            }
             _ => $otherwise,
         }
     }};
@@ -148,5 +176,5 @@ pub(super) use exchanged;
 
 /// Returns whether any lock was chosen.
 pub fn any() -> bool {
-    (choice::ADAPTIVE..=choice::MCS).contains(&choice::choice())
+    (choice::ADAPTIVE..=choice::MALTHUSIAN).contains(&choice::choice())
 }

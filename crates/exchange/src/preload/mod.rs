@@ -17,6 +17,7 @@ mod generation;
 mod locks;
 mod mutex;
 mod next;
+mod peers;
 mod rwlock;
 mod shared_cond;
 mod spin;

@@ -3,7 +3,8 @@
 //! It is not the kernel's: the only thread of a forked child is the parent's thread that forked, and holds the locks
 //! that this one held. It is not an address either: the next thread may be at the address of an earlier one.
 //!
-//! Also the number of reader-writer locks that it holds for reading.
+//! Also the number of reader-writer locks that it holds for reading, and its next number as the user of a lock that
+//! passes numbers.
 //!
 //! The words are at a fixed distance from the thread pointer, known from the program's start: two loads find one. A
 //! language's own thread-local storage calls a function of the loader each time.
@@ -17,15 +18,16 @@ core::arch::global_asm!(
     ".globl ulocks_thread",
     ".hidden ulocks_thread",
     ".type ulocks_thread, @object",
-    ".size ulocks_thread, 16",
+    ".size ulocks_thread, 24",
     "ulocks_thread:",
-    ".zero 16",
+    ".zero 24",
     ".previous",
 );
 
 /// The index of each word.
 const NUMBER: usize = 0;
 const READS: usize = 8;
+const NEXT: usize = 16;
 
 static LAST: AtomicU64 = AtomicU64::new(0);
 
@@ -61,6 +63,18 @@ pub fn reads_one_more() {
 #[inline(always)]
 pub fn reads_one_less() {
     set::<READS>(reads().saturating_sub(1));
+}
+
+/// Returns the number that `set_next_number` noted; 0 if none was.
+#[inline(always)]
+pub fn next_number() -> u64 {
+    get::<NEXT>()
+}
+
+/// Notes the next number of this thread.
+#[inline(always)]
+pub fn set_next_number(number: u64) {
+    set::<NEXT>(number);
 }
 
 #[inline(always)]

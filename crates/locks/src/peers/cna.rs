@@ -4,7 +4,6 @@
 //! | word | meaning | written by |
 //! |---|---|---|
 //! | `tail` | the last node of the main queue; null: the lock is released | arriving threads, by swap; the holder, by compare-and-swap |
-//! | `handoffs` | a count of releases to a waiter | the holder |
 //!
 //! | in a queue node | meaning | written by |
 //! |---|---|---|
@@ -12,6 +11,7 @@
 //! | `grant` | 0: its thread waits; 1: it holds the lock, and there is no secondary queue; otherwise it holds the lock, and this is the first node of the secondary queue | its thread, to 0; the releasing thread, once; the holder |
 //! | `numa` | the NUMA node of its thread | its thread, before it waits |
 //! | `last` | in the first node of the secondary queue: the last node of it | the holder |
+//! | `handoffs` | in the node of the holder: a count of handoffs since the lock was last released without a waiter | its thread, to 0; the releasing thread, before the handoff |
 //!
 //! A releasing thread hands the lock to the first waiter of the same NUMA node, and moves the waiters before that one
 //! to the secondary queue. The secondary queue goes back in front of the main queue when the main queue has no waiter
@@ -30,12 +30,11 @@
 //!
 //! # Source
 //! Dave Dice and Alex Kogan, "Compact NUMA-aware Locks", EuroSys 2019 (arXiv 1810.05600). The paper draws the handoffs
-//! that end a NUMA node's turn by a pseudo-random number; here the lock counts them. Its second optimisation, which
+//! that end a NUMA node's turn by a pseudo-random number; here they are counted, in the nodes, so that the lock is one
+//! word as in the paper. Its second optimisation, which
 //! shuffles the queue only now and then, is not here.
 
-use super::algorithm::Algorithm;
 use super::atomic::{AtomicPtr, AtomicU32, Ordering, spin_until};
-use super::nodes::{Node, Nodes};
 use std::ptr::{null_mut, without_provenance_mut};
 
 #[derive(Default)]
@@ -44,6 +43,7 @@ pub struct QueueNode {
     grant: AtomicPtr<QueueNode>,
     last: AtomicPtr<QueueNode>,
     numa: AtomicU32,
+    handoffs: AtomicU32,
 }
 
 /// Returns the grant without a secondary queue.
@@ -51,12 +51,17 @@ fn granted() -> *mut QueueNode {
     without_provenance_mut(1)
 }
 
-pub struct Cna<const EVERY: u32> {
+/// The queue of the other NUMA nodes goes back in front once in `EVERY` handoffs, by default as often as in the paper.
+pub struct Cna<const EVERY: u32 = 0x1_0000> {
     tail: AtomicPtr<QueueNode>,
-    handoffs: AtomicU32,
 }
 
 impl<const EVERY: u32> Cna<EVERY> {
+    /// Returns a released lock.
+    pub fn new() -> Self {
+        Self { tail: AtomicPtr::new(null_mut()) }
+    }
+
     /// Acquires the lock with this queue node; `numa` returns the number of the NUMA node, and is called if the lock is
     /// contended.
     ///
@@ -69,6 +74,7 @@ impl<const EVERY: u32> Cna<EVERY> {
         node.next.store(null_mut(), Ordering::Relaxed);
         node.grant.store(null_mut(), Ordering::Relaxed);
         node.numa.store(u32::MAX, Ordering::Relaxed);
+        node.handoffs.store(0, Ordering::Relaxed);
         let before = self.tail.swap(own, Ordering::AcqRel);
         if before.is_null() {
             node.grant.store(granted(), Ordering::Relaxed);
@@ -78,6 +84,27 @@ impl<const EVERY: u32> Cna<EVERY> {
         // SAFETY: the thread of `before` does not finish its release before it has seen this link.
         unsafe { (*before).next.store(own, Ordering::Release) };
         spin_until(|| !node.grant.load(Ordering::Acquire).is_null());
+    }
+
+    /// Acquires the lock with this queue node if it is released.
+    ///
+    /// # Safety
+    /// The requirements are those of [`acquire_with`](Self::acquire_with).
+    #[inline(always)]
+    pub unsafe fn try_acquire_with(&self, own: *mut QueueNode) -> bool {
+        // SAFETY: the caller guarantees that the node is valid.
+        let node = unsafe { &*own };
+        node.next.store(null_mut(), Ordering::Relaxed);
+        node.grant.store(granted(), Ordering::Relaxed);
+        node.numa.store(u32::MAX, Ordering::Relaxed);
+        node.handoffs.store(0, Ordering::Relaxed);
+        self.replace_tail(null_mut(), own)
+    }
+
+    /// Returns whether a thread holds the lock at this moment.
+    #[inline(always)]
+    pub fn is_held(&self) -> bool {
+        !self.tail.load(Ordering::Relaxed).is_null()
     }
 
     /// Releases the lock.
@@ -99,15 +126,15 @@ impl<const EVERY: u32> Cna<EVERY> {
                 // SAFETY: the threads of the secondary queue wait, so their nodes are valid.
                 let last = unsafe { (*secondary).last.load(Ordering::Relaxed) };
                 if self.replace_tail(own, last) {
-                    // SAFETY: its thread waits until this store.
-                    unsafe { (*secondary).grant.store(granted(), Ordering::Release) };
+                    // SAFETY: the thread of the node waits.
+                    unsafe { grant(secondary, granted(), node.handoffs.load(Ordering::Relaxed)) };
                     return;
                 }
             }
             spin_until(|| !node.next.load(Ordering::Acquire).is_null());
         }
         // SAFETY: the lock is held by `own`, which has a successor.
-        unsafe { self.hand_over(node, numa) };
+        unsafe { Self::hand_off(node, numa) };
     }
 
     fn replace_tail(&self, own: *mut QueueNode, by: *mut QueueNode) -> bool {
@@ -116,9 +143,8 @@ impl<const EVERY: u32> Cna<EVERY> {
 
     /// # Safety
     /// The lock is held by the thread of this node, which has a successor.
-    unsafe fn hand_over(&self, node: &QueueNode, numa: impl FnOnce() -> u32) {
-        let handoffs = self.handoffs.load(Ordering::Relaxed).wrapping_add(1);
-        self.handoffs.store(handoffs, Ordering::Relaxed);
+    unsafe fn hand_off(node: &QueueNode, numa: impl FnOnce() -> u32) {
+        let handoffs = node.handoffs.load(Ordering::Relaxed).wrapping_add(1);
         let next = node.next.load(Ordering::Relaxed);
         // SAFETY: all nodes of both queues belong to threads that wait; the holder alone moves them.
         unsafe {
@@ -127,15 +153,27 @@ impl<const EVERY: u32> Cna<EVERY> {
             // The search may have made a secondary queue.
             let secondary = node.grant.load(Ordering::Relaxed);
             if !local.is_null() {
-                (*local).grant.store(secondary, Ordering::Release);
+                grant(local, secondary, handoffs);
             } else if secondary == granted() {
-                (*next).grant.store(granted(), Ordering::Release);
+                grant(next, granted(), handoffs);
             } else {
                 let last = (*secondary).last.load(Ordering::Relaxed);
                 (*last).next.store(next, Ordering::Relaxed);
-                (*secondary).grant.store(granted(), Ordering::Release);
+                grant(secondary, granted(), handoffs);
             }
         }
+    }
+}
+
+/// Hands the lock to the thread of this node, with the secondary queue and the count.
+///
+/// # Safety
+/// The node's thread waits.
+unsafe fn grant(to: *mut QueueNode, secondary: *mut QueueNode, handoffs: u32) {
+    // SAFETY: the node is valid until its thread has seen the grant.
+    unsafe {
+        (*to).handoffs.store(handoffs, Ordering::Relaxed);
+        (*to).grant.store(secondary, Ordering::Release);
     }
 }
 
@@ -182,35 +220,8 @@ unsafe fn successor_on(numa: u32, node: &QueueNode) -> *mut QueueNode {
 }
 
 /// Returns the NUMA node of the CPU that runs the calling thread.
-fn current_numa() -> u32 {
+pub fn current_numa() -> u32 {
     let (mut cpu, mut numa) = (0, 0);
     // SAFETY: both pointers are to integers of the size that the call writes.
     if unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut numa, 0_usize) } == 0 { numa } else { 0 }
-}
-
-thread_local! {
-    static OWN: Nodes<QueueNode> = Nodes::default();
-}
-
-impl<const EVERY: u32> Algorithm for Cna<EVERY> {
-    type Held = Node<QueueNode>;
-
-    fn new() -> Self {
-        Self { tail: AtomicPtr::new(null_mut()), handoffs: AtomicU32::new(0) }
-    }
-
-    #[inline(always)]
-    fn acquire(&self) -> Node<QueueNode> {
-        let own = OWN.with(Nodes::take);
-        // SAFETY: the node is unused, and the thread does not end before it is given back.
-        unsafe { self.acquire_with(own.node.cast_mut(), current_numa) };
-        own
-    }
-
-    #[inline(always)]
-    unsafe fn release(&self, held: Node<QueueNode>) {
-        // SAFETY: the caller makes the same guarantee.
-        unsafe { self.release_with(held.node.cast_mut(), current_numa) };
-        OWN.with(|own| own.give(held));
-    }
 }

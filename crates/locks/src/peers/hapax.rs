@@ -4,13 +4,16 @@
 //! | word | meaning | written by |
 //! |---|---|---|
 //! | `arrived` | the number of the acquisition that arrived last; 0 before the first | each arriving thread, by swap |
-//! | `departed` | the number of the acquisition that was released last; 0 before the first | the holder |
+//! | `departed` | the number of the acquisition that was released last, 0 before the first; or the holder's number with bit 63, if it was noted | the holder |
 //! | slot of the array | the number of the last release that selected this slot | a releasing thread |
 //!
 //! Every acquisition in the process has a number that occurs once (a *hapax*). Threads get them in blocks
 //! of 65,536 from a counter of the process. The lock is released if `arrived` equals `departed`. A thread that arrives
 //! waits until its predecessor's number, which the swap returned, is in `departed`: it spins on the slot that this
 //! number selects, and looks at `departed` again when the slot changes. Numbers that share a slot cost a look in vain.
+//!
+//! A holder may note its number in `departed`, where a release that has only the lock finds it: from the acquisition to
+//! the release, no thread waits for the value that is overwritten.
 //!
 //! # Ordering
 //! Arriving is an `AcqRel` swap. `departed` is stored with `Release` and read with `Acquire`: that is the handoff of
@@ -46,26 +49,52 @@ pub struct Hapax {
     departed: AtomicU64,
 }
 
-fn slot(number: u64) -> &'static AtomicU64 {
-    let slots = hapax_slots();
+/// The bit of a noted number. No acquisition has a number with it.
+const HELD: u64 = 1 << 63;
+
+fn slot(slots: &[AtomicU64], number: u64) -> &AtomicU64 {
     // Neighbouring numbers select slots on different cache lines.
     &slots[(number.wrapping_mul(127) % slots.len() as u64) as usize]
 }
 
 impl Hapax {
-    /// Acquires the lock with a number that no other acquisition has, and that is not 0.
+    /// Acquires the lock, with this array, and a number that no other acquisition has and that is not 0.
     #[inline(always)]
-    pub fn acquire_as(&self, own: u64) -> u64 {
+    pub fn acquire_as(&self, slots: &[AtomicU64], own: u64) {
         let before = self.arrived.swap(own, Ordering::AcqRel);
         if self.departed.load(Ordering::Acquire) != before {
-            self.wait(before);
+            self.wait(slot(slots, before), before);
         }
-        own
+    }
+
+    /// Acquires the lock with such a number, if it is released.
+    #[inline(always)]
+    pub fn try_acquire_as(&self, own: u64) -> bool {
+        // `arrived` never has the value of a noted number, so the comparison then fails.
+        let departed = self.departed.load(Ordering::Acquire);
+        self.arrived.compare_exchange(departed, own, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Notes the number of the holder, which is the calling thread, in the lock.
+    #[inline(always)]
+    pub fn note(&self, own: u64) {
+        self.departed.store(own | HELD, Ordering::Relaxed);
+    }
+
+    /// Returns the number that the holder noted.
+    #[inline(always)]
+    pub fn noted(&self) -> u64 {
+        self.departed.load(Ordering::Relaxed) & !HELD
+    }
+
+    /// Returns whether a thread holds the lock at this moment.
+    #[inline(always)]
+    pub fn is_held(&self) -> bool {
+        self.departed.load(Ordering::Relaxed) != self.arrived.load(Ordering::Relaxed)
     }
 
     #[cold]
-    fn wait(&self, before: u64) {
-        let slot = slot(before);
+    fn wait(&self, slot: &AtomicU64, before: u64) {
         loop {
             let seen = slot.load(Ordering::Acquire);
             if self.departed.load(Ordering::Acquire) == before {
@@ -75,30 +104,35 @@ impl Hapax {
         }
     }
 
+    /// Releases the lock, which was acquired with this number and this array.
     #[inline(always)]
-    pub fn release_as(&self, own: u64) {
+    pub fn release_as(&self, slots: &[AtomicU64], own: u64) {
+        // The lock's memory is not accessed after this store.
         self.departed.store(own, Ordering::Release);
-        slot(own).swap(own, Ordering::Release);
+        slot(slots, own).swap(own, Ordering::Release);
+    }
+}
+
+/// The counter of the blocks that threads take.
+pub struct Blocks(std::sync::atomic::AtomicU64);
+
+impl Blocks {
+    /// Returns a counter that has given no block. The number 0 is in none that it gives.
+    pub const fn new() -> Self {
+        Self(std::sync::atomic::AtomicU64::new(1))
+    }
+
+    /// Returns the number of an acquisition, from the thread's next number (0 without one): not 0, and no other thread
+    /// with this counter has it. The thread's next number is the one after it.
+    #[inline(always)]
+    pub fn number(&self, next: u64) -> u64 {
+        if next.is_multiple_of(BLOCK) { self.0.fetch_add(1, Ordering::Relaxed) * BLOCK } else { next }
     }
 }
 
 thread_local! {
     /// The next number of the thread.
-    static NUMBER: Cell<u64> = const { Cell::new(0) };
-}
-
-/// Returns a number that is not 0 and that no thread has had.
-#[inline(always)]
-fn number() -> u64 {
-    static BLOCKS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
-    NUMBER.with(|next| {
-        if next.get().is_multiple_of(BLOCK) {
-            next.set(BLOCKS.fetch_add(1, Ordering::Relaxed) * BLOCK);
-        }
-        let number = next.get();
-        next.set(number + 1);
-        number
-    })
+    static NEXT: Cell<u64> = const { Cell::new(0) };
 }
 
 impl Algorithm for Hapax {
@@ -110,11 +144,18 @@ impl Algorithm for Hapax {
 
     #[inline(always)]
     fn acquire(&self) -> u64 {
-        self.acquire_as(number())
+        static BLOCKS: Blocks = Blocks::new();
+        let own = NEXT.with(|next| {
+            let own = BLOCKS.number(next.get());
+            next.set(own + 1);
+            own
+        });
+        self.acquire_as(hapax_slots(), own);
+        own
     }
 
     #[inline(always)]
     unsafe fn release(&self, held: u64) {
-        self.release_as(held);
+        self.release_as(hapax_slots(), held);
     }
 }

@@ -4,14 +4,14 @@
 //! | word | meaning | written by |
 //! |---|---|---|
 //! | `tail` | the last node of the queue; null: the lock is released | arriving threads, by swap; the holder, by compare-and-swap |
-//! | `newest`, `oldest` | the ends of the passive list | the holder |
-//! | `releases` | a count of releases | the holder |
 //!
 //! | in a node | meaning | written by |
 //! |---|---|---|
 //! | `next` | the node behind it, null if none is known | the thread behind it; the holder |
 //! | `newer`, `older` | its neighbours in the passive list | the holder |
 //! | `turn` | a [`Parking`]: the lock was handed to its thread | its thread; the releasing thread |
+//! | `newest`, `oldest` | in the node of the holder: the ends of the passive list | its thread, to null; the releasing thread, before the handoff; the holder |
+//! | `releases` | in the node of the holder: a count of releases since the lock was last released without a waiter | its thread, to 0; the releasing thread, before the handoff |
 //!
 //! A releasing thread that finds more than one waiter moves the first one to the passive list and hands the lock to the
 //! second one. A releasing thread that finds none hands the lock to the newest thread of the passive list. So the
@@ -32,12 +32,11 @@
 //!
 //! # Source
 //! Dave Dice, "Malthusian Locks", EuroSys 2017 (arXiv 1511.06035): MCSCR with waiting by spin-then-park. The paper
-//! makes the releases for long-term fairness Bernoulli trials of 1 in 1,000; here the lock counts. That the first
-//! waiter is the one that is removed, and not the last, is taken from memory of the paper.
+//! makes the releases for long-term fairness Bernoulli trials of 1 in 1,000; here they are counted. The ends of the
+//! passive list are in the nodes, so that the lock is one word: the list is empty when the lock is released without a
+//! waiter. That the first waiter is the one that is removed, and not the last, is taken from memory of the paper.
 
-use super::algorithm::Algorithm;
 use super::atomic::{AtomicPtr, AtomicU32, Ordering, spin_until};
-use super::nodes::{Node, Nodes};
 use super::parking::Parking;
 use std::ptr::null_mut;
 
@@ -47,16 +46,33 @@ pub struct QueueNode {
     newer: AtomicPtr<QueueNode>,
     older: AtomicPtr<QueueNode>,
     turn: Parking,
-}
-
-pub struct Malthusian<const EVERY: u32> {
-    tail: AtomicPtr<QueueNode>,
     newest: AtomicPtr<QueueNode>,
     oldest: AtomicPtr<QueueNode>,
     releases: AtomicU32,
 }
 
+impl QueueNode {
+    /// Prepares the node of a thread that arrives.
+    fn reset(&self) {
+        for pointer in [&self.next, &self.newest, &self.oldest] {
+            pointer.store(null_mut(), Ordering::Relaxed);
+        }
+        self.releases.store(0, Ordering::Relaxed);
+        self.turn.reset();
+    }
+}
+
+/// One release in `EVERY` goes to the thread that has been passive for longest, by default as often as in the paper.
+pub struct Malthusian<const EVERY: u32 = 1_000> {
+    tail: AtomicPtr<QueueNode>,
+}
+
 impl<const EVERY: u32> Malthusian<EVERY> {
+    /// Returns a released lock.
+    pub fn new() -> Self {
+        Self { tail: AtomicPtr::new(null_mut()) }
+    }
+
     /// Acquires the lock with this queue node.
     ///
     /// # Safety
@@ -65,14 +81,30 @@ impl<const EVERY: u32> Malthusian<EVERY> {
     pub unsafe fn acquire_with(&self, own: *mut QueueNode) {
         // SAFETY: the caller guarantees that the node is valid.
         let node = unsafe { &*own };
-        node.next.store(null_mut(), Ordering::Relaxed);
-        node.turn.reset();
+        node.reset();
         let before = self.tail.swap(own, Ordering::AcqRel);
         if !before.is_null() {
             // SAFETY: the thread of `before` does not finish its release before it has seen this link.
             unsafe { (*before).next.store(own, Ordering::Release) };
             node.turn.wait();
         }
+    }
+
+    /// Acquires the lock with this queue node if it is released.
+    ///
+    /// # Safety
+    /// The requirements are those of [`acquire_with`](Self::acquire_with).
+    #[inline(always)]
+    pub unsafe fn try_acquire_with(&self, own: *mut QueueNode) -> bool {
+        // SAFETY: the caller guarantees that the node is valid.
+        unsafe { (*own).reset() };
+        self.replace_tail(null_mut(), own)
+    }
+
+    /// Returns whether a thread holds the lock at this moment.
+    #[inline(always)]
+    pub fn is_held(&self) -> bool {
+        !self.tail.load(Ordering::Relaxed).is_null()
     }
 
     /// Releases the lock.
@@ -84,19 +116,19 @@ impl<const EVERY: u32> Malthusian<EVERY> {
         // SAFETY: `own` is valid by the caller's guarantee. All other nodes of the queue and of the list belong to
         // threads that wait, and only the holder moves them.
         unsafe {
-            let releases = self.releases.load(Ordering::Relaxed).wrapping_add(1);
-            self.releases.store(releases, Ordering::Relaxed);
+            let releases = (*own).releases.load(Ordering::Relaxed).wrapping_add(1);
+            (*own).releases.store(releases, Ordering::Relaxed);
             if releases.is_multiple_of(EVERY) {
-                let oldest = self.take_oldest();
+                let oldest = take_oldest(own);
                 if !oldest.is_null() {
                     self.insert(own, oldest);
-                    hand_over(oldest);
+                    hand_off(own, oldest);
                     return;
                 }
             }
             let mut next = (*own).next.load(Ordering::Acquire);
             if next.is_null() {
-                let newest = self.take_newest();
+                let newest = take_newest(own);
                 if newest.is_null() {
                     if self.replace_tail(own, null_mut()) {
                         return;
@@ -104,19 +136,19 @@ impl<const EVERY: u32> Malthusian<EVERY> {
                 } else {
                     (*newest).next.store(null_mut(), Ordering::Relaxed);
                     if self.replace_tail(own, newest) {
-                        hand_over(newest);
+                        hand_off(own, newest);
                         return;
                     }
-                    self.make_passive(newest);
+                    make_passive(own, newest);
                 }
                 next = link(own);
             }
             let second = (*next).next.load(Ordering::Acquire);
             if second.is_null() {
-                hand_over(next);
+                hand_off(own, next);
             } else {
-                self.make_passive(next);
-                hand_over(second);
+                make_passive(own, next);
+                hand_off(own, second);
             }
         }
     }
@@ -139,52 +171,49 @@ impl<const EVERY: u32> Malthusian<EVERY> {
             (*node).next.store(link(own), Ordering::Release);
         }
     }
+}
 
-    /// # Safety
-    /// The calling thread holds the lock; the node's thread waits, and the node is in neither queue.
-    unsafe fn make_passive(&self, node: *mut QueueNode) {
-        let newest = self.newest.load(Ordering::Relaxed);
-        // SAFETY: the threads of the list wait, so their nodes are valid.
-        unsafe {
-            (*node).older.store(newest, Ordering::Relaxed);
-            (*node).newer.store(null_mut(), Ordering::Relaxed);
-            if newest.is_null() {
-                self.oldest.store(node, Ordering::Relaxed);
-            } else {
-                (*newest).newer.store(node, Ordering::Relaxed);
-            }
-        }
-        self.newest.store(node, Ordering::Relaxed);
+/// # Safety
+/// The holder's node is `own`; the other node's thread waits, and that node is in neither queue.
+unsafe fn make_passive(own: *mut QueueNode, node: *mut QueueNode) {
+    // SAFETY: the threads of the list wait and the calling thread is the holder, so all nodes are valid.
+    unsafe {
+        let newest = (*own).newest.load(Ordering::Relaxed);
+        (*node).older.store(newest, Ordering::Relaxed);
+        (*node).newer.store(null_mut(), Ordering::Relaxed);
+        let end = if newest.is_null() { &(*own).oldest } else { &(*newest).newer };
+        end.store(node, Ordering::Relaxed);
+        (*own).newest.store(node, Ordering::Relaxed);
     }
+}
 
-    /// # Safety
-    /// The calling thread holds the lock.
-    unsafe fn take_newest(&self) -> *mut QueueNode {
-        let node = self.newest.load(Ordering::Relaxed);
+/// # Safety
+/// The holder's node is `own`.
+unsafe fn take_newest(own: *mut QueueNode) -> *mut QueueNode {
+    // SAFETY: the threads of the list wait and the calling thread is the holder, so all nodes are valid.
+    unsafe {
+        let node = (*own).newest.load(Ordering::Relaxed);
         if !node.is_null() {
-            // SAFETY: the threads of the list wait, so their nodes are valid.
-            unsafe {
-                let older = (*node).older.load(Ordering::Relaxed);
-                self.newest.store(older, Ordering::Relaxed);
-                let end = if older.is_null() { &self.oldest } else { &(*older).newer };
-                end.store(null_mut(), Ordering::Relaxed);
-            }
+            let older = (*node).older.load(Ordering::Relaxed);
+            (*own).newest.store(older, Ordering::Relaxed);
+            let end = if older.is_null() { &(*own).oldest } else { &(*older).newer };
+            end.store(null_mut(), Ordering::Relaxed);
         }
         node
     }
+}
 
-    /// # Safety
-    /// The calling thread holds the lock.
-    unsafe fn take_oldest(&self) -> *mut QueueNode {
-        let node = self.oldest.load(Ordering::Relaxed);
+/// # Safety
+/// The holder's node is `own`.
+unsafe fn take_oldest(own: *mut QueueNode) -> *mut QueueNode {
+    // SAFETY: the threads of the list wait and the calling thread is the holder, so all nodes are valid.
+    unsafe {
+        let node = (*own).oldest.load(Ordering::Relaxed);
         if !node.is_null() {
-            // SAFETY: the threads of the list wait, so their nodes are valid.
-            unsafe {
-                let newer = (*node).newer.load(Ordering::Relaxed);
-                self.oldest.store(newer, Ordering::Relaxed);
-                let end = if newer.is_null() { &self.newest } else { &(*newer).older };
-                end.store(null_mut(), Ordering::Relaxed);
-            }
+            let newer = (*node).newer.load(Ordering::Relaxed);
+            (*own).oldest.store(newer, Ordering::Relaxed);
+            let end = if newer.is_null() { &(*own).newest } else { &(*newer).older };
+            end.store(null_mut(), Ordering::Relaxed);
         }
         node
     }
@@ -204,41 +233,16 @@ unsafe fn link(own: *mut QueueNode) -> *mut QueueNode {
     next
 }
 
+/// Hands the lock, the ends of the passive list and the count to the thread of another node.
+///
 /// # Safety
-/// The node's thread waits.
-unsafe fn hand_over(node: *mut QueueNode) {
-    // SAFETY: the node is valid until its thread has seen the signal.
-    unsafe { Parking::signal(&raw const (*node).turn) };
-}
-
-thread_local! {
-    static OWN: Nodes<QueueNode> = Nodes::default();
-}
-
-impl<const EVERY: u32> Algorithm for Malthusian<EVERY> {
-    type Held = Node<QueueNode>;
-
-    fn new() -> Self {
-        Self {
-            tail: AtomicPtr::new(null_mut()),
-            newest: AtomicPtr::new(null_mut()),
-            oldest: AtomicPtr::new(null_mut()),
-            releases: AtomicU32::new(0),
-        }
-    }
-
-    #[inline(always)]
-    fn acquire(&self) -> Node<QueueNode> {
-        let own = OWN.with(Nodes::take);
-        // SAFETY: the node is unused, and the thread does not end before it is given back.
-        unsafe { self.acquire_with(own.node.cast_mut()) };
-        own
-    }
-
-    #[inline(always)]
-    unsafe fn release(&self, held: Node<QueueNode>) {
-        // SAFETY: the caller makes the same guarantee.
-        unsafe { self.release_with(held.node.cast_mut()) };
-        OWN.with(|own| own.give(held));
+/// The holder's node is `own`; the other node's thread waits.
+unsafe fn hand_off(own: *mut QueueNode, to: *mut QueueNode) {
+    // SAFETY: `own` is valid by the caller's guarantee, and `to` until its thread has seen the signal.
+    unsafe {
+        (*to).newest.store((*own).newest.load(Ordering::Relaxed), Ordering::Relaxed);
+        (*to).oldest.store((*own).oldest.load(Ordering::Relaxed), Ordering::Relaxed);
+        (*to).releases.store((*own).releases.load(Ordering::Relaxed), Ordering::Relaxed);
+        Parking::signal(&raw const (*to).turn);
     }
 }

@@ -6,18 +6,25 @@
 
 mod algorithm;
 mod atomic;
+mod between_processes;
 mod bravo;
+#[allow(dead_code, reason = "`exchange` compiles this file too, and calls the rest")]
 mod cna;
 mod flexguard;
 #[cfg(feature = "c-peers")]
 mod foreign;
+#[allow(dead_code, reason = "`exchange` compiles this file too, and calls the rest")]
 mod hapax;
+#[allow(dead_code, reason = "`exchange` compiles this file too, and calls the rest")]
 mod malthusian;
 #[cfg(feature = "c-peers")]
 mod mcs;
 mod nodes;
 mod parking;
+mod queued;
+#[allow(dead_code, reason = "`exchange` compiles this file too, and calls the rest")]
 mod reciprocating;
+#[allow(dead_code, reason = "`exchange` compiles this file too, and calls the rest")]
 mod twa;
 mod uscl;
 
@@ -32,13 +39,14 @@ use std::marker::PhantomData;
 use ulocks::lock_api::RawRwLock;
 
 pub type Reciprocating = Peer<reciprocating::Reciprocating>;
-/// One handoff in 65,536 goes to the other NUMA nodes, as in the paper.
-pub type Cna = Peer<cna::Cna<0x1_0000>>;
+pub type Cna = Peer<cna::Cna>;
 pub type Twa = Peer<twa::Twa>;
-/// One release in 1,000 goes to the waiter that has been passive for longest, as in the paper.
-pub type Malthusian = Peer<malthusian::Malthusian<1_000>>;
+pub type Malthusian = Peer<malthusian::Malthusian>;
 pub type Uscl = Peer<uscl::Uscl>;
 pub type Hapax = Peer<hapax::Hapax>;
+/// `Twa` and `Hapax` between processes.
+pub type SharedTwa = Peer<between_processes::WithArray<twa::Twa>>;
+pub type SharedHapax = Peer<between_processes::WithArray<hapax::Hapax>>;
 pub type FlexGuard = Peer<flexguard::FlexGuard>;
 
 /// A lock from a paper as a lock under test.

@@ -88,6 +88,20 @@ impl Reciprocating {
         if successor == end { Position { successor: null_mut(), end: empty() } } else { Position { successor, end } }
     }
 
+    /// Acquires the lock with this element if it is released.
+    #[inline(always)]
+    pub fn try_acquire_with(&self, own: *mut Element) -> Option<Position> {
+        // No thread hands the lock to this element: its address only marks the end of a segment.
+        let is_acquired = self.arrivals.compare_exchange(null_mut(), own, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        is_acquired.then_some(Position { successor: null_mut(), end: own })
+    }
+
+    /// Returns whether a thread holds the lock at this moment.
+    #[inline(always)]
+    pub fn is_held(&self) -> bool {
+        !self.arrivals.load(Ordering::Relaxed).is_null()
+    }
+
     /// Releases the lock.
     ///
     /// # Safety

@@ -7,9 +7,9 @@
 //! | `serving` | the ticket that holds the lock, or may acquire it next | the holder |
 //! | slot of the array | a count of its changes | a releasing thread, by addition |
 //!
-//! A waiter spins on `serving` only if it is next in line. The others spin on the slot that the address of the lock and
-//! their ticket select, and look at `serving` again when the slot changes. Two locks or tickets can share a slot, which
-//! costs a look in vain.
+//! A waiter spins on `serving` only if it is next in line. The others spin on the slot that the key of the lock (its
+//! address) and their ticket select, and look at `serving` again when the slot changes. Two locks or tickets can share a
+//! slot, which costs a look in vain.
 //!
 //! # Ordering
 //! `serving` is stored with `Release` and read with `Acquire`. A distant waiter reads the slot and then `serving`; a
@@ -39,26 +39,69 @@ pub struct Twa {
     serving: AtomicU32,
 }
 
+fn slot(slots: &[AtomicU64], key: usize, ticket: u32) -> &AtomicU64 {
+    &slots[(key ^ (ticket as usize).wrapping_mul(127)) % slots.len()]
+}
+
 impl Twa {
     /// Returns a lock whose first ticket has this number.
     pub fn starting_at(ticket: u32) -> Self {
         Self { next: AtomicU32::new(ticket), serving: AtomicU32::new(ticket) }
     }
 
-    fn slot(&self, ticket: u32) -> &'static AtomicU64 {
-        let slots = twa_slots();
-        // Locks under test are aligned to 128 bytes, so the lower bits do not differ.
-        let lock = std::ptr::from_ref(self).addr() >> 7;
-        &slots[(lock ^ (ticket as usize).wrapping_mul(127)) % slots.len()]
+    /// Returns the key of the lock in an array that several locks share.
+    #[inline(always)]
+    pub fn key(&self) -> usize {
+        // Locks under test are aligned to 128 bytes, and mutexes of a program to 8.
+        let address = std::ptr::from_ref(self).addr();
+        address >> 7 ^ address >> 3
     }
 
     fn tickets_before(&self, own: u32) -> u32 {
         own.wrapping_sub(self.serving.load(Ordering::Acquire))
     }
 
+    /// Acquires the lock, with this array and this key of the lock; returns the ticket.
+    #[inline(always)]
+    pub fn acquire_in(&self, slots: &[AtomicU64], key: usize) -> u32 {
+        let own = self.next.fetch_add(1, Ordering::Relaxed);
+        if self.tickets_before(own) != 0 {
+            self.wait(slot(slots, key, own), own);
+        }
+        own
+    }
+
+    /// Acquires the lock if it is released; the ticket is then in [`serving`](Self::serving).
+    #[inline(always)]
+    pub fn try_acquire(&self) -> bool {
+        // A ticket that no thread has drawn cannot have been served: if it is drawn here, it is still served.
+        let serving = self.serving.load(Ordering::Acquire);
+        self.next.compare_exchange(serving, serving.wrapping_add(1), Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Releases the lock, which this ticket holds, with the array and the key of the acquisition.
+    #[inline(always)]
+    pub fn release_in(&self, slots: &[AtomicU64], key: usize, own: u32) {
+        let following = own.wrapping_add(1);
+        // The lock's memory is not accessed after this store.
+        self.serving.store(following, Ordering::Release);
+        slot(slots, key, following.wrapping_add(NEAR)).fetch_add(1, Ordering::Release);
+    }
+
+    /// Returns the ticket of the holder, or of the next one.
+    #[inline(always)]
+    pub fn serving(&self) -> u32 {
+        self.serving.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether a thread holds the lock at this moment.
+    #[inline(always)]
+    pub fn is_held(&self) -> bool {
+        self.serving() != self.next.load(Ordering::Relaxed)
+    }
+
     #[cold]
-    fn wait(&self, own: u32) {
-        let slot = self.slot(own);
+    fn wait(&self, slot: &AtomicU64, own: u32) {
         loop {
             let seen = slot.load(Ordering::Acquire);
             if self.tickets_before(own) <= NEAR {
@@ -79,19 +122,11 @@ impl Algorithm for Twa {
 
     #[inline(always)]
     fn acquire(&self) -> u32 {
-        let own = self.next.fetch_add(1, Ordering::Relaxed);
-        if self.tickets_before(own) != 0 {
-            self.wait(own);
-        }
-        own
+        self.acquire_in(twa_slots(), self.key())
     }
 
     #[inline(always)]
     unsafe fn release(&self, held: u32) {
-        let following = held.wrapping_add(1);
-        // The lock's memory is not accessed after this store: only its address is.
-        let slot = self.slot(following.wrapping_add(NEAR));
-        self.serving.store(following, Ordering::Release);
-        slot.fetch_add(1, Ordering::Release);
+        self.release_in(twa_slots(), self.key(), held);
     }
 }

@@ -20,9 +20,6 @@ mod hapax;
 #[path = "../../src/peers/malthusian.rs"]
 mod malthusian;
 #[allow(dead_code, reason = "the models bring nodes and numbers themselves")]
-#[path = "../../src/peers/nodes.rs"]
-mod nodes;
-#[allow(dead_code, reason = "the models bring nodes and numbers themselves")]
 #[path = "../../src/peers/parking.rs"]
 mod parking;
 #[allow(dead_code, reason = "the models bring nodes and numbers themselves")]
@@ -36,7 +33,7 @@ mod twa;
 mod uscl;
 
 use algorithm::Algorithm;
-use atomic::{AtomicU32, Ordering, bravo_readers, spin_until};
+use atomic::{AtomicU32, Ordering, bravo_readers, hapax_slots, spin_until};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
@@ -105,9 +102,21 @@ fn twa_excludes_three_threads_across_the_wrap_around() {
 }
 
 fn by_number(shared: &Protected<hapax::Hapax>, serial: usize) {
-    let held = shared.lock.acquire_as(serial as u64 + 1);
+    let own = serial as u64 + 1;
+    shared.lock.acquire_as(hapax_slots(), own);
     shared.increment();
-    shared.lock.release_as(held);
+    shared.lock.release_as(hapax_slots(), own);
+}
+
+/// Acquires the lock by a try first, as substituted mutexes do, and releases it by the noted number.
+fn by_noted_number(shared: &Protected<hapax::Hapax>, serial: usize) {
+    let own = serial as u64 + 1;
+    if !shared.lock.try_acquire_as(own) {
+        shared.lock.acquire_as(hapax_slots(), own);
+    }
+    shared.lock.note(own);
+    shared.increment();
+    shared.lock.release_as(hapax_slots(), shared.lock.noted());
 }
 
 #[test]
@@ -118,6 +127,12 @@ fn hapax_excludes_two_threads() {
 #[test]
 fn hapax_excludes_three_threads() {
     excludes(hapax::Hapax::new, by_number, (3, 1), 1);
+}
+
+#[test]
+fn hapax_with_noted_numbers_excludes() {
+    excludes(hapax::Hapax::new, by_noted_number, (2, 2), 2);
+    excludes(hapax::Hapax::new, by_noted_number, (3, 1), 1);
 }
 
 /// The lock, and an element of each thread, which it uses for all its rounds.

@@ -46,7 +46,7 @@ static inline int ulocks_release_(uint32_t *word)
  * The thread announces the sequence between labels 2 and 3 to the kernel, by the address of the descriptor at label 4. If
  * the thread is preempted, migrated or receives a signal within it, the kernel resumes it at label 5, after the signature
  * that the C library registered. Both additional sections belong to the section group of the function, if it has one:
- * the linker drops them together. */
+ * the linker drops them together. Braces contain an instruction in both syntaxes of the assembler, AT&T first. */
 static inline int ulocks_store_zero_(uint32_t *word, uintptr_t offset)
 {
     __asm__ goto(".pushsection __rseq_cs, \"aw?\", @progbits\n\t"
@@ -55,21 +55,21 @@ static inline int ulocks_store_zero_(uint32_t *word, uintptr_t offset)
                  ".long 0, 0\n\t"
                  ".quad 2f, 3f - 2f, 5f\n\t"
                  ".popsection\n\t"
-                 "leaq 4b(%%rip), %%rax\n\t"
-                 "movq %%rax, %%fs:8(%[offset])\n"
+                 "{leaq 4b(%%rip), %%rax|lea rax, [rip + 4b]}\n\t"
+                 "{movq %%rax, %%fs:8(%[offset])|mov qword ptr fs:[%[offset] + 8], rax}\n"
                  "2:\n\t"
-                 "cmpl %[held], (%[word])\n\t"
+                 "{cmpl %[held], (%[word])|cmp dword ptr [%[word]], %[held]}\n\t"
                  "jne 6f\n\t"
-                 "movl $0, (%[word])\n"
+                 "{movl $0, (%[word])|mov dword ptr [%[word]], 0}\n"
                  "3:\n\t"
-                 "movq $0, %%fs:8(%[offset])\n\t"
+                 "{movq $0, %%fs:8(%[offset])|mov qword ptr fs:[%[offset] + 8], 0}\n\t"
                  ".pushsection __rseq_failure, \"ax?\", @progbits\n\t"
                  ".byte 0x0f, 0xb9, 0x3d\n\t"
                  ".long 0x53053053\n"
                  "5:\n\t"
                  "jmp %l[not_stored]\n"
                  "6:\n\t"
-                 "movq $0, %%fs:8(%[offset])\n\t"
+                 "{movq $0, %%fs:8(%[offset])|mov qword ptr fs:[%[offset] + 8], 0}\n\t"
                  "jmp %l[not_stored]\n\t"
                  ".popsection"
                  :

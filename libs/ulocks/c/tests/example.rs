@@ -217,8 +217,11 @@ fn output_of(
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-/// The sequences work in code of every optimisation level, at a fixed address or not, with either library, and mixed with
-/// the functions of the library.
+/// The other syntax of the assembler, where the processor has two.
+const INTEL: &[&str] = if cfg!(target_arch = "x86_64") { &["-O1", "-masm=intel"] } else { &["-O1"] };
+
+/// The sequences work in code of every optimisation level, in either syntax of the assembler, at a fixed address or not,
+/// with either library, and mixed with the functions of the library.
 #[test]
 fn inline_functions_exclude_also_mixed_with_the_library() {
     const EXPECTED: &str = "threads: 80000\nprocesses: 60000\nheld: word 1, busy\nunlocked: word 0, taken\n\
@@ -228,6 +231,7 @@ fn inline_functions_exclude_also_mixed_with_the_library() {
             ("gnu11", &["-O2"][..], "libulocks_c.so"),
             ("gnu99", &["-O0", "-fno-pie", "-no-pie"], "libulocks_c.so"),
             ("gnu++11", &["-O2", "-x", "c++", "-fPIC"], "libulocks_c.a"),
+            ("gnu11", INTEL, "libulocks_c.so"),
         ] {
             let command = || strict_with(compiler, dialect);
             let Some(printed) = output_of(command, "inlined.c", &[options], &library(name)) else { continue };

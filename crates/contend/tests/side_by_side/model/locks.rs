@@ -165,10 +165,16 @@ fn page_of_the_lock_model_never_reads_as_a_measurement() {
 }
 
 #[test]
-fn malthusian_beyond_one_thread_per_core_is_disclaimed() {
-    let known_error = |per_core| {
-        let record = model(&["--lock", "malthusian", "--cores", "2", "--per-core", per_core, "--run", "1ms"]);
-        record["parameters"]["known_error"].to_string()
+fn malthusian_beyond_one_thread_per_core_is_left_out() {
+    let lock = ["--lock", "malthusian,mcs", "--cores", "2", "--run", "1ms"];
+    let record = model(&[&lock[..], &["--per-core", "1,2"]].concat());
+    let threads = |lock: &str| {
+        let rows = results(&record).iter().filter(|row| row["lock"] == lock);
+        rows.map(|row| number(row, "threads")).collect::<Vec<f64>>()
     };
-    assert!(known_error("2").contains("malthusian") && !known_error("1").contains("malthusian"));
+    assert_eq!((threads("malthusian"), threads("mcs")), (vec![2.0], vec![2.0, 4.0]));
+    let warnings = record["warnings"].to_string();
+    assert!(warnings.contains("malthusian with more threads than cores (1 configuration)"), "{warnings}");
+    let (status, stderr) = refused(&["model", "locks", "--lock", "malthusian", "--per-core", "2"]);
+    assert!(status == 2 && stderr.contains("no configuration remains"), "{stderr}");
 }

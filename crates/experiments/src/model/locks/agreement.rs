@@ -28,13 +28,11 @@ const KNOWN_MEDIAN_RATIO: f64 = 1.65;
 /// The largest error of a configuration in the validation, a factor.
 const KNOWN_WORST_RATIO: f64 = 73.1;
 
-/// States the error that the validation found, also of a configuration about which the model is wrong.
-pub fn known_error(is_wrong_included: bool) -> String {
-    let wrong = "; do not use the values of malthusian with more threads than cores";
+/// States the error that the validation found.
+pub fn known_error() -> String {
     format!(
         "a factor of up to {KNOWN_MEDIAN_RATIO:.2} in the median and {KNOWN_WORST_RATIO:.1} at worst, \
-         with 1 to 4 threads on 2 cores, after a partial fit to these measurements; unknown on more cores{}",
-        if is_wrong_included { wrong } else { "" }
+         with 1 to 4 threads on 2 cores, after a partial fit to these measurements; unknown on more cores"
     )
 }
 

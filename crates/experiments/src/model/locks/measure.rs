@@ -14,11 +14,13 @@ pub struct Computed {
     pub warnings: Vec<Warning>,
 }
 
-/// Computes the rows of all configurations, as far as there is time.
+/// Computes the rows of all configurations, or until the user interrupts: a configuration in progress is discarded.
 pub fn compute(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Computed> {
     let mut computed = Computed { rows: Vec::new(), warnings: plan.warnings.clone() };
+    let is_stopped = || session.interruption.is_requested();
     for cell in &plan.cells {
-        if session.interruption.is_requested() {
+        progress.note(&format!("modelling {} on {}", cell.lock, terminal::counted(cell.cores, "core")));
+        let Some(row) = row(cell, plan, &is_stopped) else {
             if computed.rows.is_empty() {
                 return Err(Interrupted.into());
             }
@@ -26,27 +28,28 @@ pub fn compute(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::R
             let left = format!("the model of {}", terminal::counted(left, "configuration"));
             computed.warnings.push(LeftOut { what: left, reason: "interrupted".into() }.into());
             break;
-        }
-        progress.note(&format!("modelling {} on {}", cell.lock, terminal::counted(cell.cores, "core")));
-        computed.rows.push(row(cell, plan));
+        };
+        computed.rows.push(row);
     }
     Ok(computed)
 }
 
-fn row(cell: &Cell, plan: &Plan) -> Row {
+/// Returns the row of a configuration; `None` if it is interrupted.
+fn row(cell: &Cell, plan: &Plan, is_stopped: &dyn Fn() -> bool) -> Option<Row> {
     let Cell { lock, threads, cores, nodes, work, run_ns, ref measured } = *cell;
-    let mut runs: Vec<Outcome> = (0..RUNS)
+    let runs: Option<Vec<Outcome>> = (0..RUNS)
         .map(|run| {
             let seed = plan.seed.wrapping_mul(RUNS).wrapping_add(run);
             let setup = Setup { lock, threads, cores, nodes, costs: plan.costs.costs, work, run_ns, seed };
-            simulate(&setup).expect("the flags allow only locks of the model")
+            simulate(&setup, is_stopped)
         })
         .collect();
+    let mut runs = runs?;
     runs.sort_by(|a, b| per_s(a).total_cmp(&per_s(b)));
     let (least, most) = (per_s(&runs[0]), per_s(&runs[runs.len() - 1]));
     let longest_ns = runs.iter().map(|run| run.longest_ns).fold(0.0, f64::max);
     let middle = runs.swap_remove(runs.len() / 2);
-    Row {
+    Some(Row {
         lock: lock.to_owned(),
         threads,
         cores,
@@ -63,7 +66,7 @@ fn row(cell: &Cell, plan: &Plan) -> Row {
         modelled_wait_max_ns: longest_ns,
         modelled_switches_per_op: middle.switches,
         measured: measured.clone(),
-    }
+    })
 }
 
 fn per_s(run: &Outcome) -> f64 {
