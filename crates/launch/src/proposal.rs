@@ -67,7 +67,7 @@ impl Proposal {
     }
 }
 
-/// Returns the numbers of a line that stand alone: not parts of names, times, ranges or longer numbers.
+/// Returns the numbers of a line that are not parts of names, times, ranges or longer numbers.
 fn numbers<'a>(line: &'a str, digits: &Regex) -> Vec<Number<'a>> {
     let is_apart = |number: &Number<'_>| {
         let is_part = |letter: char| letter.is_alphanumeric() || "._,:-+".contains(letter);

@@ -292,7 +292,7 @@ impl Types<'_> {
         found.max_by_key(|(size, member)| (!member.is_reserved(), *size)).map(|(_, member)| member)
     }
 
-    /// Returns the members of a structure that have bytes of their own.
+    /// Returns the members of a structure, without static members and bit fields.
     fn members(&self, kind: &Type) -> Vec<Member> {
         let mut members = Vec::new();
         let Ok(mut tree) = kind.unit.entries_tree(Some(kind.entry)) else { return members };
