@@ -348,7 +348,7 @@ pub fn spikes(spikes: &[TimeSpike]) -> String {
     let one = |spike: &TimeSpike| {
         let echo = spike.echo_of.as_ref().zip(spike.delay_ns);
         let echo = echo.map_or_else(String::new, |(of, delay)| format!(", echo of {of}, +{}", nanoseconds(delay)));
-        format!("{}: {} ({} of all{echo})", spike.label, nanoseconds(spike.median_ns), percent(spike.share))
+        format!("{}: {} ({}{echo})", spike.label, nanoseconds(spike.median_ns), percent(spike.share))
     };
     spikes.iter().take(8).map(one).collect::<Vec<String>>().join("; ")
 }
