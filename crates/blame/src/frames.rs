@@ -1,6 +1,6 @@
 //! A call path with names: which frames are the program's own, and what kind of lock the others are of.
 
-use crate::names::{Names, Site, is_c_library, is_wrapper};
+use crate::names::{Names, Site, is_c_library, is_wrapper, short};
 use crate::python::{is_function, is_interpreter};
 
 /// A function of a call path.
@@ -11,6 +11,8 @@ pub struct Frame {
     pub is_runtime: bool,
     /// A function of the C library.
     pub is_in_c_library: bool,
+    /// A function of another library, by where its file or its source is.
+    pub is_of_library: bool,
     /// Where the code of the function begins, of which this one may be an inlined part; 0 where that is not known.
     pub begin: u64,
 }
@@ -205,6 +207,38 @@ const WRAPPERS: [&str; 24] = [
 const RUNTIME: [&str; 8] =
     ["libgomp", "libomp", "libiomp", "libtbb", "libstdc++", "libc++", "libgcc_s", "memfd:contend-interpose"];
 
+/// Directories of a system's libraries.
+const LIBRARY_DIRECTORIES: [&str; 9] = [
+    "/lib/",
+    "/lib32/",
+    "/lib64/",
+    "/usr/lib/",
+    "/usr/lib32/",
+    "/usr/lib64/",
+    "/usr/local/lib/",
+    "/nix/store/",
+    "/gnu/store/",
+];
+
+/// Directories of the sources of libraries: of Cargo's packages, headers and Python's packages.
+const LIBRARY_SOURCES: [&str; 7] = [
+    "/.cargo/registry/",
+    "/.cargo/git/",
+    "/usr/include/",
+    "/usr/local/include/",
+    "/lib/python3.",
+    "/dist-packages/",
+    "/site-packages/",
+];
+
+/// Returns whether a function is of a library that the program's author did not write: the shared object at `path` is
+/// in a system's directory, or the source is a package's.
+fn is_of_library(path: &str, source: &str) -> bool {
+    let is_shared_object = path.rsplit('/').next().is_some_and(|file| file.contains(".so"));
+    is_shared_object && LIBRARY_DIRECTORIES.iter().any(|directory| path.starts_with(directory))
+        || LIBRARY_SOURCES.iter().any(|directory| source.contains(directory))
+}
+
 /// Returns whether a function of a common library does nothing but acquire a lock, or wait.
 pub fn is_lock_wrapper(function: &str) -> bool {
     WRAPPERS.iter().any(|wrapper| function.starts_with(wrapper))
@@ -309,14 +343,13 @@ impl Frames {
                 let site = names.inlined(process, function + 1).pop();
                 let inner = path.frames.last().and_then(|frame| function_of(&frame.site));
                 if let Some(site) = site.filter(|site| function_of(site).is_some() && function_of(site) != inner) {
-                    let file = names.file(process, function).unwrap_or_default();
-                    path.add(site, (function, &file), &mut is_outside);
+                    path.add(site, (function, &file_of(names, process, function)), &mut is_outside);
                 }
             }
             let address = address + u64::from(depth == 0);
-            let file = names.file(process, address).unwrap_or_default();
+            let file = file_of(names, process, address);
             if is_outside && of_library.is_none() {
-                of_library = kind_of_library(&file);
+                of_library = kind_of_library(short(&file));
             }
             let begin = names.function(process, address).unwrap_or(0);
             for site in names.inlined(process, address) {
@@ -328,7 +361,7 @@ impl Frames {
             }
         }
         let functions = functions.iter().filter_map(|function| python(*function)).cloned();
-        path.frames.extend(functions.map(|site| Frame { site, is_runtime: false, is_in_c_library: false, begin: 0 }));
+        path.frames.extend(functions.map(Frame::of_python));
         path.kind = path.kind.or(of_library);
         path
     }
@@ -338,10 +371,12 @@ impl Frames {
         last.is_some_and(|function| function.starts_with("_PyEval_EvalFrameDefault"))
     }
 
-    /// Adds the next outer function, with its begin and its file. `is_outside` is true up to the first function of the
+    /// Adds the next outer function, with its begin and the path of its file. `is_outside` is true up to the first function of the
     /// program itself.
-    fn add(&mut self, site: Site, (begin, file): (u64, &str), is_outside: &mut bool) {
+    fn add(&mut self, site: Site, (begin, path): (u64, &str), is_outside: &mut bool) {
+        let file = short(path);
         let symbol = site.symbol.as_deref().unwrap_or_default();
+        let source = site.source.as_deref().unwrap_or_default();
         let is_in_c_library = is_c_library(file) || is_of_c_library(symbol);
         let is_in_library = is_in_c_library || is_runtime_file(file);
         let is_own_lock = *is_outside && self.kind.is_none() && is_lock_function(symbol);
@@ -349,7 +384,8 @@ impl Frames {
             || is_own_lock
             || symbol.starts_with("runtime.")
             || is_lock_wrapper(symbol)
-            || is_wrapper(symbol, site.source.as_deref().unwrap_or_default());
+            || is_wrapper(symbol, source);
+        let is_of_library = is_of_library(path, source);
         // The runtime's functions say what kind it is.
         if *is_outside && is_runtime {
             self.learn_kind(symbol, is_in_library);
@@ -358,7 +394,7 @@ impl Frames {
             self.kind = Some(Kind::Mutex);
         }
         *is_outside &= is_runtime;
-        self.frames.push(Frame { site, is_runtime, is_in_c_library, begin });
+        self.frames.push(Frame { site, is_runtime, is_in_c_library, is_of_library, begin });
     }
 
     fn learn_kind(&mut self, function: &str, is_in_c_library: bool) {
@@ -410,11 +446,21 @@ impl Frames {
 }
 
 impl Frame {
+    fn of_python(site: Site) -> Self {
+        let is_of_library = is_of_library("", site.source.as_deref().unwrap_or_default());
+        Self { site, is_runtime: false, is_in_c_library: false, is_of_library, begin: 0 }
+    }
+
     /// Returns whether its name says that it is a function of a lock, or one that waits.
     fn is_of_lock(&self) -> bool {
         let function = self.site.symbol.as_deref().unwrap_or_default();
         is_lock_wrapper(function) || is_lock_function(function) || KINDS.iter().any(|(part, _)| function.contains(part))
     }
+}
+
+/// Returns the path of the file that an address comes from.
+fn file_of(names: &mut Names, process: u32, address: u64) -> String {
+    names.in_file(process, address).map_or_else(String::new, |(path, _)| path.to_string_lossy().into_owned())
 }
 
 /// Returns the function's name of a site, without the offset in it that stands for a missing line; `None` where there
@@ -487,6 +533,24 @@ mod tests {
         let frames = path(&park);
         assert_eq!((frames.kind, frames.site().unwrap().label.as_str()), (Some(Kind::Park), "l::main+0x26 (l)"));
         assert_eq!(path(&[("syscall", "libc.so.6"), ("clone3", "libc.so.6")]).site(), None);
+    }
+
+    #[test]
+    fn functions_of_libraries_are_known_by_their_files() {
+        let own = [
+            ("/srv/server", "/srv/src/server.c:3"),
+            ("/usr/lib/postgresql/15/bin/postgres", "lock.c:1"),
+            ("/srv/plugins/libquery.so", ""),
+            ("", "/srv/app/cache.py:7"),
+        ];
+        let of_library = [
+            ("/usr/lib/x86_64-linux-gnu/libpq.so.5.15", ""),
+            ("/srv/server", "/root/.cargo/registry/src/index.crates.io-1/rusqlite-0.31.0/src/lib.rs:9"),
+            ("/srv/server", "/usr/include/boost/asio/read.hpp:4"),
+            ("", "/usr/lib/python3.12/queue.py:180"),
+        ];
+        assert!(own.iter().all(|(path, source)| !is_of_library(path, source)));
+        assert!(of_library.iter().all(|(path, source)| is_of_library(path, source)));
     }
 
     #[test]

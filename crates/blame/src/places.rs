@@ -23,6 +23,12 @@ pub fn variable(region: &Region, names: &mut Names, place: u32) -> Option<String
     names.variable(lock.process.load(Relaxed), lock.address.load(Relaxed))
 }
 
+/// Returns whether the lock at this place is in a global variable.
+pub fn is_in_variable(region: &Region, names: &mut Names, place: u32) -> bool {
+    let lock = region.locks.get(place as usize);
+    lock.is_some_and(|lock| names.is_in_variable(lock.process.load(Relaxed), lock.address.load(Relaxed)))
+}
+
 /// Returns the name of a lock outside global variables, by its first use. Several locks can have the same.
 pub fn by_first_use(region: &Region, names: &mut Names, place: u32) -> String {
     let Some(lock) = region.locks.get(place as usize) else { return "?".into() };

@@ -181,6 +181,8 @@ pub struct JavaHolder {
     /// The method that the critical section called, and its caller.
     pub inner: Frame,
     pub caller: Option<Frame>,
+    /// The program's own methods, from the innermost to the one with the critical section. Empty while it runs.
+    pub path: Vec<Frame>,
 }
 
 /// Parts of the dumps of a thread.
@@ -219,7 +221,7 @@ impl JavaWaits {
             let lock = self.locks.entry(key.clone()).or_default();
             lock.seconds += span;
             lock.most_waiters = lock.most_waiters.max(*count);
-            lock.path = thread.frames.iter().filter(|frame| !frame.is_of_library()).cloned().collect();
+            lock.path = own_methods(&thread.frames);
             if let Some(holder) = dump.holder(object, thread, &key.waits_in) {
                 *lock.holders.entry(holder).or_default() += span;
             }
@@ -239,6 +241,10 @@ fn key_of(thread: &JavaThread) -> Option<LockKey> {
     let own = thread.frames.iter().find(|frame| !frame.is_of_library());
     let waits_in = own.or(thread.frames.first()).cloned().unwrap_or_default();
     Some(LockKey { class: class.clone(), waits_in, is_monitor: *is_monitor })
+}
+
+fn own_methods(frames: &[Frame]) -> Vec<Frame> {
+    frames.iter().filter(|frame| !frame.is_of_library()).cloned().collect()
 }
 
 impl Dump {
@@ -276,6 +282,7 @@ impl Dump {
             state: holder.state.clone(),
             inner: holder.frames[inner].clone(),
             caller: holder.frames.get(inner + 1).cloned(),
+            path: if holder.state == State::Runnable { Vec::new() } else { own_methods(&holder.frames[..=section]) },
         })
     }
 }

@@ -45,7 +45,7 @@ enum Known {
 /// Descriptors that are kept open. A process has some dozens of libraries; a server with plugins, hundreds.
 const MOST_OPEN: usize = 128;
 /// Bytes of one file, and of all files together, that are kept in memory.
-const MOST_OF_FILE: u64 = 144 << 20;
+pub const MOST_OF_FILE: u64 = 144 << 20;
 const MOST_OF_ALL: u64 = 208 << 20;
 /// A file system that takes longer than this for a file is taken for one that never answers: a process can mount one
 /// itself (FUSE) and leave every call to it waiting.

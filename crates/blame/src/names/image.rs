@@ -41,6 +41,8 @@ const DEBUG_FOLDER: &str = "/usr/lib/debug";
 /// Files with a checksum instead of a build ID are read as a whole for it.
 const MOST_CHECKED: u64 = 256 << 20;
 const PAGE: u64 = 4096;
+/// Members of members that a name can have.
+const MOST_MEMBERS: usize = 16;
 const TABLES: [&str; 2] = [".symtab", ".dynsym"];
 
 impl Image {
@@ -115,14 +117,44 @@ impl Image {
         Some(format!("{name}+{offset:#x}"))
     }
 
-    /// Returns the variable that contains an address.
-    pub fn variable(&self, own: u64) -> Option<String> {
-        let (name, offset) = self.around(own, false)?;
-        Some(if offset == 0 { name } else { format!("{name}+{offset:#x}") })
+    /// Returns whether a variable contains an address.
+    pub fn is_in_variable(&self, own: u64) -> bool {
+        self.symbol(own, false).is_some()
     }
 
-    /// Returns the addresses and sizes of the symbols of this name, as it is or demangled.
+    /// Returns the variable that contains an address, with its member there as far as the file has types.
+    pub fn variable(&self, own: u64) -> Option<String> {
+        let (name, offset) = self.around(own, false)?;
+        Some(match self.lines.as_ref().and_then(|lines| lines.member(own - offset, offset)) {
+            Some(member) => name + &member,
+            None if offset == 0 => name,
+            None => format!("{name}+{offset:#x}"),
+        })
+    }
+
+    /// Returns the addresses and sizes of the symbols of this name, as it is or demangled, or of a variable's member.
     pub fn named(&self, name: &str) -> Vec<(u64, u64)> {
+        let found = self.symbols_named(name);
+        if found.is_empty() { self.members_named(name) } else { found }
+    }
+
+    /// Returns the addresses and sizes of the members of variables that are called so, as [`Self::variable`] does.
+    pub fn members_named(&self, name: &str) -> Vec<(u64, u64)> {
+        let Some(lines) = &self.lines else { return Vec::new() };
+        let begins = name.rmatch_indices(['.', '[']).map(|(begin, _)| begin).take(MOST_MEMBERS);
+        // The variable's name itself may have such letters, so the longest one counts.
+        let variables = begins.map(|begin| (self.symbols_named(&name[..begin]), &name[begin..]));
+        let Some((variables, path)) = variables.into_iter().find(|(variables, _)| !variables.is_empty()) else {
+            return Vec::new();
+        };
+        let member = |(own, size): (u64, u64)| {
+            let offset = lines.member_offset(own, path).filter(|offset| *offset < size)?;
+            Some((own.checked_add(offset)?, size - offset))
+        };
+        variables.into_iter().filter_map(member).collect()
+    }
+
+    fn symbols_named(&self, name: &str) -> Vec<(u64, u64)> {
         let is_it = |named: &&Named| {
             let text = self.names.get(usize::from(named.table)).and_then(|table| elf::text(table, named.symbol.name));
             text.is_some_and(|text| {
@@ -300,5 +332,87 @@ mod tests {
         let other = folder.path().join("small");
         assert!(objcopy(&["--only-keep-debug".as_ref(), other.as_ref(), debug.as_ref()]));
         assert!(!source(&program), "another build's");
+    }
+
+    /// Variables with locks as members, and the program that prints where each is: the variable, the member, its offset.
+    const MEMBERS_IN_C: &str = "#include <pthread.h>\n#include <stdio.h>\n\
+        typedef struct shard { long count; pthread_mutex_t lock; } shard_type;\n\
+        struct { int size; pthread_mutex_t cache_mutex; \
+            struct { pthread_cond_t filled; shard_type shards[3]; } queue; \
+            union { char word; pthread_mutex_t m; } either; struct { pthread_rwlock_t unnamed; }; } cache;\n\
+        shard_type shards[8]; pthread_mutex_t grid[2][3], alone; volatile shard_type changing;\n\
+        #define AT(base, member) printf(\"%s %s %zu\\n\", #base, #member, (size_t)((char *)&(member) - (char *)&(base)))\n\
+        int main(void) { AT(cache, cache.cache_mutex); AT(cache, cache.queue.filled); AT(cache, cache.queue.shards[2].lock);\n\
+            AT(cache, cache.either.m); AT(cache, cache.unnamed); AT(shards, shards[3].lock); AT(shards, shards[0].lock);\n\
+            AT(grid, grid[1][2]); AT(grid, grid[0][0]); AT(alone, alone); AT(changing, changing.lock); return 0; }\n";
+
+    /// The same in Rust.
+    const MEMBERS_IN_RUST: &str = "use std::sync::{Condvar, Mutex, RwLock};\n\
+        struct Shard { count: u64, lock: Mutex<u64> }\n\
+        struct Store { index: RwLock<u32>, filled: Condvar, shards: [Shard; 3] }\n\
+        const fn shard() -> Shard { Shard { count: 0, lock: Mutex::new(0) } }\n\
+        static STORE: Store = Store { index: RwLock::new(0), filled: Condvar::new(), shards: [shard(), shard(), shard()] };\n\
+        static ALONE: Mutex<u64> = Mutex::new(0);\n\
+        macro_rules! at { ($base:ident, $member:expr) => { println!(\"small::{} small::{} {}\", stringify!($base), \
+            stringify!($member).replace(' ', \"\"), &raw const $member as usize - &raw const $base as usize) } }\n\
+        fn main() { at!(STORE, STORE.index); at!(STORE, STORE.filled); at!(STORE, STORE.shards[2].lock);\n\
+            at!(STORE, STORE.shards[0].lock); at!(ALONE, ALONE); std::hint::black_box((&ALONE, STORE.shards[1].count)); }\n";
+
+    /// Compiles a program of this name; `None`, and it is said, where there is no such compiler.
+    fn members_of(folder: &Path, compiler: &str, flags: &[&str], source: &str) -> Option<PathBuf> {
+        let (text, program) =
+            (folder.join(if compiler == "cc" { "small.c" } else { "small.rs" }), folder.join("small"));
+        std::fs::write(&text, source).unwrap();
+        let output = Command::new(compiler).args(flags).arg("-o").arg(&program).arg(&text).output();
+        let is_compiled = output.is_ok_and(|output| output.status.success());
+        if !is_compiled {
+            println!("skipped: needs {compiler}");
+        }
+        is_compiled.then_some(program)
+    }
+
+    /// Returns the lines that such a program prints, with the address of each variable.
+    fn printed(program: &Path, image: &Image) -> Vec<(u64, String, u64)> {
+        let output = Command::new(program).output().unwrap();
+        let line = |line: &str| {
+            let [base, member, offset] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+            let [(address, _)] = image.symbols_named(base)[..] else { panic!("no {base}") };
+            (address, member.to_owned(), offset.parse().unwrap())
+        };
+        String::from_utf8(output.stdout).unwrap().lines().map(line).collect()
+    }
+
+    #[test]
+    fn members_of_variables_are_named_as_in_the_language() {
+        let folder = tempfile::tempdir().unwrap();
+        let c: [&[&str]; 3] = [&["-g"], &["-g", "-O2", "-gdwarf-4"], &["-g", "-gz=zlib"]];
+        let c = c.into_iter().map(|flags| ("cc", flags, MEMBERS_IN_C));
+        let rust: &[&str] = &["-g", "--edition", "2024"];
+        for (compiler, flags, source) in c.chain([("rustc", rust, MEMBERS_IN_RUST)]) {
+            let Some(program) = members_of(folder.path(), compiler, flags, source) else { continue };
+            let image = Image::read(open_regular(&program).unwrap(), &program, None, 64 << 20).unwrap();
+            let lines = printed(&program, &image);
+            assert!(lines.len() >= 5, "{lines:?}");
+            for (address, member, offset) in lines {
+                let own = address + offset;
+                assert_eq!(image.variable(own).as_deref(), Some(&*member), "{compiler} {flags:?}");
+                assert_eq!(image.named(&member).first().map(|found| found.0), Some(own), "{member}");
+            }
+        }
+    }
+
+    #[test]
+    fn members_without_types_are_offsets() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(program) = members_of(folder.path(), "cc", &[], MEMBERS_IN_C) else { return };
+        let image = Image::read(open_regular(&program).unwrap(), &program, None, 1 << 20).unwrap();
+        for (address, member, offset) in printed(&program, &image) {
+            let base = member.split(['.', '[']).next().unwrap();
+            let expected = if offset == 0 { base.to_owned() } else { format!("{base}+{offset:#x}") };
+            assert_eq!(image.variable(address + offset), Some(expected), "{member}");
+        }
+        for wrong in ["cache.nonesuch", "shards[8].lock", "shards[x]", "grid[1]", "cache.", ".lock", "[0]", "alone.x"] {
+            assert_eq!(image.named(wrong), [], "{wrong}");
+        }
     }
 }

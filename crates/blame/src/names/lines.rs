@@ -2,15 +2,19 @@
 
 use super::demangle::{demangled, is_wrapper};
 use super::elf::Elf;
-use addr2line::gimli::{Dwarf, EndianSlice, NativeEndian, SectionId};
+use super::members::{Members, Slice};
+use addr2line::gimli::{Dwarf, NativeEndian, SectionId};
 use addr2line::{Context, LookupContinuation, LookupResult};
-
-type Slice = EndianSlice<'static, NativeEndian>;
+use std::cell::OnceCell;
+use std::sync::Arc;
 
 /// The debugging information of a file.
 pub struct Lines {
-    /// Reads from `_sections`, and is dropped before them, since it is declared before them.
+    /// Reads from `_sections` as `dwarf` does, and both are dropped before them, since they are declared before them.
     context: Context<Slice>,
+    dwarf: Arc<Dwarf<Slice>>,
+    /// Made when a variable is looked up.
+    members: OnceCell<Members>,
     _sections: Vec<Vec<u8>>,
 }
 
@@ -35,7 +39,24 @@ impl Lines {
         });
         let mut dwarf = dwarf.ok()?;
         dwarf.populate_abbreviations_cache(addr2line::gimli::AbbreviationsCacheStrategy::Duplicates);
-        Some(Self { context: Context::from_dwarf(dwarf).ok()?, _sections: sections })
+        let dwarf = Arc::new(dwarf);
+        let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).ok()?;
+        Some(Self { context, dwarf, members: OnceCell::new(), _sections: sections })
+    }
+
+    /// Returns the members that lead from the variable at `own` to this offset in it: `.lock`. It is empty if the variable
+    /// is the lock.
+    pub fn member(&self, own: u64, offset: u64) -> Option<String> {
+        self.members().path(&self.dwarf, own, offset)
+    }
+
+    /// Returns the offset of such a member in the variable at `own`.
+    pub fn member_offset(&self, own: u64, path: &str) -> Option<u64> {
+        self.members().offset(&self.dwarf, own, path)
+    }
+
+    fn members(&self) -> &Members {
+        self.members.get_or_init(|| Members::index(&self.dwarf))
     }
 
     /// Returns the functions at an address with their lines, from the innermost inlined one outwards; `visit` says

@@ -7,6 +7,7 @@ mod files;
 mod image;
 mod lines;
 mod maps;
+mod members;
 #[cfg(test)]
 pub(crate) mod mutants;
 mod pclntab;
@@ -193,14 +194,20 @@ impl Names {
         name
     }
 
-    /// Returns the global variable at this address, or around it.
+    /// Returns the global variable at this address, or the member of one: `cache.lock`.
     pub fn variable(&mut self, process: u32, address: u64) -> Option<String> {
         let (_, own, image) = self.placed(process, address)?;
         image?.variable(own)
     }
 
+    /// Returns whether a global variable is at this address, or around it.
+    pub fn is_in_variable(&mut self, process: u32, address: u64) -> bool {
+        let placed = self.placed(process, address);
+        placed.is_some_and(|(_, own, image)| image.is_some_and(|image| image.is_in_variable(own)))
+    }
+
     /// Returns the addresses and sizes of a process's functions and variables of this name, as the symbol has it or
-    /// demangled.
+    /// demangled, or the member of a variable.
     pub fn named(&mut self, process: u32, name: &str) -> Vec<(u64, u64)> {
         let Some(Process { pid, mappings }) = self.processes.get(&process) else { return Vec::new() };
         let mut files: HashMap<Key, Vec<Mapping>> = HashMap::new();
@@ -239,6 +246,13 @@ impl Names {
             None => is_within.then(|| (path, (address - nearest.start).wrapping_add(nearest.offset), None)),
         }
     }
+}
+
+/// Returns the address and the size of what a program's file has of a variable's member, such as `cache.lock`; none if
+/// that is not the name of one.
+pub fn members_in(file: &Path, name: &str) -> Vec<(u64, u64)> {
+    let image = open_regular(file).ok().and_then(|opened| Image::read(opened, file, None, files::MOST_OF_FILE));
+    image.map_or_else(Vec::new, |image| image.members_named(name))
 }
 
 /// Returns `file:line` without its directories.

@@ -23,14 +23,14 @@ const ANSWERS: [Answer; 14] = [
         object: "cache_lock",
         place: "write_back (patients.c:",
         cause: "slept (nanosleep) in write_back",
-        remedy: "call write_back outside of the critical section of cache_lock",
+        remedy: "called by write_back in handle, out of the critical section of cache_lock: it sleeps",
     },
     Answer {
         patient: "chain",
         object: "outer_lock",
         place: "sync_log (patients.c:",
         cause: "the holder waited for inner_lock, whose holder slept (nanosleep) in sync_log",
-        remedy: "call sync_log outside of the critical section of inner_lock",
+        remedy: "called by sync_log in flush, out of the critical section of inner_lock: it sleeps",
     },
     Answer {
         patient: "spins",
@@ -72,7 +72,7 @@ const ANSWERS: [Answer; 14] = [
         object: "row_word",
         place: "called by store_row",
         cause: "slept (nanosleep) in sleep_us",
-        remedy: "call sleep_us outside of the critical section of row_word",
+        remedy: "called by store_row, out of the critical section of row_word: it sleeps",
     },
     Answer {
         patient: "semaphore",
@@ -100,14 +100,14 @@ const ANSWERS: [Answer; 14] = [
         object: "mutex of reload_table (patients.c:",
         place: "called by reload_table",
         cause: "slept (nanosleep) in sleep_us",
-        remedy: "call sleep_us outside of the critical section of mutex of reload_table",
+        remedy: "called by reload_table, out of the critical section of mutex of reload_table",
     },
     Answer {
         patient: "file",
         object: "a file lock (flock)",
         place: "export_rows (patients.c:",
         cause: "slept (nanosleep) in export_rows",
-        remedy: "call export_rows outside of the critical section of a file lock",
+        remedy: "called by export_rows in with_file, out of the critical section of a file lock",
     },
     Answer {
         patient: "pool",

@@ -5,7 +5,7 @@ use super::conditions::{Conditions, disturbed_blocks};
 use super::judge::{Comparison, Judged, differences, fewest_blocks, judge};
 use super::plan::Plan;
 use super::record::{
-    AbParameters, AbRow, DisturbedRuns, EXPLAINING, EndedBy, LookRecord, RunRecord, times, times_range,
+    AbParameters, AbRow, DisturbedRuns, EXPLAINING, EndedBy, LookRecord, RunRecord, Verdict, times, times_range,
 };
 use super::warnings::{self, ControlDiffers, FewBlocks, OutputDiffers, SameFile};
 use super::watch::{Watched, watch};
@@ -502,7 +502,7 @@ impl<'a> Turn<'a> {
         let values = self.values[place][metric].clone();
         let higher_is_better = self.higher_is_better(metric);
         let name = self.metric(metric).to_owned();
-        let is_time = name.ends_with("_s") && metric < METRICS.len();
+        let is_time = METRICS.get(metric) == Some(&"wall_s");
         AbRow {
             is_decisive: metric == self.decisive(),
             higher_is_better,
@@ -551,7 +551,15 @@ impl<'a> Turn<'a> {
     /// Describes the rows that are beyond a limit.
     fn exceeded(&self, rows: &[AbRow], control: Option<usize>) -> Vec<String> {
         let is_of_control = |row: &AbRow| control.is_some_and(|control| row.side == self.plan.sides[control].label);
-        let is_worse = |row: &&AbRow| row.verdict.is_some_and(|verdict| verdict.is_worse()) && !is_of_control(row);
+        let has_better_rate = |row: &AbRow| {
+            let is_its = |other: &&AbRow| other.side == row.side && other.is_decisive && other.higher_is_better;
+            rows.iter().find(is_its).is_some_and(|rate| rate.verdict == Some(Verdict::Better))
+        };
+        // A side that does more work in its time may use more CPU time for it.
+        let is_price = |row: &AbRow| row.metric == "cpu_s" && has_better_rate(row);
+        let is_worse = |row: &&AbRow| {
+            row.verdict.is_some_and(|verdict| verdict.is_worse()) && !is_of_control(row) && !is_price(row)
+        };
         let of = |limit: &launch::Limit| {
             let beyond =
                 rows.iter().filter(is_worse).filter(|row| row.ratio_ci.is_some_and(|ends| limit.is_exceeded(ends)));

@@ -214,6 +214,19 @@ impl AbRow {
         !EXPLAINING.contains(&self.metric.as_str())
     }
 
+    /// Returns the verdict for people. Only the metric that decides is faster or slower: more CPU time, memory or wall time
+    /// may be the price of more work.
+    pub fn verdict_words(&self) -> Option<&'static str> {
+        let verdict = self.verdict?;
+        let pair = match self.metric.as_str() {
+            _ if self.is_decisive || !verdict.is_difference() => return Some(verdict.label()),
+            "cpu_s" | "memory_kib" => ["more", "less"],
+            "wall_s" => ["longer", "shorter"],
+            _ => return Some(verdict.label()),
+        };
+        Some(pair[usize::from(!verdict.is_worse())])
+    }
+
     /// Returns the unit in which people read the metric, and the factor to it.
     pub fn unit(&self) -> (Unit, f64) {
         if self.metric.ends_with("_s") { (Unit::Ns, 1e9) } else { (Unit::Number, 1.0) }
@@ -233,9 +246,14 @@ impl AbRow {
         unit.words_with(value * factor, interval.map(|ends| ends.scaled(factor)))
     }
 
+    /// Returns the interval of the ratio as text: ` (95 % CI 1.05–1.09)`.
+    pub fn ratio_ends(&self) -> String {
+        self.ratio_ci.map_or_else(String::new, |ends| format!(" (95 % CI {})", times_range(ends)))
+    }
+
     /// Returns the change as text: `wall time 1.07× (95 % CI 1.05–1.09)`.
     pub fn change(&self) -> String {
-        let ends = self.ratio_ci.map_or_else(String::new, |ends| format!(" (95 % CI {})", times_range(ends)));
+        let ends = self.ratio_ends();
         let ratio = self.ratio.map_or_else(|| "unknown".to_owned(), times);
         format!("{} {ratio}{ends}", metric_words(&self.metric))
     }

@@ -78,7 +78,7 @@ fn line(row: &AbRow, sides: &[String]) -> Vec<String> {
         row.words(least),
         ratio,
         row.ratio_ci.map_or_else(dash, times_range),
-        row.verdict.map_or_else(dash, |verdict| verdict.label().to_owned()),
+        row.verdict_words().map_or_else(dash, str::to_owned),
     ]
 }
 
@@ -162,7 +162,36 @@ fn because(watched: &[WatchedSide]) -> Vec<String> {
 /// Returns the verdicts in sentences: of the decisive metric, and of any other that shows a difference.
 fn statements(rows: &[AbRow]) -> Vec<String> {
     let is_stated = |row: &&AbRow| row.is_decisive || row.verdict.is_some_and(Verdict::is_difference);
-    rows.iter().filter(is_stated).filter_map(statement).collect()
+    rows.iter().filter(is_stated).filter_map(|row| cost(row, rows).or_else(|| statement(row))).collect()
+}
+
+/// Returns the difference in time or memory that does not decide, as what a side uses.
+fn cost(row: &AbRow, rows: &[AbRow]) -> Option<String> {
+    let base = row.compared_with.as_ref().filter(|_| !row.is_decisive)?;
+    let ratio = times(row.ratio?).replace('×', " times");
+    let (side, ends) = (&row.side, row.ratio_ends());
+    Some(match row.metric.as_str() {
+        "wall_s" => format!("{side} runs {ratio}{ends} as long as {base}."),
+        "memory_kib" => format!("{side} uses {ratio}{ends} the peak memory of {base}."),
+        "cpu_s" => {
+            let per_work = per_work(row, rows).map_or_else(String::new, |(metric, ratio)| {
+                let ratio = times(ratio).replace('×', " times");
+                format!(" in total, and {ratio} per unit of work (by {metric})")
+            });
+            format!("{side} uses {ratio}{ends} the CPU time of {base}{per_work}.")
+        }
+        _ => return None,
+    })
+}
+
+/// Returns the ratio of the CPU time for the same work, with the name of the decisive metric if that shows the work: both
+/// sides run equally long, and a higher value is better.
+fn per_work<'a>(cpu: &AbRow, rows: &'a [AbRow]) -> Option<(&'a str, f64)> {
+    const SAME: std::ops::Range<f64> = 0.95..1.05;
+    let of_side = |row: &&AbRow| row.side == cpu.side;
+    let decisive = rows.iter().filter(of_side).find(|row| row.is_decisive && row.higher_is_better)?;
+    let wall = rows.iter().filter(of_side).find(|row| row.metric == "wall_s")?;
+    SAME.contains(&wall.ratio?).then_some((&*decisive.metric, cpu.ratio? / decisive.ratio?))
 }
 
 fn statement(row: &AbRow) -> Option<String> {
@@ -267,4 +296,69 @@ fn distributions(metric: &str, rows: &[&AbRow]) -> Option<Figure> {
         tables: Vec::new(),
         secondary: !rows[0].is_decisive,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use instruments::statistics::Interval;
+
+    fn row(metric: &str, ratio: f64, verdict: Verdict, is_decisive: bool) -> AbRow {
+        AbRow {
+            metric: metric.into(),
+            side: "./new".into(),
+            is_decisive,
+            higher_is_better: is_decisive && metric == "rate",
+            runs: 12,
+            median: 1.0,
+            ci: None,
+            compared_with: Some("./old".into()),
+            ratio: Some(ratio),
+            ratio_ci: Some(Interval::new(0.99 * ratio, 1.01 * ratio)),
+            verdict: Some(verdict),
+            power: None,
+            values: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn more_cpu_time_at_a_higher_rate_is_put_per_work() {
+        let rows = [
+            row("rate", 2.5, Verdict::Better, true),
+            row("wall_s", 1.001, Verdict::LessThanLeast, false),
+            row("cpu_s", 1.8, Verdict::Worse, false),
+            row("memory_kib", 1.2, Verdict::Worse, false),
+        ];
+        assert_eq!(
+            statements(&rows),
+            [
+                "./new is better: rate 2.50× (95 % CI 2.48–2.52) that of ./old.",
+                "./new uses 1.800 times (95 % CI 1.782–1.818) the CPU time of ./old in total, and 0.720 times per unit of \
+                 work (by rate).",
+                "./new uses 1.200 times (95 % CI 1.188–1.212) the peak memory of ./old.",
+            ]
+        );
+        let words: Vec<_> = rows.iter().map(|row| row.verdict_words().unwrap()).collect();
+        assert_eq!(words, ["better", "less than least", "more", "more"]);
+    }
+
+    /// Runs that differ in length may do the same work, so the rate does not show it.
+    #[test]
+    fn cpu_time_of_runs_of_another_length_is_a_total() {
+        let rows = [
+            row("wall_s", 0.5, Verdict::Faster, true),
+            // Older records have this verdict of the CPU time.
+            row("cpu_s", 1.8, Verdict::Slower, false),
+        ];
+        assert_eq!(
+            statements(&rows),
+            [
+                "./new is faster: wall time 0.500× (95 % CI 0.49–0.51) that of ./old.",
+                "./new uses 1.800 times (95 % CI 1.782–1.818) the CPU time of ./old.",
+            ]
+        );
+        let rows = [row("rate", 2.5, Verdict::Better, true), row("wall_s", 0.4, Verdict::Faster, false)];
+        let longer = &statements(&rows)[1];
+        assert!(longer.starts_with("./new runs 0.4") && longer.ends_with(" as long as ./old."), "{longer}");
+    }
 }

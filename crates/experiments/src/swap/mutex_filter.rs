@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use blame::Lost;
-use blame::names::demangled;
+use blame::names::{demangled, members_in};
 use harness::{Interruption, UsageError};
 use launch::{Plan, Program, TracedLock};
 use object::{Object, ObjectSymbol};
@@ -191,12 +191,17 @@ fn in_variable(
     // A symbol can be in both tables.
     named.sort_by_key(ObjectSymbol::address);
     named.dedup_by_key(|symbol| symbol.address());
-    let program = program.path.display();
+    let (program, path) = (program.path.display(), &program.path);
     let symbol = match &named[..] {
         [symbol] => symbol,
         [] => {
             let why = "has no variable of this name that is large enough for a lock";
-            return Err(UsageError(format!("--swap-only {name}: {program} {why}")));
+            let members = members_in(path, &only.to_string());
+            let member = members.into_iter().find(|(_, size)| *size >= SMALLEST);
+            let range = member.map(|(address, _)| address..address + SMALLEST);
+            return range
+                .map(|range| (only.to_string(), range))
+                .ok_or_else(|| UsageError(format!("--swap-only {name}: {program} {why}")));
         }
         several => {
             let count = several.len();

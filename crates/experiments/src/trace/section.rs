@@ -57,7 +57,7 @@ fn by_lock(waited: &[&Row], rows: &[Row]) -> Figure {
         "acquired",
         "contended",
         "waited",
-        "share",
+        words::wait_share_head(&rows.iter().collect::<Vec<_>>()),
         "wait p50",
         "p99",
         "hold p50",
@@ -150,7 +150,7 @@ fn spikes(lock: &Row) -> Table {
     let holds = lock.hold_spikes.iter().map(|spike| line("hold time", spike));
     Table {
         caption: "Clusters of wait and hold times".into(),
-        header: vec!["cluster", "median", "share", "count", "echo of"],
+        header: vec!["cluster", "median", "share of all", "count", "echo of"],
         rows: waits.chain(holds).collect(),
     }
 }

@@ -93,7 +93,7 @@ fn diagnosis(record: &TraceRecord<'_>, page: &Page) -> String {
 /// Returns the locks that were waited for, in eighty columns.
 fn longest(locks: &[&Row]) -> String {
     const MOST: usize = 5;
-    const WIDEST: usize = 30;
+    const WIDEST: usize = 28;
     let mut waited: Vec<&&Row> = locks.iter().filter(|row| row.wait_total_s > 0.0).collect();
     waited.sort_by(|one, other| other.wait_total_s.total_cmp(&one.wait_total_s));
     let more = "--all prints all tables, call sites and histograms.\n";
@@ -114,7 +114,7 @@ fn longest(locks: &[&Row]) -> String {
             optional(row.wait_p99_ns, Unit::Ns),
         ]
     };
-    let header = ["lock (instances)", "type", "contended", "waited", "share", "wait p99"];
+    let header = ["lock (instances)", "type", "contended", "waited", words::wait_share_head(locks), "wait p99"];
     format!("\n{}{more}", terminal::table(&header, waited.iter().take(MOST).map(line)))
 }
 
@@ -143,7 +143,18 @@ fn part(record: &TraceRecord<'_>) -> String {
         .map(|seconds| nanoseconds(seconds * 1e9));
     let partial =
         if part.is_partial { format!("; partial, since the trace ended within the {period}") } else { String::new() };
-    format!("part {} of the trace: from {from} to {to}{partial}\n", part.number)
+    let earlier = if has_earlier_waits(record.results, record.parameters.elapsed_s) {
+        "; a wait counts in the part in which it ends, so shares can exceed this part's time"
+    } else {
+        ""
+    };
+    format!("part {} of the trace: from {from} to {to}{partial}{earlier}\n", part.number)
+}
+
+/// Returns whether a wait is longer than the part in which it counts.
+fn has_earlier_waits(rows: &[Row], elapsed_s: f64) -> bool {
+    let locks = rows.iter().filter(|row| row.kind == RowKind::Lock);
+    locks.filter_map(|row| row.wait_max_ns).any(|longest| longest > elapsed_s * 1e9)
 }
 
 fn heading(record: &TraceRecord<'_>) -> String {
@@ -187,7 +198,7 @@ fn table(title: &str, locks: &[&Row]) -> String {
         "acquired",
         "contended",
         "waited",
-        "share",
+        words::wait_share_head(locks),
         "wait p50",
         "p99",
         "max",
@@ -317,4 +328,21 @@ pub fn matrix(rows: &[Row]) -> String {
         terminal::table(&header, matrix.lines.iter().map(line)),
         named.collect::<String>()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_longer_than_their_part_began_before_it() {
+        let row = |kind, wait_max_ns| Row { kind, wait_max_ns, ..Row::default() };
+        let part_s = 1.0;
+        assert!(has_earlier_waits(&[row(RowKind::Lock, Some(2e8)), row(RowKind::Lock, Some(1.5e9))], part_s));
+        for rows in
+            [vec![], vec![row(RowKind::Lock, Some(9e8)), row(RowKind::Lock, None), row(RowKind::Hang, Some(3e9))]]
+        {
+            assert!(!has_earlier_waits(&rows, part_s), "{rows:?}");
+        }
+    }
 }

@@ -162,6 +162,11 @@ pub fn wait_share(row: &Row) -> Option<f64> {
     row.wait_busy_share.or(row.wait_share)
 }
 
+/// Returns the head of the column of [`wait_share`], which names its whole.
+pub fn wait_share_head(rows: &[&Row]) -> &'static str {
+    if rows.iter().any(|row| row.wait_busy_share.is_some()) { "of busy time" } else { "of thread time" }
+}
+
 /// Returns the sentences about the labelled requests that waited for locks the longest.
 pub fn labels(rows: &[Row]) -> Option<String> {
     let labels = rows.iter().filter(|row| row.kind == RowKind::Label);
@@ -330,8 +335,11 @@ pub fn wakes(lock: &Row) -> Option<String> {
         format!("{name} ({})", percent(runner.share))
     };
     let runners: Vec<String> = lock.ran_instead.iter().take(3).map(runner).collect();
-    let competitors =
-        if runners.is_empty() { String::new() } else { format!("; on its CPU until then: {}", runners.join(", ")) };
+    let competitors = if runners.is_empty() {
+        String::new()
+    } else {
+        format!("; on its CPU until then (share of that time): {}", runners.join(", "))
+    };
     Some(format!("Wake-up latency: median {}, maximum {}{competitors}.", nanoseconds(median), nanoseconds(most)))
 }
 

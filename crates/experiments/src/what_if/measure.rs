@@ -14,14 +14,14 @@ use super::variants::{Figures, NOTHING_SHORTER, PLAIN, Variant};
 use super::{gains, warnings};
 use anyhow::Context;
 use harness::turns::take_turns;
-use harness::{Interrupted, Interruption, Progress, Session, UsageError};
+use harness::{Interrupted, Interruption, Progress, Session};
 use instruments::clock::Calibration;
 use instruments::cpus::CpuSet;
 use instruments::environment::Activity;
 use instruments::statistics::order;
 use instruments::warning::Warning;
 use interpose::{Level, Memory, PLACE, SHARE_ONE};
-use launch::{Failed, FinishedRun, Metric, Pause, Plan, Variables, preload};
+use launch::{Failed, FinishedRun, Metric, Pause, Plan, Proposal, Variables, preload};
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
@@ -63,9 +63,10 @@ pub fn run_plan(
     turn.warm_up(&mut variants[PLAIN], progress)?;
     let plain_s = turn.longest_plain_s.get();
     progress.note("stopping the program to test whether its clock sets its run time");
-    let is_time_fixed = is_fixed(plan, plain_s, &session.interruption)?;
-    if let Some(refused) = refused(plan, plain_s).filter(|_| is_time_fixed) {
-        return Err(refused.into());
+    let fixed = fixed(plan, plain_s, &session.interruption)?;
+    let is_time_fixed = fixed.is_some();
+    if let Some(refused) = fixed.and_then(|outputs| refused(plan, plain_s, &outputs)) {
+        anyhow::bail!(refused);
     }
     for _ in 0..plan.warmup {
         variants[..=NOTHING_SHORTER].iter_mut().try_for_each(|variant| turn.warm_up(variant, progress))?;
@@ -290,19 +291,20 @@ const STOPS: [(f64, f64); 2] = [(0.25, 0.5), (0.5, 0.4)];
 /// The part of the stop by which the time may be longer, or shorter.
 const SAME: f64 = 0.25;
 
-/// Returns whether the program takes as long though it is stopped; `false` where a stopped run does not end well.
-fn is_fixed(plan: &Plan, plain_s: f64, interruption: &Interruption) -> anyhow::Result<bool> {
+/// Returns the outputs of the stopped runs if the program takes as long though it is stopped; `None` where a stopped run
+/// does not end well.
+fn fixed(plan: &Plan, plain_s: f64, interruption: &Interruption) -> anyhow::Result<Option<Vec<String>>> {
+    let mut outputs = Vec::new();
     for (after, length) in STOPS {
         let [after, stopped] = [after, length].map(|share| Duration::from_secs_f64(share * plain_s));
-        let is_same = match plan.run_stopped(Pause { after, length: stopped }, interruption)? {
-            Ok(FinishedRun { wall_s, .. }) => is_as_long(plain_s, wall_s, stopped.as_secs_f64()),
-            Err(Failed { .. }) => false,
-        };
-        if !is_same {
-            return Ok(false);
+        match plan.run_stopped(Pause { after, length: stopped }, interruption)? {
+            Ok(FinishedRun { wall_s, output, .. }) if is_as_long(plain_s, wall_s, stopped.as_secs_f64()) => {
+                outputs.push(output);
+            }
+            Ok(FinishedRun { .. }) | Err(Failed { .. }) => return Ok(None),
         }
     }
-    Ok(true)
+    Ok(Some(outputs))
 }
 
 fn is_as_long(plain_s: f64, wall_s: f64, stopped_s: f64) -> bool {
@@ -310,20 +312,25 @@ fn is_as_long(plain_s: f64, wall_s: f64, stopped_s: f64) -> bool {
 }
 
 /// Returns the error if nothing can be predicted for such a program: only a rate can, not its wall time or times within
-/// it.
-fn refused(plan: &Plan, plain_s: f64) -> Option<UsageError> {
+/// it. The outputs are of its stopped runs.
+fn refused(plan: &Plan, plain_s: f64, outputs: &[String]) -> Option<String> {
     let plain = terminal::nanoseconds(plain_s * 1e9);
-    let why = format!(
-        "the program takes {plain} even when it is stopped for half of that time, so its own clock sets its run time"
-    );
-    let rate =
-        "measure a rate with --metric 'NAME=REGEX' --higher-is-better, or give the program a fixed amount of work";
+    let why = format!("the run time is fixed: the program takes {plain} even if it is stopped for half of that time");
+    let outputs: Vec<&str> = outputs.iter().map(String::as_str).collect();
+    let rate = match Proposal::of(&outputs) {
+        Some(Proposal { metric, found }) => {
+            format!("give --metric '{metric}' --higher-is-better, which finds {:?} in its output", found.trim())
+        }
+        None => {
+            "give --metric 'NAME=REGEX' --higher-is-better for a rate in its output, or a fixed amount of work".into()
+        }
+    };
     if plan.metrics.is_empty() {
-        return Some(UsageError(format!("--what-if: {why}; shorter critical sections cannot change that; {rate}")));
+        return Some(format!("--what-if: {why}, so shorter critical sections cannot change it; {rate}"));
     }
     let time = plan.metrics.iter().find(|metric| !metric.higher_is_better)?;
     let name = &time.pattern.name;
-    Some(UsageError(format!("--metric {name}: {why}; a time within it cannot be predicted; {rate}")))
+    Some(format!("--metric {name}: {why}, so a time within it cannot be predicted; {rate}"))
 }
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ impl WarningKind for Handoffs {
     }
 }
 
-/// The program ends when its own clock says so.
+/// The program's clock sets its run time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FixedRunTime {}
 
@@ -114,8 +114,7 @@ impl WarningKind for FixedRunTime {
     const CODE: &'static str = "fixed_run_time";
 
     fn message(&self) -> String {
-        "the program takes as long when it is stopped for half of its time, so its own clock sets its run time"
-            .to_owned()
+        "the run time is fixed: the program takes as long if it is stopped for half of its time".to_owned()
     }
 
     fn remedy(&self) -> &'static str {

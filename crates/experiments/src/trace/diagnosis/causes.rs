@@ -1,6 +1,6 @@
 //! Causes of long waits for a lock, and remedies.
 
-use super::objects::{INTERPRETER, MAP, Object, called_in};
+use super::objects::{INTERPRETER, Inner, Inners, MAP, Object, called_in, without_offset};
 use super::{Cause, Evidence, LEAST_READY, Measure, Rows, stack};
 use crate::trace::measure::aggregate::Window;
 use crate::trace::record::{Row, RowKind, SeenBy};
@@ -19,20 +19,19 @@ const MOST_UNKNOWN: f64 = 0.2;
 /// A critical section of this length is long.
 const LONG_HOLD_NS: f64 = 20_000.0;
 
-/// The place where a holder was blocked: the function and its caller, and the lock that it held. `is_own` if it is the
-/// function that acquired the lock.
+/// The place where a holder was blocked: the function and its caller, and the lock that it held.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Blocking {
     place: String,
     held: Wait,
-    is_own: bool,
 }
 
-/// The time for which a holder was blocked, and its objects.
+/// The time for which a holder was blocked, its objects, and the innermost functions.
 #[derive(Default)]
 struct Blocked {
     seconds: f64,
     whats: BTreeMap<String, f64>,
+    inners: Inners,
 }
 
 impl Evidence<'_> {
@@ -198,7 +197,7 @@ impl Evidence<'_> {
             return Some(Cause {
                 object: lock.clone(),
                 place: place(held_at),
-                text: format!("no single cause: {known}"),
+                text: format!("no single cause; parts of the wait: {known}"),
                 remedy: None,
                 share: most,
                 measure: measure(object),
@@ -211,7 +210,7 @@ impl Evidence<'_> {
             let free = if shares.released < 0.1 {
                 String::new()
             } else {
-                format!("; for {} it was free, and the waiter had no CPU", percent(shares.released))
+                format!("; for {} of it the lock was free, and the waiter had no CPU", percent(shares.released))
             };
             // A spinlock is at its best where its holders run.
             let is_for_cpus = shares.preempted + shares.released > 0.1;
@@ -286,18 +285,18 @@ impl Evidence<'_> {
             sampled_s += seconds;
             let held = rows.first_of(Wait::Lock(*lock));
             let acquired_in = rows.of(held).and_then(|row| row.blocked_by.first());
-            let acquired_in = acquired_in.and_then(|blocker| blocker.site.split(" (").next());
-            let place = path.map(|path| called_in(&self.frames(path), acquired_in)).unwrap_or_default();
-            let function = place.split([' ', '(', ',']).next();
-            let is_own = acquired_in.is_some_and(|acquired_in| function == acquired_in.split('(').next());
+            let acquired_in = acquired_in.and_then(|blocker| blocker.site.split(" (").next()).map(without_offset);
+            let frames = path.map(|path| self.frames(path)).unwrap_or_default();
+            let place = called_in(&frames, acquired_in);
             let what = self.wait_words(*wait);
-            let blocked = by_place.entry(Blocking { place, held, is_own }).or_default();
+            let blocked = by_place.entry(Blocking { place, held }).or_default();
             blocked.seconds += seconds;
             *blocked.whats.entry(what).or_default() += seconds;
+            blocked.inners.add(Inner::of(&frames, acquired_in), *seconds);
         }
         let most = by_place.into_iter().max_by(|one, other| one.1.seconds.total_cmp(&other.1.seconds));
         let name = &object.name;
-        let Some((Blocking { place, held, is_own }, Blocked { seconds, whats })) =
+        let Some((Blocking { place, held }, Blocked { seconds, whats, inners })) =
             most.filter(|(_, blocked)| blocked.seconds > 0.5 * sampled_s)
         else {
             return Cause {
@@ -319,15 +318,13 @@ impl Evidence<'_> {
             .as_ref()
             .map_or("the holder".to_owned(), |other| format!("the holder waited for {other}, whose holder"));
         let section = other.as_ref().unwrap_or(name);
-        // The function that acquires the lock blocks itself.
-        let call = what.split(['(', ')']).nth(1).filter(|_| is_own);
         // Several readers hold a lock at the same time as well.
         let is_pool = object.kind == FrameKind::Semaphore.name() && object.waited.most_holders > 1 && other.is_none();
         let waits_at = object.place();
         let remedy = if is_pool {
             larger_pool(section, &waits_at)
-        } else if let Some(call) = call {
-            format!("in {function}, call {call} outside of the critical section of {section}")
+        } else if let Some(inner) = inners.main() {
+            inner.remedy(section, &what)
         } else if function.is_empty() {
             format!("move the call that blocks out of the critical section of {section}")
         } else {
@@ -349,7 +346,7 @@ impl Evidence<'_> {
         let acquirer = object.frames.caller()?;
         let name = function_of(&acquirer.site)?;
         let function = if acquirer.is_runtime { format!("the closure in {name}") } else { name.to_owned() };
-        let mut by_wait: BTreeMap<(String, String), f64> = BTreeMap::new();
+        let mut by_wait: BTreeMap<(String, String), (f64, Inners)> = BTreeMap::new();
         // The time in which such a thread was blocked and no other ran; times of runnable threads otherwise.
         let (mut whole_s, mut blocked_s, mut running_s, mut ready_s) = (0.0, 0.0, 0.0, 0.0);
         for (peers, part) in &object.waited.peers {
@@ -365,13 +362,16 @@ impl Evidence<'_> {
             }
             let each = part.seconds / inside.len().max(1) as f64;
             for (wait, path) in inside {
-                let place = called_in(&self.frames(path), Some(&function));
-                *by_wait.entry((self.wait_words(wait), place)).or_default() += each;
+                let frames = self.frames(path);
+                let place = called_in(&frames, Some(&function));
+                let (seconds, inners) = by_wait.entry((self.wait_words(wait), place)).or_default();
+                *seconds += each;
+                inners.add(Inner::of(&frames, Some(&function)), each);
             }
         }
         let whole_s = whole_s.max(object.waited.seconds);
-        let ((what, place), seconds) =
-            by_wait.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or_default();
+        let ((what, place), (seconds, inners)) =
+            by_wait.into_iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0)).unwrap_or_default();
         if is_blocked && seconds <= 0.0 {
             return None;
         }
@@ -384,13 +384,13 @@ impl Evidence<'_> {
         let lock = &object.name;
         let is_pool = object.kind == FrameKind::Semaphore.name();
         let held = if is_pool { "the threads that had acquired it" } else { "another thread in the same function" };
-        // The function that acquires the lock blocks itself.
-        let is_same = acquirer.is_runtime || called == function.split('(').next().unwrap_or_default();
-        let call = what.split(['(', ')']).nth(1).unwrap_or("the call that blocks");
         let remedy = if is_pool {
             larger_pool(lock, &object.place())
-        } else if is_same {
+        } else if acquirer.is_runtime {
+            let call = what.split(['(', ')']).nth(1).unwrap_or("the call that blocks");
             format!("in {function}, call {call} outside of the critical section of {lock}")
+        } else if let Some(inner) = inners.main() {
+            inner.remedy(lock, &what)
         } else {
             format!("call {called} outside of the critical section of {lock}")
         };

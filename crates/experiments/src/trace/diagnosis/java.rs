@@ -1,6 +1,6 @@
 //! The locks of Java programs, by the thread dumps of the virtual machine.
 
-use super::objects::Object;
+use super::objects::{Inner, Inners, Object};
 use super::{Cause, Evidence, Measure};
 use blame::frames::{Frame, Frames};
 use blame::jvm::{JavaHolder, JavaLock, LockKey, State};
@@ -36,7 +36,7 @@ impl Evidence<'_> {
             kind: if key.is_monitor { "monitor" } else { "java lock" },
             part: Part::Lock,
             spins: false,
-            frames: frames(lock),
+            frames: frames(&lock.path),
             java: Some(lock.clone()),
         })
         .collect()
@@ -59,23 +59,28 @@ fn name(key: &LockKey) -> String {
     format!("{} in {method}", class.split('$').next().unwrap_or(class))
 }
 
-fn frames(lock: &JavaLock) -> Frames {
+fn frames(path: &[blame::jvm::Frame]) -> Frames {
     let frame = |frame: &blame::jvm::Frame| Frame {
         site: Site { symbol: Some(frame.method.clone()), source: frame.source.clone(), label: frame.label() },
         is_runtime: frame.is_of_library(),
         is_in_c_library: false,
+        is_of_library: false,
         begin: 0,
     };
-    Frames { frames: lock.path.iter().map(frame).collect(), kind: None }
+    Frames { frames: path.iter().map(frame).collect(), kind: None }
 }
 
 /// Returns the activity of the holders while others waited, and the remedy.
 pub(super) fn cause(object: &Object, lock: &JavaLock) -> Option<Cause> {
-    let mut by_method: BTreeMap<(&str, String), (f64, &JavaHolder)> = BTreeMap::new();
+    let mut by_method: BTreeMap<(&str, String), (f64, &JavaHolder, Inners)> = BTreeMap::new();
     for (holder, seconds) in &lock.holders {
-        by_method.entry((&holder.inner.method, verb(&holder.state))).or_insert((0.0, holder)).0 += seconds;
+        let key = (&*holder.inner.method, verb(&holder.state));
+        let (sum, _, inners) = by_method.entry(key).or_insert_with(|| (0.0, holder, Inners::default()));
+        *sum += seconds;
+        let section = holder.path.last().map(|section| &*section.method);
+        inners.add(Inner::of(&frames(&holder.path), section), *seconds);
     }
-    let ((method, verb), (seconds, holder)) =
+    let ((method, verb), (seconds, holder, inners)) =
         by_method.into_iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0))?;
     let share = (seconds / lock.seconds).min(1.0);
     let name = &object.name;
@@ -90,7 +95,10 @@ pub(super) fn cause(object: &Object, lock: &JavaLock) -> Option<Cause> {
         _ if caller.is_none() || lock.path.first().is_some_and(|frame| frame.method == method) => {
             format!("do not block in {method} while {name} is held")
         }
-        _ => format!("call {method} outside of the critical section of {name}"),
+        _ => inners.main().map_or_else(
+            || format!("call {method} outside of the critical section of {name}"),
+            |inner| inner.remedy(name, &verb),
+        ),
     };
     Some(Cause {
         object: name.clone(),

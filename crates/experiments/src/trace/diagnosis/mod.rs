@@ -345,8 +345,10 @@ impl Evidence<'_> {
         } else {
             ""
         };
-        let waited =
-            format!("threads waited for locks for {} of the time in which they had something to do", percent(locks));
+        let waited = format!(
+            "threads waited for locks for {} of their busy time (all but sleep and waiting for work)",
+            percent(locks)
+        );
         match verdict {
             Verdict::Locks => return format!("Locks: {waited}{how}."),
             Verdict::Undecided if self.java_refusal().is_some() => {
@@ -356,7 +358,7 @@ impl Evidence<'_> {
                 );
             }
             Verdict::Undecided => {
-                return format!("Undecided: {waited}; {} of it is unknown.", percent(whole.unknown_s / busy_s));
+                return format!("Undecided: {waited}; {} of that time is unknown.", percent(whole.unknown_s / busy_s));
             }
             Verdict::NotLocks => {}
         }
@@ -383,7 +385,10 @@ impl Evidence<'_> {
             return format!("Not the locks: {waited}. {used}: the program's own work limits it.{others}");
         }
         if whole.io_s >= 0.3 * busy_s && whole.io_s >= LEAST_WAIT * self.elapsed_s {
-            return format!("Not the locks: {waited}. They waited for I/O for {} of it.", percent(whole.io_s / busy_s));
+            return format!(
+                "Not the locks: {waited}. They waited for I/O for {} of that time.",
+                percent(whole.io_s / busy_s)
+            );
         }
         let idle = (whole.work_s + whole.sleep_s) / whole.lived_s;
         format!(

@@ -4,7 +4,7 @@ use super::{Evidence, Rows};
 use crate::trace::record::Row;
 use blame::frames::{Frame, Frames, Kind as FrameKind, function_of};
 use blame::jvm::JavaLock;
-use blame::names::Site;
+use blame::names::{Site, short};
 use blame::places::{lock_at, lock_name, type_name};
 use blame::sampling::budget::{Part, call_name, is_for_requests, may_wait_for_map};
 use blame::sampling::profile::{Holder, Path, Wait, Waited};
@@ -250,7 +250,7 @@ impl Object {
         let is_one = instances > 1 && most > 0.5 * self.waited.seconds;
         is_one.then(|| {
             let share = terminal::percent(most / self.waited.seconds);
-            format!("; one of {} such locks has {share} of it", terminal::count(instances.into()))
+            format!("; one of {} such locks has {share} of the wait", terminal::count(instances.into()))
         })
     }
 
@@ -274,6 +274,107 @@ pub(super) fn called_in(frames: &Frames, acquired_in: Option<&str>) -> String {
         Some(caller) => format!("{}, called by {caller}", site.label),
         None => site.label.clone(),
     }
+}
+
+/// The function of the program's own that blocks, for a remedy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Inner {
+    pub(super) function: String,
+    /// `file:line` of the call that blocks.
+    pub(super) source: Option<String>,
+    /// Its caller, and the function that acquired the lock: `, called by load_all in refresh,`.
+    pub(super) callers: String,
+    /// Whether it is the function that acquired the lock.
+    pub(super) is_section: bool,
+    /// The function of a library that it calls.
+    pub(super) calls: Option<String>,
+}
+
+impl Inner {
+    /// Returns the innermost function of the program's own on a path; `None` if the path has none.
+    pub(super) fn of(frames: &Frames, acquired_in: Option<&str>) -> Option<Self> {
+        let own: Vec<&Frame> = frames.own().collect();
+        let place = own.iter().position(|frame| !frame.is_of_library)?;
+        let name = |frame: &Frame| plain(function_of(&frame.site).unwrap_or(&frame.site.label)).to_owned();
+        let outer: Vec<String> = own[place + 1..].iter().map(|frame| name(frame)).collect();
+        let function = name(own[place]);
+        let caller = outer.iter().find(|caller| **caller != function);
+        let section = acquired_in.map(plain).filter(|section| outer.iter().any(|outer| outer == section));
+        let callers = match (caller, section) {
+            (Some(caller), Some(section)) if caller != section => format!(", called by {caller} in {section},"),
+            (Some(caller), _) => format!(", called by {caller},"),
+            (None, _) => String::new(),
+        };
+        Some(Self {
+            is_section: acquired_in.map(plain) == Some(&*function),
+            source: own[place].site.source.as_deref().map(|source| short(source).to_owned()),
+            calls: place.checked_sub(1).map(|library| name(own[library])),
+            function,
+            callers,
+        })
+    }
+
+    /// Returns the function with its line: `query_database (server.c:41)`.
+    fn label(&self) -> String {
+        self.source.as_ref().map_or_else(|| self.function.clone(), |source| format!("{} ({source})", self.function))
+    }
+
+    /// Returns the remedy for a lock that is held while this function does `what`.
+    pub(super) fn remedy(&self, lock: &str, what: &str) -> String {
+        let call = what.split(['(', ')']).nth(1);
+        if self.is_section {
+            let call = self.calls.as_deref().or(call).unwrap_or("the function that blocks");
+            return format!("in {}, call {call} outside of the critical section of {lock}", self.label());
+        }
+        let blocks = match what {
+            what if what.starts_with("slept") => "sleeps",
+            what if what.starts_with("waited for I/O") => "waits for I/O",
+            what if what.starts_with("waited") => "waits",
+            _ => "blocks",
+        };
+        format!(
+            "move {}{} out of the critical section of {lock}: it {blocks} while it holds the lock. If it writes data that \
+             the lock protects, those writes still need the lock",
+            self.label(),
+            self.callers
+        )
+    }
+}
+
+/// The innermost functions that blocked, and for how long.
+#[derive(Default)]
+pub(super) struct Inners(BTreeMap<Inner, f64>);
+
+impl Inners {
+    pub(super) fn add(&mut self, inner: Option<Inner>, seconds: f64) {
+        *self.0.entry(inner.unwrap_or_default()).or_default() += seconds;
+    }
+
+    /// Returns the function that blocked for more than half of the time, with the line and the callers of most of its
+    /// time.
+    pub(super) fn main(self) -> Option<Inner> {
+        let whole_s: f64 = self.0.values().sum();
+        let mut by_function: BTreeMap<String, (f64, f64, Inner)> = BTreeMap::new();
+        for (inner, seconds) in self.0 {
+            let (sum, most, of_most) = by_function.entry(inner.function.clone()).or_default();
+            *sum += seconds;
+            if seconds > *most {
+                (*most, *of_most) = (seconds, inner);
+            }
+        }
+        let main = by_function.into_values().find(|(sum, ..)| *sum > 0.5 * whole_s)?.2;
+        (!main.function.is_empty()).then_some(main)
+    }
+}
+
+/// Returns a function without the offset in it that stands for a missing line.
+pub(super) fn without_offset(function: &str) -> &str {
+    function.rsplit_once("+0x").map_or(function, |(function, _)| function)
+}
+
+/// Returns a function without its arguments and the offset in it.
+fn plain(function: &str) -> &str {
+    without_offset(function).split('(').next().unwrap_or(function)
 }
 
 /// Returns the name of a lock of a Python program, by the Python function that acquires it: all such locks are acquired
@@ -300,4 +401,66 @@ fn is_gate(waited: &Waited) -> bool {
     };
     let idle_s: f64 = waited.holders.iter().filter(|(holder, _)| is_idle(holder)).map(|(_, seconds)| seconds).sum();
     idle_s > 0.5 * waited.seconds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a path of functions with their files; those of libraries begin with "lib:".
+    fn path(functions: &[&str]) -> Frames {
+        let frame = |(line, function): (usize, &&str)| {
+            let (name, is_of_library) = function.strip_prefix("lib:").map_or((*function, false), |name| (name, true));
+            let (symbol, source) = (Some(name.to_owned()), Some(format!("/srv/server.c:{line}")));
+            let site = Site { symbol, source, label: format!("{name} (server.c:{line})") };
+            Frame { site, is_runtime: name == "nanosleep", is_in_c_library: false, is_of_library, begin: 0 }
+        };
+        Frames { frames: functions.iter().enumerate().map(frame).collect(), kind: None }
+    }
+
+    fn remedy(functions: &[&str], section: Option<&str>) -> Option<String> {
+        Inner::of(&path(functions), section).map(|inner| inner.remedy("table_lock", "slept (nanosleep)"))
+    }
+
+    #[test]
+    fn remedy_names_innermost_function_of_the_program() {
+        let rest = "out of the critical section of table_lock: it sleeps while it holds the lock. If it writes data that the \
+                    lock protects, those writes still need the lock";
+        let moved = |which: &str| Some(format!("move {which} {rest}"));
+        let deep = ["nanosleep", "query_database", "load_all", "refresh", "work"];
+        assert_eq!(
+            remedy(&deep, Some("refresh")),
+            moved("query_database (server.c:1), called by load_all in refresh,")
+        );
+        assert_eq!(remedy(&deep[1..], Some("load_all")), moved("query_database (server.c:0), called by load_all,"));
+        // The function that acquired the lock has returned.
+        assert_eq!(remedy(&deep, Some("guard_enter")), moved("query_database (server.c:1), called by load_all,"));
+        let library = ["lib:poll_socket", "lib:PQexec", "query_database", "refresh"];
+        assert_eq!(remedy(&library, Some("refresh")), moved("query_database (server.c:2), called by refresh,"));
+        assert_eq!(
+            remedy(&library, Some("query_database(int)")).as_deref(),
+            Some("in query_database (server.c:2), call PQexec outside of the critical section of table_lock")
+        );
+        assert_eq!(
+            remedy(&["nanosleep", "refresh", "work"], Some("refresh+0x1c")).as_deref(),
+            Some("in refresh (server.c:1), call nanosleep outside of the critical section of table_lock")
+        );
+        assert_eq!(remedy(&[], Some("refresh")), None);
+        assert_eq!(remedy(&["nanosleep", "lib:run"], None), None);
+    }
+
+    #[test]
+    fn function_without_most_of_the_time_is_not_named() {
+        let main = |parts: &[(&str, f64)]| {
+            let mut inners = Inners::default();
+            parts
+                .iter()
+                .for_each(|(function, seconds)| inners.add(Inner::of(&path(&[function, "refresh"]), None), *seconds));
+            inners.main().map(|inner| inner.function)
+        };
+        assert_eq!(main(&[("read_row", 2.0), ("read_row", 1.0), ("write_row", 2.5)]).as_deref(), Some("read_row"));
+        assert_eq!(main(&[("read_row", 1.0), ("write_row", 1.0), ("sync", 1.0)]), None);
+        assert_eq!(main(&[("lib:poll", 1.0)]).as_deref(), Some("refresh"));
+        assert_eq!(main(&[]), None);
+    }
 }

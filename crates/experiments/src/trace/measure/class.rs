@@ -18,8 +18,8 @@ pub enum Class {
 /// variables, each of which has a name.
 pub fn class_of(region: &Region, names: &mut Names, slot: u32) -> Class {
     let lock = lock_at(region, slot);
-    match places::variable(region, names, slot) {
-        Some(_) => Class::Variable(slot),
-        None => Class::FirstUse(lock.process.load(Relaxed), lock.kind.load(Relaxed), lock.first_site.load(Relaxed)),
+    match places::is_in_variable(region, names, slot) {
+        true => Class::Variable(slot),
+        false => Class::FirstUse(lock.process.load(Relaxed), lock.kind.load(Relaxed), lock.first_site.load(Relaxed)),
     }
 }
