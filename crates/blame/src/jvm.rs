@@ -3,7 +3,7 @@
 //! A Java thread that waits for a lock is parked on a condition that belongs to it alone, so neither the kernel nor the C
 //! library's calls show which lock it waits for. The virtual machine itself does, in its thread dumps: for each thread
 //! its state, its methods, and the monitors that they hold or wait for. contend requests them through the attach
-//! interface (`attach.rs`), as `jcmd PID Thread.print` does, a few times a second, and adds them up: a dump stands for the
+//! interface, as `jcmd PID Thread.print` does, a few times a second, and adds them up: a dump stands for the
 //! time since the one before it.
 //!
 //! Dumps were chosen over the alternatives because they need no flag at the start of the program and no agent in it. JFR
@@ -11,15 +11,15 @@
 //! methods, but no locks. The virtual machine stops its threads for each dump, so the pause between two dumps is at least
 //! fifty times as long as a dump takes. After the first dump it keeps one thread more, the `Attach Listener`.
 
-mod attach;
-mod dump;
-
-use attach::Access;
-use dump::{Dump, JavaThread};
-pub use dump::{Frame, State};
 use std::collections::{BTreeMap, HashMap};
+use std::fs::{File, OpenOptions, read, read_to_string};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -85,14 +85,14 @@ fn request(process: u32, is_over: &AtomicBool, dumps: &Sender<Result<Dump, Strin
         let pause = match access.threads() {
             Ok(text) => {
                 let took = began.elapsed();
-                if dumps.send(Ok(dump::parse(&text, began))).is_err() {
+                if dumps.send(Ok(parse(&text, began))).is_err() {
                     return;
                 }
                 PERIOD.max((took * PAUSE).min(LONGEST))
             }
             // It has only just started.
-            Err(attach::Refusal::NotYet) => PERIOD,
-            Err(attach::Refusal::Never(why)) => {
+            Err(Refusal::NotYet) => PERIOD,
+            Err(Refusal::Never(why)) => {
                 let _ = dumps.send(Err(why));
                 return;
             }
@@ -280,6 +280,281 @@ impl Dump {
     }
 }
 
+// The attach interface of HotSpot: a socket in the directory for temporary files of the process.
+//
+// The socket is there once the first client has requested it: the client creates a file, and sends SIGQUIT. A virtual
+// machine that finds the file opens the socket; one that does not find it prints a thread dump to its output, and one
+// that has not yet installed its handler would be killed. So the signal is sent only where the process catches it and
+// the interface is not turned off.
+
+/// The way to a virtual machine.
+pub struct Access {
+    process: u32,
+    /// Its number in its own PID namespace.
+    own_number: u32,
+    was_requested: bool,
+}
+
+/// A reason why there is no dump.
+pub enum Refusal {
+    /// The virtual machine has only just started.
+    NotYet,
+    Never(String),
+}
+
+/// Time limit for the socket to appear, and for an answer to come.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LARGEST: u64 = 16 << 20;
+
+impl Access {
+    pub fn new(process: u32) -> Self {
+        let status = read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        let own_number = numbers.and_then(|line| line.split_ascii_whitespace().last()?.parse().ok()).unwrap_or(process);
+        Self { process, own_number, was_requested: false }
+    }
+
+    /// Requests a dump of all threads.
+    pub fn threads(&mut self) -> Result<String, Refusal> {
+        let mut stream = self.connect()?;
+        let broken = |error: std::io::Error| Refusal::Never(crate::names::message(&error));
+        stream.set_read_timeout(Some(PATIENCE)).map_err(broken)?;
+        stream.set_write_timeout(Some(PATIENCE)).map_err(broken)?;
+        // The version of the protocol, the command, and three arguments.
+        stream.write_all(b"1\0threaddump\0\0\0\0").map_err(broken)?;
+        let mut answer = Vec::new();
+        stream.take(LARGEST).read_to_end(&mut answer).map_err(broken)?;
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        match answer.split_once('\n') {
+            Some(("0", text)) => Ok(text.to_owned()),
+            _ => Err(Refusal::Never("the virtual machine refused the thread dump".into())),
+        }
+    }
+
+    fn connect(&mut self) -> Result<UnixStream, Refusal> {
+        let socket = self.temporary(".java_pid");
+        if let Ok(stream) = UnixStream::connect(&socket) {
+            return Ok(stream);
+        }
+        if self.was_requested {
+            return Err(Refusal::Never("the virtual machine closed its attach interface".into()));
+        }
+        self.check()?;
+        self.was_requested = true;
+        let _file = Request::create(self.process, self.own_number)?;
+        // SAFETY: the call takes no pointers.
+        unsafe { libc::kill(self.process as libc::pid_t, libc::SIGQUIT) };
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match UnixStream::connect(&socket) {
+                Ok(stream) => return Ok(stream),
+                Err(_) if Instant::now() < until => std::thread::sleep(Duration::from_millis(10)),
+                Err(error) => {
+                    let why = crate::names::message(&error);
+                    return Err(Refusal::Never(format!("no answer at {}: {why}", socket.display())));
+                }
+            }
+        }
+    }
+
+    fn temporary(&self, name: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root/tmp/{name}{}", self.process, self.own_number))
+    }
+
+    /// Checks that the signal opens the socket, and does no harm.
+    fn check(&self) -> Result<(), Refusal> {
+        let process = self.process;
+        let status = read_to_string(format!("/proc/{process}/status"));
+        let status = status.map_err(|error| Refusal::Never(crate::names::message(&error)))?;
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+        let words = read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        let has = |word: &[u8]| words.split(|byte| *byte == 0).any(|other| other == word);
+        if has(b"-XX:+DisableAttachMechanism") {
+            return Err(Refusal::Never("it runs with -XX:+DisableAttachMechanism".into()));
+        }
+        if has(b"-Xrs") {
+            return Err(Refusal::Never("it runs with -Xrs".into()));
+        }
+        if caught & 1 << (libc::SIGQUIT - 1) == 0 { Err(Refusal::NotYet) } else { Ok(()) }
+    }
+}
+
+/// The file that requests the socket, as long as it is needed.
+struct Request(PathBuf);
+
+impl Request {
+    fn create(process: u32, own_number: u32) -> Result<Self, Refusal> {
+        let places = [format!("/proc/{process}/cwd"), format!("/proc/{process}/root/tmp")];
+        let mut why = String::new();
+        for place in places {
+            let path = PathBuf::from(place).join(format!(".attach_pid{own_number}"));
+            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+                Ok(file) => return Self(path).owned_by(process, &file),
+                Err(error) => why = crate::names::message(&error),
+            }
+        }
+        Err(Refusal::Never(format!("cannot create .attach_pid{own_number} in its directory or in /tmp: {why}")))
+    }
+
+    /// Gives the file the owner of the process, since the virtual machine trusts only files of the user that runs it.
+    fn owned_by(self, process: u32, file: &File) -> Result<Self, Refusal> {
+        use std::os::unix::fs::MetadataExt;
+        let Ok(owner) = std::fs::metadata(format!("/proc/{process}")) else {
+            return Err(Refusal::Never("the process has ended".into()));
+        };
+        if rustix::process::geteuid().is_root() {
+            let _ = std::os::unix::fs::fchown(file, Some(owner.uid()), Some(owner.gid()));
+        }
+        Ok(self)
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+// A thread dump, as HotSpot prints it.
+
+/// The threads at one time.
+pub struct Dump {
+    pub at: Instant,
+    pub threads: Vec<JavaThread>,
+}
+
+/// A thread.
+#[derive(Clone, Debug)]
+pub struct JavaThread {
+    /// The kernel's number of it, as the virtual machine knows it.
+    pub number: u32,
+    pub state: State,
+    /// Methods, the innermost first.
+    pub frames: Vec<Frame>,
+    /// Monitors that it holds, and the depth of the method that locked each.
+    pub held: Vec<(String, usize)>,
+}
+
+/// The state of a thread.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// The thread is on a CPU, ready for one, or in a system call.
+    Runnable,
+    Sleeping,
+    /// Without work: in `Object.wait`, at a condition, parked for something that is not a lock.
+    Waiting,
+    Blocked {
+        object: String,
+        class: String,
+        is_monitor: bool,
+    },
+}
+
+/// A method at a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Frame {
+    /// `Class.method`, with the package.
+    pub method: String,
+    /// `File.java:line`; `None` for native code.
+    pub source: Option<String>,
+}
+
+impl Frame {
+    /// Returns the method and its line, for people.
+    pub fn label(&self) -> String {
+        match &self.source {
+            Some(source) => format!("{} ({source})", self.method),
+            None => self.method.clone(),
+        }
+    }
+
+    /// Returns whether it belongs to the class library.
+    pub fn is_of_library(&self) -> bool {
+        ["java.", "javax.", "jdk.", "sun.", "com.sun."].iter().any(|package| self.method.starts_with(package))
+    }
+}
+
+/// Threads and methods of a thread that are read.
+const MOST_THREADS: usize = 10_000;
+const MOST_FRAMES: usize = 64;
+
+/// Parses a dump. Lines that are not understood are passed over.
+pub fn parse(text: &str, at: Instant) -> Dump {
+    let mut threads: Vec<JavaThread> = Vec::new();
+    for line in text.lines() {
+        if line.starts_with('"') {
+            if threads.len() >= MOST_THREADS {
+                break;
+            }
+            // Threads of the virtual machine itself have no state of Java.
+            let number = number_of(line).unwrap_or_default();
+            threads.push(JavaThread { number, state: State::Waiting, frames: Vec::new(), held: Vec::new() });
+            continue;
+        }
+        let Some(thread) = threads.last_mut() else { continue };
+        let line = line.trim_start();
+        if let Some(state) = line.strip_prefix("java.lang.Thread.State: ") {
+            thread.state = match state {
+                "RUNNABLE" => State::Runnable,
+                "TIMED_WAITING (sleeping)" => State::Sleeping,
+                // The object follows, except where the dump does not know it.
+                _ => State::Waiting,
+            };
+        } else if let Some(frame) = line.strip_prefix("at ") {
+            if thread.frames.len() < MOST_FRAMES {
+                thread.frames.push(frame_of(frame));
+            }
+        } else if let Some((object, class)) = line.strip_prefix("- waiting to lock ").and_then(object_of) {
+            thread.state = State::Blocked { object, class, is_monitor: true };
+        } else if let Some((object, class)) = line.strip_prefix("- parking to wait for ").and_then(object_of) {
+            if is_lock(&class) {
+                thread.state = State::Blocked { object, class, is_monitor: false };
+            }
+        } else if let Some((object, _)) = line.strip_prefix("- locked ").and_then(object_of) {
+            // A thread in `Object.wait` has released the monitor, though the method that locked it is still there.
+            let is_released = thread.state == State::Waiting;
+            if !is_released {
+                thread.held.push((object, thread.frames.len().saturating_sub(1)));
+            }
+        }
+    }
+    threads.retain(|thread| thread.number != 0 && !thread.frames.is_empty());
+    Dump { at, threads }
+}
+
+/// Parses a thread's number: `nid=0x4327`, or from version 21 on `nid=17191`.
+fn number_of(line: &str) -> Option<u32> {
+    let number = line.rsplit_once(" nid=")?.1.split(' ').next()?;
+    match number.strip_prefix("0x") {
+        Some(number) => u32::from_str_radix(number, 16).ok(),
+        None => number.parse().ok(),
+    }
+}
+
+/// Parses a frame: `JLock.request(JLock.java:3)`, `java.lang.Thread.sleep(java.base@17.0.15/Native Method)`.
+fn frame_of(text: &str) -> Frame {
+    let (method, place) = text.split_once('(').unwrap_or((text, ""));
+    let place = place.trim_end_matches(')');
+    let place = place.rsplit('/').next().unwrap_or(place);
+    let source =
+        (place.contains(".java:") || place.contains(".kt:") || place.contains(".scala:")).then(|| place.to_owned());
+    Frame { method: method.to_owned(), source }
+}
+
+/// Parses an object and its class: `<0x000000069ec192a0> (a java.lang.Object)`.
+fn object_of(text: &str) -> Option<(String, String)> {
+    let (object, class) = text.trim_start().strip_prefix('<')?.split_once('>')?;
+    let class = class.trim_start().strip_prefix("(a ")?.strip_suffix(')')?;
+    Some((object.to_owned(), class.to_owned()))
+}
+
+/// Returns whether a thread that is parked for an object of this class waits for another thread to release it.
+fn is_lock(class: &str) -> bool {
+    let is = |part: &str| class.starts_with("java.util.concurrent.locks.") && class.contains(part);
+    is("ReentrantLock$") || is("ReentrantReadWriteLock$") || is("StampedLock") || class.contains("Semaphore$")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -301,7 +576,7 @@ mod tests {
     fn a_dump_shows_the_lock_its_waiters_and_its_holder() {
         let mut waits = JavaWaits::default();
         for _ in 0..4 {
-            waits.add(&dump::parse(MONITOR, Instant::now()));
+            waits.add(&parse(MONITOR, Instant::now()));
         }
         let [(key, lock)] = waits.locks.iter().collect::<Vec<_>>()[..] else { panic!("one lock") };
         assert_eq!(
@@ -327,7 +602,7 @@ mod tests {
             \tat jdk.internal.misc.Unsafe.park(java.base@17/Native Method)\n\
             \t- parking to wait for  <0x7> (a java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject)\n\n";
         let mut waits = JavaWaits::default();
-        waits.add(&dump::parse(text, Instant::now()));
+        waits.add(&parse(text, Instant::now()));
         let (key, lock) = waits.locks.first_key_value().unwrap();
         assert_eq!((waits.locks.len(), key.is_monitor), (1, false));
         let holder = lock.holders.keys().next().unwrap();
