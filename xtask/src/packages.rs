@@ -23,7 +23,7 @@ const TEXTS: [&str; 5] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-A
 ///
 /// # Errors
 /// It cannot be created.
-pub fn fresh(output: &Path, name: &str) -> anyhow::Result<PathBuf> {
+fn fresh(output: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let folder = output.join("stage").join(name);
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
@@ -36,7 +36,7 @@ pub fn fresh(output: &Path, name: &str) -> anyhow::Result<PathBuf> {
 ///
 /// # Errors
 /// A file is missing or cannot be written.
-pub fn lay_out(arch: &Arch, binaries: &Binaries, prefix: &Path) -> anyhow::Result<()> {
+fn lay_out(arch: &Arch, binaries: &Binaries, prefix: &Path) -> anyhow::Result<()> {
     install(binaries, &prefix.join("bin"))?;
     let share = prefix.join("share");
     if arch.is_here() {

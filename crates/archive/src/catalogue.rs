@@ -138,7 +138,7 @@ impl Name {
 }
 
 /// Returns the full hash of a revision of the repository of the working directory.
-pub fn revision_here(text: &str) -> Option<String> {
+fn revision_here(text: &str) -> Option<String> {
     git::here(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{text}^{{commit}}")])
 }
 

@@ -193,7 +193,7 @@ pub fn local() -> Command {
 }
 
 /// Returns a `git` for the repository of the working directory: the user's settings decide whether it is trusted.
-pub fn not_on_archive() -> Command {
+fn not_on_archive() -> Command {
     alone(&["GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM"])
 }
 
@@ -273,7 +273,7 @@ pub fn is_disk_full(error: &anyhow::Error) -> bool {
 ///
 /// # Errors
 /// It cannot be run, it fails, or its output is too large.
-pub fn answer(command: Command, name: &str, memory: Memory, input: &[u8]) -> anyhow::Result<Vec<u8>> {
+fn answer(command: Command, name: &str, memory: Memory, input: &[u8]) -> anyhow::Result<Vec<u8>> {
     streamed_output(command, name, memory, input, |stdout| {
         let mut answer = Vec::new();
         stdout.take(MOST + 1).read_to_end(&mut answer).context("cannot read the output of git")?;
@@ -285,7 +285,7 @@ pub fn answer(command: Command, name: &str, memory: Memory, input: &[u8]) -> any
 }
 
 /// Runs the command, and passes its output to `read` while the command produces it.
-pub fn streamed_output<T>(
+fn streamed_output<T>(
     mut command: Command,
     name: &str,
     memory: Memory,

@@ -163,11 +163,11 @@ impl Ended {
 // Listening programs and connected clients are found in the kernel's tables of sockets.
 
 /// Listening sockets: their numbers, and their ports.
-pub type Listening = HashMap<u64, u16>;
+type Listening = HashMap<u64, u16>;
 
 /// Returns the port that the program, or what it has started, listens on, of these: the one that is meant, or the
 /// lowest.
-pub fn port_of(program: u32, listening: &Listening, wanted: Option<u16>) -> Option<u16> {
+fn port_of(program: u32, listening: &Listening, wanted: Option<u16>) -> Option<u16> {
     let sockets = sockets(program);
     let is_its = |inode: &u64| sockets.inodes.contains(inode) || (wanted.is_some() && sockets.is_incomplete);
     let ports = listening.iter().filter(|(inode, _)| is_its(inode)).map(|(_, port)| *port);
@@ -175,7 +175,7 @@ pub fn port_of(program: u32, listening: &Listening, wanted: Option<u16>) -> Opti
 }
 
 /// Returns how many connections were accepted where the program runs; `None` if the kernel does not count them.
-pub fn accepted(program: u32) -> Option<u64> {
+fn accepted(program: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{program}/net/snmp")).ok()?;
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
     let (names, values) = (lines.next()?, lines.next()?);
@@ -184,7 +184,7 @@ pub fn accepted(program: u32) -> Option<u64> {
 }
 
 /// Returns the listening sockets in the network namespace of this program.
-pub fn listening(program: u32) -> Listening {
+fn listening(program: u32) -> Listening {
     let read = |table: &str| fs::read_to_string(format!("/proc/{program}/net/{table}")).unwrap_or_default();
     let tables = [read("tcp"), read("tcp6")];
     tables.iter().flat_map(|table| table.lines().skip(1).filter_map(listening_in)).collect()

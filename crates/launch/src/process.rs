@@ -357,7 +357,7 @@ fn end(pid: i32) -> Option<bool> {
 
 /// Reaps the children that have ended, except these. An unreaped process still looks alive to a program that tests
 /// whether it exists.
-pub fn reap_but(own: &[u32]) {
+fn reap_but(own: &[u32]) {
     loop {
         let mut ended = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
         let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;

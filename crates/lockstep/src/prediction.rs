@@ -157,9 +157,9 @@ impl Groups {
 }
 
 /// The number of repetitions of a job, and of parts of a recording.
-pub const TENTHS: usize = 10;
+const TENTHS: usize = 10;
 /// The 97.5 % point of Student's t with nine degrees of freedom.
-pub const T_OF_TENTHS: f64 = 2.262;
+const T_OF_TENTHS: f64 = 2.262;
 
 /// Returns half of the 95 % interval of the mean over ten repetitions, or ten parts of a recording; `None` if they are
 /// not ten.

@@ -307,7 +307,7 @@ impl Fault {
     }
 
     /// Classifies an error of a handshake: a retry does not change a certificate.
-    pub fn of_encryption(error: io::Error) -> Self {
+    fn of_encryption(error: io::Error) -> Self {
         let is_tls = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
         let error = anyhow::Error::new(error);
         if is_tls {

@@ -158,7 +158,7 @@ fn check_kind(request: &Request<Incoming>) -> Result<(), Failure> {
 
 /// A resource that can be requested, by its path. `openapi.json` describes the paths too; a test compares the two.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Route {
+enum Route {
     Index,
     Icon,
     Records,
