@@ -1,8 +1,7 @@
 //! The programs, compiled for a release.
 
-use crate::arch::{Arch, need_target};
 use crate::programs::{PROGRAMS, Program};
-use crate::tool::{self, Skipped, is_here, need, run};
+use crate::tool::{self, Arch, Skipped, is_here, need, need_target, run};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,21 +4,16 @@
 //! container image; a Debian package of binaries that use the system's; a list of their components, and checksums. If a
 //! tool is missing, its product is skipped with the message `skipped: needs …`.
 
-mod arch;
-mod checksums;
 mod compile;
-mod deb;
-mod image;
+mod packages;
 mod programs;
 mod sbom;
-mod stage;
 mod tool;
 
 use anyhow::{Context, bail, ensure};
-use arch::{ARCHES, Arch};
 use std::fs;
 use std::path::{Path, PathBuf};
-use tool::Skipped;
+use tool::{ARCHES, Arch, Skipped};
 
 const USAGE: &str = "usage: cargo xtask dist [--arch x86_64|aarch64] [--only tar|deb|image] [--output DIRECTORY]
 
@@ -83,21 +78,21 @@ fn dist(request: &Request) -> anyhow::Result<()> {
             && let Some(binaries) = products.or_skip(arch, "static binaries", compile::static_binaries(arch))?
         {
             if request.wants("tar") {
-                products.take(arch, "an archive", stage::make_archive(arch, &binaries, &request.output))?;
+                products.take(arch, "an archive", self::packages::make_archive(arch, &binaries, &request.output))?;
             }
             if request.wants("image") {
-                products.take(arch, "an image", image::make(arch, &binaries, &request.output))?;
+                products.take(arch, "an image", self::packages::make_image(arch, &binaries, &request.output))?;
             }
         }
         if request.wants("deb")
             && let Some(binaries) = products.or_skip(arch, "binaries for Debian", compile::debian_binaries(arch))?
         {
-            products.take(arch, "a package", deb::make(arch, &binaries, &request.output))?;
+            products.take(arch, "a package", self::packages::make_package(arch, &binaries, &request.output))?;
         }
     }
     ensure!(products.files > 0, "nothing was made");
     sbom::write(&request.output)?;
-    checksums::write(&request.output)
+    self::packages::write_checksums(&request.output)
 }
 
 /// The existing products.

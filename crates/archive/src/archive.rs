@@ -1,27 +1,22 @@
 //! The archive: creation, appending, listing, reading, checking.
 
 use crate::baseline::Baselines;
-use crate::claim::{self, Claim};
-use crate::draft::{self, Draft};
-use crate::git::{self, Git};
+use crate::claim::{self, Claim, Draft};
+use crate::git::{self, Git, Memory};
 use crate::incoming::{self, Fetched};
-use crate::listing::{self, Listing, RECORDS, Reference, Skipped};
+use crate::listing::{self, Entry, Listing, RECORDS, Reference, Skipped, Summary, short};
 use crate::manifest::Manifest;
 use crate::objects::{self, MOST_BESIDE};
-use crate::portable::{self, PortableRecord};
-use crate::process::Memory;
-use crate::records::{self, MANIFEST_FILE, RECORD_FILE};
+use crate::records::{self, MANIFEST_FILE, PortableRecord, RECORD_FILE};
 use crate::shell::quoted;
-use crate::summary::{Entry, Summary, short};
 use crate::trust;
 use anyhow::{Context, bail, ensure};
 use record::MOST_BYTES;
 use std::collections::HashSet;
-use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Display, Path, PathBuf};
+use std::{fs, io};
 
 /// The file in the repository that names its program and its layout.
 const MARK_FILE: &str = "contend-archive";
@@ -71,7 +66,7 @@ impl Archive {
     /// # Errors
     /// The directory contains something else, belongs to another user, or cannot be created.
     pub fn open_or_create(folder: &Path) -> anyhow::Result<Self> {
-        draft::remove_left(parent(folder));
+        claim::remove_left(parent(folder));
         match fs::read_dir(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => create(folder)?,
             Ok(mut entries) => {
@@ -258,7 +253,7 @@ impl Archive {
     /// # Errors
     /// It does not exist, or is not a record.
     pub fn portable(&self, id: &str) -> anyhow::Result<PortableRecord> {
-        portable::read(&self.git, id)
+        records::read_portable(&self.git, id)
     }
 
     /// Admits records from elsewhere that this archive lacks, if they match their names and can be read.

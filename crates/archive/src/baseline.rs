@@ -6,9 +6,8 @@
 
 use crate::claim::Claim;
 use crate::git::Git;
-use crate::listing::{self, RECORDS, Reference};
+use crate::listing::{self, Entry, RECORDS, Reference, short};
 use crate::objects::{self, MOST_BESIDE, is_hash};
-use crate::summary::{Entry, short};
 use anyhow::{Context, bail, ensure};
 use std::collections::HashMap;
 use std::path::Path;

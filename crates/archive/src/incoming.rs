@@ -3,12 +3,9 @@
 
 use crate::baseline::{BASELINES, Baselines};
 use crate::claim::{Claim, INCOMING};
-use crate::git::{self, FETCH, Git};
-use crate::listing::{self, RECORDS, Reference, Skipped};
-use crate::portable::{self, PortableRecord};
-use crate::process::Memory;
-use crate::records;
-use crate::summary::Entry;
+use crate::git::{self, FETCH, Git, Memory};
+use crate::listing::{self, Entry, RECORDS, Reference, Skipped};
+use crate::records::{self, PortableRecord};
 use anyhow::Context;
 use std::collections::HashSet;
 use std::fs;
@@ -52,7 +49,7 @@ pub fn admit(archive: &Git, mut portables: Vec<PortableRecord>) -> anyhow::Resul
     }
     let place = incoming_directory(archive)?;
     let incoming = repository(archive, &place, &known)?;
-    let refused = portable::write(&incoming, &portables)?;
+    let refused = records::write_portable(&incoming, &portables)?;
     let mut fetched = take_new(archive, &incoming, known)?;
     fetched.refused.extend(refused.iter().map(|refused| Skipped::record(&refused.id, &refused.reason)));
     Ok(fetched)

@@ -2,6 +2,8 @@
 
 use crate::archive::Archive;
 use anyhow::bail;
+use instruments::warning::WarningKind;
+use serde::Serialize;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -75,6 +77,26 @@ impl Location {
 fn data_directory(set: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
     set("XDG_DATA_HOME").and_then(absolute).or_else(|| Some(set("HOME").and_then(absolute)?.join(".local/share")))
+}
+
+/// The record was not put into the archive.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NotKept {
+    /// The reason.
+    pub reason: String,
+}
+
+impl WarningKind for NotKept {
+    const CODE: &'static str = "not_kept";
+
+    fn message(&self) -> String {
+        format!("the record was not archived: {}", self.reason)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "name an archive with --archive or CONTEND_ARCHIVE, write the record with --format json --output FILE, or \
+         turn archiving off with --no-keep; the results are valid"
+    }
 }
 
 #[cfg(test)]

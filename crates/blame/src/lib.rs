@@ -4,8 +4,6 @@
 //! The data is read while the program runs, on the same CPUs. Therefore this is a separate crate that is optimised, and
 //! its loops have nothing generic that would be compiled elsewhere.
 
-mod causes;
-mod critical;
 pub mod frames;
 pub mod golang;
 pub mod jvm;
@@ -13,6 +11,7 @@ mod lost;
 mod memory;
 pub mod names;
 pub mod parked;
+mod perf_rings;
 pub mod places;
 pub mod preempted;
 pub mod python;

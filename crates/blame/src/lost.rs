@@ -71,52 +71,30 @@ impl Lost {
         (self.total() > 0).then(|| TraceLost { what: self.words() }.into())
     }
 
+    /// Returns each loss with its name in a warning.
+    fn named(&self) -> [(u64, &'static str); 10] {
+        [
+            (self.processes, "processes"),
+            (self.threads, "calls of threads without a slot"),
+            (self.uses_of_locks, "lock uses (too many locks)"),
+            (self.uses_of_sites, "lock uses (too many call sites)"),
+            (self.holds, "acquisitions (too many locks held at once)"),
+            (self.waits, "records of single waits and holds"),
+            (self.orders, "lock orders"),
+            (self.reentered, "calls from signal handlers"),
+            (self.switches, "context switches"),
+            (self.samples, "samples of waits (too many locks)"),
+        ]
+    }
+
     fn words(&self) -> String {
-        let Self {
-            processes,
-            threads,
-            uses_of_locks,
-            uses_of_sites,
-            holds,
-            waits,
-            orders,
-            reentered,
-            switches,
-            samples,
-        } = *self;
-        let named = [
-            (processes, "processes"),
-            (threads, "calls of threads without a slot"),
-            (uses_of_locks, "lock uses (too many locks)"),
-            (uses_of_sites, "lock uses (too many call sites)"),
-            (holds, "acquisitions (too many locks held at once)"),
-            (waits, "records of single waits and holds"),
-            (orders, "lock orders"),
-            (reentered, "calls from signal handlers"),
-            (switches, "context switches"),
-            (samples, "samples of waits (too many locks)"),
-        ];
-        let said = named.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
-        said.collect::<Vec<String>>().join(", ")
+        let named = self.named().into_iter().filter(|(count, _)| *count > 0);
+        named.map(|(count, what)| format!("{count} {what}")).collect::<Vec<String>>().join(", ")
     }
 
     /// Returns the total of all losses.
     pub fn total(&self) -> u64 {
-        let Self {
-            processes,
-            threads,
-            uses_of_locks,
-            uses_of_sites,
-            holds,
-            waits,
-            orders,
-            reentered,
-            switches,
-            samples,
-        } = self;
-        [processes, threads, uses_of_locks, uses_of_sites, holds, waits, orders, reentered, switches, samples]
-            .into_iter()
-            .fold(0, |sum, count| sum.saturating_add(*count))
+        self.named().into_iter().fold(0, |sum, (count, _)| sum.saturating_add(count))
     }
 }
 

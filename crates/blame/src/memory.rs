@@ -1,4 +1,4 @@
-//! Another process's memory.
+//! Another process's memory, and the numbers in bytes of it.
 
 /// Reads from an address of a process; returns how many bytes could be read.
 pub fn read(process: u32, address: u64, bytes: &mut [u8]) -> usize {
@@ -29,6 +29,21 @@ pub fn top_of_stack(process: u32, pointer: u64) -> Vec<u8> {
     let length = read(process, pointer, &mut bytes);
     bytes.truncate(length);
     bytes
+}
+
+/// Returns the number at this offset of the bytes; `None` beyond their end.
+pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// Returns the number at this offset of the bytes; `None` beyond their end.
+pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// Returns the number at this offset of the bytes; `None` beyond their end.
+pub fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! unwound without it. It is searched for in the stack then: the lowest address that holds a frame pointer of the stack,
 //! followed by an address of return behind a call of the function that could not be unwound.
 
-use crate::memory::read;
+use crate::memory::{read, u64_at};
 use crate::names::{Elf, Key, Mapping, PATIENCE, open_mapped, patiently};
 use framehop::{CacheNative, ExplicitModuleSectionInfo, Module, UnwindRegsNative, Unwinder, UnwinderNative};
 use std::collections::HashMap;
@@ -58,10 +58,6 @@ impl Stack {
         let at = usize::try_from(address.checked_sub(self.pointer)?).ok()?;
         Some(u64::from_ne_bytes(*self.bytes.get(at..)?.first_chunk()?))
     }
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// Unwinds stacks of one process.

@@ -1,6 +1,14 @@
-//! The outcome of a command, and errors in its usage.
+//! The end of a command: its outcome, errors in its usage, and interruptions.
 
-use std::fmt;
+use instruments::warning::CpusTakenAway;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::ops::ControlFlow;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 /// Flags that are invalid on this machine or in combination: exit status 2.
 #[derive(Debug)]
@@ -52,4 +60,119 @@ pub enum Outcome {
     Interrupted,
     /// The measured program failed, with this exit status.
     ProgramFailed(u8),
+}
+
+/// The interval at which a waiting thread checks for an interruption.
+pub const LOOK: Duration = Duration::from_millis(50);
+
+/// The request to end a run, by a signal or because CPUs were taken away: a flag that measurements read between their
+/// windows.
+///
+/// The handler releases no resources. A window lasts a fraction of a second, so the measurement ends by itself, every
+/// destructor runs, and the results so far are still shown.
+#[derive(Clone, Debug, Default)]
+pub struct Interruption {
+    requested: Arc<AtomicBool>,
+    cpus_taken: Arc<OnceLock<CpusTakenAway>>,
+    is_sigint_ignored: bool,
+}
+
+impl Interruption {
+    /// Catches the signals that ask a command to end.
+    pub fn catch() -> io::Result<Self> {
+        let requested = Self { is_sigint_ignored: is_ignored(SIGINT), ..Self::default() };
+        // `nohup` ignores SIGHUP on purpose. A shell without job control ignores SIGINT in every command that it starts
+        // in the background, although a script may send that signal later.
+        for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal)) {
+            signal_hook::flag::register(signal, Arc::clone(&requested.requested))?;
+        }
+        Ok(requested)
+    }
+
+    /// Returns whether a signal has arrived, or CPUs are gone.
+    pub fn is_requested(&self) -> bool {
+        self.requested.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether SIGINT was ignored when contend started: a program that contend starts then ignores it, too.
+    pub fn is_sigint_ignored(&self) -> bool {
+        self.is_sigint_ignored
+    }
+
+    /// Requests the end because the measurement lacks CPUs that it was planned for.
+    pub fn end_without_cpus(&self, taken: CpusTakenAway) {
+        let _ = self.cpus_taken.set(taken);
+        self.requested.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the CPUs whose loss was the reason, if that was the reason.
+    pub fn cpus_taken(&self) -> Option<&CpusTakenAway> {
+        self.cpus_taken.get()
+    }
+
+    /// Returns the flag itself, for code that has no knowledge of signals.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.requested
+    }
+
+    /// Returns whether to continue.
+    pub fn flow(&self) -> ControlFlow<()> {
+        if self.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Runs work that cannot check the flag on a separate thread, and returns its result; `None` once a signal has
+    /// arrived.
+    ///
+    /// The thread then ends with the process.
+    ///
+    /// # Errors
+    /// The system cannot create a thread.
+    ///
+    /// # Panics
+    /// If the work panics.
+    pub fn unless_requested<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<Option<T>> {
+        if self.is_requested() {
+            return Ok(None);
+        }
+        let (done, result) = mpsc::channel();
+        // The receiver may be gone.
+        let worker = std::thread::Builder::new().spawn(move || drop(done.send(work())))?;
+        loop {
+            match result.recv_timeout(LOOK) {
+                Ok(result) => return Ok(Some(result)),
+                Err(RecvTimeoutError::Timeout) if self.is_requested() => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => match worker.join() {
+                    Ok(()) => unreachable!("work that ends sends what it gives"),
+                    Err(panic) => resume_unwind(panic),
+                },
+            }
+        }
+    }
+
+    /// Waits until this time, or until a signal arrives.
+    pub fn wait(&self, until: Instant) -> ControlFlow<()> {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if self.is_requested() || left.is_zero() {
+                return self.flow();
+            }
+            std::thread::sleep(left.min(LOOK));
+        }
+    }
+}
+
+/// Returns whether a signal was ignored when contend started.
+fn is_ignored(signal: i32) -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action the call only writes the present one to the pointer, which is to memory of the right
+    // size; all zeros is a valid value if the call fails.
+    let action = unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == libc::SIG_IGN
 }

@@ -8,6 +8,7 @@ use instruments::warning::{self, Interrupted, Warning};
 use record::{Record, RunEnvironment, SCHEMA};
 use serde::Serialize;
 use serde_json::Value;
+use std::convert::Infallible;
 use std::time::Duration;
 
 /// A record of any experiment.
@@ -99,8 +100,17 @@ impl<P, R> Finished<P, R> {
 
     /// Converts the parameters and the rows into those of a larger record.
     pub fn map<Q, S>(self, parameters: impl FnOnce(P) -> Q, row: impl FnMut(R) -> S) -> Finished<Q, S> {
+        let convert = |own, rows: Vec<R>| Ok((parameters(own), rows.into_iter().map(row).collect()));
+        let Ok::<_, Infallible>(finished) = self.converted(convert);
+        finished
+    }
+
+    fn converted<Q, S, E>(
+        self,
+        convert: impl FnOnce(P, Vec<R>) -> Result<(Q, Vec<S>), E>,
+    ) -> Result<Finished<Q, S>, E> {
         let Self {
-            parameters: own,
+            parameters,
             rows,
             warnings,
             conditions,
@@ -111,8 +121,19 @@ impl<P, R> Finished<P, R> {
             keep,
             program_status,
         } = self;
-        let (parameters, rows) = (parameters(own), rows.into_iter().map(row).collect());
-        Finished { parameters, rows, warnings, conditions, is_printed, files, failures, exceeded, keep, program_status }
+        let (parameters, rows) = convert(parameters, rows)?;
+        Ok(Finished {
+            parameters,
+            rows,
+            warnings,
+            conditions,
+            is_printed,
+            files,
+            failures,
+            exceeded,
+            keep,
+            program_status,
+        })
     }
 
     /// Adds the CPUs that were found to share a core to the environment of the record.
@@ -156,31 +177,9 @@ impl AnyFinished {
 impl<P: Serialize, R: Serialize> Finished<P, R> {
     /// Removes the types.
     pub fn erased(self) -> serde_json::Result<AnyFinished> {
-        let Self {
-            parameters,
-            rows,
-            warnings,
-            conditions,
-            is_printed,
-            files,
-            failures,
-            exceeded,
-            keep,
-            program_status,
-        } = self;
-        let parameters = serde_json::to_value(parameters)?;
-        let rows = rows.into_iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
-        Ok(Finished {
-            parameters,
-            rows,
-            warnings,
-            conditions,
-            is_printed,
-            files,
-            failures,
-            exceeded,
-            keep,
-            program_status,
+        self.converted(|parameters, rows| {
+            let rows = rows.into_iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
+            Ok((serde_json::to_value(parameters)?, rows))
         })
     }
 }

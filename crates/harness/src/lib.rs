@@ -4,16 +4,13 @@
 //! survey, the report, the comparison and the archive access it. Nothing here depends on an experiment.
 
 mod bar;
-mod calibrated;
 mod entry;
 mod evidence;
 mod exit;
 mod experiment;
 mod finished;
 pub mod help;
-mod interruption;
 mod live;
-mod mode;
 mod observer;
 pub mod output;
 pub mod parse_count;
@@ -21,20 +18,15 @@ pub mod parse_duration;
 mod run;
 mod session;
 mod smt_monitor;
-mod story;
 pub mod turns;
 
-pub use calibrated::Calibrated;
 pub use entry::{Entry, Rows};
-pub use evidence::{EvidenceChoice, label};
-pub use exit::{Interrupted, LeftOut, Outcome, UsageError};
-pub use experiment::{Described, Example, Experiment, Layout, SurveyPart, THIS_RECORD, Views, report_to};
+pub use evidence::{EvidenceChoice, StoryPart, label, story, story_text};
+pub use exit::{Interrupted, Interruption, LeftOut, Outcome, UsageError};
+pub use experiment::{Described, Example, Experiment, Layout, ModeFlags, SurveyPart, THIS_RECORD, Views, report_to};
 pub use finished::{AnyFinished, AnyRecord, Finished};
-pub use interruption::Interruption;
 pub use live::{Live, LiveLine, Shown};
-pub use mode::ModeFlags;
 pub use observer::{MINUTE, Observer, Progress};
-pub use run::{Interim, Passed, Run, WatchedGaps};
+pub use run::{Calibrated, Interim, Passed, Run, WatchedGaps};
 pub use session::{COMMON_OPTIONS, CpuChoice, Format, Neighbour, Session, SharedFlags};
 pub use smt_monitor::SmtMonitor;
-pub use story::{StoryPart, story, story_text};

@@ -1,7 +1,7 @@
 //! Observers of a measurement: a progress bar for a user at a terminal, lines, live views.
 
 use crate::bar::Bar;
-use crate::interruption::Interruption;
+use crate::exit::Interruption;
 use crate::live::{Live, Shown};
 use crate::output::eprint_line;
 use std::ops::ControlFlow;

@@ -1,7 +1,6 @@
 //! The environment of every experiment: the flags that mean the same everywhere, the CPUs, and the signal flag.
 
-use crate::exit::UsageError;
-use crate::interruption::Interruption;
+use crate::exit::{Interruption, UsageError};
 use crate::live::Live;
 use crate::{parse_count, parse_duration};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};

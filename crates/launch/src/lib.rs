@@ -6,29 +6,19 @@
 //! Nothing here knows the kinds of variants.
 
 mod client;
-mod command_line;
 mod flags;
-mod limit;
-mod listening;
-mod metric;
-mod orphans;
 mod plan;
 mod process;
 mod program;
 mod proposal;
-mod ratios;
 mod scene;
 mod traced;
 
 pub use client::Client;
-pub use command_line::CommandLine;
-pub use flags::{ComparisonFlags, LaunchFlags, PATIENCE, ProgramFlags, RunFlags};
-pub use limit::Limit;
-pub use metric::Metric;
-pub use plan::{FEWEST_RUNS, Plan, preload};
+pub use flags::{ComparisonFlags, LaunchFlags, Limit, Metric, PATIENCE, ProgramFlags, RunFlags};
+pub use plan::{FEWEST_RUNS, Plan, preload, ratio, spread, unsteady};
 pub use process::{Failed, FinishedRun, Pause, Usage};
-pub use program::{Program, executable};
+pub use program::{CommandLine, Program, executable};
 pub use proposal::Proposal;
-pub use ratios::{ratio, spread, unsteady};
 pub use scene::{Scene, Variables};
 pub use traced::{Traced, TracedLock};

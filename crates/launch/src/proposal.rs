@@ -1,6 +1,6 @@
 //! A `--metric` for a program that prints one number which can be its rate.
 
-use crate::metric::Pattern;
+use crate::flags::Pattern;
 use regex_lite::{Regex, escape};
 
 /// A pattern that finds the rate in a program's output.

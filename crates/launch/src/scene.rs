@@ -1,8 +1,7 @@
 //! A run of a program and its surroundings: the commands before it and after it, the client of a server.
 
 use crate::client::{Client, serve};
-use crate::orphans::Orphans;
-use crate::process::{End, Failed, FinishedRun, Pause, Running, pause, wait};
+use crate::process::{End, Failed, FinishedRun, Orphans, Pause, Running, pause, wait};
 use blame::names::message;
 use harness::{Interrupted, Interruption};
 use std::ffi::OsString;

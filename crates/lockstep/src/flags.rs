@@ -1,7 +1,7 @@
 //! The flags of the program; the same for all ranks.
 
-use crate::injection::Injection;
 use crate::record::Collective;
+use crate::watched::Injection;
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
 use harness::{Example, UsageError, help, parse_count, parse_duration};
 use std::path::PathBuf;

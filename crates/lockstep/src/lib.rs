@@ -6,12 +6,10 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | check that all ranks were started with the same flags | [`greeting`] |
+//! | check that all ranks were started with the same flags, and give each a CPU | [`greeting`] |
 //! | align the clocks of two machines | [`alignment`] |
-//! | compute, and detect interruptions | [`watched`] |
-//! | give each rank a CPU | [`placement`] |
-//! | inject interruptions at known times | [`injection`] |
-//! | predict steps from the traces of the ranks | [`traces`], [`prediction`], [`scatter`] |
+//! | compute, detect interruptions, and inject some at known times | [`watched`] |
+//! | predict steps from the traces of the ranks | [`traces`], [`prediction`] |
 //! | write and read the record | [`record`] |
 
 #![warn(missing_docs)]
@@ -20,11 +18,7 @@ pub mod alignment;
 pub mod causes;
 pub mod flags;
 pub mod greeting;
-pub mod injection;
-pub mod placement;
 pub mod prediction;
 pub mod record;
-pub mod scatter;
 pub mod traces;
-pub mod warnings;
 pub mod watched;

@@ -5,16 +5,12 @@
 //! trust the other, or the network, to know that a record is unchanged. Both are separate programs, which `contend
 //! serve` and `contend fetch` execute: a build for measuring does not include a server.
 
-mod certificate;
-mod dates;
 mod exchange;
 mod fetch;
-mod fingerprint;
 mod program;
 mod serve;
-mod sibling;
+mod tls;
 mod token;
-mod trust;
 
 use std::process::ExitCode;
 

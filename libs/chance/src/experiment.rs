@@ -1,7 +1,7 @@
 //! Experiments: functions of a [`Chance`] and their combinations, each with its simulation and its enumeration.
 
 use crate::chance::EveryPath;
-use crate::outcome_table::{OutcomeTable, Sink};
+use crate::distribution::{OutcomeTable, Sink};
 use crate::{Chance, Distribution, Error, Integer, Limits, Weight};
 use std::borrow::Cow;
 

@@ -79,7 +79,6 @@ mod schedulers;
 mod semaphore;
 mod thread;
 mod timer;
-mod wait_list;
 mod word;
 
 pub use channel::Channel;

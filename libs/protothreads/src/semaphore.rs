@@ -14,13 +14,10 @@ use core::{
     task::{Context, Poll},
 };
 
-use crate::{
-    handle::Handle,
-    node::Node,
-    runtime::{self, Runtime},
-    schedulers::Scheduler,
-    wait_list,
-};
+use crate::handle::Handle;
+use crate::node::{self, Node};
+use crate::runtime::{self, Runtime};
+use crate::schedulers::Scheduler;
 
 const WAITERS: u32 = 1 << 31;
 
@@ -121,7 +118,7 @@ impl Semaphore {
         if !self.has_waiters() {
             return false;
         }
-        let (first, last) = wait_list::pop(runtime.nodes, self.0.get() & !WAITERS);
+        let (first, last) = node::pop_waiter(runtime.nodes, self.0.get() & !WAITERS);
         self.0.set(last.map_or(0, |last| WAITERS | last));
         runtime.grant(first);
         true
@@ -130,14 +127,14 @@ impl Semaphore {
     #[inline(always)]
     pub(crate) fn enlist<N: Node, S: Scheduler, W>(&self, handle: &Handle<'_, N, S, W>) {
         let last = self.has_waiters().then_some(self.0.get() & !WAITERS);
-        self.0.set(WAITERS | wait_list::push(handle.runtime().nodes, last, handle.number()));
+        self.0.set(WAITERS | node::push_waiter(handle.runtime().nodes, last, handle.number()));
     }
 
     /// Ends a wait that was not completed: `signal` passes a granted unit on.
     pub(crate) fn give_up<N: Node, S: Scheduler, W>(&self, handle: &Handle<'_, N, S, W>, signal: impl FnOnce()) {
         let word = handle.node().word();
         if word.is_listed() {
-            let last = wait_list::remove(handle.runtime().nodes, self.0.get() & !WAITERS, handle.number());
+            let last = node::remove_waiter(handle.runtime().nodes, self.0.get() & !WAITERS, handle.number());
             self.0.set(last.map_or(0, |last| WAITERS | last));
             word.set_free();
         } else if word.is_granted() {

@@ -9,15 +9,15 @@ mod follow;
 
 pub use follow::{Event, Follower, Waits, What};
 
-use crate::memory::read;
+use crate::memory::{read, u64_at};
 use crate::names::{Mapping, Names};
+use crate::perf_rings::{SampleRings, redirect};
 use perf_event::events::Software;
-use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
+use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 
 /// A Go program, and the places of the probes in its file.
 #[derive(Clone, Debug)]
@@ -72,11 +72,10 @@ impl Program {
 pub struct Probes {
     process: u32,
     semaphore: Range<u64>,
-    rings: Vec<Sampler>,
+    rings: SampleRings<Event>,
     counters: Vec<Counter>,
     /// The function that an event probes, by its place in [`FUNCTIONS`].
     probed: HashMap<u64, usize>,
-    early: Vec<Event>,
     /// Events that did not fit into a ring.
     pub lost: u64,
 }
@@ -88,16 +87,9 @@ const KIND: &str = "/sys/bus/event_source/devices/uprobe/type";
 pub fn has_probes() -> bool {
     std::path::Path::new(KIND).exists()
 }
-const LARGEST: usize = 4 << 20;
-const SMALLEST: usize = 64 << 10;
-const SAMPLE: u32 = 9;
-const LOST: u32 = 2;
-const MOST_AT_ONCE: usize = LARGEST / 32;
 const MOST_FRAMES: u16 = 40;
 /// The return address, above which the registers are.
 const STACK: u32 = 8;
-/// `_IO('$', 5)`.
-const PERF_EVENT_IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
 /// `rax`, `rbx`, `rip` and `r14`, in this order in a sample.
 const REGISTERS: u64 = 1 | 1 << 1 | 1 << 8 | 1 << 22;
 
@@ -110,30 +102,21 @@ impl Probes {
         let mut probes = Self {
             process: program.process,
             semaphore: program.semaphore.clone(),
-            rings: Vec::new(),
+            rings: SampleRings::open(cpus, ring)?,
             counters: Vec::new(),
             probed: HashMap::new(),
-            early: Vec::new(),
             lost: 0,
         };
         let path = CString::new(format!("/proc/{}/exe", program.process)).map_err(io::Error::other)?;
         let kind = std::fs::read_to_string(KIND)?;
         let kind = kind.trim().parse().map_err(io::Error::other)?;
-        for cpu in cpus {
-            let ring = ring(*cpu)?;
+        for (cpu, ring) in cpus.iter().zip(probes.rings.rings()) {
             for (place, offset) in program.offsets.iter().enumerate() {
                 let counter = probe(kind, &path, *offset, *cpu)?;
-                // SAFETY: both are open perf events of one CPU, and the call takes no pointer.
-                let redirected = unsafe {
-                    libc::ioctl(counter.as_raw_fd(), PERF_EVENT_IOC_SET_OUTPUT, ring.as_counter().as_raw_fd())
-                };
-                if redirected != 0 {
-                    return Err(io::Error::last_os_error());
-                }
+                redirect(&counter, ring)?;
                 probes.probed.insert(counter.id(), place);
                 probes.counters.push(counter);
             }
-            probes.rings.push(ring);
         }
         probes.counters.iter_mut().try_for_each(Counter::enable)?;
         Ok(probes)
@@ -141,21 +124,9 @@ impl Probes {
 
     /// Returns the events until `now`, in the order of their times.
     pub fn drain(&mut self, now: u64) -> Vec<Event> {
-        let mut events = std::mem::take(&mut self.early);
-        for ring in &mut self.rings {
-            for _ in 0..MOST_AT_ONCE {
-                let Some(record) = ring.next_record() else { break };
-                let body = record.to_contiguous();
-                match record.ty() {
-                    SAMPLE => events.extend(parse(&body, self.process, &self.probed, &self.semaphore)),
-                    LOST => self.lost += u64_at(&body, 8).unwrap_or(0),
-                    _ => {}
-                }
-            }
-        }
-        events.sort_by_key(|event| event.at_ns);
-        let upto = events.partition_point(|event| event.at_ns <= now);
-        self.early = events.split_off(upto);
+        let parse = |body: &[u8]| parse(body, self.process, &self.probed, &self.semaphore);
+        let events = self.rings.drain(now, parse, |event| event.at_ns);
+        self.lost = self.rings.lost;
         events
     }
 }
@@ -171,17 +142,12 @@ pub fn may_probe(cpu: usize) -> io::Result<()> {
     probe(kind.trim().parse().map_err(io::Error::other)?, c"/proc/self/exe", 0, cpu).map(drop)
 }
 
-fn ring(cpu: usize) -> io::Result<Sampler> {
-    let mut bytes = LARGEST;
-    loop {
-        let mut builder = Builder::new(Software::DUMMY);
-        builder.any_pid().one_cpu(cpu).read_format(ReadFormat::empty()).clockid(Clock::MONOTONIC_RAW);
-        match builder.wakeup_watermark(u32::MAX as usize).build()?.sampled(bytes) {
-            Ok(ring) => return Ok(ring),
-            Err(error) if bytes <= SMALLEST => return Err(error),
-            Err(_) => bytes /= 2,
-        }
-    }
+/// Returns the event of a ring of one CPU, to which the probes of all threads write.
+fn ring(cpu: usize) -> Builder<'static> {
+    let mut builder = Builder::new(Software::DUMMY);
+    builder.any_pid().one_cpu(cpu).read_format(ReadFormat::empty()).clockid(Clock::MONOTONIC_RAW);
+    builder.wakeup_watermark(u32::MAX as usize);
+    builder
 }
 
 /// Opens a probe at an offset of a file. `kind` is the kernel's number of such probes.
@@ -230,10 +196,6 @@ fn parse(body: &[u8], process: u32, probed: &HashMap<u64, usize>, semaphore: &Ra
         _ => What::Releases,
     };
     Some(Event { at_ns, thread: (ids >> 32) as u32, goroutine, what })
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// Packages of Go's standard library, by the first part of their path.

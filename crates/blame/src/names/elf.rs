@@ -4,6 +4,7 @@
 //! and no more than [`Elf::open`] was given is ever read. It is read, not mapped: a mapped file that another process
 //! truncates ends the process that reads the mapping.
 
+use crate::memory::{u16_at, u32_at, u64_at};
 use object::elf::{
     CompressionHeader64, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, NT_GNU_BUILD_ID, PT_LOAD, PT_NOTE, SHF_COMPRESSED,
     SHT_NOBITS, SHT_NOTE, STT_COMMON, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT,
@@ -297,15 +298,3 @@ static CHECKSUMS: [u32; 256] = {
     }
     table
 };
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
-}

@@ -1,8 +1,7 @@
 //! The files that are mapped in watched processes: opened while they are mapped, read when a name is looked for.
 
-use super::file::{Refusal, open_mapped};
+use super::file::{FileId, Mapping, Refusal, open_mapped};
 use super::image::Image;
-use super::maps::{FileId, Mapping};
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,15 +1,20 @@
 //! A program's or library's file: its symbols, and its debugging information, which may be in a separate file.
 
-use super::demangle::demangled;
-use super::elf::{self, Elf, Segment, Symbol, hex};
+use super::elf;
+use super::elf::{Elf, Segment, Symbol, hex};
 use super::file::{below, is_c_library, open_regular};
-use super::lines::Lines;
-use super::pclntab;
+use super::members::{Members, Slice};
+use crate::memory::u32_at;
+use addr2line::gimli::{DW_LANG_Rust, Dwarf, NativeEndian, SectionId};
+use addr2line::{Context, LookupContinuation, LookupResult};
+use std::cell::OnceCell;
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 /// A file that was read.
 pub struct Image {
@@ -62,7 +67,7 @@ impl Image {
         }
         // The functions of a stripped Go program are in a table of its runtime.
         let is_named = [Some(&elf), debug.as_ref()].into_iter().flatten().any(|elf| elf.section(TABLES[0]).is_some());
-        let of_go = if is_named { None } else { pclntab::functions(&elf) };
+        let of_go = if is_named { None } else { functions(&elf) };
         let has_table = of_go.is_some();
         if let Some((found, text)) = of_go {
             let table = names.len() as u8;
@@ -223,9 +228,200 @@ fn fetched(build_id: &str) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(output.stdout.trim_ascii_end())))
 }
 
+/// The debugging information of a file: functions and lines of addresses.
+pub struct Lines {
+    /// Reads from `_sections` as `dwarf` does, and both are dropped before them, since they are declared before them.
+    context: Context<Slice>,
+    dwarf: Arc<Dwarf<Slice>>,
+    /// Made when a variable is looked up.
+    members: OnceCell<Members>,
+    _sections: Vec<Vec<u8>>,
+}
+
+impl Lines {
+    /// Reads it; `None` if the file has none, or too much of it.
+    pub fn read(elf: &Elf) -> Option<Self> {
+        elf.section(".debug_info")?;
+        let mut sections = Vec::new();
+        let dwarf = Dwarf::load(|id| {
+            // The others say where variables lie, and what macros are.
+            let is_needed = !matches!(
+                id,
+                SectionId::DebugLoc | SectionId::DebugLocLists | SectionId::DebugMacinfo | SectionId::DebugMacro
+            );
+            let Some(section) = elf.section(id.name()).filter(|_| is_needed) else { return Ok(Slice::default()) };
+            let bytes = elf.bytes(section).ok_or(())?;
+            // SAFETY: the bytes are on the heap, where they stay when the vector that owns them moves. `sections`
+            // becomes a field of this type that no code changes, and that is dropped after everything with this slice.
+            let slice: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
+            sections.push(bytes);
+            Ok::<Slice, ()>(Slice::new(slice, NativeEndian))
+        });
+        let mut dwarf = dwarf.ok()?;
+        dwarf.populate_abbreviations_cache(addr2line::gimli::AbbreviationsCacheStrategy::Duplicates);
+        let dwarf = Arc::new(dwarf);
+        let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).ok()?;
+        Some(Self { context, dwarf, members: OnceCell::new(), _sections: sections })
+    }
+
+    /// Returns the members that lead from the variable at `own` to this offset in it: `.lock`. It is empty if the variable
+    /// is the lock.
+    pub fn member(&self, own: u64, offset: u64) -> Option<String> {
+        self.members().path(&self.dwarf, own, offset)
+    }
+
+    /// Returns the offset of such a member in the variable at `own`.
+    pub fn member_offset(&self, own: u64, path: &str) -> Option<u64> {
+        self.members().offset(&self.dwarf, own, path)
+    }
+
+    fn members(&self) -> &Members {
+        self.members.get_or_init(|| Members::index(&self.dwarf))
+    }
+
+    /// Returns the functions at an address with their lines, from the innermost inlined one outwards; `visit` says
+    /// whether to go on.
+    fn visit(&self, own: u64, mut visit: impl FnMut(Option<String>, Option<String>, &str) -> bool) -> Option<()> {
+        let mut lookup = self.context.find_frames(own);
+        let mut frames = loop {
+            match lookup {
+                LookupResult::Output(frames) => break frames.ok()?,
+                // contend does not look for information that the compiler left in separate `.dwo` files.
+                LookupResult::Load { continuation, .. } => lookup = continuation.resume(None),
+            }
+        };
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame.function.as_ref().and_then(|name| Some(demangled(&name.raw_name().ok()?)));
+            let location = frame.location.as_ref();
+            let file = location.and_then(|location| location.file).unwrap_or_default();
+            let source = location.and_then(|location| Some(format!("{}:{}", location.file?, location.line?)));
+            if !visit(name, source, file) {
+                break;
+            }
+        }
+        Some(())
+    }
+
+    /// Returns the function and the line of the first frame at an address, from the innermost, that is not a wrapper;
+    /// the outermost if all are.
+    pub fn frame(&self, own: u64) -> Option<(Option<String>, Option<String>)> {
+        let mut last = None;
+        self.visit(own, |name, source, file| {
+            let is_wrapper = is_wrapper(name.as_deref().unwrap_or_default(), file);
+            last = Some((name, source));
+            is_wrapper
+        })?;
+        last
+    }
+
+    /// Returns all functions at an address with their lines, the innermost inlined one first.
+    pub fn inlined(&self, own: u64) -> Vec<(Option<String>, Option<String>)> {
+        let mut functions = Vec::new();
+        self.visit(own, |name, source, _| {
+            functions.push((name, source));
+            true
+        });
+        functions
+    }
+}
+
+// The functions of a Go program, from the table that its runtime needs itself: a stripped program has it as well.
+//
+// The layout is that of Go 1.18 and later (`runtime.pcHeader`, `runtime.functab`).
+
+const SECTIONS: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
+/// The numbers that begin a table of Go 1.18, and of Go 1.20 and later.
+const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
+const ENTRY: usize = 8;
+
+/// Returns the functions and the table of their names; `None` if the file is not a Go program of a known layout.
+pub fn functions(elf: &Elf) -> Option<(Vec<Symbol>, Vec<u8>)> {
+    let section = SECTIONS.iter().find_map(|name| elf.section(name))?;
+    let table = elf.bytes(section)?;
+    let text = elf.section(".text").map(|text| text.address)?;
+    parse(&table, text)
+}
+
+/// Parses a table; `text` is the address of the code if the table does not have it.
+fn parse(table: &[u8], text: u64) -> Option<(Vec<Symbol>, Vec<u8>)> {
+    let header = |place: usize| Some(u64::from_le_bytes(*table.get(8 + 8 * place..)?.first_chunk()?));
+    let is_known = MAGIC.contains(&u32_at(table, 0)?) && table.get(7) == Some(&8);
+    let count = usize::try_from(header(0)?).ok().filter(|_| is_known)?;
+    let text = header(2).filter(|start| *start > 0).unwrap_or(text);
+    let part = |place: usize| table.get(usize::try_from(header(place)?).ok()?..);
+    let (names, functions) = (part(3)?, part(7)?);
+    let length = usize::try_from(header(4)?.checked_sub(header(3)?)?).ok()?;
+    let names = names.get(..length)?.to_vec();
+    let entry = |place: usize| u32_at(functions, place.checked_mul(ENTRY)?);
+    let symbol = |place: usize| {
+        let (begin, end) = (entry(place)?, entry(place + 1)?);
+        let details = usize::try_from(u32_at(functions, place * ENTRY + 4)?).ok()?;
+        let name = u32_at(functions, details.checked_add(4)?)?;
+        let size = u64::from(end.checked_sub(begin)?);
+        let address = text.checked_add(u64::from(begin))?;
+        (size > 0 && name > 0).then_some(Symbol { address, size, name, is_code: true })
+    };
+    let symbols = (0..count.min(functions.len() / ENTRY)).filter_map(symbol).collect();
+    Some((symbols, names))
+}
+
+// Functions' names as their languages write them, and those that belong to the languages.
+
+/// A name can be made such that each byte of it doubles the demangled one, so that is cut off.
+const LONGEST: usize = 4_096;
+
+/// Returns a symbol's name as its language writes it. Only names that say that they are mangled are changed: to C++,
+/// `m` is also the mangled name of a type.
+pub fn demangled(name: &str) -> String {
+    let is_mangled = ["_Z", "__Z", "_R", "__R"].iter().any(|prefix| name.starts_with(prefix));
+    let known = is_mangled.then(|| addr2line::demangle(name, DW_LANG_Rust).or_else(|| of_cpp(name))).flatten();
+    let mut name = known.unwrap_or_else(|| name.to_owned());
+    if name.len() > LONGEST {
+        name.truncate(name.floor_char_boundary(LONGEST));
+        name.push('…');
+    }
+    name
+}
+
+fn of_cpp(name: &str) -> Option<String> {
+    let mut written = Limited(String::new());
+    let symbol = cpp_demangle::Symbol::new(name).ok()?;
+    let end = symbol.structured_demangle(&mut written, &cpp_demangle::DemangleOptions::default());
+    // An error before there is much is one in the name.
+    (end.is_ok() || written.0.len() > LONGEST).then_some(written.0)
+}
+
+/// Text that stops growing once it is too long.
+struct Limited(String);
+
+impl fmt::Write for Limited {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.push_str(text);
+        if self.0.len() > LONGEST { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+/// Functions that a language's own library puts around the C library's locks.
+pub fn is_wrapper(name: &str, file: &str) -> bool {
+    const OWN: [&str; 10] = [
+        "std::",
+        "core::",
+        "__gthread",
+        "__gthrw",
+        "<std::",
+        "<core::",
+        "parking_lot",
+        "<parking_lot",
+        "lock_api::",
+        "<lock_api::",
+    ];
+    OWN.iter().any(|own| name.starts_with(own)) || file.contains("/include/c++/") || file.starts_with("/rustc/")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::elf::text;
     use crate::names::mutants::{compiled, mutated};
     use crate::names::patiently;
     use fastrand::Rng;
@@ -414,5 +610,69 @@ mod tests {
         for wrong in ["cache.nonesuch", "shards[8].lock", "shards[x]", "grid[1]", "cache.", ".lock", "[0]", "alone.x"] {
             assert_eq!(image.named(wrong), [], "{wrong}");
         }
+    }
+
+    /// A table of two functions, as Go 1.26 writes it: without the address of the code.
+    fn table() -> Vec<u8> {
+        let names = b"\0main.one\0main.two\0";
+        let mut bytes = 0xffff_fff1_u32.to_le_bytes().to_vec();
+        bytes.extend([0, 0, 1, 8]);
+        let begin = 72_u64;
+        let functions = begin + names.len() as u64;
+        for value in [2, 0, 0, begin, functions, functions, functions, functions] {
+            bytes.extend(u64::to_le_bytes(value));
+        }
+        bytes.extend(names);
+        for value in [0x10_u32, 20, 0x40, 28, 0x90] {
+            bytes.extend(value.to_le_bytes());
+        }
+        for value in [0x10_u32, 1, 0x40, 10] {
+            bytes.extend(value.to_le_bytes());
+        }
+        bytes
+    }
+
+    #[test]
+    fn functions_have_names_addresses_and_sizes() {
+        let (symbols, names) = parse(&table(), 0x1000).unwrap();
+        let found: Vec<(&[u8], u64, u64)> =
+            symbols.iter().map(|one| (text(&names, one.name).unwrap(), one.address, one.size)).collect();
+        assert_eq!(found, [(&b"main.one"[..], 0x1010, 0x30), (b"main.two", 0x1040, 0x50)]);
+    }
+
+    #[test]
+    fn changed_tables_are_parsed_or_refused() {
+        let (whole, mut random) = (table(), fastrand::Rng::with_seed(3));
+        for length in 0..whole.len() {
+            let _ = parse(&whole[..length], 0);
+        }
+        for _ in 0..2_000 {
+            let mut bytes = whole.clone();
+            bytes[random.usize(..whole.len())] = random.u8(..);
+            let _ = parse(&bytes, random.u64(..));
+        }
+    }
+
+    #[test]
+    fn names_of_c_stay_and_mangled_ones_are_read() {
+        for name in ["m", "c", "i", "x", "lock", "St", "_start", "_", ""] {
+            assert_eq!(demangled(name), name);
+        }
+        assert_eq!(demangled("_ZN5cache4lockE"), "cache::lock");
+        assert_eq!(demangled("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
+        assert_eq!(demangled("_RNvCs1234_7mycrate3foo"), "mycrate::foo");
+    }
+
+    #[test]
+    fn a_name_that_doubles_with_each_byte_is_cut_off() {
+        // Each function type has the one before it as return type and as argument.
+        let mut name = String::from("_Z1fPFvvE");
+        for turn in 0..40 {
+            let number = ["", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+            let before = format!("S{}_", number.get(turn.min(10)).unwrap());
+            name.push_str(&format!("PF{before}{before}E"));
+        }
+        assert!(demangled(&name).len() <= LONGEST + 4);
+        assert!(demangled(&format!("_Z{}", "1".repeat(100_000))).len() <= LONGEST + 4);
     }
 }

@@ -1,24 +1,20 @@
 //! Names of addresses in the watched processes: functions, files and lines, and global variables.
 
-mod demangle;
 mod elf;
 mod file;
 mod files;
 mod image;
-mod lines;
-mod maps;
 mod members;
 #[cfg(test)]
 pub(crate) mod mutants;
-mod pclntab;
 
-pub use demangle::{demangled, is_wrapper};
 pub use elf::Elf;
-pub use file::{Refusal, is_c_library, message, open_mapped, open_regular};
-use files::Files;
+pub use file::{Mapping, Refusal, is_c_library, map_of, message, open_mapped, open_regular, parse};
 pub use files::{Key, PATIENCE, patiently};
+pub use image::{demangled, is_wrapper};
+
+use files::Files;
 use image::Image;
-pub use maps::{Mapping, map_of, parse};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 

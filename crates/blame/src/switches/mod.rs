@@ -7,23 +7,20 @@
 //! followed have few switches the record stays open; while they have many it is opened for short windows, as often as
 //! the program can pay for, and the results about holders are from these windows.
 
-mod account;
 mod pick;
 mod rings;
-mod schedule;
 mod timeline;
+
+pub use pick::Live;
+pub use timeline::{Competitor, Preemption, Schedule, Seen, State, Timeline};
 
 use crate::sampling::name_of;
 use crate::time::Time;
-pub use account::State;
 use instruments::cpus::CpuSet;
-pub use pick::Live;
 use pick::Pick;
 use rings::{Change, Drained, Rings, Succession};
-pub use schedule::{Competitor, Schedule};
 use std::collections::{HashMap, HashSet};
 use std::io;
-pub use timeline::{Preemption, Seen, Timeline};
 
 /// The record.
 pub struct Switches {
@@ -172,7 +169,7 @@ impl Switches {
         let new: Vec<Live> = live.iter().filter(is_open).copied().collect();
         for thread in self.pick.calm(&new, time.now()) {
             match self.rings.follow(thread) {
-                Ok(()) => self.schedule.threads.entry(thread).or_default().begin(time.now(), account::state(thread)),
+                Ok(()) => self.schedule.threads.entry(thread).or_default().begin(time.now(), timeline::state(thread)),
                 // It would be the same the next time.
                 Err(_) => self.pick.refuse(thread),
             }
@@ -196,7 +193,7 @@ impl Switches {
         self.rings.rest();
         self.drain_until(time, now);
         for (&thread, timeline) in &mut self.schedule.threads {
-            timeline.close(now, || account::ran(thread));
+            timeline.close(now, || timeline::ran(thread));
         }
         self.open_ns += now - since;
         self.window = None;

@@ -1,7 +1,7 @@
 //! The choice of the threads that are followed: a thread that was followed once pays for it with each switch as long as
 //! it lives, so the rate of its switches is read first.
 
-use super::account::came;
+use super::timeline::came;
 use std::collections::HashMap;
 
 /// A thread that lives, by the kernel's number of it, and since when, in ns since the start.

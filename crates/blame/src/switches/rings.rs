@@ -1,10 +1,11 @@
 //! The kernel's rings, one for each CPU, and the events that write into them.
 
+use crate::memory::{u32_at, u64_at};
+use crate::perf_rings::{self, redirect};
 use instruments::cpus::CpuSet;
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
 use std::io;
-use std::os::fd::AsRawFd;
 
 /// The rings, which stay, and the events, which come and go.
 pub struct Rings {
@@ -137,8 +138,8 @@ impl Rings {
             for _ in 0..MOST_AT_ONCE {
                 let Some(record) = ring.next_record() else { break };
                 let (kind, misc, body) = (record.ty(), record.misc(), record.to_contiguous());
-                let word = |at: usize| body.get(at..at + 4).map(|bytes| number(bytes) as u32);
-                let long = |at: usize| body.get(at..at + 8).map(number);
+                let word = |at: usize| u32_at(&body, at);
+                let long = |at: usize| u64_at(&body, at);
                 // A record ends with its process, its thread and its time.
                 let Some(end) = body.len().checked_sub(16) else { continue };
                 let (Some(process), Some(thread)) = (word(end), word(end + 4)) else { continue };
@@ -162,18 +163,6 @@ impl Rings {
     }
 }
 
-fn number(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
-}
-
-/// Lets an event write into the ring of another.
-fn redirect(event: &Counter, ring: &Sampler) -> io::Result<()> {
-    // SAFETY: both are open perf events of one CPU, and the call takes no pointer.
-    let redirected =
-        unsafe { libc::ioctl(event.as_raw_fd(), PERF_EVENT_IOC_SET_OUTPUT, ring.as_counter().as_raw_fd()) };
-    if redirected == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
 /// Returns the most events to open: half of the descriptors that this process may have are for all else.
 fn most_events() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -181,9 +170,6 @@ fn most_events() -> usize {
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
     MOST_EVENTS.min(limit.rlim_cur as usize / 2)
 }
-
-/// `_IO('$', 5)`, the same on all processors that number their calls in the common way.
-const PERF_EVENT_IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
 
 fn builder(cpu: usize) -> Builder<'static> {
     let mut builder = Builder::new(Software::DUMMY);
@@ -194,14 +180,10 @@ fn builder(cpu: usize) -> Builder<'static> {
 
 /// Returns a ring into which nothing is written but the records of events that are redirected to it.
 fn ring(cpu: usize) -> io::Result<Sampler> {
-    let mut bytes = LARGEST;
-    loop {
+    let holder = || {
         let mut holder = builder(cpu);
         holder.observe_self().enabled(false);
-        match holder.build()?.sampled(bytes) {
-            Ok(ring) => return Ok(ring),
-            Err(error) if bytes <= SMALLEST => return Err(error),
-            Err(_) => bytes /= 2,
-        }
-    }
+        holder
+    };
+    perf_rings::ring(SMALLEST..=LARGEST, holder)
 }

@@ -1,6 +1,44 @@
 //! The times when one thread ran, as far as they were seen.
 
-use super::account::State;
+use crate::sampling::sums_in;
+use std::collections::{HashMap, HashSet};
+use std::fs::read_to_string;
+
+// The kernel's account of a thread, which exists whether or not its switches are recorded.
+
+/// Returns the time that the thread has run, in ns, and how often it came to a CPU. The account of one that runs is
+/// brought up to date at each tick; it is 0 where the kernel keeps none.
+fn sums(thread: u32) -> Option<(u64, u64)> {
+    let text = read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
+    let [ran, _, came] = sums_in(&text)?;
+    (ran > 0).then_some((ran, came))
+}
+
+/// Returns the time that the thread has run.
+pub fn ran(thread: u32) -> Option<u64> {
+    sums(thread).map(|(ran, _)| ran)
+}
+
+/// Returns how often the thread came to a CPU.
+pub fn came(thread: u32) -> Option<u64> {
+    sums(thread).map(|(_, came)| came)
+}
+
+/// The state of a thread that is not seen to be switched.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum State {
+    Asleep,
+    /// It runs, or would if it had a CPU; how long it had run until then.
+    Ready(Option<u64>),
+}
+
+/// Returns the thread's current state.
+pub fn state(thread: u32) -> State {
+    let stat = read_to_string(format!("/proc/{thread}/stat")).unwrap_or_default();
+    // The letter behind the name, in which there may be anything.
+    let letter = stat.rsplit_once(") ").and_then(|(_, rest)| rest.bytes().next());
+    if letter == Some(b'R') { State::Ready(ran(thread)) } else { State::Asleep }
+}
 
 /// The times when a thread did not run, the earliest first.
 #[derive(Default)]
@@ -188,6 +226,51 @@ impl Timeline {
     }
 }
 
+// The times when the threads of a program ran, and the threads that ran instead.
+
+/// The thread that ran instead of another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Competitor {
+    /// Another thread of the program.
+    Own,
+    /// A thread of this name, of another program or of the kernel.
+    Named(String),
+    Unknown,
+}
+
+/// The threads of a program, as far as their switches are known.
+#[derive(Default)]
+pub struct Schedule {
+    pub threads: HashMap<u32, Timeline>,
+    /// The processes of these threads: their other threads belong to the program, too.
+    pub processes: HashSet<u32>,
+    /// The processes and the names of the threads that ran instead.
+    pub competitors: HashMap<u32, (u32, String)>,
+}
+
+impl Schedule {
+    /// Returns the known state of a thread in this time.
+    pub fn seen(&self, thread: u32, from: f64, to: f64) -> Seen {
+        self.threads.get(&thread).map_or_else(Seen::default, |timeline| timeline.seen(from, to))
+    }
+
+    /// Returns the preemptions of a thread that began in this time and ended.
+    pub fn preemptions(&self, thread: u32, from: f64, to: f64) -> Vec<Preemption> {
+        self.threads.get(&thread).map_or_else(Vec::new, |timeline| timeline.preemptions(from, to).collect())
+    }
+
+    /// Returns the name of a thread that ran instead of another.
+    pub fn competitor(&self, thread: Option<u32>) -> Competitor {
+        let Some(thread) = thread else { return Competitor::Unknown };
+        match self.competitors.get(&thread) {
+            _ if self.threads.contains_key(&thread) => Competitor::Own,
+            Some((process, _)) if self.processes.contains(process) => Competitor::Own,
+            Some((_, name)) => Competitor::Named(name.clone()),
+            None => Competitor::Unknown,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,5 +362,19 @@ mod tests {
         assert_eq!(timeline.seen(0.0, 200.0), seen(35.0, 20.0, 0.0));
         assert_eq!(timeline.seen(30.0, 90.0), seen(0.0, 0.0, 0.0));
         assert_eq!(timeline.seen(105.0, 115.0), seen(10.0, 5.0, 0.0));
+    }
+
+    #[test]
+    fn unfollowed_thread_of_a_followed_process_is_the_programs_own() {
+        let mut schedule = Schedule::default();
+        schedule.threads.insert(11, Timeline::default());
+        schedule.processes.insert(10);
+        for (thread, process, name) in [(12, 10, "worker"), (21, 20, "cc1"), (11, 10, "main")] {
+            schedule.competitors.insert(thread, (process, name.to_owned()));
+        }
+        let found = [11, 12, 21, 31].map(|thread| schedule.competitor(Some(thread)));
+        let named = Competitor::Named("cc1".into());
+        assert_eq!(found, [Competitor::Own, Competitor::Own, named, Competitor::Unknown]);
+        assert_eq!(schedule.competitor(None), Competitor::Unknown);
     }
 }

@@ -6,25 +6,23 @@
 
 mod decode;
 mod follow;
-mod schedule;
 
 pub use decode::{Operation, Registers};
-pub use follow::{Access, Follower, MOST_HOLDS, Tries, Usage};
-pub use schedule::{Limits, Schedule};
+pub use follow::{Access, Follower, Limits, MOST_HOLDS, Schedule, Tries, Usage};
 
-use crate::memory::read;
+use crate::memory::{read, u64_at};
 use crate::names::Mapping;
+use crate::perf_rings::{LARGEST, SampleRings, redirect};
 use crate::sampling::threads;
 use crate::stacks::{Stack, Stacks};
 use decode::{LONGEST, decode};
 use perf_event::events::{Breakpoint, Software};
-use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
+use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -42,15 +40,8 @@ pub const MOST_WORDS: usize = 4;
 
 /// Bytes of each stack.
 const STACK: u32 = 512;
-const LARGEST: usize = 4 << 20;
-const SMALLEST: usize = 64 << 10;
-const SAMPLE: u32 = 9;
-const LOST: u32 = 2;
-const MOST_AT_ONCE: usize = LARGEST / 32;
 /// Times that the threads are listed, until there is no new one.
 const LISTINGS: usize = 4;
-/// `_IO('$', 5)`.
-const PERF_EVENT_IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
 
 /// The registers that a sample has, by their numbers in the order of `perf_event_open`: the order of the encoding is
 /// [`ENCODING`].
@@ -66,14 +57,12 @@ const COUNT: usize = 18;
 pub struct Watchpoints {
     process: u32,
     words: Vec<Word>,
-    rings: Vec<Sampler>,
+    rings: SampleRings<Sample>,
     counters: Vec<Counter>,
     /// The thread that each event was opened for: threads that it starts inherit it.
     opened_for: HashMap<u64, u32>,
     /// The event whose accesses count, for each thread that inherited several.
     chosen: HashMap<u32, u32>,
-    /// Read, but perhaps before earlier ones: another ring was read later.
-    early: Vec<Sample>,
     /// Instructions that were decoded are read once.
     code: HashMap<u64, Vec<u8>>,
     stacks: Paths,
@@ -119,18 +108,14 @@ impl Watchpoints {
         let mut watchpoints = Self {
             process,
             words: words.to_vec(),
-            rings: Vec::new(),
+            rings: SampleRings::open(cpus, ring)?,
             counters: Vec::new(),
             opened_for: HashMap::new(),
             chosen: HashMap::new(),
-            early: Vec::new(),
             code: HashMap::new(),
             stacks: Paths::default(),
             lost: 0,
         };
-        for cpu in cpus {
-            watchpoints.rings.push(ring(*cpu)?);
-        }
         let mut known = HashSet::new();
         for listing in 0..LISTINGS {
             let new: Vec<u32> = threads(process).filter(|thread| known.insert(*thread)).collect();
@@ -150,15 +135,9 @@ impl Watchpoints {
 
     fn open_thread(&mut self, thread: u32, cpus: &[usize]) -> io::Result<()> {
         for word in &self.words {
-            for (cpu, ring) in cpus.iter().zip(&self.rings) {
+            for (cpu, ring) in cpus.iter().zip(self.rings.rings()) {
                 let counter = watchpoint(*word, thread, *cpu)?;
-                // SAFETY: both are open perf events of one CPU, and the call takes no pointer.
-                let redirected = unsafe {
-                    libc::ioctl(counter.as_raw_fd(), PERF_EVENT_IOC_SET_OUTPUT, ring.as_counter().as_raw_fd())
-                };
-                if redirected != 0 {
-                    return Err(io::Error::last_os_error());
-                }
+                redirect(&counter, ring)?;
                 self.opened_for.insert(counter.id(), thread);
                 self.counters.push(counter);
             }
@@ -184,21 +163,9 @@ impl Watchpoints {
 
     /// Returns the accesses until `now`, in the order of their times.
     pub fn drain(&mut self, now: u64) -> Vec<Access> {
-        let mut samples = std::mem::take(&mut self.early);
-        for ring in &mut self.rings {
-            for _ in 0..MOST_AT_ONCE {
-                let Some(record) = ring.next_record() else { break };
-                let body = record.to_contiguous();
-                match record.ty() {
-                    SAMPLE => samples.extend(parse(&body, self.process, &self.opened_for)),
-                    LOST => self.lost += u64_at(&body, 8).unwrap_or(0),
-                    _ => {}
-                }
-            }
-        }
-        samples.sort_by_key(|sample| sample.at_ns);
-        let upto = samples.partition_point(|sample| sample.at_ns <= now);
-        self.early = samples.split_off(upto);
+        let parse = |body: &[u8]| parse(body, self.process, &self.opened_for);
+        let samples = self.rings.drain(now, parse, |sample| sample.at_ns);
+        self.lost = self.rings.lost;
         samples.iter().filter_map(|sample| self.access(sample)).collect()
     }
 
@@ -283,18 +250,12 @@ pub fn may_watch(cpu: usize) -> io::Result<()> {
     watchpoint(word, thread, cpu).map(drop)
 }
 
-/// Opens a ring of one CPU, to which the events of all threads go.
-fn ring(cpu: usize) -> io::Result<Sampler> {
-    let mut bytes = LARGEST;
-    loop {
-        let mut builder = Builder::new(Software::DUMMY);
-        builder.observe_self().one_cpu(cpu).read_format(ReadFormat::empty()).clockid(Clock::MONOTONIC_RAW);
-        match builder.wakeup_watermark(u32::MAX as usize).build()?.sampled(bytes) {
-            Ok(ring) => return Ok(ring),
-            Err(error) if bytes <= SMALLEST => return Err(error),
-            Err(_) => bytes /= 2,
-        }
-    }
+/// Returns the event of a ring of one CPU, to which the events of all threads go.
+fn ring(cpu: usize) -> Builder<'static> {
+    let mut builder = Builder::new(Software::DUMMY);
+    builder.observe_self().one_cpu(cpu).read_format(ReadFormat::empty()).clockid(Clock::MONOTONIC_RAW);
+    builder.wakeup_watermark(u32::MAX as usize);
+    builder
 }
 
 fn watchpoint(word: Word, thread: u32, cpu: usize) -> io::Result<Counter> {
@@ -334,10 +295,6 @@ fn parse(body: &[u8], process: u32, opened_for: &HashMap<u64, u32>) -> Option<Sa
     Some(Sample { opened_for, at_ns, thread, word, registers, stack })
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
 /// The cost of watching an access.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
@@ -370,18 +327,11 @@ pub fn calibrate(cpus: &[usize]) -> io::Result<Cost> {
     let watched = Word { address: (&raw const *word).addr() as u64, bytes: 4 };
     // SAFETY: the call takes no argument and cannot fail.
     let thread = unsafe { libc::gettid() } as u32;
-    let mut ring_of_cpu = Vec::new();
+    let mut rings = SampleRings::open(cpus, ring)?;
     let mut counters = Vec::new();
-    for cpu in cpus {
-        let ring = ring(*cpu)?;
+    for (cpu, ring) in cpus.iter().zip(rings.rings()) {
         let counter = watchpoint(watched, thread, *cpu)?;
-        // SAFETY: both are open perf events of one CPU, and the call takes no pointer.
-        let redirected =
-            unsafe { libc::ioctl(counter.as_raw_fd(), PERF_EVENT_IOC_SET_OUTPUT, ring.as_counter().as_raw_fd()) };
-        if redirected != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        ring_of_cpu.push(ring);
+        redirect(&counter, ring)?;
         counters.push(counter);
     }
     counters.iter_mut().try_for_each(Counter::enable)?;
@@ -389,13 +339,7 @@ pub fn calibrate(cpus: &[usize]) -> io::Result<Cost> {
         word.store(value as u32, Relaxed);
     }
     counters.iter_mut().try_for_each(Counter::disable)?;
-    let mut times = Vec::new();
-    for ring in &mut ring_of_cpu {
-        while let Some(record) = ring.next_record() {
-            times.extend(u64_at(&record.to_contiguous(), 16).filter(|_| record.ty() == SAMPLE));
-        }
-    }
-    times.sort_unstable();
+    let times: Vec<u64> = rings.drain(u64::MAX, |body| u64_at(body, 16), |at_ns| *at_ns);
     let mut gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
     gaps.sort_by(f64::total_cmp);
     if gaps.len() < CALIBRATED / 2 {

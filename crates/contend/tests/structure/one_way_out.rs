@@ -9,7 +9,7 @@ const WRITERS: [&str; 7] = ["print!(", "println!(", "eprint!(", "eprintln!(", "i
 const QUESTIONS: [&str; 4] = ["is_terminal()", "tcgetwinsize(", "dup2_stdout(", "Self::of(std::io::std"];
 /// The place itself; the progress bar, whose text the observer escapes; and the full-screen terminal, whose charts
 /// are drawn through a library that drops control characters.
-const OUTLETS: [&str; 3] = ["harness/src/output/mod.rs", "harness/src/bar.rs", "terminal/src/full_screen/mod.rs"];
+const OUTLETS: [&str; 3] = ["harness/src/output.rs", "harness/src/bar.rs", "terminal/src/full_screen/mod.rs"];
 const CRATES: [&str; 11] = [
     "archive",
     "contend",

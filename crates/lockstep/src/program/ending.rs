@@ -1,7 +1,6 @@
 //! The results of all ranks, combined by rank 0: predictions and measurements, and the record.
 
-use super::measure::{Measured, TURNS};
-use super::tally::{Level, Tally};
+use super::measure::{Level, Measured, TURNS, Tally};
 use super::world::Group;
 use chance::Gap;
 use harness::output::{self, OutputFile};
@@ -12,11 +11,9 @@ use instruments::statistics::order::sample_quantile;
 use instruments::warning::Warning;
 use lockstep::alignment::Alignment;
 use lockstep::flags::Flags;
-use lockstep::prediction::{Groups, Job, MOST_NODES};
-use lockstep::record::{NAME, NodesRow, Parameters, RankRow, Row, StepsRow};
-use lockstep::scatter::half_of_mean;
+use lockstep::prediction::{Groups, Job, MOST_NODES, half_of_mean};
+use lockstep::record::{NAME, NodesRow, Oversubscribed, Parameters, RankRow, Row, ShortGapsLeftOut, StepsRow};
 use lockstep::traces::{Traces, read, shortest_kept_ns, written};
-use lockstep::warnings::{Oversubscribed, ShortGapsLeftOut};
 use serde::{Deserialize, Serialize};
 
 /// The maximum number of gaps in a record.

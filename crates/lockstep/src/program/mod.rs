@@ -1,12 +1,7 @@
 //! The program of a rank, from its greeting to the record.
 
-mod clocks;
 mod ending;
 mod measure;
-mod place;
-mod tally;
-mod turns;
-mod watchdog;
 mod world;
 
 use clap::error::ErrorKind;
@@ -31,7 +26,7 @@ pub fn run() -> ExitCode {
         error.exit();
     }
     // A rank that panics must not wait for the others at its end.
-    std::panic::set_hook(Box::new(|panic| watchdog::give_up(&panic.to_string(), 101)));
+    std::panic::set_hook(Box::new(|panic| world::give_up(&panic.to_string(), 101)));
     let Some(universe) = mpi::initialize() else {
         output::eprint_line("error: cannot initialise MPI");
         return ExitCode::FAILURE;
@@ -39,7 +34,7 @@ pub fn run() -> ExitCode {
     let world = Group::of(universe.world());
     match job(&world, parsed) {
         Ok(code) => code,
-        Err(error) => watchdog::give_up(&format!("rank {}: {error:#}", world.rank), 1),
+        Err(error) => world::give_up(&format!("rank {}: {error:#}", world.rank), 1),
     }
 }
 
@@ -63,7 +58,7 @@ fn job(world: &Group, parsed: Result<Flags, clap::Error>) -> anyhow::Result<Exit
     let interruption =
         first.as_ref().map_or_else(Interruption::catch, |(session, _)| Ok(session.interruption.clone()))?;
     // While all ranks sample, no messages are exchanged.
-    watchdog::watch(world.rank, flags.patience + flags.seconds / TURNS as u32, interruption)?;
+    world::watch(world.rank, flags.patience + flags.seconds / TURNS as u32, interruption)?;
     let mut seed = [first.as_ref().map_or(0, |(session, _)| session.seed)];
     world.broadcast(&mut seed);
     let measured = measure(world, &flags, seed[0])?;

@@ -1,7 +1,7 @@
 //! Flags of the client: the records, and the machines that have them.
 
-use super::host::Hosts;
-use crate::fingerprint::Fingerprint;
+use super::client::Hosts;
+use crate::tls::Fingerprint;
 use clap::{Args, ValueHint};
 use harness::parse_duration;
 use std::path::PathBuf;

@@ -1,8 +1,6 @@
 //! The output of an experiment on another machine, while it runs.
 
-use super::client::{Client, Question, piece};
-use super::fault::Fault;
-use super::patience::Patience;
+use super::client::{Client, Fault, Patience, Question, piece};
 use crate::exchange::{EVENTS, JSON};
 use anyhow::ensure;
 use harness::output;

@@ -1,28 +1,20 @@
 //! `contend fetch`: copies records of other machines to the local archive, or shows what runs there.
 
 mod client;
-mod deadline;
-mod fault;
 mod flags;
-mod host;
-mod keep;
 mod live;
-mod patience;
 mod records;
 
 pub use flags::Flags;
 
-use crate::certificate::Identity;
 use crate::program::Words;
-use crate::trust;
+use crate::tls;
+use crate::tls::Identity;
 use ::archive::{Archive, Location};
 use anyhow::Context;
-use client::{Client, Secrets};
-use deadline::Deadline;
+use client::{Client, Deadline, Host, Patience, Secrets};
 use harness::{Outcome, output};
-use host::Host;
-use keep::{Keeper, Stored};
-use patience::Patience;
+use records::{Keeper, Stored};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,8 +49,10 @@ pub fn run(flags: &Flags) -> anyhow::Result<Outcome> {
         (Some(certificate), Some(key)) => Some(Identity::read(certificate, key)?),
         _ => None,
     };
-    let secrets =
-        Secrets::new(flags.token_file.as_deref(), trust::client(&flags.fingerprint, flags.ca.as_deref(), identity)?)?;
+    let secrets = Secrets::new(
+        flags.token_file.as_deref(),
+        tls::client_config(&flags.fingerprint, flags.ca.as_deref(), identity)?,
+    )?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -1,13 +1,16 @@
-//! The records of one machine: their list, the selected ones, and each of them in full.
+//! The records of one machine: their list, the selected ones, each of them in full, and their storage in the local
+//! archive.
 
-use super::client::{Client, Question, all};
-use super::fault::Fault;
-use super::patience::Patience;
+use super::client::{Client, Fault, Patience, Question, all};
 use crate::exchange::{JSON, MOST_SENT, WHOLE};
 use anyhow::{Context, ensure};
-use archive::{Entry, Name, PortableRecord};
+use archive::{Archive, Entry, Name, PortableRecord, is_hash};
+use harness::output;
 use hyper::StatusCode;
 use hyper::header::CONTENT_RANGE;
+use std::mem;
+use std::sync::Arc;
+use tokio::sync::Mutex;
 
 /// The most bytes of a list, and the most values in it: text of two bytes can become a value of 24.
 const MOST_OF_LIST: u64 = 64 << 20;
@@ -37,8 +40,7 @@ pub async fn list(client: &mut Client, patience: &mut Patience) -> anyhow::Resul
     );
     let entries: Vec<Entry> = serde_json::from_slice(&content)
         .context("the server did not send a list of records; is it `contend serve`?")?;
-    let is_name = |id: &str| matches!(id.len(), 40 | 64) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    ensure!(entries.iter().all(|entry| is_name(&entry.id)), "the server's list contains invalid record IDs");
+    ensure!(entries.iter().all(|entry| is_hash(&entry.id)), "the server's list contains invalid record IDs");
     Ok(entries)
 }
 
@@ -97,4 +99,71 @@ async fn rest(client: &mut Client, id: &str, content: &mut Vec<u8>) -> Result<()
         content.clear();
     }
     all(response, content, MOST_SENT).await
+}
+
+/// The maximum number of records, and of bytes of them with their commits and manifests, that are stored at once.
+const MOST: usize = 64;
+const MOST_BYTES: usize = 16 << 20;
+/// Refusals that are printed for each host; the others are only counted.
+const MOST_SAID: usize = 20;
+
+/// The result of storing records.
+#[derive(Clone, Debug, Default)]
+pub struct Stored {
+    pub new: usize,
+    pub refused: usize,
+}
+
+/// Storage of the received records of one machine in the local archive: some at a time, and each only if its content
+/// matches its name. The archive takes those of several machines alternately.
+pub struct Keeper {
+    host: String,
+    archive: Arc<Mutex<Archive>>,
+    waiting: Vec<PortableRecord>,
+    bytes: usize,
+    pub stored: Stored,
+}
+
+impl Keeper {
+    pub fn new(host: String, archive: Arc<Mutex<Archive>>) -> Self {
+        Self { host, archive, waiting: Vec::new(), bytes: 0, stored: Stored::default() }
+    }
+
+    /// Adds a record.
+    ///
+    /// # Errors
+    /// The archive cannot store this record, or any.
+    pub async fn add(&mut self, portable: PortableRecord) -> anyhow::Result<()> {
+        self.bytes += portable.bytes();
+        self.waiting.push(portable);
+        if self.waiting.len() >= MOST || self.bytes >= MOST_BYTES { self.flush().await } else { Ok(()) }
+    }
+
+    /// Prints why a record is not stored.
+    fn refuse(&mut self, reason: &str) {
+        self.stored.refused += 1;
+        if self.stored.refused > MOST_SAID {
+            return;
+        }
+        output::eprint_line(&format!("warning: {}: not saved: {reason}", self.host));
+    }
+
+    /// Stores the waiting records.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub async fn flush(&mut self) -> anyhow::Result<()> {
+        let portables = mem::take(&mut self.waiting);
+        self.bytes = 0;
+        if portables.is_empty() {
+            return Ok(());
+        }
+        let archive = Arc::clone(&self.archive).lock_owned().await;
+        let fetched = tokio::task::spawn_blocking(move || archive.admit(portables)).await??;
+        self.stored.new += fetched.taken;
+        for refused in fetched.refused {
+            self.refuse(&format!("{}: {}", refused.reference, refused.reason));
+        }
+        Ok(())
+    }
 }

@@ -1,12 +1,11 @@
 //! One request: its checks, its route and its answer.
 
-use super::body::Body;
 use super::connections::Connection;
-use super::failure::Failure;
-use super::routes::Route;
+use super::handlers;
+use super::response::{Body, Failure};
 use super::state::State;
-use super::{experiments, index, page, push, records, scrape};
 use crate::exchange::JSON;
+use archive::is_hash;
 use hyper::body::Incoming;
 use hyper::header::{
     ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE,
@@ -61,16 +60,16 @@ async fn found(state: &Arc<State>, request: Request<Incoming>) -> Result<Respons
         check_kind(&request)?;
     }
     match route {
-        Route::Index => index::index(state).await,
+        Route::Index => handlers::index(state).await,
         Route::Icon => Ok(state.room(report::ICON.into())?.into_response("image/svg+xml")),
-        Route::Machines => page::machines(state).await,
-        Route::Records if is_post => push::push(state, request).await,
-        Route::Records => records::list(state).await,
-        Route::Record(id) => records::one(state, id, &request).await,
-        Route::Page(id) => page::page(state, id).await,
-        Route::Live if is_post => experiments::start(state, request).await,
-        Route::Live => experiments::listen(state),
-        Route::Metrics => scrape::scrape(state, &request).await,
+        Route::Machines => handlers::machines(state).await,
+        Route::Records if is_post => handlers::push(state, request).await,
+        Route::Records => handlers::list_records(state).await,
+        Route::Record(id) => handlers::send_record(state, id, &request).await,
+        Route::Page(id) => handlers::page(state, id).await,
+        Route::Live if is_post => handlers::start(state, request).await,
+        Route::Live => handlers::listen(state),
+        Route::Metrics => handlers::scrape(state, &request).await,
         Route::OpenApi => Ok(state.room(OPEN_API.into())?.into_response(JSON)),
     }
 }
@@ -156,4 +155,70 @@ fn check_kind(request: &Request<Incoming>) -> Result<(), Failure> {
     }
     let why = format!("the body must be JSON with the header `content-type: {JSON}`");
     Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why))
+}
+
+/// A resource that can be requested, by its path. `openapi.json` describes the paths too; a test compares the two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Route {
+    Index,
+    Icon,
+    Machines,
+    Records,
+    Record(String),
+    Page(String),
+    Live,
+    Metrics,
+    OpenApi,
+}
+
+impl Route {
+    /// Returns the route of a path; the path is compared literally, and nothing in it is decoded.
+    pub fn of(path: &str) -> Option<Self> {
+        match path {
+            "/" => return Some(Self::Index),
+            "/favicon.ico" => return Some(Self::Icon),
+            "/machines" => return Some(Self::Machines),
+            "/records" => return Some(Self::Records),
+            "/live" => return Some(Self::Live),
+            "/metrics" => return Some(Self::Metrics),
+            "/openapi.json" => return Some(Self::OpenApi),
+            _ => {}
+        }
+        let rest = path.strip_prefix("/records/")?;
+        let (id, is_page) = rest.strip_suffix("/page").map_or((rest, false), |id| (id, true));
+        is_hash(id).then(|| if is_page { Self::Page(id.to_owned()) } else { Self::Record(id.to_owned()) })
+    }
+
+    pub fn methods(&self) -> &'static [Method] {
+        match self {
+            Self::Records | Self::Live => &[Method::GET, Method::POST],
+            _ => &[Method::GET],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_is_a_route_or_unknown() {
+        let id = "0123456789abcdef0123456789abcdef01234567";
+        assert_eq!(Route::of(&format!("/records/{id}")), Some(Route::Record(id.into())));
+        assert_eq!(Route::of(&format!("/records/{id}/page")), Some(Route::Page(id.into())));
+        let upper = id.to_uppercase();
+        for path in [
+            "",
+            "//",
+            "/records/",
+            "/machines/",
+            "/records//page",
+            "/Records",
+            "/records/..",
+            "/metrics/",
+            &format!("/records/{upper}"),
+        ] {
+            assert_eq!(Route::of(path), None, "{path}");
+        }
+    }
 }

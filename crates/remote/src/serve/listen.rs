@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tokio::time::{interval, sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 
@@ -60,7 +60,7 @@ pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<S
     };
     allow_connections(state.connections.most())?;
     let (draining, is_draining) = watch::channel(false);
-    let turns = tokio::spawn(super::experiments::in_turn(Arc::clone(&state)));
+    let turns = tokio::spawn(in_turn(Arc::clone(&state)));
     let mut looks = interval(Duration::from_secs(1));
     loop {
         tokio::select! {
@@ -111,6 +111,21 @@ async fn drain(state: &Arc<State>, draining: &watch::Sender<bool>) {
     let (answered, ()) = tokio::join!(timeout(DRAIN, answered), experiments);
     if answered.is_err() {
         output::eprint_line(&format!("{} connections were closed before they had finished", state.connections.open()));
+    }
+}
+
+/// Starts the experiments of the list one after another, as long as the server runs; one that is due while another runs
+/// waits for its end.
+async fn in_turn(state: Arc<State>) {
+    let Some(every) = state.experiments.every else { return };
+    let mut turns = interval(every);
+    turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    for call in state.experiments.calls().iter().cycle() {
+        turns.tick().await;
+        state.experiments.idle().await;
+        if let Err(error) = state.experiments.start(call, &state.live, state.archive.folder()) {
+            output::eprint_line(&format!("error: {call}: {error:#}"));
+        }
     }
 }
 

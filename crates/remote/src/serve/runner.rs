@@ -1,11 +1,12 @@
 //! The experiments that the server may start: those of its list, one at a time, each in a separate process.
 
 use super::limits::{DRAIN, LINE_BYTES};
-use super::live::Live;
-use crate::sibling;
+use crate::program;
 use anyhow::Context;
+use bytes::Bytes;
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process_group, set_parent_process_death_signal};
 use serde_json::{Value, json};
+use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, broadcast, mpsc};
 use tokio::time::timeout;
 
 pub struct Experiments {
@@ -51,7 +52,7 @@ impl Experiments {
         if running.is_some() {
             return Ok(Start::Busy);
         }
-        let mut command = Command::new(sibling::contend()?);
+        let mut command = Command::new(program::contend()?);
         command.args(words).env("CONTEND_ARCHIVE", archive).env("NO_COLOR", "1").kill_on_drop(true);
         // The child receives a Ctrl-C at the server's terminal through the server, once.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -152,4 +153,114 @@ async fn lines(pipe: Option<impl AsyncRead + Unpin>, mut take: impl FnMut(&str))
     if !line.is_empty() {
         take(&String::from_utf8_lossy(&line));
     }
+}
+
+/// The number of events that a listener may lag behind before some are skipped.
+const BEHIND: usize = 256;
+/// The number of events that are kept for late listeners, the begin of the run first.
+const TOLD: usize = 64;
+/// The interval of keep-alive messages, so that a closed connection is noticed.
+const QUIET: Duration = Duration::from_secs(15);
+
+/// The current run, as a feed: events for all listeners, and the missed ones for late listeners.
+pub struct Live(Mutex<Feed>);
+
+struct Feed {
+    /// The sender of events; `None` after the last one.
+    sender: Option<broadcast::Sender<Bytes>>,
+    beginning: Option<Bytes>,
+    lately: VecDeque<Bytes>,
+}
+
+impl Default for Live {
+    fn default() -> Self {
+        let sender = Some(broadcast::Sender::new(BEHIND));
+        Self(Mutex::new(Feed { sender, beginning: None, lately: VecDeque::new() }))
+    }
+}
+
+impl Live {
+    /// Begins a run: earlier events are dropped.
+    pub fn begin(&self, data: &Value) {
+        let event = event("started", data);
+        let mut feed = self.feed();
+        feed.lately.clear();
+        feed.beginning = Some(event.clone());
+        broadcast_event(&feed, event);
+    }
+
+    /// Sends an event of the run.
+    pub fn send(&self, name: &str, data: &Value) {
+        let event = event(name, data);
+        let mut feed = self.feed();
+        if feed.lately.len() == TOLD {
+            feed.lately.pop_front();
+        }
+        feed.lately.push_back(event.clone());
+        broadcast_event(&feed, event);
+    }
+
+    /// Ends the run: later listeners receive that nothing runs.
+    pub fn finish(&self, data: &Value) {
+        let mut feed = self.feed();
+        feed.beginning = None;
+        feed.lately.clear();
+        broadcast_event(&feed, event("ended", data));
+    }
+
+    /// Ends the feed.
+    pub fn end(&self) {
+        self.feed().sender = None;
+    }
+
+    /// Returns the past and the future events of the current run; `nothing` is sent if nothing runs.
+    pub fn listen(self: &Arc<Self>, nothing: &Value) -> mpsc::Receiver<Bytes> {
+        let (listener, receiver) = mpsc::channel(8);
+        let feed = self.feed();
+        let before: Vec<Bytes> = match &feed.beginning {
+            None => vec![event("idle", nothing)],
+            Some(beginning) => [beginning].into_iter().chain(&feed.lately).cloned().collect(),
+        };
+        let coming = feed.sender.as_ref().map(broadcast::Sender::subscribe);
+        drop(feed);
+        tokio::spawn(async move {
+            for event in before {
+                if listener.send(event).await.is_err() {
+                    return;
+                }
+            }
+            let Some(mut coming) = coming else { return };
+            while let Some(event) = next(&mut coming).await {
+                if listener.send(event).await.is_err() {
+                    return;
+                }
+            }
+        });
+        receiver
+    }
+
+    fn feed(&self) -> MutexGuard<'_, Feed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn next(coming: &mut broadcast::Receiver<Bytes>) -> Option<Bytes> {
+    match timeout(QUIET, coming.recv()).await {
+        Err(_) => Some(Bytes::from_static(b": still here\n\n")),
+        Ok(Ok(event)) => Some(event),
+        Ok(Err(broadcast::error::RecvError::Lagged(missed))) => {
+            Some(event("missed", &serde_json::json!({ "events": missed })))
+        }
+        Ok(Err(broadcast::error::RecvError::Closed)) => None,
+    }
+}
+
+fn broadcast_event(feed: &Feed, event: Bytes) {
+    // An event without listeners is not a failure.
+    let _ = feed.sender.as_ref().map(|sender| sender.send(event));
+}
+
+/// Formats an event: JSON has no line end in it, so its data are one line.
+fn event(name: &str, data: &Value) -> Bytes {
+    format!("event: {name}\ndata: {data}\n\n").into()
 }

@@ -1,14 +1,12 @@
 //! The state that all connections share.
 
 use super::connections::Connections;
-use super::failure::Failure;
 use super::flags::Flags;
+use super::index::Index;
 use super::limits::{ANSWERS_BYTES, LISTENERS, PUSHES, SMALL_BYTES, WORK, WORKERS};
-use super::listed::Index;
-use super::live::Live;
 use super::metrics::Metrics;
-use super::runner::Experiments;
-use super::worked::Worked;
+use super::response::{Failure, Worked};
+use super::runner::{Experiments, Live};
 use crate::token::Expected;
 use archive::Archive;
 use std::sync::Arc;

@@ -1,20 +1,19 @@
-//! Runs of the real programs.
+//! Runs of the real programs, requests as bytes, and a connection that breaks.
 
 // Each test program uses its own part of this.
 #![allow(dead_code)]
 
-pub mod http;
-pub mod proxy;
-
 use archive::{Archive, Build, Manifest, PortableRecord, Summary};
 use record::Record;
 use serde_json::{Value, json};
-use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 use tempfile::TempDir;
 
 /// Returns how often a test repeats something: `normally`, or the value of the variable.
@@ -221,4 +220,148 @@ pub fn rest(stream: &mut impl Read) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
     bytes
+}
+
+// Requests as bytes, also those that a library would not send.
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (found, value) = line.split_once(':')?;
+            found.eq_ignore_ascii_case(name).then_some(value.trim())
+        })
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+pub fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream
+}
+
+/// Sends these bytes and returns the whole answer; bytes that cannot be sent any more are dropped.
+pub fn raw(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = connect(address);
+    let _ = stream.write_all(bytes);
+    let _ = stream.shutdown(Shutdown::Write);
+    rest(&mut stream)
+}
+
+/// Sends one request with these header lines, and returns its answer.
+pub fn ask(address: SocketAddr, method: &str, path: &str, headers: &[&str], body: &[u8]) -> Answer {
+    let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+    let is_named = headers.to_lowercase().lines().any(|line| line.starts_with("host:"));
+    let host = if is_named { "" } else { "host: localhost\r\n" };
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\n{host}{headers}connection: close\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut stream = connect(address);
+    let _ = stream.write_all(&[head.as_bytes(), body].concat());
+    answer(&rest(&mut stream)).unwrap_or_else(|| panic!("no answer to {method} {path}"))
+}
+
+/// Returns the head of a request that pushes a record of this length.
+pub fn push_head(length: usize) -> String {
+    format!(
+        "POST /records HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    )
+}
+
+pub fn get(address: SocketAddr, path: &str) -> Answer {
+    ask(address, "GET", path, &[], b"")
+}
+
+pub fn post(address: SocketAddr, path: &str, body: &[u8]) -> Answer {
+    ask(address, "POST", path, &["content-type: application/json"], body)
+}
+
+/// Parses an answer; chunks are joined.
+pub fn answer(bytes: &[u8]) -> Option<Answer> {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let head = String::from_utf8(bytes[..end].to_vec()).ok()?;
+    let status = head.strip_prefix("HTTP/1.1 ").or_else(|| head.strip_prefix("HTTP/1.0 "))?.get(..3)?.parse().ok()?;
+    let body = bytes[end + 4..].to_vec();
+    Some(Answer { status, head, body })
+}
+
+/// Reads until this word has arrived.
+pub fn until(stream: &mut TcpStream, word: &str) -> String {
+    let (mut received, mut bytes) = (String::new(), [0; 4_096]);
+    while !received.contains(word) {
+        let length = stream.read(&mut bytes).unwrap();
+        assert!(length > 0, "it ended without {word:?}: {received}");
+        received += &String::from_utf8_lossy(&bytes[..length]);
+    }
+    received
+}
+
+pub struct Proxy {
+    pub address: SocketAddr,
+    breaks: Arc<AtomicUsize>,
+}
+
+impl Proxy {
+    /// Creates a proxy to `server` that breaks this many times, each time after another number of bytes.
+    pub fn to(server: SocketAddr, breaks: usize, after: impl Fn(usize) -> usize + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let broken = Arc::new(AtomicUsize::new(0));
+        let proxy = Self { address, breaks: Arc::clone(&broken) };
+        thread::spawn(move || {
+            for (place, client) in listener.incoming().enumerate() {
+                let (Ok(client), Ok(server)) = (client, TcpStream::connect(server)) else { return };
+                let allowed = if place < breaks { after(place) } else { usize::MAX };
+                let broken = Arc::clone(&broken);
+                let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+                thread::spawn(move || pass(from, to, usize::MAX));
+                thread::spawn(move || {
+                    if pass(server, client, allowed) {
+                        broken.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        proxy
+    }
+
+    /// Returns how often it broke.
+    pub fn breaks(&self) -> usize {
+        self.breaks.load(Ordering::Relaxed)
+    }
+}
+
+/// Returns whether it was cut.
+fn pass(mut from: TcpStream, mut to: TcpStream, allowed: usize) -> bool {
+    let (mut left, mut bytes) = (allowed, [0; 16_384]);
+    while let Ok(length @ 1..) = from.read(&mut bytes) {
+        let through = length.min(left);
+        if to.write_all(&bytes[..through]).is_err() {
+            break;
+        }
+        left -= through;
+        if left == 0 {
+            let _ = from.shutdown(Shutdown::Both);
+            let _ = to.shutdown(Shutdown::Both);
+            return true;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Write);
+    false
 }

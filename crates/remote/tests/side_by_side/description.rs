@@ -1,8 +1,7 @@
 //! The OpenAPI document compared with the server that returns it: every path and method is answered as described, and
 //! no other.
 
-use crate::command::http::{Answer, ask, connect, get, until};
-use crate::command::{self, Place, Server, portable};
+use crate::command::{self, Answer, Place, Server, ask, connect, get, portable, until};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -84,7 +83,7 @@ fn bodies_are_accepted_as_described() {
     let schema = json!({ "$ref": "#/components/schemas/Whole", "components": document["components"] });
     assert!(jsonschema::draft202012::new(&schema).unwrap().is_valid(&sent));
     for (status, body) in [(201, sent.to_string()), (200, sent.to_string()), (422, "{}".into())] {
-        let answer = command::http::post(server.address, "/records", body.as_bytes());
+        let answer = command::post(server.address, "/records", body.as_bytes());
         assert_eq!(answer.status, status);
         assert_described(&document, "/records", "POST", &answer);
     }
@@ -100,7 +99,7 @@ fn bodies_are_accepted_as_described() {
             assert_described(&document, "/records/{id}", "GET", &answer);
         }
     }
-    let unlisted = command::http::post(server.address, "/live", br#"{"run":"clock"}"#);
+    let unlisted = command::post(server.address, "/live", br#"{"run":"clock"}"#);
     assert_described(&document, "/live", "POST", &unlisted);
     assert_eq!(unlisted.status, 403);
 }

@@ -1,13 +1,11 @@
 //! `contend fetch`: records of another machine arrive byte for byte, whatever happens on the network.
 
-use crate::command::proxy::Proxy;
-use crate::command::{self, Place, Server, fetch_command, fetched, not_fetched, times, waited_for};
-use std::fs;
+use crate::command::{self, Place, Proxy, Server, fetch_command, fetched, not_fetched, times, waited_for};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-use std::thread;
+use std::{fs, thread};
 
 fn assert_same(one: &Place, other: &Place) {
     assert_eq!(one.ids(), other.ids());

@@ -1,8 +1,7 @@
 //! Hostile clients: the server answers or closes the connection, uses no more memory than documented, and valid
 //! requests are still answered.
 
-use crate::command::http::{answer, connect, get, push_head, raw};
-use crate::command::{Place, Server, times};
+use crate::command::{Place, Server, answer, connect, get, push_head, raw, times};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;

@@ -6,10 +6,9 @@ mod command;
 #[path = "../../../contend/tests/command/browser.rs"]
 mod browser;
 
-mod dashboard;
 mod description;
 mod fetch;
 mod hostile;
 mod hostile_hosts;
-mod pushes;
+mod metrics;
 mod serve;

@@ -1,5 +1,10 @@
-//! The three interpretations of any experiment agree, and closed forms agree with the enumeration.
-use chance::{BigRational, Chance, Distribution, Exact, Expectation, Experiment, Simulation, Source, Weight, constant};
+//! The three interpretations of any experiment agree, closed forms agree with the enumeration, and invalid values stop
+//! with an error.
+
+use chance::{
+    BigRational, Chance, Distribution, Error, Exact, Expectation, Experiment, Limits, Simulation, Source, Weight,
+    constant,
+};
 use num_traits::One;
 use proptest::prelude::*;
 
@@ -168,4 +173,173 @@ fn scattered_outcomes_are_summed_by_pairs() {
     let five = rare.distribution().sum_of(5).unwrap();
     let steps = constant(0).repeat(5, |chance: &mut Chance, sum| sum + chance.draw(&rare));
     assert!(five == Distribution::exact(&steps).unwrap());
+}
+
+// The figures that "Warm fuzzy things for random simulations" prints, to every digit.
+
+fn roll_3d6(chance: &mut Chance) -> u32 {
+    chance.die(6) + chance.die(6) + chance.die(6)
+}
+
+/// An extra roll if any of the first three dice gave a six.
+fn roll_3d6_b(chance: &mut Chance) -> u32 {
+    let dice = [chance.die(6), chance.die(6), chance.die(6)];
+    let sum: u32 = dice.iter().sum();
+    if dice.contains(&6) { sum + chance.die(6) } else { sum }
+}
+
+const PRINTED: [&str; 16] = [
+    "0.00462962962962963",
+    "0.0138888888888889",
+    "0.0277777777777778",
+    "0.0462962962962963",
+    "0.0694444444444444",
+    "0.0972222222222222",
+    "0.115740740740741",
+    "0.125",
+    "0.125",
+    "0.115740740740741",
+    "0.0972222222222222",
+    "0.0694444444444444",
+    "0.0462962962962963",
+    "0.0277777777777778",
+    "0.0138888888888889",
+    "0.00462962962962963",
+];
+
+fn expected_table() -> String {
+    (3..).zip(PRINTED).map(|(total, digits)| format!("{total:>2}  {digits}\n")).collect()
+}
+
+#[test]
+fn three_dice_match_every_printed_digit_in_both_arithmetics() {
+    assert_eq!(Distribution::exact(&roll_3d6).unwrap().table().to_string(), expected_table());
+    assert_eq!(Distribution::floating(&roll_3d6).unwrap().table().to_string(), expected_table());
+}
+
+#[test]
+fn a_probability_of_a_sum_agrees_with_the_table() {
+    let (exact, floating) = (Expectation::exact(&roll_3d6), Expectation::floating(&roll_3d6));
+    let all = Distribution::exact(&roll_3d6).unwrap();
+    for total in 1..=21 {
+        let single = exact.probability_of(&total).unwrap();
+        assert_eq!(single, all.probability(&total));
+        let printed = (total as usize).checked_sub(3).and_then(|row| PRINTED.get(row)).unwrap_or(&"0");
+        let printed: f64 = printed.parse().unwrap();
+        assert!((floating.probability_of(&total).unwrap() - printed).abs() < 1e-15);
+    }
+}
+
+#[test]
+fn the_extra_roll_sums_to_exactly_one() {
+    let extra = Distribution::exact(&roll_3d6_b).unwrap();
+    assert!(extra.iter().map(|row| row.1).sum::<BigRational>().is_one());
+    assert!(extra.evidence().is_one());
+    assert_eq!(extra.outcomes().copied().collect::<Vec<_>>(), (3..=24).collect::<Vec<_>>());
+    let matching_codes = (0..6_u32.pow(4)).filter(|code| {
+        let dice = [code % 6 + 1, code / 6 % 6 + 1, code / 36 % 6 + 1];
+        dice.contains(&6) && dice.iter().sum::<u32>() + code / 216 + 1 == 18
+    });
+    assert_eq!(extra.probability(&18), BigRational::new((matching_codes.count() as i64).into(), 1296.into()));
+}
+
+#[test]
+fn the_extra_roll_in_steps_is_the_same_experiment() {
+    let dice = |chance: &mut Chance| {
+        let dice = [chance.die(6), chance.die(6), chance.die(6)];
+        (dice.iter().sum::<u32>(), dice.contains(&6))
+    };
+    let steps = dice.then(|chance, (sum, six)| if six { sum + chance.die(6) } else { sum });
+    let (direct, stepped) = (Distribution::exact(&roll_3d6_b).unwrap(), Distribution::exact(&steps).unwrap());
+    assert!(direct.iter().eq(stepped.iter()));
+}
+
+#[test]
+fn intervals_of_1000_simulations_hold_the_value_95_percent() {
+    let truth = Expectation::floating(&roll_3d6_b).probability(|total| *total >= 14).unwrap();
+    let caught = |seed: &u64| {
+        let estimate = Simulation::seeded(*seed).estimate(&roll_3d6_b, |total| *total >= 14, 2_000).unwrap();
+        estimate.interval().contains(&truth)
+    };
+    let within = (0..1000).filter(caught).count();
+    assert!((940..=960).contains(&within), "{within} of 1000");
+}
+
+// Values that are too large, endless, continuous or impossible stop with an error.
+
+const SMALL: Limits = Limits { bytes: 100_000, paths: 10_000, draws: 50 };
+
+#[test]
+fn a_state_space_too_large_stops_with_the_size_reached() {
+    let growing = constant(0_u64).repeat(60, |chance: &mut Chance, bits| bits << 1 | chance.below(2));
+    let Err(Error::TooLarge { states, bytes, limit }) = Distribution::<_, f64>::within(&growing, &SMALL) else {
+        panic!("2^60 states fit nowhere")
+    };
+    assert!(states > 1_000 && bytes > limit && limit == SMALL.bytes);
+}
+
+#[test]
+fn a_sum_of_known_excess_size_is_not_begun() {
+    let wide = |chance: &mut Chance| chance.below(1_000_000);
+    assert!(matches!(Distribution::floating(&wide).unwrap().sum_of(1_000_000), Err(Error::TooLarge { .. })));
+    let coin = |chance: &mut Chance| chance.odds(1, 3);
+    assert!(matches!(Distribution::exact(&coin).unwrap().max_of(u64::MAX), Err(Error::TooLarge { .. })));
+}
+
+#[test]
+fn too_many_paths_through_one_step_stop() {
+    let dice = |chance: &mut Chance| (0..20).map(|_| chance.die(6)).sum::<u32>();
+    assert_eq!(Distribution::<_, f64>::within(&dice, &SMALL), Err(Error::TooManyPaths { paths: 10_000 }));
+}
+
+#[test]
+fn a_loop_that_only_chance_ends_is_simulated_but_not_enumerated() {
+    let tries = |chance: &mut Chance| (1_u32..).find(|_| chance.die(6) == 6).unwrap();
+    assert_eq!(Distribution::<_, f64>::within(&tries, &SMALL), Err(Error::TooManyDraws { draws: 50 }));
+    assert!(Simulation::seeded(1).run(&tries).unwrap() >= 1);
+}
+
+#[test]
+fn an_experiment_with_a_memory_is_rejected() {
+    let calls = std::cell::Cell::new(0);
+    let moody = |chance: &mut Chance| {
+        calls.set(calls.get() + 1);
+        (chance.die(2 + calls.get()), chance.die(6))
+    };
+    assert_eq!(Distribution::exact(&moody), Err(Error::Unrepeatable));
+}
+
+#[test]
+fn an_impossible_condition_is_an_error_everywhere() {
+    let never = |chance: &mut Chance| {
+        let face = chance.die(6);
+        chance.given(face > 6);
+        face
+    };
+    assert_eq!(Distribution::exact(&never), Err(Error::Impossible));
+    assert_eq!(Expectation::floating(&never).probability_of(&1), Err(Error::Impossible));
+    assert_eq!(Expectation::floating(&never).mean(|face| f64::from(*face)), Err(Error::Impossible));
+    assert!(matches!(Simulation::seeded(1).run(&never), Err(Error::Rejected { .. })));
+}
+
+#[test]
+fn an_invalid_source_names_its_problem() {
+    assert_eq!(Source::<u8>::weighted([]), Err(Error::NoOutcomes));
+    assert_eq!(Source::weighted([(1, 0)]), Err(Error::NoOutcomes));
+    assert_eq!(Source::weighted([(1, u64::MAX), (2, 1)]), Err(Error::WeightsTooLarge));
+    assert_eq!(Source::with_probabilities([(1, 0.5), (2, 0.25)]), Err(Error::NotOne { sum: 0.75 }));
+    assert_eq!(
+        Source::with_probabilities([(1, 1.5), (2, -0.5)]),
+        Err(Error::BadProbability { position: 1, value: 1.5 })
+    );
+    assert_eq!(Source::<u8>::empirical([]), Err(Error::NoOutcomes));
+}
+
+#[test]
+fn invalid_numbers_of_copies_are_rejected() {
+    let die = Distribution::exact(&|chance: &mut Chance| chance.die(6) as u8).unwrap();
+    assert_eq!(die.max_of(0), Err(Error::NoCopies));
+    assert_eq!(die.min_of(0), Err(Error::NoCopies));
+    assert_eq!(die.sum_of(100), Err(Error::Overflow { value: 600 }));
+    assert_eq!(die.sum_of(0).unwrap().outcomes().collect::<Vec<_>>(), [&0]);
 }

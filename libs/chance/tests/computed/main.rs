@@ -1,7 +1,4 @@
 //! Computed and simulated probabilities. The tests are one program, since none of them measures time.
 
 mod agreement;
-mod gaps;
-mod limits;
-mod page;
-mod ranks;
+mod recordings;

@@ -32,13 +32,6 @@ pub struct Agreement {
     pub out_of_order: u64,
 }
 
-impl Agreement {
-    /// Returns the largest offset that the exchanges leave possible, in nanoseconds.
-    pub fn bound_ns(&self) -> f64 {
-        self.low_ns.abs().max(self.high_ns.abs())
-    }
-}
-
 const EXCHANGES: u64 = 20_000;
 /// Value that the answering thread publishes before the first exchange; no counter starts there.
 const UNANSWERED: u64 = 0;

@@ -1,9 +1,64 @@
 //! Calibration of the counter's rate, from two readings of `CLOCK_MONOTONIC_RAW` a known time apart.
 
+use super::Source;
 use super::counter::monotonic_raw_ns;
-use super::{Clock, Source};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+
+// A counter with a known rate.
+
+/// A counter and its rate. It is `Copy`, so that every thread has its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clock {
+    source: Source,
+    ns_per_tick: f64,
+}
+
+impl Clock {
+    pub(crate) const fn new(source: Source, ns_per_tick: f64) -> Self {
+        Self { source, ns_per_tick }
+    }
+
+    /// Returns the source of the ticks.
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    /// Returns the number of nanoseconds per tick.
+    pub fn ns_per_tick(&self) -> f64 {
+        self.ns_per_tick
+    }
+
+    /// Returns the counter's value in ticks, unordered: the cheapest read.
+    #[inline(always)]
+    pub fn now(&self) -> u64 {
+        self.source.read()
+    }
+
+    /// Returns the counter's value in ticks, after all earlier and before all later instructions.
+    #[inline(always)]
+    pub fn stamp(&self) -> u64 {
+        self.source.read_ordered()
+    }
+
+    /// Converts a number of ticks to nanoseconds.
+    #[inline]
+    pub fn to_ns(&self, ticks: u64) -> f64 {
+        ticks as f64 * self.ns_per_tick
+    }
+
+    /// Converts a number of nanoseconds to ticks, rounded down; 0 for a negative number.
+    #[inline]
+    pub fn to_ticks(&self, ns: f64) -> u64 {
+        (ns / self.ns_per_tick) as u64
+    }
+
+    /// Converts a duration to ticks, rounded down.
+    #[inline]
+    pub fn ticks_in(&self, span: Duration) -> u64 {
+        self.to_ticks(span.as_nanos() as f64)
+    }
+}
 
 /// One point in time on both clocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,6 +161,15 @@ fn doubt_ns(clock: Clock, first: Anchor, last: Anchor) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn conversion_goes_both_ways() {
+        let clock = Clock::new(Source::ClockGettime, 0.5);
+        assert_eq!(clock.to_ns(3000), 1500.0);
+        assert_eq!(clock.to_ticks(1500.0), 3000);
+        assert_eq!(clock.to_ticks(-1.0), 0);
+        assert_eq!(clock.ticks_in(Duration::from_micros(1)), 2000);
+    }
 
     #[test]
     fn a_calibrated_clock_keeps_time() {

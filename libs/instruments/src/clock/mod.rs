@@ -28,11 +28,10 @@ mod agreement;
 mod calibration;
 mod cost;
 mod counter;
-mod ticks;
 
 pub use agreement::{Agreement, agreement};
+pub use calibration::Clock;
 pub use calibration::{Anchor, Calibration, ConversionError};
 pub(crate) use cost::step;
 pub use cost::{Cost, Quality, ordered_read_cost_ns, quality, read_cost_ns};
 pub use counter::Source;
-pub use ticks::Clock;

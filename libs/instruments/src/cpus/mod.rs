@@ -12,17 +12,16 @@
 
 mod affinity;
 pub(crate) mod cgroup;
-mod choice;
 pub(crate) mod files;
 pub mod priority;
 pub mod realtime;
 pub mod schedule;
 mod set;
-mod topology;
 
-pub use affinity::{allowed, allowed_of, current_cpu, online, pin_current_thread, restrict_current_thread};
+pub(crate) use affinity::siblings_under;
+pub use affinity::{
+    UnusableCpus, allowed, allowed_of, current_cpu, online, pin_current_thread, resolve, restrict_current_thread,
+    siblings,
+};
 pub use cgroup::cpu_quota;
-pub use choice::{UnusableCpus, resolve};
 pub use set::{CpuSet, MAX_CPU, ParseCpuSetError};
-pub use topology::siblings;
-pub(crate) use topology::siblings_under;

@@ -1,25 +1,21 @@
 //! The machine on which a value was measured: the properties that a reader needs to judge it, read from the kernel.
 //!
-//! Every part has its own file. The readers take the root of a file tree, so that tests (and users with a copied tree
+//! The readers take the root of a file tree, so that tests (and users with a copied tree
 //! of another machine) can read another one. The parsers take texts.
 
 mod activity;
 mod cpu;
 mod host;
 mod kernel;
-mod limits;
-mod load;
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub use activity::{Activity, ActivityShare};
+pub use activity::{Activity, ActivityShare, Load};
 pub use cpu::{Cache, CacheKind, Cpu, ProbedPair, ProbedPairs};
-pub use host::Host;
+pub use host::{Host, Limits};
 pub use kernel::{Kernel, boot_parameter};
-pub use limits::Limits;
-pub use load::Load;
 
 /// The conditions of a result other than the measured program: one part of every record.
 ///

@@ -61,11 +61,9 @@ mod kinds;
 mod loops;
 mod pair;
 mod probe;
-mod split;
 
 pub use alone::Alone;
 pub use core_width::{CoreWidth, Taken, Uncertainty, Widths, WidthsOverTime};
 pub use kinds::{KINDS, Kind, Memory, SocketProbe, Workspace};
 pub use pair::{Narrowing, Pair, pair};
-pub use probe::{Probe, Probed, Reading, Sharing};
-pub use split::Split;
+pub use probe::{Probe, Probed, Reading, Sharing, Split};

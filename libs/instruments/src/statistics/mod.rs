@@ -28,7 +28,6 @@ pub mod ranks;
 pub mod sequential;
 pub mod signed_rank;
 pub mod slices;
-pub(crate) mod spectrum;
 pub mod steps;
 pub mod stopping;
 pub mod summary;

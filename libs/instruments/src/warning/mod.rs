@@ -15,15 +15,14 @@
 //! Each kind is a struct with its code and its texts: a [`WarningKind`]. This module contains those that any
 //! measurement may have; an experiment can define its own kinds.
 
-mod due;
 mod machine;
 mod run;
 mod value;
 
-pub use due::{OTHER_LOAD_SHARE, STEAL_SHARE, disturbances, realtime_throttling, standing};
 pub use machine::{
     Autogroup, ClockFallback, CpuQuota, CpusTakenAway, FrequencyChanging, MemoryNotLocked, NeverAlone, NiceRefused,
-    NoRealtimePriority, OtherLoad, PriorityRefused, RealtimeThrottling, SmtSiblingsShared, Steal,
+    NoRealtimePriority, OTHER_LOAD_SHARE, OtherLoad, PriorityRefused, RealtimeThrottling, STEAL_SHARE,
+    SmtSiblingsShared, Steal, disturbances, realtime_throttling, standing,
 };
 pub use run::{BufferFull, FewSamples, Interrupted, LeftOut, NotConverged};
 pub use value::{Severity, Warning, WarningKind, percent};

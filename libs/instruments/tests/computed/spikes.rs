@@ -1,13 +1,9 @@
 //! Mixtures with a known answer, and edge cases.
+use crate::statistics::normal;
 use fastrand::Rng;
 use instruments::spikes::{Spike, Spikes, find};
 use instruments::tally::Tally;
 use proptest::prelude::*;
-
-fn normal(rng: &mut Rng) -> f64 {
-    let radius = (-2.0 * (1.0 - rng.f64()).ln()).sqrt();
-    radius * (std::f64::consts::TAU * rng.f64()).cos()
-}
 
 /// Returns a lognormal latency around `median` ns.
 fn lognormal(rng: &mut Rng, median: f64, sigma: f64) -> f64 {

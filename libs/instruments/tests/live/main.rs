@@ -4,5 +4,4 @@ mod cpus;
 mod environment;
 mod evidence;
 mod neighbour;
-mod schedule;
 mod timing;

@@ -2,12 +2,11 @@
 //!
 //! All contestants run on one CPU, interleaved round after round, so that a disturbance of the machine affects all of
 //! them. A ratio is computed within each round; its median is printed with its quartiles. `-- 100` runs 100 rounds.
+
 #[path = "../../examples/ring/asynchronous.rs"]
 mod asynchronous;
 #[path = "../../examples/ring/hand_written.rs"]
 mod hand_written;
-mod limits;
-mod native;
 #[path = "../../examples/ring/neighbour.rs"]
 mod neighbour;
 #[path = "../../examples/ring/ordinary.rs"]
@@ -15,12 +14,14 @@ mod ordinary;
 mod shuffled;
 mod tokio_ring;
 
-use std::{cell::Cell, env, hint::black_box, time::Instant};
-
 use protothreads::{Bitmap, Fifo, InOrder, Random, Reverse, RunNext, Scheduler};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-
-use crate::{limits::Chase, native::Program};
+use std::cell::Cell;
+use std::env;
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
 
 const THREADS: usize = 503;
 const MILLION: usize = 1_000_000;
@@ -211,4 +212,63 @@ fn main() {
         print_ratio(&all, numerator, denominator, bound);
     }
     print_million(rounds.min(5));
+}
+
+/// A pointer chase through slots `stride` bytes apart, in order or shuffled by the seed.
+pub struct Chase {
+    places: Vec<u64>,
+}
+
+impl Chase {
+    /// Returns a cycle through all slots.
+    pub fn new(places: usize, stride: usize, order: &[u32]) -> Self {
+        let mut memory = vec![0; (places * stride).div_ceil(8) + 1];
+        for (at, from) in order.iter().enumerate() {
+            let to = order[(at + 1) % places] as usize * stride;
+            let from = *from as usize * stride;
+            // SAFETY: all slots are within the memory, which is slightly longer than all of them.
+            unsafe { memory.as_mut_ptr().cast::<u8>().add(from).cast::<u32>().write_unaligned(to as u32) };
+        }
+        Self { places: memory }
+    }
+
+    /// Returns the nanoseconds for this number of steps.
+    pub fn run(&self, steps: u32) -> f64 {
+        let memory = self.places.as_ptr().cast::<u8>();
+        let start = Instant::now();
+        let mut at = 0;
+        for _ in 0..steps {
+            // SAFETY: each slot contains the offset of another one.
+            at = unsafe { memory.add(at as usize).cast::<u32>().read_unaligned() };
+        }
+        black_box(at);
+        start.elapsed().as_nanos() as f64
+    }
+}
+
+/// A program that prints the number of the thread that got the last token, and nanoseconds.
+pub struct Program(PathBuf);
+
+impl Program {
+    /// Compiles a source of `benches/c`. Prints a line and returns `None` if there is no compiler for it.
+    pub fn compile(compiler: &str, flags: &[&str], source: &str) -> Option<Self> {
+        let binary = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(source.replace('.', "-"));
+        let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("benches/c").join(source);
+        match Command::new(compiler).args(flags).arg("-O2").arg(&source).arg("-o").arg(&binary).status() {
+            Ok(status) if status.success() => Some(Self(binary)),
+            _ => {
+                println!("skipped: {} needs {compiler}", source.display());
+                None
+            }
+        }
+    }
+
+    /// Runs it with these arguments, then threads and hops.
+    pub fn run(&self, arguments: &[&str], threads: usize, hops: u32) -> Outcome {
+        let numbers = [threads.to_string(), hops.to_string()];
+        let output = Command::new(&self.0).args(arguments).args(&numbers).output().expect("the program runs");
+        let text = String::from_utf8(output.stdout).expect("the program prints numbers");
+        let (answer, ns) = text.trim().split_once(' ').expect("the program prints two numbers");
+        Outcome { answer: answer.parse().expect("a thread's number"), ns: ns.parse().expect("nanoseconds") }
+    }
 }

@@ -1,20 +1,15 @@
 //! Metrics for a collector: those of the last run of each experiment on each machine, and of the server itself.
 
-mod causes;
-mod exposition;
-mod figures;
-mod histograms;
-mod last;
-mod neighbour;
+mod rows;
 mod samples;
 
-pub use exposition::{CLASSIC, OPEN_METRICS, classic};
+pub use samples::{CLASSIC, OPEN_METRICS, classic};
 
-use archive::Archive;
-use exposition::written;
+use archive::{Archive, Entry};
 use hyper::StatusCode;
-use samples::Samples;
-use std::collections::BTreeMap;
+use record::understand;
+use samples::{Samples, written};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The metrics with their cache: the samples of the records that were read last.
@@ -51,12 +46,12 @@ impl Metrics {
     /// The archive cannot be read.
     pub fn text(&self, archive: &Archive, own: &Own) -> anyhow::Result<String> {
         let listing = archive.listing()?;
-        let last = last::of(&listing.entries);
+        let last = last_runs(&listing.entries);
         let ids: Vec<String> = last.iter().map(|entry| entry.id.clone()).collect();
         let samples = {
             let mut read = locked(&self.read);
             if read.ids != ids {
-                *read = Read { samples: Arc::new(last::samples(archive, &last)?), ids };
+                *read = Read { samples: Arc::new(read_samples(archive, &last)?), ids };
             }
             Arc::clone(&read.samples)
         };
@@ -83,4 +78,42 @@ impl Metrics {
 
 fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The maximum number of runs: the names of machines come from records that clients may have sent.
+const MOST: usize = 200;
+
+/// Returns the last run of each experiment on each machine, the newest first.
+fn last_runs(entries: &[Entry]) -> Vec<Entry> {
+    let mut seen = BTreeSet::new();
+    let is_last = |entry: &&Entry| seen.insert((entry.summary.host.clone(), entry.summary.experiment.clone()));
+    entries.iter().rev().filter(|entry| !entry.summary.interrupted).filter(is_last).take(MOST).cloned().collect()
+}
+
+/// Returns the samples of these runs.
+///
+/// A part of a survey counts if there is no newer run of its experiment.
+///
+/// # Errors
+/// Git cannot be run.
+fn read_samples(archive: &Archive, last: &[Entry]) -> anyhow::Result<Samples> {
+    let mut samples = Samples::default();
+    let mut seen = BTreeSet::new();
+    let ids: Vec<&str> = last.iter().map(|entry| entry.id.as_str()).collect();
+    archive.each(&ids, |place, found| {
+        let entry = &last[place];
+        let host = &entry.summary.host;
+        let source = found.and_then(|(content, _)| understand(entry.short_id(), &content));
+        // A record of a newer contend, or one without results, has no values here.
+        let Ok(source) = source else { return };
+        let run = [("host", host.clone()), ("experiment", entry.summary.experiment.clone())];
+        let began = entry.summary.started_unix_s as f64;
+        samples.gauge("contend_run_start", "Start of the last run, as Unix time", Some("seconds"), &run, began);
+        for (experiment, rows) in &source.parts {
+            if seen.insert((host.clone(), experiment.clone())) {
+                rows::add(&mut samples, host, experiment, rows);
+            }
+        }
+    })?;
+    Ok(samples)
 }
