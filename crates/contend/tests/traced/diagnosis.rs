@@ -17,7 +17,7 @@ struct Answer {
     remedy: &'static str,
 }
 
-const ANSWERS: [Answer; 14] = [
+const ANSWERS: [Answer; 16] = [
     Answer {
         patient: "sleeps",
         object: "cache_lock",
@@ -108,6 +108,20 @@ const ANSWERS: [Answer; 14] = [
         place: "export_rows (patients.c:",
         cause: "slept (nanosleep) in export_rows",
         remedy: "called by export_rows in with_file, out of the critical section of a file lock",
+    },
+    Answer {
+        patient: "readers",
+        object: "rows_lock",
+        place: "load_page (patients.c:",
+        cause: "slept (nanosleep) in",
+        remedy: "out of the critical section of rows_lock: it sleeps",
+    },
+    Answer {
+        patient: "recursive",
+        object: "tree_lock",
+        place: "save_node (patients.c:",
+        cause: "slept (nanosleep) in",
+        remedy: "out of the critical section of tree_lock: it sleeps",
     },
     Answer {
         patient: "pool",

@@ -18,6 +18,8 @@ const ENOUGH_S: f64 = 0.1;
 const MOST_UNKNOWN: f64 = 0.2;
 /// A critical section of this length is long.
 const LONG_HOLD_NS: f64 = 20_000.0;
+/// Critical sections up to this length are shorter than the wait of a thread that sleeps and is woken.
+const SHORT_HOLD_NS: f64 = 2_000.0;
 
 /// The place where a holder was blocked: the function and its caller, and the lock that it held.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -194,11 +196,20 @@ impl Evidence<'_> {
         let most = most.into_iter().fold(0.0, f64::max);
         if most <= 0.5 && !object.spins {
             let known = shares.words();
+            let short = row.filter(|row| shares.blocked < 0.1 && has_short_holds(row));
+            let holds = short.map_or_else(String::new, |row| {
+                let count = terminal::count(row.acquisitions);
+                format!(
+                    "; acquired {count} times, median hold {}",
+                    terminal::nanoseconds(row.hold_p50_ns.unwrap_or_default())
+                )
+            });
             return Some(Cause {
                 object: lock.clone(),
                 place: place(held_at),
-                text: format!("no single cause; parts of the wait: {known}"),
-                remedy: None,
+                text: format!("no single cause; parts of the wait: {known}{holds}"),
+                // Whatever its holders did, fewer acquisitions are fewer waits.
+                remedy: short.map(|_| many_short_sections(lock)),
                 share: most,
                 measure: measure(object),
             });
@@ -263,7 +274,7 @@ impl Evidence<'_> {
                 .map_or_else(String::new, |function| format!(" in {}", function.split('(').next().unwrap_or(function)));
             format!("do less{held_in} while {lock} is held, or use several locks")
         } else {
-            format!("use per-thread data or several locks in place of {lock}: its critical sections are short and many")
+            many_short_sections(lock)
         };
         Some(Cause {
             object: lock.clone(),
@@ -559,6 +570,16 @@ fn quoted(word: &str) -> String {
     if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
+/// Returns the remedy for a lock that is held often, and never for long.
+fn many_short_sections(lock: &str) -> String {
+    format!("use per-thread data or several locks in place of {lock}: its critical sections are short and many")
+}
+
+/// Returns whether nearly all of many holds were short.
+fn has_short_holds(row: &Row) -> bool {
+    row.holds_timed >= 1_000 && row.hold_p99_ns.is_some_and(|p99| p99 <= SHORT_HOLD_NS)
+}
+
 /// Returns the remedy for a semaphore that limits the number of active threads. `place` is where they acquire it.
 fn larger_pool(semaphore: &str, place: &str) -> String {
     let function = place.split([' ', ',']).next().unwrap_or_default();
@@ -596,6 +617,15 @@ fn measure(object: &Object) -> Measure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn holds_are_short_if_many_are_known_and_nearly_all_are() {
+        let row =
+            |holds_timed, p99| Row { holds_timed, hold_p99_ns: p99, ..Row::new(RowKind::Lock, 1, "stats_lock".into()) };
+        assert!(has_short_holds(&row(5_000, Some(160.0))));
+        assert!(!has_short_holds(&row(5_000, Some(160_000.0))));
+        assert!(!has_short_holds(&row(50, Some(160.0))) && !has_short_holds(&row(5_000, None)));
+    }
 
     #[test]
     fn a_gain_is_bounded_by_the_waits_and_by_the_cpus() {
