@@ -406,6 +406,7 @@ mod tests {
 
     /// Before the libraries of a process are known, no word of its stack is taken for a frame.
     #[test]
+    #[cfg(target_arch = "x86_64")]
     fn nothing_is_searched_for_behind_an_unknown_file() {
         #[inline(never)]
         fn here() -> u64 {

@@ -153,8 +153,9 @@ impl Image {
             return Vec::new();
         };
         let member = |(own, size): (u64, u64)| {
-            let offset = lines.member_offset(own, path).filter(|offset| *offset < size)?;
-            Some((own.checked_add(offset)?, size - offset))
+            let (offset, of_member) = lines.member_offset(own, path).filter(|(offset, _)| *offset < size)?;
+            let rest = size - offset;
+            Some((own.checked_add(offset)?, of_member.filter(|of_member| *of_member <= rest).unwrap_or(rest)))
         };
         variables.into_iter().filter_map(member).collect()
     }
@@ -270,8 +271,8 @@ impl Lines {
         self.members().path(&self.dwarf, own, offset)
     }
 
-    /// Returns the offset of such a member in the variable at `own`.
-    pub fn member_offset(&self, own: u64, path: &str) -> Option<u64> {
+    /// Returns the offset of such a member in the variable at `own`, and its size if that is known.
+    pub fn member_offset(&self, own: u64, path: &str) -> Option<(u64, Option<u64>)> {
         self.members().offset(&self.dwarf, own, path)
     }
 
@@ -533,6 +534,7 @@ mod tests {
     /// Variables with locks as members, and the program that prints where each is: the variable, the member, its offset.
     const MEMBERS_IN_C: &str = "#include <pthread.h>\n#include <stdio.h>\n\
         typedef struct shard { long count; pthread_mutex_t lock; } shard_type;\n\
+        struct Mutex { pthread_mutex_t first; pthread_cond_t second; } twice;\n\
         struct { int size; pthread_mutex_t cache_mutex; \
             struct { pthread_cond_t filled; shard_type shards[3]; } queue; \
             union { char word; pthread_mutex_t m; } either; struct { pthread_rwlock_t unnamed; }; } cache;\n\
@@ -549,10 +551,11 @@ mod tests {
         const fn shard() -> Shard { Shard { count: 0, lock: Mutex::new(0) } }\n\
         static STORE: Store = Store { index: RwLock::new(0), filled: Condvar::new(), shards: [shard(), shard(), shard()] };\n\
         static ALONE: Mutex<u64> = Mutex::new(0);\n\
+        static NESTED: Mutex<Shard> = Mutex::new(shard());\n\
         macro_rules! at { ($base:ident, $member:expr) => { println!(\"small::{} small::{} {}\", stringify!($base), \
             stringify!($member).replace(' ', \"\"), &raw const $member as usize - &raw const $base as usize) } }\n\
         fn main() { at!(STORE, STORE.index); at!(STORE, STORE.filled); at!(STORE, STORE.shards[2].lock);\n\
-            at!(STORE, STORE.shards[0].lock); at!(ALONE, ALONE); std::hint::black_box((&ALONE, STORE.shards[1].count)); }\n";
+            at!(STORE, STORE.shards[0].lock); at!(ALONE, ALONE); std::hint::black_box((&ALONE, &NESTED, STORE.shards[1].count)); }\n";
 
     /// Compiles a program of this name; `None`, and it is said, where there is no such compiler.
     fn members_of(folder: &Path, compiler: &str, flags: &[&str], source: &str) -> Option<PathBuf> {
@@ -589,6 +592,16 @@ mod tests {
             let image = Image::read(open_regular(&program).unwrap(), &program, None, 64 << 20).unwrap();
             let lines = printed(&program, &image);
             assert!(lines.len() >= 5, "{lines:?}");
+            for (name, at) in [("twice", 0), ("twice+0x28", 0x28)] {
+                if let [(address, _)] = image.symbols_named("twice")[..] {
+                    assert_eq!(image.variable(address + at).as_deref(), Some(name), "two locks of one type");
+                }
+            }
+            // A lock in the data of another one.
+            if let [(address, size)] = image.symbols_named("small::NESTED")[..] {
+                let names: Vec<_> = (0..size).step_by(4).filter_map(|at| image.variable(address + at)).collect();
+                assert_eq!(names.iter().filter(|name| *name == "small::NESTED").count(), 2, "{names:?}");
+            }
             for (address, member, offset) in lines {
                 let own = address + offset;
                 assert_eq!(image.variable(own).as_deref(), Some(&*member), "{compiler} {flags:?}");

@@ -29,6 +29,12 @@ const MOST_INFORMATION: usize = 64 << 20;
 const DEPTH: usize = 16;
 /// Base classes and anonymous members that are searched for a name.
 const MOST_AROUND: usize = 100;
+/// Variables at one address, members of a type and dimensions of an array that are looked at: files can have any number.
+const MOST_NAMESAKES: usize = 16;
+const MOST_MEMBERS: usize = 4_096;
+const MOST_DIMENSIONS: usize = 8;
+/// The least size of a lock of the C library. Parts of Rust's locks are smaller.
+const SIZE_OF_LOCK: u64 = 32;
 /// The longest name of a member.
 const LONGEST: usize = 256;
 /// Types of locks, whose members are not the program's own.
@@ -84,15 +90,15 @@ impl Members {
         self.at(address).find_map(|variable| types.path(types.of_variable(variable)?, offset))
     }
 
-    /// Returns the offset of such a member in the variable at an address.
-    pub fn offset(&self, dwarf: &Dwarf<Slice>, address: u64, path: &str) -> Option<u64> {
+    /// Returns the offset of such a member in the variable at an address, and its size if that is known.
+    pub fn offset(&self, dwarf: &Dwarf<Slice>, address: u64, path: &str) -> Option<(u64, Option<u64>)> {
         let types = Types { dwarf, units: &self.units };
         self.at(address).find_map(|variable| types.offset(types.of_variable(variable)?, path))
     }
 
     fn at(&self, address: u64) -> impl Iterator<Item = &Variable> {
         let first = self.variables.partition_point(|variable| variable.address < address);
-        self.variables[first..].iter().take_while(move |variable| variable.address == address)
+        self.variables[first..].iter().take_while(move |variable| variable.address == address).take(MOST_NAMESAKES)
     }
 }
 
@@ -198,7 +204,11 @@ impl Types<'_> {
             next = match entry.tag() {
                 gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
                     is_lock = self.is_lock(&kind, &entry);
-                    let Some(member) = self.member_at(&kind, rest).filter(|_| !is_lock) else { break };
+                    let member = self.member_at(&kind, rest);
+                    if is_lock && member.as_ref().is_some_and(|member| self.is_apart(member)) {
+                        return Some(format!("{path}+{rest:#x}"));
+                    }
+                    let Some(member) = member.filter(|_| !is_lock) else { break };
                     if !member.is_transparent() {
                         if member.is_reserved() {
                             break;
@@ -228,14 +238,22 @@ impl Types<'_> {
         (!path.is_empty()).then_some(path)
     }
 
-    fn offset(&self, kind: Type, path: &str) -> Option<u64> {
+    /// Returns whether a member of a lock's type is no part of that lock: the data that a lock of Rust protects, which may
+    /// have a lock, or a second lock of a type that is called like one.
+    fn is_apart(&self, member: &Member) -> bool {
+        let size = || self.size(member.kind.clone(), DEPTH).unwrap_or(0);
+        member.begin > 0 && (member.name == "data" || size() >= SIZE_OF_LOCK)
+    }
+
+    /// Returns where a member begins, and its size if that is known.
+    fn offset(&self, kind: Type, path: &str) -> Option<(u64, Option<u64>)> {
         let (mut rest, mut next, mut sum) = (path, kind, 0_u64);
         for _ in 0..DEPTH {
             if rest.is_empty() {
-                return Some(sum);
+                return Some((sum, self.size(next, DEPTH)));
             }
             if let Some(digits) = rest.strip_prefix("+0x") {
-                return sum.checked_add(u64::from_str_radix(digits, 16).ok()?);
+                return Some((sum.checked_add(u64::from_str_radix(digits, 16).ok()?)?, None));
             }
             let (kind, entry) = self.resolved(next)?;
             let begin;
@@ -313,6 +331,9 @@ impl Types<'_> {
             let name = self.name(&kind.unit, entry).filter(|_| entry.tag() == gimli::DW_TAG_member).unwrap_or_default();
             let Some((begin, kind)) = begin.zip(self.referred(&kind.unit, entry, gimli::DW_AT_type)) else { continue };
             members.push(Member { name, begin, kind });
+            if members.len() == MOST_MEMBERS {
+                break;
+            }
         }
         members
     }
@@ -335,6 +356,9 @@ impl Types<'_> {
                 let number = |attribute| range.attr(attribute).and_then(|found| found.udata_value());
                 let last = number(gimli::DW_AT_upper_bound).and_then(|last| last.checked_add(1));
                 counts.push(number(gimli::DW_AT_count).or(last));
+                if counts.len() > MOST_DIMENSIONS {
+                    return None;
+                }
             }
         }
         (!counts.is_empty()).then_some(counts)
