@@ -104,11 +104,9 @@ fn tick(environment: &Environment) -> Check {
 
 fn rcu_callbacks(boot: Option<&str>) -> Check {
     const NAME: &str = "RCU callbacks";
-    let has_all = |boot: &str| boot.split_whitespace().any(|word| word == "rcu_nocbs");
     let found = match boot {
         None => unknown(GROUP, NAME, "unknown: the boot options cannot be read"),
-        Some(boot) if has_all(boot) => met(GROUP, NAME, "moved away from all CPUs"),
-        // A CPU of nohz_full has no callbacks either.
+        // A CPU of nohz_full has no callbacks either. `rcu_nocbs` without CPUs moves none: it only allows cpusets to.
         Some(boot) => match boot_parameter(boot, "rcu_nocbs").or_else(|| boot_parameter(boot, "nohz_full")) {
             Some(cpus) => met(GROUP, NAME, format!("moved away from CPUs {cpus}")),
             None => met(GROUP, NAME, "run on the CPU that queued them").raising("boot with rcu_nocbs=CPUS"),
@@ -265,7 +263,7 @@ mod tests {
         let machine = Machine::with(&[
             VERSION,
             ("sys/kernel/debug/sched/preempt", "none (voluntary) full lazy\n"),
-            ("proc/cmdline", "quiet\n"),
+            ("proc/cmdline", "quiet rcu_nocbs\n"),
             ("sys/devices/system/cpu/isolated", "\n"),
             ("sys/devices/system/cpu/nohz_full", "(null)\n"),
             ("sys/devices/system/cpu/cpuidle/current_driver", "intel_idle\n"),
