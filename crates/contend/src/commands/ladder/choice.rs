@@ -8,6 +8,7 @@ use archive::{Catalogue, Entry, Location, Summary};
 use harness::SharedFlags;
 use record::{Cost, Ladder, Source, content, is_file, understand};
 use serde_json::Value;
+use std::collections::HashSet;
 use std::path::Path;
 
 /// The records of a ladder.
@@ -47,32 +48,34 @@ fn last_survey(archive: Option<Catalogue>) -> anyhow::Result<Chosen> {
     let last = archive.entries.iter().rev().find(|entry| entry.summary.experiment == survey_record::NAME);
     let entry = last.with_context(|| format!("no survey to draw: the archive contains none; {HOW}"))?;
     let read = |entry: &Entry| understand(entry.short_id(), &archive.archive.record(&entry.id)?);
-    // The path of an object contains one of these, in any spelling of the option.
-    let names_object = |summary: &Summary| summary.command_line.iter().any(|word| word.contains(['/', '.']));
+    // The path of an object has a slash or the ending of one, in any spelling of the option.
+    let names_object =
+        |summary: &Summary| summary.command_line.iter().skip(1).any(|word| word.contains('/') || word.contains(".so"));
     let is_further = |other: &&Entry| {
         let summary = &other.summary;
         summary.experiment == "latency" && summary.host == entry.summary.host && names_object(summary)
     };
-    let further = archive.entries.iter().rev().filter(is_further).take(MOST_SEARCHED).map(read);
-    Ok(Chosen { source: read(entry)?, further: further.collect::<anyhow::Result<Vec<Source>>>()? })
+    // One that cannot be read, perhaps of another version, costs the survey nothing.
+    let further = archive.entries.iter().rev().filter(is_further).take(MOST_SEARCHED).flat_map(read);
+    Ok(Chosen { source: read(entry)?, further: further.collect() })
 }
 
-/// Adds the costs of locks that the records have from shared objects, the newest of each lock.
-///
-/// # Errors
-/// A row is not in the format of its experiment.
-pub fn with_user_supplied(ladder: Ladder, records: &[Source]) -> anyhow::Result<Ladder> {
+/// Adds the costs of locks that the records have from shared objects, those of the newest record of each lock. A lock that
+/// does not exclude there has none, and an older record's costs are not of the same lock.
+pub fn with_user_supplied(ladder: Ladder, records: &[Source]) -> Ladder {
     let mut costs = ladder.costs;
+    let mut known: HashSet<String> = costs.iter().filter_map(|cost| cost.lock.clone()).collect();
     for source in records {
         let objects = source.parameters.get("object_sha256").and_then(Value::as_object);
-        let is_object = |lock: &str| objects.is_some_and(|objects| objects.contains_key(lock));
-        let found = Reading::of(source)?.ladder().map_or_else(Vec::new, |ladder| ladder.costs);
-        let is_new =
-            |cost: &Cost| cost.lock.as_deref().is_some_and(is_object) && costs.iter().all(|one| one.lock != cost.lock);
-        let new: Vec<Cost> = found.into_iter().filter(is_new).collect();
-        costs.extend(
-            new.into_iter().map(|cost| Cost { figure: format!("{}; record {}", cost.figure, source.name), ..cost }),
-        );
+        let objects = objects.into_iter().flat_map(|objects| objects.keys());
+        let new: HashSet<String> = objects.filter(|object| !known.contains(*object)).cloned().collect();
+        // A row is in the format of another version.
+        let Ok(reading) = Reading::of(source) else { continue };
+        let found = reading.ladder().map_or_else(Vec::new, |ladder| ladder.costs);
+        let is_new = |cost: &Cost| cost.lock.as_ref().is_some_and(|lock| new.contains(lock));
+        let found = found.into_iter().filter(is_new);
+        costs.extend(found.map(|cost| Cost { figure: format!("{}; record {}", cost.figure, source.name), ..cost }));
+        known.extend(new);
     }
-    Ok(Ladder::of(costs).expect("it had a cost before"))
+    Ladder::of(costs).expect("it had a cost before")
 }

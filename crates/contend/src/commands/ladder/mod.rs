@@ -45,7 +45,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let kind = Kind::of(shared)?;
     let Chosen { source, further } = choice::chosen(flags.record.as_deref(), shared)?;
     let ladder = Reading::of(&source)?.ladder().with_context(|| nothing(&source))?;
-    let ladder = choice::with_user_supplied(ladder, &further)?;
+    let ladder = choice::with_user_supplied(ladder, &further);
     let machine = report::machine(&source.environment);
     if let Some(kind) = kind {
         kind.write(&report::ladder_file(&ladder, &machine, report::time(&source.environment).as_deref()), shared)?;
