@@ -95,7 +95,7 @@ impl<E: Experiment> Rows for Typed<E> {
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        self.rows.iter().flat_map(E::VIEWS.metrics).collect()
+        (E::VIEWS.comparable)(&self.rows).into_iter().flat_map(E::VIEWS.metrics).collect()
     }
 
     fn ranking(&self) -> Vec<Rank> {

@@ -95,7 +95,9 @@ pub struct Views<E: Experiment> {
     pub layouts: &'static [Layout<E>],
     /// The rows on a page: findings, pictures, tables.
     pub section: fn(&[E::Row]) -> Section,
-    /// The values of a row that can be compared with those of other records.
+    /// The rows that can be compared with those of other records: all, unless a row is of something that does not work.
+    pub comparable: for<'a> fn(&'a [E::Row]) -> Vec<&'a E::Row>,
+    /// The values of such a row.
     pub metrics: fn(&E::Row) -> Vec<Metric>,
     /// The ranks of the rows, for each value that decides; the most important value comes first.
     pub ranking: fn(&[E::Row]) -> Vec<Rank>,
@@ -129,6 +131,7 @@ impl<E: Experiment> Views<E> {
             show_part: show,
             layouts: &[],
             section,
+            comparable: |rows| rows.iter().collect(),
             metrics: |_| Vec::new(),
             ranking: |_| Vec::new(),
             findings: |_| Vec::new(),

@@ -21,6 +21,11 @@ pub fn sound(rows: &[Row]) -> Cow<'_, [Row]> {
     Cow::Owned(rows.iter().filter(|row| is_sound(&checked, &row.lock)).cloned().collect())
 }
 
+/// Returns the rows that can be compared with those of other records.
+pub fn comparable(rows: &[Row]) -> Vec<&Row> {
+    sound_by(&rows.iter().collect::<Vec<_>>(), |row| *row)
+}
+
 /// Returns the items without those of locks that do not exclude.
 pub fn sound_by<'a, T: Copy>(items: &[T], row: impl Fn(&T) -> &'a Row) -> Vec<T> {
     let checked = checked(items.iter().map(&row));

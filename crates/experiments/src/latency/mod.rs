@@ -56,6 +56,7 @@ impl Experiment for Latency {
 
     const VIEWS: Views<Self> = Views {
         show_part: |record, page| show::sections(record.results, page),
+        comparable: exclusion::comparable,
         metrics: ranking::metrics,
         ranking: ranking::ranking,
         findings: findings::findings,

@@ -74,11 +74,8 @@ fn finding(what: &str, (place, row): Placed<'_>, loops: &Loops, statement: &str)
     Finding::new(what, words, Unit::PerS, loops.of_row(row), origin)
 }
 
-/// Returns the iterations/s, and the long waits; those of a lock that lost counts are not comparable.
+/// Returns the iterations/s, and the long waits.
 pub fn metrics(row: &Row) -> Vec<Metric> {
-    if row.lost_counts_total.is_some_and(|lost| lost > 0) {
-        return Vec::new();
-    }
     let cell = cell(row);
     let loops = Metric {
         unit: Unit::PerS,

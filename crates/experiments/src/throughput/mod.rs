@@ -49,6 +49,7 @@ impl Experiment for Throughput {
             about: "the table of 2002, column by column",
             write: |record| show::ulockflex(record.results),
         }],
+        comparable: |rows| exclusion::sound(rows),
         metrics: findings::metrics,
         ranking: |rows| ranking::ranking(rows),
         findings: findings::findings,
