@@ -27,11 +27,11 @@ fn findings(rows: &[WakeRow]) -> Vec<Statement> {
             .first()
             .map(|cause| format!("; main cause, {} of the latency: {}", percent(cause.share), of_cause(cause)));
         Statement::from(format!(
-            "{}: wake-up latency with policy {}: median {}, p99.9 {}, maximum {}{}.",
+            "{}: wake-up latency with policy {}: median {}{}, maximum {}{}.",
             name(row),
             row.policy,
             Unit::Ns.words_with(row.late_p50_us * 1e3, row.late_p50_ci_us.map(|ends| ends.scaled(1e3))),
-            nanoseconds(row.late_p999_us * 1e3),
+            row.p999_us().map_or_else(String::new, |us| format!(", p99.9 {}", nanoseconds(us * 1e3))),
             nanoseconds(row.late_max_us * 1e3),
             most.unwrap_or_default()
         ))
@@ -80,7 +80,7 @@ fn lateness(rows: &[WakeRow]) -> Table {
             count(row.count),
             us(row.late_p50_us),
             us(row.late_p99_us),
-            us(row.late_p999_us),
+            row.p999_us().map_or_else(|| "–".to_owned(), us),
             us(row.late_max_us),
             count(row.skipped),
         ]
