@@ -260,17 +260,17 @@ async fn output(mut command: Command) -> anyhow::Result<Made> {
     let (mut page, mut message) = (Vec::new(), Vec::new());
     let stdout = child.stdout.take().context("contend has no standard output")?;
     let stderr = child.stderr.take().context("contend has no standard error")?;
-    let (mut stdout, mut stderr) = (stdout.take(PAGE_BYTES + 1), stderr.take(MESSAGE_BYTES));
-    let (read, said) = tokio::join!(stdout.read_to_end(&mut page), stderr.read_to_end(&mut message));
-    read?;
-    said?;
+    // Each pipe is closed as soon as enough was read of it: a process that writes more would wait forever.
+    let (to_page, to_message) = (&mut page, &mut message);
+    let read = async move { stdout.take(PAGE_BYTES + 1).read_to_end(to_page).await };
+    let said = async move { stderr.take(MESSAGE_BYTES).read_to_end(to_message).await };
+    tokio::try_join!(read, said)?;
     anyhow::ensure!(page.len() as u64 <= PAGE_BYTES, "larger than the limit");
-    // A process that writes more than is read of it would wait forever.
-    drop((stdout, stderr));
     let status = child.wait().await?;
     if status.success() {
         return Ok(Made::Page(page));
     }
+    anyhow::ensure!(status.code().is_some(), "contend was ended ({status})");
     let message = String::from_utf8_lossy(&message).into_owned();
     let reason = message.trim().strip_prefix("error: ").unwrap_or(message.trim()).to_owned();
     Ok(Made::Refused(if reason.is_empty() { format!("contend failed ({status})") } else { reason }))
