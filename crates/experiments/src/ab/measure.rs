@@ -5,7 +5,7 @@ use super::conditions::{Conditions, disturbed_blocks};
 use super::judge::{Comparison, Judged, differences, fewest_blocks, judge};
 use super::plan::Plan;
 use super::record::{
-    AbParameters, AbRow, DisturbedRuns, EXPLAINING, EndedBy, LookRecord, RunRecord, Verdict, times, times_range,
+    AbParameters, AbRow, DisturbedRuns, EXPLAINING, EndedBy, LookRecord, RunRecord, times, times_range,
 };
 use super::warnings::{self, ControlDiffers, FewBlocks, OutputDiffers, SameFile};
 use super::watch::{Watched, watch};
@@ -551,14 +551,10 @@ impl<'a> Turn<'a> {
     /// Describes the rows that are beyond a limit.
     fn exceeded(&self, rows: &[AbRow], control: Option<usize>) -> Vec<String> {
         let is_of_control = |row: &AbRow| control.is_some_and(|control| row.side == self.plan.sides[control].label);
-        let has_better_rate = |row: &AbRow| {
-            let is_its = |other: &&AbRow| other.side == row.side && other.is_decisive && other.higher_is_better;
-            rows.iter().find(is_its).is_some_and(|rate| rate.verdict == Some(Verdict::Better))
-        };
-        // A side that does more work in its time may use more CPU time for it.
-        let is_price = |row: &AbRow| row.metric == "cpu_s" && has_better_rate(row);
         let is_worse = |row: &&AbRow| {
-            row.verdict.is_some_and(|verdict| verdict.is_worse()) && !is_of_control(row) && !is_price(row)
+            row.verdict.is_some_and(|verdict| verdict.is_worse())
+                && !is_of_control(row)
+                && !super::record::is_price_of_work(row, rows)
         };
         let of = |limit: &launch::Limit| {
             let beyond =

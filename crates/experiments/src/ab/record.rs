@@ -294,3 +294,18 @@ pub fn times_range(ends: Interval) -> String {
         terminal::range(ends.low, ends.high)
     }
 }
+
+/// Returns the ratio of the CPU time for the same work, with the name of the decisive metric if that shows the work: both
+/// sides run equally long, and a higher value is better.
+pub fn per_work<'a>(cpu: &AbRow, rows: &'a [AbRow]) -> Option<(&'a str, f64)> {
+    const SAME: std::ops::Range<f64> = 0.95..1.05;
+    let of_side = |row: &&AbRow| row.side == cpu.side;
+    let decisive = rows.iter().filter(of_side).find(|row| row.is_decisive && row.higher_is_better)?;
+    let wall = rows.iter().filter(of_side).find(|row| row.metric == "wall_s")?;
+    SAME.contains(&wall.ratio?).then_some((&*decisive.metric, cpu.ratio? / decisive.ratio?))
+}
+
+/// Returns whether a row has the CPU time of more work, and not of more expensive work: that is no change for the worse.
+pub fn is_price_of_work(row: &AbRow, rows: &[AbRow]) -> bool {
+    row.metric == "cpu_s" && per_work(row, rows).is_some_and(|(_, ratio)| ratio <= 1.0)
+}

@@ -174,7 +174,7 @@ fn cost(row: &AbRow, rows: &[AbRow]) -> Option<String> {
         "wall_s" => format!("{side} runs {ratio}{ends} as long as {base}."),
         "memory_kib" => format!("{side} uses {ratio}{ends} the peak memory of {base}."),
         "cpu_s" => {
-            let per_work = per_work(row, rows).map_or_else(String::new, |(metric, ratio)| {
+            let per_work = super::record::per_work(row, rows).map_or_else(String::new, |(metric, ratio)| {
                 let ratio = times(ratio).replace('×', " times");
                 format!(" in total, and {ratio} per unit of work (by {metric})")
             });
@@ -182,16 +182,6 @@ fn cost(row: &AbRow, rows: &[AbRow]) -> Option<String> {
         }
         _ => return None,
     })
-}
-
-/// Returns the ratio of the CPU time for the same work, with the name of the decisive metric if that shows the work: both
-/// sides run equally long, and a higher value is better.
-fn per_work<'a>(cpu: &AbRow, rows: &'a [AbRow]) -> Option<(&'a str, f64)> {
-    const SAME: std::ops::Range<f64> = 0.95..1.05;
-    let of_side = |row: &&AbRow| row.side == cpu.side;
-    let decisive = rows.iter().filter(of_side).find(|row| row.is_decisive && row.higher_is_better)?;
-    let wall = rows.iter().filter(of_side).find(|row| row.metric == "wall_s")?;
-    SAME.contains(&wall.ratio?).then_some((&*decisive.metric, cpu.ratio? / decisive.ratio?))
 }
 
 fn statement(row: &AbRow) -> Option<String> {
@@ -340,6 +330,22 @@ mod tests {
         );
         let words: Vec<_> = rows.iter().map(|row| row.verdict_words().unwrap()).collect();
         assert_eq!(words, ["better", "less than least", "more", "more"]);
+    }
+
+    /// `--fail-if` fails for each other change of the CPU time.
+    #[test]
+    fn cpu_time_of_more_work_is_excused_if_work_is_not_dearer() {
+        let is_excused = |rate, wall, cpu| {
+            let rows = [
+                row("rate", rate, Verdict::Better, true),
+                row("wall_s", wall, Verdict::LessThanLeast, false),
+                row("cpu_s", cpu, Verdict::Worse, false),
+            ];
+            super::super::record::is_price_of_work(&rows[2], &rows)
+        };
+        assert!(is_excused(2.5, 1.0, 1.8));
+        assert!(!is_excused(1.02, 1.0, 3.0), "each unit of work is dearer");
+        assert!(!is_excused(1.3, 0.77, 2.0), "the same work, in less time");
     }
 
     /// Runs that differ in length may do the same work, so the rate does not show it.
