@@ -25,8 +25,32 @@ const KINDS: [(&str, [&str; 2]); 3] = [
 const WORK: &str =
     "(requests?|reqs?|operations?|ops|transactions?|queries|iterations|messages|events|items|jobs|tasks|lookups)";
 const SECOND: &str = "(s|secs?|seconds?)";
-/// Longer outputs are not searched.
+/// Longer outputs and lines are not searched: each number of a line is looked at with the line.
 const MOST_OUTPUT: usize = 1 << 20;
+const MOST_LINE: usize = 1 << 12;
+/// Words before a label that make it one of something else, which is not to be higher.
+const OTHERS: [&str; 20] = [
+    "bit",
+    "cancelled",
+    "dropped",
+    "error",
+    "errors",
+    "failed",
+    "failure",
+    "failures",
+    "frame",
+    "hit",
+    "late",
+    "loss",
+    "lost",
+    "miss",
+    "missed",
+    "pending",
+    "rejected",
+    "sample",
+    "slow",
+    "timeout",
+];
 
 /// A number of the output, with the text around it in its line.
 struct Number<'a> {
@@ -41,11 +65,13 @@ impl Proposal {
     pub fn of(outputs: &[&str]) -> Option<Self> {
         let first = outputs.first().filter(|output| output.len() <= MOST_OUTPUT)?;
         let digits = pattern(r"[0-9]+(\.[0-9]+)?");
-        let numbers: Vec<Number<'_>> = first.lines().flat_map(|line| numbers(line, &digits)).collect();
+        let lines = first.lines().filter(|line| line.len() <= MOST_LINE);
+        let numbers: Vec<Number<'_>> = lines.flat_map(|line| numbers(line, &digits)).collect();
         for (name, around) in KINDS {
             let [after, before] = around.map(pattern);
             let of_kind = |number: &Number<'_>| {
-                let around = [before.find(number.before), after.find(number.after)];
+                let is_of_rate = |found: &regex_lite::Match<'_>| !is_of_other(&number.before[..found.start()]);
+                let around = [before.find(number.before).filter(is_of_rate), after.find(number.after)];
                 let [label, unit] = around.map(|found| found.map_or("", |found| found.as_str()));
                 // One of them is enough.
                 let (label, unit) = if unit.is_empty() { (label, "") } else { ("", unit) };
@@ -82,6 +108,12 @@ fn numbers<'a>(line: &'a str, digits: &Regex) -> Vec<Number<'a>> {
         after: &line[found.end()..],
     };
     digits.find_iter(line).map(number).filter(is_apart).collect()
+}
+
+/// Returns whether the text before a label ends with a word such as `error`.
+fn is_of_other(before: &str) -> bool {
+    let word = before.trim_end().rsplit(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default();
+    OTHERS.contains(&&*word.to_lowercase())
 }
 
 /// Compiles one of the patterns above.
@@ -137,6 +169,9 @@ mod tests {
             "",
             "listening on 127.0.0.1:8080\nversion 1.2.3\n",
             "reads 10.5 ops/s\nwrites 7.5 ops/s\n",
+            "error rate: 0.02\n",
+            "sample rate 44100\n",
+            "failed requests: 3\n",
             "12,345 req/s\n",
             "took 2.0 s, 3.5 ms per request\n",
             "1.2e3 req/s\n",

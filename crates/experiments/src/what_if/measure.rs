@@ -319,10 +319,12 @@ fn refused(plan: &Plan, plain_s: f64, outputs: &[String]) -> Option<String> {
     let outputs: Vec<&str> = outputs.iter().map(String::as_str).collect();
     let rate = match Proposal::of(&outputs) {
         Some(Proposal { metric, found }) => {
-            format!("give --metric '{metric}' --higher-is-better, which finds {:?} in its output", found.trim())
+            let name = metric.split('=').next().unwrap_or_default();
+            format!("give --metric '{metric}' --higher-is-better={name}, which finds {:?} in its output", found.trim())
         }
         None => {
-            "give --metric 'NAME=REGEX' --higher-is-better for a rate in its output, or a fixed amount of work".into()
+            "give --metric 'NAME=REGEX' --higher-is-better=NAME for a rate in its output, or a fixed amount of work"
+                .into()
         }
     };
     if plan.metrics.is_empty() {
