@@ -196,12 +196,16 @@ fn in_variable(
         [symbol] => symbol,
         [] => {
             let why = "has no variable of this name that is large enough for a lock";
-            let members = members_in(path, &only.to_string());
-            let member = members.into_iter().find(|(_, size)| *size >= SMALLEST);
-            let range = member.map(|(address, _)| address..address + SMALLEST);
-            return range
-                .map(|range| (only.to_string(), range))
-                .ok_or_else(|| UsageError(format!("--swap-only {name}: {program} {why}")));
+            let mut members = members_in(path, &only.to_string());
+            members.retain(|(_, size)| *size >= SMALLEST);
+            members.sort_unstable();
+            members.dedup_by_key(|(address, _)| *address);
+            let why = match &members[..] {
+                [(address, size)] => return Ok((only.to_string(), *address..address.saturating_add(*size))),
+                [] => why.to_owned(),
+                several => format!("has {} variables of this name", several.len()),
+            };
+            return Err(UsageError(format!("--swap-only {name}: {program} {why}")));
         }
         several => {
             let count = several.len();
