@@ -144,7 +144,7 @@ fn part(record: &TraceRecord<'_>) -> String {
     let partial =
         if part.is_partial { format!("; partial, since the trace ended within the {period}") } else { String::new() };
     let earlier = if has_earlier_waits(record.results, record.parameters.elapsed_s) {
-        "; a wait counts in the part in which it ends, so shares can exceed this part's time"
+        "; a wait counts in the part in which it ends, so shares can include time before this part"
     } else {
         ""
     };

@@ -321,7 +321,9 @@ impl Inner {
 
     /// Returns the remedy for a lock that is held while this function does `what`.
     pub(super) fn remedy(&self, lock: &str, what: &str) -> String {
-        let call = what.split(['(', ')']).nth(1);
+        // The name of a lock can have a line of the source in parentheses.
+        let is_call = ["slept", "waited for I/O", "was blocked"].iter().any(|begin| what.starts_with(begin));
+        let call = what.split(['(', ')']).nth(1).filter(|_| is_call);
         if self.is_section {
             let call = self.calls.as_deref().or(call).unwrap_or("the function that blocks");
             return format!("in {}, call {call} outside of the critical section of {lock}", self.label());
@@ -372,9 +374,23 @@ pub(super) fn without_offset(function: &str) -> &str {
     function.rsplit_once("+0x").map_or(function, |(function, _)| function)
 }
 
-/// Returns a function without its arguments and the offset in it.
+/// Returns a function without its arguments and the offset in it. Parentheses of an anonymous namespace, of a lambda, of
+/// `operator()` and of a template's argument are parts of its name.
 fn plain(function: &str) -> &str {
-    without_offset(function).split('(').next().unwrap_or(function)
+    let function = without_offset(function);
+    let mut depth = 0_usize;
+    for (place, letter) in function.char_indices() {
+        let (before, rest) = function.split_at(place);
+        match letter {
+            '{' | '<' if !before.ends_with("operator") => depth += 1,
+            '}' | '>' => depth = depth.saturating_sub(1),
+            '(' if depth == 0 && !rest.starts_with("(anonymous namespace)") && !before.ends_with("operator") => {
+                return before;
+            }
+            _ => {}
+        }
+    }
+    function
 }
 
 /// Returns the name of a lock of a Python program, by the Python function that acquires it: all such locks are acquired
@@ -406,6 +422,20 @@ fn is_gate(waited: &Waited) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_are_cut_off_and_parts_of_names_stay() {
+        for (function, name) in [
+            ("query_database", "query_database"),
+            ("store::query(int, char const*)", "store::query"),
+            ("app::(anonymous namespace)::query(int)", "app::(anonymous namespace)::query"),
+            ("main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator()"),
+            ("run<std::function<void (int)> >(std::function<void (int)>&)", "run<std::function<void (int)> >"),
+            ("refresh+0x1f", "refresh"),
+        ] {
+            assert_eq!(plain(function), name);
+        }
+    }
 
     /// Returns a path of functions with their files; those of libraries begin with "lib:".
     fn path(functions: &[&str]) -> Frames {
