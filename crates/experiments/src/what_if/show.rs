@@ -80,7 +80,7 @@ fn of_metric(metric: &str, rows: &[WhatIfRow]) -> Figure {
     let point = |row: &&WhatIfRow| {
         let share = row.what_if.as_ref()?.shorter_share;
         let y = if share == 0.0 { 0.0 } else { row.gain? };
-        let (low, high) = (row.gain_ci.map(|ends| ends.low), row.gain_ci.map(|ends| ends.high));
+        let (low, high) = (row.gain_ci.map(|ends| ends.low), row.gain_ci.map(|ends| ends.high.min(MOST_GAIN)));
         Some(Point { x: share, y, low, high })
     };
     let series = locks.iter().map(|lock| Series {
@@ -150,6 +150,9 @@ fn signed(share: f64) -> String {
     if share < 0.0 { format!("−{}", percent(-share)) } else { percent(share) }
 }
 
+/// A gain beyond this has no upper bound that says anything: the predicted time is nearly nothing.
+const MOST_GAIN: f64 = 20.0;
+
 fn interval(low: f64, high: f64) -> String {
-    format!("{} to {}", signed(low), signed(high))
+    if high > MOST_GAIN { format!("{} or more", signed(low)) } else { format!("{} to {}", signed(low), signed(high)) }
 }
