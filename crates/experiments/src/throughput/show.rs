@@ -214,7 +214,17 @@ pub fn section(all: &[Row]) -> Section {
     let children = Axis { label: "threads or processes", unit: Unit::Number, logarithmic: true };
     let hold = Axis { label: "hold time", unit: Unit::Ns, logarithmic: true };
     let by_children = distinct(rows, |row| row.conditions().but_children()).into_iter().map(|title| {
-        let chosen = lines.iter().filter(|line| line.row.conditions().but_children() == title).collect();
+        let mut chosen: Vec<&Line<'_>> =
+            lines.iter().filter(|line| line.row.conditions().but_children() == title).collect();
+        let words = distinct(&chosen, |line| line.row.contest());
+        // One configuration has its whole name, and its locks in the order of their ranking.
+        let title = if let [words] = &words[..] {
+            let place = |line: &&Line<'_>| contest(&ranks, words).iter().position(|rank| rank.lock == line.row.lock);
+            chosen.sort_by_key(|line| place(line).unwrap_or(usize::MAX));
+            words.clone()
+        } else {
+            title
+        };
         figure(&title, &children, chosen, |row| row.children as f64)
     });
     let by_hold = distinct(rows, |row| row.conditions().but_hold()).into_iter().filter_map(|title| {
