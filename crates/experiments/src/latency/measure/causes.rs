@@ -271,7 +271,7 @@ impl DelayCause {
     pub fn label(&self) -> String {
         match self {
             Self::Holder => "waited for the holder".into(),
-            Self::Waiter => "woke a waiter".into(),
+            Self::Waiter => "another thread waited".into(),
             Self::Kernel(Cause { kind: Kind::Task, name: Some(name), .. }) => format!("switched out to {name}"),
             Self::Kernel(cause) => label(cause),
             Self::Unexplained => UNEXPLAINED.into(),
