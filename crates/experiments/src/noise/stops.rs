@@ -40,7 +40,7 @@ pub fn lines<'c>(delayed: Delayed, causes: impl IntoIterator<Item = &'c CauseRow
 fn setting(delayed: Delayed, kind: Kind, name: &str, is_periodic: bool) -> Option<&'static str> {
     Some(match (kind, name) {
         (Kind::Interrupt, "local_timer") => {
-            "local_timer: boot with nohz_full=CPUS, which stops the tick under one task"
+            "local_timer: boot with nohz_full=CPUS (a kernel with CONFIG_NO_HZ_FULL), which stops the tick under one task"
         }
         (Kind::Interrupt, "reschedule" | "call_function" | "call_function_single" | "irq_work") => {
             "interrupts of other CPUs: boot with isolcpus=CPUS nohz_full=CPUS, so that they have less to notify"
