@@ -238,7 +238,7 @@ impl Types<'_> {
         (!path.is_empty()).then_some(path)
     }
 
-    /// Returns whether a member of a lock's type is no part of that lock: the data that a lock of Rust protects, which may
+    /// Returns whether a member of a lock's type is not a part of that lock: the data that a lock of Rust protects, which may
     /// have a lock, or a second lock of a type that is called like one.
     fn is_apart(&self, member: &Member) -> bool {
         let size = || self.size(member.kind.clone(), DEPTH).unwrap_or(0);

@@ -34,7 +34,7 @@ impl Experiment for Ab {
         ("contend ab './old --flags' './new --flags'", "Compare two commands, for at most 20 s"),
         ("contend ab --revisions main,HEAD --build make ./prog --fail-if slower:2%", "Gate a change in CI"),
         (
-            "contend ab './prog {n}' --parameter n=1,2,4 --metric '(\\d+) ops/s' --higher-is-better",
+            "contend ab './prog {threads}' --parameter threads=1,2,4 --metric '(\\d+) ops/s' --higher-is-better",
             "Compare a number in the output",
         ),
     ];

@@ -305,7 +305,7 @@ pub fn per_work<'a>(cpu: &AbRow, rows: &'a [AbRow]) -> Option<(&'a str, f64)> {
     SAME.contains(&wall.ratio?).then_some((&*decisive.metric, cpu.ratio? / decisive.ratio?))
 }
 
-/// Returns whether a row has the CPU time of more work, and not of more expensive work: that is no change for the worse.
+/// Returns whether a row has the CPU time of more work, and not of more expensive work: that is not a change for the worse.
 pub fn is_price_of_work(row: &AbRow, rows: &[AbRow]) -> bool {
     row.metric == "cpu_s" && per_work(row, rows).is_some_and(|(_, ratio)| ratio <= 1.0)
 }

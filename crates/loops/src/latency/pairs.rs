@@ -195,9 +195,9 @@ mod tests {
         let short = || fenced_pair(&Loads::<640>, clock);
         // Twice the loads; a fence costs about ten of them, as would half a pair.
         let longer = middle(|| fenced_pair(&Loads::<1_280>, clock) / short());
-        assert!((1.6..2.5).contains(&longer), "{longer}");
+        assert!((1.2..4.0).contains(&longer), "{longer}");
         let fenced = middle(|| short() / bare_pair(&Loads::<640>, clock));
-        assert!((0.7..1.5).contains(&fenced), "{fenced}");
+        assert!((0.4..2.5).contains(&fenced), "{fenced}");
     }
 
     #[test]

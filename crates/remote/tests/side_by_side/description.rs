@@ -36,7 +36,7 @@ fn exactly_the_described_paths_are_answered() {
     assert_eq!(document["openapi"], "3.1.0");
     let (known, unknown) = (place.ids().pop().unwrap(), "0".repeat(40));
     let paths: Vec<String> = document["paths"].as_object().unwrap().keys().cloned().collect();
-    assert_eq!(paths.len(), 8, "{paths:?}");
+    assert_eq!(paths.len(), 9, "{paths:?}");
     for path in &paths {
         for method in METHODS {
             let is_described = document["paths"][path].get(method.to_lowercase()).is_some();

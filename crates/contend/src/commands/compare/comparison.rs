@@ -80,8 +80,8 @@ impl Comparison {
         let is_compared = |line: &&Line| line.a.is_some() && line.b.is_some();
         ensure!(
             lines.iter().any(|line| is_compared(&line)),
-            "{a} and {b}: no configuration in common; {a} has {}, …; {b} has {}, …; to compare two locks, measure both in \
-             one run, as in `contend latency --lock std,parking_lot`",
+            "{a} and {b}: no configuration in common; {a} has {}, …; {b} has {}, …; only equal configurations \
+             are compared: measure both with the same options, or two locks or policies in one run",
             cells_of(&lines, |line| line.a.is_some()),
             cells_of(&lines, |line| line.b.is_some()),
             a = a.source.name,

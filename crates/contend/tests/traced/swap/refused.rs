@@ -35,10 +35,10 @@ fn flags_that_make_no_sense_are_usage_errors() {
         (&["--swap", "mcs", "--metric", "a=1", "--higher-is-better=b"], &["--higher-is-better=b", "no --metric"]),
         (&["--swap", "mcs", "--fail-if", "faster:5%"], &["--fail-if", "slower:5%"]),
         (&["--swap", "mcs", "--runs", "5"], &["--runs", "from 6 to 10000"]),
-        // Six runs cannot show any of 27 comparisons. No command ran before that, or it would have failed.
+        // Six runs cannot show any of 42 comparisons. No command ran before that, or it would have failed.
         (
             &["--swap", "all", "--metric", "a", "--runs", "6", "--prepare", "exit 9"],
-            &["--runs 6", "too few for 27 comparisons", "allowed: 7 to 10000"],
+            &["--runs 6", "too few for 42 comparisons", "allowed: 7 to 10000"],
         ),
         (&["--swap", "mcs", "--full"], &["--full", "--swap"]),
         (&["--runs", "6"], &["--swap"]),
