@@ -7,7 +7,7 @@ use super::plan::Plan;
 use super::record::{
     AbParameters, AbRow, DisturbedRuns, EXPLAINING, EndedBy, LookRecord, RunRecord, times, times_range,
 };
-use super::warnings::{self, ControlDiffers, FewBlocks, OutputDiffers, SameFile};
+use super::warnings::{self, ControlDiffers, FewBlocks, OutputDiffers, RateNotCompared, SameFile};
 use super::watch::{Watched, watch};
 use super::written::Snapshot;
 use anyhow::bail;
@@ -16,7 +16,7 @@ use harness::{Interrupted, Progress, Session, SmtMonitor};
 use instruments::statistics::order;
 use instruments::statistics::sequential::Look;
 use instruments::warning::Warning;
-use launch::FinishedRun;
+use launch::{FinishedRun, Proposal};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
@@ -124,6 +124,8 @@ struct Outputs {
     /// The output of each side's first run, while all its runs print the same.
     of_side: Vec<Option<u64>>,
     varies: Vec<bool>,
+    /// The output of each side's last run, where no metric was named: it may have a rate.
+    last: Vec<String>,
 }
 
 impl<'a> Turn<'a> {
@@ -145,7 +147,12 @@ impl<'a> Turn<'a> {
             longest_s: 0.0,
             failure: None,
             statuses: vec![None; sides],
-            outputs: Outputs { first: None, of_side: vec![None; sides], varies: vec![false; sides] },
+            outputs: Outputs {
+                first: None,
+                of_side: vec![None; sides],
+                varies: vec![false; sides],
+                last: vec![String::new(); sides],
+            },
             written: BTreeMap::new(),
             memory_floor_kib: own_memory_kib(),
         }
@@ -282,6 +289,9 @@ impl<'a> Turn<'a> {
         let hash = hasher.finish();
         let is_new = self.outputs.of_side[place].replace(hash).is_some_and(|before| before != hash);
         self.outputs.varies[place] |= is_new;
+        if self.plan.metrics.is_empty() {
+            self.outputs.last[place].clone_from(&took.output);
+        }
         if !self.plan.same_output {
             return Ok(());
         }
@@ -428,6 +438,8 @@ impl<'a> Turn<'a> {
         let mut failures: Vec<String> = self.failure.iter().cloned().collect();
         let mut exceeded = Vec::new();
         let mut warnings = self.warnings(&omitted);
+        let is_equal = !rows.iter().filter(|row| row.is_decisive).any(|row| is_different(&row));
+        warnings.extend(self.rate_not_compared().filter(|_| is_equal).map(Warning::from));
         warnings.extend(control_row.map(|row| ControlDiffers { change: row.change() }.into()));
         if !self.plan.limits.is_empty() {
             failures.extend(
@@ -546,6 +558,14 @@ impl<'a> Turn<'a> {
             warnings.push(warnings::DisturbedRuns { share: disturbed, omitted: !omitted.is_empty() }.into());
         }
         warnings
+    }
+
+    /// Returns the only rate in the output of all sides, if no metric was named: a program that runs for a fixed time does
+    /// more work in it, and takes no less.
+    fn rate_not_compared(&self) -> Option<RateNotCompared> {
+        let outputs: Vec<&str> = self.outputs.last.iter().map(String::as_str).collect();
+        let proposal = Proposal::of(&outputs).filter(|_| self.plan.metrics.is_empty())?;
+        Some(RateNotCompared { metric: proposal.metric, found: proposal.found.trim().to_owned() })
     }
 
     /// Describes the rows that are beyond a limit.

@@ -121,7 +121,10 @@ fn finding(rows: &[WhatIfRow], lock: &str, metric: &str) -> Option<String> {
     let better = if half.higher_is_better { "higher" } else { "lower" };
     let said = |row: &WhatIfRow| match (row.verdict, row.gain) {
         (Verdict::Gain | Verdict::Loss, Some(_)) => gain(row),
-        (Verdict::NoneShown, _) => "nothing measurable".to_owned(),
+        (Verdict::NoneShown, _) => row.gain_ci.map_or_else(
+            || "nothing that is shown".to_owned(),
+            |ends| format!("{} (no gain is shown)", interval(ends.low, ends.high)),
+        ),
         (verdict, _) => format!("an unknown amount ({})", verdict.label()),
     };
     Some(match (half.verdict, free.verdict) {

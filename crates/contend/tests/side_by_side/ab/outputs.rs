@@ -76,6 +76,9 @@ fn different_output_and_a_common_file_are_warnings() {
     };
     assert!(codes("echo 1", "echo 2").contains(&"output_differs".to_owned()));
     assert!(!codes("echo 1", "echo  1").contains(&"output_differs".to_owned()));
+    let rate = "rate_not_compared".to_owned();
+    assert!(codes("echo 100 req/s", "echo 300 req/s").contains(&rate));
+    assert!(!codes("echo 100 files", "echo 300 files").contains(&rate));
     let common = codes("sh -c 'echo $$ > log; sleep 0.02'", "sh -c 'echo $$$$ > log; sleep 0.02'");
     assert!(common.contains(&"same_file".to_owned()), "{common:?}");
     let separate = codes("sh -c 'echo $$ > a'", "sh -c 'echo $$ > b'");
