@@ -252,7 +252,7 @@ fn two_archives_exchange_all_records_byte_for_byte() {
 /// The time of listing them is printed.
 #[test]
 fn long_history_is_listed_completely() {
-    const COUNT: usize = 3_000;
+    const COUNT: usize = 10_000;
     if !has_git() {
         return;
     }

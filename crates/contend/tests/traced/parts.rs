@@ -106,14 +106,12 @@ fn daemon_is_named_and_traced_to_its_end() {
     let mut child = trace(&flags, &program, &["60000"]).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     let mut said = Vec::new();
-    let is_named = |line: &String| line.starts_with("the program ended, and ") && line.contains("daemon (process ");
+    let is_named = |line: &String| line.starts_with("the program ended, and 1 process of it goes on: daemon (process ");
     let line = lines.by_ref().inspect(|line| said.push(line.clone())).find(is_named);
+    let pid = line.as_ref().and_then(|line| line.rsplit(' ').next()?.trim_end_matches(')').parse().ok());
     let rest = std::thread::spawn(move || lines.collect::<Vec<String>>());
-    let line = line.unwrap_or_else(|| panic!("no daemon is named: {said:?}"));
-    for named in line.split("(process ").skip(1) {
-        let pid = named.split(')').next().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
-        let _ = kill_process(pid.unwrap_or_else(|| panic!("{line}")), Signal::TERM);
-    }
+    let pid = pid.unwrap_or_else(|| panic!("no daemon is named: {said:?}"));
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
     let status = child.wait_with_output_in(HANGS).status;
     assert_eq!(status.code(), Some(4), "{:?}", rest.join().unwrap());
     let record = crate::command::read(&std::fs::read(&file).unwrap());

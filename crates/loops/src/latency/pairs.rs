@@ -193,11 +193,13 @@ mod tests {
     fn fenced_pair_has_both_operations_and_no_timestamp() {
         let clock = clock();
         let short = || fenced_pair(&Loads::<640>, clock);
-        // Twice the loads; a fence costs about ten of them, as would half a pair.
-        let longer = middle(|| fenced_pair(&Loads::<1_280>, clock) / short());
-        assert!((1.2..4.0).contains(&longer), "{longer}");
-        let fenced = middle(|| short() / bare_pair(&Loads::<640>, clock));
-        assert!((0.4..2.5).contains(&fenced), "{fenced}");
+        // Twice the loads; a fence costs about ten of them, as would half a pair. Other programs can disturb one try.
+        let tries = [(); 5].map(|()| {
+            let longer = middle(|| fenced_pair(&Loads::<1_280>, clock) / short());
+            [longer, middle(|| short() / bare_pair(&Loads::<640>, clock))]
+        });
+        let is_so = |[longer, fenced]: &[f64; 2]| (1.6..2.5).contains(longer) && (0.7..1.5).contains(fenced);
+        assert!(tries.iter().any(is_so), "{tries:?}");
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! Tests of the page in a real browser.
 
 use super::{compared, latency, page, records, written};
-use crate::command::browser::{dom, said};
+use crate::command::browser::{dom, has_chromium, said};
 use crate::command::stored::all;
 use serde_json::{Value, json};
-use std::process::Command;
 
 /// A script for a browser without a screen, in which no element comes into view: it reports all elements as visible,
 /// and stores errors and refused requests.
@@ -42,7 +41,7 @@ setTimeout(() => {
 
 #[test]
 fn a_real_browser_draws_every_chart_without_error_or_request() {
-    if Command::new("chromium").arg("--version").output().is_err() {
+    if !has_chromium() {
         return eprintln!("skipped: needs chromium");
     }
     let folder = tempfile::tempdir().unwrap();
@@ -99,7 +98,7 @@ setTimeout(() => {
 
 #[test]
 fn slider_and_years_change_the_charts_in_a_real_browser() {
-    if Command::new("chromium").arg("--version").output().is_err() {
+    if !has_chromium() {
         return eprintln!("skipped: needs chromium");
     }
     let folder = tempfile::tempdir().unwrap();
