@@ -13,11 +13,17 @@ pub(crate) fn cpu_hint() -> u32 {
     0
 }
 
-/// Returns the time in units of about 10 µs (8 to 16 µs with the clock rates of today's machines).
+/// Returns the time in units of about 10 µs: 1,024 of those of [`fine_now`].
+#[inline]
+pub(crate) fn coarse_now() -> u32 {
+    (fine_now() >> 10) as u32
+}
+
+/// Returns the time in units of about 10 ns (8 to 16 ns with the clock rates of today's machines).
 ///
 /// It reads the CPU's own counter where that takes a few nanoseconds, because an unlock calls this function.
 #[inline]
-pub(crate) fn coarse_now() -> u32 {
+pub(crate) fn fine_now() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
     {
         if counter::is_forbidden() {
@@ -27,13 +33,13 @@ pub(crate) fn coarse_now() -> u32 {
         // `prctl(PR_SET_TSC, PR_TSC_SIGSEGV)`. For a process that began with that ban, `is_forbidden` returned true.
         // The documentation of the crate forbids the call to all other programs.
         let cycles = unsafe { core::arch::x86_64::_rdtsc() };
-        (cycles >> 15) as u32
+        cycles >> 5
     }
     #[cfg(all(not(target_arch = "x86_64"), not(loom)))]
     {
         use rustix::time::{ClockId, clock_gettime};
         let now = clock_gettime(ClockId::Monotonic);
-        ((now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64) >> 13) as u32
+        (now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64) >> 3
     }
     #[cfg(loom)]
     0
@@ -77,10 +83,10 @@ pub(crate) mod counter {
 
     /// Returns the time from the system call: `clock_gettime` of the C library reads the counter too.
     #[cold]
-    pub(super) fn from_the_kernel() -> u32 {
+    pub(super) fn from_the_kernel() -> u64 {
         let mut now = [0_i64; 2];
         // SAFETY: the call writes a `timespec`, which is two 64-bit words here, to `now`, which outlives the call.
         unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, now.as_mut_ptr()) };
-        ((now[0] as u64 * 1_000_000_000 + now[1] as u64) >> 13) as u32
+        (now[0] as u64 * 1_000_000_000 + now[1] as u64) >> 3
     }
 }

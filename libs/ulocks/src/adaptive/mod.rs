@@ -39,8 +39,9 @@
 //! is plain-held again.
 //!
 //! A spinner leaves a plain-held lock plain: no thread blocks on it, so the spinner sets no flag. It reads the word
-//! rarely, because each read takes the cache line from the holder, and it acquires the lock plain-held. The only flag
-//! it sets is `RESERVED`, which a plain store may erase; the spinner then sets it again.
+//! rarely if critical sections are short, because each read takes the cache line from the holder, and it acquires
+//! the lock plain-held. The only flag it sets is `RESERVED`, which a plain store may erase; the spinner then sets
+//! it again.
 //!
 //! Process-shared locks ([`Shared`](crate::Shared)), and all locks on systems without usable restartable sequences,
 //! are always released by compare-and-swap. This costs a second atomic operation and changes nothing else.
@@ -87,21 +88,22 @@
 //! Waiting time is bounded. An unlocked lock may be acquired by any thread (barging), so it is never idle while a
 //! woken thread waits for a CPU. A waiter that has spun for the spin limit while others acquired the lock sets
 //! `RESERVED`, and the next release is for it alone; a blocked waiter does the same as soon as it has been woken.
-//! While a thread spins, blocked waiters are woken one at a time, the longest-blocked first, once per *slice* of 0.3
-//! to 3 ms. The slice limits the cost of fairness: between two handoffs to blocked waiters, the lock stays among
-//! running threads. A waiter that was blocked for more than about 8 ms halves the slice; one that was blocked for less
-//! than a quarter of that doubles it, as does a wake-up to which no thread responded. A reservation whose owner does
-//! not run expires once the lock has been seen unlocked for the spin limit.
+//! While a thread spins, blocked waiters are woken one at a time, the longest-blocked first, once per *slice* of
+//! 0.3 to 3 ms. The slice limits the cost of fairness: between two handoffs to blocked waiters, the lock stays
+//! among running threads. A release reads the clock for that if no thread spins, after each acquisition by a
+//! spinner, and after one of 14 others. A waiter that was blocked for more than about 8 ms halves the slice; one
+//! that was blocked for less than a quarter of that doubles it, as does a wake-up to which no thread responded. A
+//! reservation whose owner does not run expires once the lock has been seen unlocked for the spin limit.
 //!
 //! # Spinning
 //!
-//! A waiter spins for about the cost of a wake-up (some 40 µs). On a plain-held lock it pauses twice as long between
-//! reads. It does not spin if the holder was last seen on the waiter's own CPU, because the holder cannot be running
-//! then; it yields a few times and blocks. Only one thread spins at a time. Other arriving threads spin for
-//! about 4 µs or, if there are many, block immediately. This keeps the run queue short: with 100 runnable threads on
-//! two CPUs, a thread that is descheduled while waiting runs again after a tenth of a second, regardless of the lock.
-//! A spinner that has seen no change for the spin limit also blocks: the critical section is long, or the holder does
-//! not run.
+//! A waiter spins for about the cost of a wake-up (some 40 µs). On a plain-held lock it reads the word often or
+//! seldom, by whether the sections of such locks were long or short lately. It does not spin if the holder was last
+//! seen on the waiter's own CPU, because the holder cannot be running then; it yields a few times and blocks. Only
+//! one thread spins at a time. Other arriving threads spin for about 4 µs or, if there are many, block immediately.
+//! This keeps the run queue short: with 100 runnable threads on two CPUs, a thread that is descheduled while
+//! waiting runs again after a tenth of a second, regardless of the lock. A spinner that has seen no change for the
+//! spin limit also blocks: the critical section is long, or the holder does not run.
 //!
 //! # Stopped or terminated threads
 //!
@@ -128,6 +130,8 @@
 mod nounwind;
 mod freeing;
 mod generation;
+#[cfg(not(loom))]
+mod pace;
 mod spinning;
 mod waiting;
 mod word;

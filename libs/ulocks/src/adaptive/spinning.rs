@@ -75,6 +75,7 @@ impl<'a> Spinner<'a> {
 
 #[cfg(not(loom))]
 mod patience {
+    use super::super::pace::Pace;
     use super::super::word::{CPU, CREDIT, held_on, is_overloaded};
     use super::*;
     use crate::atomic::give_way;
@@ -106,6 +107,7 @@ mod patience {
             self.reserved = false;
             let (patience, mut until, most_yields) =
                 if woken { (0, PATIENCE_RESERVED, YIELDS_WOKEN) } else { (PATIENCE, PATIENCE + 1, YIELDS) };
+            let pace = Pace::of(self.word, start);
             let (mut changed, mut yields, mut rounds, mut pauses) = (woken, 0, 0, PAUSES);
             let mut free_since = None;
             let mut seen = self.word.load(Relaxed);
@@ -115,6 +117,9 @@ mod patience {
                 let void = free_since.is_some_and(|since: u32| age.wrapping_sub(since) > PATIENCE);
                 self.reserved &= word & RESERVED != 0;
                 if word & HELD == 0 && self.take(word, void) {
+                    if is_quiet(word) {
+                        pace.acquired();
+                    }
                     return true;
                 }
                 changed |= (word ^ seen) & (HELD | CREDIT | CPU) != 0;
@@ -129,7 +134,11 @@ mod patience {
                 }
                 free_since = None;
                 let quiet = is_quiet(word) && !self.reserved;
-                pauses = if quiet && age < patience { (pauses * 2).clamp(QUIET_PAUSES, MOST_PAUSES) } else { PAUSES };
+                pauses = if quiet && age < patience && !pace.is_soon(rounds) {
+                    (pauses * 2).clamp(QUIET_PAUSES, MOST_PAUSES)
+                } else {
+                    PAUSES
+                };
                 if !self.awake.is_in(word) {
                     self.set_awake(word);
                 } else if !self.is_spinner && !woken && (is_overloaded(word) || rounds > ROUNDS) {
