@@ -16,6 +16,7 @@
 //! | count values exactly, or in bounded memory | [`tally`], [`bounded_tally`], [`log_buckets`] |
 //! | compute confidence intervals, and decide when to stop | [`statistics`] |
 //! | find the clusters in latencies, and the periodic components in time | [`spikes`], [`period`] |
+//! | write a number with three digits | [`digits`] |
 //! | identify a program or library by its hash | [`sha256`] |
 //! | record the machine, and warn about properties that affect a measurement | [`environment`], [`warning`] |
 
@@ -25,6 +26,7 @@ pub mod bounded_tally;
 pub mod clock;
 pub mod coincidence;
 pub mod cpus;
+pub mod digits;
 pub mod environment;
 pub mod evidence;
 pub mod gaps;

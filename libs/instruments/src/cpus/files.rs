@@ -39,6 +39,16 @@ pub(crate) fn cpus(root: &Path, path: &str) -> Option<CpuSet> {
     parse_cpus(&text(root, path)?)
 }
 
+/// Parses a mask of CPUs as the kernel prints it: groups of 32 in hexadecimal digits, the highest first.
+pub(crate) fn parse_mask(text: &str) -> Option<CpuSet> {
+    let mut cpus = Vec::new();
+    for (group, digits) in text.trim().rsplit(',').enumerate() {
+        let bits = u32::from_str_radix(digits, 16).ok()?;
+        cpus.extend((0..32).filter(|bit| bits >> bit & 1 == 1).map(|bit| group * 32 + bit));
+    }
+    Some(cpus.into_iter().collect())
+}
+
 /// Parses a list of CPUs as the kernel prints it: some files contain `(null)` for none.
 pub(crate) fn parse_cpus(text: &str) -> Option<CpuSet> {
     match text.trim() {

@@ -24,8 +24,23 @@ pub struct Kernel {
     pub tickless: Option<String>,
     /// CPUs of `nohz_full=`.
     pub tickless_cpus: Option<CpuSet>,
-    /// CPUs that the scheduler keeps free (`isolcpus=` or isolated cpuset partitions).
+    /// CPUs that the scheduler keeps free (`isolcpus=`).
     pub isolated_cpus: Option<CpuSet>,
+    /// CPUs of isolated cpuset partitions; older records lack it, and the four fields below.
+    #[serde(default)]
+    pub partitioned_cpus: Option<CpuSet>,
+    /// CPUs from which RCU callbacks are moved (`rcu_nocbs=` or `nohz_full=` at boot).
+    #[serde(default)]
+    pub callback_free_cpus: Option<CpuSet>,
+    /// CPUs on which unbound kernel workers may run.
+    #[serde(default)]
+    pub unbound_worker_cpus: Option<CpuSet>,
+    /// Driver of the idle states: `none` without one, `poll` where `idle=poll` was given at boot.
+    #[serde(default)]
+    pub idle_driver: Option<String>,
+    /// Options of the configuration that settings of CPUs need and this kernel lacks.
+    #[serde(default)]
+    pub lacking_options: Option<Vec<String>>,
     /// For each known vulnerability of processors, its mitigation by this kernel.
     pub mitigations: BTreeMap<String, String>,
     /// Clock source of the kernel.
@@ -46,7 +61,9 @@ impl Kernel {
     pub(super) fn read(root: &Path) -> Self {
         let release = files::word(root, "proc/sys/kernel/osrelease");
         let version = files::word(root, "proc/sys/kernel/version");
-        let boot = files::text(root, "proc/cmdline").unwrap_or_default();
+        let options = files::text(root, "proc/cmdline");
+        let boot = options.clone().unwrap_or_default();
+        let online = files::cpus(root, "sys/devices/system/cpu/online");
         let config = KernelConfig::read(root, release.as_deref());
         let clock = "sys/devices/system/clocksource/clocksource0";
         Self {
@@ -55,6 +72,15 @@ impl Kernel {
             tickless: tickless(&boot, &config),
             tickless_cpus: files::cpus(root, "sys/devices/system/cpu/nohz_full"),
             isolated_cpus: files::cpus(root, "sys/devices/system/cpu/isolated"),
+            partitioned_cpus: files::cpus(root, "sys/fs/cgroup/cpuset.cpus.isolated"),
+            callback_free_cpus: options.and_then(|options| callback_free(&options, online.as_ref())),
+            unbound_worker_cpus: files::text(root, "sys/devices/virtual/workqueue/cpumask")
+                .and_then(|mask| files::parse_mask(&mask)),
+            idle_driver: match boot_parameter(&boot, "idle") {
+                Some("poll") => Some("poll".to_owned()),
+                _ => files::word(root, "sys/devices/system/cpu/cpuidle/current_driver"),
+            },
+            lacking_options: config.lacking(),
             mitigations: read_mitigations(root),
             clock_source: files::word(root, &format!("{clock}/current_clocksource")),
             clock_sources_available: files::text(root, &format!("{clock}/available_clocksource"))
@@ -69,6 +95,56 @@ impl Kernel {
             version,
         }
     }
+}
+
+/// Whether the timer tick stops under a single running thread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TickStop<'k> {
+    /// It does on these CPUs (`nohz_full=`).
+    On(&'k CpuSet),
+    /// It would on CPUs of `nohz_full=` at boot.
+    Possible,
+    /// This kernel cannot stop it.
+    Impossible,
+    /// The kernel does not report it.
+    Unknown,
+}
+
+impl Kernel {
+    /// Returns whether the tick stops under a single running thread.
+    pub fn tick_stop(&self) -> TickStop<'_> {
+        match (&self.tickless_cpus, self.tickless.as_deref()) {
+            (Some(cpus), _) if !cpus.is_empty() => TickStop::On(cpus),
+            (None, Some("idle" | "periodic")) => TickStop::Impossible,
+            (Some(_), _) => TickStop::Possible,
+            (None, _) => TickStop::Unknown,
+        }
+    }
+
+    /// Returns the CPUs on which the scheduler places no thread by itself; `None` where nothing is known of them.
+    pub fn isolated(&self) -> Option<CpuSet> {
+        let sets = [&self.isolated_cpus, &self.partitioned_cpus];
+        let is_known = sets.iter().any(|cpus| cpus.is_some());
+        is_known.then(|| sets.into_iter().flatten().flat_map(CpuSet::iter).collect())
+    }
+
+    /// Returns whether the kernel is known to lack an option of its configuration, such as `RCU_NOCB_CPU`.
+    pub fn lacks(&self, option: &str) -> bool {
+        self.lacking_options.as_ref().is_some_and(|options| options.iter().any(|lacking| lacking == option))
+    }
+}
+
+/// Returns the CPUs from which RCU callbacks are moved; `None` for a list that is not understood.
+fn callback_free(boot: &str, online: Option<&CpuSet>) -> Option<CpuSet> {
+    let mut cpus = Vec::new();
+    // `rcu_nocbs` without CPUs moves none: it only allows cpusets to.
+    for list in ["rcu_nocbs", "nohz_full"].iter().filter_map(|name| boot_parameter(boot, name)) {
+        match list {
+            "all" => cpus.extend(online?.iter()),
+            list => cpus.extend(list.parse::<CpuSet>().ok()?.iter()),
+        }
+    }
+    Some(cpus.into_iter().collect())
 }
 
 /// Returns the preemption model by the most reliable source first: the current choice (only root may read it), the
@@ -97,7 +173,7 @@ fn chosen(choices: &str, open: char, close: char) -> Option<&str> {
 
 /// Returns the last value of `name=value` among the kernel's boot parameters; the words after `--` are not for the
 /// kernel.
-pub fn boot_parameter<'a>(boot: &'a str, name: &str) -> Option<&'a str> {
+fn boot_parameter<'a>(boot: &'a str, name: &str) -> Option<&'a str> {
     let parameters = boot.split_whitespace().take_while(|&word| word != "--");
     parameters.filter_map(|word| word.split_once('=')).filter(|(key, _)| *key == name).map(|(_, value)| value).last()
 }
@@ -163,6 +239,12 @@ impl KernelConfig {
         self.text.is_some().then(|| self.has("IRQ_TIME_ACCOUNTING"))
     }
 
+    /// Returns the options that settings of CPUs need and this kernel lacks; `None` for an unknown configuration.
+    pub fn lacking(&self) -> Option<Vec<String>> {
+        const NEEDED: [&str; 3] = ["CPU_ISOLATION", "NO_HZ_FULL", "RCU_NOCB_CPU"];
+        self.text.is_some().then(|| NEEDED.into_iter().filter(|name| !self.has(name)).map(str::to_owned).collect())
+    }
+
     /// Returns the condition in which the tick stops: `periodic` (never), `idle` (on an idle CPU), `full` (also under
     /// a single thread, on the CPUs of `nohz_full=`).
     pub fn tickless(&self) -> Option<&'static str> {
@@ -220,6 +302,36 @@ mod tests {
     }
 
     #[test]
+    fn callbacks_are_moved_from_the_cpus_of_two_boot_options() {
+        let online = "0-3".parse().ok();
+        let of = |boot: &str| callback_free(boot, online.as_ref()).map(|cpus| cpus.to_string());
+        for (boot, cpus) in
+            [("quiet rcu_nocbs", ""), ("rcu_nocbs=1 nohz_full=2-3", "1-3"), ("rcu_nocbs=all quiet", "0-3")]
+        {
+            assert_eq!(of(boot).as_deref(), Some(cpus), "{boot}");
+        }
+        assert_eq!(of("rcu_nocbs=0-7:1/2"), None);
+    }
+
+    #[test]
+    fn mask_of_cpus_has_the_highest_group_first() {
+        let of = |mask: &str| files::parse_mask(mask).map(|cpus| cpus.to_string());
+        assert_eq!(of("3\n").as_deref(), Some("0-1"));
+        assert_eq!(of("1,00000000,80000000").as_deref(), Some("31,64"));
+        assert_eq!(of("none"), None);
+    }
+
+    #[test]
+    fn isolated_cpus_are_those_of_both_sources() {
+        let mut kernel = Kernel::read(Path::new("/nonexistent"));
+        assert_eq!((kernel.isolated(), kernel.tick_stop()), (None, TickStop::Unknown));
+        kernel.isolated_cpus = Some(CpuSet::default());
+        assert_eq!(kernel.isolated(), Some(CpuSet::default()));
+        kernel.partitioned_cpus = Some(CpuSet::single(2));
+        assert_eq!(kernel.isolated(), Some(CpuSet::single(2)));
+    }
+
+    #[test]
     fn a_tick_can_be_made_periodic_at_boot() {
         assert_eq!(tickless("quiet nohz=off", &KernelConfig::default()).as_deref(), Some("periodic"));
         assert_eq!(tickless("quiet", &KernelConfig::default()), None);
@@ -245,6 +357,7 @@ mod kconfig_tests {
         assert_eq!(config.hz(), Some(250));
         assert_eq!(config.tickless(), Some("idle"));
         assert_eq!(config.preemption(), Some("voluntary"));
+        assert_eq!(config.lacking().unwrap(), ["CPU_ISOLATION", "NO_HZ_FULL", "RCU_NOCB_CPU"]);
     }
 
     #[test]
@@ -260,6 +373,6 @@ mod kconfig_tests {
     fn missing_configuration_provides_nothing() {
         let config = KernelConfig::default();
         assert_eq!((config.hz(), config.tickless(), config.preemption()), (None, None, None));
-        assert_eq!(config.interrupt_time(), None);
+        assert_eq!((config.interrupt_time(), config.lacking()), (None, None));
     }
 }

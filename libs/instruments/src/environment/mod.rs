@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use activity::{Activity, ActivityShare, Load};
 pub use cpu::{Cache, CacheKind, Cpu, ProbedPair, ProbedPairs};
 pub use host::{Host, Limits};
-pub use kernel::{Kernel, boot_parameter};
+pub use kernel::{Kernel, TickStop};
 
 /// The conditions of a result other than the measured program: one part of every record.
 ///

@@ -3,7 +3,8 @@
 use super::account::Account;
 use super::track::Track;
 use crate::clock::Clock;
-use crate::warning::{Warning, WarningKind, percent};
+use crate::digits::percent;
+use crate::warning::{Warning, WarningKind};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -170,7 +171,10 @@ impl WarningKind for EvidenceLost {
 
     fn message(&self) -> String {
         let blind = percent(self.blind_share);
-        format!("the kernel lost {} events: there is no data for {blind} of the time", self.reports)
+        match self.reports {
+            0 => format!("there are no kernel events for {blind} of the time"),
+            lost => format!("the kernel lost {lost} events: there is no data for {blind} of the time"),
+        }
     }
 
     fn remedy(&self) -> &'static str {

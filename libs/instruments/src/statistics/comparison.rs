@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::interval::Interval;
+use super::order::{median_of_sorted, sorted};
 use super::summary::CONFIDENCE;
 
 /// Distance of the ends of a 95 % interval of a normal distribution from its middle, in standard deviations.
@@ -92,17 +93,53 @@ impl RunToRun {
     }
 }
 
-/// Returns the largest distance between two runs of the same set, as a logarithm; 0 if no set has two.
+/// The largest distances between two runs of the same set, as logarithms; 0 if no set has enough runs.
 ///
-/// It assumes no distribution: if runs are on one of two levels, both are included as soon as both were observed.
-pub fn farthest_apart(sets: &[Vec<Estimate>]) -> f64 {
-    let largest_in_set = |set: &Vec<Estimate>| {
-        let logarithms = set.iter().map(|run| run.value.ln());
-        let (low, high) =
-            logarithms.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (value.min(low), value.max(high)));
-        high - low
-    };
-    sets.iter().map(largest_in_set).fold(0.0, f64::max)
+/// They assume no distribution: if runs are on one of two levels, both are included as soon as both were observed.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct FarthestApart {
+    /// Distance between any two runs.
+    pub all: f64,
+    /// Distance without the run of each set that is the farthest from the set's median; of a set with fewer than eight
+    /// runs, all count.
+    pub without_farthest: f64,
+}
+
+/// The fewest runs of a set without its farthest: of fewer, one run may be half of what is known of a second level.
+const FEWEST_WITHOUT_ONE: usize = 8;
+
+impl FarthestApart {
+    /// Returns the distances within these sets.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use instruments::statistics::comparison::{Estimate, FarthestApart};
+    ///
+    /// let runs = [10.0, 11.0, 10.0, 12.0, 11.0, 10.0, 12.0, 500.0].map(Estimate::from).to_vec();
+    /// let found = FarthestApart::of(&[runs]);
+    /// assert!((found.all - 50_f64.ln()).abs() < 1e-9 && (found.without_farthest - 1.2_f64.ln()).abs() < 1e-9);
+    /// ```
+    pub fn of(sets: &[Vec<Estimate>]) -> Self {
+        sets.iter().map(|set| Self::within(set)).fold(Self::default(), |one, other| Self {
+            all: one.all.max(other.all),
+            without_farthest: one.without_farthest.max(other.without_farthest),
+        })
+    }
+
+    fn within(set: &[Estimate]) -> Self {
+        let logarithms = sorted(&set.iter().map(|run| run.value.ln()).collect::<Vec<_>>());
+        let [low, inner @ .., high] = logarithms.as_slice() else { return Self::default() };
+        let (Some(next_low), Some(next_high)) = (inner.first(), inner.last()) else {
+            return Self { all: high - low, without_farthest: high - low };
+        };
+        if logarithms.len() < FEWEST_WITHOUT_ONE {
+            return Self { all: high - low, without_farthest: high - low };
+        }
+        let median = median_of_sorted(&logarithms);
+        let without_farthest = if high - median >= median - low { next_high - low } else { high - next_low };
+        Self { all: high - low, without_farthest }
+    }
 }
 
 impl Estimate {
@@ -114,6 +151,13 @@ impl Estimate {
             Some(interval) if interval.width() <= self.resolution => 0.0,
             Some(interval) => interval.relative_width(self.value.max(self.resolution)),
         }
+    }
+
+    /// Returns whether two different values differ by less than one step of the clock, so that they cannot be
+    /// distinguished.
+    pub fn is_within_step(&self, other: &Self) -> bool {
+        let difference = (self.value - other.value).abs();
+        difference > 0.0 && difference < self.resolution.max(other.resolution)
     }
 
     /// Returns the standard deviation of its logarithm within the run, including the step of the clock.

@@ -1,5 +1,6 @@
 //! A range of values, such as a confidence interval.
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// The values from `low` to `high`, inclusive. Records contain `[low, high]`.
 ///
@@ -26,6 +27,23 @@ impl Interval {
     /// Returns the interval from `low` to `high`.
     pub fn new(low: f64, high: f64) -> Self {
         Self { low, high }
+    }
+
+    /// Returns the interval of the mean of `count` independent values with this standard deviation, by Student's
+    /// distribution; `None` for fewer than two.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use instruments::statistics::Interval;
+    ///
+    /// let interval = Interval::of_mean(10.0, 1.0, 4, 0.95).unwrap();
+    /// assert!((interval.high - (10.0 + 3.182 / 2.0)).abs() < 1e-3);
+    /// ```
+    pub fn of_mean(mean: f64, deviation: f64, count: u64, confidence: f64) -> Option<Self> {
+        let chance = StudentsT::new(0.0, 1.0, count.checked_sub(1)? as f64).ok()?;
+        let half = chance.inverse_cdf(0.5 + confidence / 2.0) * deviation / (count as f64).sqrt();
+        Some(Self::new(mean - half, mean + half))
     }
 
     /// Returns whether `value` is inside the interval or at an end.

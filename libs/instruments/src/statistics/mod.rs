@@ -37,5 +37,5 @@ pub use bootstrap::Ratio;
 pub use interleave::Interleaving;
 pub use interval::Interval;
 pub use stopping::{EndedBy, StoppingRule, Verdict};
-pub use summary::Summary;
+pub use summary::{Summary, coefficient_of_variation};
 pub use thinned::Thinned;

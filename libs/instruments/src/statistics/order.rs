@@ -150,6 +150,23 @@ fn normal_ranks(n: u64, q: f64, confidence: f64) -> Option<(u64, u64)> {
     (lower >= 1.0 && upper <= n as f64).then_some((lower as u64, upper as u64))
 }
 
+/// Returns the least number of samples that have an interval of their `q`-quantile, see [`ranks`].
+///
+/// # Examples
+///
+/// ```
+/// use instruments::statistics::order::fewest_samples;
+///
+/// assert_eq!(fewest_samples(0.5, 0.95), 6);
+/// ```
+///
+/// # Panics
+/// `q` is not between 0 and 1, or `confidence` is 1: then no number is enough.
+pub fn fewest_samples(q: f64, confidence: f64) -> u64 {
+    assert!(q > 0.0 && q < 1.0 && confidence < 1.0, "no number of samples is enough");
+    (1..).find(|&samples| ranks(samples, q, confidence).is_some()).unwrap_or(u64::MAX)
+}
+
 /// Returns the quantile of the standard normal distribution, by bisection of its series: rare calls favour simple
 /// code.
 fn normal_quantile(p: f64) -> f64 {

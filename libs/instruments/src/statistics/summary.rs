@@ -95,3 +95,23 @@ impl Summary {
         }
     }
 }
+
+/// Returns the coefficient of variation of these counts: their standard deviation divided by their mean, 0 if all are 0.
+///
+/// # Examples
+///
+/// ```
+/// use instruments::statistics::coefficient_of_variation;
+///
+/// assert_eq!(coefficient_of_variation(&[5, 5, 5]), 0.0);
+/// assert_eq!(coefficient_of_variation(&[10, 0]), 1.0);
+/// assert_eq!(coefficient_of_variation(&[]), 0.0);
+/// ```
+pub fn coefficient_of_variation(counts: &[u64]) -> f64 {
+    let mean = counts.iter().sum::<u64>() as f64 / counts.len().max(1) as f64;
+    if mean == 0.0 {
+        return 0.0;
+    }
+    let variance = counts.iter().map(|&count| (count as f64 - mean).powi(2)).sum::<f64>() / counts.len() as f64;
+    variance.sqrt() / mean
+}

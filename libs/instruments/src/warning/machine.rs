@@ -1,8 +1,9 @@
 //! Properties of the machine, its clock and its permissions that affect a measurement.
 
-use super::value::{Severity, Warning, WarningKind, percent};
+use super::value::{Severity, Warning, WarningKind};
 use crate::cpus::CpuSet;
 use crate::cpus::realtime::Missing;
+use crate::digits::percent;
 use crate::environment::{ActivityShare, Environment};
 use serde::Serialize;
 

@@ -8,7 +8,7 @@
 //!
 //! let warning = Warning::from(Steal { share: 0.03 });
 //! assert_eq!(warning.code(), "steal");
-//! assert!(warning.is::<Steal>() && warning.message().contains("3.00 %"));
+//! assert!(warning.is::<Steal>() && warning.message().contains("3.0 %"));
 //! println!("warning: {}\n  remedy: {}", warning.message(), warning.remedy());
 //! ```
 //!
@@ -25,4 +25,4 @@ pub use machine::{
     SmtSiblingsShared, Steal, disturbances, realtime_throttling, standing,
 };
 pub use run::{BufferFull, FewSamples, Interrupted, LeftOut, NotConverged};
-pub use value::{Severity, Warning, WarningKind, percent};
+pub use value::{Severity, Warning, WarningKind};

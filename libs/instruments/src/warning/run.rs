@@ -2,14 +2,16 @@
 
 use serde::Serialize;
 
-use super::value::{WarningKind, percent};
+use super::value::WarningKind;
+use crate::digits::percent;
 
 /// The time was over before the confidence interval was as narrow as requested.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NotConverged {
     /// Measured quantity.
     pub what: String,
-    /// Width of its interval, as a share of the value.
+    /// Width of its interval, as a share of the value; infinite if there are too few repetitions for an interval, which
+    /// a record contains as `null`.
     pub relative_width: f64,
     /// Requested width.
     pub target: f64,
@@ -19,11 +21,18 @@ impl WarningKind for NotConverged {
     const CODE: &'static str = "not_converged";
 
     fn message(&self) -> String {
+        let target = percent(self.target);
         let width = match self.relative_width {
+            f64::INFINITY => {
+                return format!(
+                    "{}: too few repetitions for a 95 % confidence interval; target width: {target}",
+                    self.what
+                );
+            }
             many if many >= 10.0 => format!("{many:.0} times as wide as the value"),
             few => format!("{} wide", percent(few)),
         };
-        format!("the 95 % confidence interval of {} is still {width}; target: {}", self.what, percent(self.target))
+        format!("the 95 % confidence interval of {} is still {width}; target: {target}", self.what)
     }
 
     fn remedy(&self) -> &'static str {

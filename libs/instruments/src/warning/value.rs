@@ -178,11 +178,6 @@ pub trait WarningKind: Serialize {
     fn remedy(&self) -> &'static str;
 }
 
-/// Formats a share in 0..1 as a percentage, for a message.
-pub fn percent(share: f64) -> String {
-    format!("{:.2} %", share * 100.0)
-}
-
 /// Severity of a warning. The most serious is first, which is the order of printing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -3,7 +3,7 @@
 use crate::statistics::normal;
 use fastrand::Rng;
 use instruments::statistics::Interval;
-use instruments::statistics::comparison::{Comparison, Estimate, RunToRun, compare, farthest_apart};
+use instruments::statistics::comparison::{Comparison, Estimate, FarthestApart, RunToRun, compare};
 use instruments::statistics::discovery::discoveries;
 use instruments::statistics::outlier::{Figure, Outliers};
 use instruments::statistics::steps::{Level, levels};
@@ -95,10 +95,15 @@ fn scatter_between_runs_is_learned_in_both_directions() {
 #[test]
 fn largest_distance_is_within_one_set() {
     let set = |values: &[f64]| values.iter().map(|value| Estimate::from(*value)).collect::<Vec<_>>();
-    let (one, other) = (set(&[1.0, 2.0, 1.5]), set(&[30.0, 33.0]));
-    assert!((farthest_apart(&[one, other]) - 2_f64.ln()).abs() < 1e-12);
-    assert_eq!(farthest_apart(&[set(&[5.0])]), 0.0);
-    assert_eq!(farthest_apart(&[]), 0.0);
+    let one = set(&[1.5, 1.5, 2.0, 1.5, 1.5, 1.0, 1.5, 1.5]);
+    let found = FarthestApart::of(&[one.clone(), set(&[30.0, 33.0])]);
+    assert!((found.all - 2_f64.ln()).abs() < 1e-12 && (found.without_farthest - (2.0_f64 / 1.5).ln()).abs() < 1e-12);
+    // Of fewer runs, none may be the exception.
+    let few = FarthestApart::of(&[one[..7].to_vec()]);
+    assert!((few.all - 2_f64.ln()).abs() < 1e-12 && few.without_farthest == few.all);
+    for sets in [vec![set(&[5.0])], Vec::new()] {
+        assert_eq!(FarthestApart::of(&sets), FarthestApart::default());
+    }
 }
 
 proptest! {
