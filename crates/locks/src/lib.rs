@@ -3,16 +3,12 @@
 //! An experiment writes its loop once, generic over [`Lock`], so that a lock's fast path is inlined into it as it would
 //! be in a program. [`build`] turns a name into a type by handing the lock to a [`Builder`].
 
-mod benaphore;
 mod lock;
-mod none;
 mod object;
-mod parking_lot;
 mod peers;
-mod posix;
 mod pthread;
-mod standard;
-mod sysv;
+mod rust;
+mod semaphores;
 #[cfg(feature = "template")]
 mod template;
 mod ulocks;
@@ -20,8 +16,7 @@ mod ulocks;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command, Error};
-pub use lock::{Builder, Lock, Reach, SharedBuilder, SharedLock};
-pub use none::NoLock;
+pub use lock::{Builder, Lock, NoLock, Reach, SharedBuilder, SharedLock};
 pub use object::{EmptyCalls, ObjectError, has_crashed, hashes, what_became};
 use std::ffi::OsStr;
 use std::io;
@@ -83,11 +78,11 @@ macro_rules! registry {
 
 registry! {
     exclusive {
-        "sysv" => [sysv::Sysv], [sysv::Sysv],
+        "sysv" => [semaphores::Sysv], [semaphores::Sysv],
             "System V semaphore: one system call per operation (ulocks)";
-        "benaphore" => [benaphore::OverSysv], [benaphore::OverSysv],
+        "benaphore" => [semaphores::OverSysv], [semaphores::OverSysv],
             "atomic counter in front of a System V semaphore, as in 1998 (ulocks)";
-        "benaphore-posix" => [benaphore::OverPosix<false>], [benaphore::OverPosix<true>],
+        "benaphore-posix" => [semaphores::OverPosix<false>], [semaphores::OverPosix<true>],
             "atomic counter in front of a POSIX semaphore (ulocks)";
         "usema" => [ulocks::Usema<ulocks::Private>], [ulocks::Usema<ulocks::Shared>],
             "FIFO; enters the kernel only when contended, as in 2002 (ulocks)";
@@ -109,7 +104,7 @@ registry! {
             "FIFO spin lock (ulocks)";
         "mcs" => [ulocks::Mcs], [none],
             "FIFO spin lock; each waiter spins on its own word (ulocks)";
-        "posix" => [posix::Posix<false>], [posix::Posix<true>],
+        "posix" => [semaphores::Posix<false>], [semaphores::Posix<true>],
             "POSIX semaphore (sem_wait, sem_post) of the C library";
         "pthread" => [pthread::Default], [none],
             "pthread mutex, default type";
@@ -123,11 +118,11 @@ registry! {
             "pthread mutex, robust: reports to the next owner that the last one died";
         "pthread-shared" => [pthread::Shared], [pthread::Shared],
             "pthread mutex, shared between processes";
-        "std" => [standard::Standard], [none],
+        "std" => [rust::Standard], [none],
             "std::sync::Mutex of Rust's standard library, a futex";
-        "parking_lot" => [parking_lot::ParkingLot], [none],
+        "parking_lot" => [rust::ParkingLot], [none],
             "parking_lot::Mutex: spins, then parks in the library's table";
-        "parking_lot-fair" => [parking_lot::Fair], [none],
+        "parking_lot-fair" => [rust::Fair], [none],
             "parking_lot::Mutex with a handoff at every unlock (unlock_fair)";
         #[cfg(feature = "c-peers")]
         "ck-fas" => [peers::CkFas], [peers::CkFas],
@@ -160,8 +155,8 @@ registry! {
             "spins while the holder runs, else sleeps (after Laforet et al. 2025)";
         #[cfg(feature = "template")]
         "template" => [template::Flag], [template::Flag],
-            "a flag that spins and yields; a template for a user-supplied lock";
-        "none" => [none::NoLock], [none::NoLock],
+            "a flag that spins and yields: the lock to copy";
+        "none" => [NoLock], [NoLock],
             "no lock: the cost of the measurement itself";
     }
     shared {

@@ -12,6 +12,7 @@ use self::lock::Exports;
 use super::Entry;
 use super::lock::{Builder, Reach};
 use lock::{FromObject, with_object};
+use record::ranking::is_object;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
@@ -50,7 +51,7 @@ static LOADED: Mutex<Vec<Loaded>> = Mutex::new(Vec::new());
 
 /// Returns whether it is the path of an object and not a lock's name.
 pub fn is_path(name: &str) -> bool {
-    name.contains('/') || name.ends_with(".so")
+    name.contains('/') || is_object(name)
 }
 
 /// Tries the object, loads it, and gives it an entry; an object that is loaded already has one.
@@ -63,6 +64,10 @@ pub fn load(path: &str) -> Result<&'static Entry, ObjectError> {
     check_kind(&full).map_err(refuse)?;
     let name = full.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.ok_or_else(|| refuse("the path has no file name".into()))?;
+    // A record has the name alone.
+    if !is_object(&name) {
+        return Err(refuse("the name of a shared object must end in .so; rename the file".into()));
+    }
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(same) = loaded.iter().find(|one| one.entry.name == name) {
         let is_same = same.path == full;

@@ -1,7 +1,7 @@
 //! Concurrency Kit's MCS lock, whose caller brings a node for each acquisition.
 
 use super::foreign::Room;
-use super::nodes::{Node, Nodes};
+use super::queued::{Node, Nodes};
 use crate::lock::Lock;
 use std::ffi::c_void;
 use std::io;

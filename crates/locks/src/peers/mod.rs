@@ -19,7 +19,6 @@ mod hapax;
 mod malthusian;
 #[cfg(feature = "c-peers")]
 mod mcs;
-mod nodes;
 mod parking;
 mod queued;
 #[allow(dead_code, reason = "`exchange` compiles this file too, and calls the rest")]

@@ -1,11 +1,9 @@
-//! The contestants in this process, and the limits: a file each, or one for a family, and a line each in the registry
+//! The contestants in this process, and the limits: a file for each family, and a line each in the registry
 //! ([`CONTESTANTS`], [`LIMITS`]). A contestant runs a given ring, and returns the result.
 
-mod chase;
 mod coroutines;
-mod ping_pong;
+mod limits;
 mod protothreads;
-mod system_call;
 mod threads;
 mod tokio;
 
@@ -248,11 +246,11 @@ pub static CONTESTANTS: &[BuiltIn] = &[
 
 /// The limits of the machine.
 pub static LIMITS: &[BuiltIn] = &[
-    BuiltIn { threads: None, max_threads: LARGEST, ..limit("chase", 1.0, 0, chase::over_lines) },
-    large(HAND_WRITTEN_BYTES, limit("chase-12-bytes", 3.0, 0, chase::over_bytes::<HAND_WRITTEN_BYTES>)),
-    large(ASYNC_BYTES, limit("chase-40-bytes", 3.0, 0, chase::over_bytes::<ASYNC_BYTES>)),
-    limit("system-call", 100.0, 1, system_call::calls),
-    across("cache-line-across", 50.0, ping_pong::ring),
+    BuiltIn { threads: None, max_threads: LARGEST, ..limit("chase", 1.0, 0, limits::over_lines) },
+    large(HAND_WRITTEN_BYTES, limit("chase-12-bytes", 3.0, 0, limits::over_bytes::<HAND_WRITTEN_BYTES>)),
+    large(ASYNC_BYTES, limit("chase-40-bytes", 3.0, 0, limits::over_bytes::<ASYNC_BYTES>)),
+    limit("system-call", 100.0, 1, limits::system_calls),
+    across("cache-line-across", 50.0, limits::ping_pong),
     limit("sched-yield-one-cpu", 1_000.0, 2, threads::ring::<threads::Yield>),
     limit("futex-one-cpu", 2_000.0, 2, threads::ring::<threads::Futex>),
     across("futex-across", 10_000.0, threads::ring::<threads::Futex>),

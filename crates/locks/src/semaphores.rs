@@ -1,9 +1,72 @@
-//! The C library's POSIX semaphore, used as a lock.
+//! Semaphores used as locks: the C library's POSIX semaphore, the System V semaphore, and benaphores over both.
 
 use crate::lock::Lock;
 use std::cell::UnsafeCell;
 use std::io;
-use ulocks::Semaphore;
+use ulocks::{Benaphore, Count, Counted, Counts, Semaphore, SysvSem};
+
+pub type OverSysv = Over<SysvSem>;
+pub type OverPosix<const SHARED: bool> = Over<Posix<SHARED>>;
+
+/// A benaphore over the semaphore `S`: an atomic counter, and the semaphore for when it is contended.
+pub struct Over<S: Semaphore>(Benaphore<S, Counted>);
+
+/// A semaphore that can be made empty, for use in a benaphore.
+pub trait Empty: Semaphore + Sized {
+    fn empty() -> io::Result<Self>;
+
+    /// Initialises the semaphore at its final address.
+    fn settle(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Empty for SysvSem {
+    fn empty() -> io::Result<Self> {
+        Self::new(0)
+    }
+}
+
+impl<const SHARED: bool> Empty for Posix<SHARED> {
+    fn empty() -> io::Result<Self> {
+        Ok(Self::unset())
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        self.set(0)
+    }
+}
+
+pub struct OverGuard<'a, S: Semaphore>(&'a Benaphore<S, Counted>);
+
+impl<S: Empty + Sync + Send + 'static> Lock for Over<S> {
+    type Guard<'a> = OverGuard<'a, S>;
+
+    fn create() -> io::Result<Self> {
+        Ok(Self(Benaphore::counting(S::empty()?)))
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        self.0.semaphore_mut().settle()
+    }
+
+    #[inline(always)]
+    fn lock(&self) -> Self::Guard<'_> {
+        self.0.lock();
+        OverGuard(&self.0)
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        Some(self.0.counts().snapshot())
+    }
+}
+
+impl<S: Semaphore> Drop for OverGuard<'_, S> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.unlock();
+    }
+}
 
 /// A semaphore of this process, or of all that map its memory.
 pub struct Posix<const SHARED: bool>(UnsafeCell<libc::sem_t>);
@@ -61,10 +124,10 @@ impl<const SHARED: bool> Semaphore for Posix<SHARED> {
     }
 }
 
-pub struct Guard<'a, const SHARED: bool>(&'a Posix<SHARED>);
+pub struct PosixGuard<'a, const SHARED: bool>(&'a Posix<SHARED>);
 
 impl<const SHARED: bool> Lock for Posix<SHARED> {
-    type Guard<'a> = Guard<'a, SHARED>;
+    type Guard<'a> = PosixGuard<'a, SHARED>;
 
     fn create() -> io::Result<Self> {
         Ok(Self::unset())
@@ -77,13 +140,39 @@ impl<const SHARED: bool> Lock for Posix<SHARED> {
     #[inline(always)]
     fn lock(&self) -> Self::Guard<'_> {
         self.acquire();
-        Guard(self)
+        PosixGuard(self)
     }
 }
 
-impl<const SHARED: bool> Drop for Guard<'_, SHARED> {
+impl<const SHARED: bool> Drop for PosixGuard<'_, SHARED> {
     #[inline(always)]
     fn drop(&mut self) {
         self.0.release();
+    }
+}
+
+/// The System V semaphore: the one that 1998 calls "the semaphore".
+pub struct Sysv(SysvSem);
+
+pub struct SysvGuard<'a>(&'a SysvSem);
+
+impl Lock for Sysv {
+    type Guard<'a> = SysvGuard<'a>;
+
+    fn create() -> io::Result<Self> {
+        SysvSem::new(1).map(Self)
+    }
+
+    #[inline(always)]
+    fn lock(&self) -> Self::Guard<'_> {
+        self.0.lock();
+        SysvGuard(&self.0)
+    }
+}
+
+impl Drop for SysvGuard<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.unlock();
     }
 }
