@@ -62,8 +62,8 @@ fn main() {
     compile("ulocks_pthread", &manifest.join("src/lib.rs"), &library, &settings, &absent);
 }
 
-/// Returns the declarations of the modules that `interpose` has, too: how contend passes its memory to a library, and
-/// how the library finds the functions that it replaces.
+/// Returns the declarations of the modules that `interpose` has, too: how contend passes its memory to a library, how
+/// the library finds the functions that it replaces, and where condition variables note their attributes.
 fn shared_modules(interpose: &Path) -> String {
     let module = |name: &str, attributes: &str| {
         let file = interpose.join(name).with_extension("rs");
@@ -71,7 +71,9 @@ fn shared_modules(interpose: &Path) -> String {
         format!("{attributes}\n#[path = {file:?}]\npub(crate) mod {name};\n")
     };
     let of_library = "#[cfg(any(preload, clippy))]\n#[cfg_attr(not(preload), allow(dead_code))]";
-    module("memory_file", "#[cfg(not(preload))]") + &module("next_object", of_library)
+    module("memory_file", "#[cfg(not(preload))]")
+        + &module("condition", of_library)
+        + &module("next_object", of_library)
 }
 
 /// Returns the declarations of the locks' modules, with their paths.

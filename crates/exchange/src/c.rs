@@ -6,7 +6,7 @@
 #[cfg(preload)]
 pub use crate::shared::next_object::{__errno_location, dlsym};
 pub use crate::shared::next_object::{ENOSYS, keeping_errno};
-use core::ffi::{c_char, c_uint, c_void};
+use core::ffi::{c_char, c_void};
 pub use core::ffi::{c_int, c_long};
 #[cfg(target_arch = "x86_64")]
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -119,9 +119,6 @@ unsafe extern "C" {
         argument: *mut c_void,
     );
     pub fn _pthread_cleanup_pop(cleanup: *mut Cleanup, execute: c_int);
-    pub fn pthread_condattr_init(attributes: *mut c_uint) -> c_int;
-    pub fn pthread_condattr_setpshared(attributes: *mut c_uint, shared: c_int) -> c_int;
-    pub fn pthread_condattr_setclock(attributes: *mut c_uint, clock: c_int) -> c_int;
 }
 
 /// Whether the time comes from the kernel, since a thread has disabled the CPU's counter for itself.

@@ -22,6 +22,9 @@
 
 mod histogram;
 mod layout;
+#[cfg(any(preload, clippy, test))]
+#[cfg_attr(not(preload), allow(dead_code, reason = "its callers are programs; here it is only looked at and tested"))]
+mod maps;
 #[cfg(not(preload))]
 mod memory;
 #[cfg(any(preload, clippy))]
@@ -32,9 +35,9 @@ mod shared;
 pub use histogram::{BUCKETS, bounds, bucket};
 pub use layout::{
     Buckets, Confirm, EDGES, Edge, Event, HELD, Header, Held, Histograms, Hot, KINSHIPS, Kin, Kind, Kinship,
-    LABEL_BYTES, LABELS, LOCKS, Label, Last, Lock, LockLag, MAPS, MORE_PLACES, Mark, ORDERS, Order, PAIRS, PLACES,
-    PROCESSES, Pair, Place, Process, RING, Region, Request, Requests, SAMPLE_OF, SHARDS, SHARE_ONE, TARGETS, THREADS,
-    Target, Thread, Times, WhatIf, holder,
+    LABEL_BYTES, LABELS, LOCKS, LONG_TICKS, Label, Last, Lock, LockLag, MAPS, MORE_PLACES, Mark, ORDERS, Order, PAIRS,
+    PLACES, PROCESSES, Pair, Place, Process, RING, Region, Request, Requests, SAMPLE_OF, SHARDS, SHARE_ONE, TARGETS,
+    THREADS, Target, Thread, Times, WhatIf, holder,
 };
 #[cfg(not(preload))]
 pub use memory::{LIBRARY, Level, Memory, PLACE};

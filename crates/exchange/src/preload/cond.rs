@@ -37,6 +37,7 @@ use super::shared_cond;
 use super::{locks, next};
 use crate::c::{self, CLOCK_MONOTONIC, CLOCK_REALTIME, EINVAL, ETIMEDOUT, Timespec};
 use crate::futex::{ALL, Deadline, Private, Wait, add_and_wake, wait, wake};
+use crate::shared::condition::{self, WORDS};
 use core::ffi::{c_int, c_uint, c_void};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use core::sync::atomic::{AtomicU8, AtomicU32};
@@ -286,8 +287,6 @@ pub extern "C" fn pthread_cond_destroy(cond: *mut c_void) -> c_int {
     0
 }
 
-/// The number of words of a condition variable.
-const WORDS: usize = 12;
 /// The number of words of a substituted one: the mark must be behind them.
 const OURS: usize = 3;
 
@@ -322,36 +321,17 @@ pub fn find() {
     }
 }
 
-/// Initialises two of them with the attributes; concurrent threads find the same.
+/// Finds both marks; concurrent threads find the same.
 #[cold]
 fn ask() {
-    let shared = marked(|attributes| {
-        // SAFETY: the attributes are initialised.
-        unsafe { c::pthread_condattr_setpshared(attributes, c::PTHREAD_PROCESS_SHARED) };
-    });
-    let monotonic = marked(|attributes| {
-        // SAFETY: the attributes are initialised.
-        unsafe { c::pthread_condattr_setclock(attributes, c::CLOCK_MONOTONIC) };
-    });
+    let shared = condition::mark_of_shared(next::pthread_cond_init());
+    let monotonic = condition::mark_of_clock(next::pthread_cond_init(), c::CLOCK_MONOTONIC);
     for (mark, found) in [(&SHARED, shared), (&CLOCK, monotonic)] {
-        mark[0].store(found.0, Relaxed);
-        mark[1].store(found.1, Relaxed);
+        let Some((word, bits)) = found.filter(|(word, _)| *word >= OURS) else {
+            c::die("libulocks_pthread: unknown layout of the C library's condition variables\n");
+        };
+        mark[0].store(word as u32, Relaxed);
+        mark[1].store(bits, Relaxed);
     }
     IS_KNOWN.store(1, core::sync::atomic::Ordering::Release);
-}
-
-/// Returns where the C library notes this attribute, and as which bits.
-fn marked(set: impl FnOnce(*mut c_uint)) -> (u32, u32) {
-    let mut attributes: [c_uint; 4] = [0; 4];
-    let mut words = [0_u32; WORDS];
-    // SAFETY: both buffers are at least as large as the C library's objects.
-    unsafe {
-        c::pthread_condattr_init(attributes.as_mut_ptr());
-        set(attributes.as_mut_ptr());
-        next::pthread_cond_init()(words.as_mut_ptr().cast::<c_void>(), attributes.as_ptr());
-    }
-    match words.iter().position(|word| *word != 0) {
-        Some(word) if word >= OURS => (word as u32, words[word]),
-        _ => c::die("libulocks_pthread: unknown layout of the C library's condition variables\n"),
-    }
 }

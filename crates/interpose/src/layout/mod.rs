@@ -17,27 +17,25 @@
 //!
 //! All accesses are relaxed but for those that publish: a key after what it names, a head after its event.
 
-mod label;
 mod lag;
 mod lock;
 mod order;
-mod pair;
 mod thread;
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
-pub use label::{LABEL_BYTES, LABELS, Label, Request, Requests, SHARDS};
 #[cfg(any(preload, clippy))]
 pub use lag::SECTIONS;
 pub use lag::{KIN, Kin, LockLag, Mark, SHARE_ONE, ThreadLag, WhatIf};
-pub use lock::{Hot, Kind, Lock, holder};
+pub use lock::{Buckets, Histograms, Hot, Kind, LONG_TICKS, Lock, Pair, Place, SAMPLE_OF, TIMES_ALL, Times, holder};
+#[cfg(any(preload, clippy))]
+pub use lock::{FEW, KEPT_TICKS, add as pair_add};
 pub use order::{Confirm, Edge, Kinship, Order, TARGETS, Target};
 #[cfg(any(preload, clippy))]
 pub use order::{GATES, ORDERS_OF_EDGE};
-pub use pair::{Buckets, Histograms, Pair, Place, SAMPLE_OF, TIMES_ALL, Times};
-#[cfg(any(preload, clippy))]
-pub use pair::{FEW, KEPT_TICKS, LONG_TICKS, add as pair_add};
-pub use thread::{Event, HELD, Held, Last, MORE_PLACES, PLACES, RING, Thread};
+pub use thread::{
+    Event, HELD, Held, LABEL_BYTES, LABELS, Label, Last, MORE_PLACES, PLACES, RING, Request, Requests, SHARDS, Thread,
+};
 
 /// Processes that can be watched at once or one after another.
 pub const PROCESSES: usize = 256;
@@ -260,7 +258,7 @@ pub struct Header {
 
 impl Header {
     /// The number of this layout: it changes with every change of the layout.
-    pub const MAGIC: u64 = 0x636f_6e74_656e_640c;
+    pub const MAGIC: u64 = 0x636f_6e74_656e_640d;
     /// Calls that the costs are of.
     pub const ROUNDS: u32 = 256;
     /// The level at which sections are virtually shorter, and nothing else is recorded.

@@ -1,9 +1,13 @@
-//! One thread: the locks that it holds, its places of locks, and its ring of waits and holds.
+//! One thread: the locks that it holds, its places of locks, its ring of waits and holds, and the request that it works
+//! for, with the sums over all requests of a name ([`Label`]).
 
-use super::label::Request;
-use super::pair::Place;
+#[cfg(any(preload, clippy))]
+use super::lock::Kind;
+use super::lock::{Buckets, Place};
+#[cfg(any(preload, clippy))]
+use crate::histogram::bucket;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Locks that a thread can be seen to hold at once.
 pub const HELD: usize = 48;
@@ -30,6 +34,15 @@ pub struct Held {
     pub found: AtomicU32,
     /// A hash of the locks that were held when it was acquired, of the call site, and of the thread's `epoch`.
     pub context: AtomicU32,
+}
+
+#[cfg(any(preload, clippy))]
+impl Held {
+    /// Returns the context of a lock that is acquired by this pair after one with the context `before`.
+    #[inline(always)]
+    pub(crate) fn context_after(before: u32, pair: u32) -> u32 {
+        (before.rotate_left(5) ^ pair).wrapping_mul(0x9e37_79b1)
+    }
 }
 
 /// The last lock that a thread acquired while it held nothing and no thread waited, and the way in which that is
@@ -122,6 +135,11 @@ pub struct Thread {
     pub is_timed: AtomicU32,
     /// At the level of confirming, the slot of the lock that it is about to acquire while it holds others, plus 1.
     pub wants: AtomicU32,
+    /// The place of the pair at which it tried in vain to acquire a lock the last time, plus 1; 0 once it acquired a lock
+    /// after that. An acquisition on the fastest way leaves it, and sets [`Self::last`].
+    pub polled: AtomicU32,
+    /// The number of these tries in succession.
+    pub tries: AtomicU32,
     /// Its number among all threads that came.
     pub comer: AtomicU32,
     /// Changes with each create and join of the thread.
@@ -203,6 +221,37 @@ impl Thread {
     }
 }
 
+#[cfg(any(preload, clippy))]
+impl Thread {
+    /// Returns the context before the lock that it holds at this depth.
+    #[inline(always)]
+    pub(crate) fn context_before(&self, depth: usize) -> u32 {
+        match depth.checked_sub(1) {
+            None => self.epoch.load(Relaxed),
+            Some(last) => self.held[last].context.load(Relaxed),
+        }
+    }
+
+    /// Computes the contexts of the locks at this depth and above again.
+    pub(crate) fn renew_contexts(&self, from: usize) {
+        for depth in from..(self.depth() as usize).min(HELD) {
+            let held = &self.held[depth];
+            held.context.store(Held::context_after(self.context_before(depth), held.pair.load(Relaxed)), Relaxed);
+        }
+    }
+
+    /// Begins a new epoch: its later acquisitions come after a create or a join. Only for the thread itself.
+    pub(crate) fn begin_epoch(&self) {
+        self.busy(|| {
+            self.epoch.store(Held::context_after(self.epoch.load(Relaxed), 1), Relaxed);
+            // The lock that it acquired last has to be noted again.
+            self.last.lock.store(0, Relaxed);
+            self.polled.store(0, Relaxed);
+            self.renew_contexts(0);
+        });
+    }
+}
+
 /// A wait that is over; or a hold, which has its times, thread and pair only.
 #[repr(C)]
 pub struct Event {
@@ -230,4 +279,101 @@ impl Event {
     pub const IN_VAIN: u32 = 1 << 31;
     /// The bit of a hold.
     pub const HOLD: u32 = 1 << 30;
+}
+
+/// Names that have separate sums. The requests of all further names are added up in one more place, the last.
+pub const LABELS: usize = 64;
+/// Bytes of a name that are kept, and that distinguish it from other names.
+pub const LABEL_BYTES: usize = 96;
+/// Places for the sums of one label. Threads write to different ones, so that they seldom share a line of the cache.
+pub const SHARDS: usize = 8;
+
+/// A label, found by its key.
+#[repr(C, align(64))]
+pub struct Label {
+    /// A hash of the name; 0 for a free place.
+    pub key: AtomicU64,
+    /// The number of bytes of the name, once it is written; with [`Self::CUT`].
+    pub length: AtomicU32,
+    /// The name.
+    pub name: [AtomicU8; LABEL_BYTES],
+    /// The sums of its requests, each by some of the threads.
+    pub sums: [Requests; SHARDS],
+}
+
+impl Label {
+    /// The bit of the length that marks a name with more bytes than are kept.
+    pub const CUT: u32 = 1 << 31;
+}
+
+/// Sums over requests. Times are in ticks.
+#[repr(C, align(64))]
+pub struct Requests {
+    /// The number of requests that ended.
+    pub count: AtomicU64,
+    /// The number of those that waited for a lock.
+    pub waited: AtomicU64,
+    /// Their time.
+    pub ticks: AtomicU64,
+    /// Their time in waits for locks.
+    pub lock_ticks: AtomicU64,
+    /// Their time in waits for conditions, semaphores and barriers.
+    pub signal_ticks: AtomicU64,
+    /// The longest request.
+    pub most: AtomicU64,
+    /// The longest wait for locks of one request.
+    pub most_waited: AtomicU64,
+    /// The requests by their time.
+    pub times: Buckets,
+    /// The requests that waited for a lock, by the time that they waited.
+    pub waits: Buckets,
+    /// The requests by their time outside of waits for locks.
+    pub rests: Buckets,
+}
+
+#[cfg(any(preload, clippy))]
+impl Requests {
+    /// Adds a request. Several threads may do so at once.
+    pub(crate) fn note(&self, ticks: u64, lock_ticks: u64, signal_ticks: u64) {
+        self.ticks.fetch_add(ticks, Relaxed);
+        self.most.fetch_max(ticks, Relaxed);
+        self.times[bucket(ticks)].fetch_add(1, Relaxed);
+        self.rests[bucket(ticks.saturating_sub(lock_ticks))].fetch_add(1, Relaxed);
+        if lock_ticks > 0 {
+            self.waited.fetch_add(1, Relaxed);
+            self.lock_ticks.fetch_add(lock_ticks, Relaxed);
+            self.most_waited.fetch_max(lock_ticks, Relaxed);
+            self.waits[bucket(lock_ticks)].fetch_add(1, Relaxed);
+        }
+        if signal_ticks > 0 {
+            self.signal_ticks.fetch_add(signal_ticks, Relaxed);
+        }
+        self.count.fetch_add(1, Relaxed);
+    }
+}
+
+/// The request that a thread works for. Only the thread itself writes to it.
+#[repr(C)]
+pub struct Request {
+    /// The place of its label, plus 1; 0 for none.
+    pub label: AtomicU32,
+    /// Ticks when it began.
+    pub began: AtomicU64,
+    /// Ticks that it waited for locks.
+    pub lock_ticks: AtomicU64,
+    /// Ticks that it waited for conditions, semaphores and barriers.
+    pub signal_ticks: AtomicU64,
+}
+
+#[cfg(any(preload, clippy))]
+impl Request {
+    /// Adds a wait for an object of this kind, if the thread works for a request.
+    pub(crate) fn waited(&self, kind: u32, ticks: u64) {
+        if self.label.load(Relaxed) == 0 {
+            return;
+        }
+        let is_lock = Kind::of(kind).is_some_and(Kind::excludes);
+        let sum = if is_lock { &self.lock_ticks } else { &self.signal_ticks };
+        sum.store(sum.load(Relaxed) + ticks, Relaxed);
+    }
 }

@@ -85,25 +85,36 @@ pub fn sleep(nanoseconds: u64) {
     keeping_errno(|| unsafe { syscall(NANOSLEEP, &raw const time, core::ptr::null_mut::<Timespec>()) });
 }
 
-/// Reads the beginning of a file; returns the number of bytes, or a negative number. Like [`sleep`], it is not a
-/// cancellation point.
-pub fn read_file(path: &core::ffi::CStr, bytes: &mut [u8]) -> c_long {
+/// An open file. Like [`sleep`], its functions are not cancellation points.
+pub struct Descriptor(c_long);
+
+impl Descriptor {
     #[cfg(target_arch = "x86_64")]
     const NUMBERS: [c_long; 3] = [257, 0, 3];
     #[cfg(not(target_arch = "x86_64"))]
     const NUMBERS: [c_long; 3] = [56, 63, 57];
-    const AT_FDCWD: c_int = -100;
-    let [openat, read, close] = NUMBERS;
-    keeping_errno(|| {
+
+    /// Opens a file for reading.
+    pub fn open(path: &core::ffi::CStr) -> Option<Self> {
+        const AT_FDCWD: c_int = -100;
+        let [openat, ..] = Self::NUMBERS;
         // SAFETY: the path ends with a NUL.
-        let file = unsafe { syscall(openat, AT_FDCWD, path.as_ptr(), O_RDONLY | O_CLOEXEC) };
-        if file < 0 {
-            return file;
-        }
+        let file = keeping_errno(|| unsafe { syscall(openat, AT_FDCWD, path.as_ptr(), O_RDONLY | O_CLOEXEC) });
+        (file >= 0).then_some(Self(file))
+    }
+
+    /// Reads the next bytes; returns their number, or a negative number.
+    pub fn read(&self, bytes: &mut [u8]) -> c_long {
+        let [_, read, _] = Self::NUMBERS;
         // SAFETY: the buffer has the length that is passed, and the descriptor is ours.
-        let length = unsafe { syscall(read, file, bytes.as_mut_ptr(), bytes.len()) };
+        keeping_errno(|| unsafe { syscall(read, self.0, bytes.as_mut_ptr(), bytes.len()) })
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        let [.., close] = Self::NUMBERS;
         // SAFETY: the descriptor is ours.
-        unsafe { syscall(close, file) };
-        length
-    })
+        keeping_errno(|| unsafe { syscall(close, self.0) });
+    }
 }

@@ -1,7 +1,6 @@
 //! The creates and joins of threads, and the first lock call of each: the calls of a thread before it created another,
 //! or after it joined one, did not happen at the same time as those of that one.
 
-use super::context::begin_epoch;
 use super::external::pthread_self;
 use super::local::{self, Local};
 use super::thread_word;
@@ -39,7 +38,7 @@ fn end(region: &Region, kinship: &Kinship, kind: u32, other: u64) {
 fn go_on() {
     // SAFETY: the word is null, or the address of a slot in the memory, which stays mapped.
     if let Some(thread) = unsafe { thread_word::get().as_ref() }.filter(|thread| !thread.is_busy()) {
-        begin_epoch(thread);
+        thread.begin_epoch();
     }
 }
 

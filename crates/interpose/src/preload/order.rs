@@ -3,7 +3,6 @@
 //! An acquisition is known by a tag: a hash of the locks that are held, of the call sites that acquired them, of this
 //! call site, and of the thread's `epoch`. A thread that has noted the orders of a tag does not look at them again.
 
-use super::context::context;
 use super::me::Me;
 use super::spot::{Spot, found_place, scatter};
 use crate::layout::{EDGES, Edge, GATES, HELD, Held, Kind, ORDERS, ORDERS_OF_EDGE, Order, Place};
@@ -32,7 +31,7 @@ pub fn is_known(me: Me, spot: Spot, depth: usize) -> bool {
 
 #[inline(always)]
 fn tag(last: &Held, spot: Spot) -> u32 {
-    context(last.context.load(Relaxed), spot.pair_place()) | 1
+    Held::context_after(last.context.load(Relaxed), spot.pair_place()) | 1
 }
 
 #[inline(always)]

@@ -1,7 +1,6 @@
 //! Counting of acquisitions, waits, failed tries and releases, and of the thread that ends a wait.
 
 use super::clock::now;
-use super::context::{context, context_before, renew_contexts};
 use super::me::Me;
 use super::spot::{Spot, found_place, spot};
 use super::{local, order};
@@ -107,6 +106,7 @@ pub fn taken_within(me: Me, spot: Spot, address: usize, kind: Kind) -> bool {
     if !is_common {
         return false;
     }
+    me.thread.polled.store(0, Relaxed);
     if !kind.has_owner() {
         spot.lock(me).holder.store(spot.holder(me), Relaxed);
     }
@@ -140,6 +140,7 @@ pub fn taken(me: Me, spot: Spot, address: usize, kind: Kind, at: u64) {
     let (is_timed, is_wanted) = (local::is_timed(before), spot.hot(me).is_wanted());
     let at = if at == 0 && (is_timed || is_wanted) { now() } else { at };
     let since = [if is_timed { at } else { 0 }, if is_wanted { at } else { 0 }];
+    me.thread.polled.store(0, Relaxed);
     // The place first, then its content: a signal's handler that acquires locks in between leaves both unchanged.
     let depth = me.thread.depth();
     if depth == 0 {
@@ -159,7 +160,7 @@ pub fn taken(me: Me, spot: Spot, address: usize, kind: Kind, at: u64) {
 #[inline(always)]
 fn hold(me: Me, depth: usize, spot: Spot, address: usize, [since, wanted]: [u64; 2]) {
     let held = &me.thread.held[depth];
-    held.context.store(context(context_before(me.thread, depth), spot.pair_place()), Relaxed);
+    held.context.store(Held::context_after(me.thread.context_before(depth), spot.pair_place()), Relaxed);
     held.lock.store(address as u64, Relaxed);
     held.since.store(since, Relaxed);
     held.wanted.store(wanted, Relaxed);
@@ -273,6 +274,7 @@ fn released_out_of_order(me: Me, address: usize, depth: usize) -> bool {
     };
     end_hold(me, &me.thread.held[place]);
     me.thread.last.lock.store(0, Relaxed);
+    me.thread.polled.store(0, Relaxed);
     for later in place + 1..noted {
         let (to, from) = (&me.thread.held[later - 1], &me.thread.held[later]);
         to.lock.store(from.lock.load(Relaxed), Relaxed);
@@ -283,7 +285,7 @@ fn released_out_of_order(me: Me, address: usize, depth: usize) -> bool {
         to.found.store(from.found.load(Relaxed), Relaxed);
     }
     me.thread.set_depth(depth as u32 - 1);
-    renew_contexts(me.thread, place);
+    me.thread.renew_contexts(place);
     true
 }
 
@@ -357,11 +359,18 @@ pub fn keep(me: Me, pair: u32, [began, ended, holder, releaser, released]: [u64;
     });
 }
 
-/// Notes a try that failed.
+/// Notes a try that failed. A thread that tries the same lock again and again, and acquires none in between, waits for
+/// it: the reader sees that by the number of tries.
 #[cold]
 pub fn tried_in_vain(me: Me, address: usize, site: usize, kind: Kind) {
     if let Some(spot) = spot(me, address, site, kind) {
         add(&spot.pair(me).timeouts, 1);
+        let (thread, polled) = (me.thread, spot.pair_place() + 1);
+        let is_again = thread.polled.load(Relaxed) == polled && thread.last.lock.load(Relaxed) == 0;
+        thread.tries.store(if is_again { thread.tries.load(Relaxed).saturating_add(1) } else { 1 }, Relaxed);
+        thread.polled.store(polled, Relaxed);
+        // So the next acquisition on the fastest way sets it.
+        thread.last.lock.store(0, Relaxed);
     }
 }
 

@@ -6,6 +6,7 @@
 use super::callers;
 use super::local;
 use super::me::Me;
+use super::shared_lock;
 use crate::layout::{Hot, Kind, Lock, MORE_PLACES, PAIRS, PLACES, Pair, Place, TIMES_ALL, Thread};
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -230,6 +231,7 @@ fn add(
     place.site.store(site as u64, Relaxed);
     place.key.store(key(me, named), Release);
     pair.lock.store(lock_place, Relaxed);
+    pair.process.store(me.thread.process.load(Relaxed), Relaxed);
     pair.kind.store(kind as u32, Relaxed);
     pair.counted_at.store(number as u32 + 1, Release);
     pair.site.store(site as u64, Release);
@@ -249,16 +251,13 @@ fn places_of(me: Me, key: u64) -> impl Iterator<Item = usize> {
 /// Returns the place of a lock: its own, or a new one.
 fn lock_of(me: Me, [named, address]: [usize; 2], site: usize, kind: Kind) -> Option<u32> {
     let process = me.thread.process.load(Relaxed);
-    let key = Lock::key_of(process, named);
+    let shared = if named == address { shared_lock::key(address, kind) } else { None };
+    let key = shared.unwrap_or_else(|| Lock::key_of(process, named));
     for place in places_of(me, key) {
         let lock = &me.region.locks[place];
         let there = lock.key.load(Acquire);
         if there == key {
-            // The first acquisitions came before it was known which functions only acquire.
-            let first = lock.first_site.load(Relaxed) as usize;
-            if first != site && callers::is_in_wrapper(first) {
-                lock.first_site.store(site as u64, Relaxed);
-            }
+            name_by(lock, process, site);
             return Some(place as u32);
         }
         if there == 0 {
@@ -268,12 +267,31 @@ fn lock_of(me: Me, [named, address]: [usize; 2], site: usize, kind: Kind) -> Opt
                     me.region.header.locks.fetch_add(1, Relaxed);
                     return Some(place as u32);
                 }
-                Err(other) if other == key => return Some(place as u32),
+                Err(other) if other == key => {
+                    name_by(lock, process, site);
+                    return Some(place as u32);
+                }
                 Err(_) => {}
             }
         }
     }
     None
+}
+
+/// Keeps the call site with the lowest address as that of a lock: which thread comes first differs from run to run. The
+/// first acquisitions come before it is known which functions only acquire, and such a function is not a call site.
+fn name_by(lock: &Lock, process: u32, site: usize) {
+    // The other processes that share a lock have other addresses.
+    if lock.process.load(Relaxed) != process {
+        return;
+    }
+    let is_better = |known: u64| {
+        let known = known as usize;
+        // A thread that adds the lock has not written its site yet.
+        let is_lower = || site < known && !callers::is_in_wrapper(site);
+        (known != site && (known == 0 || is_lower() || callers::is_in_wrapper(known))).then_some(site as u64)
+    };
+    let _ = lock.first_site.fetch_update(Relaxed, Relaxed, is_better);
 }
 
 fn describe(lock: &Lock, [named, address]: [usize; 2], process: u32, site: usize, kind: Kind) {
@@ -286,13 +304,16 @@ fn describe(lock: &Lock, [named, address]: [usize; 2], process: u32, site: usize
     lock.process.store(process, Relaxed);
     let kind = if kind.is_of_condition() { Kind::Cond } else { kind };
     lock.kind.store(kind as u32, Relaxed);
-    lock.first_site.store(site as u64, Relaxed);
+    name_by(lock, process, site);
     lock.address.store(named as u64, Release);
 }
 
-/// Returns the place of a lock that was used before.
+/// Returns the place of a lock of this process that was used before.
 pub fn place_of(me: Me, address: usize) -> Option<u32> {
-    let key = key(me, address);
+    place_with(me, key(me, address))
+}
+
+fn place_with(me: Me, key: u64) -> Option<u32> {
     for place in places_of(me, key) {
         match me.region.locks[place].key.load(Acquire) {
             there if there == key => return Some(place as u32),
@@ -303,12 +324,12 @@ pub fn place_of(me: Me, address: usize) -> Option<u32> {
     None
 }
 
-/// Notes that a lock was destroyed.
-pub fn forget(me: Me, address: usize) {
+/// Notes that a lock was destroyed. `shared` is its key if processes share it.
+pub fn forget(me: Me, address: usize, shared: Option<u64>) {
     if me.region.header.locks.load(Relaxed) > MANY_LOCKS {
         return;
     }
-    if let Some(place) = place_of(me, address) {
+    if let Some(place) = place_with(me, shared.unwrap_or_else(|| key(me, address))) {
         me.region.hot[place as usize].waiters.fetch_or(Hot::GONE, Relaxed);
         me.region.locks[place as usize].key.store(Lock::ENDED, Release);
     }

@@ -1,5 +1,8 @@
 //! Code that this crate shares with `exchange`, whose build script declares the same modules.
 
+#[cfg(any(preload, clippy))]
+#[cfg_attr(not(preload), allow(dead_code, reason = "its callers are programs; here it is only looked at"))]
+pub mod condition;
 #[cfg(not(preload))]
 pub mod memory_file;
 #[cfg(any(preload, clippy))]

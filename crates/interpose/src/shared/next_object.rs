@@ -95,6 +95,14 @@ const TWICE: &[&CStr] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const TWICE: &[&CStr] = &[];
 
+/// The version that the functions of [`TWICE`] have in every C library of this machine, where it is known.
+#[cfg(target_arch = "x86_64")]
+const TODAY: Option<&CStr> = Some(c"GLIBC_2.3.2");
+#[cfg(target_arch = "aarch64")]
+const TODAY: Option<&CStr> = Some(c"GLIBC_2.17");
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const TODAY: Option<&CStr> = None;
+
 /// Finds the next function of this name. The loader allocates to report a name or a version that is missing, and an
 /// allocator may be the caller, within its own lock. So no name or version is looked up that is not there.
 ///
@@ -109,6 +117,17 @@ pub fn find(name: &CStr) -> *mut c_void {
     // SAFETY: the names end with a NUL.
     let newer = unsafe { dlvsym(RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) };
     if !newer.is_null() && object_of(newer) == object_of(next) { newer } else { next }
+}
+
+/// Returns a function of the C library itself, past the preloaded libraries; null if it is not found.
+pub fn find_in_c_library(name: &CStr) -> *mut c_void {
+    // SAFETY: the names end with a NUL.
+    unsafe {
+        match TODAY {
+            Some(version) => dlvsym(RTLD_NEXT, name.as_ptr(), version.as_ptr()),
+            None => dlsym(RTLD_NEXT, name.as_ptr()),
+        }
+    }
 }
 
 /// Returns the beginning of the object that contains an address; null if none does.

@@ -2,7 +2,7 @@
 //! lock, and where. Locks that are taken within others: each order is noted once, however fast the way that they take.
 
 use super::{HEAD, compiled, run, run_with};
-use interpose::{Event, Kind, Level, Memory};
+use interpose::{Event, Kind, LONG_TICKS, Level, Memory};
 use std::sync::atomic::Ordering::Relaxed;
 
 #[test]
@@ -46,12 +46,21 @@ fn new_lock_at_a_destroyed_ones_address_keeps_both_counts() {
             pthread_mutex_init(&m, 0); while (n--) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); }
             pthread_mutex_destroy(&m); }
         int main() { times(70); times(11); times(5); return 0; }";
-    let Some(watched) = run(body, Level::Sampled) else { return };
-    watched.ended_well();
-    let region = watched.memory.region();
-    let counts: Vec<u64> = region.pairs().map(|(place, _)| region.acquisitions(place)).collect();
-    assert_eq!(counts, [70, 11, 5]);
-    assert_eq!(watched.sum(|pair| pair.holds.count.load(Relaxed)), 4, "one in 64, and of each the first");
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(&folder, &[HEAD, body].concat(), &[]) else { return };
+    for _ in 0..10 {
+        let watched = run_with(program.clone(), Memory::new(Level::Sampled, None).unwrap(), None);
+        watched.ended_well();
+        let region = watched.memory.region();
+        let counts: Vec<u64> = region.pairs().map(|(place, _)| region.acquisitions(place)).collect();
+        assert_eq!(counts, [70, 11, 5]);
+        // After a long hold more are timed: by chance, on a busy machine.
+        if region.pairs().all(|(_, pair)| pair.holds.most.load(Relaxed) < LONG_TICKS) {
+            let timed = watched.sum(|pair| pair.holds.count.load(Relaxed));
+            return assert_eq!(timed, 4, "one in 64, and of each the first");
+        }
+    }
+    panic!("in each of ten runs a hold was long");
 }
 
 #[test]

@@ -23,6 +23,27 @@ fn every_acquisition_of_every_thread_is_counted_at_both_levels() {
     }
 }
 
+/// The C library marks a shared condition variable at a place that depends on its version.
+#[test]
+fn only_shared_conditions_of_two_processes_are_one_lock() {
+    for (sharing, expected) in [("PTHREAD_PROCESS_SHARED", 1), ("PTHREAD_PROCESS_PRIVATE", 2)] {
+        let body = "#include <sys/mman.h>
+            static pthread_mutex_t m; static struct timespec past = { 1, 0 };
+            static void meet(pthread_cond_t *c) { for (int i = 0; i < 9; i++) { pthread_mutex_lock(&m);
+                CHECK(pthread_cond_timedwait(c, &m, &past) == ETIMEDOUT); pthread_mutex_unlock(&m); } }
+            int main() { pthread_condattr_t s; pthread_condattr_init(&s); pthread_condattr_setpshared(&s, SHARING);
+                pthread_cond_t *c = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+                CHECK(pthread_cond_init(c, &s) == 0); int status;
+                pid_t child = fork(); meet(c); if (child == 0) _exit(0);
+                waitpid(child, &status, 0); CHECK(status == 0); return 0; }";
+        let Some(watched) = run(&body.replace("SHARING", sharing), Level::Sampled) else { return };
+        watched.ended_well();
+        let locks = &watched.memory.region().locks;
+        let conditions = locks.iter().filter(|lock| lock.kind.load(Relaxed) == Kind::Cond as u32);
+        assert_eq!(conditions.count(), expected, "{sharing}");
+    }
+}
+
 const ALL_KINDS: &str = "static struct timespec soon(clockid_t c) { struct timespec t; clock_gettime(c, &t);
         t.tv_nsec += 2000000; if (t.tv_nsec >= 1000000000) { t.tv_sec++; t.tv_nsec -= 1000000000; } return t; }
     static pthread_mutex_t shared; static void *die(void *_) { pthread_mutex_lock(&shared); return 0; }

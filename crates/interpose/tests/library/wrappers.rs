@@ -51,6 +51,28 @@ fn caller_of_a_function_that_only_acquires_is_the_call_site() {
     }
 }
 
+/// A lock that two functions use: which of them is the first differs from run to run.
+const EITHER_FIRST: &str = "static pthread_mutex_t *m; static volatile long x;
+    __attribute__((noinline)) void get(void) { pthread_mutex_lock(m); x++; pthread_mutex_unlock(m); }
+    __attribute__((noinline)) void put(void) { pthread_mutex_lock(m); x--; pthread_mutex_unlock(m); }
+    int main() { m = malloc(sizeof *m); pthread_mutex_init(m, 0); void (*calls[2])(void) = {get, put};
+        for (int i = 0; i < 20; i++) { calls[(i + FIRST) % 2](); } return 0; }";
+
+#[test]
+fn lowest_call_site_names_the_lock_whichever_is_first() {
+    for first in ["-DFIRST=0", "-DFIRST=1"] {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(program) = compiled(&folder, &[HEAD, EITHER_FIRST].concat(), &[first]) else { return };
+        let watched = run_with(program, Memory::new(Level::Full, None).unwrap(), None);
+        watched.ended_well();
+        let region = watched.memory.region();
+        let sites: Vec<u64> = region.pairs().map(|(_, pair)| pair.site.load(Relaxed)).collect();
+        let lock = region.pairs().next().unwrap().1.lock.load(Relaxed) as usize;
+        assert_eq!(sites.len(), 2, "{first}");
+        assert_eq!(Some(&region.locks[lock].first_site.load(Relaxed)), sites.iter().min(), "{first}: {sites:?}");
+    }
+}
+
 /// A function that acquires and releases, by itself, by another function, and as its last step.
 #[test]
 fn function_that_releases_the_lock_itself_is_the_call_site() {

@@ -3,7 +3,7 @@
 use super::cond::{sleep, wake};
 use super::exclusive::{at_site, attempt, destroy, release, take, take_free, take_free_within};
 use super::exclusive::{attempts, destroys, releases, takes_mutex, takes_until};
-use crate::layout::Kind::{Broadcast, Mutex, Signal};
+use crate::layout::Kind::{Broadcast, Cond, Mutex, Signal};
 use crate::preload::callers::Call;
 use crate::preload::entry::entry;
 use crate::preload::external::Timespec;
@@ -17,8 +17,8 @@ takes_mutex!(mtx_lock, mtx_trylock, Mutex, BUSY);
 takes_until!(mtx_timedlock, mtx_trylock, Mutex, BUSY);
 attempts!(mtx_trylock, Mutex, BUSY);
 releases!(mtx_unlock);
-destroys!(mtx_destroy);
-destroys!(cnd_destroy);
+destroys!(mtx_destroy, Mutex);
+destroys!(cnd_destroy, Cond);
 
 entry!(cnd_wait => wait, 2);
 entry!(cnd_timedwait => timedwait, 3);

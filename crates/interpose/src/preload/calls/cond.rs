@@ -1,9 +1,9 @@
-//! `pthread_cond_*`. A wait releases the mutex and reacquires it; both are noted. The C library reacquires it itself,
-//! so the time of that is a part of the wait for the signal, and is not distinguished from it.
+//! `pthread_cond_*` and `pthread_barrier_*`, at which threads wait for each other. A wait for a condition releases the
+//! mutex and reacquires it; both are noted. The C library reacquires it itself, so the time of that is a part of the
+//! wait for the signal, and is not distinguished from it.
 
-use super::exclusive::destroy;
-use super::exclusive::destroys;
-use crate::layout::Kind::{self, Broadcast, Cond, Mutex, Signal};
+use super::exclusive::{destroy, destroys};
+use crate::layout::Kind::{self, Barrier, Broadcast, Cond, Mutex, Signal};
 use crate::layout::pair_add;
 use crate::preload::entry::entry;
 use crate::preload::external::Timespec;
@@ -18,7 +18,9 @@ entry!(pthread_cond_timedwait => timedwait, 3);
 entry!(pthread_cond_clockwait => clockwait, 4);
 entry!(pthread_cond_signal => signal, 1);
 entry!(pthread_cond_broadcast => broadcast, 1);
-destroys!(pthread_cond_destroy);
+destroys!(pthread_cond_destroy, Cond);
+entry!(pthread_barrier_wait => meet, 1);
+destroys!(pthread_barrier_destroy, Barrier);
 
 /// Waits for a signal. A thread that is cancelled during the wait does not come back from here: its mutex then counts
 /// as not held.
@@ -96,4 +98,21 @@ extern "C" fn signal(cond: *mut c_void, site: usize) -> c_int {
 extern "C" fn broadcast(cond: *mut c_void, site: usize) -> c_int {
     // SAFETY: the argument is passed on as the program gave it.
     wake(cond, site, Broadcast, move || unsafe { next::pthread_cond_broadcast()(cond) })
+}
+
+/// The value of `PTHREAD_BARRIER_SERIAL_THREAD`.
+const CHOSEN: c_int = -1;
+
+extern "C" fn meet(barrier: *mut c_void, site: usize) -> c_int {
+    // SAFETY: the argument is passed on as the program gave it.
+    let real = move || unsafe { next::pthread_barrier_wait()(barrier) };
+    let Some(me) = me() else {
+        return if local::is_what_if() { what_if::meet(barrier, site, real) } else { real() };
+    };
+    let Some(spot) = spot(me, barrier as usize, site, Barrier) else { return real() };
+    // The last of them is the one that the others waited for.
+    record::lets_go(me, spot);
+    let waited = record::waited(me, spot, spot.last_holder(me), real, |code| code == 0 || code == CHOSEN);
+    spot.count();
+    waited.code
 }

@@ -15,7 +15,7 @@ use crate::preload::external::{EBUSY, has_it};
 use crate::preload::me::{Me, known_thread, me, me_on_slow_way, ready, thread_at_nothing};
 use crate::preload::record::{self, Taken};
 use crate::preload::spot::{MUTEX_OWNER, Spot, forget, home_spot, spot};
-use crate::preload::{confirm, free_mutex, local, order, what_if};
+use crate::preload::{confirm, free_mutex, local, order, shared_lock, what_if};
 use core::ffi::{c_int, c_void};
 use core::hint::black_box;
 use core::sync::atomic::Ordering::Relaxed;
@@ -242,13 +242,15 @@ fn release_otherwise(lock: *mut c_void, place: usize, real: impl FnOnce() -> c_i
     real()
 }
 
-/// Destroys a lock.
-pub fn destroy(object: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
+/// Destroys a lock of this kind.
+pub fn destroy(object: *mut c_void, kind: Kind, real: impl FnOnce() -> c_int) -> c_int {
+    // Afterwards nothing shows that it was shared.
+    let shared = shared_lock::key(object as usize, kind);
     let code = real();
     if code == 0
         && let Some(me) = me()
     {
-        forget(me, object as usize);
+        forget(me, object as usize, shared);
     } else if code == 0 && local::is_what_if() {
         what_if::forget(object);
     }
@@ -392,9 +394,9 @@ macro_rules! releases {
     };
 }
 
-/// Defines a function that destroys: `destroys!(function)`.
+/// Defines a function that destroys: `destroys!(function, kind)`.
 macro_rules! destroys {
-    ($name:ident) => {
+    ($name:ident, $kind:expr) => {
         const _: () = {
             use crate::preload::next;
             use core::ffi::{c_int, c_void};
@@ -402,7 +404,7 @@ macro_rules! destroys {
             #[cfg_attr(preload, unsafe(no_mangle))]
             extern "C" fn $name(object: *mut c_void) -> c_int {
                 // SAFETY: the argument is passed on as the program gave it.
-                destroy(object, move || unsafe { next::$name()(object) })
+                destroy(object, $kind, move || unsafe { next::$name()(object) })
             }
         };
     };
@@ -415,12 +417,12 @@ takes_until!(pthread_mutex_timedlock, pthread_mutex_trylock, Mutex, EBUSY);
 takes_by_clock!(pthread_mutex_clocklock, pthread_mutex_trylock, Mutex, EBUSY);
 attempts!(pthread_mutex_trylock, Mutex, EBUSY);
 releases!(pthread_mutex_unlock);
-destroys!(pthread_mutex_destroy);
+destroys!(pthread_mutex_destroy, Mutex);
 
 takes!(pthread_spin_lock, pthread_spin_trylock, Spin, EBUSY);
 attempts!(pthread_spin_trylock, Spin, EBUSY);
 releases!(pthread_spin_unlock);
-destroys!(pthread_spin_destroy);
+destroys!(pthread_spin_destroy, Spin);
 
 takes!(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, Read, EBUSY);
 takes_until!(pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock, Read, EBUSY);
@@ -431,4 +433,4 @@ takes_until!(pthread_rwlock_timedwrlock, pthread_rwlock_trywrlock, Write, EBUSY)
 takes_by_clock!(pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock, Write, EBUSY);
 attempts!(pthread_rwlock_trywrlock, Write, EBUSY);
 releases!(pthread_rwlock_unlock);
-destroys!(pthread_rwlock_destroy);
+destroys!(pthread_rwlock_destroy, Write);

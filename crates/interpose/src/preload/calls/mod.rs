@@ -1,6 +1,5 @@
 //! The functions that are replaced.
 
-mod barrier;
 mod c11;
 mod cond;
 mod exclusive;

@@ -19,7 +19,7 @@ entry!(sem_trywait => trywait, 1);
 entry!(sem_timedwait => timedwait, 2);
 entry!(sem_clockwait => clockwait, 3);
 entry!(sem_post => post, 1);
-destroys!(sem_destroy);
+destroys!(sem_destroy, Sem);
 
 /// Waits in the way that the program called, without a try first, since a wait is a cancellation point even if the
 /// thread need not block. Whether it has to block is read from the value; if that changes in between, the wait is not

@@ -1,7 +1,6 @@
-//! A thread's lag: its growth, its adoption of another's, and the part of it that was spent waiting for a CPU: time in
-//! which the thread could have run and did not, because others had the CPUs.
+//! A thread's lag: its growth, its adoption of another's, and the part of it that was spent waiting for a CPU.
 
-use super::cpu_wait::waited_for_cpu;
+use super::ends::waited_for_cpu;
 use crate::layout::{LockLag, Mark, Region, SECTIONS, SHARE_ONE, ThreadLag};
 use crate::preload::clock::now;
 use crate::preload::external;

@@ -21,7 +21,7 @@
 //! ([`lag::Mine::take`]). Without the first, locks which are taken often and briefly would tie all threads to the one
 //! that lags least; without the second, sections of one lock would go on at the same virtual time.
 //!
-//! Waits for a CPU are taken out ([`lag::waited_for_cpu`]): the pauses make more of them than a faster program would,
+//! Waits for a CPU are taken out ([`ends::waited_for_cpu`]): the pauses make more of them than a faster program would,
 //! and fewer, and a thread that is kept off its CPU in a section would be for the whole of that time, whatever the
 //! share. The capacity of the CPUs is a bound that the reader of the lags applies to the whole run.
 //!
@@ -33,19 +33,16 @@
 //! calls none of these functions cannot be delayed, and a wait that is none of them (for a file, a pipe, a child)
 //! counts as work of the thread.
 
-mod cpu_wait;
 pub mod ends;
 mod lag;
-mod thread_lifecycle;
 
 use self::lag::{Mine, mine};
 use super::clock::now;
 use super::external::{ETIMEDOUT, has_it};
 use super::spot;
-use crate::layout::{Kind, LockLag};
+use crate::layout::{Kin, Kind, LockLag};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
-pub use thread_lifecycle::{create, join};
 
 /// Returns a lock's place and its lag; its first use gives it a place.
 fn known(mine: Mine, lock: *mut c_void, site: usize, kind: Kind) -> Option<(u32, &'static LockLag)> {
@@ -233,6 +230,54 @@ pub fn meet(barrier: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> 
 #[inline(never)]
 pub fn forget(lock: *mut c_void) {
     if let Some(mine) = mine() {
-        spot::forget(mine.me, lock as usize);
+        spot::forget(mine.me, lock as usize, None);
     }
+}
+
+/// Returns the place of a thread by this name, and its key: a new thread has the lag of its creator, and a joining
+/// thread follows the end of the joined one.
+fn kin_of(mine: Mine, name: *mut c_void) -> (&'static Kin, u64) {
+    ends::place(mine.region(), mine.me.thread.process.load(Relaxed), name)
+}
+
+/// Creates a thread, whose name is then at `name`.
+pub fn create(name: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
+    let Some(mine) = mine() else { return real() };
+    mine.pay();
+    let (began, lag) = (now(), mine.lag());
+    let code = real();
+    if code == 0 {
+        // SAFETY: the program gives room for a thread's name, and the C library has written it.
+        let (kin, key) = kin_of(mine, unsafe { name.cast::<*mut c_void>().read() });
+        // It can have ended by now.
+        if kin.key.load(Relaxed) != key || kin.mark.at.load(Relaxed) < began {
+            kin.mark.at.store(0, Relaxed);
+            kin.mark.lag.store(lag, Relaxed);
+            kin.mark.handoffs.store(mine.own.handoffs.load(Relaxed), Relaxed);
+            kin.key.store(key, Relaxed);
+        }
+    }
+    code
+}
+
+/// Waits for a thread's end.
+pub fn join(name: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
+    let Some(mine) = mine() else { return real() };
+    mine.pay();
+    let began = now();
+    let code = real();
+    if code != 0 {
+        return code;
+    }
+    let for_cpu = mine.waited(began);
+    let (kin, key) = kin_of(mine, name);
+    if kin.key.load(Relaxed) == key {
+        // A thread that never acquired a lock has the lag that it began with.
+        if kin.mark.at.load(Relaxed) == 0 {
+            kin.mark.at.store(now(), Relaxed);
+        }
+        mine.follow(&kin.mark, began, for_cpu);
+        kin.key.store(0, Relaxed);
+    }
+    code
 }
