@@ -35,6 +35,8 @@ pub enum Kind {
     Semaphore,
     Barrier,
     Join,
+    /// A queue of messages.
+    Channel,
     /// An atomic's `wait`, or a thread that is parked.
     Park,
     /// The C library's lock of its heap.
@@ -45,6 +47,8 @@ pub enum Kind {
     Library,
     /// The interpreter's lock of CPython.
     Interpreter,
+    /// Something that the first thread initialises while the others wait.
+    Once,
 }
 
 impl Kind {
@@ -58,11 +62,13 @@ impl Kind {
             Self::Semaphore => "sem",
             Self::Barrier => "barrier",
             Self::Join => "join",
+            Self::Channel => "channel",
             Self::Park => "park",
             Self::Allocator => "allocator",
             Self::Stream => "stream",
             Self::Library => "libc",
             Self::Interpreter => "interpreter",
+            Self::Once => "once",
         }
     }
 
@@ -78,15 +84,21 @@ impl Kind {
                 | Self::Stream
                 | Self::Library
                 | Self::Interpreter
+                | Self::Once
         )
     }
 }
 
 /// Parts of functions' names: of the C library, C++, Rust, Go, OpenMP. The first that is found counts.
-const KINDS: [(&str, Kind); 42] = [
+const KINDS: [(&str, Kind); 49] = [
     ("clockjoin", Kind::Join),
     ("pthread_join", Kind::Join),
+    ("pthread_once", Kind::Once),
+    ("cxa_guard_acquire", Kind::Once),
+    ("sync::once", Kind::Once),
     ("lll_lock_wait_private", Kind::Library),
+    ("mtx_lock", Kind::Mutex),
+    ("mtx_timedlock", Kind::Mutex),
     ("lll_mutex", Kind::Mutex),
     ("pthread_mutex", Kind::Mutex),
     ("lll_lock", Kind::Mutex),
@@ -126,6 +138,8 @@ const KINDS: [(&str, Kind); 42] = [
     ("Thread>::park", Kind::Park),
     ("Thread::park", Kind::Park),
     ("Parker>::park", Kind::Park),
+    ("Parker::park", Kind::Park),
+    ("thread_parking", Kind::Park),
 ];
 
 /// Functions of the C library that take the lock of its heap.
@@ -175,9 +189,10 @@ const STREAM: [&str; 24] = [
     "flockfile",
 ];
 
-/// Functions of common libraries that do nothing but acquire a lock, or wait: the caller is the waiter.
-const WRAPPERS: [&str; 24] = [
+/// Functions of common libraries that do nothing but acquire or release a lock, or wait: the caller is the waiter.
+const WRAPPERS: [&str; 25] = [
     "PyThread_acquire_lock",
+    "PyThread_release_lock",
     "PyCOND_TIMEDWAIT",
     "PyMutex_Lock",
     "acquire_timed",
@@ -201,6 +216,19 @@ const WRAPPERS: [&str; 24] = [
     "inline_mysql_rwlock_",
     "psi_mutex_lock",
     "tbb::detail::d1::mutex",
+];
+
+/// Modules of Rust whose threads wait for a message, or for room for one. Such a channel is made of locks, which are held
+/// for moments.
+const CHANNELS: [&str; 8] = [
+    "std::sync::mpsc::",
+    "std::sync::mpmc::",
+    "crossbeam_channel::",
+    "flume::",
+    "kanal::",
+    "async_channel::",
+    "futures_channel::",
+    "tokio::sync::mpsc::",
 ];
 
 /// Libraries that are a language's own.
@@ -234,12 +262,41 @@ const LIBRARY_SOURCES: [&str; 7] = [
 /// Returns whether a function is of a library that the program's author did not write: the shared object at `path` is
 /// in a system's directory, or the source is a package's.
 fn is_of_library(path: &str, source: &str) -> bool {
+    let is_of_rust = source.starts_with("/rustc/") || source.contains("/rustlib/src/rust/library/");
     let is_shared_object = path.rsplit('/').next().is_some_and(|file| file.contains(".so"));
-    is_shared_object && LIBRARY_DIRECTORIES.iter().any(|directory| path.starts_with(directory))
+    is_of_rust
+        || is_shared_object && LIBRARY_DIRECTORIES.iter().any(|directory| path.starts_with(directory))
         || LIBRARY_SOURCES.iter().any(|directory| source.contains(directory))
 }
 
-/// Returns whether a function of a common library does nothing but acquire a lock, or wait.
+/// Returns the kind of a wait in HotSpot. Its service threads wait for work at semaphores and monitors, and its threads
+/// wait at a barrier for the end of a safepoint.
+fn kind_in_machine(kind: Option<Kind>, function: &str) -> Option<Kind> {
+    match kind {
+        Some(Kind::Semaphore) => Some(Kind::Park),
+        Some(Kind::Mutex) if function.contains("PlatformMonitor::wait") => Some(Kind::Condition),
+        None if function.contains("WaitBarrier::") => Some(Kind::Barrier),
+        kind => kind,
+    }
+}
+
+/// Returns whether it is a function of a channel.
+fn is_of_channel(function: &str) -> bool {
+    CHANNELS.iter().any(|channel| is_in_module(function, channel))
+}
+
+/// Returns whether it is a function of tokio, which runs the program's tasks and calls what they wait for.
+pub fn is_of_tokio(function: &str) -> bool {
+    is_in_module(function, "tokio::")
+}
+
+/// Returns whether a module of Rust has a function: `module::function`, `<module::Type<T>>::function`, or
+/// `<module::Type<T> as Trait>::function`.
+fn is_in_module(function: &str, module: &str) -> bool {
+    function.trim_start_matches('<').starts_with(module)
+}
+
+/// Returns whether a function of a common library does nothing but acquire or release a lock, or wait.
 pub fn is_lock_wrapper(function: &str) -> bool {
     WRAPPERS.iter().any(|wrapper| function.starts_with(wrapper))
 }
@@ -384,32 +441,43 @@ impl Frames {
             || is_own_lock
             || symbol.starts_with("runtime.")
             || is_lock_wrapper(symbol)
+            || is_of_channel(symbol)
+            || is_of_tokio(symbol)
             || is_wrapper(symbol, source);
         let is_of_library = is_of_library(path, source);
         // The runtime's functions say what kind it is.
         if *is_outside && is_runtime {
-            self.learn_kind(symbol, is_in_library);
+            self.learn_kind(symbol, is_in_library, is_in_c_library);
         }
         if is_own_lock && self.kind.is_none() {
             self.kind = Some(Kind::Mutex);
+        }
+        if *is_outside && file == "libjvm.so" {
+            self.kind = kind_in_machine(self.kind, symbol);
         }
         *is_outside &= is_runtime;
         self.frames.push(Frame { site, is_runtime, is_in_c_library, is_of_library, begin });
     }
 
-    fn learn_kind(&mut self, function: &str, is_in_c_library: bool) {
+    fn learn_kind(&mut self, function: &str, is_in_library: bool, is_in_c_library: bool) {
         let kind = KINDS.iter().find(|(part, _)| function.contains(part)).map(|(_, kind)| *kind);
         let by_caller = |function: &str| {
             let plain = plain(function);
             let is_in = |list: &[&str]| list.contains(&plain);
             (is_in(&ALLOCATOR).then_some(Kind::Allocator)).or(is_in(&STREAM).then_some(Kind::Stream))
         };
-        // The innermost name counts, but for locks within the C library the name of the called function does.
+        // The innermost name counts, but for locks within the C library the name of the called function does. A channel
+        // that is full or empty is not a lock, whatever it is made of.
         match self.kind {
-            None => self.kind = kind.or_else(|| by_caller(function).filter(|_| is_in_c_library)),
-            Some(Kind::Library | Kind::Mutex) if is_in_c_library => self.kind = by_caller(function).or(self.kind),
-            // What an atomic's wait is part of says more.
-            Some(Kind::Park) => self.kind = kind.or(self.kind),
+            _ if is_of_channel(function) => self.kind = Some(Kind::Channel),
+            None => self.kind = kind.or_else(|| by_caller(function).filter(|_| is_in_library)),
+            Some(Kind::Library | Kind::Mutex) if is_in_library => {
+                // Any other function of the C library acquires a lock of the library.
+                let is_other = is_in_c_library && kind.is_none() && !is_of_c_library(function);
+                self.kind = by_caller(function).or(is_other.then_some(Kind::Library)).or(self.kind);
+            }
+            // What an atomic's wait is part of says more. A mutex of Rust's library does not park its threads.
+            Some(Kind::Park) => self.kind = kind.filter(|_| !function.contains("sync::mutex")).or(self.kind),
             Some(_) => {}
         }
     }
@@ -417,6 +485,13 @@ impl Frames {
     /// Returns the program's own functions, the innermost first.
     pub fn own(&self) -> impl Iterator<Item = &Frame> {
         self.frames.iter().filter(|frame| !frame.is_runtime)
+    }
+
+    /// Returns the function of the C library that the program called, and that acquires a lock of the library.
+    pub fn library_call(&self) -> Option<&str> {
+        let inner = self.frames.iter().take_while(|frame| frame.is_in_c_library);
+        let called = inner.filter(|frame| !frame.is_of_lock()).filter_map(|frame| function_of(&frame.site));
+        called.filter(|function| !is_of_c_library(function)).last().map(plain)
     }
 
     /// Returns the innermost function of the program's own. A compiler can inline all of them into a function of the
@@ -481,7 +556,7 @@ mod tests {
 
     fn kind(functions: &[(&str, bool)]) -> Option<Kind> {
         let mut frames = Frames::default();
-        functions.iter().for_each(|(function, is_in_c_library)| frames.learn_kind(function, *is_in_c_library));
+        functions.iter().for_each(|(function, is_of_c)| frames.learn_kind(function, *is_of_c, *is_of_c));
         frames.kind
     }
 
@@ -496,6 +571,41 @@ mod tests {
         assert_eq!(kind(&[("__lll_lock_wait_private", true), ("getpwnam", true)]), Some(Kind::Library));
         // A function of the program's own that is called like the C library's.
         assert_eq!(kind(&[("__lll_lock_wait_private", true), ("malloc", false)]), Some(Kind::Library));
+    }
+
+    #[test]
+    fn mutex_of_the_c_library_is_not_the_programs() {
+        let wait = [("futex_wait", true), ("__GI___lll_lock_wait", true), ("___pthread_mutex_lock", true)];
+        assert_eq!(kind(&wait), Some(Kind::Mutex));
+        assert_eq!(kind(&[&wait[..], &[("dl_iterate_phdr", true)]].concat()), Some(Kind::Library));
+        assert_eq!(kind(&[&wait[..], &[("walk", false)]].concat()), Some(Kind::Mutex));
+        assert_eq!(kind(&[("futex_wait_simple", true), ("__pthread_once_slow", true)]), Some(Kind::Once));
+    }
+
+    #[test]
+    fn channel_of_rust_is_not_the_mutex_in_it() {
+        let park = ("<std::sys::sync::thread_parking::futex::Parker>::park", false);
+        let lock = ("<std::sys::sync::mutex::futex::Mutex>::lock_contended", false);
+        let channel = ("<std::sync::mpmc::context::Context>::wait_until", false);
+        for path in [&[park, lock, channel][..], &[lock, channel], &[park, channel]] {
+            assert_eq!(kind(path), Some(Kind::Channel), "{path:?}");
+        }
+        for function in [
+            "crossbeam_channel::utils::Mutex<T>::lock",
+            "<crossbeam_channel::waker::SyncWaker>::register",
+            "flume::Shared<T>::recv_sync",
+            "tokio::sync::mpsc::bounded::Receiver<T>::blocking_recv",
+        ] {
+            assert_eq!(kind(&[park, lock, (function, false)]), Some(Kind::Channel), "{function}");
+        }
+        let blocking =
+            [("tokio::runtime::park::Inner::park", false), ("tokio::sync::mpsc::chan::Rx<T,S>::recv", false)];
+        assert_eq!(
+            kind(&[&[("<std::sys::sync::condvar::futex::Condvar>::wait", false)], &blocking[..]].concat()),
+            Some(Kind::Channel)
+        );
+        assert_eq!(kind(&[lock, ("<app::flume::Log>::write", false)]), Some(Kind::Mutex));
+        assert_eq!((kind(&[park]), kind(&[lock])), (Some(Kind::Park), Some(Kind::Mutex)));
     }
 
     #[test]
@@ -533,6 +643,33 @@ mod tests {
         let frames = path(&park);
         assert_eq!((frames.kind, frames.site().unwrap().label.as_str()), (Some(Kind::Park), "l::main+0x26 (l)"));
         assert_eq!(path(&[("syscall", "libc.so.6"), ("clone3", "libc.so.6")]).site(), None);
+        let send = [("crossbeam_channel::utils::Mutex<T>::lock", "l"), ("crossbeam_channel::Sender<T>::send", "l")];
+        let frames = path(&[&lock[..], &send, &[("pipe::produce", "l")]].concat());
+        assert_eq!(
+            (frames.kind, frames.site().unwrap().label.as_str()),
+            (Some(Kind::Channel), "pipe::produce+0x26 (l)")
+        );
+    }
+
+    #[test]
+    fn service_threads_of_a_java_machine_wait_for_work() {
+        let kind = |functions: &[&str], file: &str| {
+            let (mut frames, mut is_outside) = (Frames::default(), true);
+            let files = functions.iter().enumerate().map(|(depth, _)| if depth == 0 { "libc.so.6" } else { file });
+            for (function, file) in functions.iter().zip(files) {
+                let site = Site { symbol: Some((*function).into()), source: None, label: (*function).into() };
+                frames.add(site, (1, file), &mut is_outside);
+            }
+            frames.kind
+        };
+        let (machine, semaphore) = ("/usr/lib/jvm/lib/server/libjvm.so", "__new_sem_wait_slow64");
+        for caller in ["GangWorker::loop()", "os::signal_wait()", "WorkerThread::run()"] {
+            assert_eq!(kind(&[semaphore, "PosixSemaphore::wait()+0x21", caller], machine), Some(Kind::Park));
+        }
+        assert_eq!(kind(&["pthread_mutex_lock", "os::PlatformMonitor::wait(long)"], machine), Some(Kind::Condition));
+        assert_eq!(kind(&["syscall", "LinuxWaitBarrier::wait(int)"], machine), Some(Kind::Barrier));
+        assert_eq!(kind(&["pthread_mutex_lock", "Mutex::lock_contended(Thread*)"], machine), Some(Kind::Mutex));
+        assert_eq!(kind(&[semaphore, "PosixSemaphore::wait()"], "/srv/server"), Some(Kind::Semaphore));
     }
 
     #[test]
@@ -548,6 +685,7 @@ mod tests {
             ("/srv/server", "/root/.cargo/registry/src/index.crates.io-1/rusqlite-0.31.0/src/lib.rs:9"),
             ("/srv/server", "/usr/include/boost/asio/read.hpp:4"),
             ("", "/usr/lib/python3.12/queue.py:180"),
+            ("/srv/server", "/rustc/59807616e1fa/library/core/src/hint.rs:276"),
         ];
         assert!(own.iter().all(|(path, source)| !is_of_library(path, source)));
         assert!(of_library.iter().all(|(path, source)| is_of_library(path, source)));

@@ -8,8 +8,9 @@
 //!
 //! Dumps were chosen over the alternatives because they need no flag at the start of the program and no agent in it. JFR
 //! records waits one by one, but only those above 10 ms to 20 ms by default, and writes files; a perf map names compiled
-//! methods, but no locks. The virtual machine stops its threads for each dump, so the pause between two dumps is at least
-//! fifty times as long as a dump takes. After the first dump it keeps one thread more, the `Attach Listener`.
+//! methods, but no locks. The virtual machine stops its threads for each dump, so the pause between two dumps is many times
+//! as long as a dump takes: ten times after the first few, then fifty, and 150 once there are dumps of some seconds. After
+//! the first dump it keeps one thread more, the `Attach Listener`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, OpenOptions, read, read_to_string};
@@ -36,6 +37,14 @@ struct Dumper {
 /// The shortest pause between two dumps, and the pause as a multiple of a dump's duration.
 const PERIOD: Duration = Duration::from_millis(100);
 const PAUSE: u32 = 50;
+/// The first dumps follow each other sooner: a short program ends before there are enough of them otherwise.
+const FIRST: usize = 5;
+const FIRST_PAUSE: u32 = 10;
+/// Time after which dumps follow each other later: a service that is watched for long is not to become slower.
+const SETTLED: Duration = Duration::from_secs(4);
+const SETTLED_PAUSE: u32 = 150;
+/// Dumps whose shortest one counts.
+const RECENT: usize = 20;
 /// The longest pause: a machine that takes so long for a dump has many threads, and is not to be stopped often.
 const LONGEST: Duration = Duration::from_secs(30);
 /// Period at which the end is looked for during a pause.
@@ -80,15 +89,18 @@ impl Drop for Dumper {
 
 fn request(process: u32, is_over: &AtomicBool, dumps: &Sender<Result<Dump, String>>) {
     let mut access = Access::new(process);
+    let (began, mut taken) = (Instant::now(), Vec::new());
     while !is_over.load(Relaxed) {
-        let began = Instant::now();
         let pause = match access.threads() {
-            Ok(text) => {
-                let took = began.elapsed();
-                if dumps.send(Ok(parse(&text, began))).is_err() {
+            Ok((text, at)) => {
+                if taken.len() >= RECENT {
+                    taken.remove(0);
+                }
+                taken.push(at.elapsed());
+                if dumps.send(Ok(parse(&text, at))).is_err() {
                     return;
                 }
-                PERIOD.max((took * PAUSE).min(LONGEST))
+                pause_after(&taken, began.elapsed())
             }
             // It has only just started.
             Err(Refusal::NotYet) => PERIOD,
@@ -102,6 +114,18 @@ fn request(process: u32, is_over: &AtomicBool, dumps: &Sender<Result<Dump, Strin
             std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
         }
     }
+}
+
+/// Returns the pause after dumps that took so long, at this time after the first. The shortest one says for how long the machine stops its threads:
+/// the others waited for a CPU as well.
+fn pause_after(taken: &[Duration], elapsed: Duration) -> Duration {
+    let shortest = taken.iter().min().copied().unwrap_or_default();
+    let pause = match taken.len() {
+        ..FIRST => FIRST_PAUSE,
+        _ if elapsed < SETTLED => PAUSE,
+        _ => SETTLED_PAUSE,
+    };
+    PERIOD.max((shortest * pause).min(LONGEST))
 }
 
 /// The virtual machines among the processes of a program.
@@ -228,11 +252,10 @@ impl JavaWaits {
         }
     }
 
-    /// Returns the parts of a thread's life in which it was blocked that the dumps show; `None` without enough dumps of
-    /// it.
-    pub fn shares(&self, thread: u32) -> Option<Shares> {
+    /// Returns whether the dumps stand for too little time to say what threads wait for.
+    pub fn are_few(&self) -> bool {
         const FEWEST_S: f64 = 0.3;
-        self.threads.get(&thread).copied().filter(|shares| shares.all >= FEWEST_S)
+        self.threads.values().all(|shares| shares.all < FEWEST_S)
     }
 }
 
@@ -321,9 +344,11 @@ impl Access {
         Self { process, own_number, was_requested: false }
     }
 
-    /// Requests a dump of all threads.
-    pub fn threads(&mut self) -> Result<String, Refusal> {
+    /// Requests a dump of all threads. Returns it, and when it was requested: the first connection takes much longer than
+    /// a dump, and the machine does not stop its threads for it.
+    fn threads(&mut self) -> Result<(String, Instant), Refusal> {
         let mut stream = self.connect()?;
+        let at = Instant::now();
         let broken = |error: std::io::Error| Refusal::Never(crate::names::message(&error));
         stream.set_read_timeout(Some(PATIENCE)).map_err(broken)?;
         stream.set_write_timeout(Some(PATIENCE)).map_err(broken)?;
@@ -333,7 +358,7 @@ impl Access {
         stream.take(LARGEST).read_to_end(&mut answer).map_err(broken)?;
         let answer = String::from_utf8_lossy(&answer).into_owned();
         match answer.split_once('\n') {
-            Some(("0", text)) => Ok(text.to_owned()),
+            Some(("0", text)) => Ok((text.to_owned(), at)),
             _ => Err(Refusal::Never("the virtual machine refused the thread dump".into())),
         }
     }
@@ -595,6 +620,28 @@ mod tests {
         assert_eq!((holder.inner.label().as_str(), &holder.state), ("Store.writeLog (Store.java:2)", &State::Sleeping));
         assert_eq!(*seconds, lock.seconds);
         assert!(waits.threads[&16].lock > 0.0 && waits.threads[&17].sleep > 0.0 && waits.threads[&18].work > 0.0);
+    }
+
+    #[test]
+    fn threads_are_stopped_for_a_small_part_of_the_time() {
+        let pause_after_s = |taken: &[u64], elapsed_s| {
+            let taken: Vec<Duration> = taken.iter().copied().map(Duration::from_millis).collect();
+            pause_after(&taken, Duration::from_secs(elapsed_s)).as_millis()
+        };
+        let pause_ms = |taken: &[u64]| pause_after_s(taken, 1);
+        assert_eq!([pause_ms(&[1]), pause_ms(&[40]), pause_ms(&[40, 12])], [100, 400, 120]);
+        assert_eq!([pause_ms(&[40; 5]), pause_ms(&[40, 40, 5, 40, 40, 40])], [2_000, 250]);
+        assert_eq!(pause_ms(&[5_000; 9]), 30_000);
+        assert_eq!([pause_after_s(&[40; 5], 60), pause_after_s(&[40; 2], 60)], [6_000, 400]);
+    }
+
+    #[test]
+    fn few_dumps_say_nothing() {
+        let mut waits = JavaWaits::default();
+        waits.add(&parse(MONITOR, Instant::now()));
+        assert!(waits.are_few());
+        waits.add(&parse(MONITOR, Instant::now() + Duration::from_millis(250)));
+        assert!(!waits.are_few());
     }
 
     #[test]

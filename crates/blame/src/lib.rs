@@ -1,10 +1,13 @@
 //! Attribution of waits to the threads that caused them, from the notes of a program's threads ([`waits`]) and the
-//! kernel's record of their switches ([`switches`]), both on one clock ([`time`]).
+//! kernel's record of their switches ([`switches`]), both on one clock ([`time`]); of processes that already run, from their
+//! futex calls ([`futexes`]).
 //!
 //! The data is read while the program runs, on the same CPUs. Therefore this is a separate crate that is optimised, and
 //! its loops have nothing generic that would be compiled elsewhere.
 
+pub mod durations;
 pub mod frames;
+pub mod futexes;
 pub mod golang;
 pub mod jvm;
 mod lost;

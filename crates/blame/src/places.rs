@@ -13,7 +13,7 @@ pub fn lock_at(region: &Region, place: u32) -> &Lock {
 /// Returns the name of the lock at this place.
 pub fn lock_name(region: &Region, names: &mut Names, place: u32) -> String {
     names.lock(place.into(), |names| {
-        variable(region, names, place).unwrap_or_else(|| by_first_use(region, names, place))
+        variable(region, names, place).unwrap_or_else(|| by_call_site(region, names, place))
     })
 }
 
@@ -29,8 +29,9 @@ pub fn is_in_variable(region: &Region, names: &mut Names, place: u32) -> bool {
     lock.is_some_and(|lock| names.is_in_variable(lock.process.load(Relaxed), lock.address.load(Relaxed)))
 }
 
-/// Returns the name of a lock outside global variables, by its first use. Several locks can have the same.
-pub fn by_first_use(region: &Region, names: &mut Names, place: u32) -> String {
+/// Returns the name of a lock outside global variables, by the first of its call sites in the program's code. Several locks
+/// can have the same.
+pub fn by_call_site(region: &Region, names: &mut Names, place: u32) -> String {
     let Some(lock) = region.locks.get(place as usize) else { return "?".into() };
     let site = names.site(lock.process.load(Relaxed), lock.first_site.load(Relaxed));
     format!("{} of {}", type_name(lock.kind.load(Relaxed)), site.label)
@@ -67,8 +68,14 @@ pub fn attributes(kind: u32, word: u32) -> Vec<String> {
 /// Returns the call site of the pair in this slot.
 pub fn site_label(region: &Region, names: &mut Names, pair: u32) -> String {
     let Some(pair) = region.pairs.get(pair as usize) else { return "?".into() };
-    let process = region.locks.get(pair.lock.load(Relaxed) as usize).map_or(0, |lock| lock.process.load(Relaxed));
-    names.site(process, pair.site.load(Relaxed)).label
+    names.site(pair.process.load(Relaxed), pair.site.load(Relaxed)).label
+}
+
+/// Returns the place of the process in which a call site acquires a lock: processes can share the lock.
+pub fn process_at(region: &Region, lock: u32, site: u64) -> u32 {
+    let is_it = |pair: &interpose::Pair| pair.lock.load(Relaxed) == lock && pair.site.load(Relaxed) == site;
+    let pair = region.pairs().find(|(_, pair)| is_it(pair));
+    pair.map_or_else(|| lock_at(region, lock).process.load(Relaxed), |(_, pair)| pair.process.load(Relaxed))
 }
 
 /// Returns the process of the lock at this place.

@@ -131,6 +131,40 @@ pub fn is_interpreter(file: &str) -> bool {
     minor_version(file).is_some()
 }
 
+/// Functions of Python's library that wait for work or for another thread, with their files: the lock that they acquire
+/// is a means to wait, and no thread holds it.
+const WAITING: [(&str, &str); 7] = [
+    ("Condition.wait", "/threading.py:"),
+    ("Thread._wait_for_tstate_lock", "/threading.py:"),
+    ("Thread.join", "/threading.py:"),
+    ("_shutdown", "/threading.py:"),
+    ("_worker", "/concurrent/futures/thread.py:"),
+    ("Condition.wait", "/multiprocessing/synchronize.py:"),
+    ("Barrier.wait", "/multiprocessing/synchronize.py:"),
+];
+
+/// Returns whether a thread that is blocked in a lock of Python waits for work, by its functions, the innermost first.
+/// A condition that gets its lock back waits for that lock.
+/// A semaphore that is acquired through a condition is one.
+pub fn waits_for_work<'a>(mut functions: impl Iterator<Item = &'a Site>) -> bool {
+    while let Some(site) = functions.next() {
+        let (name, source) = (site.symbol.as_deref().unwrap_or_default(), site.source.as_deref().unwrap_or_default());
+        if name.contains("acquire_restore") {
+            return false;
+        }
+        if name.contains("SimpleQueue_get") || name.contains("simplequeue_get") || site.label.contains("_queue.cpython")
+        {
+            return true;
+        }
+        if source.contains(".py:") || source.starts_with('<') {
+            let waits = WAITING.iter().any(|(function, file)| name == *function && source.contains(file));
+            let caller = functions.next().and_then(|caller| caller.symbol.as_deref()).unwrap_or_default();
+            return waits && !caller.ends_with("Semaphore.acquire");
+        }
+    }
+    false
+}
+
 fn minor_version(file: &str) -> Option<u32> {
     let version = file.strip_prefix("lib").unwrap_or(file).strip_prefix("python3.")?;
     version.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
@@ -364,6 +398,38 @@ mod tests {
         for length in 0..table.len() {
             let _ = line_in(&table[..length], 12, 1);
         }
+    }
+
+    #[test]
+    fn waits_for_work_are_known_by_their_functions() {
+        let is_work = |functions: &[(&str, &str)]| {
+            let site = |(function, source): &(&str, &str)| Site {
+                symbol: Some((*function).into()),
+                source: Some((*source).into()),
+                label: (*function).into(),
+            };
+            waits_for_work(functions.iter().map(site).collect::<Vec<_>>().iter())
+        };
+        let acquire = ("PyThread_acquire_lock_timed", "thread_pthread.h:483");
+        let (library, run) =
+            ("/usr/lib/python3.11/threading.py:327", ("Thread.run", "/usr/lib/python3.11/threading.py:9"));
+        let wait = ("Condition.wait", library);
+        for function in ["Condition.wait", "Thread._wait_for_tstate_lock", "Thread.join", "_shutdown"] {
+            assert!(is_work(&[acquire, (function, library), run]), "{function}");
+        }
+        let worker = ("_worker", "/usr/lib/python3.11/concurrent/futures/thread.py:81");
+        assert!(is_work(&[acquire, worker, run]));
+        assert!(is_work(&[
+            acquire,
+            ("_queue_SimpleQueue_get_impl", "_queuemodule.c:242"),
+            ("take", "/srv/server.py:3")
+        ]));
+        // Those that a thread holds: a lock that the program acquires, and the lock of a condition after the wait.
+        assert!(!is_work(&[acquire, ("update", "/srv/server.py:6"), run]));
+        assert!(!is_work(&[acquire, ("Condition.wait", "/srv/own.py:6"), run]));
+        assert!(!is_work(&[acquire, ("rlock_acquire_restore", "_threadmodule.c:1"), wait]));
+        assert!(!is_work(&[acquire, ("Condition._acquire_restore", library), wait]));
+        assert!(!is_work(&[acquire]));
     }
 
     #[test]

@@ -16,7 +16,8 @@ pub struct Event {
 pub enum What {
     /// It begins to acquire a semaphore at this address, for example that of a mutex.
     Acquires { semaphore: u64 },
-    /// It waits. `object` is the address of a lock of the runtime within the object, or 0.
+    /// It waits. `object` is the address of a lock of the runtime within the object, or 0. That of a semaphore is in a
+    /// table of the runtime.
     Parks { object: u64, is_semaphore: bool, frames: Vec<u64> },
     /// It releases a semaphore, and wakes the goroutine that the thread's next event names.
     Releases,
@@ -45,7 +46,7 @@ pub struct Follower {
 
 #[derive(Default)]
 struct Goroutine {
-    /// The semaphore that it is about to acquire.
+    /// The semaphore that it acquires, or acquired last: one that is woken in vain waits for it once more.
     semaphore: Option<u64>,
     parked: Option<Parked>,
     /// The begin of its last wait whose end was not seen: Go's network poller ends waits in another way.
@@ -137,9 +138,10 @@ impl Follower {
             What::Parks { object, is_semaphore, frames } => {
                 let stack = self.number(frames);
                 let state = self.goroutines.entry(goroutine).or_default();
-                let semaphore = state.semaphore.take().filter(|_| is_semaphore);
+                // The object of a wait for a semaphore is the lock of the runtime's table of semaphores.
+                let object = if is_semaphore { state.semaphore.unwrap_or(0) } else { object };
                 state.unseen_wake_ns = state.parked.map(|before| before.since_ns).or(state.unseen_wake_ns);
-                state.parked = Some(Parked { since_ns: at_ns, object: semaphore.unwrap_or(object), stack });
+                state.parked = Some(Parked { since_ns: at_ns, object, stack });
             }
             What::Releases => {
                 self.releasing.insert(thread, goroutine);
@@ -303,6 +305,23 @@ mod tests {
         assert_eq!(follower.waits[&(0, number(0x20))].total_ns, 300);
         let others = &follower.waits[&(MUTEX, number(0x10))];
         assert_eq!((others.count, others.longest_ns, others.holder_parked[&number(0x20)]), (2, 430, 300));
+    }
+
+    #[test]
+    fn goroutine_that_is_woken_in_vain_waits_for_the_same_semaphore() {
+        let (mut follower, table) = (Follower::default(), 0x5e_3000);
+        let parks = || What::Parks { object: table, is_semaphore: true, frames: vec![0x10] };
+        follower.note(event(90, 7, 2, What::Acquires { semaphore: MUTEX }));
+        for (from, until) in [(100, 150), (160, 200)] {
+            follower.note(event(from, 7, 2, parks()));
+            follower.note(event(until, 8, 50, readies(2)));
+        }
+        // The begin of the acquisition of another one was not seen.
+        follower.note(event(300, 7, 3, parks()));
+        follower.note(event(310, 8, 50, readies(3)));
+        let waits: HashMap<u64, u64> =
+            follower.waits.iter().map(|((object, _), waits)| (*object, waits.total_ns)).collect();
+        assert_eq!(waits, HashMap::from([(MUTEX, 90), (0, 10)]));
     }
 
     #[test]

@@ -6,8 +6,14 @@
 //! blocked in (`syscall`). [`profile`] adds the samples up, and [`budget`] divides the time.
 
 pub mod budget;
+mod holders;
+pub mod life;
+mod notes;
+pub mod priority;
 pub mod profile;
+mod sockets;
 mod spins;
+pub mod waited;
 
 use std::collections::HashMap;
 use std::fs::{File, read_dir, read_link};
@@ -75,11 +81,16 @@ struct Files {
 const MOST_OPEN: usize = 96;
 
 impl Sampler {
-    /// Reads the state of each thread of these processes.
-    pub fn sample(&mut self, processes: &[u32]) -> Vec<Sample> {
+    /// Reads the state of each thread of these processes, and right after it `more` of the thread: contend can lose its
+    /// CPU between two threads.
+    pub fn sample<More>(&mut self, processes: &[u32], more: impl Fn(&Sample) -> More) -> Vec<(Sample, More)> {
         self.turn += 1;
         let threads = processes.iter().flat_map(|&process| threads(process).map(move |thread| (process, thread)));
-        let samples = threads.filter_map(|(process, thread)| self.read(process, thread)).collect();
+        let with_more = |sample: Sample| {
+            let more = more(&sample);
+            (sample, more)
+        };
+        let samples = threads.filter_map(|(process, thread)| self.read(process, thread).map(with_more)).collect();
         let turn = self.turn;
         self.tasks.retain(|_, task| task.turn == turn);
         self.open = self.tasks.values().filter(|task| task.files.is_some()).count();
@@ -124,17 +135,29 @@ pub fn pause(took: Duration) -> Duration {
 
 /// Returns whether the kernel shows the states of a process's threads.
 pub fn shows_states(process: u32) -> bool {
-    let state = std::fs::read_to_string(format!("/proc/{process}/task/{process}/syscall"));
-    state.ok().and_then(|state| state_in(&state)).is_some()
+    state_of(process, process).is_some()
+}
+
+fn state_of(process: u32, thread: u32) -> Option<State> {
+    state_in(&std::fs::read_to_string(format!("/proc/{process}/task/{thread}/syscall")).ok()?)
 }
 
 /// Reads the call that a thread is blocked in; `None` if it runs, or the kernel does not show it.
 pub(crate) fn call_of(process: u32, thread: u32) -> Option<Call> {
-    let text = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/syscall")).ok()?;
-    match state_in(&text)? {
+    match state_of(process, thread)? {
         State::Blocked(call) => Some(call),
         _ => None,
     }
+}
+
+/// Returns the threads of these processes with the call that each is blocked in; of threads whose state is hidden, none.
+pub fn blocked_in(processes: &[u32]) -> impl Iterator<Item = (u32, u32, Option<Call>)> {
+    let tasks = processes.iter().flat_map(|&process| threads(process).map(move |thread| (process, thread)));
+    tasks.filter_map(|(process, thread)| match state_of(process, thread)? {
+        State::Blocked(call) => Some((process, thread, Some(call))),
+        State::Runnable => Some((process, thread, None)),
+        State::Hidden => None,
+    })
 }
 
 /// Returns the threads of a process, the first one first.
@@ -255,8 +278,8 @@ mod tests {
         });
         let (thread, mut sampler) = (number.recv().unwrap(), Sampler::default());
         let is_blocked = || {
-            let samples = sampler.sample(&[std::process::id()]);
-            let found = samples.iter().find(|sample| sample.thread == thread);
+            let samples = sampler.sample(&[std::process::id()], |_| ());
+            let found = samples.iter().map(|(sample, ())| sample).find(|sample| sample.thread == thread);
             matches!(found.map(|sample| sample.state), Some(State::Blocked(Call { number: libc::SYS_futex, .. })))
         };
         let found = std::iter::repeat_with(is_blocked).take(10_000).any(|is_blocked| is_blocked);

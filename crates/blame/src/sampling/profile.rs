@@ -5,9 +5,14 @@
 //! calls of the threads that did not wait for it are kept, and [`crate::frames`] says which of them are in the function
 //! that acquires it.
 
-use super::budget::{Budget, Part, may_wait_for_map, moves_bytes, part_of_call};
+use super::budget::{Part, may_wait_for_map, moves_bytes, part_of_call};
+use super::holders::{Seen, holders, judge, note_peers, object};
+use super::life::{Allowed, Life, Tries, allowed};
+use super::notes::{CONDITION, Note, size_of_lock, threads_of};
+use super::sockets::Sockets;
 use super::spins::Spins;
-use super::{Call, FileType, Sample, Sampler, State, call_of, name_of};
+use super::waited::{Path, Wait, Waited, room};
+use super::{FileType, Sample, Sampler, State, call_of, name_of};
 use crate::memory::top_of_stack;
 use crate::names::{Mapping, Site};
 use crate::parked::Parked;
@@ -15,121 +20,8 @@ use crate::places::lock_at;
 use crate::python::Python;
 use crate::stacks::{Stack, Stacks};
 use interpose::{Kind, Lock, Region, Thread};
-use std::collections::{BTreeMap, HashMap};
-use std::hash::Hash;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
-
-/// The object that a blocked thread waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Wait {
-    /// A lock that the library notes, by its slot.
-    Lock(u32),
-    /// A futex word that is in no such lock.
-    Word { process: u32, address: u64 },
-    /// A system call, by its number.
-    Call { number: i64, part: Part },
-    /// Something that the kernel does not show.
-    Hidden,
-}
-
-/// The number of a call path.
-pub type Path = usize;
-
-/// The waits for one lock or word, as far as samples show them.
-#[derive(Clone, Debug, Default)]
-pub struct Waited {
-    /// Thread time, in seconds.
-    pub seconds: f64,
-    /// The part of `seconds` of threads that were on a CPU or ready for one: those that spin, and those that were
-    /// woken.
-    pub runnable_s: f64,
-    /// Call paths that waited.
-    pub paths: HashMap<Path, f64>,
-    /// The states of the holder while threads waited.
-    pub holders: HashMap<Holder, f64>,
-    /// The part of `seconds` of waits to reacquire a mutex after a wait for a condition, by the condition's slot.
-    pub after_condition: HashMap<u32, f64>,
-    /// Waits, for a word, of the other blocked threads of the process at the same time, and what the rest did.
-    pub peers: HashMap<Vec<(Wait, Path)>, Peers>,
-    /// The largest number of threads that waited at the same time.
-    pub most_waiters: usize,
-    /// The largest number of threads that held it at the same time: more than one for a semaphore of a pool.
-    pub most_holders: usize,
-}
-
-impl Waited {
-    /// Adds the waits for another lock.
-    pub fn add(&mut self, other: &Self) {
-        self.seconds += other.seconds;
-        self.runnable_s += other.runnable_s;
-        add_all(&mut self.paths, &other.paths);
-        add_all(&mut self.holders, &other.holders);
-        add_all(&mut self.after_condition, &other.after_condition);
-        other.peers.iter().for_each(|(peers, more)| self.peers.entry(peers.clone()).or_default().add(more));
-        self.most_waiters = self.most_waiters.max(other.most_waiters);
-        self.most_holders = self.most_holders.max(other.most_holders);
-    }
-}
-
-fn add_all<K: Clone + Eq + Hash>(sums: &mut HashMap<K, f64>, more: &HashMap<K, f64>) {
-    more.iter().for_each(|(key, seconds)| *sums.entry(key.clone()).or_default() += seconds);
-}
-
-/// The time that threads waited for a word while the same other threads were blocked.
-#[derive(Clone, Debug, Default)]
-pub struct Peers {
-    pub seconds: f64,
-    /// The parts of it in which threads that were not blocked had a CPU, and in which they were ready for one.
-    pub running_s: f64,
-    pub ready_s: f64,
-}
-
-impl Peers {
-    fn add(&mut self, other: &Self) {
-        self.seconds += other.seconds;
-        self.running_s += other.running_s;
-        self.ready_s += other.ready_s;
-    }
-}
-
-/// The activity of a lock's holder while others waited for the lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Holder {
-    Running,
-    /// It had no CPU.
-    Ready,
-    Blocked {
-        wait: Wait,
-        path: Option<Path>,
-        /// The lock that it held: another one than the waiter's if holders waited for other locks themselves.
-        lock: u32,
-    },
-    /// The lock was released, and the thread that was woken for it did not run yet.
-    None,
-    /// The waiter was blocked, and no thread is known to hold the lock.
-    Unknown,
-}
-
-/// One thread.
-#[derive(Clone, Debug)]
-pub struct Life {
-    pub process: u32,
-    pub thread: u32,
-    /// The name that it gave itself, as it was seen last.
-    pub name: String,
-    /// A path of it, as far as the function that the thread began with.
-    pub path: Option<Path>,
-    pub waits: HashMap<Wait, f64>,
-    /// Time on a CPU while it waited for a lock, by the samples.
-    pub spun_s: f64,
-    began_s: f64,
-    seen_s: f64,
-    /// The kernel's sums at the first sample and at the last.
-    before: [u64; 2],
-    sums: [u64; 2],
-    /// The place where it was blocked the last time.
-    blocked: Option<(Call, [u64; 2], Option<Path>)>,
-}
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The sums.
 #[derive(Default)]
@@ -151,10 +43,13 @@ pub struct Profile {
     labelled: HashMap<(u32, Wait), f64>,
     /// Slots of locks and their sizes, by process slot and address.
     locks: BTreeMap<(u32, u64), (u32, u64)>,
+    /// The mappings of files that processes can share locks in, by process.
+    mappings: HashMap<u32, Vec<Mapping>>,
     /// Samples of all threads, and those that were lost because there was no room for the awaited object.
     pub samples: u64,
     pub lost: u64,
     parked: Parked,
+    sockets: Sockets,
     spins: Spins,
     /// Samples of threads on a CPU that spun for something that no call shows, by path.
     spinning: HashMap<Path, u64>,
@@ -162,34 +57,33 @@ pub struct Profile {
 
 /// Processes whose stacks are unwound.
 const MOST_PROCESSES: usize = 24;
-const MOST_PATHS: usize = 8_192;
-const MOST_OBJECTS: usize = 4_096;
-const MOST_ENDED: usize = 4_096;
-/// Different calls of other threads that are kept with a wait for a word, and combinations of them.
-const MOST_PEERS: usize = 8;
-const MOST_COMBINATIONS: usize = 512;
-/// Holders that wait for other locks, one after another, are followed so far.
-const LONGEST_CHAIN: usize = 8;
-/// Samples after which the name of a thread is read again, which may change at any time.
-const NAME_PERIOD: u64 = 64;
 
-/// A sample with its content.
-struct Seen {
-    sample: Sample,
-    span: f64,
-    /// The lock that the thread's library notes as waited for.
-    noted: Option<u32>,
-    wait: Option<Wait>,
-    path: Option<Path>,
-    /// The place of the label of the request that it works for.
-    label: Option<u32>,
-    /// The part of the time since the last sample in which the thread ran, of that in which it was runnable.
-    ran_share: f64,
-}
+/// Processes whose shared memory is known.
+const MOST_MAPPED: usize = 512;
+
+const MOST_PATHS: usize = 8_192;
+
+const MOST_ENDED: usize = 4_096;
+
+/// Locks of each thread whose holds are kept.
+const MOST_HOLDS: usize = 256;
+
+/// Samples after which the name and the CPUs of a thread are read again, which may change at any time.
+const NAME_PERIOD: u64 = 64;
 
 impl Profile {
     /// Learns the memory map of a process, whose stacks are unwound from now on.
     pub fn learn(&mut self, process: u32, mappings: &[Mapping]) {
+        if self.mappings.len() >= MOST_MAPPED {
+            self.mappings.retain(|process, _| is_alive(*process));
+        }
+        if self.mappings.len() < MOST_MAPPED || self.mappings.contains_key(&process) {
+            let is_data = |piece: &&Mapping| !piece.is_code && !piece.path.to_string_lossy().contains(".so");
+            self.mappings.insert(process, mappings.iter().filter(is_data).cloned().collect());
+        }
+        if self.unwinders.len() >= MOST_PROCESSES {
+            self.unwinders.retain(|process, _| is_alive(*process));
+        }
         if self.unwinders.len() < MOST_PROCESSES || self.unwinders.contains_key(&process) {
             self.unwinders.entry(process).or_default().learn(process, mappings);
             if !self.pythons.contains_key(&process)
@@ -213,12 +107,25 @@ impl Profile {
 
     /// Samples the threads of these processes; `now_s` is the time since the start.
     pub fn sample(&mut self, processes: &[u32], region: Option<&Region>, now_s: f64) {
-        let samples = self.sampler.sample(processes);
+        let threads: HashMap<u32, &Thread> = region.map(threads_of).unwrap_or_default();
+        let Self { sampler, lives, paths, .. } = &mut *self;
+        let more = |sample: &Sample| {
+            let note = region.zip(threads.get(&sample.thread)).map(|(region, thread)| Note::of(region, thread));
+            let known = lives.get(&sample.thread).and_then(|life| life.known_path(sample, paths));
+            // The threads that hold locks are few, and do not stay where they are.
+            let holds_lock = note.as_ref().is_some_and(|note| !note.held.is_empty());
+            let stack = if known.is_none() && holds_lock { stack_of(sample) } else { None };
+            (note, known, stack)
+        };
+        let samples = sampler.sample(processes, more);
         self.samples += 1;
-        let noted: HashMap<u32, &Thread> = region.map(threads_of).unwrap_or_default();
         let seen: Vec<Seen> = samples
             .into_iter()
-            .map(|sample| self.note(sample, noted.get(&sample.thread).copied(), region, now_s))
+            .map(|(sample, (note, known, stack))| {
+                let stack = || stack.or_else(|| stack_of(&sample));
+                let path = known.or_else(|| self.unwound(sample.process, Some(sample.thread), &stack()?));
+                self.note(sample, note, path, region, now_s)
+            })
             .collect();
         self.forget_ended(&seen);
         self.sample_spins(&seen, now_s);
@@ -238,6 +145,7 @@ impl Profile {
             }
             let is_runnable = seen.sample.state == State::Runnable;
             waited.runnable_s += if is_runnable { seen.span } else { 0.0 };
+            waited.polled_s += if seen.polls { seen.span } else { 0.0 };
             seen.path.iter().for_each(|path| *waited.paths.entry(*path).or_default() += seen.span);
             if let (Some(condition), Wait::Lock(lock)) = (seen.noted, object)
                 && condition != lock
@@ -257,11 +165,17 @@ impl Profile {
     }
 
     /// Samples the instructions of threads on a CPU. Those whose waits the library notes are known without.
-    fn sample_spins(&mut self, seen: &[Seen], now_s: f64) {
+    /// Ends a window in which threads on a CPU are sampled, if it is over. [`Self::sample`] does so as well, but may come
+    /// much later.
+    pub fn end_spins(&mut self, now_s: f64) {
         for (process, stack) in self.spins.end(now_s) {
             let path = self.unwound(process, None, &stack);
             path.into_iter().for_each(|path| *self.spinning.entry(path).or_default() += 1);
         }
+    }
+
+    fn sample_spins(&mut self, seen: &[Seen], now_s: f64) {
+        self.end_spins(now_s);
         let is_candidate = |seen: &&Seen| seen.sample.state == State::Runnable && seen.noted.is_none();
         let runnable: Vec<(u32, u32)> =
             seen.iter().filter(is_candidate).map(|seen| (seen.sample.process, seen.sample.thread)).collect();
@@ -269,7 +183,14 @@ impl Profile {
     }
 
     /// Updates a thread's account.
-    fn note(&mut self, sample: Sample, thread: Option<&Thread>, region: Option<&Region>, now_s: f64) -> Seen {
+    fn note(
+        &mut self,
+        sample: Sample,
+        note: Option<Note>,
+        path: Option<Path>,
+        region: Option<&Region>,
+        now_s: f64,
+    ) -> Seen {
         let sums = [sample.ran_ns, sample.ready_ns];
         let is_another =
             |life: &Life| life.process != sample.process || life.sums.iter().zip(sums).any(|(old, new)| new < *old);
@@ -278,14 +199,13 @@ impl Profile {
         {
             self.end(life);
         }
-        let noted = thread.zip(region).and_then(|(thread, region)| noted(region, thread));
-        let wait = self.wait_of(&sample, thread.zip(region), noted);
+        let noted = note.as_ref().and_then(|note| note.waits);
+        let wait = self.wait_of(&sample, note.as_ref().zip(region));
         if let Some(Wait::Word { process, address }) = wait
             && !self.is_same_call(&sample, sums)
         {
             self.parked.note(process, address);
         }
-        let path = self.path_of(&sample, sums);
         let name_is_due = self.samples % NAME_PERIOD == 1;
         let life = self.lives.entry(sample.thread).or_insert_with(|| Life {
             process: sample.process,
@@ -293,20 +213,38 @@ impl Profile {
             name: String::new(),
             path: None,
             waits: HashMap::new(),
+            holds: HashMap::new(),
             spun_s: 0.0,
+            allowed: Allowed::default(),
             began_s: now_s,
             seen_s: now_s,
             before: sums,
             sums,
             blocked: None,
+            tries: Tries::default(),
         });
         if life.name.is_empty() || name_is_due {
+            life.allowed = allowed(sample.thread).unwrap_or(life.allowed);
             life.name = name_of(sample.process, sample.thread).unwrap_or_else(|| std::mem::take(&mut life.name));
         }
         let span = now_s - life.seen_s;
         let [ran, ready] = [0, 1].map(|part| (sums[part] - life.sums[part]) as f64);
         let ran_share = if ran + ready > 0.0 { ran / (ran + ready) } else { 1.0 };
         (life.seen_s, life.sums) = (now_s, sums);
+        let polled = note.as_ref().filter(|_| noted.is_none()).and_then(|note| note.polled);
+        let (wait, noted, polls) = match (polled, sample.state) {
+            (Some(polled), State::Runnable) if life.tries.next(polled.number, polled.tries, ran) => {
+                (wait, Some((polled.lock, polled.kind)), true)
+            }
+            (Some(polled), State::Blocked(_)) => {
+                let _ = life.tries.next(polled.number, polled.tries, ran);
+                let is_asleep = matches!(wait, Some(Wait::Call { part: Part::Sleep, .. }));
+                let near = path.is_some_and(|path| is_near(&self.paths[path].1, polled.site));
+                let polls = is_asleep && near && polled.tries >= 2;
+                (if polls { Some(Wait::Lock(polled.lock)) } else { wait }, noted, polls)
+            }
+            _ => (wait, noted, false),
+        };
         if let Some(wait) = wait {
             *life.waits.entry(wait).or_default() += span;
         } else if noted.is_some() {
@@ -317,17 +255,20 @@ impl Profile {
             State::Blocked(call) => Some((call, sums, path)),
             _ => None,
         };
-        let label = thread.and_then(|thread| thread.request.label.load(Relaxed).checked_sub(1));
-        Seen { sample, span, noted: noted.map(|(lock, _)| lock), wait, path, label, ran_share }
+        let (label, mut held) = note.map_or((None, Vec::new()), |note| (note.label, note.held));
+        // A thread that waited when its state was read can have the lock since then.
+        held.retain(|(lock, _)| wait != Some(Wait::Lock(*lock)));
+        for (lock, _) in &held {
+            if life.holds.len() < MOST_HOLDS || life.holds.contains_key(lock) {
+                *life.holds.entry(*lock).or_default() += span;
+            }
+        }
+        Seen { sample, span, noted: noted.map(|(lock, _)| lock), polls, held, wait, path, label, ran_share }
     }
 
     /// Returns the object that a thread waits for, if it is blocked.
-    fn wait_of(
-        &self,
-        sample: &Sample,
-        noted_in: Option<(&Thread, &Region)>,
-        noted: Option<(u32, Kind)>,
-    ) -> Option<Wait> {
+    fn wait_of(&mut self, sample: &Sample, note_in: Option<(&Note, &Region)>) -> Option<Wait> {
+        let noted = note_in.and_then(|(note, _)| note.waits);
         let State::Blocked(call) = sample.state else {
             return match (sample.state, noted) {
                 (State::Hidden, Some((lock, _))) => Some(Wait::Lock(lock)),
@@ -337,15 +278,15 @@ impl Profile {
         };
         if call.number == libc::SYS_futex {
             let word = call.arguments[0];
-            if let (Some((lock, kind)), Some((thread, region))) = (noted, noted_in) {
+            if let (Some((lock, kind)), Some((note, region))) = (noted, note_in) {
                 let address = lock_at(region, lock).address.load(Relaxed);
                 // To wait for a condition ends with getting the mutex back.
                 let is_in_it = kind != Kind::Cond || (address..address + CONDITION).contains(&word);
-                let mutex = || self.lock_around(thread.process.load(Relaxed), word).unwrap_or(lock);
+                let mutex = || self.lock_around(note.process, word).unwrap_or(lock);
                 return Some(Wait::Lock(if is_in_it { lock } else { mutex() }));
             }
             // The library notes a wait a moment before the call.
-            let lock = noted_in.and_then(|(thread, _)| self.lock_around(thread.process.load(Relaxed), word));
+            let lock = note_in.and_then(|(note, _)| self.lock_around(note.process, word));
             return Some(lock.map_or(Wait::Word { process: sample.process, address: word }, Wait::Lock));
         }
         // A library call that waits may sleep in another call than a futex's, for example a spinlock's that yields.
@@ -356,8 +297,11 @@ impl Profile {
         }
         let file =
             if moves_bytes(call.number) { FileType::of(sample.process, call.arguments[0]) } else { FileType::Unknown };
+        let holds_lock = note_in.is_some_and(|(note, _)| !note.held.is_empty());
         let part = if may_wait_for_map(call.number) && waits_for_map(sample.process, sample.thread) {
             Part::Lock
+        } else if holds_lock && self.sockets.waits_for_reply(sample.process, &call) {
+            Part::Io
         } else {
             part_of_call(call.number, &call.arguments, file)
         };
@@ -368,23 +312,6 @@ impl Profile {
     fn is_same_call(&self, sample: &Sample, sums: [u64; 2]) -> bool {
         let blocked = self.lives.get(&sample.thread).and_then(|life| life.blocked);
         blocked.is_some_and(|(before, sums_before, _)| (State::Blocked(before), sums_before) == (sample.state, sums))
-    }
-
-    /// Returns the call path of a blocked thread. One that did not run since the last sample has the same.
-    fn path_of(&mut self, sample: &Sample, sums: [u64; 2]) -> Option<Path> {
-        let State::Blocked(call) = sample.state else { return None };
-        if let Some((before, sums_before, Some(path))) = self.lives.get(&sample.thread).and_then(|life| life.blocked)
-            && (before, sums_before) == (call, sums)
-            // One of the first instruction alone was cut off before the files of the process were known.
-            && self.paths[path].1.len() > 1
-        {
-            return Some(path);
-        }
-        let bytes = top_of_stack(sample.process, call.pointer);
-        // A thread that ran since its state was read has another stack.
-        let is_still_there = call_of(sample.process, sample.thread) == Some(call);
-        let stack = Stack { instruction: call.instruction, pointer: call.pointer, frame: 0, link: 0, bytes };
-        is_still_there.then(|| self.unwound(sample.process, Some(sample.thread), &stack)).flatten()
     }
 
     /// Returns the number of the path that a stack shows, and the Python functions of a blocked thread.
@@ -416,7 +343,16 @@ impl Profile {
             let is_there = lock.key.load(Relaxed) != Lock::ENDED;
             let size = Kind::of(lock.kind.load(Relaxed)).filter(|_| is_there).map(size_of_lock);
             let Some(size) = size else { continue };
-            self.locks.insert((lock.process.load(Relaxed), lock.address.load(Relaxed)), (slot, size));
+            let (owner, other) = (lock.process.load(Relaxed), pair.process.load(Relaxed));
+            let address = lock.address.load(Relaxed);
+            self.locks.insert((owner, address), (slot, size));
+            // A process that shares the lock can have it at another address.
+            let pid = |place: u32| region.processes.get(place as usize).map(|process| process.pid.load(Relaxed));
+            let mappings = |place: u32| self.mappings.get(&pid(place)?);
+            let there = mappings(owner).zip(mappings(other)).filter(|_| owner != other);
+            if let Some(there) = there.and_then(|(own, other)| address_in(own, other, address)) {
+                self.locks.insert((other, there), (slot, size));
+            }
         }
     }
 
@@ -427,7 +363,7 @@ impl Profile {
     }
 
     fn forget_ended(&mut self, seen: &[Seen]) {
-        let alive: std::collections::HashSet<u32> = seen.iter().map(|seen| seen.sample.thread).collect();
+        let alive: HashSet<u32> = seen.iter().map(|seen| seen.sample.thread).collect();
         let gone: Vec<u32> = self.lives.keys().filter(|thread| !alive.contains(thread)).copied().collect();
         for thread in gone {
             if let Some(life) = self.lives.remove(&thread) {
@@ -458,6 +394,22 @@ impl Profile {
     /// Returns how long all threads ran on a CPU, by the samples so far.
     pub fn ran_s(&self) -> f64 {
         self.lives().fold(0.0, |sum, life| sum + (life.sums[0] - life.before[0]) as f64 / 1e9)
+    }
+
+    /// Returns the number of CPUs that the threads may use that had something to run for a twentieth of all such time or
+    /// more; `None` if that is not known.
+    pub fn allowed_cpus(&self) -> Option<usize> {
+        let all: f64 = self.lives().map(Life::runnable_s).sum();
+        let is_busy = |life: &&Life| life.runnable_s() >= 0.05 * all && life.runnable_s() > 0.0;
+        if self.lives().filter(is_busy).any(|life| life.allowed == Allowed::default()) {
+            return None;
+        }
+        let union = self
+            .lives()
+            .filter(is_busy)
+            .fold(Allowed::default(), |union, life| std::array::from_fn(|place| union[place] | life.allowed[place]));
+        let count = union.iter().map(|bits| bits.count_ones() as usize).sum();
+        (count > 0).then_some(count)
     }
 
     /// Returns the samples of the waits for each lock and word.
@@ -493,164 +445,34 @@ impl Profile {
     }
 }
 
-impl Life {
-    /// Divides the life. `part` says why a wait is one; `kin` are the waits of threads of the same group, which count
-    /// where no sample found this one blocked. `shares` divide the waits for futex words of a thread whose language says
-    /// more of them than the kernel.
-    pub fn budget(&self, part: &dyn Fn(Wait) -> Part, kin: &HashMap<Wait, f64>, shares: &[(Part, f64)]) -> Budget {
-        let [ran, ready] = [0, 1].map(|sum| (self.sums[sum] - self.before[sum]) as f64 / 1e9);
-        let waits = if self.waits.values().sum::<f64>() > 0.0 { &self.waits } else { kin };
-        let blocked = waits.iter().flat_map(|(wait, seconds)| {
-            let is_shared = !shares.is_empty() && matches!(wait, Wait::Lock(_) | Wait::Word { .. });
-            let by_kernel = (!is_shared).then(|| (part(*wait), *seconds));
-            let by_language =
-                shares.iter().filter(move |_| is_shared).map(move |(part, share)| (*part, share * seconds));
-            by_kernel.into_iter().chain(by_language)
-        });
-        Budget::of(self.seen_s - self.began_s, ran, ready, blocked)
-    }
-
-    fn begin_part(&mut self) {
-        self.waits.clear();
-        (self.spun_s, self.began_s, self.before) = (0.0, self.seen_s, self.sums);
-    }
-
-    fn absorb(&mut self, other: Self) {
-        self.seen_s += other.seen_s - other.began_s;
-        self.spun_s += other.spun_s;
-        other.waits.into_iter().for_each(|(wait, seconds)| *self.waits.entry(wait).or_default() += seconds);
-        for sum in 0..2 {
-            self.sums[sum] += other.sums[sum] - other.before[sum];
-        }
-    }
+/// Returns the address at which another process has what this one has at `address`.
+fn address_in(own: &[Mapping], other: &[Mapping], address: u64) -> Option<u64> {
+    let piece = own.iter().find(|piece| (piece.start..piece.end).contains(&address))?;
+    let offset = address - piece.start + piece.offset;
+    let there =
+        |other: &Mapping| offset.checked_sub(other.offset)?.checked_add(other.start).filter(|at| *at < other.end);
+    other.iter().filter(|other| other.file == piece.file).find_map(there)
 }
 
-/// Size of glibc's `pthread_cond_t`.
-const CONDITION: u64 = 48;
-
-/// Returns the part of a lock in which a thread can wait for a word, as glibc has it on 64-bit machines.
-fn size_of_lock(kind: Kind) -> u64 {
-    match kind {
-        Kind::Mutex | Kind::Spin => 4,
-        Kind::Read | Kind::Write => 56,
-        Kind::Cond | Kind::Broadcast | Kind::Signal => CONDITION,
-        Kind::Sem | Kind::Barrier => 32,
-    }
+/// Returns whether a process has not ended.
+fn is_alive(process: u32) -> bool {
+    std::path::Path::new(&format!("/proc/{process}")).exists()
 }
 
-/// Returns the threads that have a slot, by their numbers.
-fn threads_of(region: &Region) -> HashMap<u32, &Thread> {
-    let threads = region.threads().map(|thread| (thread.tid.load(Acquire), thread));
-    threads.filter(|(thread, _)| *thread != 0).collect()
+/// Returns the stack of a blocked thread.
+fn stack_of(sample: &Sample) -> Option<Stack> {
+    let State::Blocked(call) = sample.state else { return None };
+    let bytes = top_of_stack(sample.process, call.pointer);
+    // A thread that ran since its state was read has another stack.
+    let is_still_there = call_of(sample.process, sample.thread) == Some(call);
+    is_still_there.then_some(Stack { instruction: call.instruction, pointer: call.pointer, frame: 0, link: 0, bytes })
 }
 
-/// Returns the lock that a thread notes that it waits for.
-fn noted(region: &Region, thread: &Thread) -> Option<(u32, Kind)> {
-    let pair = region.pairs.get(thread.waiting.load(Acquire).checked_sub(1)? as usize)?;
-    Some((pair.lock.load(Relaxed), Kind::of(pair.kind.load(Relaxed))?))
-}
-
-/// Returns the lock or word that a thread waits for, blocked or not.
-fn object(seen: &Seen) -> Option<Wait> {
-    match (seen.wait, seen.noted) {
-        (Some(wait @ (Wait::Lock(_) | Wait::Word { .. } | Wait::Call { part: Part::Lock, .. })), _) => Some(wait),
-        // It spins, or it was woken and has no CPU yet.
-        (None, Some(lock)) => Some(Wait::Lock(lock)),
-        _ => None,
-    }
-}
-
-fn room(waited: &mut HashMap<Wait, Waited>, object: Wait) -> Option<&mut Waited> {
-    let has_room = waited.len() < MOST_OBJECTS || waited.contains_key(&object);
-    has_room.then(|| waited.entry(object).or_default())
-}
-
-/// Returns the threads that hold the locks that are waited for.
-fn holders(region: &Region, seen: &[Seen]) -> HashMap<u32, Held> {
-    let wanted: std::collections::HashSet<u32> = seen
-        .iter()
-        .filter_map(|seen| match object(seen) {
-            Some(Wait::Lock(lock)) => Some(lock),
-            _ => None,
-        })
-        .filter(|lock| !lock_at(region, *lock).is_folded())
-        .collect();
-    let mut holders = HashMap::new();
-    if wanted.is_empty() {
-        return holders;
-    }
-    for thread in region.threads() {
-        let tid = thread.tid.load(Acquire);
-        let held = thread.held.iter().take(thread.depth() as usize).map(|held| held.place.load(Relaxed));
-        // A thread that holds a recursive mutex several times is one holder.
-        let held: std::collections::HashSet<u32> = held.filter(|lock| tid != 0 && wanted.contains(lock)).collect();
-        for lock in held {
-            holders.entry(lock).or_insert(Held { by: tid, count: 0 }).count += 1;
-        }
-    }
-    holders
-}
-
-/// A thread that holds a lock, and how many hold it.
-struct Held {
-    by: u32,
-    count: usize,
-}
-
-/// Adds the activity of a lock's holder, for one thread that waits for it. A holder that waits for another lock is
-/// followed to that lock's holder.
-fn judge(waited: &mut Waited, lock: u32, waiter: &Seen, holders: &HashMap<u32, Held>, by_thread: &HashMap<u32, &Seen>) {
-    let holder_of = |lock: u32| holders.get(&lock).and_then(|held| by_thread.get(&held.by)).copied();
-    waited.most_holders = waited.most_holders.max(holders.get(&lock).map_or(0, |held| held.count));
-    let Some(mut holder) = holder_of(lock).filter(|holder| holder.sample.thread != waiter.sample.thread) else {
-        let is_woken = waiter.sample.state == State::Runnable;
-        *waited.holders.entry(if is_woken { Holder::None } else { Holder::Unknown }).or_default() += waiter.span;
-        return;
-    };
-    let mut held = lock;
-    for _ in 0..LONGEST_CHAIN {
-        let Some(Wait::Lock(next)) = object(holder).filter(|next| *next != Wait::Lock(held)) else { break };
-        let Some(other) = holder_of(next).filter(|next| next.sample.thread != holder.sample.thread) else { break };
-        (holder, held) = (other, next);
-    }
-    match holder.wait {
-        Some(wait) => {
-            let blocked = Holder::Blocked { wait, path: holder.path, lock: held };
-            *waited.holders.entry(blocked).or_default() += waiter.span;
-        }
-        None => {
-            *waited.holders.entry(Holder::Running).or_default() += waiter.span * holder.ran_share;
-            *waited.holders.entry(Holder::Ready).or_default() += waiter.span * (1.0 - holder.ran_share);
-        }
-    }
-}
-
-/// Adds the activity of the other threads of the process, for one thread that waits for a word.
-fn note_peers(waited: &mut Waited, object: Wait, waiter: &Seen, by_thread: &HashMap<u32, &Seen>) {
-    // Processes share files, and so the locks of them.
-    let is_shared = matches!(object, Wait::Call { .. });
-    let others = || {
-        by_thread.values().filter(|peer| {
-            (is_shared || peer.sample.process == waiter.sample.process) && peer.sample.thread != waiter.sample.thread
-        })
-    };
-    let mut peers: Vec<(Wait, Path)> =
-        others().filter_map(|peer| Some((peer.wait.filter(|wait| *wait != object)?, peer.path?))).collect();
-    peers.sort_unstable();
-    peers.dedup();
-    peers.truncate(MOST_PEERS);
-    // One that the samples find on a CPU at all times has one at times only.
-    let runnable = others().filter(|peer| peer.sample.state == State::Runnable);
-    let (count, ran) = runnable.fold((0.0, 0.0), |(count, ran), peer| (count + 1.0, ran + peer.ran_share));
-    let ran_share = if count > 0.0 { ran / count } else { 0.0 };
-    let is_any = if count > 0.0 { waiter.span } else { 0.0 };
-    if waited.peers.len() < MOST_COMBINATIONS || waited.peers.contains_key(&peers) {
-        waited.peers.entry(peers).or_default().add(&Peers {
-            seconds: waiter.span,
-            running_s: is_any * ran_share,
-            ready_s: is_any * (1.0 - ran_share),
-        });
-    }
+/// Returns whether a thread sleeps in the loop in which it tries: one of its innermost calls is near that of the try.
+fn is_near(path: &[u64], site: u64) -> bool {
+    const MOST_CALLS: usize = 6;
+    const MOST_BYTES: u64 = 512;
+    path.iter().take(MOST_CALLS).any(|address| address.abs_diff(site) <= MOST_BYTES)
 }
 
 /// Returns whether a thread waits for the kernel's lock of its address space, by the function of the kernel that it is
@@ -658,4 +480,27 @@ fn note_peers(waited: &mut Waited, object: Wait, waiter: &Seen, by_thread: &Hash
 fn waits_for_map(process: u32, thread: u32) -> bool {
     let function = std::fs::read(format!("/proc/{process}/task/{thread}/wchan"));
     function.is_ok_and(|function| function.starts_with(b"rwsem_down_"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_lock_is_found_at_the_address_of_each_process() {
+        let map = |text: &str| crate::names::parse(text.as_bytes());
+        let own = map("7f0000000000-7f0000002000 rw-s 00001000 00:01 31 /dev/zero (deleted)\n");
+        let other = map("7e0000000000-7e0000001000 rw-s 00000000 00:01 31 /dev/zero (deleted)\n\
+             7e0000005000-7e0000007000 rw-s 00001000 00:01 31 /dev/zero (deleted)\n\
+             7f0000000000-7f0000002000 rw-s 00001000 00:01 32 /dev/zero (deleted)\n");
+        assert_eq!(address_in(&own, &other, 0x7f00_0000_1040), Some(0x7e00_0000_6040));
+        assert_eq!(address_in(&own, &other[..1], 0x7f00_0000_1040), None);
+        assert_eq!(address_in(&own, &other, 0x7f00_0000_2040), None);
+    }
+
+    #[test]
+    fn sleep_is_a_pause_between_tries_if_its_call_is_near() {
+        assert!(is_near(&[0x7f00, 0x40_1180], 0x40_1150));
+        assert!(!is_near(&[0x7f00, 0x40_2180], 0x40_1150) && !is_near(&[], 0x40_1150));
+    }
 }

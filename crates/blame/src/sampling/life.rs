@@ -1,0 +1,151 @@
+//! The account of one thread.
+
+use super::budget::{Budget, Part};
+use super::waited::{Path, Wait};
+use super::{Call, Sample, State};
+use std::collections::HashMap;
+
+/// One thread.
+#[derive(Clone, Debug)]
+pub struct Life {
+    pub process: u32,
+    pub thread: u32,
+    /// The name that it gave itself, as it was seen last.
+    pub name: String,
+    /// A path of it, as far as the function that the thread began with.
+    pub path: Option<Path>,
+    pub waits: HashMap<Wait, f64>,
+    /// How long it held each lock that the library notes, by the lock's slot, as far as samples found it with the lock.
+    pub holds: HashMap<u32, f64>,
+    /// Time on a CPU while it waited for a lock, by the samples.
+    pub spun_s: f64,
+    /// The CPUs that it may use, as a bit each.
+    pub allowed: Allowed,
+    pub(super) began_s: f64,
+    pub(super) seen_s: f64,
+    /// The kernel's sums at the first sample and at the last.
+    pub(super) before: [u64; 2],
+    pub(super) sums: [u64; 2],
+    /// The place where it was blocked the last time.
+    pub(super) blocked: Option<(Call, [u64; 2], Option<Path>)>,
+    pub(super) tries: Tries,
+}
+
+/// CPUs as a bit each, as many as the kernel's `cpu_set_t` has.
+pub type Allowed = [u64; 16];
+
+impl Life {
+    /// Divides the life. `part` says why a wait is one; `kin` are the waits of threads of the same group, which count
+    /// where no sample found this one blocked. `shares` divide the waits for futex words of a thread whose language says
+    /// more of them than the kernel.
+    pub fn budget(&self, part: &dyn Fn(Wait) -> Part, kin: &HashMap<Wait, f64>, shares: &[(Part, f64)]) -> Budget {
+        let [ran, ready] = [0, 1].map(|sum| (self.sums[sum] - self.before[sum]) as f64 / 1e9);
+        let waits = if self.waits.values().sum::<f64>() > 0.0 { &self.waits } else { kin };
+        let blocked = waits.iter().flat_map(|(wait, seconds)| {
+            let is_shared = !shares.is_empty() && matches!(wait, Wait::Lock(_) | Wait::Word { .. });
+            let by_kernel = (!is_shared).then(|| (part(*wait), *seconds));
+            let by_language =
+                shares.iter().filter(move |_| is_shared).map(move |(part, share)| (*part, share * seconds));
+            by_kernel.into_iter().chain(by_language)
+        });
+        Budget::of(self.seen_s - self.began_s, ran, ready, blocked)
+    }
+
+    /// Returns the path of a blocked thread that did not run since its last sample.
+    pub(super) fn known_path(&self, sample: &Sample, paths: &[(u32, Vec<u64>)]) -> Option<Path> {
+        let State::Blocked(call) = sample.state else { return None };
+        let (before, sums, path) = self.blocked?;
+        let is_same = (before, sums) == (call, [sample.ran_ns, sample.ready_ns]);
+        // One of the first instruction alone was cut off before the files of the process were known.
+        path.filter(|path| is_same && paths[*path].1.len() > 1)
+    }
+
+    /// Returns how long it was on a CPU, or ready for one.
+    pub(super) fn runnable_s(&self) -> f64 {
+        (0..2).map(|sum| (self.sums[sum] - self.before[sum]) as f64 / 1e9).sum()
+    }
+
+    pub(super) fn begin_part(&mut self) {
+        self.waits.clear();
+        self.holds.clear();
+        (self.spun_s, self.began_s, self.before) = (0.0, self.seen_s, self.sums);
+    }
+
+    pub(super) fn absorb(&mut self, other: Self) {
+        self.seen_s += other.seen_s - other.began_s;
+        self.spun_s += other.spun_s;
+        other.waits.into_iter().for_each(|(wait, seconds)| *self.waits.entry(wait).or_default() += seconds);
+        for sum in 0..2 {
+            self.sums[sum] += other.sums[sum] - other.before[sum];
+        }
+    }
+}
+
+/// Returns the CPUs that a thread may use.
+pub(super) fn allowed(thread: u32) -> Option<Allowed> {
+    let mut allowed = Allowed::default();
+    let thread = libc::pid_t::try_from(thread).ok()?;
+    // SAFETY: the kernel writes into the array alone, no more than its length.
+    let length =
+        unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size_of::<Allowed>(), allowed.as_mut_ptr()) };
+    (length > 0).then_some(allowed)
+}
+
+/// The tries in vain of a thread to acquire a lock, in succession, as the library counts them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tries {
+    /// The pair's place, plus 1, and the number at the last sample.
+    polled: u32,
+    count: u32,
+    /// Sums of the times between samples in which the tries went on: the number of tries, and the time on a CPU.
+    all: f64,
+    ran_ns: f64,
+}
+
+impl Tries {
+    /// A thread that runs for less time from one try to the next does nothing else.
+    const MOST_NS: f64 = 25e3;
+    /// Tries in succession between two samples that show the same.
+    const MANY: u32 = 64;
+
+    /// Takes the number of tries, and the time on a CPU since the last sample. Returns whether the thread did nothing but
+    /// try since then.
+    pub(super) fn next(&mut self, polled: u32, count: u32, ran_ns: f64) -> bool {
+        let before = std::mem::replace(self, Self { polled, count, ..*self });
+        let is_same = before.polled == polled && count >= before.count;
+        if before.polled != polled {
+            (self.all, self.ran_ns) = (0.0, 0.0);
+        }
+        let new = if is_same { count - before.count } else { count };
+        if is_same {
+            (self.all, self.ran_ns) = (self.all + f64::from(new), self.ran_ns + ran_ns);
+        }
+        let is_quick = if self.all > 0.0 { self.ran_ns <= Self::MOST_NS * self.all } else { count >= Self::MANY };
+        count >= 2 && is_quick && (new > 0 || ran_ns <= 0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns whether each of these samples shows a thread that does nothing but try: the number of its tries in
+    /// succession, and the time on a CPU since the sample before, in us.
+    fn polls<const COUNT: usize>(samples: [(u32, f64); COUNT]) -> [bool; COUNT] {
+        let mut tries = Tries::default();
+        samples.map(|(count, ran_us)| tries.next(7, count, ran_us * 1e3))
+    }
+
+    #[test]
+    fn thread_that_tries_often_and_runs_little_polls() {
+        // It sleeps for longer than a period at times.
+        assert_eq!(polls([(1, 20.0), (5, 80.0), (9, 80.0), (9, 0.0), (12, 40.0)]), [false, true, true, true, true]);
+        // Without a pause the first sample shows it.
+        assert_eq!(polls([(9_000, 4_000.0), (18_000, 4_000.0)]), [true, true]);
+    }
+
+    #[test]
+    fn thread_that_computes_between_two_tries_does_not_poll() {
+        assert_eq!(polls([(1, 4_000.0), (8, 4_000.0), (15, 0.0), (22, 4_000.0)]), [false; 4]);
+    }
+}

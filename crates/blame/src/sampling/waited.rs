@@ -1,0 +1,123 @@
+//! The objects that threads wait for, and the waits for each of them as far as samples show them.
+
+use super::budget::Part;
+use super::priority::Priority;
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// The object that a blocked thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Wait {
+    /// A lock that the library notes, by its slot.
+    Lock(u32),
+    /// A futex word that is in no such lock.
+    Word { process: u32, address: u64 },
+    /// A system call, by its number.
+    Call { number: i64, part: Part },
+    /// Something that the kernel does not show.
+    Hidden,
+}
+
+/// The number of a call path.
+pub type Path = usize;
+
+/// The waits for one lock or word, as far as samples show them.
+#[derive(Clone, Debug, Default)]
+pub struct Waited {
+    /// Thread time, in seconds.
+    pub seconds: f64,
+    /// The part of `seconds` of threads that were on a CPU or ready for one: those that spin, and those that were
+    /// woken.
+    pub runnable_s: f64,
+    /// Call paths that waited.
+    pub paths: HashMap<Path, f64>,
+    /// The states of the holder while threads waited.
+    pub holders: HashMap<Holder, f64>,
+    /// The part of `seconds` in which the holder was a thread of another process than the waiter's, by its process.
+    pub other_processes: HashMap<u32, f64>,
+    /// The part of `seconds` of threads that tried again and again to acquire it, and slept or yielded in between.
+    pub polled_s: f64,
+    /// The part of `seconds` of waits to reacquire a mutex after a wait for a condition, by the condition's slot.
+    pub after_condition: HashMap<u32, f64>,
+    /// Waits, for a word, of the other blocked threads of the process at the same time, and what the rest did.
+    pub peers: HashMap<Vec<(Wait, Path)>, Peers>,
+    /// The largest number of threads that waited at the same time.
+    pub most_waiters: usize,
+    /// The largest number of threads that held it at the same time: more than one for a semaphore of a pool.
+    pub most_holders: usize,
+}
+
+impl Waited {
+    /// Adds the waits for another lock.
+    pub fn add(&mut self, other: &Self) {
+        self.seconds += other.seconds;
+        self.runnable_s += other.runnable_s;
+        add_all(&mut self.paths, &other.paths);
+        add_all(&mut self.holders, &other.holders);
+        add_all(&mut self.other_processes, &other.other_processes);
+        self.polled_s += other.polled_s;
+        add_all(&mut self.after_condition, &other.after_condition);
+        other.peers.iter().for_each(|(peers, more)| self.peers.entry(peers.clone()).or_default().add(more));
+        self.most_waiters = self.most_waiters.max(other.most_waiters);
+        self.most_holders = self.most_holders.max(other.most_holders);
+    }
+}
+
+fn add_all<K: Clone + Eq + Hash>(sums: &mut HashMap<K, f64>, more: &HashMap<K, f64>) {
+    more.iter().for_each(|(key, seconds)| *sums.entry(key.clone()).or_default() += seconds);
+}
+
+/// The time that threads waited for a word while the same other threads were blocked; of those that were alike, two.
+#[derive(Clone, Debug, Default)]
+pub struct Peers {
+    pub seconds: f64,
+    /// The parts of it in which threads that were not blocked had a CPU, and in which they were ready for one.
+    pub running_s: f64,
+    pub ready_s: f64,
+    /// The part of `ready_s` in which all of those had a lower priority than the waiter.
+    pub outranked_s: f64,
+}
+
+impl Peers {
+    /// Adds the times of others.
+    pub fn add(&mut self, other: &Self) {
+        self.seconds += other.seconds;
+        self.running_s += other.running_s;
+        self.ready_s += other.ready_s;
+        self.outranked_s += other.outranked_s;
+    }
+}
+
+/// The activity of a lock's holder while others waited for the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Holder {
+    Running,
+    /// It had no CPU.
+    Ready,
+    /// It had no CPU, and has a lower priority than the waiter.
+    Outranked {
+        holder: Priority,
+        waiter: Priority,
+    },
+    Blocked {
+        wait: Wait,
+        path: Option<Path>,
+        /// The lock that it held: another one than the waiter's if holders waited for other locks themselves.
+        lock: u32,
+        /// The pair at which it acquired that lock.
+        pair: u32,
+    },
+    /// The lock was released, and the thread that was woken for it did not run yet.
+    None,
+    /// No thread held the lock, and the waiter slept until its next try.
+    Free,
+    /// The waiter was blocked, and no thread is known to hold the lock.
+    Unknown,
+}
+
+const MOST_OBJECTS: usize = 4_096;
+
+pub(super) fn room(waited: &mut HashMap<Wait, Waited>, object: Wait) -> Option<&mut Waited> {
+    let has_room = waited.len() < MOST_OBJECTS || waited.contains_key(&object);
+    has_room.then(|| waited.entry(object).or_default())
+}
