@@ -139,7 +139,9 @@ impl OutputFile {
     pub fn write(self, content: &[u8]) -> anyhow::Result<()> {
         let Self { path, destination } = self;
         let written = match destination {
-            Destination::Draft(mut draft) => draft
+            // Not through the draft itself, whose errors name it and not the user's file.
+            Destination::Draft(draft) => draft
+                .as_file()
                 .write_all(content)
                 .and_then(|()| draft.as_file().sync_all())
                 .and_then(|()| draft.persist(&path).map(drop).map_err(Into::into)),

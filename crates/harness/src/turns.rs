@@ -230,17 +230,18 @@ impl Rules {
             .iter()
             .zip(&turns.ended)
             .filter(|(cell, ended_by)| **ended_by == EndedBy::Budget && !cell.figures().is_empty() && !cell.is_over());
-        // Too few repetitions for an interval count as an interval of the value's own width.
         let width = |cell: &C| {
             let widths = cell.figures().into_iter().map(|figure| figure.relative_width());
-            widths.map(|width| if width.is_finite() { width } else { 1.0 }).fold(0.0, f64::max)
+            widths.map(|width| if width.is_finite() { width } else { f64::INFINITY }).fold(0.0, f64::max)
         };
         let widths: Vec<(f64, &C)> = open.map(|(cell, _)| (width(cell), cell)).collect();
         let (relative_width, widest) = widths.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
         let title = [what, &widest.title()].concat();
-        let what = match widths.len() {
-            1 => title,
-            many => format!("{title} (the widest of {many} such configurations)"),
+        let no_intervals = widths.iter().filter(|(width, _)| width.is_infinite()).count();
+        let what = match (no_intervals, widths.len()) {
+            (1, _) | (0, 1) => title,
+            (0, many) => format!("{title} (the widest of {many} such configurations)"),
+            (many, _) => format!("{title} (one of {many} such configurations)"),
         };
         Some(Warning::from(NotConverged { what, relative_width: *relative_width, target: self.precision? }))
     }

@@ -28,7 +28,8 @@ impl Cell for Dummy {
     }
 
     fn figures(&self) -> Vec<Estimate> {
-        vec![Estimate::new(100.0, Some(Interval::new(100.0, 100.0 + self.width)))]
+        let interval = self.width.is_finite().then(|| Interval::new(100.0, 100.0 + self.width));
+        vec![Estimate::new(100.0, interval)]
     }
 
     fn has_result(&self) -> bool {
@@ -71,6 +72,17 @@ fn narrow_cell_ends_at_the_minimum_and_wide_at_the_maximum() {
     assert_eq!((turns.order.len(), turns.order[6].clone()), (7, vec![1]));
     let warning = rules(None).not_converged(&cells, &turns, "the figure of ").unwrap();
     assert!(warning.message().contains("the figure of dummy 6 "), "{}", warning.message());
+}
+
+#[test]
+fn value_without_an_interval_has_no_width() {
+    let mut cells = [6.0, f64::INFINITY, f64::INFINITY].map(|width| Dummy { width, ..Dummy::default() });
+    let turns = run(&mut cells, &rules(None), |_| ControlFlow::Continue(()));
+    let warning = rules(None).not_converged(&cells, &turns, "the figure of ").unwrap();
+    let expected = "the figure of dummy inf (one of 2 such configurations): too few repetitions for a 95 % confidence \
+                    interval; target width: 5.0 %";
+    assert_eq!(warning.message(), expected);
+    assert_eq!(warning.field("relative_width"), Some(&serde_json::Value::Null));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use crate::scene::{Scene, Variables};
 use crate::traced::Traced;
 use harness::turns::Rules;
 use harness::{Interruption, Session, UsageError};
-use instruments::statistics::Ratio;
 use instruments::statistics::bootstrap::ratio_of_medians;
+use instruments::statistics::{Interval, Ratio};
 use instruments::warning::{Warning, WarningKind};
 use serde::Serialize;
 use std::ffi::OsString;
@@ -33,6 +33,16 @@ pub struct Plan {
 
 /// A median has an interval from this number of runs on.
 pub const FEWEST_RUNS: u64 = 6;
+
+/// Returns the verdict of too few runs, with the number of those that are missing: `not judged: 3 more runs`. Older
+/// records do not have that number.
+pub fn not_judged(missing_runs: Option<u64>) -> String {
+    let missing = missing_runs.filter(|missing| *missing > 0);
+    let missing =
+        missing.map_or_else(String::new, |runs| format!(": {}", terminal::counted(runs as usize, "more run")));
+    format!("not judged{missing}")
+}
+
 const MOST_RUNS: u64 = 30;
 const PRECISION: f64 = 0.02;
 
@@ -158,6 +168,11 @@ pub fn ratio(over: &[f64], under: &[f64], seed: u64) -> Option<Ratio> {
 pub fn spread(samples: &[f64]) -> f64 {
     let (least, most) = samples.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), &x| (a.min(x), b.max(x)));
     if least > 0.0 { most / least } else { 1.0 }
+}
+
+/// Returns whether every plausible ratio differs from 1 by less than the least effect.
+pub fn is_within(ratio: Interval, least: f64) -> bool {
+    ratio.low > 1.0 / (1.0 + least) && ratio.high < 1.0 + least
 }
 
 /// Plain runs whose times differ by a larger ratio are unsteady.

@@ -1,7 +1,9 @@
 //! A `--metric` for a program that prints one number which can be its rate.
 
 use crate::flags::Pattern;
+use instruments::warning::WarningKind;
 use regex_lite::{Regex, escape};
+use serde::Serialize;
 
 /// A pattern that finds the rate in a program's output.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,6 +12,38 @@ pub struct Proposal {
     pub metric: String,
     /// The text that it finds.
     pub found: String,
+}
+
+/// The run times show no difference, and the output has a rate that no metric names.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RateNotCompared {
+    /// The value of `--metric` that finds it.
+    pub metric: String,
+    pub found: String,
+}
+
+impl RateNotCompared {
+    /// Returns the only rate in the outputs: a program that runs for a fixed time does more work in it, and takes no less.
+    pub fn of(outputs: &[&str]) -> Option<Self> {
+        let proposal = Proposal::of(outputs)?;
+        Some(Self { metric: proposal.metric, found: proposal.found.trim().to_owned() })
+    }
+}
+
+impl WarningKind for RateNotCompared {
+    const CODE: &'static str = "rate_not_compared";
+
+    fn message(&self) -> String {
+        let name = self.metric.split('=').next().unwrap_or_default();
+        format!(
+            "a rate in the output was not compared ({}): --metric '{}' --higher-is-better={name} compares it",
+            self.found, self.metric
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "name the rate with --metric: a program that runs for a fixed time does more work, and takes no less time"
+    }
 }
 
 /// The surroundings of numbers that are rates, the most telling first: work per second, anything per second, work that

@@ -157,7 +157,7 @@ impl Groups {
 }
 
 /// The number of repetitions of a job, and of parts of a recording.
-const TENTHS: usize = 10;
+pub const TENTHS: usize = 10;
 /// The 97.5 % point of Student's t with nine degrees of freedom.
 const T_OF_TENTHS: f64 = 2.262;
 

@@ -5,12 +5,11 @@
 //! `await`, and its result comes when the modelled time has passed. [`simulate`] runs the loop of `contend throughput`
 //! on it. Nothing is measured here: every time is computed from [`Costs`].
 
-mod costs;
 mod locks;
 mod machine;
 mod simulation;
 mod thread;
 
-pub use costs::Costs;
 pub use locks::NAMES;
+pub use machine::Costs;
 pub use simulation::{Outcome, Setup, Work, simulate};

@@ -13,10 +13,34 @@
 //! starts on its last core if that is idle, else on another idle core, first of the same node, else it queues on its
 //! last core. A woken thread preempts no other thread.
 
-use crate::costs::Costs;
 use fastrand::Rng;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+
+/// The costs of a machine, in nanoseconds: every time of the model follows from them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Costs {
+    /// An atomic read-modify-write on a line that the core alone has.
+    pub atomic_ns: f64,
+    /// The transfer of a cache line from another core of the same NUMA node.
+    pub line_ns: f64,
+    /// The transfer of a cache line from another NUMA node: assumed unless it was given.
+    pub remote_line_ns: f64,
+    /// A system call that does nothing.
+    pub syscall_ns: f64,
+    /// The waking thread's time to wake a blocked thread.
+    pub wake_ns: f64,
+    /// The time from a wake-up until the thread runs on a core that was idle.
+    pub wake_latency_ns: f64,
+    /// The time from the call that blocks until the core is free.
+    pub sleep_ns: f64,
+    /// A switch from one thread to another on a core.
+    pub switch_ns: f64,
+    /// The time slice after which a thread makes way for another thread of its core.
+    pub slice_ns: f64,
+}
 
 /// A time in picoseconds.
 pub type Ps = u64;

@@ -1,8 +1,7 @@
 //! The loop of `contend throughput` on the modelled machine.
 
-use crate::costs::Costs;
 use crate::locks::{self, Algorithm};
-use crate::machine::{Machine, Ps, Word, ps};
+use crate::machine::{Costs, Machine, Ps, Word, ps};
 use crate::thread::Thread;
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;

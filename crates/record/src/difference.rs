@@ -7,6 +7,15 @@ use serde_json::{Map, Value};
 /// Fields that differ between two runs on the same machine as well.
 const FLEETING: [&str; 4] = ["command_line", "seed", "started_unix_s", "interrupted"];
 
+/// Fields that older records lack: a record without one does not differ by it.
+const ADDED: [&str; 5] = [
+    "kernel.partitioned_cpus",
+    "kernel.callback_free_cpus",
+    "kernel.unbound_worker_cpus",
+    "kernel.idle_driver",
+    "kernel.lacking_options",
+];
+
 /// Parameters that only describe the random order of the cells.
 const ORDER: [&str; 2] = ["order", "cells"];
 
@@ -24,7 +33,8 @@ pub fn environments(sources: &[&Source]) -> Vec<Difference> {
     let all: Vec<Lines> = sources.iter().map(|source| flattened(&source.environment)).collect();
     // Probing which CPUs share a core may happen at any time, and does not make another machine.
     let differs = |path: &str| !path.starts_with("load.") && !path.starts_with("cpu.probed");
-    among(&all, |path| !FLEETING.contains(&path) && differs(path))
+    let all_have = |path: &str| all.iter().all(|lines| lines.iter().any(|(name, _)| name == path));
+    among(&all, |path| !FLEETING.contains(&path) && differs(path) && (!ADDED.contains(&path) || all_have(path)))
 }
 
 /// Returns the parameters that differ, among those that `counts` accepts by the path of their names.
@@ -56,4 +66,28 @@ fn among(all: &[Lines], counts: impl Fn(&str) -> bool) -> Vec<Difference> {
         (!same).then(|| Difference { name: name.clone(), values })
     };
     names.into_iter().filter_map(difference).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn field_that_an_older_record_lacks_is_no_difference() {
+        let source = |kernel: Value| Source {
+            name: String::new(),
+            experiment: String::new(),
+            environment: json!({ "kernel": kernel }).as_object().unwrap().clone(),
+            parameters: Map::new(),
+            warnings: Vec::new(),
+            parts: Vec::new(),
+        };
+        let [older, none, poll] =
+            [json!({"hz": 250}), json!({"hz": 250, "idle_driver": "none"}), json!({"hz": 250, "idle_driver": "poll"})]
+                .map(source);
+        assert_eq!(environments(&[&older, &none]), []);
+        let found = environments(&[&none, &poll]);
+        assert_eq!((found.len(), found[0].name.as_str()), (1, "kernel.idle_driver"), "{found:?}");
+    }
 }

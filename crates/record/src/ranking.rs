@@ -9,6 +9,7 @@ use crate::unit::Unit;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::{Estimate, RunToRun, compare};
 use serde::{Deserialize, Serialize};
+use terminal::Page;
 
 /// One contender's rank among those that were measured side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +37,9 @@ pub struct Rank {
     pub ratio: Option<f64>,
     /// Its 95 % interval; `null` for the best itself, and without a rank.
     pub ratio_ci: Option<Interval>,
+    /// The step of the instrument: values that differ by less cannot be distinguished; 0 in older records.
+    #[serde(default)]
+    pub resolution: f64,
 }
 
 /// The conditions and the value of a ranking.
@@ -95,6 +99,7 @@ impl Contest {
             value_below,
             ratio: ratio.filter(|ratio| ratio.is_finite()),
             ratio_ci: interval.filter(|ends| ends.low.is_finite() && ends.high.is_finite()),
+            resolution: one.resolution,
         }
     }
 
@@ -155,6 +160,11 @@ impl Rank {
         terminal::ratio(ratio) + &ends.unwrap_or_default()
     }
 
+    /// Returns the name of the lock next to its value.
+    pub fn name(&self) -> String {
+        if self.unit == Unit::Ns { timed_lock(&self.lock) } else { self.lock.clone() }
+    }
+
     /// Returns the rank in words; a dash where there is none.
     pub fn place(&self) -> String {
         self.rank.map_or_else(|| "–".to_owned(), |rank| rank.to_string())
@@ -173,6 +183,17 @@ impl Rank {
     fn is_behind_best(&self) -> bool {
         self.ratio_ci.is_some_and(|ends| ends.low > 1.0)
     }
+}
+
+/// Returns whether a lock is a shared object, by its name: `libmine.so`, or `libmine.so.1`.
+pub fn is_object(lock: &str) -> bool {
+    lock.ends_with(".so") || lock.contains(".so.")
+}
+
+/// Returns the name of a lock next to its time: two calls through pointers are a part of that of a shared object, whereas a
+/// built-in lock is inlined.
+pub fn timed_lock(lock: &str) -> String {
+    if is_object(lock) { format!("{lock}, by pointer") } else { lock.to_owned() }
 }
 
 /// Returns the contests of a ranking, in their order.
@@ -200,8 +221,28 @@ pub const LEGEND_UNRANKED: &str = "–: no rank; the value has no confidence int
 
 /// Returns the words below these ranks.
 pub fn legend(ranks: &[Rank]) -> String {
-    let unranked = ranks.iter().any(|rank| rank.rank.is_none());
-    if unranked { format!("{LEGEND}\n{LEGEND_UNRANKED}") } else { LEGEND.to_owned() }
+    let unranked = ranks.iter().any(|rank| rank.rank.is_none()).then(|| LEGEND_UNRANKED.to_owned());
+    let indistinct = contests(ranks).filter_map(indistinct);
+    let lines: Vec<String> = std::iter::once(LEGEND.to_owned()).chain(unranked).chain(indistinct).collect();
+    lines.join("\n")
+}
+
+/// Names the neighbours of a contest whose values differ by less than the resolution; `None` if there are none.
+fn indistinct(contest: &[Rank]) -> Option<String> {
+    let estimate = |rank: &Rank| Some(Estimate { value: rank.value?, interval: None, resolution: rank.resolution });
+    let is_near = |one: &Rank, other: &Rank| {
+        estimate(one).zip(estimate(other)).is_some_and(|(one, other)| one.is_within_step(&other))
+    };
+    let is_pair = |pair: &&[Rank]| pair.iter().all(|rank| rank.rank.is_some()) && is_near(&pair[0], &pair[1]);
+    let groups: Vec<&[Rank]> = contest.windows(2).filter(is_pair).collect();
+    let resolution = groups.iter().flat_map(|group| group.iter()).map(|rank| rank.resolution).fold(0.0, f64::max);
+    let names = |group: &&[Rank]| group.iter().map(|rank| rank.lock.as_str()).collect::<Vec<&str>>().join(", ");
+    let words = format!(
+        "Values that differ by less than the resolution of {} cannot be distinguished: {}.",
+        contest.first()?.unit.words(resolution),
+        groups.iter().map(names).collect::<Vec<String>>().join("; ")
+    );
+    (!groups.is_empty()).then(|| terminal::wrapped("", "", &words, &Page::plain()).trim_end().to_owned())
 }
 
 /// Draws one line each: rank and name, the deciding value, the ratio to the best, and the columns of `more`.
@@ -209,7 +250,7 @@ pub fn table(ranks: &[Rank], more: (&[&str], impl Fn(&Rank) -> Vec<String>)) -> 
     let figure = ranks.first().map_or("", |rank| rank.figure.as_str());
     let header: Vec<&str> = ["", figure, "times the best (95 %)"].into_iter().chain(more.0.iter().copied()).collect();
     let lines = ranks.iter().map(|rank| {
-        let first = [format!("{:>2}  {}", rank.place(), rank.lock), rank.value_words(), rank.times()];
+        let first = [format!("{:>2}  {}", rank.place(), rank.name()), rank.value_words(), rank.times()];
         first.into_iter().chain((more.1)(rank)).collect()
     });
     terminal::table(&header, lines)
@@ -242,6 +283,17 @@ mod tests {
         assert_eq!(ranks[2].ratio, Some(3.0));
         assert!(ranks[2].ratio_ci.unwrap().contains(3.0) && ranks[2].ratio_ci.unwrap().low > 2.8);
         assert_eq!((best(&ranks), worst(&ranks).map(|rank| rank.lock.as_str())), (None, Some("c")));
+    }
+
+    #[test]
+    fn time_of_a_shared_object_names_its_calls() {
+        let all = vec![contender("libmine.so", 13.0, 0.1), contender("std", 10.0, 0.1)];
+        let ranks = contest(false).ranked(all.clone());
+        let drawn = table(&ranks, (&[], |_| Vec::new()));
+        assert!(drawn.contains(" 1  std  ") && drawn.contains(" 2  libmine.so, by pointer "), "{drawn}");
+        assert_eq!(ranks[1].lock, "libmine.so");
+        let rates = Contest { unit: Unit::PerS, ..contest(true) }.ranked(all);
+        assert_eq!(rates[0].name(), "libmine.so");
     }
 
     #[test]
@@ -279,6 +331,18 @@ mod tests {
         assert_eq!(places(&ranks), [(None, "std"), (None, "benaphore"), (Some(3), "sysv")]);
         assert_eq!((ranks[0].value_words(), ranks[0].times()), ("< 9.63 ns".to_owned(), "–".to_owned()));
         assert_eq!(best(&ranks), None);
+    }
+
+    #[test]
+    fn values_within_one_step_share_a_rank_and_are_named() {
+        let of = |lock: &str, value: f64| Contender { resolution: 0.5, ..contender(lock, value, 0.01) };
+        let coarse = contest(false).ranked(vec![of("c", 9.0), of("b", 4.5), of("a", 4.1)]);
+        assert_eq!(places(&coarse), [(Some(1), "a"), (Some(1), "b"), (Some(3), "c")]);
+        let words = "than the resolution of 0.50 ns cannot be distinguished: a, b.";
+        assert!(legend(&coarse).replace('\n', " ").contains(words), "{}", legend(&coarse));
+        let fine = |lock: &str, value: f64| Contender { resolution: 0.0, ..of(lock, value) };
+        let fine = contest(false).ranked(vec![fine("b", 4.5), fine("a", 4.1)]);
+        assert_eq!((places(&fine), legend(&fine).as_str()), (vec![(Some(1), "a"), (Some(2), "b")], LEGEND));
     }
 
     #[test]

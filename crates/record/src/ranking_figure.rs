@@ -14,7 +14,7 @@ pub fn figures(ranking: &[Rank], deciding: &[&str]) -> Vec<Figure> {
 /// Returns the ranks of one contest, on a page or as Markdown.
 pub fn table(ranks: &[Rank]) -> Table {
     const COLUMNS: [Column<Rank>; 4] = [
-        Column::page("lock", |rank| Some(rank.lock.clone())),
+        Column::page("lock", |rank| Some(rank.name())),
         Column::page("rank", |rank| Some(rank.place())),
         Column::page("value", |rank| Some(rank.value_words())),
         Column::page("times the best (95 %)", |rank| Some(rank.times())),
@@ -25,7 +25,7 @@ pub fn table(ranks: &[Rank]) -> Table {
 fn figure(ranks: &[Rank]) -> Figure {
     let bar = |rank: &Rank| {
         let value = rank.value?;
-        Some(Bar { name: format!("{}. {}", rank.place(), rank.lock), value, interval: None, limit: None })
+        Some(Bar { name: format!("{}. {}", rank.place(), rank.name()), value, interval: None, limit: None })
     };
     let bars = Bars { unit: ranks[0].unit, logarithmic: true, bars: ranks.iter().filter_map(bar).collect() };
     Figure {

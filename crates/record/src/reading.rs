@@ -83,7 +83,15 @@ const HOW: &str = "`contend … --format json --output FILE` writes a record";
 /// # Errors
 /// They are not a record, or have another layout.
 pub fn fields(name: &str, bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
-    checked(bytes).with_context(|| unreadable(name))
+    let record = object(bytes).with_context(|| unreadable(name))?;
+    match record.get("schema").and_then(Value::as_str) {
+        Some(SCHEMA) => Ok(record),
+        Some(other) if other.starts_with("contend/") => bail!(
+            "{name}: schema {other:?} is not supported (expected {SCHEMA:?}); use the version of contend that wrote the \
+             record, or a newer one"
+        ),
+        _ => Err(anyhow!("the field schema is missing (expected {SCHEMA:?}); {HOW}")).with_context(|| unreadable(name)),
+    }
 }
 
 /// Returns the message about the unreadable record of this name.
@@ -91,7 +99,7 @@ pub fn unreadable(name: &str) -> String {
     format!("{name}: not a contend record")
 }
 
-fn checked(bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
+fn object(bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         bail!("the file is empty; {HOW}");
     }
@@ -104,16 +112,7 @@ fn checked(bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
         false => anyhow!("not JSON: {error}; {HOW}"),
     })?;
     let Value::Object(record) = value else { bail!("JSON, but not an object; {HOW}") };
-    match record.get("schema").and_then(Value::as_str) {
-        Some(SCHEMA) => Ok(record),
-        Some(other) if other.starts_with("contend/") => {
-            bail!(
-                "schema {other:?} is not supported (expected {SCHEMA:?}); use the version of contend that wrote the \
-                 record, or a newer one"
-            )
-        }
-        _ => bail!("the field schema is missing (expected {SCHEMA:?}); {HOW}"),
-    }
+    Ok(record)
 }
 
 /// The maximum number of bytes of a record.

@@ -2,8 +2,10 @@
 
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
+use instruments::statistics::order::fewest_samples;
+use instruments::statistics::summary::CONFIDENCE;
 use serde::{Deserialize, Serialize};
-use terminal::{count, megahertz, nanoseconds, percent, ratio};
+use terminal::{count, megahertz, nanoseconds, percent, ratio, too_few};
 
 /// The unit of a number, which decides how it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,7 +87,7 @@ impl Unit {
     pub fn estimate(self, figure: Estimate) -> String {
         let ends = match figure.interval {
             Some(ends) => format!("95 % CI {}", span(self.rounded(ends.low), self.rounded(ends.high))),
-            None => "too few repetitions for a confidence interval".to_owned(),
+            None => too_few("repetitions for a confidence interval", fewest_samples(0.5, CONFIDENCE) as usize),
         };
         format!("{} ({ends})", self.rounded(figure.value))
     }

@@ -1,12 +1,18 @@
 //! Values as text: numbers with three significant digits and a unit that fits, counts, and moments in UTC, since
 //! records travel between time zones.
 
+use instruments::digits::three_digits;
 use jiff::Timestamp;
 
 /// Writes a time in nanoseconds: `8.9 ns`, `6.10 µs`, `4.03 ms`.
 pub fn nanoseconds(ns: f64) -> String {
     let (value, unit) = scaled(ns);
     format!("{} {unit}", three_digits(value))
+}
+
+/// Writes a time in microseconds: `6.10 µs`.
+pub fn microseconds(us: f64) -> String {
+    nanoseconds(us * 1e3)
 }
 
 /// Converts a time in nanoseconds to the unit that leaves at most three digits before the point.
@@ -19,23 +25,23 @@ pub fn scaled(ns: f64) -> (f64, &'static str) {
     }
 }
 
-/// Writes a share from 0 to 1 in per cent.
-pub fn percent(share: f64) -> String {
-    // An empty sum is minus zero; less than the last digit is none either.
-    let percent = if (share * 100.0).abs() < 5e-5 { 0.0 } else { share * 100.0 };
-    if (99.9..99.995).contains(&percent) {
-        // Nearly all: what is missing matters.
-        format!("{percent:.2} %")
-    } else if (1.0..1e15).contains(&percent) || percent == 0.0 {
-        format!("{percent:.1} %")
-    } else {
-        format!("{} %", three_digits(percent))
+/// Writes a number of seconds shortly, for an axis: `32s`, `17m`, `2.3h`.
+pub fn span_label(seconds: u32) -> String {
+    match seconds {
+        below if below < 60 => format!("{below}s"),
+        below if below < 3_600 => format!("{}m", below / 60),
+        hours => format!("{:.1}h", f64::from(hours) / 3_600.0),
     }
 }
 
 /// Writes a ratio: `12.0×`.
 pub fn ratio(value: f64) -> String {
     format!("{}×", three_digits(value))
+}
+
+/// Writes a slowdown with the digits that distinguish a small one from none: `1.0012`, `123.4`.
+pub fn slowdown(factor: f64) -> String {
+    if factor < 100.0 { format!("{factor:.4}") } else { format!("{factor:.1}") }
 }
 
 /// Parts per million: `0.031 ppm`.
@@ -72,18 +78,14 @@ pub fn counted(number: usize, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
-fn three_digits(value: f64) -> String {
-    // An empty sum is minus zero.
-    let value = value + 0.0;
-    match value.abs() {
-        // A value from a foreign record: hundreds of digits would not be useful.
-        size if size >= 1e15 => format!("{value:.2e}"),
-        size if size >= 99.95 => format!("{value:.0}"),
-        size if size >= 9.995 => format!("{value:.1}"),
-        size if size >= 0.095 || size == 0.0 => format!("{value:.2}"),
-        size if size >= 0.0095 => format!("{value:.3}"),
-        _ => format!("{value:.4}"),
-    }
+/// Writes `too few runs; 6 are needed`: no text has the one without the other.
+pub fn too_few(what: &str, needed: usize) -> String {
+    format!("too few {what}; {needed} are needed")
+}
+
+/// Writes a value without a unit: `0.94`, `12.0`, `997`.
+pub fn number(value: f64) -> String {
+    three_digits(value)
 }
 
 /// Writes a moment, in seconds since 1970, as `2026-11-21 10:09`.
@@ -93,6 +95,20 @@ pub fn moment(unix_s: u64) -> String {
         // A record of another machine may have any number.
         None => format!("{unix_s} s after 1970"),
     }
+}
+
+const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Returns a character for each share from 0 to 1; a dot for an unknown one.
+///
+/// Only exactly 0 is blank, and only exactly 1 is a full block.
+pub fn levels(shares: impl IntoIterator<Item = Option<f64>>) -> String {
+    let level = |share: f64| match share {
+        nothing if nothing <= 0.0 => 0,
+        all if all >= 1.0 => 8,
+        some => (some * 8.0).round().clamp(1.0, 7.0) as usize,
+    };
+    shares.into_iter().map(|share| share.map_or('·', |share| BLOCKS[level(share)])).collect()
 }
 
 #[cfg(test)]
@@ -107,21 +123,14 @@ mod tests {
         assert_eq!(nanoseconds(3e6), "3.00 ms");
         assert_eq!(nanoseconds(2.5e9), "2.50 s");
         assert_eq!(nanoseconds(0.0), "0.00 ns");
+        assert_eq!(nanoseconds([0.0_f64; 0].iter().sum()), "0.00 ns");
         assert_eq!(ratio(0.0734), "0.073×");
         assert_eq!(range(0.951, 12.84), "0.95–12.8");
-    }
-
-    #[test]
-    fn small_shares_keep_their_digits() {
-        assert_eq!(percent(0.85677), "85.7 %");
-        assert_eq!(percent(0.00137), "0.14 %");
-        assert_eq!(percent(0.0), "0.0 %");
-        assert_eq!(percent(-0.0), "0.0 %");
-        assert_eq!(percent(1e-7), "0.0 %");
-        assert_eq!(percent(1e-6), "0.0001 %");
-        assert_eq!(nanoseconds([0.0_f64; 0].iter().sum()), "0.00 ns");
-        assert_eq!(percent(1.0), "100.0 %");
-        assert_eq!(percent(0.9996), "99.96 %");
+        // Nothing above 0 is written as 0.
+        assert_eq!(
+            (number(0.000_03), number(0.000_96), number(0.0)),
+            ("0.00003".into(), "0.0010".into(), "0.00".into())
+        );
     }
 
     #[test]
@@ -135,5 +144,10 @@ mod tests {
         assert_eq!(moment(0), "1970-01-01 00:00");
         assert_eq!(moment(1_582_934_400 + 61), "2020-02-29 00:01");
         assert_eq!(moment(u64::MAX), "18446744073709551615 s after 1970");
+    }
+
+    #[test]
+    fn only_zero_is_blank_and_only_one_is_full() {
+        assert_eq!(levels([Some(0.0), Some(0.001), Some(0.5), Some(0.999), Some(1.0), None]), " ▁▄▇█·");
     }
 }

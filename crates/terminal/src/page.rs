@@ -1,5 +1,6 @@
 //! The width of a page and whether it has colours; sentences, list items and Markdown folded to that width.
 
+use crate::shorten::shortened;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use textwrap::{Options, fill};
@@ -44,8 +45,7 @@ impl Page {
 
     /// Cuts a line that is too long; it then ends with `…`.
     pub fn cut(&self, line: &str) -> String {
-        let fits = line.chars().count() <= self.width;
-        if fits { line.to_owned() } else { line.chars().take(self.width - 1).chain(['…']).collect() }
+        shortened(line, self.width)
     }
 
     /// Cuts every line of a text that is too long.
@@ -65,6 +65,12 @@ fn takes_colours() -> bool {
 /// A word with spaces is not broken.
 pub fn item<'a>(words: impl IntoIterator<Item = &'a str>, page: &Page) -> String {
     folded_after("  -", "   ", words, page)
+}
+
+/// Returns a heading and an item for each text.
+pub fn items(heading: &str, texts: &[String], page: &Page) -> String {
+    let items = texts.iter().map(|text| item(text.split_whitespace(), page));
+    std::iter::once(format!("{heading}\n")).chain(items).collect()
 }
 
 /// Breaks a text between its words, the first line after `first` and the further ones after `rest`.

@@ -4,20 +4,14 @@
 //! holder changes is plain data here, where its accesses hit or belong to lines that are accessed anyway.
 
 mod adaptive;
-mod cna;
 mod malthusian;
 mod queues;
-mod reciprocating;
 mod spinning;
-mod std_mutex;
 
 pub use adaptive::Adaptive;
-pub use cna::Cna;
 pub use malthusian::Malthusian;
-pub use queues::{Clh, Mcs};
-pub use reciprocating::Reciprocating;
-pub use spinning::{Ticket, Ttas};
-pub use std_mutex::Std;
+pub use queues::{Clh, Cna, Mcs, Reciprocating};
+pub use spinning::{Std, Ticket, Ttas};
 
 use crate::machine::Machine;
 use crate::thread::Thread;

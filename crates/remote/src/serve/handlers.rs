@@ -203,7 +203,7 @@ pub async fn page(state: &Arc<State>, id: String) -> Result<Response<Body>, Fail
     drop(turn);
     match made? {
         Made::Page(page) => Ok(html(state.room(page)?)),
-        Made::Refused(reason) => Err(Failure::of(&anyhow::anyhow!("report of record {id}: {reason}"))),
+        Made::Refused { reason, .. } => Err(Failure::of(&anyhow::anyhow!("report of record {id}: {reason}"))),
     }
 }
 
@@ -214,15 +214,22 @@ pub async fn machines(state: &Arc<State>) -> Result<Response<Body>, Failure> {
     drop(turn);
     match made? {
         Made::Page(page) => Ok(html(state.room(page)?)),
-        Made::Refused(reason) => Err(Failure::new(StatusCode::NOT_FOUND, reason)),
+        Made::Refused { status: NOTHING_TO_COMPARE, reason } => Err(Failure::new(StatusCode::NOT_FOUND, reason)),
+        Made::Refused { reason, .. } => Err(Failure::of(&anyhow::anyhow!("machines: {reason}"))),
     }
 }
+
+/// The exit status of contend for records that are in order and have nothing to compare.
+const NOTHING_TO_COMPARE: i32 = 4;
 
 /// The result of a process that makes a page.
 enum Made {
     Page(Vec<u8>),
-    /// The reason that it printed.
-    Refused(String),
+    /// The exit status, and the reason that it printed.
+    Refused {
+        status: i32,
+        reason: String,
+    },
 }
 
 /// Runs contend with these words and the archive, for a limited time.
@@ -270,10 +277,11 @@ async fn output(mut command: Command) -> anyhow::Result<Made> {
     if status.success() {
         return Ok(Made::Page(page));
     }
-    anyhow::ensure!(status.code().is_some(), "contend was ended ({status})");
+    let code = status.code().with_context(|| format!("contend was ended ({status})"))?;
     let message = String::from_utf8_lossy(&message).into_owned();
     let reason = message.trim().strip_prefix("error: ").unwrap_or(message.trim()).to_owned();
-    Ok(Made::Refused(if reason.is_empty() { format!("contend failed ({status})") } else { reason }))
+    let reason = if reason.is_empty() { format!("contend failed ({status})") } else { reason };
+    Ok(Made::Refused { status: code, reason })
 }
 
 /// Answers with the metrics, in the requested format.

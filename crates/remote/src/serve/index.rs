@@ -110,8 +110,5 @@ fn sections(source: &Source) -> anyhow::Result<Vec<Section>> {
 }
 
 fn shortened(text: &str) -> String {
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    text.chars().take(LONGEST - 1).chain(['…']).collect()
+    terminal::shortened(text, LONGEST)
 }

@@ -121,7 +121,10 @@ pub fn serve_command(archive: &Path, flags: &[&str]) -> Command {
 
 impl Server {
     pub fn start(archive: &Path, flags: &[&str]) -> Self {
-        let mut command = serve_command(archive, flags);
+        Self::start_command(serve_command(archive, flags))
+    }
+
+    pub fn start_command(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let first = lines.next().expect("it says where it listens").unwrap();

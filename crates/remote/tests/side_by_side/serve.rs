@@ -556,6 +556,38 @@ fn machines_are_compared_on_a_page_that_the_index_links() {
     assert!(both.status == 501 || is_page, "{}: {}", both.status, both.text());
 }
 
+/// The program contend is a script here, in the directory of a second name of the server.
+#[test]
+fn failed_comparison_of_machines_is_an_error_of_the_server() {
+    let place = Place::with(1);
+    let programs = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (server, contend) = (programs.path().join("contend-serve"), programs.path().join("contend"));
+    std::fs::hard_link(env!("CARGO_BIN_EXE_contend-serve"), &server).unwrap();
+    let mut command = std::process::Command::new(server);
+    command.arg("--archive").arg(&place.archive).args(["--listen", "127.0.0.1:0"]).stdin(std::process::Stdio::null());
+    let server = Server::start_command(command);
+    for (script, status, text) in [
+        ("kill -KILL $$", 500, "internal error"),
+        ("echo 'error: only one machine' >&2; kill -TERM $$", 500, "internal error"),
+        ("echo 'thread panicked' >&2; exit 101", 500, "internal error"),
+        ("echo 'error: the archive is damaged' >&2; exit 1", 500, "internal error"),
+        ("echo 'error: only one machine' >&2; exit 4", 404, "only one machine"),
+        ("echo '<h1>Machines'", 200, "<h1>Machines"),
+    ] {
+        let next = programs.path().join("next");
+        std::fs::write(&next, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&next, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::rename(&next, &contend).unwrap();
+        let answer = get(server.address, "/machines");
+        assert!(
+            answer.status == status && answer.text().contains(text),
+            "{script}: {} {}",
+            answer.status,
+            answer.text()
+        );
+    }
+}
+
 #[test]
 fn texts_of_records_are_not_markup_in_the_index() {
     const EVIL: &str = "</a><script>alert(1)</script>\u{202e}";

@@ -1,10 +1,11 @@
 //! Named values side by side: the name is above its bar, so that it is readable on a phone.
 
 use super::scale::Scale;
-use super::{shortened, svg};
+use super::svg;
 use crate::hues::{Hues, class};
 use maud::{Markup, html};
 use record::{Bar, Bars, Unit};
+use terminal::shortened;
 
 const WIDTH: f64 = 440.0;
 const ROW: f64 = 38.0;

@@ -1,11 +1,11 @@
 //! The ladder: times on one logarithmic axis from 1 ns to 10 s, a line each. In the wide picture its words are in front
 //! of the axis; in the narrow one they are above it, so that they can be read on a phone.
 
-use super::{shortened, svg};
+use super::svg;
 use crate::hues::{Hues, class};
 use maud::{Markup, html};
 use record::{Cost, Ladder, Unit};
-use terminal::{DECADES, decade_words, share_of_axis};
+use terminal::{DECADES, decade_words, share_of_axis, shortened};
 
 /// The positions of the parts of a line.
 struct Layout {

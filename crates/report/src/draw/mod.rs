@@ -2,21 +2,17 @@
 //! a separate file contains them, for light and for dark.
 
 mod bars;
-mod flame;
 mod ladder;
-mod map;
+mod parts;
 mod plot;
+mod rows;
 mod scale;
-mod stacks;
-mod timeline;
 
 pub use bars::multiples;
-pub use flame::flame;
 pub use ladder::{narrow as narrow_ladder, wide as wide_ladder};
-pub use map::map;
+pub use parts::{flame, narrow as narrow_stacks, wide as wide_stacks};
 pub use plot::{DrawnPlot, begins_at_zero, has_counts, plot, whole_values};
-pub use stacks::{narrow as narrow_stacks, wide as wide_stacks};
-pub use timeline::timeline;
+pub use rows::{map, timeline};
 
 use crate::hues::{Hues, picture_style};
 use maud::{Markup, PreEscaped, html};
@@ -66,12 +62,4 @@ fn svg(width: f64, height: f64, name: &str, content: &Markup) -> Markup {
             (content)
         }
     }
-}
-
-/// Shortens a text to the number of letters that fit; the table has all of it.
-fn shortened(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
-        return text.to_owned();
-    }
-    text.chars().take(room - 1).chain(['…']).collect()
 }

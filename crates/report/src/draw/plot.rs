@@ -1,11 +1,12 @@
 //! Points over two axes, as columns, lines, outlines or dots: the picture, and the look of its series.
 
 use super::scale::Scale;
-use super::{shortened, svg};
+use super::svg;
 use crate::hues::{COLOURS, GREY, Hues, class, is_old};
 use maud::{Markup, html};
 use record::{Axis, Mark, Picture, Plot, Point, Series, Unit};
 use std::fmt::Write;
+use terminal::shortened;
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 300.0;

@@ -15,11 +15,7 @@ pub fn subject(source: &Source, sections: &[Section]) -> String {
     let program = source.parameters.get("program").and_then(Value::as_array);
     let words: Vec<&str> = program.into_iter().flatten().filter_map(Value::as_str).collect();
     let command = words.join(" ");
-    let command: String = if command.chars().count() > LONGEST_COMMAND {
-        command.chars().take(LONGEST_COMMAND - 1).chain(['…']).collect()
-    } else {
-        command
-    };
+    let command = terminal::shortened(&command, LONGEST_COMMAND);
     let what = sections.first().map_or_else(|| source.experiment.clone(), |section| section.title.clone());
     if command.is_empty() { what } else { format!("{command}: {}", what.to_lowercase()) }
 }

@@ -56,17 +56,11 @@ fn table(frame: &mut Frame, area: Rect, diagnosis: &Diagnosis, colours: Colours)
             optional(class.wait_p99_ns, Unit::Ns),
         ];
         let cells = cells.iter().zip(COLUMNS).map(|(cell, (_, width))| format!(" {cell:>width$}"));
-        let text = format!(" {:<name_width$}{} ", cut(class.name(), name_width), cells.collect::<String>());
+        let text =
+            format!(" {:<name_width$}{} ", terminal::shortened(class.name(), name_width), cells.collect::<String>());
         let style = if place == chosen { colours.chosen() } else { colours.name(class.name()) };
         put(frame, area, 0, line as u16 + 1, &text, area.width, style);
     }
-}
-
-fn cut(name: &str, width: usize) -> String {
-    if name.chars().count() <= width {
-        return name.to_owned();
-    }
-    name.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
 fn story(frame: &mut Frame, area: Rect, class: &Class, first: usize, colours: Colours) {

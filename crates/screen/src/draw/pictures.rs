@@ -11,7 +11,7 @@ use ratatui_widgets::block::Block;
 use ratatui_widgets::chart::{Axis, Chart, Dataset, GraphType};
 use ratatui_widgets::sparkline::{RenderDirection, Sparkline};
 use std::collections::VecDeque;
-use terminal::{Bar as Hits, Histogram, Page, percent};
+use terminal::{Bar as Hits, Histogram, Page, percent, span_label};
 
 /// The kind of picture that is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,14 +124,6 @@ fn mean_over(seen: &Seen, seconds: f64) -> Option<f64> {
     let recent = levels.iter().rev().take_while(|(at, _)| last - at < seconds - 0.1);
     let (sum, count) = recent.fold((0.0, 0_u32), |(sum, count), (_, share)| (sum + share, count + 1));
     Some(sum / f64::from(count))
-}
-
-fn span_label(seconds: u32) -> String {
-    match seconds {
-        below if below < 60 => format!("{below}s"),
-        below if below < 3_600 => format!("{}m", below / 60),
-        hours => format!("{:.1}h", f64::from(hours) / 3_600.0),
-    }
 }
 
 /// Draws a line for each cell over time, with a legend.

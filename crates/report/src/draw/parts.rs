@@ -1,10 +1,11 @@
-//! The parts of several totals: one bar for each total, its parts side by side, small ones combined.
+//! The parts of totals: in one bar for each total, side by side, small ones combined; or level by level, the total at
+//! the bottom.
 
-use super::{shortened, svg};
+use super::svg;
 use crate::hues::{GREY, Hues, class};
 use maud::{Markup, html};
-use record::{Stack, StackPart};
-use terminal::percent;
+use record::{Flame, FlamePart, Stack, StackPart, Unit};
+use terminal::{percent, shortened};
 
 /// The size of a picture, and the number of columns of its key.
 #[derive(Clone, Copy)]
@@ -120,6 +121,71 @@ fn pieces_of(stack: &Stack, hues: &Hues) -> Vec<Piece> {
     separate.iter().enumerate().map(piece).chain(rest).collect()
 }
 
+const WIDTH: f64 = 640.0;
+const ROW: f64 = 20.0;
+/// The approximate width of a letter.
+const LETTER: f64 = 7.2;
+/// The least width that is drawn; the table has all parts.
+const NARROWEST: f64 = 0.5;
+
+/// Draws the picture with this name for screen readers.
+pub fn flame(flame: &Flame, name: &str, hues: &Hues) -> Markup {
+    let levels = flame.parts.iter().map(depth).max().unwrap_or(0);
+    let height = levels as f64 * ROW;
+    let all: f64 = flame.parts.iter().map(|part| part.value).sum();
+    svg(
+        WIDTH,
+        height + 2.0,
+        name,
+        &level(&flame.parts, flame.unit, (0.0, WIDTH / all.max(f64::MIN_POSITIVE)), height, &|part| {
+            class(hues.number(&part.name))
+        }),
+    )
+}
+
+fn depth(part: &FlamePart) -> usize {
+    1 + part.parts.iter().map(depth).max().unwrap_or(0)
+}
+
+/// Draws parts side by side from `left` on, and their own parts on top in the same colour.
+fn level(
+    parts: &[FlamePart],
+    unit: Unit,
+    (left, scale): (f64, f64),
+    foot: f64,
+    colour: &dyn Fn(&FlamePart) -> String,
+) -> Markup {
+    let mut at = left;
+    let placed = parts.iter().map(|part| {
+        let from = at;
+        at += part.value * scale;
+        (from, part)
+    });
+    let placed: Vec<(f64, &FlamePart)> = placed.filter(|(_, part)| part.value * scale >= NARROWEST).collect();
+    html! {
+        @for (from, part) in placed {
+            @let same = colour(part);
+            (one(part, unit, (from, part.value * scale), foot, &same))
+            (level(&part.parts, unit, (from, scale), foot - ROW, &|_| same.clone()))
+        }
+    }
+}
+
+fn one(part: &FlamePart, unit: Unit, (left, width): (f64, f64), foot: f64, colour: &str) -> Markup {
+    let (top, room) = (foot - ROW, (width / LETTER) as usize);
+    html! {
+        g class=(colour) {
+            rect.flame x=(format_args!("{left:.1}")) y=(format_args!("{top:.1}")) width=(format_args!("{:.1}", width - 0.5))
+                height=(ROW - 1.0) {
+                title { (part.name) ": " (unit.words(part.value)) }
+            }
+        }
+        @if room > 3 {
+            text x=(format_args!("{:.1}", left + 3.0)) y=(format_args!("{:.1}", top + 14.0)) { (shortened(&part.name, room)) }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,7 +229,7 @@ mod tests {
     fn invalid_shares_are_ignored() {
         let all = [&[][..], &[("a", "a", 0.0)], &[("a", "a", f64::NAN)], &[("a", "a", -1.0), ("b", "b", 1e300)]];
         for parts in all {
-            let drawn = super::wide(&[stack("x", parts)], "", &hues(&[])).into_string();
+            let drawn = wide(&[stack("x", parts)], "", &hues(&[])).into_string();
             assert!(drawn.contains("<svg"), "{drawn}");
         }
     }
