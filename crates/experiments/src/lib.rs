@@ -1,11 +1,11 @@
 //! The experiments: a directory each, and a line each in [`ALL`].
 //!
 //! Every directory has the same parts: the options and the plan that they make (`flags`, `plan`), the measurement
-//! (`measure`), its rows (`record`), the record on a terminal (`show`) and on a page (`section`), its statements and its
-//! values that are compared with other records or with an old document (`findings`), and the description of the method
-//! (`method.md`). Its `mod.rs` implements `Experiment`, whose table `VIEWS` names the functions that read its rows. No
-//! experiment imports another one. Experiments that a flag of another one's command asks for are its modes: they share
-//! the command, and nothing else.
+//! (`measure`), its rows (`record`), the record on a terminal and on a page (`show`; a long page is in `section`), its
+//! statements and its values that are compared with other records or with an old document (`findings`), and the
+//! description of the method (`method.md`). Its `mod.rs` implements `Experiment`, whose table `VIEWS` names the functions
+//! that read its rows. No experiment imports another one. An experiment that a flag selects is a mode of the command
+//! with that flag: both share the command, and nothing else.
 
 mod ab;
 mod clock;

@@ -77,6 +77,7 @@ mod tests {
             ratio: None,
             ratio_ci: None,
             verdict: None,
+            missing_runs: None,
             power: None,
             values,
         }

@@ -7,10 +7,10 @@ use record::{Better, Cell, Metric, Unit, VariationSource};
 /// The fewest runs that are suggested: a verdict needs half of them.
 const FEWEST_RUNS: u64 = 12;
 
-/// Returns the command that follows: twice as many runs where no difference was shown, otherwise the report.
+/// Returns the command that follows: at least twice as many runs where no difference was shown, otherwise the report.
 pub fn next(record: &AbRecord<'_>) -> Option<Vec<String>> {
     let mut decisive = record.results.iter().filter(|row| row.is_decisive);
-    let is_open = decisive.any(|row| row.verdict == Some(Verdict::NoDifferenceShown));
+    let is_open = decisive.any(|row| matches!(row.verdict, Some(Verdict::NoDifferenceShown | Verdict::NotJudged)));
     let (parameters, sides) = (record.parameters, &record.parameters.sides);
     // Other runs need the flags of this one, which the record does not have as words.
     let more = [&parameters.prepare, &parameters.cleanup, &parameters.client, &parameters.input];
@@ -20,7 +20,8 @@ pub fn next(record: &AbRecord<'_>) -> Option<Vec<String>> {
     if !is_open || !is_plain {
         return Some(report_to("ab.html"));
     }
-    let runs = (record.results.iter().map(|row| row.runs).max()? * 2).max(FEWEST_RUNS);
+    let enough = |row: &AbRow| row.runs.saturating_add(row.missing_runs.unwrap_or(0).max(row.runs));
+    let runs = record.results.iter().filter(|row| row.is_decisive).map(enough).max()?.max(FEWEST_RUNS);
     let words = ["ab".to_owned(), "--runs".to_owned(), runs.to_string()];
     Some(words.into_iter().chain(sides.iter().map(|side| side.command.clone())).collect())
 }

@@ -17,7 +17,7 @@ use super::record::Verdict;
 use instruments::statistics::Interval;
 use instruments::statistics::sequential::{Look, level_of_last, upper_quantile};
 use instruments::statistics::signed_rank::{self, centre};
-use launch::Limit;
+use launch::{Limit, is_within};
 use std::cell::RefCell;
 
 /// All verdicts of a comparison of equals together show a difference at most this often.
@@ -52,6 +52,10 @@ pub struct Judged {
     pub is_shown: bool,
     /// The difference, as a share, that 9 of 10 comparisons of this length would have found.
     pub power: Option<f64>,
+    /// The fewest blocks in which it could be shown, with all other comparisons considered.
+    pub fewest_blocks: usize,
+    /// Blocks that are missing until it is shown, if the next ones are like those so far; 0 if it is shown.
+    pub missing_blocks: usize,
 }
 
 /// Judges all comparisons at the last of these looks.
@@ -66,22 +70,25 @@ pub fn judge(comparisons: &[Comparison], looks: &[Look], least: f64) -> Vec<Judg
     };
     let weights: Vec<f64> = comparisons.iter().map(weight).collect();
     let levels = Levels { looks, known: RefCell::default() };
-    let shown = shown(comparisons, &weights, &levels);
+    let tested = tested(comparisons, &weights, &levels);
     let level = levels.of_last(LEVEL);
-    let one = |(place, comparison): (usize, &Comparison)| {
+    let one = |(comparison, (tested, weight)): (&Comparison, (&Tested, &f64))| {
         let found = centre(&comparison.differences, level)?;
         let log_ci = found.interval;
-        let level_of_own = levels.of_last(LEVEL * weights[place]);
+        let level_of_own = levels.of_last(LEVEL * weight);
         let power = log_ci.and_then(|ends| power(ends.width() / 2.0, level, level_of_own, least));
         Some(Judged {
             ratio: found.estimate.exp(),
             ratio_ci: log_ci.map(|ends| Interval::new(ends.low.exp(), ends.high.exp())),
-            is_shown: shown[place],
+            is_shown: tested.is_shown,
             power,
+            fewest_blocks: signed_rank::fewest(tested.level),
+            missing_blocks: tested.missing_blocks(&comparison.differences),
         })
     };
-    let unknown = Judged { ratio: 1.0, ratio_ci: None, is_shown: false, power: None };
-    comparisons.iter().enumerate().map(|place| one(place).unwrap_or(unknown)).collect()
+    let unknown =
+        Judged { ratio: 1.0, ratio_ci: None, is_shown: false, power: None, fewest_blocks: 0, missing_blocks: 0 };
+    comparisons.iter().zip(tested.iter().zip(&weights)).map(|each| one(each).unwrap_or(unknown)).collect()
 }
 
 /// The levels of the last look, each computed once.
@@ -102,21 +109,56 @@ impl Levels<'_> {
     }
 }
 
-/// Returns which differences are shown, by Holm's procedure with weights.
-fn shown(comparisons: &[Comparison], weights: &[f64], levels: &Levels<'_>) -> Vec<bool> {
-    let mut shown = vec![false; comparisons.len()];
+/// The test of one comparison among all.
+struct Tested {
+    is_shown: bool,
+    /// The part of the error that it was tested with, over all looks together.
+    level: f64,
+}
+
+impl Tested {
+    /// Returns the number of blocks that are missing for a test of these differences. The interval is assumed to become
+    /// narrower with the square root of their number.
+    fn missing_blocks(&self, differences: &[f64]) -> usize {
+        if self.is_shown {
+            return 0;
+        }
+        let blocks = differences.len();
+        let enough = |level: f64| signed_rank::fewest(level).max(blocks + 1) - blocks;
+        let interval = centre(differences, LEVEL).and_then(|found| found.interval);
+        match interval {
+            // The next verdict needs an interval, whatever the other comparisons are.
+            None => return enough(LEVEL),
+            Some(ends) if ends.contains(0.0) => return enough(self.level),
+            Some(_) => {}
+        }
+        let narrow = centre(differences, self.level).and_then(|found| {
+            let ends = found.interval.filter(|_| found.estimate != 0.0)?;
+            let reach = if found.estimate > 0.0 { found.estimate - ends.low } else { ends.high - found.estimate };
+            Some((blocks as f64 * (reach / found.estimate).powi(2)).ceil() as usize)
+        });
+        enough(self.level).max(narrow.unwrap_or(0).saturating_sub(blocks))
+    }
+}
+
+/// Tests all comparisons, by Holm's procedure with weights.
+fn tested(comparisons: &[Comparison], weights: &[f64], levels: &Levels<'_>) -> Vec<Tested> {
+    let mut tested: Vec<Tested> = weights.iter().map(|_| Tested { is_shown: false, level: 0.0 }).collect();
     loop {
-        let left: f64 = weights.iter().zip(&shown).filter(|(_, shown)| !**shown).map(|(weight, _)| weight).sum();
+        let left: f64 = weights.iter().zip(&tested).filter(|(_, test)| !test.is_shown).map(|(weight, _)| weight).sum();
         let mut is_changed = false;
-        for place in (0..comparisons.len()).filter(|place| !shown[*place]).collect::<Vec<_>>() {
-            let level = levels.of_last(LEVEL * (weights[place] / left).min(1.0));
-            let found = centre(&comparisons[place].differences, level).and_then(|found| found.interval);
+        for (test, (comparison, weight)) in tested.iter_mut().zip(comparisons.iter().zip(weights)) {
+            if test.is_shown {
+                continue;
+            }
+            test.level = LEVEL * (weight / left).min(1.0);
+            let found = centre(&comparison.differences, levels.of_last(test.level)).and_then(|found| found.interval);
             if found.is_some_and(|ends| !ends.contains(0.0)) {
-                (shown[place], is_changed) = (true, true);
+                (test.is_shown, is_changed) = (true, true);
             }
         }
         if !is_changed {
-            return shown;
+            return tested;
         }
     }
 }
@@ -137,12 +179,14 @@ fn power(half_width: f64, level: f64, level_of_own: f64, least: f64) -> Option<f
 impl Judged {
     /// Returns the verdict, by the interval and the least effect that matters.
     pub fn verdict(&self, least: f64, higher_is_better: bool, is_time: bool) -> Verdict {
-        let Some(ends) = self.ratio_ci else { return Verdict::NoDifferenceShown };
+        let Some(ends) = self.ratio_ci else { return Verdict::NotJudged };
         if is_within(ends, least) {
             return Verdict::LessThanLeast;
         }
         match (self.is_shown, (self.ratio > 1.0) == higher_is_better, is_time) {
-            (false, ..) => Verdict::NoDifferenceShown,
+            (false, ..) if ends.contains(1.0) => Verdict::NoDifferenceShown,
+            // The interval excludes 1, but one of all comparisons of equals may do that by chance.
+            (false, ..) => Verdict::NotJudged,
             (true, true, true) => Verdict::Faster,
             (true, false, true) => Verdict::Slower,
             (true, true, false) => Verdict::Better,
@@ -161,11 +205,6 @@ impl Judged {
         let is_open = |limit: &Limit| worse.contains(1.0 + limit.share());
         (is_within(ends, least) || is_sized) && !limits.iter().any(is_open)
     }
-}
-
-/// Returns whether every plausible ratio differs by less than the least effect.
-fn is_within(ends: Interval, least: f64) -> bool {
-    ends.low > 1.0 / (1.0 + least) && ends.high < 1.0 + least
 }
 
 /// Returns the fewest blocks that have an interval.
@@ -328,6 +367,8 @@ mod tests {
             ratio_ci: Some(Interval::new(low, high)),
             is_shown: true,
             power: None,
+            fewest_blocks: 6,
+            missing_blocks: 0,
         };
         let limit: Limit = "slower:5%".parse().unwrap();
         assert!(judged(1.03, 1.06).is_decided(0.01, false, &[]));
@@ -344,8 +385,64 @@ mod tests {
         assert_eq!(differences(&[2.0, 0.0], &[1.0, 1.0], |block| block == 1), Some(vec![2.0_f64.ln()]));
         let looks = [Look { time_share: 1.0, blocks: 5.0 }];
         let judged = judge(&[Comparison { differences: vec![0.5; 5], is_decisive: true }], &looks, 0.01)[0];
-        assert_eq!((judged.ratio_ci, verdict(&judged, 0.01)), (None, Verdict::NoDifferenceShown));
-        assert_eq!(fewest_blocks(), 6);
+        assert_eq!((judged.ratio_ci, verdict(&judged, 0.01)), (None, Verdict::NotJudged));
+        assert_eq!((judged.missing_blocks, fewest_blocks()), (1, 6));
+    }
+
+    /// The verdicts of `blocks` of one metric that decides and two that do not: all sides differ in the same way.
+    fn verdicts(blocks: usize, decisive: f64, others: f64) -> Vec<(Verdict, usize)> {
+        let looks = [Look { time_share: 1.0, blocks: blocks as f64 }];
+        let comparison = |center: f64, is_decisive| {
+            let differences = (0..blocks).map(|block| center + 0.01 * (block % 3) as f64 - 0.01).collect();
+            Comparison { differences, is_decisive }
+        };
+        let comparisons = [comparison(decisive, true), comparison(others, false), comparison(others, false)];
+        let judged = judge(&comparisons, &looks, 0.01);
+        judged.iter().map(|judged| (verdict(judged, 0.01), judged.missing_blocks)).collect()
+    }
+
+    #[test]
+    fn excluded_one_without_a_guarded_verdict_is_not_judged() {
+        let (shown, six_times) = (0.5, 6.32_f64.ln());
+        // In six runs a decisive metric can be shown, and others with what it passes on only in seven.
+        assert_eq!(
+            verdicts(6, shown, six_times),
+            [(Verdict::Slower, 0), (Verdict::NotJudged, 1), (Verdict::NotJudged, 1)]
+        );
+        assert_eq!(verdicts(7, shown, six_times)[1..], [(Verdict::Slower, 0); 2]);
+        // The stated number of runs is enough.
+        let (not_judged, missing) = verdicts(6, 0.0, six_times)[1];
+        assert_eq!((not_judged, missing), (Verdict::NotJudged, 3));
+        assert_eq!(verdicts(6 + missing - 1, 0.0, six_times)[1], (Verdict::NotJudged, 1));
+        assert_eq!(verdicts(6 + missing, 0.0, six_times)[1].0, Verdict::Slower);
+    }
+
+    #[test]
+    fn verdicts_never_contradict_their_intervals() {
+        let mut random = Rng::with_seed(9);
+        let mut not_judged = 0;
+        for number in 0..600 {
+            let blocks = 6 + number % 20;
+            let looks = [Look { time_share: 1.0, blocks: blocks as f64 }];
+            let comparisons: Vec<Comparison> = (0..6)
+                .map(|place| Comparison {
+                    differences: Machine::Steady.differences(blocks, 0.006 * (place % 3) as f64, &mut random),
+                    is_decisive: place < 2,
+                })
+                .collect();
+            for judged in judge(&comparisons, &looks, 0.001) {
+                let is_excluded = judged.ratio_ci.is_some_and(|ends| !ends.contains(1.0));
+                match verdict(&judged, 0.001) {
+                    Verdict::NoDifferenceShown => assert!(!is_excluded, "{judged:?}"),
+                    Verdict::NotJudged => {
+                        not_judged += 1;
+                        assert!(is_excluded && judged.missing_blocks > 0, "{judged:?}");
+                    }
+                    verdict => assert!(is_excluded || verdict == Verdict::LessThanLeast, "{judged:?}"),
+                }
+            }
+        }
+        assert!(not_judged > 50, "{not_judged}");
     }
 
     /// The wall times of two copies of one program while two busy programs came and went on the same two CPUs, block by

@@ -5,9 +5,9 @@ use super::conditions::{Conditions, disturbed_blocks};
 use super::judge::{Comparison, Judged, differences, fewest_blocks, judge};
 use super::plan::Plan;
 use super::record::{
-    AbParameters, AbRow, DisturbedRuns, EXPLAINING, EndedBy, LookRecord, RunRecord, times, times_range,
+    AbParameters, AbRow, DisturbedRuns, EXPLAINING, EndedBy, LookRecord, RunRecord, Verdict, times, times_range,
 };
-use super::warnings::{self, ControlDiffers, FewBlocks, OutputDiffers, RateNotCompared, SameFile};
+use super::warnings::{self, ControlDiffers, FewBlocks, OutputDiffers, SameFile};
 use super::watch::{Watched, watch};
 use super::written::Snapshot;
 use anyhow::bail;
@@ -16,7 +16,7 @@ use harness::{Interrupted, Progress, Session, SmtMonitor};
 use instruments::statistics::order;
 use instruments::statistics::sequential::Look;
 use instruments::warning::Warning;
-use launch::{FinishedRun, Proposal};
+use launch::{FinishedRun, RateNotCompared};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
@@ -346,18 +346,16 @@ impl<'a> Turn<'a> {
             self.looks.pop();
         }
         self.looks.push(record);
-        let decisive = self.decisive();
-        let pairs: Vec<(usize, Option<Comparison>)> =
-            self.pairs().map(|(over, under)| (over, self.comparison(over, under, decisive, &omitted))).collect();
-        let least = self.plan.least;
-        let (places, comparisons): (Vec<usize>, Vec<Comparison>) =
-            pairs.into_iter().filter_map(|(place, comparison)| Some((place, comparison?))).unzip();
-        let judged = judge(&comparisons, &looks(&self.looks), least);
+        let (decisive, least) = (self.decisive(), self.plan.least);
+        let judged: Vec<(usize, Judged)> = {
+            let all = self.judged(&omitted);
+            all.into_iter().filter(|((metric, _), _)| *metric == decisive).map(|((_, over), one)| (over, one)).collect()
+        };
         let higher = self.higher_is_better(decisive);
         self.is_decided = !judged.is_empty()
             && judged.len() == self.pairs().count()
-            && judged.iter().all(|judged| judged.is_decided(least, higher, &self.plan.limits));
-        for (place, judged) in places.into_iter().zip(&judged) {
+            && judged.iter().all(|(_, judged)| judged.is_decided(least, higher, &self.plan.limits));
+        for (place, judged) in judged {
             let ends = judged.ratio_ci.map(|ends| format!(" ({})", times_range(ends)));
             self.known[place] = format!("{}{}", times(judged.ratio), ends.unwrap_or_default());
         }
@@ -430,14 +428,17 @@ impl<'a> Turn<'a> {
             self.is_decided = was_decided;
         }
         let omitted = self.omitted();
-        let (rows, comparisons) = self.rows(&omitted);
+        let judged = self.judged(&omitted);
+        let rows = self.rows(&judged);
+        let too_few = self.too_few(&judged, &omitted);
         let control = self.plan.sides.iter().position(|side| side.is_control);
         let is_of_control = |row: &&AbRow| control.is_some_and(|control| row.side == self.plan.sides[control].label);
         let is_different = |row: &&AbRow| row.verdict.is_some_and(|verdict| verdict.is_difference());
         let control_row = rows.iter().filter(is_of_control).find(is_different);
         let mut failures: Vec<String> = self.failure.iter().cloned().collect();
         let mut exceeded = Vec::new();
-        let mut warnings = self.warnings(&omitted);
+        let mut warnings: Vec<Warning> = too_few.iter().map(|few| few.clone().into()).collect();
+        warnings.extend(self.warnings(&omitted));
         let is_equal = !rows.iter().filter(|row| row.is_decisive).any(|row| is_different(&row));
         warnings.extend(self.rate_not_compared().filter(|_| is_equal).map(Warning::from));
         warnings.extend(control_row.map(|row| ControlDiffers { change: row.change() }.into()));
@@ -445,12 +446,9 @@ impl<'a> Turn<'a> {
             failures.extend(
                 control_row.map(|row| format!("--control: the first command differs from itself: {}", row.change())),
             );
-            if blocks < fewest_blocks() {
-                failures.push(format!(
-                    "--fail-if: {blocks} runs of each command cannot be judged; at least {} are needed",
-                    fewest_blocks()
-                ));
-            }
+            failures.extend(too_few.map(|FewBlocks { blocks, fewest }| {
+                format!("--fail-if: {blocks} runs of each command cannot be judged; at least {fewest} are needed")
+            }));
             exceeded = self.exceeded(&rows, control);
         }
         let (watched, unwatched) = match watched {
@@ -464,7 +462,7 @@ impl<'a> Turn<'a> {
             sides: plan.sides.iter().map(|side| side.record()).collect(),
             planned_s: self.budget.map(|budget| budget.as_secs_f64()),
             least_share: plan.least,
-            comparisons: comparisons as u64,
+            comparisons: judged.len() as u64,
             warmup: plan.warmup,
             prepare: plan.prepare.clone(),
             cleanup: plan.cleanup.clone(),
@@ -486,8 +484,8 @@ impl<'a> Turn<'a> {
         Ok(Measured { parameters, rows, warnings, failures, exceeded, planned })
     }
 
-    /// Returns the rows, and the number of verdicts.
-    fn rows(&self, omitted: &[u64]) -> (Vec<AbRow>, usize) {
+    /// Returns the comparisons with a verdict, by metric and side. They guard each other, so that each look judges all.
+    fn judged(&self, omitted: &[u64]) -> BTreeMap<(usize, usize), Judged> {
         let metrics = METRICS.len() + self.plan.metrics.len();
         let is_judged = |metric: usize| !EXPLAINING.contains(&self.metric(metric));
         let mut keys = Vec::new();
@@ -500,13 +498,30 @@ impl<'a> Turn<'a> {
                 }
             }
         }
-        let judged: BTreeMap<(usize, usize), Judged> =
-            keys.into_iter().zip(judge(&comparisons, &looks(&self.looks), self.plan.least)).collect();
+        keys.into_iter().zip(judge(&comparisons, &looks(&self.looks), self.plan.least)).collect()
+    }
+
+    fn rows(&self, judged: &BTreeMap<(usize, usize), Judged>) -> Vec<AbRow> {
         // The program's metrics come first, then the times.
-        let own = (METRICS.len()..metrics).chain(0..METRICS.len());
+        let own = (METRICS.len()..METRICS.len() + self.plan.metrics.len()).chain(0..METRICS.len());
         let rows = own.flat_map(|metric| (0..self.plan.sides.len()).map(move |side| (metric, side)));
-        let rows = rows.map(|(metric, side)| self.row(metric, side, judged.get(&(metric, side)))).collect();
-        (rows, comparisons.len())
+        rows.map(|(metric, side)| self.row(metric, side, judged.get(&(metric, side)))).collect()
+    }
+
+    /// Returns how many blocks the decisive metric needs at least, if it has fewer.
+    fn too_few(&self, judged: &BTreeMap<(usize, usize), Judged>, omitted: &[u64]) -> Option<FewBlocks> {
+        let blocks = self.blocks() - omitted.len();
+        let metric = self.decisive();
+        let decisive = || judged.iter().filter(|((of, _), _)| *of == metric).map(|(_, one)| one);
+        let (higher, is_time) = (self.higher_is_better(metric), METRICS.get(metric) == Some(&"wall_s"));
+        let is_open =
+            |one: &&Judged| !one.is_shown && one.verdict(self.plan.least, higher, is_time) != Verdict::LessThanLeast;
+        // A value of 0 has no ratio, and so no comparison.
+        let fewest = match decisive().next() {
+            Some(_) => decisive().filter(is_open).map(|one| one.fewest_blocks).max()?,
+            None => fewest_blocks(),
+        };
+        (blocks < fewest).then_some(FewBlocks { blocks, fewest })
     }
 
     fn row(&self, metric: usize, place: usize, judged: Option<&Judged>) -> AbRow {
@@ -515,6 +530,7 @@ impl<'a> Turn<'a> {
         let higher_is_better = self.higher_is_better(metric);
         let name = self.metric(metric).to_owned();
         let is_time = METRICS.get(metric) == Some(&"wall_s");
+        let verdict = judged.map(|judged| judged.verdict(self.plan.least, higher_is_better, is_time));
         AbRow {
             is_decisive: metric == self.decisive(),
             higher_is_better,
@@ -525,7 +541,10 @@ impl<'a> Turn<'a> {
             compared_with: side.compared_with.map(|base| self.plan.sides[base].label.clone()),
             ratio: judged.map(|judged| judged.ratio),
             ratio_ci: judged.and_then(|judged| judged.ratio_ci),
-            verdict: judged.map(|judged| judged.verdict(self.plan.least, higher_is_better, is_time)),
+            missing_runs: judged
+                .filter(|_| verdict == Some(Verdict::NotJudged))
+                .map(|judged| judged.missing_blocks as u64),
+            verdict,
             power: judged.and_then(|judged| judged.power),
             metric: name,
             values,
@@ -535,10 +554,6 @@ impl<'a> Turn<'a> {
     fn warnings(&self, omitted: &[u64]) -> Vec<Warning> {
         let sides = &self.plan.sides;
         let mut warnings = Vec::new();
-        let blocks = self.blocks();
-        if blocks < fewest_blocks() {
-            warnings.push(FewBlocks { blocks, fewest: fewest_blocks() }.into());
-        }
         let differing = self.pairs().find(|&(over, under)| {
             let of_side = &self.outputs.of_side;
             !self.outputs.varies[over] && !self.outputs.varies[under] && of_side[over] != of_side[under]
@@ -560,12 +575,10 @@ impl<'a> Turn<'a> {
         warnings
     }
 
-    /// Returns the only rate in the output of all sides, if no metric was named: a program that runs for a fixed time does
-    /// more work in it, and takes no less.
+    /// Returns the only rate in the output of all sides, if no metric was named.
     fn rate_not_compared(&self) -> Option<RateNotCompared> {
         let outputs: Vec<&str> = self.outputs.last.iter().map(String::as_str).collect();
-        let proposal = Proposal::of(&outputs).filter(|_| self.plan.metrics.is_empty())?;
-        Some(RateNotCompared { metric: proposal.metric, found: proposal.found.trim().to_owned() })
+        RateNotCompared::of(&outputs).filter(|_| self.plan.metrics.is_empty())
     }
 
     /// Describes the rows that are beyond a limit.

@@ -1,6 +1,7 @@
 //! The record: a row for each metric and each side, and the runs with their conditions.
 
 use instruments::statistics::Interval;
+use launch::not_judged;
 use record::{RecordRef, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -34,6 +35,9 @@ pub struct AbRow {
     pub ratio_ci: Option<Interval>,
     /// `null` for the side that others are compared with, and for a metric that is not judged.
     pub verdict: Option<Verdict>,
+    /// Runs of each side that are missing for a verdict, if the next ones are like those so far; `null` if there is one.
+    #[serde(default)]
+    pub missing_runs: Option<u64>,
     /// The difference, as a share, that 9 of 10 comparisons of this length would have found.
     pub power: Option<f64>,
     /// Each run's value, block by block.
@@ -50,7 +54,10 @@ pub enum Verdict {
     /// For a metric that is not a time.
     Better,
     Worse,
+    /// The interval of the ratio contains 1.
     NoDifferenceShown,
+    /// There are too few runs for an interval, or for a difference that is shown among all comparisons.
+    NotJudged,
     /// Every plausible difference is smaller than `least_share`.
     LessThanLeast,
 }
@@ -194,13 +201,14 @@ impl Verdict {
             Self::Better => "better",
             Self::Worse => "worse",
             Self::NoDifferenceShown => "no difference shown",
+            Self::NotJudged => "not judged",
             Self::LessThanLeast => "less than least",
         }
     }
 
     /// Returns whether a difference is shown that matters.
     pub fn is_difference(self) -> bool {
-        !matches!(self, Self::NoDifferenceShown | Self::LessThanLeast)
+        !matches!(self, Self::NoDifferenceShown | Self::NotJudged | Self::LessThanLeast)
     }
 
     pub fn is_worse(self) -> bool {
@@ -214,17 +222,27 @@ impl AbRow {
         !EXPLAINING.contains(&self.metric.as_str())
     }
 
+    /// Returns the verdict that agrees with the interval: older records have `no_difference_shown` where none was judged.
+    pub fn agreed_verdict(&self) -> Option<Verdict> {
+        let is_open = self.ratio_ci.is_some_and(|ends| ends.contains(1.0));
+        let is_contradicted = |verdict: &Verdict| *verdict == Verdict::NoDifferenceShown && !is_open;
+        self.verdict.map(|verdict| if is_contradicted(&verdict) { Verdict::NotJudged } else { verdict })
+    }
+
     /// Returns the verdict for people. Only the metric that decides is faster or slower: more CPU time, memory or wall time
     /// may be the price of more work.
-    pub fn verdict_words(&self) -> Option<&'static str> {
-        let verdict = self.verdict?;
+    pub fn verdict_words(&self) -> Option<String> {
+        let verdict = self.agreed_verdict()?;
         let pair = match self.metric.as_str() {
-            _ if self.is_decisive || !verdict.is_difference() => return Some(verdict.label()),
             "cpu_s" | "memory_kib" => ["more", "less"],
             "wall_s" => ["longer", "shorter"],
-            _ => return Some(verdict.label()),
+            _ => [verdict.label(); 2],
         };
-        Some(pair[usize::from(!verdict.is_worse())])
+        Some(match verdict {
+            Verdict::NotJudged => not_judged(self.missing_runs),
+            _ if self.is_decisive || !verdict.is_difference() => verdict.label().to_owned(),
+            _ => pair[usize::from(!verdict.is_worse())].to_owned(),
+        })
     }
 
     /// Returns the unit in which people read the metric, and the factor to it.

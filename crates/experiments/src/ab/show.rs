@@ -78,7 +78,7 @@ fn line(row: &AbRow, sides: &[String]) -> Vec<String> {
         row.words(least),
         ratio,
         row.ratio_ci.map_or_else(dash, times_range),
-        row.verdict_words().map_or_else(dash, str::to_owned),
+        row.verdict_words().unwrap_or_else(dash),
     ]
 }
 
@@ -189,7 +189,17 @@ fn statement(row: &AbRow) -> Option<String> {
     let found = row.power_words().map_or_else(String::new, |power| {
         format!(" A difference of {power} would have been found in 9 of 10 comparisons of this length.")
     });
-    Some(match row.verdict? {
+    Some(match row.agreed_verdict()? {
+        Verdict::NotJudged => {
+            let missing = row.missing_runs.map_or_else(
+                || "more runs of each command are".to_owned(),
+                |missing| {
+                    let are = if missing == 1 { "is" } else { "are" };
+                    format!("at least {} of each command {are}", counted(missing as usize, "more run"))
+                },
+            );
+            format!("{}: {} that of {base}, which is not judged: {missing} needed.", row.side, row.change())
+        }
         Verdict::NoDifferenceShown => {
             format!("{}: no difference in {metric} from {base} shown, {}.{found}", row.side, row.change())
         }
@@ -306,6 +316,7 @@ mod tests {
             ratio: Some(ratio),
             ratio_ci: Some(Interval::new(0.99 * ratio, 1.01 * ratio)),
             verdict: Some(verdict),
+            missing_runs: None,
             power: None,
             values: Vec::new(),
         }
@@ -330,6 +341,25 @@ mod tests {
         );
         let words: Vec<_> = rows.iter().map(|row| row.verdict_words().unwrap()).collect();
         assert_eq!(words, ["better", "less than least", "more", "more"]);
+    }
+
+    #[test]
+    fn missing_runs_are_stated_and_old_verdicts_agree() {
+        let mut cpu = row("cpu_s", 6.32, Verdict::NotJudged, true);
+        cpu.missing_runs = Some(3);
+        let sentence = |row: &AbRow| statements(std::slice::from_ref(row)).remove(0);
+        assert_eq!(cpu.verdict_words().unwrap(), "not judged: 3 more runs");
+        assert_eq!(
+            sentence(&cpu),
+            "./new: CPU time 6.32× (95 % CI 6.26–6.38) that of ./old, which is not judged: at least 3 more runs of each \
+             command are needed."
+        );
+        // An older record states no number.
+        let old = row("cpu_s", 6.32, Verdict::NoDifferenceShown, true);
+        assert_eq!(old.verdict_words().unwrap(), "not judged");
+        assert!(sentence(&old).ends_with("which is not judged: more runs of each command are needed."));
+        let equal = row("cpu_s", 1.0, Verdict::NoDifferenceShown, true);
+        assert_eq!(equal.verdict_words().unwrap(), "no difference shown");
     }
 
     /// `--fail-if` fails for each other change of the CPU time.

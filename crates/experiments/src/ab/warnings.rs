@@ -23,30 +23,6 @@ impl WarningKind for OutputDiffers {
     }
 }
 
-/// The run times show no difference, and the output has a rate that no metric names.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RateNotCompared {
-    /// The value of `--metric` that finds it.
-    pub metric: String,
-    pub found: String,
-}
-
-impl WarningKind for RateNotCompared {
-    const CODE: &'static str = "rate_not_compared";
-
-    fn message(&self) -> String {
-        let name = self.metric.split('=').next().unwrap_or_default();
-        format!(
-            "a rate in the output was not compared ({}): --metric '{}' --higher-is-better={name} compares it",
-            self.found, self.metric
-        )
-    }
-
-    fn remedy(&self) -> &'static str {
-        "name the rate with --metric: a program that runs for a fixed time does more work, and takes no less time"
-    }
-}
-
 /// Several commands write the same file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SameFile {

@@ -5,6 +5,7 @@ use super::record::{WatchedLock, WatchedSide};
 use blame::names::own_name;
 use harness::{Progress, Session};
 use launch::{Failed, Program, Traced, TracedLock};
+use record::distinct;
 
 /// The sides, or why they were not watched.
 pub type Watched = Result<Vec<WatchedSide>, String>;
@@ -37,15 +38,46 @@ pub fn watch(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Res
         let Some(thread_time_s) = thread_time_s.filter(|time| *time > 0.0) else {
             return Ok(Err(format!("the traced run of {} was too short to sample its threads", side.label)));
         };
-        let of_lock = |lock: &TracedLock| WatchedLock {
-            lock: own_name(&lock.name).to_owned(),
-            acquisitions: lock.acquisitions,
-            contended: lock.contended,
-            wait_total_s: lock.wait_total_s,
-            wait_share: lock.wait_total_s / thread_time_s,
-        };
-        let locks = locks.iter().take(MOST).map(of_lock).collect();
-        watched.push(WatchedSide { side: side.label.clone(), thread_time_s, locks });
+        watched.push(WatchedSide { side: side.label.clone(), thread_time_s, locks: summed(&locks, thread_time_s) });
     }
     Ok(Ok(watched))
+}
+
+/// Returns the locks with the longest waits. Another version of the program may number locks with equal names otherwise, so
+/// these are one.
+fn summed(locks: &[TracedLock], thread_time_s: f64) -> Vec<WatchedLock> {
+    let of_name = |name: String| {
+        let mut sum = WatchedLock { lock: name, acquisitions: 0, contended: 0, wait_total_s: 0.0, wait_share: 0.0 };
+        for lock in locks.iter().filter(|lock| own_name(&lock.name) == sum.lock) {
+            sum.acquisitions += lock.acquisitions;
+            sum.contended += lock.contended;
+            sum.wait_total_s += lock.wait_total_s;
+        }
+        WatchedLock { wait_share: sum.wait_total_s / thread_time_s, ..sum }
+    };
+    let mut all: Vec<WatchedLock> =
+        distinct(locks, |lock| own_name(&lock.name).to_owned()).into_iter().map(of_name).collect();
+    all.sort_by(|one, other| other.wait_total_s.total_cmp(&one.wait_total_s));
+    all.truncate(MOST);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locks_with_equal_names_are_one() {
+        let lock = |name: &str, wait_total_s| TracedLock {
+            name: name.into(),
+            acquisitions: 10,
+            contended: 1,
+            wait_total_s,
+            ..TracedLock::default()
+        };
+        let locks = [lock("queue", 3.0), lock("mutex of get (a.c:4) #2", 2.5), lock("mutex of get (a.c:4)", 1.5)];
+        let found: Vec<(String, u64, f64)> =
+            summed(&locks, 8.0).into_iter().map(|lock| (lock.lock, lock.acquisitions, lock.wait_share)).collect();
+        assert_eq!(found, [("mutex of get (a.c:4)".into(), 20, 0.5), ("queue".into(), 10, 0.375)]);
+    }
 }

@@ -5,7 +5,6 @@ mod flags;
 mod measure;
 mod plan;
 mod record;
-mod section;
 mod show;
 
 use self::record::Row;
@@ -38,7 +37,7 @@ impl Experiment for Clock {
         findings: findings::findings,
         then_and_now: findings::then_and_now,
         costs: findings::costs,
-        ..Views::of(show::show, section::section)
+        ..Views::of(show::show, show::section)
     };
 
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {

@@ -105,7 +105,7 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::row;
+    use super::super::record::sample::row;
     use super::*;
 
     #[test]

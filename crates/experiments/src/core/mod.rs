@@ -5,8 +5,6 @@ mod flags;
 mod measure;
 mod plan;
 mod record;
-#[cfg(test)]
-mod sample;
 mod section;
 mod show;
 

@@ -181,7 +181,7 @@ fn pairs(rows: &[Row]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::row;
+    use super::super::record::sample::row;
     use super::*;
 
     #[test]

@@ -7,7 +7,7 @@ use super::record::{LatencyRecord, Operation, Row, SpikeRow};
 use harness::report_to;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
-use record::ranking::contests;
+use record::ranking::{contests, is_object, timed_lock};
 use record::{Aspect, Cost, Finding, Origin, ThenAndNow, Unit, VariationSource};
 use terminal::nanoseconds;
 
@@ -26,7 +26,7 @@ pub fn next(record: &LatencyRecord<'_>) -> Option<Vec<String>> {
     };
     let [first, .., last] = contest else { return Some(report_to("latency.html")) };
     // The record has the file's name of a user's own lock, without its directory.
-    if [first, last].iter().any(|rank| rank.lock.ends_with(".so")) {
+    if [first, last].iter().any(|rank| is_object(&rank.lock)) {
         return Some(report_to("latency.html"));
     }
     let locks = format!("{},{}", first.lock, last.lock);
@@ -70,8 +70,8 @@ fn uncontended(alone: &[Placed<'_>], pairs: FreePairs) -> Option<Finding> {
     let (place, row) = *of(true).chain(of(false)).find(|(_, row)| row.bare_pair_ns.is_some())?;
     let figure = pairs.of_row(row)?;
     let words = format!(
-        "Locking and unlocking an uncontended {} lock takes {}, {}",
-        row.lock,
+        "Locking and unlocking an uncontended {} takes {}, {}",
+        lock_words(row),
         Unit::Ns.estimate(figure),
         pairs.words()
     );
@@ -87,8 +87,8 @@ fn slowest(alone: &[Placed<'_>], pairs: FreePairs) -> Option<Finding> {
     let (place, row, figure) = timed.max_by(|one, other| one.2.value.total_cmp(&other.2.value))?;
     let ends = pairs.times_longer(usual, row)?;
     let words = format!(
-        "An uncontended {} lock takes {} per lock/unlock pair, {} the time of {USUAL} ({})",
-        row.lock,
+        "An uncontended {} takes {} per lock/unlock pair, {} the time of {USUAL} ({})",
+        lock_words(row),
         Unit::Ns.estimate(figure),
         Unit::Times.words_with(figure.value / pairs.of_row(usual)?.value, Some(ends)),
         pairs.words()
@@ -142,10 +142,15 @@ pub fn costs(rows: &[Row]) -> Vec<Cost> {
     free.chain(held).chain(with_competitor).collect()
 }
 
+/// Returns an uncontended lock in words: `std lock`, or `libmine.so, by pointer`.
+fn lock_words(row: &Row) -> String {
+    if is_object(&row.lock) { timed_lock(&row.lock) } else { format!("{} lock", row.lock) }
+}
+
 /// Returns the cost of a lock and an unlock.
 fn uncontended_cost(row: &Row, pairs: FreePairs) -> Option<Cost> {
     let cost = Cost::new(
-        format!("an uncontended {} lock", row.lock),
+        format!("an uncontended {}", lock_words(row)),
         format!("{}: lock and unlock in a bare loop ({})", row.name(), pairs.words()),
         pairs.of_row(row)?,
     );

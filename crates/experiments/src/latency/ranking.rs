@@ -17,6 +17,12 @@ const SCATTER_OF_PAIRS: f64 = 0.02;
 const SCATTER_OF_WAITS: f64 = 0.05;
 const SCATTER_OF_RARE_WAITS: f64 = 0.25;
 
+/// The difference of pairs that always counts.
+///
+/// A pair is the mean of many, so a coarser step of the clock averages out. A difference of less than one step of a
+/// fine clock, about a cycle, comes from the placement of code and data.
+const FINEST_STEP_NS: f64 = 0.5;
+
 /// The value that ranks uncontended locks.
 pub const PAIR: &str = "lock and unlock";
 /// The value that ranks contended locks, the first of [`WAITS`].
@@ -104,7 +110,12 @@ impl FreePairs {
 
     fn contender(self, row: &Row) -> Option<Contender> {
         let pair = self.of_row(row)?;
-        Some(Contender { lock: row.lock.clone(), value: Some(pair.value), interval: pair.interval, resolution: 0.0 })
+        Some(Contender {
+            lock: row.lock.clone(),
+            value: Some(pair.value),
+            interval: pair.interval,
+            resolution: row.resolution_ns.min(FINEST_STEP_NS),
+        })
     }
 
     /// Returns how many times as long the pair of the second takes, where it is shown to take longer.
@@ -186,6 +197,25 @@ mod tests {
         let places: Vec<_> = ranks.iter().map(|rank| (rank.rank, rank.lock.as_str(), rank.figure.as_str())).collect();
         assert_eq!(places, [(Some(1), "std", PAIR), (Some(1), "usema", PAIR), (Some(3), "sysv", PAIR)]);
         assert_eq!((ranks[2].ratio, ranks[2].among.as_str()), (Some(3.0), "1 thread"));
+    }
+
+    /// Locks that differed by a part of a cycle once had different ranks.
+    #[test]
+    fn pairs_within_one_step_of_the_clock_share_a_rank() {
+        let of = |lock: &str, ns: f64, resolution_ns: f64| Row {
+            bare_pair_ns: Some(ns),
+            bare_pair_ci_ns: Some(Interval::new(ns * 0.9999, ns * 1.0001)),
+            resolution_ns,
+            ..row(lock, 1, 0)
+        };
+        let ranks = |resolution_ns: f64, apart: f64| {
+            let ranked = ranking(&[of("a", 4.0, resolution_ns), of("b", 4.0 + apart, resolution_ns)]);
+            ranked.into_iter().map(|rank| rank.rank).collect::<Vec<_>>()
+        };
+        assert_eq!(ranks(0.48, 0.4), [Some(1), Some(1)]);
+        // A coarse step is averaged over many pairs.
+        assert_eq!(ranks(10.0, 1.0), [Some(1), Some(2)]);
+        assert_eq!(ranks(0.1, 0.4), [Some(1), Some(2)]);
     }
 
     #[test]

@@ -232,11 +232,15 @@ impl Row {
         }
     }
 
-    /// Writes the value with its interval.
+    /// Writes the value with its interval; an unknown end is less than the least known value.
     pub fn words_with(&self, quantile_ns: Option<f64>, interval: Option<Interval>) -> String {
-        match self.known(quantile_ns) {
-            Some(ns) => Unit::Ns.words_with(ns, interval),
-            None => self.words(None),
+        let is_open = |ends: &Interval| self.known(Some(ends.low)).is_none();
+        match (self.known(quantile_ns), interval) {
+            (Some(ns), Some(ends)) if is_open(&ends) => {
+                format!("{} ({}–{})", nanoseconds(ns), self.words(None), nanoseconds(ends.high))
+            }
+            (Some(ns), interval) => Unit::Ns.words_with(ns, interval),
+            (None, _) => self.words(None),
         }
     }
 

@@ -4,6 +4,7 @@ use super::exclusion::{sentences, sound};
 use super::ranking::{FreePairs, PAIR, WAIT, ranking};
 use super::record::{Operation, Row, SpikeRow};
 use instruments::statistics::comparison::Estimate;
+use record::ranking::timed_lock;
 use record::ranking_figure::figures;
 use record::{
     Axis, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Spikes, Statement, Table, Unit, column,
@@ -61,12 +62,12 @@ fn uncontended(row: &Row, pairs: FreePairs) -> String {
     match pairs.of_row(row) {
         Some(pair) => format!(
             "Locking and unlocking an uncontended {} takes {} ({}); the p99.9 of locking is {}.",
-            row.lock,
+            timed_lock(&row.lock),
             Unit::Ns.estimate(pair),
             pairs.words(),
             row.words(row.p999_ns)
         ),
-        None => format!("Locking an uncontended {} takes {} (median).", row.lock, row.words(row.p50_ns)),
+        None => format!("Locking an uncontended {} takes {} (median).", timed_lock(&row.lock), row.words(row.p50_ns)),
     }
 }
 

@@ -225,8 +225,8 @@ fn residue(rows: &[Row]) -> String {
     let of = |operation| rows.iter().find(|row| row.operation == operation);
     let words = |row: &Row| {
         Some(format!(
-            "{:.2} ns for {} (accuracy {})",
-            row.residue_ns?,
+            "{} for {} (accuracy {})",
+            nanoseconds(row.residue_ns?),
             row.operation.noun(),
             nanoseconds(row.accuracy_ns?)
         ))
@@ -241,7 +241,8 @@ fn residue(rows: &[Row]) -> String {
 /// Writes the value that the measurement reads where the answer is known and is not zero.
 fn control(row: &Row) -> Option<String> {
     let (read, known) = (row.control_ns?, row.control_known_ns?);
-    Some(format!("Check: multiplications of {known:.2} ns, timed like a lock, read as {read:.2} ns.\n"))
+    let [known, read] = [known, read].map(nanoseconds);
+    Some(format!("Check: multiplications of {known}, timed like a lock, read as {read}.\n"))
 }
 
 /// Draws a table for each number of threads and competitors, by the value that decides.
@@ -368,7 +369,7 @@ fn sides(lock: &Row) -> [Option<Estimate>; 2] {
 fn times(alone: &Estimate, shared: &Estimate) -> Option<String> {
     let Comparison { ratio, interval, .. } = compare(alone, shared, RunToRun::NONE)?;
     let is_known = alone.interval.is_some() && shared.interval.is_some();
-    is_known.then(|| format!("{ratio:.2}× ({:.2}–{:.2})", interval.low, interval.high))
+    is_known.then(|| format!("{} ({})", terminal::ratio(ratio), terminal::range(interval.low, interval.high)))
 }
 
 /// Shows the wait at which `--stop-above` ended the run: the threads that held the lock, and the tasks on the CPUs.

@@ -6,9 +6,7 @@ mod live;
 mod measure;
 mod plan;
 mod record;
-mod section;
 mod show;
-mod warnings;
 
 use self::flags::Priority;
 use self::record::Row;
@@ -44,7 +42,7 @@ impl Experiment for Load {
         metrics: findings::metrics,
         findings: findings::findings,
         then_and_now: findings::then_and_now,
-        ..Views::of(show::show, section::section)
+        ..Views::of(show::show, show::section)
     };
 
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {

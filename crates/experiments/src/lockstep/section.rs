@@ -1,5 +1,6 @@
 //! A bulk-synchronous job, measured and predicted.
 
+use ::lockstep::prediction::TENTHS;
 use ::lockstep::record::{NodesRow, RankRow, Row, StepsRow};
 use harness::label;
 use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit};
@@ -25,9 +26,9 @@ fn statements(steps: &[&StepsRow]) -> Vec<Statement> {
     let most = steps.iter().max_by_key(|row| row.ranks);
     let statement = most.map(|row| {
         let verdict = match row.agree {
-            Some(true) => "each is inside the other's confidence interval",
-            Some(false) => "they differ",
-            None => "there are too few repetitions for confidence intervals",
+            Some(true) => "each is inside the other's confidence interval".to_owned(),
+            Some(false) => "they differ".to_owned(),
+            None => terminal::too_few("repetitions for confidence intervals", TENTHS),
         };
         format!(
             "{} ranks took {} as long as without noise; the prediction from their noise is {}. Verdict: {verdict}.",

@@ -4,7 +4,7 @@ use ::lockstep::record::{LongStep, NodesRow, Parameters, RankRow, Row, StepsRow}
 use harness::label;
 use instruments::statistics::Interval;
 use record::RecordRef;
-use terminal::{self, Page, nanoseconds, percent};
+use terminal::{self, Page, microseconds, percent, slowdown};
 
 pub fn show(record: &RecordRef<'_, Parameters, Row>, page: &Page) -> String {
     let (mut steps, mut nodes, mut long, mut ranks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -22,30 +22,22 @@ pub fn show(record: &RecordRef<'_, Parameters, Row>, page: &Page) -> String {
         nodes_table(&nodes, page),
         ranks_table(&ranks, page),
         long_table(&long),
-        assumptions(&record.parameters.assumptions, page),
+        terminal::items("Assumed", &record.parameters.assumptions, page),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-fn time(us: f64) -> String {
-    nanoseconds(us * 1e3)
-}
-
-fn factor(slowdown: f64) -> String {
-    if slowdown < 100.0 { format!("{slowdown:.4}") } else { format!("{slowdown:.1}") }
-}
-
 fn ends(interval: Option<Interval>) -> String {
-    interval.map_or_else(|| "-".to_owned(), |ends| format!("{}-{}", factor(ends.low), factor(ends.high)))
+    interval.map_or_else(|| "-".to_owned(), |ends| format!("{}-{}", slowdown(ends.low), slowdown(ends.high)))
 }
 
 fn heading(parameters: &Parameters, page: &Page) -> String {
     let hosts = terminal::counted(parameters.hosts.len(), "machine");
     let injected = match parameters.injected_us.zip(parameters.injected_every_us) {
-        Some((length, every)) => format!("; {} injected every {}", time(length), time(every)),
+        Some((length, every)) => format!("; {} injected every {}", microseconds(length), microseconds(every)),
         None => String::new(),
     };
-    let (ranks, step) = (terminal::count(parameters.ranks), time(parameters.step_us));
+    let (ranks, step) = (terminal::count(parameters.ranks), microseconds(parameters.step_us));
     let words = format!(
         "Bulk-synchronous ranks on MPI: {ranks} on {hosts}, steps of {step}, then {}{injected}; {}",
         parameters.collective.name(),
@@ -64,17 +56,17 @@ fn steps_table(rows: &[&StepsRow], page: &Page) -> String {
         let shared = if row.oversubscribed { "+" } else { "" };
         vec![
             format!("  {}{shared}", terminal::count(row.ranks)),
-            time(row.mean_us),
-            factor(row.slowdown),
+            microseconds(row.mean_us),
+            slowdown(row.slowdown),
             ends(row.slowdown_ci),
-            factor(row.predicted_slowdown),
+            slowdown(row.predicted_slowdown),
             ends(row.predicted_ci),
-            factor(row.apart_slowdown),
+            slowdown(row.apart_slowdown),
             verdict(row).to_owned(),
         ]
     });
     let header = ["  ranks", "mean", "slowdown", "95 % CI", "predicted", "95 % CI", "separate", ""];
-    let table: String = terminal::table(&header, lines).lines().map(|line| page.cut(line) + "\n").collect();
+    let table = page.cut_lines(&terminal::table(&header, lines));
     let shared = if rows.iter().any(|row| row.oversubscribed) { "  +: some ranks shared a CPU\n" } else { "" };
     let apart = "  separate: prediction as if the ranks shared no interruptions\n";
     format!("Measured slowdown, and its prediction from the ranks' traces\n{table}{apart}{shared}")
@@ -86,9 +78,9 @@ fn nodes_table(rows: &[&NodesRow], page: &Page) -> String {
     let lines = rows.iter().map(|row| {
         vec![
             format!("  {}{}", terminal::count(row.nodes), star(row)),
-            factor(row.slowdown),
+            slowdown(row.slowdown),
             ends(row.slowdown_ci),
-            factor(row.together_slowdown),
+            slowdown(row.together_slowdown),
         ]
     });
     let table = terminal::table(&["  nodes", "slowdown", "95 % CI", "together"], lines);
@@ -116,14 +108,14 @@ fn ranks_table(rows: &[&RankRow], page: &Page) -> String {
             row.cpu.to_string(),
             percent(row.lost_share),
             percent(row.lost_in_steps_share),
-            time(row.longest_us),
+            microseconds(row.longest_us),
             terminal::count(row.last_steps),
-            format!("{}±{}", time(row.clock_offset_us), time(row.clock_error_us)),
+            format!("{}±{}", microseconds(row.clock_offset_us), microseconds(row.clock_error_us)),
             cause(row),
         ]
     });
     let header = ["  rank", "CPU", "lost", "in steps", "longest", "last", "clock", "main cause"];
-    let table: String = terminal::table(&header, lines).lines().map(|line| page.cut(line) + "\n").collect();
+    let table = page.cut_lines(&terminal::table(&header, lines));
     format!("CPU time that each rank lost, and how often it was certainly the last\n{table}")
 }
 
@@ -135,17 +127,12 @@ fn long_table(rows: &[&LongStep]) -> String {
         let worst = row.lost_us.iter().copied().fold(0.0, f64::max);
         vec![
             format!("  {}", terminal::count(row.ranks)),
-            time(row.length_us),
+            microseconds(row.length_us),
             row.last.map_or_else(|| "-".to_owned(), |rank| rank.to_string()),
-            time(worst),
+            microseconds(worst),
             row.cause.as_ref().map_or_else(|| "-".to_owned(), label),
         ]
     });
     let header = ["  ranks", "step", "last", "longest loss", "cause"];
     format!("Longest steps\n{}", terminal::table(&header, lines))
-}
-
-fn assumptions(all: &[String], page: &Page) -> String {
-    let items = all.iter().map(|assumption| terminal::item(assumption.split_whitespace(), page));
-    std::iter::once("Assumed\n".to_owned()).chain(items).collect()
 }

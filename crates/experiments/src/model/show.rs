@@ -1,7 +1,6 @@
 //! The common output of both models.
 
 use super::trace::Description;
-use terminal::{self, Page};
 
 /// Writes a time in a readable unit: `3.42 s`, `10.6 min`, `2.5 h`, `31 days`, `1.2e4 years`.
 pub fn seconds(s: f64) -> String {
@@ -39,12 +38,6 @@ pub fn trace(trace: &Description) -> String {
     let gaps = if trace.gaps == 1 { "1 gap".to_owned() } else { format!("{gaps} gaps") };
     let (lost, longest) = (terminal::percent(trace.lost_share), terminal::nanoseconds(trace.longest_gap_us * 1e3));
     format!("{}: {:.1} s, {gaps}, {lost} lost, the longest {longest}", trace.file, trace.span_s)
-}
-
-/// Returns the assumptions behind a record, folded to the page.
-pub fn assumptions(all: &[String], page: &Page) -> String {
-    let items = all.iter().map(|assumption| terminal::item(assumption.split_whitespace(), page));
-    std::iter::once("Assumed\n".to_owned()).chain(items).collect()
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
-//! A recorded trace of interruptions, as both models read it from the command line.
+//! The files that the models read: a recorded trace of interruptions, and the records of other commands.
 
 use anyhow::Context;
 use chance::{Gap, Gaps, SpanFrom};
 use harness::UsageError;
+use record::{content, understand};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt::Display;
 use std::path::Path;
 use std::time::Duration;
 
@@ -103,4 +106,35 @@ impl Description {
         let repeats = "stationarity: the machine behaves as recorded; the recording repeats indefinitely".to_owned();
         std::iter::once(repeats).chain(ends).collect()
     }
+}
+
+/// A record that a flag names, with the rows of one experiment.
+pub struct RecordFile {
+    flag: &'static str,
+    /// The command that writes such a record.
+    writer: &'static str,
+    pub name: String,
+    pub record: record::Source,
+    pub rows: Vec<Value>,
+}
+
+impl RecordFile {
+    pub fn read(flag: &'static str, path: &Path, experiment: &str, writer: &'static str) -> anyhow::Result<Self> {
+        let (name, bytes) = content(path)?;
+        let wrong = |problem: &dyn Display| unsuitable(flag, &name, problem, writer);
+        let mut record = understand(&name, &bytes).map_err(|error| wrong(&format_args!("{error:#}")))?;
+        let part = record.parts.iter_mut().find(|(part, _)| part == experiment);
+        let rows = part.map(|(_, rows)| std::mem::take(rows));
+        let rows = rows.ok_or_else(|| wrong(&format_args!("the record is of {}", record.experiment)))?;
+        Ok(Self { flag, writer, name, record, rows })
+    }
+
+    /// Returns the error of a record with this problem.
+    pub fn unsuitable(&self, problem: impl Display) -> UsageError {
+        unsuitable(self.flag, &self.name, &problem, self.writer)
+    }
+}
+
+fn unsuitable(flag: &str, name: &str, problem: &dyn Display, writer: &str) -> UsageError {
+    UsageError(format!("{flag} {name}: {problem}; `{writer}` writes such a record"))
 }

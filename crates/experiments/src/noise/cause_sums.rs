@@ -72,6 +72,19 @@ impl CauseSums {
         Self { sums: added.filter(|(_, part)| part.count > 0).collect(), room: self.room }
     }
 
+    /// Returns the kind and name that took most, with their time; the process ID only of a single process.
+    pub fn largest(&self) -> Option<(Cause, u64)> {
+        let mut by_name: BTreeMap<Cause, (Option<u32>, usize, u64)> = BTreeMap::new();
+        for (cause, part) in &self.sums {
+            let (pid, processes, ticks) = by_name.entry(Cause { pid: None, ..cause.clone() }).or_default();
+            *pid = cause.pid;
+            *processes += 1;
+            *ticks += part.ticks;
+        }
+        let (cause, (pid, processes, ticks)) = by_name.into_iter().max_by_key(|(_, (_, _, ticks))| *ticks)?;
+        Some((Cause { pid: pid.filter(|_| processes == 1), ..cause }, ticks))
+    }
+
     pub fn ticks(&self) -> u64 {
         self.sums.values().map(|part| part.ticks).sum()
     }
@@ -139,6 +152,16 @@ mod tests {
         // The cause that took most is still named.
         let (most, part) = sums.iter().max_by_key(|(_, part)| part.ticks).unwrap();
         assert_eq!((most, part.longest), (&task(77), 1_000));
+    }
+
+    #[test]
+    fn largest_cause_is_found_over_all_processes_of_a_name() {
+        let mut sums = CauseSums::default();
+        let other = Cause { name: Some("other".into()), ..task(9) };
+        sums.add(&other, 25);
+        assert_eq!(sums.largest(), Some((other, 25)));
+        (1..=3).for_each(|pid| sums.add(&task(pid), 10));
+        assert_eq!(sums.largest(), Some((Cause { pid: None, ..task(1) }, 30)));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! That has a line for each CPU, the best and the worst, common gaps, and a map of CPU and time.
 
+use super::cause_groups::{CauseGroup, lines};
 use super::cells::Scenario;
 use super::flags::Flags;
 use super::record::Row;
@@ -58,8 +59,8 @@ pub fn chosen(
 /// Describes whether the scheduler and the tick avoid the CPU, and how many interrupts it may receive.
 pub fn role(cpu: usize, environment: &Environment) -> String {
     let has = |set: &Option<CpuSet>| set.as_ref().is_some_and(|cpus| cpus.contains(cpu));
-    let (isolated, tickless) = (has(&environment.kernel.isolated_cpus), has(&environment.kernel.tickless_cpus));
-    words(isolated, tickless, interrupts(cpu))
+    let (isolated, tickless) = (has(&environment.kernel.isolated()), has(&environment.kernel.tickless_cpus));
+    words(isolated, tickless, irqs_of(cpu))
 }
 
 fn words(isolated: bool, tickless: bool, interrupts: Option<usize>) -> String {
@@ -74,7 +75,7 @@ fn words(isolated: bool, tickless: bool, interrupts: Option<usize>) -> String {
 }
 
 /// Returns the number of interrupts whose affinity has this CPU; `None` where the system does not report them.
-fn interrupts(cpu: usize) -> Option<usize> {
+pub fn irqs_of(cpu: usize) -> Option<usize> {
     let folders = std::fs::read_dir("/proc/irq").ok()?.flatten();
     let list = |folder: &std::fs::DirEntry| {
         let path = folder.path();
@@ -143,11 +144,11 @@ fn common(rows: &[Row], page: &Page) -> String {
     let mut text = String::new();
     for (cpu, together) in &common {
         let words = format!(
-            "CPU {cpu}: {} of {} gaps began within {} of a gap on another CPU; expected by chance: {:.1}.",
+            "CPU {cpu}: {} of {} gaps began within {} of a gap on another CPU; expected by chance: {}.",
             terminal::count(together.together as u64),
             terminal::count(together.gaps as u64),
             window(together.window_us),
-            together.by_chance
+            Unit::Number.rounded(together.by_chance)
         );
         text += &terminal::wrapped("", "  ", &words, page);
     }
@@ -163,8 +164,9 @@ const CAUSES: usize = 3;
 
 fn causes(rows: &[Row], page: &Page) -> String {
     let line = |row: &Row| {
-        let named = row.causes.iter().take(CAUSES).map(|cause| format!("{} {}", cause.label(), percent(cause.share)));
-        let words = format!("CPU {}: {}", row.cpu, named.collect::<Vec<String>>().join("; "));
+        let named = lines(&row.causes, CAUSES, CauseGroup::label);
+        let named: Vec<String> = named.iter().map(|line| format!("{} {}", line.label, percent(line.share))).collect();
+        let words = format!("CPU {}: {}", row.cpu, named.join("; "));
         terminal::wrapped("", "  ", &words, page)
     };
     let lines: String = rows.iter().filter(|row| !row.causes.is_empty()).map(line).collect();
@@ -207,8 +209,16 @@ fn legend() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::sample::row;
+    use crate::noise::sample::{environment, row};
     use instruments::statistics::Interval;
+
+    #[test]
+    fn cpu_of_an_isolated_partition_is_isolated() {
+        let mut environment = environment();
+        environment.kernel.partitioned_cpus = Some(CpuSet::single(2));
+        assert!(role(2, &environment).starts_with("isolated"));
+        assert!(role(1, &environment).starts_with("housekeeping"));
+    }
 
     #[test]
     fn role_of_a_cpu_names_its_isolation() {

@@ -1,12 +1,13 @@
 //! Statements about the rows, their lines of the ladder, the values that are compared with other records, and the values
 //! of 1999 with those of today.
 
+use super::cause_groups::{CauseGroup, groups};
 use super::cells::{Nice, nice_for};
 use super::longest_gap::{self, LongestGap, beside_1999, long_gaps_in_1999s_readings};
 use super::plan::{Parameters, RATIO_1999, REMEDIES_RATIO};
-use super::record::{CauseRow, Row, far_end};
+use super::record::{Row, far_end};
 use instruments::cpus::CpuSet;
-use instruments::evidence::Kind;
+use instruments::evidence::{Kind, Source};
 use record::{Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource, distinct};
 use terminal::nanoseconds;
 
@@ -54,8 +55,9 @@ pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
 
 fn lost((place, row): Placed<'_>) -> Finding {
     let figure = row.lost();
-    let most = row.causes.iter().find(|cause| cause.kind != Kind::Unexplained);
-    let most = most.map(|cause| format!("{} of that loss is {}", Unit::Share.words(cause.share), cause_words(cause)));
+    let most = groups(&row.causes).into_iter().find(|cause| cause.row.kind != Kind::Unexplained);
+    let most =
+        most.map(|cause| format!("{} of that loss is {}", Unit::Share.words(cause.row.share), cause_words(&cause)));
     let rest = unexplained(row).map(|share| format!("{} is unexplained", Unit::Share.words(share)));
     let parts: Vec<String> = most.into_iter().chain(rest).collect();
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
@@ -72,8 +74,8 @@ pub fn unexplained(row: &Row) -> Option<f64> {
 }
 
 /// Describes a cause in words.
-fn cause_words(cause: &CauseRow) -> String {
-    match (cause.kind, cause.name.as_deref()) {
+fn cause_words(cause: &CauseGroup) -> String {
+    match (cause.row.kind, cause.row.name.as_deref()) {
         (Kind::Interrupt, Some("local_timer")) => "the timer interrupt".to_owned(),
         (Kind::Steal, _) => "the hypervisor".to_owned(),
         (Kind::SwitchedOut, _) => "an unidentified task".to_owned(),
@@ -166,13 +168,39 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
         ("longest gap, whole run", Some(row.longest_us)),
     ];
     let tail = tail.into_iter().filter_map(|(figure, us)| Some(Metric::time(&cell, figure, us? * 1e3, None)));
-    let body = [taken, longest].map(|metric| Metric { variation: VariationSource::Others, ..metric });
-    body.into_iter().chain(tail.map(far_end)).collect()
+    let gaps = Metric { unit: Unit::PerS, ..Metric::time(&cell, "gaps", row.gaps_per_s, None) };
+    let parts = parts(row)
+        .into_iter()
+        .map(|(figure, share)| Metric { unit: Unit::Share, ..Metric::time(&cell, figure, share, None) });
+    let body = [taken, longest, gaps].into_iter().chain(parts);
+    let body = body.map(|metric| Metric { variation: VariationSource::Others, ..metric });
+    body.chain(tail.map(far_end)).collect()
+}
+
+/// Returns the shares of the CPU time that each kind of cause took.
+///
+/// A single cause is often in one of two records only, so that it could not be compared. Only the kernel trace of all
+/// events shows that a kind took nothing; without it, such a kind is not in the list.
+fn parts(row: &Row) -> Vec<(&'static str, f64)> {
+    const KINDS: [(&str, &[Kind]); 5] = [
+        ("taken by tasks", &[Kind::Task, Kind::SwitchedOut]),
+        ("taken by interrupts", &[Kind::Interrupt, Kind::Softirq]),
+        ("taken by the hypervisor", &[Kind::Steal]),
+        ("taken by throttling", &[Kind::RealtimeThrottling, Kind::CgroupThrottling]),
+        ("taken, unexplained", &[Kind::Unexplained]),
+    ];
+    let share = |kinds: &[Kind]| {
+        let own = row.causes.iter().filter(|cause| kinds.contains(&cause.kind));
+        own.map(|cause| cause.share).sum::<f64>() * row.lost_share
+    };
+    let parts = KINDS.into_iter().map(|(figure, kinds)| (figure, share(kinds)));
+    parts.filter(|(_, share)| *share > 0.0 || row.evidence == Source::CpuRecord).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::by_us::UsCount;
+    use super::super::record::CauseRow;
     use super::super::sample::{contested, parameters, row};
     use super::*;
     use harness::EvidenceChoice;
@@ -210,11 +238,31 @@ mod tests {
         let figures = |row: &Row| metrics(row).into_iter().map(|one| (one.figure, one.value)).collect::<Vec<_>>();
         let known = Row { p999_gap_us: Some(90.0), p9999_gap_us: Some(400.0), ..row("quiet") };
         assert_eq!(
-            figures(&known)[2..],
+            figures(&known)[8..],
             [("p99.9 gap", 90e3), ("p99.99 gap", 400e3), ("longest gap, whole run", 3.5e6)]
         );
-        assert_eq!(figures(&row("quiet"))[2..], [("longest gap, whole run", 3.5e6)]);
-        assert!(metrics(&known)[2..].iter().all(|one| one.variation == VariationSource::Rare));
+        assert_eq!(figures(&row("quiet"))[8..], [("longest gap, whole run", 3.5e6)]);
+        assert!(metrics(&known)[8..].iter().all(|one| one.variation == VariationSource::Rare));
+    }
+
+    #[test]
+    fn gaps_and_the_time_of_each_kind_of_cause_are_compared() {
+        let first = row("quiet");
+        let cause = |kind, share| CauseRow { kind, share, ..first.causes[0].clone() };
+        let kinds =
+            [(Kind::Interrupt, 0.4), (Kind::Softirq, 0.2), (Kind::Steal, 0.0), (Kind::Task, 0.3), (Kind::Task, 0.1)];
+        let named = Row { causes: kinds.map(|(kind, share)| cause(kind, share)).into(), ..first };
+        let found = metrics(&named);
+        let values = |found: &[Metric]| {
+            let values = found[2..found.len() - 1].iter().map(|one| (one.figure, (one.value * 1e6).round()));
+            values.collect::<Vec<(&str, f64)>>()
+        };
+        let took_time = [("gaps", 600e6), ("taken by tasks", 3_600.0), ("taken by interrupts", 5_400.0)];
+        let took_none = [("taken by the hypervisor", 0.0), ("taken by throttling", 0.0), ("taken, unexplained", 0.0)];
+        assert_eq!(values(&found), [took_time, took_none].concat());
+        assert_eq!(found.last().unwrap().figure, "longest gap, whole run");
+        let own_switches_only = Row { evidence: Source::ThreadRecord, ..named };
+        assert_eq!(values(&metrics(&own_switches_only)), took_time);
     }
 
     #[test]

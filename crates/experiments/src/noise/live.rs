@@ -1,5 +1,6 @@
 //! Lines during the measurement.
 
+use super::cause_groups::largest;
 use super::flags::View;
 use super::record::Line;
 use super::show::microseconds;
@@ -90,8 +91,8 @@ fn line_heading() -> String {
 
 /// Returns a line of a live run, without its end.
 fn line_text(line: &Line) -> String {
-    let most =
-        line.causes.first().map_or_else(String::new, |cause| format!("{} {}", percent(cause.share), cause.label()));
+    let most = largest(&line.causes)
+        .map_or_else(String::new, |cause| format!("{} {}", percent(cause.row.share), cause.label()));
     let scenario: String = line.scenario.chars().take(12).collect();
     let text = format!(
         "{:>7.1}s  {scenario:<12} {:>8} {:>7} {:>7} {:>8}  {most}",

@@ -1,6 +1,7 @@
 //! `contend noise`: the tasks and interrupts that take the CPU from a running thread.
 
 mod by_us;
+mod cause_groups;
 mod cause_sums;
 mod cells;
 mod every_cpu;
@@ -122,7 +123,7 @@ impl Experiment for Noise {
 fn show(record: &NoiseRecord<'_>, page: &Page) -> String {
     let rows = record.results;
     let text = match record.parameters.every_cpu.is_empty() {
-        true => show::show(record.parameters, rows, page),
+        true => show::show(record, page),
         false => every_cpu::show(rows, page),
     };
     let name = |row: &Row| {

@@ -13,7 +13,7 @@ use instruments::clock::Clock;
 use instruments::evidence::{Cause, EvidenceQuality, Kind, Source};
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
-use record::{Metric, RecordRef, StackPart, VariationSource};
+use record::{Metric, RecordRef, VariationSource};
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
@@ -68,6 +68,9 @@ pub struct Row {
     /// The role of the CPU: isolated, nohz_full, housekeeping, and the number of interrupts that it may receive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
+    /// The number of interrupts that may be routed to the CPU; `null` where it is unknown, as in older records.
+    #[serde(default)]
+    pub irqs: Option<usize>,
     /// The longest gap of all repetitions.
     pub longest_us: f64,
     /// The longest gap of a repetition: the median of the repetitions, and its 95 % interval where there are enough of
@@ -260,7 +263,8 @@ pub struct CauseRow {
 }
 
 impl CauseRow {
-    fn cause(&self) -> Cause {
+    /// Returns the cause without its sums.
+    pub fn cause(&self) -> Cause {
         Cause { kind: self.kind, name: self.name.clone(), pid: self.pid }
     }
 
@@ -277,11 +281,6 @@ impl CauseRow {
             longest_us: clock.to_ns(part.longest) / 1e3,
             share: 0.0,
         }
-    }
-
-    /// Returns its part of a bar on the page.
-    pub fn part(&self) -> StackPart {
-        StackPart { words: self.label(), cause: harness::label(&self.cause()), share: self.share }
     }
 
     /// Returns the cause in words: `task competitor (4711)`, `interrupt local_timer`.

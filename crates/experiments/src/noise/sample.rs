@@ -2,7 +2,14 @@
 
 use super::plan::Parameters;
 use super::record::Row;
+use instruments::environment::Environment;
 use serde_json::json;
+use std::path::Path;
+
+/// Returns the environment of a machine of which nothing is known.
+pub fn environment() -> Environment {
+    Environment::probe_under(Path::new("/nonexistent"))
+}
 
 /// Returns the parameters of a run with the defaults of the scenarios with a competitor.
 pub fn parameters() -> Parameters {

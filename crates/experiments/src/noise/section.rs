@@ -1,8 +1,9 @@
 //! OS noise: causes as one bar for each scenario, repetitions and the longest gaps as timelines.
 
+use super::cause_groups::{CauseGroup, groups, largest, lines};
 use super::findings::unexplained;
-use super::record::{CauseRow, Row};
-use super::show::{CauseLine, cause_columns, rescheduler_effect, scenario_columns};
+use super::record::Row;
+use super::show::{cause_columns, rescheduler_effect, scenario_columns};
 use harness::label;
 use instruments::evidence::Kind;
 use record::{
@@ -28,8 +29,10 @@ pub fn section(rows: &[Row]) -> Section {
 }
 
 fn finding(row: &Row) -> String {
-    let most = row.causes.first().map(|cause| format!("; {} of that loss is {}", percent(cause.share), cause.label()));
-    let rest = unexplained(row).filter(|_| row.causes.first().is_none_or(|cause| cause.kind != Kind::Unexplained));
+    let first = largest(&row.causes);
+    let is_known = first.as_ref().is_none_or(|cause| cause.row.kind != Kind::Unexplained);
+    let most = first.map(|cause| format!("; {} of that loss is {}", percent(cause.row.share), cause.label()));
+    let rest = unexplained(row).filter(|_| is_known);
     let rest = rest.map(|share| format!("; {} is unexplained", percent(share)));
     format!(
         "{}: the sampling thread lost {} of CPU {}{}{}; the longest gap in {} was {}.",
@@ -117,8 +120,8 @@ fn map(rows: &[Row]) -> Option<Figure> {
 
 /// Draws one bar for each scenario.
 fn causes(rows: &[Row]) -> Figure {
-    let stack =
-        |row: &Row| Stack { name: row.scenario.clone(), parts: row.causes.iter().map(CauseRow::part).collect() };
+    let part = |cause: &CauseGroup| cause.part(cause.label());
+    let stack = |row: &Row| Stack { name: row.scenario.clone(), parts: groups(&row.causes).iter().map(part).collect() };
     Figure {
         title: "Causes of the lost time".into(),
         picture: Picture::Stacks(rows.iter().map(stack).collect()),
@@ -128,7 +131,7 @@ fn causes(rows: &[Row]) -> Figure {
 }
 
 fn causes_of(row: &Row) -> Table {
-    let lines: Vec<CauseLine> = row.causes.iter().map(CauseLine::from).collect();
+    let lines = lines(&row.causes, usize::MAX, CauseGroup::label);
     column::on_page(format!("Causes: {}", row.scenario), &cause_columns(), &lines)
 }
 

@@ -1,20 +1,25 @@
 //! The record on a terminal: the scenarios with the values of 1999, the causes, the remedies, the gap that ended the run.
 
 use super::by_us;
+use super::cause_groups::{CauseGroup, CauseLine, groups, lines};
 use super::cells::{ALONE, EQUAL};
 use super::longest_gap::{self, beside_1999, comparable_gap, long_gaps_in_1999s_readings};
 use super::plan::Parameters;
-use super::record::{CauseRow, Row};
-use super::stops::{self, Delayed};
+use super::record::{NoiseRecord, Row};
+use super::stops::{self, Delayed, Setup};
 use harness::{label, story_text};
+use instruments::environment::Environment;
 use instruments::evidence::Source;
 use instruments::statistics::Interval;
+use instruments::statistics::order::fewest_samples;
+use instruments::statistics::summary::CONFIDENCE;
 use record::ranking::is_above;
 use record::{Column, Unit, column};
 use terminal::{self, Page, nanoseconds, percent};
 
 /// Shows the whole record.
-pub fn show(parameters: &Parameters, rows: &[Row], page: &Page) -> String {
+pub fn show(record: &NoiseRecord<'_>, page: &Page) -> String {
+    let (parameters, rows) = (record.parameters, record.results);
     let parts = match parameters.remedies {
         true => vec![setting(parameters, rows), remedies(rows), ledgers(rows), rules_of_1999(rows, page)],
         false => vec![
@@ -22,7 +27,7 @@ pub fn show(parameters: &Parameters, rows: &[Row], page: &Page) -> String {
             scenarios(rows, page),
             tail(rows, page),
             test_of_1999(rows),
-            causes(rows, page),
+            causes(rows, &record.environment.machine, page),
         ],
     };
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
@@ -41,22 +46,22 @@ fn setting(parameters: &Parameters, rows: &[Row]) -> String {
     let competitors = match has_competitor(rows) {
         false => String::new(),
         true => format!(
-            "; {} at nice {}: weights {:.1}:1",
+            "; {} at nice {}: weights {}:1",
             terminal::counted(parameters.competitors, "competitor"),
             parameters.competitor_nice,
-            parameters.weight_ratio
+            terminal::number(parameters.weight_ratio)
         ),
     };
     format!(
         "Sampling thread on CPU {} at nice {}{competitors}\n\
-         One iteration takes {}, one clock read {}: {:.2}×.\n\
+         One iteration takes {}, one clock read {}: {}.\n\
          A gap is longer than {}. A repetition has {} million clock reads.\n\
          Each row was measured for {}.\n",
         parameters.cpu,
         parameters.reader_nice,
         nanoseconds(first.loop_check_ns),
         nanoseconds(first.bare_loop_ns),
-        first.loop_check_ns / first.bare_loop_ns,
+        terminal::ratio(first.loop_check_ns / first.bare_loop_ns),
         thresholds(rows),
         readings_a_turn(rows),
         watched(rows),
@@ -102,7 +107,7 @@ pub fn scenario_columns() -> [ScenarioColumn; 14] {
             .with_page("lost (95 % CI)", |row| Some(Unit::Share.words_with(row.lost_share, row.lost().interval))),
         ScenarioColumn::page("measured", |row| Some(nanoseconds(row.span_s * 1e9))),
         ScenarioColumn::page("gaps", |row| Some(terminal::count(row.gaps))),
-        ScenarioColumn::terminal("gaps/s", |row| Some(format!("{:.0}", row.gaps_per_s))),
+        ScenarioColumn::terminal("gaps/s", |row| Some(terminal::count(row.gaps_per_s.round() as u64))),
         ScenarioColumn::terminal("median", |row| row.median_gap_us.map(microseconds))
             .with_page("median gap", |row| row.median_gap_us.map(microseconds)),
         ScenarioColumn::terminal("p99", |row| row.p99_gap_us.map(microseconds))
@@ -169,7 +174,11 @@ pub fn rescheduler_effect(rows: &[Row]) -> Option<String> {
 fn rescheduler_cost(row: &Row) -> Option<String> {
     let (share, wakes) = (row.rescheduler_cpu_share?, row.rescheduler_wakes_per_s?);
     let name = &row.scenario;
-    Some(format!("  {name}: {wakes:.0} wake-ups/s, which used {} of the CPU\n", percent(share)))
+    Some(format!(
+        "  {name}: {} wake-ups/s, which used {} of the CPU\n",
+        terminal::count(wakes.round() as u64),
+        percent(share)
+    ))
 }
 
 /// Compares with 1999: counts for its number of readings; the longest as the median of the repetitions, where these
@@ -189,7 +198,7 @@ fn test_of_1999(rows: &[Row]) -> String {
             let ends = longest.and_then(|longest| longest.interval);
             Some(vec![
                 row.scenario.clone(),
-                if over < 10.0 { format!("{over:.1}") } else { terminal::count(over.round() as u64) },
+                Unit::Number.rounded(over),
                 longest.map_or_else(|| "–".to_owned(), |longest| nanoseconds(longest.value)),
                 ends.map_or_else(String::new, |ci| format!("{}–{}", milliseconds(ci.low), milliseconds(ci.high))),
                 terminal::count(then.bare_over_256us),
@@ -204,7 +213,7 @@ fn test_of_1999(rows: &[Row]) -> String {
     }
     let turns = rows.iter().map(|row| row.turns.len()).min().unwrap_or(0);
     let of = match turns {
-        0 | 1 => "of\none repetition, too few for a confidence interval".to_owned(),
+        0 | 1 => format!("of\none repetition: {}", too_few_repetitions()),
         turns => format!("the\nmedian of {turns} repetitions, with its 95 % CI"),
     };
     let title = format!("Gaps over 256 µs in 256 million clock reads, and the longest ({of}), and in 1999\n");
@@ -217,28 +226,15 @@ fn test_of_1999(rows: &[Row]) -> String {
 /// The maximum number of causes; further ones are added up.
 const CAUSES: usize = 8;
 
-/// A line of the table of causes.
-pub struct CauseLine {
-    label: String,
-    share: f64,
-    count: u64,
-    total_us: f64,
-    longest_us: f64,
-}
-
-impl From<&CauseRow> for CauseLine {
-    fn from(cause: &CauseRow) -> Self {
-        let CauseRow { share, count, total_us, longest_us, .. } = *cause;
-        Self { label: cause.label(), share, count, total_us, longest_us }
-    }
-}
-
 type CauseColumn = Column<CauseLine>;
+
+/// The letters of a cause: the names of the kernel's workers end in their current work.
+const LONGEST: usize = 38;
 
 /// Returns the columns of a table of causes.
 pub fn cause_columns() -> [CauseColumn; 5] {
     [
-        CauseColumn::terminal("", |line| Some(format!("  {}", shortened(&line.label))))
+        CauseColumn::terminal("", |line| Some(format!("  {}", terminal::shortened(&line.label, LONGEST))))
             .with_page("cause", |line| Some(line.label.clone())),
         CauseColumn::terminal("share", |line| Some(percent(line.share)))
             .with_page("share of gap time", |line| Some(percent(line.share))),
@@ -248,37 +244,20 @@ pub fn cause_columns() -> [CauseColumn; 5] {
     ]
 }
 
-fn causes(rows: &[Row], page: &Page) -> String {
-    rows.iter().map(|row| causes_of(row, page)).collect::<Vec<_>>().join("\n")
+fn causes(rows: &[Row], machine: &Environment, page: &Page) -> String {
+    rows.iter().map(|row| causes_of(row, machine, page)).collect::<Vec<_>>().join("\n")
 }
 
-fn causes_of(row: &Row, page: &Page) -> String {
+fn causes_of(row: &Row, machine: &Environment, page: &Page) -> String {
     let title = format!("Causes of lost CPU time: {}\n", row.scenario);
     if row.evidence == Source::None {
         return title + "  no kernel events were recorded\n";
     }
-    let (most, rest) = row.causes.split_at(row.causes.len().min(CAUSES));
-    let others = (!rest.is_empty()).then(|| CauseLine {
-        label: format!("{} others", rest.len()),
-        share: rest.iter().map(|cause| cause.share).sum(),
-        count: rest.iter().map(|cause| cause.count).sum(),
-        total_us: rest.iter().map(|cause| cause.total_us).sum(),
-        longest_us: rest.iter().map(|cause| cause.longest_us).fold(0.0, f64::max),
-    });
-    let lines: Vec<CauseLine> = most.iter().map(CauseLine::from).chain(others).collect();
+    let setup = Setup::new(Delayed::Sampling, machine, [(row.cpu, row.irqs)]);
     title
-        + &column::in_letters(&cause_columns(), &lines, page)
-        + &stops::lines(Delayed::Sampling, &row.causes, page)
+        + &column::in_letters(&cause_columns(), &lines(&row.causes, CAUSES, CauseGroup::label), page)
+        + &stops::lines(&setup, groups(&row.causes), page)
         + &ledger(row)
-}
-
-/// Shortens the names of the kernel's workers, which end in their current work.
-fn shortened(words: &str) -> String {
-    const LONGEST: usize = 38;
-    if words.chars().count() <= LONGEST {
-        return words.to_owned();
-    }
-    words.chars().take(LONGEST - 1).chain(['…']).collect()
 }
 
 /// Returns a line for all rows, where there is no table of causes.
@@ -336,6 +315,11 @@ fn ledger(row: &Row) -> String {
     text
 }
 
+/// Returns the words for a median of repetitions without an interval.
+fn too_few_repetitions() -> String {
+    terminal::too_few("repetitions for a confidence interval", fewest_samples(0.5, CONFIDENCE) as usize)
+}
+
 fn remedies(rows: &[Row]) -> String {
     let header = ["", "longest", "95 %", "max", ">256/s", "lost", "others"];
     let lines = rows.iter().map(|row| {
@@ -344,7 +328,7 @@ fn remedies(rows: &[Row]) -> String {
             longest(row),
             comparable_gap(row).and_then(|gap| gap.interval).map_or_else(|| "–".to_owned(), spanned),
             microseconds(row.longest_us),
-            format!("{:.2}", row.over_256us as f64 / row.span_s),
+            terminal::number(row.over_256us as f64 / row.span_s),
             percent(row.lost_share),
             row.competitors_cpu_share.map_or_else(String::new, percent),
         ]
@@ -352,15 +336,13 @@ fn remedies(rows: &[Row]) -> String {
     let legend = "longest: median of the repetitions; max: of all of them; >256/s: gaps above\n256 µs per second; lost: CPU time of the sampling thread; others: CPU time of\nthe competitors\n";
     let is_short = rows.iter().any(|row| comparable_gap(row).is_none());
     let is_uncertain = rows.iter().filter_map(comparable_gap).any(|gap| gap.interval.is_none());
-    let missing = match (is_short, is_uncertain) {
-        (true, true) => {
-            "–: a repetition is too short for the competitor's time slice, or there are too\nfew of them for a confidence interval\n"
-        }
-        (true, false) => "–: a repetition is too short for the competitor's time slice\n",
-        (false, true) => "–: there are too few repetitions for a confidence interval\n",
-        (false, false) => "",
-    };
-    terminal::table(&header, lines) + legend + missing
+    let short = is_short.then(|| "a repetition is too short for the competitor's time slice".to_owned());
+    let missing: String = short
+        .into_iter()
+        .chain(is_uncertain.then(too_few_repetitions))
+        .map(|reason| format!("–: {reason}\n"))
+        .collect();
+    terminal::table(&header, lines) + legend + &missing
 }
 
 /// Returns the longest gap of a repetition, where it may be compared.
@@ -378,7 +360,7 @@ fn longest_gaps(remedy: &Row, alone: &Row) -> String {
         return "The longest gaps are not compared: a repetition is too short for the competitor's time slice.".into();
     };
     let difference = if gap.interval.is_none() || than.interval.is_none() {
-        "there are too few repetitions to judge the difference".to_owned()
+        format!("the difference is not judged: {}", too_few_repetitions())
     } else if is_above(&gap, &than) || is_above(&than, &gap) {
         format!("the ratio is {}", terminal::ratio(gap.value / than.value))
     } else {
@@ -515,7 +497,7 @@ mod tests {
         );
         let same = advice(named(2_900.0, Some(Interval::new(2_000.0, 4_000.0))));
         assert!(same.contains("with nice values alone; they do not differ significantly."), "{same}");
-        assert!(advice(named(300.0, None)).contains("; there are too few repetitions to judge the difference."));
+        assert!(advice(named(300.0, None)).contains("; the difference is not judged: too few repetitions"));
         let short = advice(Row {
             scenario: "reader SCHED_FIFO".into(),
             competitor_slice_every_s: Some(9.0),

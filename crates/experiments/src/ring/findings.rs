@@ -163,7 +163,7 @@ pub fn lines_2008(contestant: &str, threads: usize) -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::row;
+    use super::super::record::sample::row;
     use super::*;
     use crate::ring::contestants::{embedded, recipes};
 

@@ -2,13 +2,10 @@
 
 mod contestants;
 mod findings;
-#[cfg(test)]
-mod fixtures;
 mod flags;
 mod measure;
 mod plan;
 mod record;
-mod section;
 mod show;
 
 use self::record::{Row, failures};
@@ -51,7 +48,7 @@ impl Experiment for Ring {
         then_and_now: findings::then_and_now,
         costs: findings::costs,
         next: |_| Some(report_to("ring.html")),
-        ..Views::of(show::show, section::section)
+        ..Views::of(show::show, show::section)
     };
 
     fn answer(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Option<String>> {

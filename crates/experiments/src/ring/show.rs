@@ -1,4 +1,5 @@
-//! The record on a terminal: a table for each class, the limits, the large rings, and the values of 2008.
+//! The record on a terminal (a table for each class, the limits, the large rings, the values of 2008) and on a page
+//! (hops as bars).
 
 use super::findings::{HOPS_2008, THREADS_2008, cycles_in_words, table_2008};
 use super::plan::Absent;
@@ -6,7 +7,8 @@ use super::record::{RingRecord, Row, failures};
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::median;
 use loops::ring::{Arrangement, Class};
-use terminal::{self, Page, nanoseconds, percent, ratio};
+use record::{Bar, Bars, Figure, Picture, Section, Statement, Table, Unit, distinct, optional};
+use terminal::{self, Page, count, nanoseconds, percent, ratio};
 
 pub fn show(record: &RingRecord<'_>, _: &Page) -> String {
     let rows = &record.results;
@@ -35,18 +37,14 @@ fn is_ring_of(row: &Row, threads: usize) -> bool {
 
 /// Returns the sizes of the rings, in the requested order.
 fn rings(rows: &[Row]) -> Vec<usize> {
-    rows.iter().filter(|row| row.class != Class::Limit && !row.large).fold(Vec::new(), |mut rings, row| {
-        if !rings.contains(&row.threads) {
-            rings.push(row.threads);
-        }
-        rings
-    })
+    let small: Vec<&Row> = rows.iter().filter(|row| row.class != Class::Limit && !row.large).collect();
+    distinct(&small, |row| row.threads)
 }
 
 /// Draws one table for each class, or one for all.
 fn tables(ring: &[&Row], threads: usize, across_classes: bool) -> Vec<String> {
     let plural = if threads == 1 { "" } else { "s" };
-    let heading = |what: &str| format!("{} thread{plural}: {what}\n", terminal::count(threads as u64));
+    let heading = |what: &str| format!("{} thread{plural}: {what}\n", count(threads as u64));
     if across_classes {
         return vec![heading("all classes") + &table(ring)];
     }
@@ -82,7 +80,7 @@ fn table(rows: &[&Row]) -> String {
             pair.free.map_or_else(String::new, time_or_fault),
             pair.free.or(pair.pinned).map_or_else(String::new, switches),
             best.and_then(|row| row.bytes_per_thread).map_or_else(String::new, bytes),
-            best.and_then(|row| row.rss_kib).map_or_else(String::new, |kib| terminal::count(kib.round() as u64)),
+            best.and_then(|row| row.rss_kib).map_or_else(String::new, |kib| count(kib.round() as u64)),
         ];
         before.into_iter().chain(has_shared.then_some(shared)).chain(after).collect::<Vec<String>>()
     });
@@ -160,7 +158,7 @@ fn switches(row: &Row) -> String {
 }
 
 fn bytes(bytes: f64) -> String {
-    if bytes < 100.0 { format!("{bytes:.1}") } else { terminal::count(bytes.round() as u64) }
+    if bytes < 100.0 { format!("{bytes:.1}") } else { count(bytes.round() as u64) }
 }
 
 fn limits(rows: &[Row]) -> String {
@@ -211,10 +209,7 @@ fn large(rows: &[Row]) -> String {
         line
     });
     let header = ["contestant", "in order", "chase", "", "shuffled", "chase", ""];
-    let title = format!(
-        "{} threads, in order and shuffled; chase: at the same stride\n",
-        terminal::count(first.threads as u64)
-    );
+    let title = format!("{} threads, in order and shuffled; chase: at the same stride\n", count(first.threads as u64));
     title + &terminal::table(&header, lines)
 }
 
@@ -255,9 +250,9 @@ fn beside_2008(rows: &[Row]) -> String {
         let seconds = row.and_then(|row| row.hop()).map(|hop| hop.value * HOPS_2008 / 1e9);
         vec![
             line.implementation,
-            terminal::count(line.memory_kib),
+            count(line.memory_kib),
             format!("{:.3}", line.time_s),
-            row.and_then(|row| row.rss_kib).map_or_else(String::new, |kib| terminal::count(kib.round() as u64)),
+            row.and_then(|row| row.rss_kib).map_or_else(String::new, |kib| count(kib.round() as u64)),
             seconds.map_or_else(String::new, |seconds| format!("{seconds:.3}")),
         ]
     });
@@ -266,10 +261,116 @@ fn beside_2008(rows: &[Row]) -> String {
     terminal::table(&header, lines) + foot
 }
 
+pub fn section(rows: &[Row]) -> Section {
+    let mut sorted: Vec<&Row> = rows.iter().collect();
+    let ns = |row: &Row| row.hop().map_or(f64::INFINITY, |hop| hop.value);
+    sorted.sort_by(|one, other| ns(one).total_cmp(&ns(other)));
+    Section {
+        experiment: "ring",
+        title: "The thread ring".into(),
+        findings: sorted.iter().filter_map(|row| finding(row)).map(Statement::from).collect(),
+        figures: distinct(rows, group).into_iter().map(|wanted| figure(&wanted, &sorted)).collect(),
+        histograms: Vec::new(),
+    }
+}
+
+fn group(row: &Row) -> String {
+    let place = if row.pinned { "pinned to one CPU" } else { "free to move" };
+    let size = if row.large { format!(", large ring of {} threads", count(row.threads as u64)) } else { String::new() };
+    format!("A hop, {place}{size}")
+}
+
+fn finding(row: &Row) -> Option<String> {
+    if let Some(failure) = &row.failure {
+        return Some(format!("{} {}: {}.", row.variant(), failure.fault.label(), failure.message));
+    }
+    if row.class == Class::Limit || row.large || !row.pinned {
+        return None;
+    }
+    let than = row.times_limit.zip(row.limit.as_ref());
+    let than = than.map(|(times, limit)| format!(", {} the limit of this machine ({limit})", ratio(times)));
+    let hop = Unit::Ns.estimate(row.hop()?);
+    let cycles = cycles_at_frequency(row).unwrap_or_default();
+    let shared = beside_neighbour(row).map(|words| format!("; {words}")).unwrap_or_default();
+    Some(format!("A hop in {} takes {cycles}{hop}{}{shared}.", row.variant(), than.unwrap_or_default()))
+}
+
+/// Writes the cycles of a hop, in which two runs agree even where the frequency of the core differs.
+fn cycles_at_frequency(row: &Row) -> Option<String> {
+    Some(format!("{} at {:.2} GHz, ", cycles_in_words(row.cycles()?), row.core_ghz_alone?))
+}
+
+/// Returns the time of a hop while an SMT sibling uses the core, where both states were observed.
+fn beside_neighbour(row: &Row) -> Option<String> {
+    let (_, shared, share) = (row.ns_per_hop_alone?, row.ns_per_hop_shared?, row.core_shared_share?);
+    let hop = Unit::Ns.words_with(shared, row.ns_per_hop_shared_ci);
+    Some(format!("{hop} while an SMT sibling used the core ({} of the time)", percent(share)))
+}
+
+fn figure(wanted: &str, rows: &[&Row]) -> Figure {
+    let chosen: Vec<&Row> = rows.iter().copied().filter(|row| group(row) == wanted).collect();
+    let bar = |row: &&Row| {
+        let limit = row.limit_ns.map(|ns| (ns, row.limit.clone().unwrap_or_default()));
+        let name = if row.class == Class::Limit { format!("(limit) {}", row.variant()) } else { row.variant() };
+        row.hop().map(|hop| Bar { name, value: hop.value, interval: hop.interval, limit })
+    };
+    Figure {
+        title: wanted.to_owned(),
+        picture: Picture::Bars(Bars {
+            unit: Unit::Ns,
+            logarithmic: true,
+            bars: chosen.iter().filter_map(bar).collect(),
+        }),
+        tables: vec![table_of_hops(&chosen)],
+        secondary: false,
+    }
+}
+
+fn table_of_hops(rows: &[&Row]) -> Table {
+    let line = |row: &&Row| {
+        vec![
+            row.variant(),
+            row.class.name().to_owned(),
+            row.hop().map_or_else(
+                || row.failure.as_ref().map_or("–".into(), |failure| failure.fault.label().to_owned()),
+                |hop| Unit::Ns.words_with(hop.value, hop.interval),
+            ),
+            row.cycles().map_or_else(|| "–".into(), cycles_in_words),
+            row.core_ghz_alone.map_or_else(|| "–".into(), |ghz| format!("{ghz:.2}")),
+            optional(row.ns_per_hop_shared, Unit::Ns),
+            optional(row.core_shared_share, Unit::Share),
+            row.limit_ns.map_or_else(
+                || "–".into(),
+                |ns| format!("{} {}", nanoseconds(ns), row.limit.as_deref().unwrap_or_default()),
+            ),
+            optional(row.times_limit, Unit::Times),
+            optional(row.bytes_per_thread, Unit::Number),
+            optional(row.kernel_bytes_per_thread, Unit::Number),
+        ]
+    };
+    Table {
+        caption: "Time of a hop, and memory of a thread in bytes".into(),
+        header: vec![
+            "contestant",
+            "class",
+            "a hop (95 % CI)",
+            "cycles, core exclusive",
+            "GHz",
+            "core shared",
+            "share of time",
+            "limit",
+            "times",
+            "bytes per thread",
+            "bytes in the kernel",
+        ],
+        rows: rows.iter().map(line).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ring::fixtures::row;
+    use crate::ring::record::sample::row;
     use instruments::statistics::Interval;
 
     #[test]

@@ -266,7 +266,10 @@ impl Sides {
                 ci: order::sample_quantile_interval(&values, 0.5, 0.95),
                 ratio: ratio.map(|ratio| ratio.estimate),
                 ratio_ci: ratio.map(|ratio| ratio.interval),
-                verdict: if is_shown && !is_confirmed { Verdict::NoDifferenceShown } else { verdict },
+                verdict: match ratio {
+                    Some(ratio) if is_shown && !is_confirmed => Verdict::open(ratio.interval),
+                    _ => verdict,
+                },
                 others_share: order::median(&side.others),
                 values,
             }

@@ -1,6 +1,6 @@
 //! Options of the user.
 
-use super::mutex_filter::MutexFilter;
+use super::variant::MutexFilter;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use launch::{ComparisonFlags, Limit};

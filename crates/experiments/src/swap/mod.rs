@@ -6,14 +6,11 @@
 mod compare;
 mod flags;
 mod measure;
-mod mutex_filter;
 mod plan;
 mod record;
-mod search;
 mod show;
 mod variant;
 mod verdict;
-mod warnings;
 
 use self::record::{SwapParameters, SwapRow};
 use flags::SwapFlags;

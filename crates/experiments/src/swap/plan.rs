@@ -1,9 +1,8 @@
 //! The plan that comes of the flags, and the variants of a program that are compared.
 
 use super::flags::SwapFlags;
-use super::mutex_filter::{self, Found};
 use super::record::TIMES;
-use super::variant::Variant;
+use super::variant::{self, Found, Variant};
 use super::verdict;
 use blame::Lost;
 use harness::{Session, UsageError};
@@ -29,10 +28,10 @@ impl Plan {
         let locks = flags.locks();
         let fewest = fewest_runs(&locks, flags)?;
         let launch = launch::Plan::of(program, &flags.comparison, fewest, session)?;
-        let (only, mut lost) = mutex_filter::find(&flags.swap_only, &launch, &session.interruption)?;
+        let (only, mut lost) = variant::find(&flags.swap_only, &launch, &session.interruption)?;
         let mut search = None;
         if flags.search {
-            let (found, lost_in_search) = mutex_filter::candidates(&launch, &session.interruption)?;
+            let (found, lost_in_search) = variant::candidates(&launch, &session.interruption)?;
             (search, lost) = (Some(found), lost.or(lost_in_search));
         }
         Ok(Self { launch, locks, only, search, lost, limits: flags.fail_if.clone() })

@@ -2,12 +2,16 @@
 
 use super::variant::{PLAIN, Variant};
 use instruments::statistics::Interval;
+use launch::is_within;
 use record::{RecordRef, Unit};
 use serde::{Deserialize, Serialize};
 use terminal::{range, ratio};
 
 /// A record of such a comparison.
 pub type SwapRecord<'a> = RecordRef<'a, SwapParameters, SwapRow>;
+
+/// A difference of a smaller part of the plain value is not worth another lock.
+pub const LEAST_EFFECT: f64 = 0.02;
 
 /// The number of metrics before the program's own ones: wall and CPU time.
 pub const TIMES: usize = 2;
@@ -49,7 +53,12 @@ pub enum Verdict {
     Baseline,
     Better,
     Worse,
+    /// The interval of the ratio contains 1.
     NoDifferenceShown,
+    /// The interval excludes 1, and every difference of the least effect or more.
+    LessThanLeast,
+    /// The interval excludes 1, but a difference of more than the least effect is not shown.
+    Undecided,
     /// Too few runs for an interval, or for the number of comparisons.
     NotJudged,
     /// Other programs took the CPUs from it or from what it is compared with.
@@ -171,6 +180,15 @@ impl SwapRow {
         self.lock != PLAIN && self.lock != exchange::PASS
     }
 
+    /// Returns the verdict that agrees with the interval: older records have `no_difference_shown` for each of the open
+    /// ones.
+    pub fn agreed_verdict(&self) -> Verdict {
+        match (self.verdict, self.ratio_ci) {
+            (Verdict::NoDifferenceShown, Some(ends)) => Verdict::open(ends),
+            (verdict, _) => verdict,
+        }
+    }
+
     /// Returns how many times as good as the plain program it is.
     pub fn gain(&self) -> f64 {
         let ratio = self.ratio.unwrap_or(1.0);
@@ -179,13 +197,26 @@ impl SwapRow {
 }
 
 impl Verdict {
+    /// Returns the verdict where a difference of more than the least effect is not shown.
+    pub fn open(ratio: Interval) -> Self {
+        if ratio.contains(1.0) {
+            Self::NoDifferenceShown
+        } else if is_within(ratio, LEAST_EFFECT) {
+            Self::LessThanLeast
+        } else {
+            Self::Undecided
+        }
+    }
+
     pub fn label(self) -> &'static str {
         match self {
             Self::Baseline => "",
             Self::Better => "better",
             Self::Worse => "worse",
             Self::NoDifferenceShown => "no difference shown",
-            Self::NotJudged => "too few runs",
+            Self::LessThanLeast => "less than least",
+            Self::Undecided => "undecided",
+            Self::NotJudged => "not judged",
             Self::BusyCpus => "CPUs busy",
             Self::Failed => "failed",
         }

@@ -1,9 +1,12 @@
 //! The comparison on a terminal and on a page, and the sentences that both share with the failures.
 
-use super::record::{LeftOf, SearchArm, SwapParameters, SwapRecord, SwapRow, Verdict, WatchedLock, change};
-use super::verdict::LEAST_EFFECT;
-use super::warnings::sleeping;
+use super::measure::sleeping;
+use super::record::{
+    LEAST_EFFECT, LeftOf, SearchArm, SwapParameters, SwapRecord, SwapRow, Verdict, WatchedLock, change,
+};
+use super::verdict::fewest_runs;
 use instruments::warning::WarningKind;
+use launch::{FEWEST_RUNS, not_judged};
 use record::{Bar, Bars, Figure, Picture, Section, Statement, Table, Unit, distinct};
 use terminal::{Page, count, counted, percent, range, ratio};
 
@@ -16,7 +19,7 @@ pub fn show(record: &SwapRecord<'_>, page: &Page) -> String {
     for metric in distinct(record.results, |row| row.metric.clone()) {
         let rows = record.results.iter().filter(|row| row.metric == metric);
         text.push_str(&format!("\n{metric}\n"));
-        text.push_str(&terminal::table(&HEADER, rows.map(line)));
+        text.push_str(&terminal::table(&HEADER, rows.map(|row| line(row, fewest(record.results)))));
     }
     let slept = sleeping(&record.parameters.watched)
         .map(|one| format!("{}. Another lock cannot shorten that time.", one.message()));
@@ -85,8 +88,14 @@ const WATCHED: [&str; 6] = ["lock", "acquired", "contended", "total wait", "wait
 
 const HEADER: [&str; 7] = ["lock", "runs", "median", "95 % CI", "vs plain", "95 % CI", "verdict"];
 
+/// Returns the fewest runs with which all verdicts can be given.
+fn fewest(rows: &[SwapRow]) -> u64 {
+    let comparisons = rows.iter().filter(|row| row.verdict != Verdict::Baseline).count();
+    fewest_runs(comparisons).max(FEWEST_RUNS)
+}
+
 /// Returns a row as a line of a table.
-fn line(row: &SwapRow) -> Vec<String> {
+fn line(row: &SwapRow, fewest: u64) -> Vec<String> {
     let dash = || "–".to_owned();
     let ends =
         row.ci.map_or_else(dash, |ends| format!("{} to {}", row.unit.words(ends.low), row.unit.words(ends.high)));
@@ -101,15 +110,19 @@ fn line(row: &SwapRow) -> Vec<String> {
         ends,
         times,
         row.ratio_ci.map_or_else(dash, |ends| range(ends.low, ends.high)),
-        row.verdict.label().to_owned(),
+        match row.agreed_verdict() {
+            Verdict::NotJudged => not_judged(fewest.checked_sub(row.runs)),
+            verdict => verdict.label().to_owned(),
+        },
     ]
 }
 
 /// Returns the comparison on a page: a picture and a table for each metric.
 pub fn section(rows: &[SwapRow]) -> Section {
     let metrics = distinct(rows, |row| row.metric.clone());
-    let figure =
-        |metric: &String| of_metric(metric, &rows.iter().filter(|row| row.metric == *metric).collect::<Vec<_>>());
+    let figure = |metric: &String| {
+        of_metric(metric, &rows.iter().filter(|row| row.metric == *metric).collect::<Vec<_>>(), fewest(rows))
+    };
     Section {
         experiment: "trace",
         title: "Lock substitution".into(),
@@ -119,7 +132,7 @@ pub fn section(rows: &[SwapRow]) -> Section {
     }
 }
 
-fn of_metric(metric: &str, rows: &[&SwapRow]) -> Figure {
+fn of_metric(metric: &str, rows: &[&SwapRow], fewest: u64) -> Figure {
     let bar =
         |row: &&SwapRow| Some(Bar { name: row.lock.clone(), value: row.ratio?, interval: row.ratio_ci, limit: None });
     let bars = Bars { unit: Unit::Times, logarithmic: false, bars: rows.iter().filter_map(bar).collect() };
@@ -129,7 +142,7 @@ fn of_metric(metric: &str, rows: &[&SwapRow]) -> Figure {
         tables: vec![Table {
             caption: "Runs".into(),
             header: HEADER.to_vec(),
-            rows: rows.iter().map(|row| line(row)).collect(),
+            rows: rows.iter().map(|row| line(row, fewest)).collect(),
         }],
         secondary: false,
     }
@@ -148,12 +161,17 @@ fn first(rows: &[SwapRow]) -> Option<String> {
     let is = |verdict: Verdict| of_metric().any(|row| row.verdict == verdict);
     Some(if is(Verdict::BusyCpus) {
         format!("Other programs used the CPUs, so no verdict is given on the program's {metric}.")
-    } else if is(Verdict::NoDifferenceShown) || is(Verdict::NotJudged) {
+    } else if of_metric().any(|row| is_open(row.verdict)) {
         let least = percent(LEAST_EFFECT);
         format!("No lock was shown to improve the program's {metric} by more than {least}.")
     } else {
         format!("No lock improves the program's {metric}.")
     })
+}
+
+/// Returns whether the lock may still be better.
+fn is_open(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::NoDifferenceShown | Verdict::LessThanLeast | Verdict::Undecided | Verdict::NotJudged)
 }
 
 /// Lists the objects that were not substituted, if there are any.
@@ -175,4 +193,47 @@ fn not_substituted(left: &LeftOf) -> Option<String> {
 /// Returns a figure in its unit.
 fn figure(row: &SwapRow, value: Option<f64>) -> String {
     value.map_or_else(|| "–".into(), |value| row.unit.words(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use instruments::statistics::Interval;
+
+    fn row(lock: &str, verdict: Verdict) -> SwapRow {
+        SwapRow {
+            lock: lock.into(),
+            metric: "wall time".into(),
+            unit: Unit::Ns,
+            higher_is_better: false,
+            runs: 6,
+            median: Some(1.0),
+            ci: None,
+            ratio: None,
+            ratio_ci: None,
+            verdict,
+            others_share: None,
+            values: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn open_verdict_agrees_with_the_interval_in_older_records_too() {
+        let verdict = |low: f64, high: f64| {
+            let ratio_ci = Some(Interval::new(low, high));
+            line(&SwapRow { ratio_ci, ..row("ticket", Verdict::NoDifferenceShown) }, 6).pop().unwrap()
+        };
+        assert_eq!(verdict(0.97, 1.04), "no difference shown");
+        assert_eq!(verdict(1.003, 1.015), "less than least");
+        assert_eq!(verdict(1.01, 1.04), "undecided");
+    }
+
+    #[test]
+    fn too_few_runs_are_stated_with_their_number() {
+        let mut rows = vec![row("plain", Verdict::Baseline)];
+        rows.extend((0..24).map(|_| row("ticket", Verdict::NotJudged)));
+        // 24 comparisons need seven runs.
+        assert_eq!(line(&rows[1], fewest(&rows)).last().unwrap(), "not judged: 1 more run");
+        assert_eq!(line(&rows[1], fewest(&rows[..2])).last().unwrap(), "not judged");
+    }
 }

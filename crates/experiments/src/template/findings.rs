@@ -1,5 +1,6 @@
 //! Statements about the rows, and the values that are compared with other records.
 
+use super::NAME;
 use super::record::Row;
 use instruments::statistics::comparison::Estimate;
 use record::{Cell, Finding, Metric, Origin, Unit};
@@ -9,7 +10,7 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let found = |(place, row): &(usize, &Row)| {
         let figure = Estimate::new(row.call_ns, row.call_ci_ns);
         let words = format!("A system call costs {}", Unit::Ns.estimate(figure));
-        let source = Origin::of("template", *place, format!("CPU {}", row.cpu), "call_ns");
+        let source = Origin::of(NAME, *place, format!("CPU {}", row.cpu), "call_ns");
         Finding::new("system_call", words, Unit::Ns, figure, source)
     };
     rows.iter().take(1).map(found).collect()

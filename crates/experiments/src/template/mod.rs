@@ -7,7 +7,6 @@ mod flags;
 mod measure;
 mod plan;
 mod record;
-mod section;
 mod show;
 
 use self::record::Row;
@@ -15,11 +14,14 @@ use flags::Flags;
 use harness::{Example, Experiment, Finished, Run, SurveyPart, Views};
 use plan::{Parameters, Plan};
 
+/// The name of the command, of the records, and of the section of the page.
+const NAME: &str = "template";
+
 /// The experiment.
 pub struct Template;
 
 impl Experiment for Template {
-    const NAME: &'static str = "template";
+    const NAME: &'static str = NAME;
     const METHOD: &'static str = include_str!("method.md");
     const EXAMPLES: &'static [Example] = &[
         ("contend template", "Measure in batches of 1,000 calls"),
@@ -34,7 +36,7 @@ impl Experiment for Template {
     const VIEWS: Views<Self> = Views {
         metrics: findings::metrics,
         findings: findings::findings,
-        ..Views::of(|record, _| show::show(record), section::section)
+        ..Views::of(|record, _| show::show(record), show::section)
     };
 
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {

@@ -1,11 +1,11 @@
 //! Statements about the rows: which lock to choose when several threads want it, the values that are compared with other
 //! records, and those of 2002.
 
-use super::exclusion::sound;
+use super::ranking::sound;
 use super::ranking::{Ends, Loops, contest, ranking};
 use super::record::{Row, ThroughputRecord};
 use harness::report_to;
-use record::ranking::{Rank, contests};
+use record::ranking::{Rank, contests, is_object};
 use record::{Better, Cell, Finding, MOSTLY, Metric, Origin, ThenAndNow, Unit, VariationSource};
 
 type Placed<'a> = (usize, &'a Row);
@@ -18,7 +18,7 @@ pub fn next(record: &ThroughputRecord<'_>) -> Option<Vec<String>> {
     let is_of_processes = record.results.iter().any(|row| row.processes);
     match contests(&ranks).last() {
         // The record has the file's name of a user's own lock, without its directory.
-        Some([first, .., last]) if [first, last].iter().any(|rank| rank.lock.ends_with(".so")) => {
+        Some([first, .., last]) if [first, last].iter().any(|rank| is_object(&rank.lock)) => {
             Some(report_to("throughput.html"))
         }
         Some([first, .., last]) if most > 1 && cpus > 1 && !is_of_processes => {
@@ -125,7 +125,7 @@ pub fn then_and_now(rows: &[Placed<'_>]) -> Vec<ThenAndNow> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::row;
+    use super::super::record::sample::row;
     use super::*;
     use instruments::statistics::Interval;
 

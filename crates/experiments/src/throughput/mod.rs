@@ -1,15 +1,12 @@
 //! `contend throughput`: ulockflex, the benchmark of 2002, on today's locks.
 
 mod conditions;
-mod exclusion;
 mod findings;
 mod flags;
 mod measure;
 mod plan;
 mod ranking;
 mod record;
-#[cfg(test)]
-mod sample;
 mod show;
 mod ulockflex_2002;
 
@@ -49,7 +46,7 @@ impl Experiment for Throughput {
             about: "the table of 2002, column by column",
             write: |record| show::ulockflex(record.results),
         }],
-        comparable: |rows| exclusion::sound(rows),
+        comparable: |rows| ranking::sound(rows),
         metrics: findings::metrics,
         ranking: |rows| ranking::ranking(rows),
         findings: findings::findings,
@@ -72,7 +69,7 @@ impl Experiment for Throughput {
         let warnings = instruments.warnings().into_iter().chain(measured.warnings).collect();
         let (parameters, cpus) = (plan.parameters(measured.order), run.session.cpus.clone());
         let planned = run.session.planned(budget);
-        let not_exclusive = exclusion::errors(&measured.rows);
+        let not_exclusive = ranking::errors(&measured.rows);
         let mut finished = Finished::measured(parameters, measured.rows, warnings, cpus, planned);
         finished.failures.extend(not_exclusive);
         finished.failures.extend(measured.lost.map(|lost| lost.to_string()));

@@ -209,47 +209,51 @@ pub fn ideal_per_s(cell: &CellPlan, cpus: usize) -> Option<f64> {
     Some(by_cpus.min(by_locks))
 }
 
-/// Returns the standard deviation over the mean.
-pub fn coefficient_of_variation(loops: &[u64]) -> f64 {
-    let mean = loops.iter().sum::<u64>() as f64 / loops.len().max(1) as f64;
-    if mean == 0.0 {
-        return 0.0;
+/// Rows by hand, for the tests of the views.
+#[cfg(test)]
+pub mod sample {
+    use super::*;
+    use serde_json::json;
+
+    /// Returns a configuration of threads and one lock, by its times in µs.
+    pub fn cell(lock: &str, children: usize, nonhold_us: f64, hold_us: f64) -> CellPlan {
+        CellPlan {
+            lock: lock.to_owned(),
+            children,
+            processes: false,
+            locks: 1,
+            nonhold_ns: nonhold_us * 1e3,
+            hold_ns: hold_us * 1e3,
+            share: 0,
+            variations: Variations::default(),
+        }
     }
-    let variance = loops.iter().map(|&count| (count as f64 - mean).powi(2)).sum::<f64>() / loops.len() as f64;
-    variance.sqrt() / mean
+
+    /// Returns a row with 3 µs with the lock and 7 µs without it; the interval is 1 % to either side.
+    pub fn row(lock: &str, children: usize, throughput_per_s: f64) -> Row {
+        serde_json::from_value(json!({
+            "lock": lock, "children": children, "processes": false, "locks": 1, "nonhold_us": 7.0, "hold_us": 3.0,
+            "share": 0, "patience_us": 0.0, "run_s": 0.1, "iterations": 6, "converged": true, "ended_by": "converged",
+            "write_contended_share": 0.5, "read_contended_share": null, "retry": null, "cov": 0.1,
+            "throughput_per_s": throughput_per_s, "throughput_ci": [throughput_per_s * 0.99, throughput_per_s * 1.01],
+            "hold_seen_us": 3.0, "ideal_per_s": 2e5, "ideal_share": 0.9, "waits_count": 10, "wait_p50_ns": null,
+            "wait_p99_ns": null, "wait_max_ns": null, "longest_run": null, "syscalls_per_op": null,
+            "voluntary_switches_per_op": 0.1, "involuntary_switches_per_op": 0.0, "cpus_used": 2.0, "then": null
+        }))
+        .expect("the sample is as the experiment writes it")
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn cell(lock: &str, children: usize, nonhold_us: f64, hold_us: f64) -> CellPlan {
-        let (nonhold_ns, hold_ns) = (nonhold_us * 1e3, hold_us * 1e3);
-        CellPlan {
-            lock: lock.into(),
-            children,
-            processes: false,
-            locks: 1,
-            nonhold_ns,
-            hold_ns,
-            share: 0,
-            variations: Variations::default(),
-        }
-    }
-
     #[test]
     fn the_ideal_is_limited_by_the_lock_or_by_the_cpus() {
-        assert_eq!(ideal_per_s(&cell("std", 2, 0.0, 10.0), 2), Some(100_000.0));
-        assert_eq!(ideal_per_s(&cell("std", 1, 7.0, 3.0), 2), Some(100_000.0));
-        assert_eq!(ideal_per_s(&cell("std", 100, 7.0, 3.0), 2), Some(200_000.0));
-        assert_eq!(ideal_per_s(&cell("none", 2, 0.0, 10.0), 2), Some(200_000.0));
-        assert_eq!(ideal_per_s(&cell("std", 2, 0.0, 0.0), 2), None);
-    }
-
-    #[test]
-    fn equal_children_are_fair_and_a_monopoly_is_not() {
-        assert_eq!(coefficient_of_variation(&[5, 5, 5]), 0.0);
-        assert!((coefficient_of_variation(&[10, 0]) - 1.0).abs() < 1e-12);
-        assert_eq!(coefficient_of_variation(&[]), 0.0);
+        assert_eq!(ideal_per_s(&sample::cell("std", 2, 0.0, 10.0), 2), Some(100_000.0));
+        assert_eq!(ideal_per_s(&sample::cell("std", 1, 7.0, 3.0), 2), Some(100_000.0));
+        assert_eq!(ideal_per_s(&sample::cell("std", 100, 7.0, 3.0), 2), Some(200_000.0));
+        assert_eq!(ideal_per_s(&sample::cell("none", 2, 0.0, 10.0), 2), Some(200_000.0));
+        assert_eq!(ideal_per_s(&sample::cell("std", 2, 0.0, 0.0), 2), None);
     }
 }

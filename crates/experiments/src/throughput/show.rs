@@ -1,7 +1,7 @@
 //! The rows on a terminal and on a page. The columns of their tables are declared once.
 
-use super::exclusion::{broken, clean, sound};
 use super::ranking::{Ends, LOOPS, Loops, contest, ranking};
+use super::ranking::{broken, clean, sound};
 use super::record::{Row, ThroughputRecord};
 use instruments::statistics::levels::Levels;
 use record::ranking::{Rank, best, contests};

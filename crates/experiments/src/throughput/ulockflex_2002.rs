@@ -58,20 +58,10 @@ fn lines() -> Vec<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::throughput::conditions::Variations;
+    use crate::throughput::record::sample::cell;
 
     fn throughput(lock: &str, children: usize, nonhold_us: f64, hold_us: f64, patience_us: f64) -> Option<f64> {
-        let (nonhold_ns, hold_ns) = (nonhold_us * 1e3, hold_us * 1e3);
-        let cell = CellPlan {
-            lock: lock.into(),
-            children,
-            processes: false,
-            locks: 1,
-            nonhold_ns,
-            hold_ns,
-            share: 0,
-            variations: Variations::default(),
-        };
+        let cell = cell(lock, children, nonhold_us, hold_us);
         figures(&cell, patience_us).map(|figures| figures.throughput_per_s)
     }
 

@@ -18,7 +18,8 @@ use std::time::Duration;
 #[derive(Args, Clone, Debug)]
 #[command(override_usage = USAGE)]
 pub struct Flags {
-    /// Time every hold; by default, one hold in 64 is timed
+    /// Time every hold; by default, one hold in 64 is timed. With --pid, record every futex call; by default, a process that
+    /// makes very many is recorded in windows
     #[arg(long)]
     pub full: bool,
 
@@ -58,16 +59,16 @@ pub struct Flags {
     /// Several processes are separated by commas. A process that a service manager starts in the place of one that ended is
     /// traced as well.
     #[arg(long, visible_short_alias = 'p', value_name = "PID", value_delimiter = ',')]
-    #[arg(conflicts_with_all = ["program", "full", "patience"])]
+    #[arg(conflicts_with_all = ["program", "patience"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
     pub pid: Vec<u32>,
 
     /// Attach to the processes of a control group, by its directory or its path in /proc/PID/cgroup
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["program", "full", "patience", "pid"])]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["program", "patience", "pid"])]
     pub cgroup: Option<PathBuf>,
 
     /// Attach to the processes of a container, by its name (Docker, Podman, LXC) or its ID
-    #[arg(long, value_name = "NAME|ID", conflicts_with_all = ["program", "full", "patience", "pid", "cgroup"])]
+    #[arg(long, value_name = "NAME|ID", conflicts_with_all = ["program", "patience", "pid", "cgroup"])]
     pub container: Option<String>,
 
     /// Watch a lock's word by hardware watchpoints, up to four words: acquisitions, hold times and spinning of any lock,

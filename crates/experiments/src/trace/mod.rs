@@ -1,6 +1,7 @@
 //! `contend trace`: the locks of any program, watched and explained.
 
 mod attach;
+mod children;
 mod confirm;
 mod diagnosis;
 mod export;
@@ -12,6 +13,7 @@ mod measure;
 mod parts;
 mod plan;
 mod preempted;
+mod python_locks;
 mod record;
 mod section;
 mod show;
@@ -26,6 +28,7 @@ pub use self::preempted::{Preempted, SliceExtension};
 use self::record::Row;
 use flags::Flags;
 use harness::{Example, Experiment, Finished, Run, UsageError, Views};
+use instruments::warning::Warning;
 use live::Lines;
 use plan::{Parameters, Plan};
 
@@ -116,13 +119,16 @@ impl Experiment for Trace {
             let plan = attach::Plan {
                 targets,
                 room: if exports.is_empty() { 0 } else { measure::MOST_EXPORTED },
+                full: flags.full,
                 budget: run.session.seconds,
                 interval: flags.interval,
                 every: flags.every,
                 deadline: flags.deadline,
                 all: flags.all,
             };
+            let children = children::Children::begin();
             let mut measured = attach::run(plan, run.session, &mut lines)?;
+            measured.warnings.extend(children.finish(&measured.parameters).map(Warning::from));
             measured.add(words.finish());
             goroutines.into_iter().for_each(|goroutines| goroutines.finish(&mut measured));
             lines.snapshot(&measured.rows, measured.parameters.verdict_reason.as_deref());

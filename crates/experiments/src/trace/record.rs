@@ -75,7 +75,7 @@ pub struct Row {
     pub kind: RowKind,
     /// The process, by the kernel's number.
     pub process: u32,
-    /// The lock's name: its symbol if it is a global variable, else where it was first used.
+    /// The lock's name: its symbol if it is a global variable, else the first of its call sites in the code.
     pub lock: String,
     pub address: String,
     /// `mutex`, `rwlock`, `spin`, `cond`, `sem`, `barrier`; `join` of a thread, `park`, the C library's `allocator`,
@@ -85,7 +85,7 @@ pub struct Row {
     /// Further attributes of its type: `recursive`, `robust`, `priority_inheritance`.
     #[serde(default)]
     pub attributes: Vec<String>,
-    /// The function; of a lock, that of its first use.
+    /// The function; of a lock, that of its first call site in the code.
     pub symbol: Option<String>,
     /// `file:line` there.
     pub source: Option<String>,
@@ -94,6 +94,9 @@ pub struct Row {
     /// Tries, and waits with an end, that did not get it.
     pub timeouts: u64,
     pub wait_total_s: f64,
+    /// 95 %, where futex calls were recorded in windows, from which the sum was scaled to the whole time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_total_ci_s: Option<Interval>,
     /// The share of all time that the threads lived in which they waited for it.
     #[serde(default)]
     pub wait_share: Option<f64>,
@@ -182,7 +185,7 @@ pub struct Row {
     /// The call paths of the waiting threads: in a cycle that was reached, and in a deadlock that was seen from outside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stacks: Vec<ThreadStack>,
-    /// How many locks of one type and one place of first use the row is of.
+    /// How many locks of one type and one first call site the row is of.
     #[serde(default = "one")]
     pub instances: u32,
     #[serde(default)]
@@ -413,7 +416,7 @@ impl Row {
     /// Returns whether its waiters wait for a thread that has it, and not for a word.
     pub fn excludes(&self) -> bool {
         match self.lock_type.as_str() {
-            "mutex" | "rwlock" | "spin" | "futex" | "allocator" | "stream" | "libc" | "interpreter" => true,
+            "mutex" | "rwlock" | "spin" | "futex" | "allocator" | "stream" | "libc" | "interpreter" | "once" => true,
             "monitor" | "java lock" | "python lock" | "file lock" | "kernel lock" => true,
             // A thread that posts what it waited for, time and again, holds it in between.
             "sem" => {

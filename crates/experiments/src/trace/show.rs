@@ -6,7 +6,7 @@ use super::watchpoint::show as watched;
 use super::words::{self, Matrix};
 use blame::names::short;
 use record::{Bin, Table, Unit, optional};
-use terminal::{Bar, Histogram, Page, count, counted, item, nanoseconds, percent};
+use terminal::{Bar, Histogram, Page, count, counted, item, nanoseconds, percent, shortened};
 
 /// The number of locks in the table, and of those with a block each.
 const MOST_LINES: usize = 20;
@@ -102,11 +102,9 @@ fn longest(locks: &[&Row]) -> String {
     }
     let line = |row: &&&Row| {
         let instances = if row.instances > 1 { format!(" ({})", count(row.instances.into())) } else { String::new() };
-        let room = WIDEST - instances.chars().count();
-        let is_cut = row.lock.chars().count() > room;
-        let name: String = row.lock.chars().take(if is_cut { room - 1 } else { room }).collect();
+        let name = shortened(&row.lock, WIDEST - instances.chars().count());
         vec![
-            if is_cut { format!("{name}…{instances}") } else { name + &instances },
+            name + &instances,
             row.lock_type.clone(),
             if row.seen_by == SeenBy::Call { count(row.contended) } else { "–".into() },
             nanoseconds(row.wait_total_s * 1e9),
@@ -333,6 +331,20 @@ pub fn matrix(rows: &[Row]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn longest_waits_keep_the_line_of_their_lock() {
+        let row = Row {
+            lock: "mutex of look_up_in_the_cache (cache.c:42)".into(),
+            lock_type: "mutex".into(),
+            instances: 12,
+            wait_total_s: 1.0,
+            ..Row::default()
+        };
+        let shown = longest(&[&row]);
+        assert!(shown.contains("\nmutex of l…(cache.c:42) (12) mutex "), "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    }
 
     #[test]
     fn waits_longer_than_their_part_began_before_it() {

@@ -18,11 +18,15 @@ const PERIOD: Duration = Duration::from_millis(600);
 const PAUSE: u32 = 20;
 /// The first look reads the files of the process, and says little about the next ones.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1_500);
+/// A process that is watched for longer is looked at less often: each look unwinds all of its blocked threads.
+const SETTLED: Duration = Duration::from_secs(3);
+const LESS_OFTEN: u32 = 4;
 
 /// The stuck threads of a process.
 pub struct StuckThreads {
     /// Waits that are not in a circle are reported after this time.
     pub deadline: Duration,
+    began: Instant,
     next: Instant,
     /// Time since which each thread did not run, and how often it was switched out by then.
     since: HashMap<u32, (u64, Instant)>,
@@ -33,7 +37,8 @@ pub struct StuckThreads {
 impl StuckThreads {
     pub fn new(deadline: Duration) -> Self {
         let (since, told, rows) = Default::default();
-        Self { deadline, next: Instant::now(), since, told, rows }
+        let began = Instant::now();
+        Self { deadline, began, next: began, since, told, rows }
     }
 
     /// Begins the next part of the trace: threads that are still stuck are found once more.
@@ -71,7 +76,8 @@ impl StuckThreads {
         }
         self.rows.extend(new.iter().cloned());
         let took = now.elapsed();
-        self.next = now + took + PERIOD.max((took * PAUSE).min(LONGEST_PAUSE));
+        let less_often = if now - self.began > SETTLED { LESS_OFTEN } else { 1 };
+        self.next = now + took + PERIOD.max((took * PAUSE).min(LONGEST_PAUSE)) * less_often;
         new
     }
 }

@@ -237,6 +237,28 @@ impl WarningKind for RecordingLowered {
     }
 }
 
+/// The futex calls of a process were too many to record all, so they were recorded in windows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FutexWindows {
+    pub watched_share: f64,
+}
+
+impl WarningKind for FutexWindows {
+    const CODE: &'static str = "futex_windows";
+
+    fn message(&self) -> String {
+        format!(
+            "the futex calls were too many to record all: they were recorded for {} of the time, and counts and sums are \
+             scaled to all of it; a wait that began or ended outside of a window has its part in the window as its length",
+            terminal::percent(self.watched_share)
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "use --full to record all of them; that slows the process"
+    }
+}
+
 /// `--full` was requested for a program that is traced from outside.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NoFull {
@@ -302,7 +324,9 @@ impl DamagedMemory {
         let pairs = region.pairs().filter(|(_, pair)| {
             let lock = region.locks.get(pair.lock.load(Relaxed) as usize);
             let process = lock.map_or(usize::MAX, |lock| lock.process.load(Relaxed) as usize);
-            process >= region.processes.len() || Kind::of(pair.kind.load(Relaxed)).is_none()
+            let is_process = |place: usize| place < region.processes.len();
+            let is_known = is_process(process) && is_process(pair.process.load(Relaxed) as usize);
+            !is_known || Kind::of(pair.kind.load(Relaxed)).is_none()
         });
         let entries = pairs.count();
         (entries > 0).then_some(Self { entries })

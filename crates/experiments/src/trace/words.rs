@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use terminal::{nanoseconds, percent};
 
 /// The name of a CPU's idle time among the threads that ran on it.
-pub const IDLE: &str = "idle";
+pub use blame::futexes::follow::IDLE;
 
 /// Returns the threads of a hang, each with the one that it waits for.
 pub fn hang(row: &Row) -> String {
@@ -137,12 +137,13 @@ pub fn budget(row: &Row) -> String {
     let share = |part: Option<f64>| part.unwrap_or(0.0) / lived.max(1e-9);
     let parts = parts.iter().filter(|(part, _)| share(*part) >= 0.001);
     let parts = parts.map(|(part, what)| format!("{} {what}", whole_percent(share(*part))));
-    format!("Thread time {}: {}.", nanoseconds(lived * 1e9), parts.collect::<Vec<String>>().join(", "))
+    format!("Thread time {} (sampled): {}.", nanoseconds(lived * 1e9), parts.collect::<Vec<String>>().join(", "))
 }
 
 /// Returns the time of the groups of threads, for the terminal and the page.
 pub fn budget_table(rows: &[Row]) -> Option<Table> {
-    let groups: Vec<&Row> = rows.iter().filter(|row| row.kind == RowKind::Budget && row.group.is_some()).collect();
+    let is_seen = |row: &&Row| row.kind == RowKind::Budget && row.group.is_some() && row.lived_s > Some(0.0);
+    let groups: Vec<&Row> = rows.iter().filter(is_seen).collect();
     let line = |row: &&Row| {
         let lived = row.lived_s.unwrap_or(0.0).max(1e-9);
         let share = |part: Option<f64>| whole_percent(part.unwrap_or(0.0) / lived);
@@ -263,7 +264,7 @@ pub fn finding(row: &Row) -> String {
     let gain = gain.map(|gain| format!(" Gain: at most {:.2} times the throughput.", 1.0 + gain));
     let waited = nanoseconds(row.wait_total_s * 1e9);
     let kind = if object.contains(&row.lock_type) { String::new() } else { format!("{}, ", row.lock_type) };
-    let sampled = if row.seen_by == SeenBy::Sampling { ", sampled" } else { "" };
+    let sampled = if row.seen_by == SeenBy::Sampling { " by samples" } else { "" };
     format!("{object} ({kind}waited {waited}{sampled}), {place}: {cause}.{remedy}{}", gain.unwrap_or_default())
 }
 
@@ -280,7 +281,7 @@ pub fn first(rows: &[Row]) -> Option<String> {
         // A process that is traced from outside shows only the call site that woke the waiter.
         let is_waker = lock.acquisitions == 0;
         if is_waker {
-            format!(" The wake-up came from {site} for {share} of it.")
+            format!(" It was released in {site} for {share} of the time whose holder is known.")
         } else {
             format!(" {site} held the lock for {share} of it.")
         }

@@ -9,7 +9,7 @@ use blame::{Lost, places};
 use harness::{Interruption, UsageError};
 use interpose::{MAPS, Region};
 use launch::{Plan, TracedLock};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
@@ -121,10 +121,10 @@ const AT_FIRST: Duration = Duration::from_millis(200);
 #[derive(Default)]
 pub struct Chooser {
     names: Names,
-    looked_at: HashSet<u32>,
-    /// Name of a lock of this type that is first used at this place of this file: to look takes the CPU from the
-    /// program.
-    by_first_use: HashMap<(PathBuf, u64, u32), String>,
+    /// The call site by which each lock was named.
+    looked_at: HashMap<u32, u64>,
+    /// Name of a lock of this type that this place of this file names: to look takes the CPU from the program.
+    by_call_site: HashMap<(PathBuf, u64, u32), String>,
 }
 
 impl Chooser {
@@ -140,10 +140,11 @@ impl Chooser {
     }
 
     fn look(&mut self, region: &Region, wanted: &str) {
+        let site = |place: u32| region.locks[place as usize].first_site.load(Relaxed);
         let new: Vec<u32> = region
             .pairs()
             .map(|(_, pair)| pair.lock.load(Relaxed))
-            .filter(|place| !self.looked_at.contains(place))
+            .filter(|place| self.looked_at.get(place) != Some(&site(*place)))
             .filter(|&place| region.locks[place as usize].address.load(Acquire) != 0)
             .collect();
         if new.is_empty() {
@@ -151,13 +152,16 @@ impl Chooser {
         }
         self.read_maps(region);
         for place in new {
-            if self.looked_at.insert(place) && self.is_called(region, place, wanted) {
-                region.lock_lags[place as usize].chosen.store(1, Relaxed);
+            // Another call site may name it by now.
+            let now = site(place);
+            if self.looked_at.insert(place, now) != Some(now) {
+                let is_called = self.is_called(region, place, wanted);
+                region.lock_lags[place as usize].chosen.store(u32::from(is_called), Relaxed);
             }
         }
     }
 
-    /// Names by the place of first use need the debugger's information, and are looked for only if one is meant, once.
+    /// Names by a call site need the debugger's information, and are looked for only if one is meant, once.
     fn is_called(&mut self, region: &Region, place: u32, wanted: &str) -> bool {
         if let Some(variable) = places::variable(region, &mut self.names, place) {
             return variable == wanted;
@@ -170,12 +174,12 @@ impl Chooser {
         }
         let at = self.names.in_file(lock.process.load(Relaxed), lock.first_site.load(Relaxed));
         let at = at.map(|(file, place)| (file, place, number));
-        if let Some(known) = at.as_ref().and_then(|at| self.by_first_use.get(at)) {
+        if let Some(known) = at.as_ref().and_then(|at| self.by_call_site.get(at)) {
             return known == wanted;
         }
-        let name = places::by_first_use(region, &mut self.names, place);
+        let name = places::by_call_site(region, &mut self.names, place);
         let is_called = name == wanted;
-        self.by_first_use.extend(at.map(|at| (at, name)));
+        self.by_call_site.extend(at.map(|at| (at, name)));
         is_called
     }
 

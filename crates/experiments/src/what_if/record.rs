@@ -1,6 +1,7 @@
 //! The record: a row for each lock, each share and each metric.
 
 use instruments::statistics::Interval;
+use launch::{FEWEST_RUNS, not_judged};
 use record::{RecordRef, Unit};
 use serde::{Deserialize, Serialize};
 
@@ -123,13 +124,21 @@ impl Verdict {
             Self::Gain => "gain",
             Self::Loss => "loss",
             Self::NoneShown => "none shown",
-            Self::NotJudged => "too few runs",
+            Self::NotJudged => "not judged",
             Self::Failed => "failed",
         }
     }
 }
 
 impl WhatIfRow {
+    /// Returns the verdict for people.
+    pub fn verdict_words(&self) -> String {
+        match self.verdict {
+            Verdict::NotJudged => not_judged(FEWEST_RUNS.checked_sub(self.runs)),
+            verdict => verdict.label().to_owned(),
+        }
+    }
+
     pub fn is_of(&self, lock: &str, share: f64) -> bool {
         self.what_if.as_ref().is_some_and(|what_if| what_if.lock == lock && what_if.shorter_share == share)
     }

@@ -39,7 +39,7 @@ fn line(row: &WhatIfRow) -> Vec<String> {
         row.ci.map_or_else(dash, |ends| format!("{} to {}", unit.words(ends.low), unit.words(ends.high))),
         row.gain.filter(|_| row.verdict != Verdict::Baseline).map_or_else(dash, signed),
         row.gain_ci.map_or_else(dash, |ends| interval(ends.low, ends.high)),
-        row.verdict.label().to_owned(),
+        row.verdict_words(),
     ]
 }
 
@@ -125,7 +125,7 @@ fn finding(rows: &[WhatIfRow], lock: &str, metric: &str) -> Option<String> {
             || "nothing that is shown".to_owned(),
             |ends| format!("{} (no gain is shown)", interval(ends.low, ends.high)),
         ),
-        (verdict, _) => format!("an unknown amount ({})", verdict.label()),
+        _ => format!("an unknown amount ({})", row.verdict_words()),
     };
     Some(match (half.verdict, free.verdict) {
         (Verdict::NoneShown, Verdict::NoneShown) => {

@@ -1,6 +1,5 @@
 //! The output during the measurement: lines, JSON lines, a graph or bars, and the file of metrics.
 
-mod history;
 mod metrics;
 mod screen;
 

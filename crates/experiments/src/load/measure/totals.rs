@@ -4,10 +4,11 @@ use super::accounts::Delta;
 use crate::load::flags::Priority;
 use crate::load::plan::Plan;
 use crate::load::record::{AllCpusRow, IntervalRow, Shares, TotalRow};
-use crate::load::warnings::{MeterDisturbs, TickAccountingLies};
+use instruments::digits::percent;
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
-use instruments::warning::{FewSamples, Warning};
+use instruments::warning::{FewSamples, Severity, Warning, WarningKind};
+use serde::Serialize;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -265,4 +266,49 @@ fn keep(compared: &mut VecDeque<f64>, value: Option<f64>) {
 fn compared(values: &VecDeque<f64>) -> (Option<f64>, Option<instruments::statistics::Interval>) {
     let values: Vec<f64> = values.iter().copied().collect();
     (median(&values), sample_quantile_interval(&values, 0.5, CONFIDENCE))
+}
+
+/// The warning that `/proc/stat`, which samples the running task at every tick, is far from the actual load of the CPU.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct TickAccountingLies {
+    /// The CPU.
+    cpu: usize,
+    /// Its load by `/proc/stat`.
+    proc_stat_share: f64,
+    /// Its load as measured.
+    load_share: f64,
+}
+
+impl WarningKind for TickAccountingLies {
+    const CODE: &'static str = "tick_accounting_lies";
+
+    fn message(&self) -> String {
+        let (reported, measured) = (percent(self.proc_stat_share), percent(self.load_share));
+        format!("/proc/stat reports a load of {reported} on CPU {}; the measured load is {measured}", self.cpu)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "use the measured value: the load is synchronised with the timer tick, at which /proc/stat samples. \
+         Elsewhere, use cgroup or per-task CPU times, which are exact, or a kernel with CONFIG_VIRT_CPU_ACCOUNTING_GEN, which does not sample at ticks"
+    }
+}
+
+/// The warning that the meter takes a considerable part of the measured CPU time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct MeterDisturbs {
+    /// The time that it takes, as a share of the CPUs' time.
+    share: f64,
+}
+
+impl WarningKind for MeterDisturbs {
+    const CODE: &'static str = "meter_disturbs";
+    const SEVERITY: Severity = Severity::ChangesFigure;
+
+    fn message(&self) -> String {
+        format!("the meter takes {} of the CPUs' time from the load that it measures", percent(self.share))
+    }
+
+    fn remedy(&self) -> &'static str {
+        "run it in a cgroup of idle weight: `systemd-run --scope -p CPUWeight=idle contend load`"
+    }
 }

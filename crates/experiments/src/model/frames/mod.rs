@@ -5,7 +5,6 @@ mod flags;
 mod measure;
 mod plan;
 mod record;
-mod section;
 mod show;
 
 use self::record::Row;
@@ -39,11 +38,8 @@ impl Experiment for Frames {
     type Parameters = Parameters;
     type Row = Row;
 
-    const VIEWS: Views<Self> = Views {
-        metrics: findings::metrics,
-        then_and_now: findings::figures,
-        ..Views::of(show::show, section::section)
-    };
+    const VIEWS: Views<Self> =
+        Views { metrics: findings::metrics, then_and_now: findings::figures, ..Views::of(show::show, show::section) };
 
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let plan = Arc::new(Plan::of(flags, run.session)?);

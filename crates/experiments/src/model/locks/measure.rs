@@ -4,6 +4,7 @@ use super::plan::{Cell, Plan, RUNS};
 use super::record::Row;
 use harness::{Interrupted, Progress, Session};
 use instruments::statistics::Interval;
+use instruments::statistics::coefficient_of_variation;
 use instruments::statistics::order::sample_quantile;
 use instruments::warning::{LeftOut, Warning};
 use manycore::{Outcome, Setup, simulate};
@@ -71,14 +72,4 @@ fn row(cell: &Cell, plan: &Plan, is_stopped: &dyn Fn() -> bool) -> Option<Row> {
 
 fn per_s(run: &Outcome) -> f64 {
     run.iterations.iter().sum::<u64>() as f64 / run.counted_ns * 1e9
-}
-
-/// Returns the standard deviation over the mean.
-fn coefficient_of_variation(iterations: &[u64]) -> f64 {
-    let mean = iterations.iter().sum::<u64>() as f64 / iterations.len().max(1) as f64;
-    if mean == 0.0 {
-        return 0.0;
-    }
-    let variance = iterations.iter().map(|&count| (count as f64 - mean).powi(2)).sum::<f64>() / iterations.len() as f64;
-    variance.sqrt() / mean
 }

@@ -1,10 +1,9 @@
 //! `contend model locks`: locks on more cores than this machine has, from the costs of this one.
 
 mod agreement;
-mod costs;
+mod findings;
 mod flags;
 mod measure;
-mod metrics;
 mod plan;
 mod record;
 mod section;
@@ -44,7 +43,7 @@ impl Experiment for Locks {
     type Parameters = Parameters;
     type Row = Row;
 
-    const VIEWS: Views<Self> = Views { metrics: metrics::metrics, ..Views::of(show::show, section::section) };
+    const VIEWS: Views<Self> = Views { metrics: findings::metrics, ..Views::of(show::show, section::section) };
 
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let plan = Plan::of(flags, run.session)?;

@@ -41,6 +41,18 @@ pub struct Row {
     pub measured: Option<Measured>,
 }
 
+/// Returns the rows of each curve by cores or threads, in the order of the first row of each.
+pub fn curves(rows: &[Row]) -> Vec<Vec<&Row>> {
+    let mut curves: Vec<Vec<&Row>> = Vec::new();
+    for row in rows {
+        match curves.iter_mut().find(|curve| row.is_of_curve(curve[0])) {
+            Some(curve) => curve.push(row),
+            None => curves.push(vec![row]),
+        }
+    }
+    curves
+}
+
 impl Row {
     /// Returns the mix of work, and the NUMA nodes if there are several.
     pub fn work(&self) -> String {
@@ -74,7 +86,7 @@ impl Row {
     }
 
     /// Returns whether the rows belong to one curve by cores or threads.
-    pub fn is_of_curve(&self, other: &Self) -> bool {
+    fn is_of_curve(&self, other: &Self) -> bool {
         let per_core = |row: &Self| row.threads / row.cores.max(1);
         let is_measured = |row: &Self| row.measured.is_some();
         (self.nonhold_us, self.hold_us, self.touched_lines) == (other.nonhold_us, other.hold_us, other.touched_lines)

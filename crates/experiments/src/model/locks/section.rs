@@ -1,22 +1,15 @@
 //! The modelled locks on a page.
 
-use super::record::Row;
+use super::record::{Row, curves};
 use super::show::columns;
 use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Unit, column, distinct};
 
 pub fn section(rows: &[Row]) -> Section {
-    let mut figures = Vec::new();
-    let mut rest: Vec<&Row> = rows.iter().collect();
-    while let Some(first) = rest.first().copied() {
-        let (curve, others): (Vec<&Row>, Vec<&Row>) = rest.into_iter().partition(|row| row.is_of_curve(first));
-        rest = others;
-        figures.push(figure(&curve));
-    }
     Section {
         experiment: "model",
         title: "Locks on many cores (model)".into(),
         findings: Vec::new(),
-        figures,
+        figures: curves(rows).iter().map(|curve| figure(curve)).collect(),
         histograms: Vec::new(),
     }
 }

@@ -1,8 +1,7 @@
 //! The record on a terminal.
 
 use super::agreement::{Agreement, Comparison};
-use super::record::{LocksRecord, Row};
-use crate::model::show::assumptions;
+use super::record::{LocksRecord, Row, curves};
 use record::{Column, column};
 use terminal::{Page, Point, Scatter, nanoseconds, wrapped};
 
@@ -17,16 +16,11 @@ pub fn show(record: &LocksRecord<'_>, page: &Page) -> String {
         text += &format!("\n{}, {}\n", first.machine(), first.work());
         text += &column::in_letters(&columns(), block, page);
     }
-    let mut rest: Vec<&Row> = record.results.iter().collect();
-    while let Some(first) = rest.first().copied() {
-        let (curve, others): (Vec<&Row>, Vec<&Row>) = rest.into_iter().partition(|row| row.is_of_curve(first));
-        rest = others;
-        text += &chart(&curve, page);
-    }
+    text.extend(curves(record.results).iter().map(|curve| chart(curve, page)));
     if let Some(agreement) = &parameters.agreement {
         text += &format!("\n{}", agrees(agreement));
     }
-    text + "\n" + &assumptions(&parameters.assumptions, page)
+    text + "\n" + &terminal::items("Assumed", &parameters.assumptions, page)
 }
 
 fn whole(value: f64) -> String {

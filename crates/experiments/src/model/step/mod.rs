@@ -4,11 +4,8 @@ mod findings;
 mod flags;
 mod measure;
 mod plan;
-mod ranks;
 mod record;
-mod section;
 mod show;
-mod warnings;
 
 use self::record::Row;
 use super::trace::Trace;
@@ -51,11 +48,11 @@ impl Experiment for Step {
     type Row = Row;
 
     const VIEWS: Views<Self> =
-        Views { metrics: findings::metrics, findings: findings::findings, ..Views::of(show::show, section::section) };
+        Views { metrics: findings::metrics, findings: findings::findings, ..Views::of(show::show, show::section) };
 
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         if let Some(record) = &flags.ranks {
-            return ranks::compute(record, flags, run.session);
+            return measure::compute_ranks(record, flags, run.session);
         }
         let plan = match run.passed() {
             Some(passed) => {

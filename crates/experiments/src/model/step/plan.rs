@@ -1,11 +1,10 @@
 //! The plan made from the flags, its description in a record, and the number of nodes that a trace supports.
 
 use super::flags::{Flags, MOST_NODES, MOST_STEPS};
-use super::warnings::{Extrapolated, StepShorterThanGap};
 use crate::model::trace::{self, Description, Trace};
 use chance::{Delay, Network};
 use harness::{Session, UsageError};
-use instruments::warning::{FewSamples, LeftOut, Warning};
+use instruments::warning::{FewSamples, LeftOut, Warning, WarningKind};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -213,5 +212,50 @@ impl Support {
             // Rounded up, so that the advised length is enough.
             (needed_s * 1e3).ceil() / 1e3,
         ))
+    }
+}
+
+/// The warning that a value exceeds the support of its recording.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Extrapolated {
+    /// The value.
+    what: String,
+    /// The limit of the recording's support.
+    supported: String,
+}
+
+impl WarningKind for Extrapolated {
+    const CODE: &'static str = "extrapolated";
+
+    fn message(&self) -> String {
+        let Self { what, supported } = self;
+        format!("{what} is extrapolated: the recording supports only {supported}")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "record a longer trace with `contend noise --seconds … --trace FILE`"
+    }
+}
+
+/// The warning that the work of a step is shorter than an interruption that it meets.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct StepShorterThanGap {
+    /// The step's work, in µs.
+    step_us: f64,
+    /// The longest interruption, in µs.
+    longest_gap_us: f64,
+}
+
+impl WarningKind for StepShorterThanGap {
+    const CODE: &'static str = "step_shorter_than_gap";
+
+    fn message(&self) -> String {
+        let Self { step_us, longest_gap_us } = self;
+        format!("the longest gap ({longest_gap_us:.1} µs) is longer than a step ({step_us:.1} µs)")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "one gap delays several steps: read the mean together with the median, and prefer the simulated barrier, \
+         whose steps follow each other, to the exact value, whose steps begin at random moments"
     }
 }

@@ -1,8 +1,9 @@
-//! The record on a terminal.
+//! The record on a terminal and on a page.
 
 use super::record::{Method, Row, StepRecord};
-use crate::model::show::{assumptions, trace};
-use terminal::{self, Page, Point, Scatter, nanoseconds};
+use crate::model::show::trace;
+use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, optional};
+use terminal::{self, Page, Scatter, count, microseconds, ratio, slowdown};
 
 pub fn show(record: &StepRecord<'_>, page: &Page) -> String {
     let mut text = format!("Bulk-synchronous nodes, each with the noise of\n  {}\n", trace(&record.parameters.trace));
@@ -10,7 +11,7 @@ pub fn show(record: &StepRecord<'_>, page: &Page) -> String {
         text.push('\n');
         text.push_str(&step(block, page));
     }
-    text + "\n" + &assumptions(&record.parameters.assumptions, page)
+    text + "\n" + &terminal::items("Assumed", &record.parameters.assumptions, page)
 }
 
 fn step(block: &[Row], page: &Page) -> String {
@@ -18,12 +19,12 @@ fn step(block: &[Row], page: &Page) -> String {
     let (exact, barrier, ranks) = (of(Method::Exact), of(Method::Barrier), of(Method::Ranks));
     let mut text = String::new();
     if let Some(first) = exact.first() {
-        text += &format!("Steps of {}, exact values\n", nanoseconds(first.step_us * 1e3));
+        text += &format!("Steps of {}, exact values\n", microseconds(first.step_us));
         text += &exact_table(&exact);
         text += &summary(first, exact.iter().any(|row| row.nodes > row.supported_nodes));
     }
     if let Some(first) = ranks.first() {
-        text += &format!("Steps of {}, in groups of the recorded ranks\n", nanoseconds(first.step_us * 1e3));
+        text += &format!("Steps of {}, in groups of the recorded ranks\n", microseconds(first.step_us));
         text += &ranks_table(&ranks);
         text += &ranks_summary(&ranks);
     }
@@ -34,37 +35,29 @@ fn step(block: &[Row], page: &Page) -> String {
     text + "\n" + &plot(block, page)
 }
 
-fn time(us: f64) -> String {
-    nanoseconds(us * 1e3)
-}
-
 fn quantile_words(us: Option<f64>) -> String {
-    us.map_or_else(|| "-".to_owned(), time)
-}
-
-fn factor(slowdown: f64) -> String {
-    if slowdown < 100.0 { format!("{slowdown:.4}") } else { format!("{slowdown:.1}") }
+    us.map_or_else(|| "-".to_owned(), microseconds)
 }
 
 fn interval(row: &Row) -> String {
-    row.slowdown_ci.map_or_else(String::new, |ci| format!("{}-{}", factor(ci.low), factor(ci.high)))
+    row.slowdown_ci.map_or_else(String::new, |ci| format!("{}-{}", slowdown(ci.low), slowdown(ci.high)))
 }
 
 /// Writes a number of nodes, with a star if the trace is too short for it.
 fn nodes(row: &Row) -> String {
-    format!("  {}{}", terminal::count(row.nodes), if row.nodes > row.supported_nodes { "*" } else { "" })
+    format!("  {}{}", count(row.nodes), if row.nodes > row.supported_nodes { "*" } else { "" })
 }
 
 fn exact_table(rows: &[&Row]) -> String {
     let lines = rows.iter().map(|row| {
         vec![
             nodes(row),
-            time(row.mean_us),
-            time(row.p50_us),
+            microseconds(row.mean_us),
+            microseconds(row.p50_us),
             quantile_words(row.p90_us),
             quantile_words(row.p99_us),
-            factor(row.slowdown),
-            row.running_slowdown.map_or_else(String::new, factor),
+            slowdown(row.slowdown),
+            row.running_slowdown.map_or_else(String::new, slowdown),
         ]
     });
     terminal::table(&["  nodes", "mean", "p50", "p90", "p99", "slowdown", "running"], lines)
@@ -74,12 +67,12 @@ fn barrier_table(rows: &[&Row]) -> String {
     let lines = rows.iter().map(|row| {
         vec![
             nodes(row),
-            time(row.quiet_us),
-            time(row.mean_us),
+            microseconds(row.quiet_us),
+            microseconds(row.mean_us),
             quantile_words(row.p99_us),
-            factor(row.slowdown),
+            slowdown(row.slowdown),
             interval(row),
-            factor(row.together_slowdown),
+            slowdown(row.together_slowdown),
         ]
     });
     terminal::table(&["  processes", "no noise", "mean", "p99", "slowdown", "95 % CI", "together"], lines)
@@ -89,13 +82,13 @@ fn ranks_table(rows: &[&Row]) -> String {
     let lines = rows.iter().map(|row| {
         vec![
             nodes(row),
-            time(row.mean_us),
-            time(row.p50_us),
+            microseconds(row.mean_us),
+            microseconds(row.p50_us),
             quantile_words(row.p99_us),
-            factor(row.slowdown),
+            slowdown(row.slowdown),
             interval(row),
-            row.apart_slowdown.map_or_else(String::new, factor),
-            factor(row.together_slowdown),
+            row.apart_slowdown.map_or_else(String::new, slowdown),
+            slowdown(row.together_slowdown),
         ]
     });
     terminal::table(&["  nodes", "mean", "p50", "p99", "slowdown", "95 % CI", "separate", "together"], lines)
@@ -103,23 +96,22 @@ fn ranks_table(rows: &[&Row]) -> String {
 
 fn ranks_summary(rows: &[&Row]) -> String {
     let Some(most) = rows.iter().max_by_key(|row| row.nodes) else { return String::new() };
-    let supported = terminal::count(most.supported_nodes);
+    let supported = count(most.supported_nodes);
     let star = match most.nodes > most.supported_nodes {
         true => format!("  * extrapolated: the traces are long enough for {supported} nodes\n"),
         false => "  -: the traces are too short for this quantile\n".to_owned(),
     };
-    let half = most
-        .half_lost_nodes
-        .map(|nodes| format!("  half of the time is lost with {} or more nodes\n", terminal::count(nodes)));
+    let half =
+        most.half_lost_nodes.map(|nodes| format!("  half of the time is lost with {} or more nodes\n", count(nodes)));
     let apart = "  separate: as if the ranks of a group shared no interruptions\n";
     let together = "  together: all groups are interrupted at the same moments\n";
     format!("{star}{apart}{together}{}", half.unwrap_or_default())
 }
 
 fn summary(row: &Row, extrapolated: bool) -> String {
-    let supported = terminal::count(row.supported_nodes);
+    let supported = count(row.supported_nodes);
     let half = match row.half_lost_nodes {
-        Some(nodes) => format!("half of the time is lost with {} or more nodes", terminal::count(nodes)),
+        Some(nodes) => format!("half of the time is lost with {} or more nodes", count(nodes)),
         None if extrapolated => "less than half of the time is lost even with 10,000,000 nodes".to_owned(),
         None => format!("less than half of the time is lost with all {supported} supported nodes"),
     };
@@ -131,15 +123,102 @@ fn summary(row: &Row, extrapolated: bool) -> String {
     let running = "  running: slowdown if no step began in a gap\n";
     format!(
         "{star}{running}  all nodes interrupted together: slowdown {} for any number of nodes\n  {half}\n",
-        factor(row.together_slowdown)
+        slowdown(row.together_slowdown)
     )
 }
 
 fn plot(block: &[Row], page: &Page) -> String {
-    let point = |row: &Row, y: f64, mark: char| Point { x_ns: row.nodes as f64, y, mark };
+    let point = |row: &Row, y: f64, mark: char| terminal::Point { x_ns: row.nodes as f64, y, mark };
     let mark = |method: Method| if method == Method::Barrier { 'o' } else { '#' };
-    let mut points: Vec<Point> = block.iter().map(|row| point(row, row.together_slowdown, '.')).collect();
+    let mut points: Vec<terminal::Point> = block.iter().map(|row| point(row, row.together_slowdown, '.')).collect();
     points.extend(block.iter().map(|row| point(row, row.slowdown, mark(row.method))));
     let title = "Slowdown by nodes: # exact, o simulated barrier, . all together";
     Scatter { title, points: &points }.draw_over_counts(page)
+}
+
+pub fn section(rows: &[Row]) -> Section {
+    Section {
+        experiment: "model",
+        title: "Bulk-synchronous nodes (model)".into(),
+        findings: statements(rows).into_iter().map(Statement::from).collect(),
+        figures: vec![figure(rows)],
+        histograms: Vec::new(),
+    }
+}
+
+fn method(row: &Row) -> &'static str {
+    match row.method {
+        Method::Exact => "exact",
+        Method::Barrier => "simulated barrier",
+        Method::Ranks => "recorded ranks",
+    }
+}
+
+fn statements(rows: &[Row]) -> Vec<String> {
+    let exact = || rows.iter().filter(|row| row.method != Method::Barrier);
+    let most = exact().max_by_key(|row| row.nodes).map(|row| {
+        format!(
+            "On {} nodes with this noise, a step of {} takes {} as long as without noise.",
+            count(row.nodes),
+            microseconds(row.step_us),
+            ratio(row.slowdown)
+        )
+    });
+    let half = exact().find_map(|row| row.half_lost_nodes);
+    let half = half.map(|nodes| format!("With {} or more nodes, half of the time is lost.", count(nodes)));
+    most.into_iter().chain(half).collect()
+}
+
+fn figure(rows: &[Row]) -> Figure {
+    let of = |wanted: Method| rows.iter().filter(move |row| row.method == wanted);
+    let series = |name: &str, points: Vec<Point>| Series { name: name.to_owned(), mark: Mark::Line, points };
+    let slowed = |row: &Row| Point::with_interval(row.nodes as f64, row.slowdown, row.slowdown_ci);
+    let running = of(Method::Exact).filter_map(|row| Some(Point::new(row.nodes as f64, row.running_slowdown?)));
+    Figure {
+        title: "Slowdown by number of nodes".into(),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "nodes", unit: Unit::Number, logarithmic: true },
+            y: Axis { label: "slowdown", unit: Unit::Times, logarithmic: false },
+            series: match of(Method::Ranks).next() {
+                Some(_) => vec![series("ranks", of(Method::Ranks).map(slowed).collect())],
+                None => vec![
+                    series("exact", of(Method::Exact).map(slowed).collect()),
+                    series("running", running.collect()),
+                    series("barrier", of(Method::Barrier).map(slowed).collect()),
+                ],
+            },
+        }),
+        tables: vec![table(rows)],
+        secondary: false,
+    }
+}
+
+fn table(rows: &[Row]) -> Table {
+    let line = |row: &Row| {
+        vec![
+            method(row).to_owned(),
+            count(row.nodes),
+            ratio(row.slowdown)
+                + &row
+                    .slowdown_ci
+                    .map_or_else(String::new, |ends| format!(" ({} to {})", ratio(ends.low), ratio(ends.high))),
+            optional(row.running_slowdown, Unit::Times),
+            ratio(row.together_slowdown),
+            microseconds(row.p50_us),
+            optional(row.p99_us.map(|us| us * 1e3), Unit::Ns),
+        ]
+    };
+    Table {
+        caption: "Slowdown".into(),
+        header: vec![
+            "method",
+            "nodes",
+            "slowdown (95 % CI)",
+            "starts outside gaps",
+            "together",
+            "median step",
+            "p99 step",
+        ],
+        rows: rows.iter().map(line).collect(),
+    }
 }

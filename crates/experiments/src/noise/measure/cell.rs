@@ -6,6 +6,7 @@ use super::sum::{Sum, TurnSums};
 use super::turn::{self, COMPETITOR, Outcome, Piece, TurnSetup, Used};
 use crate::noise::by_us;
 use crate::noise::cells::CellPlan;
+use crate::noise::every_cpu::irqs_of;
 use crate::noise::plan::Plan;
 use crate::noise::record;
 use crate::noise::record::{Line, LongGap, Row, Turn};
@@ -327,6 +328,7 @@ pub fn row(cell: &Cell, plan: &Plan, monitor: &SmtMonitor) -> Option<Row> {
         lost_by_time: Vec::new(),
         stopped: cell.stopped.clone(),
         role: None,
+        irqs: irqs_of(cell.plan.reader_cpu),
         longest_us: figures.longest_us,
         longest_p50_us: median(&of_each(&complete, |turn| turn.longest_us))?,
         longest_ci_us: median_interval(&complete, |turn| turn.longest_us),

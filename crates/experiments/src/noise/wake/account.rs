@@ -130,8 +130,8 @@ impl Account {
     pub fn cause_between(&self, from_ns: u64, to_ns: u64) -> Option<(Cause, f64)> {
         let mut sums = CauseSums::default();
         self.by_lateness.range(step(from_ns)..=step(to_ns)).for_each(|(_, step)| sums.absorb(step));
-        let (cause, part) = sums.iter().max_by_key(|(_, part)| part.ticks)?;
-        Some((cause.clone(), part.ticks as f64 / sums.ticks().max(1) as f64))
+        let (cause, ticks) = sums.largest()?;
+        Some((cause, ticks as f64 / sums.ticks().max(1) as f64))
     }
 }
 

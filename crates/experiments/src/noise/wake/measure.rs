@@ -8,7 +8,7 @@ use super::record::{WakeRow, WakeSpike};
 use super::sleeper::{Alarm, Limit, Piece, Sleeper};
 use crate::noise::by_us;
 use crate::noise::cause_sums::Part;
-use crate::noise::every_cpu::role;
+use crate::noise::every_cpu::{irqs_of, role};
 use crate::noise::measure::{LONGEST_REALTIME, following};
 use crate::noise::record::CauseRow;
 use anyhow::Context;
@@ -294,6 +294,7 @@ fn row(account: &Account, thread: &Thread, setup: &TurnSetup<'_>, session: &Sess
         evidence: thread.source,
         ledger: thread.ledger.clone(),
         role: (plan.cpus.len() > 1).then(|| role(account.cpu, &session.environment)),
+        irqs: irqs_of(account.cpu),
     })
 }
 

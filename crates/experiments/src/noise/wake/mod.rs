@@ -28,7 +28,7 @@ use terminal::Page;
 pub struct Wake;
 
 fn show(record: &RecordRef<'_, Parameters, WakeRow>, page: &Page) -> String {
-    show::show(record.results, record.parameters.budget_s, page)
+    show::show(record.results, &record.environment.machine, record.parameters.budget_s, page)
 }
 
 impl Experiment for Wake {

@@ -71,6 +71,9 @@ pub struct WakeRow {
     pub ledger: Option<EvidenceQuality>,
     /// The role of this CPU, if several CPUs were measured.
     pub role: Option<String>,
+    /// The number of interrupts that may be routed to the CPU; `null` where it is unknown, as in older records.
+    #[serde(default)]
+    pub irqs: Option<usize>,
 }
 
 /// A cluster of latencies.

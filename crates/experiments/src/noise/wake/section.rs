@@ -1,9 +1,9 @@
 //! Wake-ups on a page: the latency, as histograms by interval and CPU, and its causes.
 
 use super::record::WakeRow;
-use super::show::of_cause;
-use crate::noise::record::CauseRow;
-use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Stack, StackPart, Statement, Table, Unit};
+use super::show::of_group;
+use crate::noise::cause_groups::{CauseGroup, groups, largest, lines};
+use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Stack, Statement, Table, Unit};
 use terminal::{count, nanoseconds, percent};
 
 pub fn section(rows: &[WakeRow]) -> Section {
@@ -22,10 +22,8 @@ fn name(row: &WakeRow) -> String {
 
 fn findings(rows: &[WakeRow]) -> Vec<Statement> {
     let finding = |row: &WakeRow| {
-        let most = row
-            .causes
-            .first()
-            .map(|cause| format!("; main cause, {} of the latency: {}", percent(cause.share), of_cause(cause)));
+        let most = largest(&row.causes)
+            .map(|cause| format!("; main cause, {} of the latency: {}", percent(cause.row.share), of_group(&cause)));
         Statement::from(format!(
             "{}: wake-up latency with policy {}: median {}{}, maximum {}{}.",
             name(row),
@@ -92,22 +90,23 @@ fn lateness(rows: &[WakeRow]) -> Table {
     }
 }
 
-/// Distinguishes tasks of one name.
-fn with_pid(cause: &CauseRow) -> String {
-    let pid = cause.pid.map_or_else(String::new, |pid| format!(" ({pid})"));
-    of_cause(cause) + &pid
+/// Returns the words of a group, with the process ID where it has a single one.
+fn with_pid(cause: &CauseGroup) -> String {
+    let pid = cause.row.pid.map_or_else(String::new, |pid| format!(" ({pid})"));
+    of_group(cause) + &pid
 }
 
 fn causes(row: &WakeRow) -> Figure {
-    let part = |cause: &CauseRow| StackPart { words: with_pid(cause), ..cause.part() };
-    let stack = Stack { name: name(row), parts: row.causes.iter().map(part).collect() };
-    let lines = row.causes.iter().map(|cause| {
+    let part = |cause: &CauseGroup| cause.part(with_pid(cause));
+    let stack = Stack { name: name(row), parts: groups(&row.causes).iter().map(part).collect() };
+    let lines = lines(&row.causes, usize::MAX, with_pid);
+    let lines = lines.iter().map(|line| {
         vec![
-            with_pid(cause),
-            percent(cause.share),
-            count(cause.count),
-            nanoseconds(cause.total_us / cause.count.max(1) as f64 * 1e3),
-            nanoseconds(cause.longest_us * 1e3),
+            line.label.clone(),
+            percent(line.share),
+            count(line.count),
+            nanoseconds(line.total_us / line.count.max(1) as f64 * 1e3),
+            nanoseconds(line.longest_us * 1e3),
         ]
     });
     Figure {

@@ -2,37 +2,38 @@
 
 use super::record::{LateWake, WakeRow, WakeSpike};
 use crate::noise::by_us;
-use crate::noise::record::CauseRow;
-use crate::noise::stops::{self, Delayed};
+use crate::noise::cause_groups::{CauseGroup, CauseLine, groups, largest, lines};
+use crate::noise::stops::{self, Delayed, Setup};
 use crate::noise::timer::Timer;
 use harness::label;
 use harness::story_text;
+use instruments::environment::Environment;
 use instruments::evidence::{Cause, Kind};
-use terminal::{Bar, Histogram, Page, nanoseconds, percent};
+use terminal::{Bar, Histogram, Page, microseconds, nanoseconds, percent, shortened};
 
 /// The number of rows above which there are no charts, which would take thousands of lines.
 const MOST_DRAWN: usize = 4;
+/// The letters of a cause.
+const LONGEST: usize = 34;
 
-/// Shows the rows of a record with this budget of time.
-pub fn show(rows: &[WakeRow], budget_s: Option<f64>, page: &Page) -> String {
+/// Shows the rows of a record of this machine with this budget of time.
+pub fn show(rows: &[WakeRow], machine: &Environment, budget_s: Option<f64>, page: &Page) -> String {
     let drawn =
         if rows.len() > MOST_DRAWN { String::new() } else { rows.iter().map(|row| of_row(row, page)).collect() };
     let stopped = rows.iter().filter_map(|row| Some((row, row.stopped.as_ref()?)));
     let stopped: String = stopped.map(|(row, late)| stopped_at(row, late, page)).collect();
-    let name = |row: &WakeRow| format!("CPU {}, {}", row.cpu, us(row.interval_us));
+    let name = |row: &WakeRow| format!("CPU {}, {}", row.cpu, microseconds(row.interval_us));
     let histogram = by_us::table(rows.iter().map(|row| (name(row), &row.late_by_us[..])), page);
-    let causes = rows.iter().flat_map(|row| &row.causes);
-    let stops = stops::lines(Delayed::Waking, causes, page);
+    let causes = rows.iter().flat_map(|row| groups(&row.causes));
+    let setup = Setup::new(Delayed::Waking, machine, rows.iter().map(|row| (row.cpu, row.irqs)));
+    let stops = stops::lines(&setup, causes, page);
     [overview(rows, budget_s, page), drawn, stops, histogram, stopped].concat()
-}
-
-fn us(value: f64) -> String {
-    nanoseconds(value * 1e3)
 }
 
 fn overview(rows: &[WakeRow], budget_s: Option<f64>, page: &Page) -> String {
     let Some(first) = rows.first() else { return String::new() };
-    let slack = if first.slack_us > 0.0 { format!(", timer slack {}", us(first.slack_us)) } else { String::new() };
+    let slack =
+        if first.slack_us > 0.0 { format!(", timer slack {}", microseconds(first.slack_us)) } else { String::new() };
     let heading = format!(
         "Wake-up latency of a thread that sleeps until a given instant: policy {}, {}{slack}",
         first.policy,
@@ -43,26 +44,30 @@ fn overview(rows: &[WakeRow], budget_s: Option<f64>, page: &Page) -> String {
     let lines = rows.iter().map(|row| {
         vec![
             format!("CPU {}", row.cpu),
-            us(row.interval_us),
+            microseconds(row.interval_us),
             terminal::count(row.count),
-            us(row.late_p50_us),
-            us(row.late_p99_us),
+            microseconds(row.late_p50_us),
+            microseconds(row.late_p99_us),
             quantile(row.p999_us()),
             quantile(row.late_p9999_us),
-            us(row.late_max_us),
-            row.causes.first().map_or_else(String::new, |cause| short(&of_cause(cause))),
+            microseconds(row.late_max_us),
+            largest(&row.causes).map_or_else(String::new, |cause| short_group(&cause)),
         ]
     });
-    let table: String = terminal::table(&header, lines).lines().map(|line| page.cut(line) + "\n").collect();
+    let table = page.cut_lines(&terminal::table(&header, lines));
     let skipped = rows.iter().filter(|row| row.skipped > 0).map(|row| {
         let times = terminal::counted(row.skipped as usize, "instant");
-        format!("CPU {}, every {}: {times} had passed before the thread slept again\n", row.cpu, us(row.interval_us))
+        format!(
+            "CPU {}, every {}: {times} had passed before the thread slept again\n",
+            row.cpu,
+            microseconds(row.interval_us)
+        )
     });
     heading + &table + &missing_tails(rows, budget_s, page) + &skipped.collect::<String>()
 }
 
 fn quantile(value: Option<f64>) -> String {
-    value.map_or_else(|| "–".to_owned(), us)
+    value.map_or_else(|| "–".to_owned(), microseconds)
 }
 
 /// Explains the dashes of the table: the number of wake-ups that is missing, and the time in which they come.
@@ -88,7 +93,7 @@ fn timer(row: &WakeRow) -> &'static str {
 }
 
 fn of_row(row: &WakeRow, page: &Page) -> String {
-    let title = format!("CPU {}, every {}", row.cpu, us(row.interval_us));
+    let title = format!("CPU {}, every {}", row.cpu, microseconds(row.interval_us));
     let letter = |bin: &record::Bin| {
         let inside = |spike: &&WakeSpike| spike.from_us * 1e3 < bin.to_ns && bin.from_ns <= spike.to_us * 1e3;
         row.spikes.iter().filter(inside).max_by_key(|spike| spike.count).and_then(|spike| spike.label.chars().next())
@@ -109,13 +114,15 @@ fn spikes(row: &WakeRow, page: &Page) -> String {
         vec![
             format!("  ({})", spike.label),
             percent(spike.share),
-            us(spike.median_us),
-            format!("{}–{}", us(spike.from_us), us(spike.to_us)),
-            cause.map_or_else(String::new, |(cause, share)| format!("{} {}", percent(share), short(&words(cause)))),
+            microseconds(spike.median_us),
+            format!("{}–{}", microseconds(spike.from_us), microseconds(spike.to_us)),
+            cause.map_or_else(String::new, |(cause, share)| {
+                format!("{} {}", percent(share), shortened(&words(cause), LONGEST))
+            }),
         ]
     });
     let table = terminal::table(&["", "share", "median", "range", "main cause"], lines);
-    table.lines().map(|line| page.cut(line) + "\n").collect()
+    page.cut_lines(&table)
 }
 
 /// Returns the meaning of a cause for a thread that waits for its wake-up, and so has not run yet.
@@ -129,36 +136,46 @@ fn words(cause: &Cause) -> String {
     }
 }
 
-/// Returns the meaning of the cause of a row for such a thread.
-pub fn of_cause(row: &CauseRow) -> String {
-    words(&Cause { kind: row.kind, name: row.name.clone(), pid: row.pid })
+/// Returns the meaning of a group of causes for such a thread.
+pub fn of_group(group: &CauseGroup) -> String {
+    let (words, processes) = parts_of(group);
+    words + &processes
 }
 
-fn short(words: &str) -> String {
-    const LONGEST: usize = 34;
-    match words.chars().count() > LONGEST {
-        true => words.chars().take(LONGEST - 1).chain(['…']).collect(),
-        false => words.to_owned(),
+/// Returns the meaning of a group, and its number of processes if there are several.
+fn parts_of(group: &CauseGroup) -> (String, String) {
+    let words = words(&group.row.cause());
+    match group.processes_words() {
+        // The name of the command is enough, and leaves room.
+        Some(processes) => (words.replacen("task ", "", 1), format!(" {processes}")),
+        None => (words, String::new()),
     }
 }
 
-/// The maximum number of causes; further ones are in the record.
+/// Returns the words of a group with its number of processes, for which the name is shortened.
+fn short_group(group: &CauseGroup) -> String {
+    let (words, processes) = parts_of(group);
+    shortened(&words, LONGEST - processes.chars().count()) + &processes
+}
+
+/// The maximum number of causes; further ones are added up.
 const CAUSES: usize = 8;
 
 fn causes(row: &WakeRow) -> String {
     if row.causes.is_empty() {
         return String::new();
     }
-    let line = |cause: &CauseRow| {
+    let line = |line: &CauseLine| {
         vec![
-            format!("  {}", short(&of_cause(cause))),
-            percent(cause.share),
-            terminal::count(cause.count),
-            us(cause.total_us / cause.count.max(1) as f64),
-            us(cause.longest_us),
+            format!("  {}", line.label),
+            percent(line.share),
+            terminal::count(line.count),
+            microseconds(line.total_us / line.count.max(1) as f64),
+            microseconds(line.longest_us),
         ]
     };
-    terminal::table(&["Causes", "share", "wake-ups", "mean", "longest"], row.causes.iter().take(CAUSES).map(line))
+    let lines = lines(&row.causes, CAUSES, short_group);
+    terminal::table(&["Causes", "share", "wake-ups", "mean", "longest"], lines.iter().map(line))
 }
 
 /// The number of late wake-ups that are printed.
@@ -169,8 +186,8 @@ fn latest(row: &WakeRow, page: &Page) -> String {
         let words = format!(
             "at {:.3} s, latency {}: {} {}",
             late.start_s,
-            us(late.late_us),
-            us(late.cause_us),
+            microseconds(late.late_us),
+            microseconds(late.cause_us),
             words(&late.cause)
         );
         terminal::wrapped(" ", "   ", &words, page)
@@ -196,8 +213,8 @@ fn stopped_at(row: &WakeRow, late: &LateWake, page: &Page) -> String {
         "Stopped at {:.3} s: CPU {}, every {}, latency {}; main cause: {}.",
         late.start_s,
         row.cpu,
-        us(row.interval_us),
-        us(late.late_us),
+        microseconds(row.interval_us),
+        microseconds(late.late_us),
         words(&late.cause)
     );
     "\n".to_owned() + &terminal::wrapped("", "", &words, page) + &story_text(&late.story, page)
@@ -207,10 +224,16 @@ fn stopped_at(row: &WakeRow, late: &LateWake, page: &Page) -> String {
 mod tests {
     use super::super::sample::row;
     use super::*;
+    use crate::noise::record::CauseRow;
+    use crate::noise::sample::environment;
+
+    fn shown(rows: &[WakeRow], budget_s: Option<f64>) -> String {
+        show(rows, &environment(), budget_s, &Page::plain())
+    }
 
     #[test]
     fn causes_of_latency_have_the_setting_that_stops_them() {
-        let text = show(&[row(10_000)], Some(20.0), &Page::plain());
+        let text = shown(&[row(10_000)], Some(20.0));
         assert!(text.contains("to stop them (CPUS: the CPUs of the threads that wake up):"), "{text}");
         for setting in ["- timer slack: use a real-time policy", "- exit from idle state: hold", "- other tasks: boot"]
         {
@@ -219,21 +242,47 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
+    /// Each of a compiler's processes once had a line, and the shares of the lines added up to less than the whole.
+    #[test]
+    fn causes_of_one_command_share_a_line_and_add_up() {
+        let first = row(10_000);
+        let task = |(pid, name, share): (u32, &str, f64)| CauseRow {
+            kind: Kind::Task,
+            name: Some(name.into()),
+            pid: Some(pid),
+            share,
+            total_us: share * 1e3,
+            ..first.causes[0].clone()
+        };
+        let compilers = (0..12).map(|pid| (pid, "rustc", 0.05));
+        let others =
+            (20..30).map(|pid| (pid, ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"][pid as usize - 20], 0.04));
+        let many = WakeRow { causes: compilers.chain(others).map(task).collect(), ..first };
+        let text = shown(&[many], None);
+        let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("Causes")).skip(1).take(9).collect();
+        assert!(lines[0].starts_with("  CPU busy: rustc (12 processes) 60.0 %"), "{text}");
+        assert!(lines[8].starts_with("  3 others ") && lines[8].contains("12.0 %"), "{text}");
+        let share =
+            |line: &&str| -> f64 { line.split(" %").next().unwrap().rsplit(' ').next().unwrap().parse().unwrap() };
+        assert!((lines.iter().map(share).sum::<f64>() - 100.0).abs() < 0.1, "{text}");
+        assert!(text.lines().any(|line| line.starts_with("CPU 1") && line.contains("CPU busy: rustc ")), "{text}");
+    }
+
     /// A thread that has not run yet cannot be descheduled.
     #[test]
     fn waiting_thread_finds_its_cpu_busy() {
-        let text = show(&[row(10_000)], None, &Page::plain());
+        let text = shown(&[row(10_000)], None);
         assert!(text.contains("  CPU busy: task rustfmt") && !text.contains("descheduled"), "{text}");
         assert_eq!(words(&Cause::unnamed(Kind::SwitchedOut)), "CPU busy: unknown task");
     }
 
     #[test]
     fn missing_quantile_has_the_number_of_wake_ups_that_it_needs() {
-        let text = show(&[row(10_000), row(5_000)], Some(20.0), &Page::plain());
+        let text = shown(&[row(10_000), row(5_000)], Some(20.0));
         let footnote = "–: fewer than 1,000 wake-ups for p99.9, or 10,000 for p99.99; --seconds 44 is";
         assert!(text.contains(footnote), "{text}");
-        assert!(!show(&[row(10_000)], Some(20.0), &Page::plain()).contains("–: fewer"));
-        let few = show(&[row(999)], None, &Page::plain());
+        assert!(!shown(&[row(10_000)], Some(20.0)).contains("–: fewer"));
+        let few = shown(&[row(999)], None);
         let line = few.lines().find(|line| line.starts_with("CPU 1")).unwrap();
         assert!(line.matches('–').count() == 2 && !few.contains("--seconds"), "{few}");
     }

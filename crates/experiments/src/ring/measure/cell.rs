@@ -6,9 +6,8 @@
 //! time of a kernel switch. So each long run is compared with the short runs of all repetitions, and the median of
 //! those differences counts: a delay of one short run changes no repetition.
 
-use super::build_dir::Ready;
 use super::memory::Memory;
-use super::program::Switches;
+use super::program::{Ready, Switches};
 use super::run::{self, Cut, Order, Place, Run, RunError};
 use crate::ring::contestants::Runs;
 use crate::ring::findings;

@@ -9,7 +9,7 @@
 //! A rise within the error of the kernel's own counting is not reported: each CPU may count some dozens of pages
 //! separately.
 
-use super::build_dir::Ready;
+use super::program::Ready;
 use super::run::{self, Order, RunError};
 use crate::ring::contestants::Contestant;
 use harness::Session;

@@ -1,17 +1,15 @@
 //! The measurement: contestants are built, their memory is measured, and then their cells are interleaved.
 
-mod build_dir;
 mod cell;
 mod memory;
 mod program;
 mod run;
 
-pub use build_dir::{BuildDir, Readiness};
+pub use program::{BuildDir, Readiness};
 
 use super::contestants::{Contestant, Runs};
 use super::plan::{Absent, CellPlan, Plan};
 use super::record::{Failure, Fault, Row};
-use build_dir::Ready;
 use cell::{Cell, LEAST_TURNS, MOST_TURNS, Turn};
 use harness::turns::{Rules, take_turns};
 use harness::{Progress, Session, SmtMonitor};
@@ -19,6 +17,7 @@ use instruments::statistics::EndedBy;
 use instruments::warning::Warning;
 use loops::ring::Class;
 use memory::{Memory, MemorySamples};
+use program::Ready;
 use run::RunError;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,7 +1,6 @@
 //! One run of one contestant, in this process or as a program, and the check of its answer.
 
-use super::build_dir::Ready;
-use super::program::{ProcessSpec, Stopped, Switches, run};
+use super::program::{ProcessSpec, Ready, Stopped, Switches, run};
 use crate::ring::record::{Failure, Fault};
 use harness::Session;
 use instruments::cpus::pin_current_thread;

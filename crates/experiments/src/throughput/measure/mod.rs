@@ -2,15 +2,12 @@
 //! the rows that they add up to.
 
 mod cell;
-#[cfg(test)]
-mod night;
-mod variations;
 
 use super::plan::{CellPlan, LEAST_RUNS, MOST_RUNS, Plan};
 use super::record::{Row, ideal_per_s};
 use super::ulockflex_2002;
 use crate::estimates::fields;
-use cell::{Cell, throughput, times};
+use cell::{Cell, throughput, times, window_ns};
 use harness::turns::{Rules, Turns, take_turns};
 use harness::{Calibrated, Progress, Session, SmtMonitor};
 use instruments::statistics::comparison::Estimate;
@@ -21,7 +18,6 @@ use locks::Reach;
 use loops::own_lock::{Lost, or_lost};
 use std::time::Instant;
 use ulocks::Counts;
-use variations::window_ns;
 
 /// The results of the experiment.
 pub struct Measured {
@@ -134,10 +130,10 @@ pub fn row(cell: &Cell, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy)
         read_contended_share: counts.map(|counts| share(counts.read_contended, reads)),
         retry: counts.map(|counts| retry(&cell.plan.lock, &counts)),
         cov: median(&cell.unevenness)?,
-        held_cov: observed.held_cov(),
-        held_least_share: observed.held_least(),
-        held_most_share: observed.held_most(),
-        held_long_share: observed.held_long(),
+        held_cov: median(&observed.held_cov),
+        held_least_share: median(&observed.held_least),
+        held_most_share: median(&observed.held_most),
+        held_long_share: median(&observed.held_long),
         steps: observed.steps(cell.plan.children),
         recovery_us,
         recovery_ci,
@@ -213,4 +209,71 @@ fn retry(lock: &str, counts: &Counts) -> f64 {
 /// count, a sleep is a call and so is the wake-up that ends it. The rest is not counted.
 fn syscalls_per_op(lock: &str, counts: Option<&Counts>, rounds: f64) -> Option<f64> {
     if lock == "sysv" { Some(2.0) } else { counts.map(|counts| 2.0 * counts.slept as f64 / rounds) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cell::Outcome;
+    use super::*;
+    use crate::night::{passes_alone, resident_kib};
+    use crate::throughput::plan::TIMED_EVERY;
+    use crate::throughput::record::sample;
+    use crossbeam_utils::CachePadded;
+    use instruments::clock::Clock;
+    use instruments::shared_memory::SharedArray;
+    use loops::throughput::ChildCounters;
+    use std::time::Duration;
+
+    const HOUR: u64 = 3_600;
+    const RUNS: u64 = 8 * HOUR;
+    const CHILDREN: usize = 4;
+
+    /// Returns whether the waits of a run are timed.
+    fn is_timed(run: u64) -> bool {
+        run.is_multiple_of(TIMED_EVERY)
+    }
+
+    /// Returns a second of four children that are never as fast as before, and of waits that do not repeat.
+    fn outcome(run: u64, clock: Clock) -> Outcome {
+        let mut children = SharedArray::from_fn(CHILDREN, |_| Ok(CachePadded::<ChildCounters>::default())).unwrap();
+        for (place, child) in children.iter_mut().enumerate() {
+            let serial = run * CHILDREN as u64 + place as u64;
+            child.rounds = 1_000 + serial.wrapping_mul(2_654_435_761) % 100_000;
+            child.all_rounds = child.rounds;
+            child.wall_ticks = clock.ticks_in(Duration::from_secs(1));
+            let waits = if is_timed(run) { 20 } else { 0 };
+            let wait_ticks = |number: u64| (serial * 20 + number).wrapping_mul(2_654_435_761) % 10_000_000;
+            (0..waits).for_each(|number| child.waits.add(wait_ticks(number)));
+            child.longest_streak = serial % 100;
+        }
+        Outcome { children, counted_ns: 1e9, counts: None, stop: None }
+    }
+
+    /// Eight hours in the accounts: runs as children would bring them, without the waiting.
+    #[test]
+    #[ignore = "the test below runs it, alone in a process"]
+    fn eight_hours() {
+        let clock = Clock::calibrate(Duration::from_millis(5)).clock;
+        let mut cell = Cell::new(sample::cell("std", CHILDREN, 0.0, 0.0));
+        let mut after = Vec::new();
+        for run in 0..RUNS {
+            let outcome = outcome(run, clock);
+            cell.add(&outcome, clock);
+            if is_timed(run) {
+                cell.add_waits(&outcome);
+            }
+            if (run + 1).is_multiple_of(HOUR) {
+                after.push(resident_kib());
+            }
+        }
+        assert_eq!(cell.throughputs.count(), RUNS);
+        assert_eq!(cell.waits.count(), RUNS.div_ceil(TIMED_EVERY) * CHILDREN as u64 * 20);
+        // Sixteen bytes a run would be half a MiB.
+        assert!(after[7] < after[3] + 128, "{after:?}");
+    }
+
+    #[test]
+    fn eight_hours_take_no_more_memory_than_four() {
+        passes_alone("throughput::measure::tests::eight_hours");
+    }
 }

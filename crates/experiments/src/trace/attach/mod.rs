@@ -5,10 +5,9 @@
 //! statically or with another C library, is traced in the same way from its first instruction on.
 
 mod containers;
-mod events;
-mod follow;
 mod rows;
 mod targets;
+mod windows;
 
 pub use targets::Targets;
 
@@ -23,34 +22,37 @@ use super::plan::{Parameters, Snapshots};
 use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
 use super::warnings::{
-    ExportCut, FoldedWords, NoFull, NoFutexCalls, NoLibrary, OutlivedProgram, Process, ProcessesLeftOut,
+    ExportCut, FoldedWords, FutexWindows, NoFull, NoFutexCalls, NoLibrary, OutlivedProgram, Process, ProcessesLeftOut,
     RestartedProcess, unnamed_code,
 };
 use super::watchpoint::Watch as WordWatch;
-use super::words::IDLE;
+use blame::futexes::events::{Event, Rings, What};
+use blame::futexes::follow::{Follower, Found, Need, Waited, Word};
 use blame::jvm::Machines;
 use blame::names::{Names, map_of, message, parse};
 use blame::sampling::{self, profile::Profile};
 use blame::stacks::Stacks;
 use blame::time::{Nanoseconds, Ticks};
 use blame::{Lost, TraceLost};
-use events::Rings;
-use follow::{Follower, Waited, Word};
 use harness::{Observer, Session, UsageError};
 use instruments::warning::Warning;
 use rows::Builder;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
 use std::fs::{read_to_string, write};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::time::{Duration, Instant};
 use targets::Target;
+use windows::Windows;
 
 /// The plan.
 pub struct Plan {
     pub targets: Targets,
     /// Waits that are kept for exports.
     pub room: usize,
+    /// Whether each futex call is recorded, whatever that costs.
+    pub full: bool,
     pub budget: Option<Duration>,
     pub interval: Option<Duration>,
     /// The period of the records, if there are several.
@@ -61,13 +63,20 @@ pub struct Plan {
     pub all: bool,
 }
 
-/// Periods at which the rings are read, and the process's map.
+/// Periods at which the rings are read where there are many calls, and where there are few or none.
 const TICK: Duration = Duration::from_millis(10);
+const SLOW_TICK: Duration = Duration::from_millis(30);
+const FEW_EVENTS: usize = 100;
+/// Time from which on a running process is looked at less often, and by how much: by then there are hundreds of samples of
+/// its threads' states, and each takes a CPU from it for a moment.
+const SETTLED: Duration = Duration::from_secs(3);
+const LESS_OFTEN: u32 = 4;
+/// Period at which the process's map is read.
 const MAPS_PERIOD: Duration = Duration::from_millis(100);
+/// Threads that are looked for in futex calls when a window of the record begins.
+const MOST_FOUND: usize = 2_048;
 /// Processes whose unwinders are kept after they have ended.
 const MOST_UNWINDERS: usize = 64;
-/// Threads of the whole system whose names are remembered.
-const MOST_RUNNERS: usize = 65_536;
 /// Period at which the map is read where a call comes from an unknown file.
 const MAPS_PERIOD_OF_STRANGERS: Duration = Duration::from_millis(2);
 
@@ -90,9 +99,13 @@ pub fn run(plan: Plan, session: &Session, observer: &mut dyn Observer<Piece>) ->
         }
         Err(error) => return Err(refused(error)),
     };
-    let mut watch = Watch::new(plan.targets, rings, (now(), plan.room), plan.all, plan.deadline);
+    let mut watch = Watch::new(plan.targets, rings, (clock_ns(), plan.room), plan.all, plan.deadline);
     watch.cause = no_calls.map(Warning::from);
+    // Single waits are exported without gaps.
+    watch.windows = Windows::begin(session.cpus.len(), !plan.full && plan.room == 0, watch.began);
     watch.parts = Parts::begin(plan.every);
+    watch.learn_maps();
+    watch.begin_window(watch.began_raw);
     watch.watch(plan.budget, plan.interval, session, observer);
     watch.finish(session.cpus.len())
 }
@@ -107,7 +120,7 @@ pub fn launch(
     let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
     // Before it runs: its first calls are among those that count.
     let rings = Rings::open(&instruments::cpus::allowed()?);
-    let began = now();
+    let began = clock_ns();
     let child = Running::start(plan, None, &session.interruption)?;
     let (rings, reason) = match rings {
         Ok(mut rings) => {
@@ -140,9 +153,29 @@ fn refused(error: io::Error) -> anyhow::Error {
     )
 }
 
-fn now() -> u64 {
+/// Returns the time of the kernel's events.
+fn clock_ns() -> u64 {
     let time = clock_gettime(ClockId::MonotonicRaw);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Returns the time that contend's thread has spent on a CPU.
+fn cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The waits up to a line of `--interval`.
+struct Line {
+    at: Instant,
+    watched: Duration,
+    waited: Waited,
+}
+
+impl Line {
+    fn begin(at: Instant) -> Self {
+        Self { at, watched: Duration::ZERO, waited: Waited::new() }
+    }
 }
 
 struct Watch {
@@ -152,16 +185,24 @@ struct Watch {
     all: bool,
     /// `None` where the kernel refuses them.
     rings: Option<Rings>,
+    windows: Windows,
+    /// Events that were read last, and the time on a CPU that reading all of them took.
+    events: usize,
+    reading_ns: u64,
     follower: Follower,
     /// The unwinders of the processes, by their numbers.
     unwinders: HashMap<u32, Stacks>,
     names: Names,
+    /// Hashes of the maps that were learned last, by process.
+    maps: HashMap<u32, u64>,
+    hasher: RandomState,
     learned: Instant,
-    /// Names of threads.
-    runners: HashMap<u32, String>,
     began: Instant,
     began_raw: u64,
     thread_time_s: f64,
+    /// Time up to which the threads' time was added up.
+    counted: Instant,
+    threads: u32,
     most_threads: u32,
     profile: Profile,
     java: Machines,
@@ -185,23 +226,30 @@ impl Watch {
         all: bool,
         deadline: Duration,
     ) -> Self {
+        let began = Instant::now();
         let mut watch = Self {
             rings,
+            windows: Windows::begin(1, false, began),
+            events: 0,
+            reading_ns: 0,
             child: None,
             all,
             follower: Follower::new(began_raw, room),
             targets,
             unwinders: HashMap::new(),
             names: Names::default(),
-            learned: Instant::now(),
-            runners: HashMap::new(),
-            began: Instant::now(),
+            maps: HashMap::new(),
+            hasher: RandomState::new(),
+            learned: began,
+            began,
             began_raw,
             thread_time_s: 0.0,
+            counted: began,
+            threads: 0,
             most_threads: 0,
             profile: Profile::default(),
             java: Machines::default(),
-            next_sample: Instant::now(),
+            next_sample: began,
             stuck: HashMap::new(),
             deadline,
             outlived: None,
@@ -221,6 +269,7 @@ impl Watch {
         let alive: Vec<u32> = self.targets.alive().map(|(_, target)| target.pid).collect();
         if self.unwinders.len() > MOST_UNWINDERS {
             self.unwinders.retain(|pid, _| alive.contains(pid));
+            self.maps.retain(|pid, _| alive.contains(pid));
         }
         self.stuck.retain(|pid, stuck| alive.contains(pid) || !stuck.rows.is_empty());
     }
@@ -279,25 +328,31 @@ impl Watch {
         observer: &mut dyn Observer<Piece>,
     ) {
         let mut next_maps = self.began;
-        let (mut next_line, mut before) = (interval.map(|span| self.began + span), HashMap::new());
+        let (mut next_line, mut before) = (interval.map(|span| self.began + span), Line::begin(self.began));
         let mut snapshots = Snapshots::of(session);
         while self.is_alive(observer) && !session.interruption.is_requested() {
             let now = Instant::now();
             if now >= next_maps {
                 self.learn();
-                next_maps = now + MAPS_PERIOD;
+                next_maps = now + if self.is_settled(now) { MAPS_PERIOD * LESS_OFTEN } else { MAPS_PERIOD };
             }
+            // First, so that a window does not go on while what it recorded is read.
+            self.pause_or_resume(now);
             self.read();
             self.sample(now);
+            self.profile.end_spins((now - self.began).as_secs_f64());
             self.look_for_hangs(observer);
             if let (Some(at), Some(span)) = (next_line, interval)
                 && now >= at
             {
                 next_line = Some(at + span);
-                let now = self.follower.waited();
-                let piece = self.interval(span, &before, &now);
-                before = now;
-                let _ = observer.piece(&piece);
+                let line = Line { at: now, watched: self.windows.watched(now), waited: self.follower.waited() };
+                // A line covers the pauses before it as well.
+                if line.watched > before.watched {
+                    let piece = self.interval(&before, &line);
+                    before = line;
+                    let _ = observer.piece(&piece);
+                }
             }
             if snapshots.is_due(now) {
                 let _ = observer.piece(&self.snapshot(session.cpus.len(), now));
@@ -306,12 +361,12 @@ impl Watch {
                 let measured = self.measured(session.cpus.len(), now);
                 let _ = observer.piece(&Piece::Part(Box::new(measured)));
                 self.begin_part(now);
-                before = HashMap::new();
+                before = Line::begin(now);
             }
             if budget.is_some_and(|budget| self.began.elapsed() >= budget) {
                 break;
             }
-            let left = TICK.saturating_sub(now.elapsed());
+            let left = self.tick(now).saturating_sub(now.elapsed());
             let has_ended = self.child.as_mut().is_none_or(Running::has_ended);
             match &mut self.child {
                 Some(child) if !has_ended => child.wait(left),
@@ -320,32 +375,92 @@ impl Watch {
         }
     }
 
-    /// Returns the time waited since `before`, and the lock that was waited for most.
-    fn interval(&mut self, span: Duration, before: &Waited, now: &Waited) -> Piece {
+    /// Returns the time waited between two lines, and the lock that was waited for most.
+    fn interval(&mut self, before: &Line, line: &Line) -> Piece {
         let since =
-            |(word, (ns, _)): (&Word, &(u64, usize))| ns.saturating_sub(before.get(word).map_or(0, |old| old.0));
-        let to_s = |ns: u64| Nanoseconds.span_ns(ns) / 1e9;
+            |(word, (ns, _)): (&Word, &(u64, usize))| ns.saturating_sub(before.waited.get(word).map_or(0, |old| old.0));
+        let span = line.at - before.at;
+        let scale = span.div_duration_f64(line.watched - before.watched).max(1.0);
+        let to_s = |ns: u64| Nanoseconds.span_ns(ns) / 1e9 * scale;
         // Folded words bring their waits of the past with them; the sum over all words is as before.
-        let own = now.iter().filter(|(word, _)| !matches!(word, Word::Folded { .. }));
+        let own = line.waited.iter().filter(|(word, _)| !matches!(word, Word::Folded { .. }));
         let most = own.max_by_key(|one| since(*one)).filter(|one| since(*one) > 0);
         let total = |waited: &Waited| waited.values().map(|(ns, _)| ns).sum::<u64>();
         let most = most.map(|one| (self.builder().word_name(*one.0, one.1.1), to_s(since(one))));
         Piece::Interval {
             at_s: self.began.elapsed().as_secs_f64(),
             span_s: span.as_secs_f64(),
-            waited_s: to_s(total(now).saturating_sub(total(before))),
+            waited_s: to_s(total(&line.waited).saturating_sub(total(&before.waited))),
             most,
         }
     }
 
+    /// Returns the time until the next look at the process: a program that contend has started may end at any time, and a
+    /// ring has room for a few thousand calls.
+    fn tick(&self, now: Instant) -> Duration {
+        if self.child.is_some() || self.events > FEW_EVENTS {
+            return TICK;
+        }
+        let due = self.windows.paused_until().into_iter().chain([self.next_sample]).min();
+        due.map_or(TICK, |due| due.saturating_duration_since(now)).clamp(TICK, SLOW_TICK)
+    }
+
+    /// Pauses the record if it costs too much, or continues it.
+    fn pause_or_resume(&mut self, now: Instant) {
+        let Some(rings) = &mut self.rings else { return };
+        if self.windows.ends(now, rings.cost_ns + self.reading_ns) {
+            self.end_window();
+        } else if self.windows.is_slice_over(now) {
+            self.follower.end_slice(clock_ns());
+        } else if self.windows.is_due(now) {
+            match rings.resume() {
+                Ok(()) => {
+                    self.windows.begin_next(Instant::now(), rings.cost_ns + self.reading_ns);
+                    self.begin_window(clock_ns());
+                }
+                Err(_) => self.windows.postpone(now),
+            }
+        }
+    }
+
+    fn end_window(&mut self) {
+        let Some(rings) = &mut self.rings else { return };
+        let (at, ended, before) = (clock_ns(), Instant::now(), cpu_ns());
+        // If the kernel refuses it, the record goes on, and the next look tries again.
+        let Ok(events) = rings.pause(at) else { return };
+        self.note(events);
+        self.follower.end_window(at);
+        self.reading_ns += cpu_ns() - before;
+        let cost_ns = self.rings.as_ref().map_or(0, |rings| rings.cost_ns) + self.reading_ns;
+        self.windows.pause(ended, cost_ns);
+    }
+
+    /// Looks for the threads that wait since before the window, which began then.
+    fn begin_window(&mut self, at: u64) {
+        let before = cpu_ns();
+        let Some(rings) = &mut self.rings else { return };
+        let pids: Vec<u32> = self.targets.alive().map(|(_, target)| target.pid).collect();
+        let found: Vec<_> = sampling::blocked_in(&pids).take(MOST_FOUND).collect();
+        let events = rings.drain(clock_ns());
+        // Threads that moved were found before or after their first call in the window, whose event has the call.
+        let is_call = |event: &&Event| matches!(event.what, What::Call { .. } | What::Return { .. });
+        let moved: HashSet<u32> = events.iter().filter(is_call).map(|event| event.thread).collect();
+        let found = found.into_iter().filter(|(_, thread, _)| !moved.contains(thread));
+        let found = found.map(|(process, thread, blocked)| Found { process, thread, blocked }).collect();
+        self.follower.begin_window(at, found, &mut self.unwinders);
+        self.note(events);
+        self.reading_ns += cpu_ns() - before;
+    }
+
     fn builder(&mut self) -> Builder<'_> {
+        let scale = self.scale();
         Builder {
             targets: &self.targets,
             follower: &self.follower,
             names: &mut self.names,
             began: self.began_raw,
             thread_time_s: self.thread_time_s,
-            runners: &self.runners,
+            scale,
             parked: self.profile.parking_locks(),
         }
     }
@@ -355,8 +470,13 @@ impl Watch {
         if now >= self.next_sample {
             let pids: Vec<u32> = self.targets.alive().map(|(_, target)| target.pid).collect();
             self.profile.sample(&pids, None, (now - self.began).as_secs_f64());
-            self.next_sample = now + sampling::pause(now.elapsed());
+            let pause = sampling::pause(now.elapsed());
+            self.next_sample = now + if self.is_settled(now) { pause * LESS_OFTEN } else { pause };
         }
+    }
+
+    fn is_settled(&self, now: Instant) -> bool {
+        self.child.is_none() && now - self.began > SETTLED
     }
 
     fn look_for_hangs(&mut self, observer: &mut dyn Observer<Piece>) {
@@ -373,14 +493,25 @@ impl Watch {
     /// Reads the current memory maps of the processes, and the number of their threads.
     fn learn(&mut self) {
         self.learn_maps();
-        let threads = self.targets.threads();
-        self.most_threads = self.most_threads.max(threads);
-        self.thread_time_s += f64::from(threads) * MAPS_PERIOD.as_secs_f64();
+        self.count_threads(Instant::now());
+        self.threads = self.targets.threads();
+        self.most_threads = self.most_threads.max(self.threads);
+    }
+
+    /// Adds up the time of the threads that were there when they were last counted.
+    fn count_threads(&mut self, now: Instant) {
+        self.thread_time_s += f64::from(self.threads) * now.saturating_duration_since(self.counted).as_secs_f64();
+        self.counted = now;
     }
 
     fn learn_maps(&mut self) {
         for (slot, target) in self.targets.alive() {
             let Some(map) = map_of(target.pid) else { continue };
+            // That of a virtual machine has a thousand lines, and is the same for minutes.
+            let hash = RandomState::hash_one(&self.hasher, (slot, &map));
+            if self.maps.insert(target.pid, hash) == Some(hash) {
+                continue;
+            }
             self.names.learn(slot, Some(target.pid), &map);
             let mappings = parse(&map);
             self.unwinders.entry(target.pid).or_default().learn(target.pid, &mappings);
@@ -391,37 +522,44 @@ impl Watch {
         self.learned = Instant::now();
     }
 
+    /// Returns the ratio of the part's time to that of its windows.
+    fn scale(&self) -> f64 {
+        let now = Instant::now();
+        let watched_s = self.windows.watched(now).as_secs_f64();
+        if self.windows.pauses > 0 && watched_s > 0.0 { (self.parts.elapsed_s(now) / watched_s).max(1.0) } else { 1.0 }
+    }
+
     fn read(&mut self) {
-        let events = self.rings.as_mut().map(|rings| rings.drain(now())).unwrap_or_default();
-        // A thread of another process makes no call that counts, so its unwinder stays empty.
-        let mut stranger = Stacks::default();
-        for event in events {
-            if matches!(event.what, events::What::In) && self.runners.len() < MOST_RUNNERS {
-                let name = || name_of(event.process, event.thread);
-                self.runners.entry(event.thread).or_insert_with(name);
+        let before = cpu_ns();
+        let events = self.rings.as_mut().map(|rings| rings.drain(clock_ns())).unwrap_or_default();
+        self.note(events);
+        self.reading_ns += cpu_ns() - before;
+    }
+
+    fn note(&mut self, events: Vec<Event>) {
+        self.events = events.len();
+        let mut events = events.into_iter();
+        loop {
+            let learns = self.learned.elapsed() > MAPS_PERIOD_OF_STRANGERS;
+            match self.follower.note_until(&mut events, &mut self.unwinders, learns) {
+                Some(Need::Maps) => self.learn_maps(),
+                Some(Need::Adoption { child }) => {
+                    self.targets.adopt(child);
+                    self.follow();
+                }
+                None => break,
             }
-            if let events::What::Fork { child } = event.what {
-                self.targets.adopt(child);
-                self.follow();
-            }
-            if let events::What::Call { stack, .. } = &event.what
-                && self.unwinders.get(&event.process).is_none_or(|unwinder| !unwinder.knows(stack.instruction))
-                && self.learned.elapsed() > MAPS_PERIOD_OF_STRANGERS
-            {
-                self.learn_maps();
-            }
-            let unwinder = self.unwinders.get_mut(&event.process).unwrap_or(&mut stranger);
-            self.follower.note(event, unwinder);
         }
     }
 
     /// Begins the next part of the trace.
     fn begin_part(&mut self, now: Instant) {
         self.follower.begin_part();
+        self.windows.begin_part(now);
         self.profile.begin_part();
         self.java.begin_part();
         self.stuck.values_mut().for_each(StuckThreads::begin_part);
-        (self.thread_time_s, self.most_threads) = (0.0, 0);
+        (self.thread_time_s, self.counted, self.most_threads) = (0.0, now, self.threads);
         self.lost_before = self.rings.as_ref().map_or(0, |rings| rings.lost);
         self.parts.begin_next(now);
     }
@@ -484,6 +622,10 @@ impl Watch {
     fn measured(&mut self, cpus: usize, ended: Instant) -> Measured {
         let (elapsed_s, part) = (self.parts.elapsed_s(ended), self.parts.place(ended));
         self.read();
+        self.count_threads(ended);
+        if self.windows.pauses > 0 && self.windows.is_open() {
+            self.end_window();
+        }
         self.java.read();
         let has_rings = self.rings.is_some();
         let mut builder = self.builder();
@@ -509,6 +651,9 @@ impl Watch {
         warnings.extend(unnamed_code(&self.names));
         warnings.extend(no_symbols.map(Warning::from));
         warnings.extend(self.cause.clone());
+        let watched_share = self.windows.watched(ended).as_secs_f64() / elapsed_s.max(f64::MIN_POSITIVE);
+        let is_in_windows = self.windows.pauses > 0;
+        warnings.extend(is_in_windows.then(|| FutexWindows { watched_share }.into()));
         let words = self.follower.folded_words;
         warnings.extend((words > 0).then(|| FoldedWords { words }.into()));
         warnings.extend(self.outlived.clone().map(Warning::from));
@@ -537,7 +682,7 @@ impl Watch {
             threads: self.most_threads,
             thread_time_s: self.thread_time_s,
             switches: self.rings.as_ref().map(|_| "perf".to_owned()),
-            switches_share: self.rings.as_ref().map(|_| 1.0),
+            switches_share: self.rings.as_ref().map(|_| watched_share.min(1.0)),
             switches_left_out: 0,
             lost,
             locks_left_out: 0,
@@ -553,15 +698,6 @@ impl Watch {
         let status = self.child.as_ref().and_then(Running::shell_status);
         Measured { parameters, rows, warnings, waits, status, preempted }
     }
-}
-
-/// Returns the system's name of a thread.
-fn name_of(process: u32, thread: u32) -> String {
-    if thread == 0 {
-        return IDLE.into();
-    }
-    let name = sampling::name_of(process, thread).filter(|name| !name.is_empty());
-    name.unwrap_or_else(|| format!("thread {thread}"))
 }
 
 /// While this lives, the kernel ends contend first for want of memory, before the process that it watches. A program

@@ -1,16 +1,18 @@
 //! The rows of the observed waits, with names.
 
-use super::follow::{Follower, LONGEST, StackNumber, Wait, Waits, Word};
 use super::targets::Targets;
 use crate::trace::measure::NamedWait;
-use crate::trace::measure::aggregate::{Times, shares};
+use crate::trace::measure::aggregate::{bins, shares, time_spikes};
 use crate::trace::measure::preempted::Counted;
 use crate::trace::record::{Blocker, LongWait, Row, RowKind, Runner};
+use crate::trace::words::IDLE;
+use blame::durations::Times;
 use blame::frames::{Frames, Kind};
+use blame::futexes::follow::{Follower, Word};
+use blame::futexes::waits::{LONGEST, StackNumber, Wait, Waits};
 use blame::names::{Names, Site};
-use blame::preempted::Sums;
-use blame::switches::Competitor;
 use blame::time::Nanoseconds;
+use instruments::statistics::Interval;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 const MOST: usize = 300;
@@ -23,8 +25,8 @@ pub struct Builder<'a> {
     pub names: &'a mut Names,
     pub began: u64,
     pub thread_time_s: f64,
-    /// Names of threads, as the system calls them.
-    pub runners: &'a HashMap<u32, String>,
+    /// The ratio of the time of the trace to that of the windows in which calls were recorded.
+    pub scale: f64,
     /// Locks of parking_lot, by the process and the word that a thread blocks in.
     pub parked: HashMap<(u32, u64), u64>,
 }
@@ -50,7 +52,7 @@ impl Builder<'_> {
         let mut firsts: HashMap<(u32, &str), StackNumber> = HashMap::new();
         let mut words: BTreeMap<Word, Waits> = BTreeMap::new();
         let mut sites: BTreeMap<(Word, String), (StackNumber, Waits)> = BTreeMap::new();
-        for ((word, stack), waits) in &self.follower.waits {
+        for ((word, stack), waits) in self.follower.waits.iter().filter(|(_, waits)| !waits.is_empty()) {
             let label = places[*stack].site.label.as_str();
             let word = match *word {
                 Word::Folded { process, .. } => {
@@ -137,40 +139,23 @@ impl Builder<'_> {
         let locks: HashSet<Word> = self.follower.waits.keys().filter(is_lock).map(|(word, _)| *word).collect();
         let waited = rows.iter().filter(|row| row.kind == RowKind::Lock && row.excludes());
         let mut counted = Counted {
-            known_s: elapsed_s,
+            known_s: elapsed_s / self.scale,
             elapsed_s,
             waited_s: waited.map(|row| row.wait_total_s).sum(),
             sees_competitors: true,
             ..Counted::default()
         };
-        let mut sums: BTreeMap<(Word, StackNumber), Sums> = BTreeMap::new();
-        for (&key, &ns) in self.follower.waited_preempted.iter().filter(|(_, ns)| **ns > 0.0) {
-            if !locks.contains(&key.0) {
-                continue;
-            }
-            sums.entry(key).or_default().waited_ns = ns;
-        }
-        for holder in self.follower.preempted.iter().filter(|holder| locks.contains(&holder.word)) {
-            let sums = sums.entry((holder.word, holder.stack)).or_default();
-            sums.note(&holder.preemption, holder.left_ns, self.competitor(holder.preemption.next));
-        }
-        for ((word, stack), sums) in sums {
+        for (&(word, stack), sums) in self.follower.preempted.iter().filter(|((word, _), _)| locks.contains(word)) {
             let (process, frames) = &self.follower.stacks[stack];
             let place = place(self.names, slot_of(self.targets, *process), frames);
             let key = (self.name(word, &place), place.site.label);
-            counted.sums.entry(key).or_default().merge(&sums);
+            counted.sums.entry(key).or_default().merge(sums);
         }
         counted
     }
 
-    fn competitor(&self, thread: Option<u32>) -> Competitor {
-        let Some(thread) = thread else { return Competitor::Unknown };
-        let name = || self.runners.get(&thread).cloned();
-        if self.follower.is_of_target(thread) {
-            Competitor::Own
-        } else {
-            name().map_or(Competitor::Unknown, Competitor::Named)
-        }
+    fn runner(&self, thread: u32) -> Option<String> {
+        if thread == 0 { Some(IDLE.into()) } else { self.follower.runner(thread).map(str::to_owned) }
     }
 
     fn of(&mut self, mut groups: Vec<(Word, StackNumber, Waits)>, kind: RowKind, places: &[Place]) -> Vec<Row> {
@@ -187,9 +172,11 @@ impl Builder<'_> {
         let (place, of_lock) = (&places[stack], kind == RowKind::Lock);
         let times = &waits.times;
         let quantile = |times: &Times, share: f64| times.quantile_ns(share, &Nanoseconds);
-        let wait_total_s = times.ticks as f64 / 1e9;
+        let scale = self.scale;
+        let whole = |count: u64| (count as f64 * scale).round() as u64;
+        let wait_total_s = times.ticks as f64 / 1e9 * scale;
         let excludes = Row { lock_type: place.lock_type.into(), ..Row::default() }.excludes();
-        let part_s = |ns: f64| excludes.then_some(ns / 1e9);
+        let part_s = |ns: f64| excludes.then_some(ns / 1e9 * scale);
         let released_ns = waits.wakes.ticks as f64;
         let drawn = Some(times).filter(|_| of_lock && is_first);
         let longest = if of_lock && is_first { self.longest(word, places) } else { Vec::new() };
@@ -202,9 +189,10 @@ impl Builder<'_> {
             lock_type: place.lock_type.to_owned(),
             symbol: place.site.symbol.clone(),
             source: place.site.source.clone(),
-            contended: times.count,
-            timeouts: waits.timeouts,
+            contended: whole(times.count),
+            timeouts: whole(waits.timeouts),
             wait_total_s,
+            wait_total_ci_s: self.wait_total_ci(waits),
             wait_share: (self.thread_time_s > 0.0).then(|| wait_total_s / self.thread_time_s),
             wait_p50_ns: quantile(times, 0.5),
             wait_p99_ns: quantile(times, 0.99),
@@ -216,16 +204,29 @@ impl Builder<'_> {
             unknown_s: part_s((times.ticks as f64 - waits.seen.known - released_ns).max(0.0)),
             holder_off_cpu_share: waits.seen.off_share(),
             holder_preempted_share: waits.seen.preempted_share(),
-            blocked_by: wakers(waits, places),
+            blocked_by: blockers(waits, excludes, places),
             wake_p50_ns: quantile(&waits.wakes, 0.5),
             wake_p99_ns: quantile(&waits.wakes, 0.99),
             wake_max_ns: waits.wakes.most_ns(&Nanoseconds),
             ran_instead: self.instead(waits),
-            waits: drawn.map(|times| times.bins(&Nanoseconds)).unwrap_or_default(),
-            wait_spikes: drawn.map(|times| times.spikes(&Nanoseconds)).unwrap_or_default(),
+            waits: drawn.map(|times| bins(times, &Nanoseconds)).unwrap_or_default(),
+            wait_spikes: drawn.map(|times| time_spikes(times, &Nanoseconds)).unwrap_or_default(),
             longest,
             ..Row::new(kind, word.process(), self.name(word, place))
         }
+    }
+
+    /// Returns the interval of the sum of all waits, by the scatter of the slices of the record; `None` where all of the
+    /// time was recorded.
+    fn wait_total_ci(&self, waits: &Waits) -> Option<Interval> {
+        let (slices, seen_s) = (self.follower.slices(), waits.times.ticks as f64 / 1e9);
+        let deviation_s = waits.deviation_ns(slices).filter(|_| self.scale > 1.0)? / 1e9;
+        let count = slices.count;
+        // The recorded part has no error.
+        let deviation_s = deviation_s * (1.0 - 1.0 / self.scale).sqrt();
+        let interval = Interval::of_mean(seen_s / count as f64, deviation_s, count, 0.95)?;
+        let whole = interval.scaled(count as f64 * self.scale);
+        Some(Interval::new(whole.low.max(seen_s), whole.high))
     }
 
     /// Returns the variable that contains the word, or the call site that waits for it.
@@ -238,14 +239,16 @@ impl Builder<'_> {
     }
 
     fn instead(&mut self, waits: &Waits) -> Vec<Runner> {
-        let name = |thread: &u32| self.runners.get(thread).cloned().unwrap_or_else(|| format!("thread {thread}"));
+        let name = |thread: &u32| self.runner(*thread).unwrap_or_else(|| format!("thread {thread}"));
         let runners = shares(waits.ran_instead.iter().map(|(thread, ns)| (name(thread), *ns))).into_iter();
         runners.filter(|(_, share)| *share > 0.0).map(|(name, share)| Runner { name, share }).collect()
     }
 }
 
-fn wakers(waits: &Waits, places: &[Place]) -> Vec<Blocker> {
-    let by_site = waits.wakers.iter().map(|(stack, ns)| (places[*stack].site.label.clone(), *ns));
+/// Returns where the holders released a lock; for what has no holder, and where none is known, where the waiters were woken.
+fn blockers(waits: &Waits, excludes: bool, places: &[Place]) -> Vec<Blocker> {
+    let by_stack = if excludes && !waits.holders.is_empty() { &waits.holders } else { &waits.wakers };
+    let by_site = by_stack.iter().map(|(stack, ns)| (places[*stack].site.label.clone(), *ns));
     shares(by_site).into_iter().map(|(site, share)| Blocker { site, share }).collect()
 }
 

@@ -13,7 +13,7 @@ use crate::trace::warnings::{NoLockCalls, unnamed_code};
 use anyhow::Context;
 use blame::Lost;
 use blame::names::Names;
-use blame::places::lock_at;
+use blame::places::process_at;
 use harness::{Interrupted, Progress, Session};
 use instruments::clock::Calibration;
 use instruments::warning::Warning;
@@ -236,10 +236,10 @@ impl Runs<'_> {
     /// Returns the call sites of each step of a cycle, as files have them.
     fn steps(&mut self, region: &Region, orders: &Orders, group: &Group) -> Vec<Vec<StepSites>> {
         let mut of_step = |held: u32, taken: u32| {
-            let slot = lock_at(region, held).process.load(Relaxed);
             let mut known = HashSet::new();
             let sites = orders.sites((held, taken)).into_iter().filter_map(|(held_site, taken_site)| {
-                Some((self.names.in_file(slot, held_site)?, self.names.in_file(slot, taken_site)?))
+                let mut site = |lock, site| self.names.in_file(process_at(region, lock, site), site);
+                Some((site(held, held_site)?, site(taken, taken_site)?))
             });
             sites.filter(|sites| known.insert(sites.clone())).collect()
         };

@@ -163,10 +163,7 @@ impl<'a> Watcher<'a> {
     fn file_site(&mut self, pair: u32) -> FileSite {
         let region = self.memory.region();
         let pair = region.pairs.get(pair as usize);
-        let found = pair.and_then(|pair| {
-            let slot = lock_at(region, pair.lock.load(Relaxed)).process.load(Relaxed);
-            self.names.in_file(slot, pair.site.load(Relaxed))
-        });
+        let found = pair.and_then(|pair| self.names.in_file(pair.process.load(Relaxed), pair.site.load(Relaxed)));
         found.unwrap_or_default()
     }
 

@@ -3,26 +3,23 @@
 use super::objects::{Inner, Inners, Object};
 use super::{Cause, Evidence, Measure};
 use blame::frames::{Frame, Frames};
-use blame::jvm::{JavaHolder, JavaLock, LockKey, State};
+use blame::jvm::{JavaHolder, JavaLock, LockKey, Shares, State};
 use blame::names::Site;
 use blame::sampling::budget::Part;
-use blame::sampling::profile::{Life, Wait, Waited};
+use blame::sampling::life::Life;
+use blame::sampling::waited::{Wait, Waited};
 use std::collections::BTreeMap;
 
 impl Evidence<'_> {
-    /// Returns the purposes of a thread's waits for futex words, by the dumps. Empty for a thread that is not Java's.
+    /// Returns the purposes of a thread's waits for futex words, by the dumps. Empty for a thread that is not Java's, and
+    /// for one that the dumps show in no wait.
     pub(super) fn java_shares(&self, life: &Life) -> Vec<(Part, f64)> {
         let Some(waits) = self.java.of(life.process) else { return Vec::new() };
-        if waits.dumps == 0 {
+        if waits.are_few() {
             return vec![(Part::Unknown, 1.0)];
         }
-        let Some(shares) = waits.shares(life.thread) else { return Vec::new() };
-        let blocked = shares.lock + shares.sleep + shares.work;
-        if blocked <= 0.0 {
-            return vec![(Part::Unknown, 1.0)];
-        }
-        let parts = [(Part::Lock, shares.lock), (Part::Sleep, shares.sleep), (Part::Work, shares.work)];
-        parts.into_iter().map(|(part, seconds)| (part, seconds / blocked)).collect()
+        let Some(shares) = waits.threads.get(&life.thread) else { return Vec::new() };
+        parts(shares)
     }
 
     /// Returns the locks that Java threads waited for.
@@ -46,6 +43,16 @@ impl Evidence<'_> {
     pub(super) fn java_refusal(&self) -> Option<&str> {
         self.java.waits().find_map(|(_, waits)| waits.refusal.as_deref().filter(|_| waits.dumps == 0))
     }
+}
+
+fn parts(shares: &Shares) -> Vec<(Part, f64)> {
+    let blocked = shares.lock + shares.sleep + shares.work;
+    // The reference handler, for example, counts as runnable while it waits in the virtual machine.
+    if blocked <= 0.0 {
+        return Vec::new();
+    }
+    let parts = [(Part::Lock, shares.lock), (Part::Sleep, shares.sleep), (Part::Work, shares.work)];
+    parts.into_iter().map(|(part, seconds)| (part, seconds / blocked)).collect()
 }
 
 /// Returns the class of the lock, and the method that acquires it.
@@ -116,5 +123,17 @@ fn verb(state: &State) -> String {
         State::Sleeping => "slept".into(),
         State::Waiting => "waited for another thread".into(),
         State::Blocked { class, .. } => format!("waited for a lock of class {class}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_that_dumps_show_as_runnable_waits_as_the_kernel_shows() {
+        assert_eq!(parts(&Shares { all: 3.0, ..Shares::default() }), []);
+        let shares = Shares { all: 4.0, lock: 1.0, sleep: 0.0, work: 1.0 };
+        assert_eq!(parts(&shares), [(Part::Lock, 0.5), (Part::Sleep, 0.0), (Part::Work, 0.5)]);
     }
 }

@@ -8,19 +8,23 @@
 mod causes;
 mod java;
 mod objects;
+mod python;
 
 use super::measure::aggregate::Window;
 use super::measure::labels;
 use super::plan::Verdict;
+use super::python_locks::PythonPlace;
 use super::record::{Frame, LabelLock, Row, RowKind, SeenBy};
 use super::warnings::{NoSymbols, StrippedFile};
 use super::words::whole_percent;
-use blame::frames::{Frames, function_of};
+use blame::frames::{Frames, Kind, function_of, is_lock_wrapper, is_of_tokio};
 use blame::jvm::Machines;
 use blame::names::{Names, short};
 use blame::sampling::budget::{Budget, Part};
-use blame::sampling::profile::{Life, Path, Profile, Wait};
-use causes::{Limits, Shares, vain_share};
+use blame::sampling::life::Life;
+use blame::sampling::profile::Profile;
+use blame::sampling::waited::{Path, Wait};
+use causes::{Limits, Shares, vain_share, waited};
 use interpose::Region;
 use objects::Object;
 use std::collections::{BTreeMap, HashMap};
@@ -71,6 +75,37 @@ struct Cause {
     measure: Measure,
 }
 
+/// A thread, and the time in which it did not wait for other threads.
+#[derive(Clone)]
+struct Worker<'a> {
+    /// The group of the thread.
+    name: String,
+    /// The seconds that it waited for each object, and those that it held each lock.
+    waits: &'a HashMap<Wait, f64>,
+    holds: &'a HashMap<u32, f64>,
+    lived_s: f64,
+    /// The part of it on a CPU, or ready for one.
+    runnable_s: f64,
+    /// The part of it outside waits for locks and for work.
+    own_s: f64,
+}
+
+impl Worker<'_> {
+    /// Returns whether it worked all the time without these locks, so that the run can be as long without waits for them.
+    fn is_independent(&self, locks: impl IntoIterator<Item = Wait>, elapsed_s: f64) -> bool {
+        let mut held_s = 0.0;
+        for wait in locks {
+            if self.waits.contains_key(&wait) {
+                return false;
+            }
+            let slot = if let Wait::Lock(slot) = wait { Some(slot) } else { None };
+            held_s += slot.and_then(|slot| self.holds.get(&slot)).copied().unwrap_or(0.0);
+        }
+        // Threads that ended can be added up.
+        self.lived_s <= 1.05 * elapsed_s && self.own_s - held_s >= WHOLE_RUN * elapsed_s
+    }
+}
+
 /// The way to measure the gain of a remedy.
 enum Measure {
     WhatIf,
@@ -90,10 +125,18 @@ const SHORT_OF_CPUS: f64 = 0.15;
 const LEAST_READY: f64 = 0.3;
 /// Nearly all CPUs are in use from this part of them on.
 const MANY_CPUS: f64 = 0.9;
-/// The verdict on a Go program whose threads hardly wait for each other.
-const GO: &str = "Undecided: goroutines wait for sync.Mutex and channels without a thread, so the kernel does not see these \
-                  waits. Run contend as root, or with CAP_PERFMON, to see them, or use the program's own profile: call \
-                  runtime.SetMutexProfileFraction(1), then run `go tool pprof` on /debug/pprof/mutex.";
+/// The verdict on a Go program whose threads hardly wait for each other, unless its goroutines were followed.
+pub const UNSEEN_GOROUTINES: &str = "Undecided: goroutines wait for sync.Mutex and channels without a thread, so the \
+                                     kernel does not see these waits. The program's own profile shows them: call \
+                                     runtime.SetMutexProfileFraction(1), then run `go tool pprof` on \
+                                     /debug/pprof/mutex.";
+/// The limit of a trace of tasks.
+const TASKS: &str = " A task of tokio that waits for an async lock or a channel blocks no thread, so such waits are not \
+                     seen: tokio-console shows them.";
+/// A thread that works for this part of the run is as long as the run.
+const WHOLE_RUN: f64 = 0.9;
+/// Work of one thread, from this part of all work on.
+const NEARLY_ALL: f64 = 0.8;
 const MOST_FINDINGS: usize = 3;
 /// A lock has a finding if its waits are this part of all waits for locks.
 const FINDING_SHARE: f64 = 0.15;
@@ -102,7 +145,7 @@ const MOST_GROUPS: usize = 50;
 const MOST_SAMPLED: usize = 50;
 const MOST_FRAMES: usize = 16;
 
-impl Evidence<'_> {
+impl<'a> Evidence<'a> {
     /// Divides the time, and explains the waits for the locks that were waited for most. `rows` begins with the rows of
     /// the locks in `slots`, which learn their call paths.
     pub fn diagnose(mut self, rows: &mut [Row], slots: &[Vec<u32>]) -> Diagnosis {
@@ -114,7 +157,7 @@ impl Evidence<'_> {
             Wait::Call { part, .. } => part,
             wait => parts.get(&wait).copied().unwrap_or(Part::Unknown),
         };
-        let (whole, budgets) = self.budgets(&part);
+        let (whole, budgets, workers) = self.budgets(&part);
         objects.extend(self.java_locks());
         objects.extend(self.spins(whole.on_cpu_s + whole.ready_s));
         objects.sort_by(|one, other| other.waited.seconds.total_cmp(&one.waited.seconds));
@@ -128,7 +171,11 @@ impl Evidence<'_> {
             region.map_or(0.0, |region| vain_share(region, self.window, &conditions) * object.waited.runnable_s)
         };
         let vain_s: f64 = objects.iter().map(vain).sum();
-        let spun_s = locks.iter().filter(|object| object.spins).map(|object| object.waited.runnable_s).sum::<f64>();
+        let spun_s = locks
+            .iter()
+            .filter(|object| object.spins || object.is_polled())
+            .map(|object| object.waited.runnable_s)
+            .sum::<f64>();
         // Waits that are long because the holder or the woken waiter had no CPU.
         let for_cpus = |object: &&&Object| {
             // Threads that are woken all at once wait for a CPU because of that.
@@ -136,15 +183,23 @@ impl Evidence<'_> {
                 return 0.0;
             }
             let shares = Shares::of(&object.waited, by_class.of(object.wait));
-            shares.map_or(0.0, |shares| object.waited.seconds * (shares.preempted + shares.released))
+            // A holder with a lower priority than its waiters keeps them waiting on any number of CPUs that are in use.
+            let for_cpus = |shares: Shares| shares.preempted - shares.outranked + shares.released;
+            shares.map_or(0.0, |shares| object.waited.seconds * for_cpus(shares))
         };
         let all_s: f64 = locks.iter().map(|object| object.waited.seconds).sum();
         let for_cpus_s: f64 = locks.iter().map(|object| for_cpus(&object)).sum();
         // Calls say exactly what samples only estimate, and short waits are seen by calls alone.
-        let is_work = |slot: u32| parts.get(&Wait::Lock(slot)) == Some(&Part::Work);
-        let counted = slots.iter().zip(rows.iter()).filter(|(slots, row)| row.excludes() && !is_work(slots[0]));
-        let counted_s: f64 = counted.map(|(_, row)| row.wait_total_s).sum();
+        let is_work = |slot: &u32| parts.get(&Wait::Lock(*slot)) == Some(&Part::Work);
+        let counted = slots.iter().zip(rows.iter()).filter(|(slots, row)| row.excludes() && !slots.iter().any(is_work));
+        let counted_s: f64 = counted.clone().map(|(_, row)| row.wait_total_s).sum();
         let waited_s = counted_s.max(whole.lock_s + spun_s) + vain_s;
+        // The sentence has the sum of the findings and the tables.
+        let is_sampled = |slot: u32| locks.iter().any(|object| object.wait == Wait::Lock(slot));
+        let unsampled_s: f64 =
+            counted.filter(|(slots, _)| !is_sampled(slots[0])).map(|(_, row)| row.wait_total_s).sum();
+        let of_objects = locks.iter().map(|object| waited(object.waited.seconds, by_class.of(object.wait)).0);
+        let stated_s = of_objects.sum::<f64>() + unsampled_s + vain_s;
         let verdict = self.verdict(&whole, waited_s, spun_s, for_cpus_s / all_s.max(1e-9));
         // Goroutines wait for each other without a thread. Where all CPUs are in use, such waits cost nothing.
         let uses_all_cpus = whole.on_cpu_s >= MANY_CPUS * self.cpus as f64 * self.elapsed_s;
@@ -161,18 +216,36 @@ impl Evidence<'_> {
                     ready_s,
                     busy_s: whole.busy_s(),
                     useful_s,
-                    capacity_s: self.cpus as f64 * self.elapsed_s,
+                    capacity_s: self.allowed_cpus() as f64 * self.elapsed_s,
                 };
-                findings.push(self.finding(object, &by_class, &limits));
+                findings.push(self.finding(object, &by_class, &limits, &workers));
             }
         }
-        let reason = verdict.map(|verdict| match hides_waits {
-            true => GO.to_owned(),
-            false => self.reason(verdict, &whole, [waited_s, spun_s, vain_s], rows),
+        name_python_words(rows, &objects);
+        let mut reason = verdict.map(|verdict| match hides_waits {
+            true => UNSEEN_GOROUTINES.to_owned(),
+            false => self.reason(verdict, &whole, [stated_s, spun_s, vain_s], rows, &workers),
         });
+        let has_tasks = reason.is_some() && self.has_tasks();
+        reason.iter_mut().filter(|_| has_tasks).for_each(|reason| reason.push_str(TASKS));
+        // The path through the waits is not the longest one if a thread works all the time without the lock.
+        for (row, slots) in rows.iter_mut().zip(slots).filter(|(row, _)| row.critical_share.is_some()) {
+            let locks = || slots.iter().map(|slot| Wait::Lock(*slot));
+            if workers.iter().any(|worker| worker.is_independent(locks(), self.elapsed_s)) {
+                row.critical_share = None;
+            }
+        }
         for object in &objects {
             let row = slots.iter().position(|slots| object.wait == Wait::Lock(slots[0]));
             row.and_then(|row| rows.get_mut(row)).into_iter().for_each(|row| row.stack = stack(&object.frames));
+        }
+        // No thread holds a lock that is a means to wait for work.
+        let is_park = |slots: &[u32]| {
+            let mut of_row = objects.iter().filter(|object| object.wait == Wait::Lock(slots[0])).peekable();
+            of_row.peek().is_some() && of_row.all(|object| object.kind == Kind::Park.name())
+        };
+        for (row, _) in rows.iter_mut().zip(slots).filter(|(_, slots)| is_park(slots)) {
+            row.lock_type = Kind::Park.name().to_owned();
         }
         self.add_labelled(rows, &objects);
         let busy_s = whole.busy_s();
@@ -184,8 +257,8 @@ impl Evidence<'_> {
         Diagnosis { verdict, reason, budgets, locks: sampled_rows, findings, no_symbols }
     }
 
-    /// Returns the budget of the whole program, and the rows of all budgets.
-    fn budgets(&mut self, part: &dyn Fn(Wait) -> Part) -> (Budget, Vec<Row>) {
+    /// Returns the budget of the whole program, the rows of all budgets, and the threads.
+    fn budgets(&mut self, part: &dyn Fn(Wait) -> Part) -> (Budget, Vec<Row>, Vec<Worker<'a>>) {
         let profile = self.profile;
         let mut groups: BTreeMap<String, Group> = BTreeMap::new();
         let (mut whole, mut spun_s, mut threads) = (Budget::default(), 0.0, Vec::new());
@@ -195,6 +268,7 @@ impl Evidence<'_> {
             let waits = waits.entry(name).or_default();
             life.waits.iter().for_each(|(wait, seconds)| *waits.entry(*wait).or_default() += seconds);
         }
+        let mut workers = Vec::new();
         for (life, name) in &lives {
             let budget = life.budget(part, &waits[name.as_str()], &self.java_shares(life));
             let group = groups.entry(name.clone()).or_default();
@@ -203,6 +277,10 @@ impl Evidence<'_> {
             group.threads += 1;
             whole.add(&budget);
             spun_s += life.spun_s;
+            let runnable_s = budget.on_cpu_s + budget.ready_s;
+            let own_s = runnable_s + budget.sleep_s + budget.io_s;
+            let (waits, holds, lived_s) = (&life.waits, &life.holds, budget.lived_s);
+            workers.push(Worker { name: name.clone(), waits, holds, lived_s, runnable_s, own_s });
             threads.push((*life, budget));
         }
         let count = threads.len() as u32;
@@ -221,7 +299,7 @@ impl Evidence<'_> {
             name: Some(life.name.clone()),
             ..budget_row(&budget, life.spun_s, 1)
         }));
-        (whole, rows)
+        (whole, rows, workers)
     }
 
     /// Adds the sampled waits of labelled requests for locks that the library does not note.
@@ -263,6 +341,14 @@ impl Evidence<'_> {
         paths
             .into_iter()
             .any(|path| self.frames(path).frames.iter().filter_map(|frame| function_of(&frame.site)).any(is_scheduler))
+    }
+
+    /// Returns whether tokio runs tasks in the program, as far as its functions have names.
+    fn has_tasks(&mut self) -> bool {
+        let paths: Vec<Path> = self.profile.lives().filter_map(|life| life.path).collect();
+        paths
+            .into_iter()
+            .any(|path| self.frames(path).frames.iter().filter_map(|frame| function_of(&frame.site)).any(is_of_tokio))
     }
 
     /// Returns the group of a thread: the name that it gave itself, without its number, and the function that it began
@@ -314,6 +400,11 @@ impl Evidence<'_> {
         rows.collect()
     }
 
+    /// Returns the number of CPUs that the busy threads may use.
+    fn allowed_cpus(&self) -> usize {
+        self.profile.allowed_cpus().unwrap_or(self.cpus).min(self.cpus)
+    }
+
     /// Returns whether locks are the problem; `None` without samples. `for_cpus` is the part of the waits for locks
     /// that is due to a lack of CPUs.
     fn verdict(&self, whole: &Budget, waited_s: f64, spun_s: f64, for_cpus: f64) -> Option<Verdict> {
@@ -334,7 +425,14 @@ impl Evidence<'_> {
     }
 
     /// Explains the verdict by where the time went.
-    fn reason(&self, verdict: Verdict, whole: &Budget, [waited_s, spun_s, vain_s]: [f64; 3], rows: &[Row]) -> String {
+    fn reason(
+        &self,
+        verdict: Verdict,
+        whole: &Budget,
+        [waited_s, spun_s, vain_s]: [f64; 3],
+        rows: &[Row],
+        workers: &[Worker<'_>],
+    ) -> String {
         let (busy_s, percent) = (whole.busy_s().max(1e-9), whole_percent);
         // A thread that was woken has the lock only once it has a CPU: it is ready, and waits by its call.
         let locks = (waited_s / busy_s).min(1.0);
@@ -357,32 +455,54 @@ impl Evidence<'_> {
                     "Undecided: Java's locks are not known, since the virtual machine gave no thread dump: {why}."
                 );
             }
+            Verdict::Undecided if self.java.waits().any(|(_, waits)| waits.are_few()) => {
+                return "Undecided: Java's locks are not known, since the virtual machine gave too few thread dumps in this \
+                        time. Trace it for longer."
+                    .into();
+            }
             Verdict::Undecided => {
                 return format!("Undecided: {waited}; {} of that time is unknown.", percent(whole.unknown_s / busy_s));
             }
             Verdict::NotLocks => {}
         }
         let cpus_used = whole.on_cpu_s / self.elapsed_s.max(1e-9);
-        let used = format!("On average {cpus_used:.1} of {} are in use", terminal::counted(self.cpus, "CPU"));
-        let is_cpu_bound = cpus_used >= 0.8 || cpus_used >= 0.5 * self.cpus as f64;
+        let allowed = self.allowed_cpus();
+        let is_bound = allowed < self.cpus;
+        let cpus = terminal::counted(allowed, "CPU");
+        let used = if is_bound {
+            format!(
+                "On average {cpus_used:.1} of the {cpus} that its busy threads may use (of {}) are in use",
+                self.cpus
+            )
+        } else {
+            format!("On average {cpus_used:.1} of {cpus} are in use")
+        };
+        let is_cpu_bound = cpus_used >= 0.8 || cpus_used >= 0.5 * allowed as f64;
+        let single = single(workers, self.elapsed_s);
         // A program that hardly runs is not limited by CPUs, though it may wait for them.
         let is_idle = cpus_used < 0.1 && whole.work_s + whole.sleep_s > 0.5 * whole.lived_s;
         if !is_idle && whole.ready_s >= SHORT_OF_CPUS * busy_s && whole.ready_s >= LEAST_READY * self.elapsed_s {
-            let has_all = cpus_used >= 0.75 * self.cpus as f64;
-            let advice = if has_all {
+            let has_all = cpus_used >= 0.75 * allowed as f64;
+            let advice = if has_all && is_bound {
+                format!("{used}: let them use more CPUs (affinity), or run fewer busy threads.")
+            } else if has_all && single.is_empty() {
                 format!("{used}: run fewer busy threads, or give the program more CPUs.")
             } else {
-                format!("{used} by it, so other programs had the rest: measure without them, or give it more CPUs.")
+                format!(
+                    "{used} by it, so other programs had the rest: measure without them, or give it CPUs that they do not \
+                     use.{single}"
+                )
             };
+            let others = (whole.work_s > whole.ready_s).then(|| work(rows)).flatten().unwrap_or_default();
             return format!(
-                "Not the locks: {} of thread time was ready without a CPU; {waited}. {advice}",
+                "Not the locks: {} of thread time was ready without a CPU; {waited}. {advice}{others}",
                 percent(whole.ready_s / whole.lived_s)
             );
         }
         if is_cpu_bound {
             // Threads that wait for each other leave CPUs idle.
-            let others = (cpus_used < 0.9 * self.cpus as f64).then(|| work(rows)).flatten().unwrap_or_default();
-            return format!("Not the locks: {waited}. {used}: the program's own work limits it.{others}");
+            let others = (cpus_used < 0.9 * allowed as f64).then(|| work(rows)).flatten().unwrap_or_default();
+            return format!("Not the locks: {waited}. {used}: the program's own work limits it.{single}{others}");
         }
         if whole.io_s >= 0.3 * busy_s && whole.io_s >= LEAST_WAIT * self.elapsed_s {
             return format!(
@@ -399,12 +519,33 @@ impl Evidence<'_> {
     }
 }
 
-/// Returns the condition, semaphore or barrier that was waited for most, and who ended the waits.
+/// Returns the words for a thread that has nearly all of the work; empty if there is none.
+fn single(workers: &[Worker<'_>], elapsed_s: f64) -> String {
+    let all_s: f64 = workers.iter().map(|worker| worker.runnable_s).sum();
+    let most = workers.iter().max_by(|one, other| one.runnable_s.total_cmp(&other.runnable_s));
+    let is_single = |worker: &&Worker<'_>| worker.runnable_s >= NEARLY_ALL * all_s.max(elapsed_s);
+    let words = |worker: &Worker<'_>| {
+        format!(" Nearly all of its work is that of one thread ({}), which more CPUs do not make faster.", worker.name)
+    };
+    most.filter(is_single).map_or_else(String::new, words)
+}
+
+/// Returns the condition, semaphore or barrier that was waited for most, and the place that ended the waits.
 fn work(rows: &[Row]) -> Option<String> {
     let is_work = |row: &&Row| row.kind == RowKind::Lock && !row.excludes() && row.wait_total_s > 0.0;
     let most = rows.iter().filter(is_work).max_by(|one, other| one.wait_total_s.total_cmp(&other.wait_total_s))?;
-    let place = most.symbol.as_ref().map_or_else(String::new, |symbol| format!(" in {}", without_arguments(symbol)));
-    let by = most.blocked_by.first().map(|by| format!(", woken by {}", without_arguments(&by.site)));
+    // The name can have the place in it.
+    let place = most.symbol.as_ref().filter(|symbol| !most.lock.contains(symbol.as_str()));
+    let place = place.map_or_else(String::new, |symbol| format!(" in {}", without_arguments(symbol)));
+    let ended = most.acquisitions + most.timeouts;
+    let by = if most.timeouts > most.acquisitions {
+        let share = whole_percent(most.timeouts as f64 / ended as f64);
+        Some(format!(", of which {share} ended at their time limit, without a signal"))
+    } else {
+        // Some functions do nothing but wake another thread.
+        let waker = most.blocked_by.first().filter(|by| !is_lock_wrapper(&by.site));
+        waker.map(|by| format!(", woken by {}", without_arguments(&by.site)))
+    };
     let lock = without_arguments(&most.lock);
     Some(format!(" The longest waits for work are those for {lock}{place}{}.", by.unwrap_or_default()))
 }
@@ -460,10 +601,34 @@ impl Rows<'_> {
         self.rows.iter().find(is_it)
     }
 
+    /// Returns the call site at which a lock was tried in vain most often.
+    fn most_tried(&self, wait: Wait) -> Option<String> {
+        let lock = self.of(wait)?;
+        let is_its = |row: &&Row| row.kind == RowKind::Site && row.lock == lock.lock && row.process == lock.process;
+        let most = self.rows.iter().filter(is_its).max_by_key(|row| row.timeouts)?;
+        let symbol = most.symbol.clone()?;
+        Some(most.source.as_deref().map_or_else(|| symbol.clone(), |source| format!("{symbol} ({})", short(source))))
+    }
+
     /// Returns the first lock of the class of a lock.
     fn first_of(&self, wait: Wait) -> Wait {
         let Wait::Lock(slot) = wait else { return wait };
         self.slots.iter().find(|slots| slots.contains(&slot)).map_or(wait, |slots| Wait::Lock(slots[0]))
+    }
+}
+
+/// Names the rows of words that are locks of Python.
+fn name_python_words(rows: &mut [Row], objects: &[Object]) {
+    for object in objects {
+        let Wait::Word { process, address } = object.wait else { continue };
+        let Some(place) = PythonPlace::of(&object.frames) else { continue };
+        let address = format!("{address:#x}");
+        for row in rows.iter_mut().filter(|row| row.process == process && row.address == address) {
+            (row.lock, row.lock_type) = (place.name.clone(), place.kind().to_owned());
+            (row.symbol, row.source) = (place.site.symbol.clone(), place.site.source.clone());
+            // All are functions of the interpreter.
+            row.blocked_by.clear();
+        }
     }
 }
 
@@ -522,6 +687,33 @@ fn stack(frames: &Frames) -> Vec<Frame> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thread_that_works_all_the_time_without_a_lock_is_independent() {
+        let locks = [Wait::Lock(3), Wait::Lock(4)];
+        let [none, other, lock] = [vec![], vec![(Wait::Lock(9), 0.1)], vec![(locks[1], 0.1)]].map(HashMap::from_iter);
+        let [free, holder] = [vec![(9, 9.0)], vec![(3, 2.0), (4, 1.0)]].map(HashMap::from_iter);
+        let is_independent = |waits, holds, own_s| {
+            let worker = Worker { name: "main".into(), waits, holds, lived_s: 10.0, runnable_s: 9.9, own_s };
+            worker.is_independent(locks, 10.0)
+        };
+        assert!(is_independent(&none, &free, 9.9) && is_independent(&other, &free, 9.9));
+        assert!(!is_independent(&none, &free, 8.0), "it waits for other threads");
+        assert!(!is_independent(&lock, &free, 9.9) && !is_independent(&none, &holder, 9.9), "it uses the lock");
+    }
+
+    #[test]
+    fn thread_with_nearly_all_work_is_named() {
+        let (waits, holds) = (HashMap::new(), HashMap::new());
+        let worker = |name: &str, runnable_s| {
+            let name = name.into();
+            Worker { name, waits: &waits, holds: &holds, lived_s: 10.0, runnable_s, own_s: runnable_s }
+        };
+        let words = single(&[worker("compress", 9.5), worker("send", 0.5), worker("send", 0.5)], 10.0);
+        assert!(words.contains("one thread (compress), which more CPUs do not make faster"), "{words}");
+        assert_eq!(single(&[worker("compress", 9.5), worker("send", 5.0)], 10.0), "");
+        assert_eq!(single(&[worker("compress", 2.0)], 10.0), "");
+    }
 
     #[test]
     fn arguments_of_functions_are_left_out_and_lines_stay() {

@@ -1,20 +1,20 @@
 //! The objects that were waited for, with names: the locks that the library noted, futex words, and loops that spin.
 
 use super::{Evidence, Rows};
+use crate::trace::python_locks::{PythonPlace, is_work};
 use crate::trace::record::Row;
 use blame::frames::{Frame, Frames, Kind as FrameKind, function_of};
 use blame::jvm::JavaLock;
 use blame::names::{Site, short};
 use blame::places::{lock_at, lock_name, type_name};
 use blame::sampling::budget::{Part, call_name, is_for_requests, may_wait_for_map};
-use blame::sampling::profile::{Holder, Path, Wait, Waited};
+use blame::sampling::life::Life;
+use blame::sampling::waited::{Holder, Path, Wait, Waited};
 use interpose::Kind;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) const INTERPRETER: &str = "the GIL of CPython";
-/// The type of such a lock.
-const PYTHON: &str = "python lock";
 pub(super) const MAP: &str = "the kernel's lock of the address space (mmap_lock)";
 
 /// An object that was waited for, with names.
@@ -34,13 +34,20 @@ pub(super) struct Object {
     pub(super) java: Option<JavaLock>,
 }
 
+/// The waits for the words that are one object, by word, and their sum.
+#[derive(Default)]
+struct Class {
+    members: Vec<(Wait, f64)>,
+    waited: Waited,
+}
+
 impl Evidence<'_> {
     /// Returns the objects that were waited for, the longest first. The locks of a class are one.
     pub(super) fn objects(&mut self, rows: &Rows<'_>) -> Vec<Object> {
         let firsts: HashMap<u32, u32> =
             rows.slots.iter().flat_map(|slots| slots.iter().map(|slot| (*slot, slots[0]))).collect();
         // The allocator has several locks, and none of them is the program's.
-        let mut allocator = None;
+        let (mut allocator, mut interpreters) = (None, HashMap::new());
         let mut first = |evidence: &mut Self, wait: Wait, waited: &Waited| match wait {
             Wait::Lock(slot) => Wait::Lock(firsts.get(&slot).copied().unwrap_or(slot)),
             Wait::Word { .. } if evidence.kind_of(waited) == Some(FrameKind::Allocator) => {
@@ -49,7 +56,9 @@ impl Evidence<'_> {
             Wait::Call { number, part: Part::Lock } if may_wait_for_map(number) => {
                 Wait::Call { number: -1, part: Part::Lock }
             }
-            Wait::Word { .. } => match most_of(waited) {
+            Wait::Word { process, .. } => match most_of(waited) {
+                // The threads that wait for it are in several words of one condition.
+                Some(path) if evidence.is_interpreter(wait, path) => *interpreters.entry(process).or_insert(wait),
                 Some(path) => evidence.lock_of(wait, path),
                 None => wait,
             },
@@ -58,14 +67,21 @@ impl Evidence<'_> {
         let profile = self.profile;
         let mut all: Vec<(Wait, &Waited)> = profile.waited().collect();
         all.sort_by_key(|(wait, _)| *wait);
-        let mut classes: BTreeMap<Wait, (Vec<(Wait, f64)>, Waited)> = BTreeMap::new();
+        // Some of the locks of Python that have no place are means to wait for work.
+        let mut classes: BTreeMap<(Wait, bool), Class> = BTreeMap::new();
         for (wait, waited) in all {
-            let (members, sum) = classes.entry(first(self, wait, waited)).or_default();
-            members.push((wait, waited.seconds));
-            sum.add(waited);
+            let is_work = most_of(waited).is_some_and(|path| self.waits_for_work(path));
+            let class = classes.entry((first(self, wait, waited), is_work)).or_default();
+            class.members.push((wait, waited.seconds));
+            class.waited.add(waited);
         }
-        let mut objects: Vec<Object> =
-            classes.into_iter().map(|(wait, (members, waited))| self.object(wait, members, waited, rows)).collect();
+        let mut objects: Vec<Object> = classes
+            .into_iter()
+            .map(|((wait, _), Class { members, waited })| self.object(wait, members, waited, rows))
+            .collect();
+        if self.region.is_some() {
+            objects = joined(objects);
+        }
         let seconds = |object: &Object| object.waited.seconds;
         objects.sort_by(|one, other| seconds(other).total_cmp(&seconds(one)).then(one.wait.cmp(&other.wait)));
         objects
@@ -97,7 +113,9 @@ impl Evidence<'_> {
             let is_in_loop =
                 |frame: &&Frame| is_lock && (frame.is_in_c_library == (frames.kind == Some(FrameKind::Spin)));
             let Some(inner) = frames.frames.first().filter(is_in_loop) else { continue };
-            let name = inner.site.label.clone();
+            // The loop is in the function into which those of the language's library were inlined.
+            let is_named = |frame: &&Frame| inner.is_in_c_library || !frame.is_of_library;
+            let name = frames.frames.iter().find(is_named).unwrap_or(inner).site.label.clone();
             let (sum, most, of_most) = by_function.entry(name).or_insert((0.0, 0.0, Frames::default()));
             *sum += share;
             if share > *most {
@@ -132,22 +150,27 @@ impl Evidence<'_> {
             Wait::Word { process, address } if self.is_in_own_memory(process, address) => {
                 (String::new(), "", Part::Unknown, false)
             }
-            Wait::Word { .. } if python_lock(&frames).is_some() => {
-                (python_lock(&frames).unwrap_or_default(), PYTHON, Part::Lock, false)
+            Wait::Word { .. } if most_of(&waited).is_some_and(|path| self.is_interpreter(wait, path)) => {
+                (INTERPRETER.into(), FrameKind::Interpreter.name(), Part::Lock, false)
             }
             Wait::Word { process, address } => {
+                if let Some(place) = PythonPlace::of(&frames) {
+                    let (name, kind, part) = (place.name.clone(), place.kind(), place.part());
+                    return Object { wait, members, name, kind, part, spins: false, waited, frames, java: None };
+                }
                 let kind = self.kind_of_word(process, address, frames.kind);
                 let part = match kind {
+                    Some(FrameKind::Semaphore) => self.part_of_semaphore(wait, &waited, rows),
                     Some(kind) if kind.is_lock() => Part::Lock,
                     Some(_) => Part::Work,
                     None => Part::Unknown,
                 };
-                (
-                    self.word_name(process, address, kind, site.as_ref()),
-                    kind.map_or("futex", FrameKind::name),
-                    part,
-                    false,
-                )
+                let call = frames.library_call().filter(|_| kind == Some(FrameKind::Library));
+                let name = match call {
+                    Some(call) => format!("the C library's lock in {call}"),
+                    None => self.word_name(process, address, kind, site.as_ref()),
+                };
+                (name, kind.map_or("futex", FrameKind::name), part, false)
             }
             Wait::Call { number, part: Part::Lock } if may_wait_for_map(number) => {
                 (MAP.into(), "kernel lock", Part::Lock, false)
@@ -172,17 +195,19 @@ impl Evidence<'_> {
         // CPython's global interpreter lock is made of a mutex and a condition of its run-time state.
         let is_interpreter = name.starts_with("_PyRuntime")
             || frames.frames.iter().any(|frame| function_of(&frame.site) == Some("take_gil"));
+        let python = PythonPlace::of(frames).filter(|_| matches!(kind, Some(Kind::Sem | Kind::Mutex)));
+        if let Some(place) = python {
+            return (place.name.clone(), place.kind(), place.part(), false);
+        }
         match kind {
             Some(Kind::Cond) if is_interpreter => {
                 (INTERPRETER.into(), FrameKind::Interpreter.name(), Part::Lock, false)
             }
-            // All locks of Python programs are acquired by one function of the interpreter.
-            Some(Kind::Sem | Kind::Mutex)
-                if name.contains("PyThread_acquire_lock") && frames.own().next().is_some() =>
-            {
-                let label = frames.own().next().map(|frame| frame.site.label.clone()).unwrap_or_default();
-                (format!("threading.Lock of {label}"), "python lock", Part::Lock, false)
+            // The service threads of a Java virtual machine wait for work at its semaphores.
+            Some(Kind::Sem) if frames.kind == Some(FrameKind::Park) => {
+                (name, FrameKind::Park.name(), Part::Work, false)
             }
+            Some(Kind::Sem | Kind::Mutex) if is_work(frames) => (name, FrameKind::Park.name(), Part::Work, false),
             Some(kind) if kind.excludes() => (name, word, Part::Lock, kind == Kind::Spin),
             // A semaphore that its waiters post themselves is a lock, or a pool.
             Some(Kind::Sem) if rows.of(Wait::Lock(slot)).is_some_and(Row::excludes) => (name, word, Part::Lock, false),
@@ -200,6 +225,18 @@ impl Evidence<'_> {
             Some(FrameKind::Library) if variable.starts_with("_IO_stdfile") => Some(FrameKind::Stream),
             kind => kind,
         }
+    }
+
+    /// Returns the reason to wait for a semaphore. Each thread that waits for a lock or a pool releases it later, and so
+    /// wakes another one; the threads that wait for work are woken by others.
+    fn part_of_semaphore(&self, wait: Wait, waited: &Waited, rows: &Rows<'_>) -> Part {
+        let longest = rows.of(wait).map(|row| &row.longest[..]).unwrap_or_default();
+        let waits = |thread: u32| {
+            let is_seen = |life: &Life| life.thread == thread && life.waits.contains_key(&wait);
+            longest.iter().any(|long| long.thread == thread) || self.profile.lives().any(is_seen)
+        };
+        let posters: BTreeSet<u32> = longest.iter().filter_map(|long| long.holder_thread).collect();
+        part_of_semaphore(!posters.is_empty(), posters.into_iter().any(waits), waited.most_waiters)
     }
 
     fn is_in_own_memory(&mut self, process: u32, address: u64) -> bool {
@@ -254,6 +291,33 @@ impl Object {
         })
     }
 
+    /// Returns whether most of its waits are those of threads that try again and again.
+    pub(super) fn is_polled(&self) -> bool {
+        self.waited.polled_s > 0.5 * self.waited.seconds
+    }
+
+    /// Returns the words for its holders, which can be in another process than the waiters.
+    pub(super) fn holder(&self) -> String {
+        let others = &self.waited.other_processes;
+        let held_s: f64 = self.waited.holders.iter().filter(|one| is_held(one.0)).map(|one| one.1).sum();
+        let other_s: f64 = others.values().sum();
+        let most = others.iter().max_by(|one, other| one.1.total_cmp(other.1).then(other.0.cmp(one.0)));
+        match most.filter(|_| other_s > 0.5 * held_s) {
+            Some((process, seconds)) if *seconds > 0.5 * held_s => format!("the holder, in process {process},"),
+            Some(_) => "the holder, in another process,".into(),
+            None => "the holder".into(),
+        }
+    }
+
+    /// Returns the name of the first function of the program's own that waits.
+    pub(super) fn function(&self) -> String {
+        let first = self.frames.own().next().map(|frame| &frame.site).or_else(|| self.frames.site());
+        first.map_or_else(
+            || "an unknown function".into(),
+            |site| plain(function_of(site).unwrap_or(&site.label)).to_owned(),
+        )
+    }
+
     /// Returns the first function of the program's own that waits, and its caller.
     pub(super) fn place(&self) -> String {
         let place = called_in(&self.frames, None);
@@ -274,6 +338,11 @@ pub(super) fn called_in(frames: &Frames, acquired_in: Option<&str>) -> String {
         Some(caller) => format!("{}, called by {caller}", site.label),
         None => site.label.clone(),
     }
+}
+
+/// Returns the function of a place: `write_log` of `write_log (log.c:3), called by request`.
+pub(super) fn function_in(place: &str) -> &str {
+    plain(place.split(", called by ").next().unwrap_or(place)).trim_end()
 }
 
 /// The function of the program's own that blocks, for a remedy.
@@ -325,6 +394,9 @@ impl Inner {
         let is_call = ["slept", "waited for I/O", "was blocked"].iter().any(|begin| what.starts_with(begin));
         let call = what.split(['(', ')']).nth(1).filter(|_| is_call);
         if self.is_section {
+            if let Some(other) = what.strip_prefix("waited for ").filter(|_| !is_call) {
+                return format!("in {}, acquire {other} outside of the critical section of {lock}", self.label());
+            }
             let call = self.calls.as_deref().or(call).unwrap_or("the function that blocks");
             return format!("in {}, call {call} outside of the critical section of {lock}", self.label());
         }
@@ -393,14 +465,37 @@ fn plain(function: &str) -> &str {
     function
 }
 
-/// Returns the name of a lock of a Python program, by the Python function that acquires it: all such locks are acquired
-/// by one function of the interpreter.
-fn python_lock(frames: &Frames) -> Option<String> {
-    let acquires = |frame: &blame::frames::Frame| {
-        function_of(&frame.site).is_some_and(|function| function.starts_with("PyThread_acquire_lock"))
-    };
-    let own = frames.own().next().filter(|_| frames.frames.iter().any(acquires))?;
-    Some(format!("threading.Lock of {}", own.site.label))
+/// Returns whether a thread is known to have held the lock.
+fn is_held(holder: &Holder) -> bool {
+    !matches!(holder, Holder::None | Holder::Free | Holder::Unknown)
+}
+
+/// Returns the objects without those words that have the name and the type of another: the locks that one function
+/// acquires, which are one class.
+fn joined(objects: Vec<Object>) -> Vec<Object> {
+    let mut joined: Vec<Object> = Vec::new();
+    let is_word = |object: &Object| matches!(object.wait, Wait::Word { .. }) && object.part == Part::Lock;
+    for object in objects {
+        let is_same = |other: &&mut Object| is_word(other) && (other.name == object.name && other.kind == object.kind);
+        match joined.iter_mut().find(is_same).filter(|_| is_word(&object)) {
+            Some(first) => {
+                first.waited.add(&object.waited);
+                first.members.extend(object.members);
+            }
+            None => joined.push(object),
+        }
+    }
+    joined
+}
+
+/// Returns the reason to wait for a semaphore. `waits` if a thread that posts it waits for it as well.
+fn part_of_semaphore(are_posters_known: bool, waits: bool, most_waiters: usize) -> Part {
+    match most_waiters {
+        _ if waits || !are_posters_known => Part::Lock,
+        // One waiter wakes no other one.
+        0 | 1 => Part::Unknown,
+        _ => Part::Work,
+    }
 }
 
 /// Returns the path that waited most.
@@ -412,7 +507,7 @@ fn most_of(waited: &Waited) -> Option<Path> {
 /// Returns whether the holders of a lock wait for requests for most of the time in which others wait for it.
 fn is_gate(waited: &Waited) -> bool {
     let is_idle = |holder: &Holder| match holder {
-        Holder::Blocked { wait: Wait::Call { number, .. }, .. } => is_for_requests(*number),
+        Holder::Blocked { wait: Wait::Call { number, part: Part::Work }, .. } => is_for_requests(*number),
         _ => false,
     };
     let idle_s: f64 = waited.holders.iter().filter(|(holder, _)| is_idle(holder)).map(|(_, seconds)| seconds).sum();
@@ -422,6 +517,29 @@ fn is_gate(waited: &Waited) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn function_of_a_place_keeps_the_arguments_of_its_template() {
+        for (place, function) in [
+            ("write_log (log.c:3), called by request", "write_log"),
+            (
+                "Cache<int, long>::load(int) (cache.cpp:28), called by Cache<int, long>::get(int)",
+                "Cache<int, long>::load",
+            ),
+            ("server+0x1f2a", "server"),
+            ("", ""),
+        ] {
+            assert_eq!(function_in(place), function);
+        }
+    }
+
+    #[test]
+    fn semaphore_that_its_waiters_do_not_post_is_not_a_lock() {
+        assert_eq!(part_of_semaphore(true, true, 4), Part::Lock);
+        assert_eq!(part_of_semaphore(true, false, 4), Part::Work);
+        assert_eq!(part_of_semaphore(true, false, 1), Part::Unknown);
+        assert_eq!(part_of_semaphore(false, false, 4), Part::Lock);
+    }
 
     #[test]
     fn arguments_are_cut_off_and_parts_of_names_stay() {

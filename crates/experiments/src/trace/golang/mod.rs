@@ -2,6 +2,7 @@
 
 mod rows;
 
+use super::diagnosis::UNSEEN_GOROUTINES;
 use super::measure::Measured;
 use blame::golang::{Event, Follower, Probes, Program};
 use blame::names::{Elf, Names, map_of, message, open_regular, parse};
@@ -81,6 +82,10 @@ impl Watch {
         let parts = || UnseenGoroutines { reason: "not with --every".into(), need: Need::WholeTrace };
         let refused = measured.parameters.part.is_some().then(parts);
         if let Some(refused) = watched.refused.take().or(refused) {
+            let reason = measured.parameters.verdict_reason.as_mut();
+            let is_permitted = refused.need != Need::Permission;
+            let reason = reason.filter(|reason| !is_permitted && *reason == UNSEEN_GOROUTINES);
+            reason.into_iter().for_each(|reason| reason.push_str(BY_PERMISSION));
             measured.warnings.push(refused.into());
             return;
         }
@@ -201,6 +206,9 @@ fn follow(
         std::thread::sleep(TICK);
     }
 }
+
+/// The words that follow the verdict where only a permission is missing.
+const BY_PERMISSION: &str = " So does contend as root, or with CAP_PERFMON.";
 
 /// The waits of goroutines were not seen.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,10 +1,11 @@
 //! The rows of the waits of goroutines, the verdict, and the findings.
 
 use crate::trace::measure::Measured;
-use crate::trace::measure::aggregate::{Times, shares};
+use crate::trace::measure::aggregate::{bins, shares};
 use crate::trace::plan::{Parameters, Verdict};
 use crate::trace::record::{Blocker, Frame, Row, RowKind};
 use crate::trace::words;
+use blame::durations::Times;
 use blame::frames::function_of;
 use blame::golang::{Follower, Kind, Waits, is_standard};
 use blame::names::{Names, Site};
@@ -45,6 +46,8 @@ const MOST_FINDINGS: usize = 3;
 const LOCKS_SHARE: f64 = 0.1;
 const LEAST_WAIT: f64 = 0.05;
 const FINDING_SHARE: f64 = 0.15;
+/// The begin of a verdict that the goroutines of a further process can change.
+const UNDECIDED: &str = "Undecided: goroutines";
 /// A mutex waits at its semaphore, which is behind its state; the semaphores of a read-write lock are behind its mutex.
 const SEMAPHORE_OFFSETS: [u64; 3] = [4, 8, 12];
 
@@ -52,24 +55,23 @@ impl Builder<'_> {
     /// Adds the rows, and replaces the verdict on the threads, which do not wait for goroutines' locks.
     pub fn add_to(&mut self, measured: &mut Measured) {
         let paths: Vec<Path> = (0..self.follower.stacks.len()).map(|stack| self.path(stack)).collect();
-        let objects = self.groups(&paths, |_| String::new());
-        let sites = self.groups(&paths, |stack| paths[stack].site.label.clone());
+        let label = |stack: usize| paths[stack].site.label.clone();
+        // Several objects can be unknown.
+        let objects = self.groups(&paths, |object, stack| if object == 0 { label(stack) } else { String::new() });
+        let sites = self.groups(&paths, |_, stack| label(stack));
         let locks: Vec<Row> = objects.iter().map(|group| self.row(group, RowKind::Lock, &paths)).collect();
         let places: Vec<Row> = sites.iter().map(|group| self.row(group, RowKind::Site, &paths)).collect();
         let waited_s: f64 = locks.iter().filter(|row| row.excludes()).map(|row| row.wait_total_s).sum();
-        // The verdict and the findings of several processes are about all of them.
+        // The findings of several processes are about all of them.
         let is_alone = measured.parameters.processes <= 1;
-        let verdict = if is_alone {
-            self.judge(&mut measured.parameters, &measured.rows, waited_s, &locks)
-        } else {
-            Verdict::NotLocks
-        };
+        let keeps_findings = !is_alone && measured.parameters.verdict == Some(Verdict::Locks);
+        let verdict = self.judge(&mut measured.parameters, &measured.rows, waited_s, &locks);
         let findings = objects.iter().zip(&locks).filter(|(_, row)| {
             verdict == Verdict::Locks && row.excludes() && row.wait_total_s >= FINDING_SHARE * waited_s
         });
         let findings: Vec<Row> = findings.take(MOST_FINDINGS).map(|(group, row)| finding(group, row, &paths)).collect();
         // The threads' own futex words are those of the runtime's scheduler.
-        measured.rows.retain(|row| row.kind != RowKind::Finding || verdict != Verdict::Locks);
+        measured.rows.retain(|row| row.kind != RowKind::Finding || verdict != Verdict::Locks || keeps_findings);
         let first = measured.rows.iter().position(|row| row.kind != RowKind::Lock).unwrap_or(measured.rows.len());
         measured.rows.splice(first..first, locks);
         measured.rows.extend(places);
@@ -93,14 +95,14 @@ impl Builder<'_> {
     }
 
     /// Returns the waits for objects by a key of the call path, the longest first.
-    fn groups(&self, paths: &[Path], key: impl Fn(usize) -> String) -> Vec<Group> {
+    fn groups(&self, paths: &[Path], key: impl Fn(u64, usize) -> String) -> Vec<Group> {
         let mut groups: BTreeMap<(u64, &str, String), Group> = BTreeMap::new();
         for ((object, stack), waits) in &self.follower.waits {
             let kind = paths[*stack].kind;
             if matches!(kind, Kind::Sleep | Kind::Io | Kind::Runtime) {
                 continue;
             }
-            let group = groups.entry((*object, kind.name(), key(*stack)));
+            let group = groups.entry((*object, kind.name(), key(*object, *stack)));
             let group = group.or_insert_with(|| Group { object: *object, stack: *stack, waits: Waits::default() });
             let most = self.follower.waits.get(&(*object, group.stack)).map_or(0, |waits| waits.total_ns);
             if waits.total_ns > most {
@@ -141,7 +143,7 @@ impl Builder<'_> {
             // A goroutine that is not parked runs or is ready, which the probes do not show.
             unknown_s: part(waits.total_ns.saturating_sub(parked_ns)),
             blocked_by,
-            waits: if is_object { times.bins(&Nanoseconds) } else { Vec::new() },
+            waits: if is_object { bins(&times, &Nanoseconds) } else { Vec::new() },
             stack: if is_object { path.frames.clone() } else { Vec::new() },
             ..Row::new(kind, self.process, self.name(*object, path))
         }
@@ -167,8 +169,10 @@ impl Builder<'_> {
         let ran_s = whole.map_or(0.0, |whole| whole.on_cpu_s.unwrap_or(0.0) + whole.ready_s.unwrap_or(0.0));
         let share = waited_s / (waited_s + ran_s).max(f64::MIN_POSITIVE);
         let is_locks = share >= LOCKS_SHARE && waited_s >= LEAST_WAIT * self.elapsed_s;
+        let is_alone = parameters.processes <= 1;
+        let of = if is_alone { String::new() } else { format!(" of process {}", self.process) };
         let waited = format!(
-            "goroutines waited for mutexes for {} of the time in which they waited for one or ran",
+            "goroutines{of} waited for mutexes for {} of the time in which they waited for one or ran",
             words::whole_percent(share)
         );
         let first = locks.iter().find(|row| !row.excludes() && row.wait_total_s > 0.0).filter(|_| !is_locks);
@@ -179,10 +183,22 @@ impl Builder<'_> {
                 terminal::nanoseconds(row.wait_total_s * 1e9)
             )
         });
-        let verdict = if is_locks { Verdict::Locks } else { Verdict::NotLocks };
-        let name = if is_locks { "Locks" } else { "Not the locks" };
-        // The threads themselves may have waited for a lock of the runtime.
-        if is_locks || parameters.verdict != Some(Verdict::Locks) {
+        // Other processes can be Go programs as well.
+        let (verdict, name) = match is_locks {
+            true => (Verdict::Locks, "Locks"),
+            false if is_alone => (Verdict::NotLocks, "Not the locks"),
+            false => (Verdict::Undecided, "Undecided"),
+        };
+        let reason = parameters.verdict_reason.as_deref();
+        let were_missing = reason.is_some_and(|reason| reason.starts_with(UNDECIDED));
+        let was_locks = parameters.verdict == Some(Verdict::Locks);
+        let replaces = match (is_locks, is_alone) {
+            (true, true) => true,
+            // The threads themselves may have waited for a lock of the runtime, and those of other processes for any.
+            (true, false) | (false, true) => !was_locks,
+            (false, false) => were_missing,
+        };
+        if replaces {
             parameters.verdict = Some(verdict);
             parameters.verdict_reason = Some(format!("{name}: {waited}.{signals}"));
         }
@@ -235,7 +251,12 @@ fn finding(group: &Group, row: &Row, paths: &[Path]) -> Row {
                 percent(share),
                 released.unwrap_or_default()
             );
-            (text, place.clone(), share, format!("do less while {} is held, or divide it", row.lock))
+            (
+                text,
+                place.clone(),
+                share,
+                format!("do less while {} is held, system calls included, or divide it", row.lock),
+            )
         }
     };
     Row {

@@ -8,11 +8,11 @@
 //! values. Where that interval is wide, there is no sum.
 
 use crate::trace::record::TimeSpike;
+use blame::durations::Times;
 use blame::time::Ticks;
 use instruments::spikes;
 use instruments::statistics::Interval;
-use instruments::tally::Tally;
-use interpose::{Kind, Region, bounds, bucket};
+use interpose::{Kind, Region};
 use record::Bin;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
@@ -29,16 +29,6 @@ pub struct Sum {
     pub holds: Times,
     /// The number of holds that were timed because each was, and their sum in ticks.
     every: (u64, u64),
-}
-
-/// Times, in ticks.
-#[derive(Clone, Default)]
-pub struct Times {
-    pub ticks: u64,
-    pub most: u64,
-    pub count: u64,
-    /// Numbers of the buckets that are not empty: where there are many thousand places, most have few waits.
-    buckets: Tally,
 }
 
 /// The counts of a pair.
@@ -217,98 +207,25 @@ fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
 
-impl Times {
-    /// Returns no times, of which the longest will be this.
-    pub fn up_to(most: u64) -> Self {
-        Self { most, ..Self::default() }
-    }
+/// Returns the clusters of times, lettered.
+pub fn time_spikes(times: &Times, time: &impl Ticks) -> Vec<TimeSpike> {
+    let row = |spike: spikes::Spike| TimeSpike {
+        label: spike.label,
+        share: spike.share,
+        count: spike.count,
+        median_ns: spike.median,
+        from_ns: spike.from,
+        to_ns: spike.to,
+        echo_of: spike.echo_of,
+        delay_ns: spike.delay,
+    };
+    times.spikes(time).into_iter().map(row).collect()
+}
 
-    /// Adds the counts of buckets.
-    pub fn add_counts(&mut self, counts: &[u64]) {
-        for (bucket, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            self.buckets.add(bucket as u64, *count);
-            add(&mut self.count, *count);
-        }
-    }
-
-    /// Adds this number of times that were 0.
-    pub fn add_zeros(&mut self, count: u64) {
-        if count > 0 {
-            self.buckets.add(0, count);
-            add(&mut self.count, count);
-        }
-    }
-
-    /// Counts one.
-    pub fn note(&mut self, ticks: u64) {
-        self.ticks += ticks;
-        self.most = self.most.max(ticks);
-        self.count += 1;
-        self.buckets.add(bucket(ticks) as u64, 1);
-    }
-
-    /// Adds the data of others.
-    pub fn merge(&mut self, other: &Self) {
-        self.ticks += other.ticks;
-        self.most = self.most.max(other.most);
-        self.count += other.count;
-        self.buckets.merge(&other.buckets);
-    }
-
-    /// Adds times, each of which counts as `weight` times in the buckets.
-    fn add(&mut self, ticks: u64, most: u64, buckets: &[(usize, u64)], weight: f64) {
-        add(&mut self.ticks, ticks);
-        self.most = self.most.max(most);
-        for (bucket, count) in buckets {
-            self.buckets.add(*bucket as u64, (*count as f64 * weight).round() as u64);
-            add(&mut self.count, *count);
-        }
-    }
-
-    /// Returns the value that this share of all is not above, in ns: the middle of its bucket.
-    pub fn quantile_ns(&self, share: f64, time: &impl Ticks) -> Option<f64> {
-        let rank = (share * self.buckets.count() as f64).ceil().max(1.0) as u64;
-        let (from, to) = bounds(self.buckets.at_rank(rank)? as usize);
-        let middle = (from + to - 1) as f64 / 2.0;
-        Some(time.span_ns(middle.min(self.most as f64).round() as u64))
-    }
-
-    pub fn most_ns(&self, time: &impl Ticks) -> Option<f64> {
-        (self.count > 0).then(|| time.span_ns(self.most))
-    }
-
-    /// Returns the clusters of the times, lettered. A bucket's times are taken as spread evenly in it.
-    pub fn spikes(&self, time: &impl Ticks) -> Vec<TimeSpike> {
-        const PLACES: u64 = 16;
-        let spread = |(bucket, count): (u64, u64)| {
-            let (from, to) = bounds(bucket as usize);
-            let (from, to) = (time.span_ns(from), time.span_ns(to));
-            let places = PLACES.min(count);
-            let at = move |place: u64| (from + (to - from) * (place as f64 + 0.5) / places as f64).round() as u64;
-            let (each, more) = (count / places, count % places);
-            (0..places).map(move |place| (at(place), each + u64::from(place < more)))
-        };
-        let found = spikes::find(&Tally::from_counts(self.buckets.iter().flat_map(spread)), time.span_ns(1));
-        let row = |spike: spikes::Spike| TimeSpike {
-            label: spike.label,
-            share: spike.share,
-            count: spike.count,
-            median_ns: spike.median,
-            from_ns: spike.from,
-            to_ns: spike.to,
-            echo_of: spike.echo_of,
-            delay_ns: spike.delay,
-        };
-        found.spikes.into_iter().map(row).collect()
-    }
-
-    pub fn bins(&self, time: &impl Ticks) -> Vec<Bin> {
-        let bin = |(bucket, count): (u64, u64)| {
-            let (from, to) = bounds(bucket as usize);
-            Bin { from_ns: time.span_ns(from), to_ns: time.span_ns(to), count }
-        };
-        self.buckets.iter().map(bin).collect()
-    }
+/// Returns the buckets of times that are not empty.
+pub fn bins(times: &Times, time: &impl Ticks) -> Vec<Bin> {
+    let bins = times.buckets(time);
+    bins.map(|(from_ns, to_ns, count)| Bin { from_ns, to_ns, count }).collect()
 }
 
 /// Shares of each kind at most: a record is to be read.

@@ -1,4 +1,4 @@
-//! Classes of locks: those of one type that were first used at one place.
+//! Classes of locks: those of one type whose first call site in the code is the same.
 
 use blame::names::Names;
 use blame::places::{self, lock_at};
@@ -10,16 +10,18 @@ use std::sync::atomic::Ordering::Relaxed;
 pub enum Class {
     /// A global variable, by its slot.
     Variable(u32),
-    /// The process, the type, and where they were first used.
-    FirstUse(u32, u32, u64),
+    /// The process, the type, and the call site.
+    CallSite(u32, u32, u64),
+    /// The process, and the number of the Python place that waits for it.
+    Python(u32, usize),
 }
 
-/// Returns the class of a lock: locks of one type that were first used at one place are one class, except global
-/// variables, each of which has a name.
+/// Returns the class of a lock: locks of one type and one call site are one class, except global variables, each of which
+/// has a name.
 pub fn class_of(region: &Region, names: &mut Names, slot: u32) -> Class {
     let lock = lock_at(region, slot);
     match places::is_in_variable(region, names, slot) {
         true => Class::Variable(slot),
-        false => Class::FirstUse(lock.process.load(Relaxed), lock.kind.load(Relaxed), lock.first_site.load(Relaxed)),
+        false => Class::CallSite(lock.process.load(Relaxed), lock.kind.load(Relaxed), lock.first_site.load(Relaxed)),
     }
 }

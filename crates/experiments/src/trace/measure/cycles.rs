@@ -4,7 +4,7 @@ use super::class::{Class, class_of};
 use super::orders::{Cycle, Order, Reason};
 use crate::trace::record::{CycleVerdict, JOIN_ORDER, Row, RowKind, Step};
 use blame::names::Names;
-use blame::places::{lock_at, lock_name, process_of, type_name};
+use blame::places::{lock_at, lock_name, process_at, process_of, type_name};
 use interpose::Region;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -59,13 +59,14 @@ pub fn row(region: &Region, names: &mut Names, group: &Group) -> Row {
 }
 
 fn step(region: &Region, names: &mut Names, order: &Order) -> Step {
-    let process = lock_at(region, order.held).process.load(Relaxed);
+    let mut label = |lock: u32, site: u64| names.site(process_at(region, lock, site), site).label;
+    let (held_site, taken_site) = (label(order.held, order.held_site), label(order.taken, order.taken_site));
     Step {
         thread: order.thread,
         holds: lock_name(region, names, order.held),
-        held_site: names.site(process, order.held_site).label,
+        held_site,
         takes: lock_name(region, names, order.taken),
-        taken_site: names.site(process, order.taken_site).label,
+        taken_site,
     }
 }
 

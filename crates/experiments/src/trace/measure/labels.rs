@@ -1,7 +1,8 @@
 //! The requests of each label: sums and quantiles, which the library counts exactly, and the locks that they waited for.
 
-use super::aggregate::{Longest, Times};
+use super::aggregate::Longest;
 use crate::trace::record::{Row, RowKind};
+use blame::durations::Times;
 use blame::time::{Ticks, Time};
 use blame::waits::{Labelled, Waits};
 use interpose::{LABELS, Label, Region};

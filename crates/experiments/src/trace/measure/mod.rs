@@ -20,6 +20,7 @@ use super::diagnosis::{Diagnosis, Evidence};
 use super::flags::Level;
 use super::parts::Parts;
 use super::plan::{Parameters, Plan, Snapshots};
+use super::python_locks;
 use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
 use super::warnings::{
@@ -96,8 +97,12 @@ impl Measured {
 const TICK: Duration = Duration::from_millis(10);
 /// The number of samples from which a program without a call of the C library's locks is diagnosed by them.
 const FEWEST_SAMPLES: u64 = 20;
-/// The number by which the names know the program before it loads the library, or if it does not.
+/// The number by which the names know the program before it loads the library, or if it does not. Those of processes that
+/// use no lock are below.
 const WITHOUT_LIBRARY: u32 = u32::MAX;
+/// Processes that use no lock and are sampled at one time, and those whose functions have names.
+const MOST_WITHOUT_LOCKS: usize = 32;
+const MOST_NAMED_WITHOUT_LOCKS: usize = 512;
 /// Waits that an export has at most: contend's memory is bounded.
 pub const MOST_EXPORTED: usize = 500_000;
 /// Period at which processes' maps are read.
@@ -142,6 +147,8 @@ pub fn run_plan(
         names: Names::default(),
         maps: HashMap::new(),
         without_library: None,
+        without_locks: HashMap::new(),
+        without_locks_seen: 0,
         hangs: Hangs::default(),
         stuck: StuckThreads::new(plan.deadline),
         stuck_stacks: Stacks::default(),
@@ -204,6 +211,10 @@ struct Watch<'a> {
     maps: HashMap<usize, [Option<Vec<u8>>; 2]>,
     /// The last map of a program that did not load the library.
     without_library: Option<Vec<u8>>,
+    /// The numbers of processes that use no lock, and their last maps.
+    without_locks: HashMap<u32, (u32, Vec<u8>)>,
+    /// How many there were.
+    without_locks_seen: u32,
     hangs: Hangs,
     /// The program's first process as it is seen from outside, which shows waits that the library does not note.
     stuck: StuckThreads,
@@ -378,7 +389,6 @@ impl Watch<'_> {
         let region = self.memory.region();
         self.sampled.clear();
         self.sampled.push(self.running.pid());
-        self.profile.learn_locks(region);
         self.java.read();
         for (place, process) in region.processes().enumerate() {
             let length = (process.maps_length.load(Acquire) as usize).min(MAPS);
@@ -415,13 +425,41 @@ impl Watch<'_> {
             self.without_library = Some(map);
         }
         // A process that has not used a lock yet noted nothing.
-        for pid in self.outliving.alive() {
+        let unnoted: Vec<u32> = self.outliving.alive().chain(self.other_users.started().iter().copied()).collect();
+        for pid in unnoted {
             if !self.sampled.contains(&pid)
                 && let Some(map) = map_of(pid)
             {
-                self.profile.learn(pid, &parse(&map));
-                self.sampled.push(pid);
+                self.learn_without_locks(pid, map);
             }
+        }
+        self.profile.learn_locks(self.memory.region());
+    }
+
+    /// Learns the memory map of a process that uses no lock, which is sampled.
+    fn learn_without_locks(&mut self, pid: u32, map: Vec<u8>) {
+        let is_sampled = |other: &&u32| self.without_locks.contains_key(other);
+        if self.sampled.iter().filter(is_sampled).count() >= MOST_WITHOUT_LOCKS {
+            return;
+        }
+        self.sampled.push(pid);
+        let known = self.without_locks.get(&pid);
+        if known.is_some_and(|(_, before)| *before == map) {
+            return;
+        }
+        let next = WITHOUT_LIBRARY - 1 - self.without_locks_seen;
+        let number = known.map_or(next, |(number, _)| *number);
+        self.without_locks_seen += u32::from(known.is_none());
+        self.names.learn(number, Some(pid), &map);
+        self.profile.learn(pid, &parse(&map));
+        self.without_locks.insert(pid, (number, map));
+        // The functions of one that has ended keep their names until there are very many.
+        let ended = self.without_locks.iter().filter(|(pid, _)| !self.sampled.contains(pid));
+        let oldest = ended.max_by_key(|(_, (number, _))| *number).map(|(pid, _)| *pid);
+        if self.without_locks.len() > MOST_NAMED_WITHOUT_LOCKS
+            && let Some(oldest) = oldest
+        {
+            self.without_locks.remove(&oldest);
         }
     }
 
@@ -502,15 +540,18 @@ impl Watch<'_> {
         let thread_time_s = after.thread_time_since(before);
         let labels = labels::of(region, &before.labels, &after.labels, &self.time, &self.waits);
         let is_whole = self.recording.lowered.is_empty();
-        let span = rows::Span { region, window, labels, thread_time_s, is_whole };
+        let noted = region.processes().enumerate().map(|(place, process)| (process.pid.load(Relaxed), place as u32));
+        let unnoted = self.without_locks.iter().map(|(pid, (number, _))| (*pid, *number));
+        let known_as = std::iter::once((self.running.pid(), WITHOUT_LIBRARY)).chain(unnoted).chain(noted);
+        let known_as: HashMap<u32, u32> = known_as.collect();
+        let python = python_locks::places(&self.profile, &mut self.names, &known_as);
+        let span = rows::Span { region, window, labels, thread_time_s, is_whole, python: &python };
         let mut built = rows::build(span, &mut self.names, &self.waits, &self.hangs, &self.time);
         rows::mark_reached(&mut built.rows, &self.stuck.rows);
-        let noted = region.processes().enumerate().map(|(place, process)| (process.pid.load(Relaxed), place as u32));
-        let known_as = std::iter::once((self.running.pid(), WITHOUT_LIBRARY)).chain(noted);
         let evidence = Evidence {
             profile: &self.profile,
             names: &mut self.names,
-            known_as: known_as.collect(),
+            known_as,
             region: Some(region),
             window,
             java: &self.java,

@@ -261,21 +261,35 @@ impl Outliving {
 }
 
 /// Returns the processes that have this library, without the program itself.
+///
+/// A daemon's parent can fork after the list of processes was read, and end before it is looked at: then neither is found.
+/// So the list is read again if a process has ended in the meantime: a few times, since a machine can fork without pause.
 fn with_library(library: u64, program: u32) -> Vec<Process> {
+    const FILE: &str = "/memfd:contend-interpose";
+    const MOST_SCANS: usize = 5;
     // A process that is older than contend is not the program's.
     let own = started(std::process::id()).unwrap_or(0);
-    let numbers = read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let is_its = |pid: &u32| {
-        *pid != program
-            && *pid != std::process::id()
-            && started(*pid).is_some_and(|began| began >= own)
-            && has_library(*pid)
-            && super::map_of(*pid).is_some_and(|map| super::has_file(&map, library, "/memfd:contend-interpose"))
-            && !is_zombie(*pid)
-    };
-    let name = |pid: u32| sampling::name_of(pid, pid).unwrap_or_default();
-    numbers.filter(is_its).map(|pid| Process { pid, name: name(pid) }).collect()
+    let mut ended = HashSet::from([program, std::process::id()]);
+    let mut found = Vec::new();
+    for _ in 0..MOST_SCANS {
+        let known = ended.len();
+        let numbers = read_dir("/proc").into_iter().flatten().flatten();
+        for pid in numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
+            if ended.contains(&pid) || started(pid).is_some_and(|began| began < own) {
+                continue;
+            }
+            let is_its = has_library(pid) && super::map_of(pid).is_some_and(|map| super::has_file(&map, library, FILE));
+            if is_zombie(pid) {
+                ended.insert(pid);
+            } else if is_its {
+                found.push(Process { pid, name: sampling::name_of(pid, pid).unwrap_or_default() });
+            }
+        }
+        if !found.is_empty() || ended.len() == known {
+            break;
+        }
+    }
+    found
 }
 
 /// Returns when a process began, in the kernel's ticks since it booted.
@@ -302,6 +316,8 @@ fn stat(pid: u32) -> Option<String> {
 #[derive(Default)]
 pub struct OtherUsers {
     found: BTreeMap<u32, OtherUser>,
+    /// The processes that the program started and that have the library, as they were seen last.
+    started: Vec<u32>,
     next: Option<Instant>,
 }
 
@@ -333,12 +349,15 @@ impl OtherUsers {
     fn look_at(&mut self, program: u32) {
         let own_user = rustix::process::geteuid().as_raw();
         let own_namespace = read_link("/proc/self/ns/user").ok();
-        let mut open = vec![program];
+        let (mut open, mut started) = (vec![program], Vec::new());
         let mut place = 0;
         while let Some(&pid) = open.get(place) {
             place += 1;
             open.extend(children(pid));
             open.truncate(MOST_PROCESSES);
+            if place > 1 && has_library(pid) {
+                started.push(pid);
+            }
             let Some((name, user)) = name_and_user(pid) else { continue };
             let namespace = read_link(format!("/proc/{pid}/ns/user")).ok();
             let is_elsewhere = namespace.is_some_and(|namespace| Some(namespace) != own_namespace);
@@ -347,6 +366,12 @@ impl OtherUsers {
                 self.found.insert(pid, OtherUser { program: name, user });
             }
         }
+        self.started = started;
+    }
+
+    /// Returns the processes that the program started and that have the library.
+    pub fn started(&self) -> &[u32] {
+        &self.started
     }
 
     pub fn found(&self) -> impl Iterator<Item = (u32, &OtherUser)> {

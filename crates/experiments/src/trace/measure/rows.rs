@@ -1,12 +1,14 @@
 //! The rows, with the names of locks and places.
 
-use super::aggregate::{Sum, Window, shares};
+use super::aggregate::{self, Sum, Window, shares, time_spikes};
 use super::class::{Class, class_of};
 use super::cycles;
 use super::deadlocks::{Hang, Hangs, Stuck};
 use super::labels;
 use super::orders::Orders;
+use crate::trace::python_locks::PythonPlace;
 use crate::trace::record::{Blocker, Cause, CycleVerdict, LabelLock, LongWait, Row, RowKind, Step};
+use blame::durations::Times;
 use blame::names::Names;
 use blame::places::{attributes, lock_at, lock_name, process_of, site_label, type_name};
 use blame::switches::Seen;
@@ -14,6 +16,7 @@ use blame::time::{Ticks, Time};
 use blame::waits::{Split, Wait, Waits, lock_of};
 use interpose::{Kind, Region};
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A wait with the names of its objects.
@@ -47,6 +50,8 @@ pub struct Built {
 
 /// Rows of each kind at most, and histograms: a record is to be read.
 const MOST_LOCKS: usize = 300;
+/// The number of classes whose numbers do not depend on their waits.
+const MOST_NUMBERED: usize = 1_000;
 const MOST_SITES: usize = 600;
 const MOST_HISTOGRAMS: usize = 60;
 /// Locks of each label.
@@ -72,11 +77,13 @@ pub struct Span<'a> {
     pub thread_time_s: f64,
     /// Whether each wait was recorded.
     pub is_whole: bool,
+    /// The Python places that wait for locks, by the locks' slots.
+    pub python: &'a HashMap<u32, PythonPlace>,
 }
 
 /// Puts the rows together. Unless the record of single waits is whole, it stands for waits that were only counted.
 pub fn build(span: Span<'_>, names: &mut Names, waits: &Waits, hangs: &Hangs, time: &Time) -> Built {
-    let Span { region, window, labels, thread_time_s, is_whole } = span;
+    let Span { region, window, labels, thread_time_s, is_whole, python } = span;
     let critical = if is_whole { waits.critical.shares() } else { HashMap::new() };
     let blame = by_waiter(&waits.blame);
     let causes = by_waiter(&waits.causes.by_pair);
@@ -96,6 +103,8 @@ pub fn build(span: Span<'_>, names: &mut Names, waits: &Waits, hangs: &Hangs, ti
         time,
         thread_time_s,
         is_whole,
+        python,
+        python_names: Vec::new(),
         classes,
         firsts,
     };
@@ -147,6 +156,9 @@ struct Builder<'a> {
     time: &'a Time,
     thread_time_s: f64,
     is_whole: bool,
+    python: &'a HashMap<u32, PythonPlace>,
+    /// The names of the places, by their numbers.
+    python_names: Vec<String>,
     classes: HashMap<u32, Class>,
     firsts: HashMap<Class, u32>,
 }
@@ -156,7 +168,8 @@ struct Group {
     /// The first of the locks.
     lock: u32,
     locks: Vec<u32>,
-    site: Option<u64>,
+    /// The process that the call site is in, and its address.
+    site: Option<(u32, u64)>,
     pairs: Vec<u32>,
     /// Sums of the waits in ticks, of the acquisitions, and of the failed attempts. Histograms are added up only for
     /// groups that have a row: there can be tens of thousands of others.
@@ -167,13 +180,22 @@ struct Group {
 
 impl Builder<'_> {
     fn locks(&mut self) -> (Vec<Row>, Vec<Vec<u32>>, u64) {
-        let groups = self.groups(|_| None);
+        let groups = self.groups(|_, _| None);
+        self.name_in_order(&groups);
         self.rows_of(groups, RowKind::Lock, MOST_LOCKS)
     }
 
     fn sites(&mut self) -> (Vec<Row>, Vec<Vec<u32>>, u64) {
-        let groups = self.groups(|pair| Some(pair.site.load(Relaxed)));
+        let groups = self.groups(|builder, pair| Some(builder.site(pair)));
         self.rows_of(groups, RowKind::Site, MOST_SITES)
+    }
+
+    /// Returns the call site of a pair. Processes that share a lock have the same one where it has the same name in both.
+    fn site(&mut self, pair: &interpose::Pair) -> (u32, u64) {
+        let (own, site) = (pair.process.load(Relaxed), pair.site.load(Relaxed));
+        let first = lock_at(self.region, pair.lock.load(Relaxed)).process.load(Relaxed);
+        let is_same = own == first || self.names.site(own, site) == self.names.site(first, site);
+        (if is_same { first } else { own }, site)
     }
 
     /// Returns the requests of a label, with the locks that they waited for.
@@ -202,11 +224,11 @@ impl Builder<'_> {
     }
 
     /// Returns the groups: those that were waited for most first, then those that were acquired most.
-    fn groups(&mut self, site_of: impl Fn(&interpose::Pair) -> Option<u64>) -> Vec<Group> {
+    fn groups(&mut self, site_of: impl Fn(&mut Self, &interpose::Pair) -> Option<(u32, u64)>) -> Vec<Group> {
         let mut groups = BTreeMap::new();
         for (place, pair) in self.region.pairs() {
             let counts = self.window.counts(place);
-            let (lock, site) = (pair.lock.load(Relaxed), site_of(pair));
+            let (lock, site) = (pair.lock.load(Relaxed), site_of(self, pair));
             let group = groups.entry((self.class(lock), site));
             let new =
                 || Group { lock, locks: Vec::new(), site, pairs: Vec::new(), waited: 0, acquisitions: 0, timeouts: 0 };
@@ -229,12 +251,42 @@ impl Builder<'_> {
         groups
     }
 
+    /// Names the classes in the order of their places in the files, so that locks with equal names have the same numbers
+    /// in each run. Each needs the debugger's information, so a program with very many has numbers by wait time.
+    fn name_in_order(&mut self, groups: &[Group]) {
+        if groups.len() > MOST_NUMBERED {
+            return;
+        }
+        let mut slots: Vec<u32> = groups.iter().map(|group| group.lock).collect();
+        slots.sort_by_cached_key(|slot| self.place_in_file(*slot));
+        slots.into_iter().for_each(|slot| drop(self.name(slot)));
+    }
+
+    /// Returns the place of a variable in its file, or that of the call site which names the lock.
+    fn place_in_file(&mut self, slot: u32) -> (Option<(PathBuf, u64)>, u32, u32) {
+        let lock = lock_at(self.region, slot);
+        let process = lock.process.load(Relaxed);
+        let place = match self.class(slot) {
+            Class::Variable(_) => &lock.address,
+            Class::CallSite(..) | Class::Python(..) => &lock.first_site,
+        };
+        (self.names.in_file(process, place.load(Relaxed)), process, lock.kind.load(Relaxed))
+    }
+
     /// Returns the class of a lock, which is looked up once.
     fn class(&mut self, slot: u32) -> Class {
         if let Some(class) = self.classes.get(&slot) {
             return *class;
         }
-        let class = class_of(self.region, self.names, slot);
+        let class = match self.python.get(&slot) {
+            Some(place) => {
+                let known = self.python_names.iter().position(|name| *name == place.name);
+                let number = known.unwrap_or(self.python_names.len());
+                self.python_names.extend(known.is_none().then(|| place.name.clone()));
+                Class::Python(lock_at(self.region, slot).process.load(Relaxed), number)
+            }
+            None => class_of(self.region, self.names, slot),
+        };
         self.classes.insert(slot, class);
         class
     }
@@ -259,6 +311,9 @@ impl Builder<'_> {
     /// Returns the name of a lock's class, which is that of the first lock of it whose name was requested.
     fn name(&mut self, slot: u32) -> String {
         let class = self.class(slot);
+        if let Class::Python(_, number) = class {
+            return self.python_names[number].clone();
+        }
         let first = *self.firsts.entry(class).or_insert(slot);
         lock_name(self.region, self.names, first)
     }
@@ -266,10 +321,14 @@ impl Builder<'_> {
     fn row(&mut self, group: &Group, kind: RowKind, has_histograms: bool) -> Row {
         let name = self.name(group.lock);
         let lock = lock_at(self.region, group.lock);
-        let (process, time, sum) =
-            (lock.process.load(Relaxed), self.time, &Sum::of(self.region, self.window, &group.pairs));
-        let site = self.names.site(process, group.site.unwrap_or_else(|| lock.first_site.load(Relaxed)));
+        let (time, sum) = (self.time, &Sum::of(self.region, self.window, &group.pairs));
+        let first_use = || (lock.process.load(Relaxed), lock.first_site.load(Relaxed));
+        let (process, site) = group.site.unwrap_or_else(first_use);
+        let site = self.names.site(process, site);
         let of_lock = group.site.is_none();
+        let python = self.python.get(&group.lock);
+        // All locks of Python are acquired at one place of the interpreter.
+        let site = python.filter(|_| of_lock).map_or(site, |place| place.site.clone());
         let is_drawn = of_lock && has_histograms;
         let longest = group.locks.iter().filter(|_| is_drawn).filter_map(|lock| self.waits.longest.get(lock));
         let mut longest: Vec<&Wait> = longest.flatten().collect();
@@ -281,8 +340,8 @@ impl Builder<'_> {
         let part_s = |ns: fn(&Split) -> f64| split.map(|split| ns(&split) / 1e9);
         let known_s = split.map(|split| (split.running + split.preempted + split.blocked + split.released) / 1e9);
         let (seen, hold_total) = (self.seen(group), sum.hold_total(time));
-        let spikes = |times: &super::aggregate::Times| if is_drawn { times.spikes(time) } else { Vec::new() };
-        let bins = |times: &super::aggregate::Times| if has_histograms { times.bins(time) } else { Vec::new() };
+        let spikes = |times: &Times| if is_drawn { time_spikes(times, time) } else { Vec::new() };
+        let bins = |times: &Times| if has_histograms { aggregate::bins(times, time) } else { Vec::new() };
         Row {
             wait_total_s,
             // A wait is counted when it ends, so it can be longer than the part of the trace.
@@ -321,7 +380,7 @@ impl Builder<'_> {
             timeouts: sum.timeouts,
             symbol: site.symbol,
             source: site.source,
-            lock_type: type_name(lock.kind.load(Relaxed)).to_owned(),
+            lock_type: python.map_or(type_name(lock.kind.load(Relaxed)), |place| place.kind()).to_owned(),
             attributes: attributes(lock.kind.load(Relaxed), lock.attributes.load(Relaxed)),
             lock: name,
             ..empty(self.region, self.names, kind, group.lock)

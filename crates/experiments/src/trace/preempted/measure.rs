@@ -37,8 +37,16 @@ pub fn run_plan(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Measured> {
     if let Some(pid) = flags.pid {
         let targets = attach::Targets::of_pids(&[pid])?;
         let budget = run.session.seconds;
-        let plan =
-            attach::Plan { targets, room: 0, budget, interval: None, every: None, deadline: DEADLINE, all: false };
+        let plan = attach::Plan {
+            targets,
+            room: 0,
+            full: false,
+            budget,
+            interval: None,
+            every: None,
+            deadline: DEADLINE,
+            all: false,
+        };
         return Ok(measured(attach::run(plan, run.session, &mut lines)?, Vec::new(), 0));
     }
     let plan = plan(flags, flags.threads, run.session)?;

@@ -7,9 +7,10 @@ pub mod show;
 
 use self::record::{WatchedWord, WordSite};
 use self::request::Request;
-use super::measure::aggregate::Times;
+use super::measure::aggregate::bins;
 use super::record::{Row, RowKind};
 use anyhow::anyhow;
+use blame::durations::Times;
 use blame::frames::Frames;
 use blame::names::{Names, map_of, message, parse};
 use blame::sampling;
@@ -415,7 +416,7 @@ impl Watching {
             hold_p99_ns: holds.p99_ns,
             hold_max_ns: holds.max_ns,
             holds_timed: usage.holds,
-            holds: times.bins(&Nanoseconds),
+            holds: bins(&times, &Nanoseconds),
             word: Some(word),
             ..Row::new(RowKind::Word, self.pid, named.name.clone())
         }

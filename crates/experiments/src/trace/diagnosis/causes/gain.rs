@@ -1,0 +1,47 @@
+//! The limits of what a program can gain if a wait vanishes.
+
+/// The limits of a gain.
+pub(in crate::trace::diagnosis) struct Limits {
+    pub(in crate::trace::diagnosis) on_cpu_s: f64,
+    pub(in crate::trace::diagnosis) ready_s: f64,
+    /// The time in which threads had something to do.
+    pub(in crate::trace::diagnosis) busy_s: f64,
+    /// The time on a CPU without spinning, and what all CPUs have.
+    pub(in crate::trace::diagnosis) useful_s: f64,
+    pub(in crate::trace::diagnosis) capacity_s: f64,
+}
+
+impl Limits {
+    /// Returns the remedy for holders that had no CPU: the program's other threads use the CPUs, or other programs do.
+    pub(super) fn fewer_threads(&self) -> &'static str {
+        const NEARLY_ALL: f64 = 0.75;
+        if self.on_cpu_s >= NEARLY_ALL * self.capacity_s {
+            "use at most as many busy threads as CPUs"
+        } else if self.on_cpu_s + self.ready_s <= self.capacity_s {
+            "give the program CPUs that other programs do not use"
+        } else {
+            "give the program CPUs that other programs do not use, or use fewer busy threads"
+        }
+    }
+
+    /// Returns the most that the throughput can gain if a wait vanishes: the threads gain the time of the wait, as far
+    /// as there are CPUs for the additional work.
+    pub(super) fn gain(&self, waited_s: f64) -> Option<f64> {
+        let left = (self.busy_s - waited_s).max(1e-9);
+        let by_threads = self.busy_s / left;
+        let by_cpus = if self.useful_s > 0.0 { self.capacity_s / self.useful_s } else { f64::INFINITY };
+        Some((by_threads.min(by_cpus) - 1.0).max(0.0)).filter(|gain| gain.is_finite())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_is_bounded_by_the_waits_and_by_the_cpus() {
+        let limits = Limits { on_cpu_s: 2.0, ready_s: 0.0, busy_s: 10.0, useful_s: 2.0, capacity_s: 20.0 };
+        assert_eq!(limits.gain(5.0), Some(1.0));
+        assert_eq!(Limits { capacity_s: 3.0, ..limits }.gain(5.0), Some(0.5));
+    }
+}

@@ -1,0 +1,295 @@
+//! Causes by the activity of the holders, which the samples or the record of the switches show.
+
+use super::super::objects::{Inner, Inners, Object, called_in, function_in, without_offset};
+use super::super::{Cause, Evidence, Measure, Rows, python};
+use super::priorities::inverted;
+use super::shares::Shares;
+use super::{Limits, larger_pool};
+use crate::trace::python_locks::PYTHON;
+use crate::trace::record::Row;
+use blame::frames::{Kind as FrameKind, is_lock_wrapper};
+use blame::places::{lock_name, site_label};
+use blame::sampling::budget::{Part, call_name};
+use blame::sampling::waited::{Holder, Wait};
+use std::collections::BTreeMap;
+
+/// A critical section of this length is long.
+const LONG_HOLD_NS: f64 = 20_000.0;
+
+/// Critical sections up to this length are shorter than the wait of a thread that sleeps and is woken.
+const SHORT_HOLD_NS: f64 = 2_000.0;
+
+/// The place where a holder was blocked: the function and its caller, and the lock that it held.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Blocking {
+    place: String,
+    held: Wait,
+}
+
+/// The time for which a holder was blocked, its objects, and the innermost functions.
+#[derive(Default)]
+struct Blocked {
+    seconds: f64,
+    whats: BTreeMap<String, f64>,
+    inners: Inners,
+}
+
+impl Blocked {
+    /// Returns its activity for most of the time.
+    fn what(&self) -> String {
+        let most = self.whats.iter().max_by(|one, other| one.1.total_cmp(other.1));
+        most.map_or_else(String::new, |(what, _)| what.clone())
+    }
+}
+
+/// Adds the time of which no call path is known to the place where most of the same activity was.
+fn place_unplaced(by_place: &mut BTreeMap<Blocking, Blocked>) {
+    let unplaced: Vec<Wait> = by_place.keys().filter(|at| at.place.is_empty()).map(|at| at.held).collect();
+    for held in unplaced {
+        let Some(blocked) = by_place.remove(&Blocking { place: String::new(), held }) else { continue };
+        let is_alike = |at: &Blocking, other: &Blocked| at.held == held && other.what() == blocked.what();
+        let alike = by_place.iter_mut().filter(|(at, other)| is_alike(at, other));
+        match alike.max_by(|one, other| one.1.seconds.total_cmp(&other.1.seconds)) {
+            Some((_, most)) => most.seconds += blocked.seconds,
+            None => _ = by_place.insert(Blocking { place: String::new(), held }, blocked),
+        }
+    }
+}
+
+impl Evidence<'_> {
+    /// Returns the cause by the activity of a lock's holders while others waited.
+    pub(super) fn holders(&mut self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Option<Cause> {
+        let row = rows.of(object.wait);
+        let shares = Shares::of(&object.waited, row.filter(|_| !object.is_polled()))?;
+        let held_at = row.and_then(held_at);
+        let lock = &object.name;
+        let place = |text: Option<String>| text.unwrap_or_else(|| object.place());
+        let percent = terminal::percent;
+        let most = [shares.blocked, shares.preempted, shares.running, shares.released];
+        let most = most.into_iter().fold(0.0, f64::max);
+        let is_by_running = shares.running + shares.preempted > 0.5 && shares.running >= shares.preempted;
+        if most <= 0.5 && !object.spins && (!is_by_running || shares.is_inverted()) {
+            let known = shares.words();
+            let short = row.filter(|row| shares.blocked < 0.1 && has_short_holds(row));
+            let holds = short.map_or_else(String::new, |row| {
+                let count = terminal::count(row.acquisitions);
+                format!(
+                    "; acquired {count} times, median hold {}",
+                    terminal::nanoseconds(row.hold_p50_ns.unwrap_or_default())
+                )
+            });
+            return Some(Cause {
+                object: lock.clone(),
+                place: place(held_at),
+                text: format!("no single cause; parts of the wait: {known}{holds}"),
+                // Whatever its holders did, fewer acquisitions are fewer waits.
+                remedy: short.map(|_| many_short_sections(lock)),
+                share: most,
+                measure: measure(object),
+            });
+        }
+        if most == shares.blocked && most > 0.5 {
+            return Some(self.blocked_holder(object, shares.blocked, rows));
+        }
+        // A mutex that inherits priorities lends its holder the waiter's, which the kernel does not show.
+        let inherits = row.is_some_and(|row| row.attributes.iter().any(|word| word == "priority_inheritance"));
+        if most == shares.preempted && shares.is_inverted() && !inherits {
+            return Some(inverted(object, &shares, place(held_at)));
+        }
+        if object.spins {
+            let free = if shares.released < 0.1 {
+                String::new()
+            } else {
+                format!("; for {} of it the lock was free, and the waiter had no CPU", percent(shares.released))
+            };
+            // A spinlock is at its best where its holders run.
+            let is_for_cpus = shares.preempted + shares.released > 0.1;
+            let (what, part, remedy) = if is_for_cpus {
+                let remedy = "use a lock that sleeps, for example a mutex, and at most as many threads as CPUs";
+                ("was preempted", shares.preempted, remedy.to_owned())
+            } else {
+                ("ran", shares.running, format!("do less while {lock} is held, or use a lock that sleeps"))
+            };
+            return Some(Cause {
+                object: lock.clone(),
+                place: place(held_at),
+                text: format!("the holder {what} while the others spun for {} of the wait{free}", percent(part)),
+                remedy: Some(remedy),
+                share: (shares.preempted + shares.running + shares.released).min(1.0),
+                measure: Measure::None,
+            });
+        }
+        if most == shares.preempted && most > 0.5 {
+            return Some(Cause {
+                object: lock.clone(),
+                place: place(held_at),
+                text: format!("the holder was preempted for {} of the wait", percent(shares.preempted)),
+                remedy: Some(limits.fewer_threads().into()),
+                share: shares.preempted,
+                measure: Measure::None,
+            });
+        }
+        if most == shares.released && most > 0.5 {
+            return Some(Cause {
+                object: lock.clone(),
+                place: place(held_at),
+                text: format!(
+                    "the lock was free and the woken thread did not run yet for {} of the wait",
+                    percent(shares.released)
+                ),
+                remedy: Some(format!("hold {lock} less often, or try a lock that spins before it sleeps")),
+                share: shares.released,
+                measure: Measure::Swap,
+            });
+        }
+        // Critical sections of other places may be shorter by far.
+        let holding = row.and_then(|row| rows.site(row, held_at.as_deref()?));
+        let hold = holding.or(row).and_then(|row| row.hold_p50_ns);
+        let is_long = hold.is_none_or(|hold| hold > LONG_HOLD_NS);
+        let hold = hold.map(|ns| format!("; median hold {}", terminal::nanoseconds(ns)));
+        let remedy = if is_long {
+            let held_in = holding.and_then(|row| row.symbol.as_deref());
+            let held_in = held_in.or_else(|| held_at.as_deref().map(function_in));
+            let held_in = held_in
+                .map_or_else(String::new, |function| format!(" in {}", function.split('(').next().unwrap_or(function)));
+            format!("do less{held_in} while {lock} is held, or use several locks")
+        } else {
+            many_short_sections(lock)
+        };
+        let ran = percent(shares.running);
+        let (activity, share) = if most <= 0.5 {
+            let ready = percent(shares.preempted);
+            (format!("ran for {ran} and was ready without a CPU for {ready}"), shares.running + shares.preempted)
+        } else {
+            (format!("ran for {ran}"), shares.running)
+        };
+        Some(Cause {
+            object: lock.clone(),
+            place: place(held_at),
+            text: format!("the holder {activity} of the wait{}{}", hold.unwrap_or_default(), shares.outranked_words()),
+            remedy: Some(remedy),
+            share,
+            measure: measure(object),
+        })
+    }
+
+    /// Returns the cause for a holder that was blocked itself: the blocking function, and its caller. Where it waited
+    /// for another lock, that lock's holder is the one that counts.
+    fn blocked_holder(&mut self, object: &Object, share: f64, rows: &Rows<'_>) -> Cause {
+        let mut by_place: BTreeMap<Blocking, Blocked> = BTreeMap::new();
+        let mut sampled_s = 0.0;
+        for (holder, seconds) in &object.waited.holders {
+            let Holder::Blocked { wait, path, lock, pair } = holder else { continue };
+            sampled_s += seconds;
+            let held = rows.first_of(Wait::Lock(*lock));
+            let acquired_at = self.region.map(|region| site_label(region, self.names, *pair));
+            let acquired_in = acquired_at.as_deref().and_then(|site| site.split(" (").next()).map(without_offset);
+            let frames = path.map(|path| self.frames(path)).unwrap_or_default();
+            let python = python::section(&frames, &object.frames).filter(|_| held == object.wait);
+            let acquired_in = python.as_deref().or(acquired_in);
+            let place = called_in(&frames, acquired_in);
+            let what = self.wait_words(*wait);
+            let blocked = by_place.entry(Blocking { place, held }).or_default();
+            blocked.seconds += seconds;
+            *blocked.whats.entry(what).or_default() += seconds;
+            let inner = Inner::of(&frames, acquired_in);
+            let is_outside = |inner: &Inner| python::is_outside(&inner.function, &frames, &object.frames);
+            blocked.inners.add(inner.filter(|inner| object.kind != PYTHON || !is_outside(inner)), *seconds);
+        }
+        place_unplaced(&mut by_place);
+        let most = by_place.into_iter().max_by(|one, other| one.1.seconds.total_cmp(&other.1.seconds));
+        let name = &object.name;
+        let Some((Blocking { place, held }, blocked)) = most.filter(|(_, blocked)| blocked.seconds > 0.5 * sampled_s)
+        else {
+            return Cause {
+                object: name.clone(),
+                place: rows.of(object.wait).and_then(held_at).unwrap_or_else(|| object.place()),
+                text: format!("the holder was blocked itself for {} of the wait", terminal::percent(share)),
+                remedy: Some(format!("move calls that block out of the critical section of {name}")),
+                share,
+                measure: measure(object),
+            };
+        };
+        let share = share * blocked.seconds / sampled_s;
+        let (what, inners) = (blocked.what(), blocked.inners);
+        let function = function_in(&place);
+        let inside = if function.is_empty() { String::new() } else { format!(" in {function}") };
+        let other = if held == object.wait { None } else { rows.of(held).map(|row| row.lock.clone()) };
+        let holder = other
+            .as_ref()
+            .map_or_else(|| object.holder(), |other| format!("the holder waited for {other}, whose holder"));
+        let section = other.as_ref().unwrap_or(name);
+        // Several readers hold a lock at the same time as well.
+        let is_pool = object.kind == FrameKind::Semaphore.name() && object.waited.most_holders > 1 && other.is_none();
+        let waits_at = object.place();
+        let remedy = if is_pool {
+            larger_pool(section, &waits_at)
+        } else if let Some(inner) = inners.main() {
+            inner.remedy(section, &what)
+        } else if function.is_empty() {
+            format!("move the call that blocks out of the critical section of {section}")
+        } else {
+            format!("call {function} outside of the critical section of {section}")
+        };
+        Cause {
+            object: name.clone(),
+            place: if place.is_empty() || is_pool { waits_at } else { place.clone() },
+            text: format!("{holder} {what}{inside} for {} of the wait", terminal::percent(share)),
+            remedy: Some(remedy).filter(|_| share > 0.5),
+            share,
+            measure: measure(object),
+        }
+    }
+
+    /// Returns the activity of a blocked thread, as a verb.
+    pub(super) fn wait_words(&mut self, wait: Wait) -> String {
+        match wait {
+            Wait::Call { part: Part::Sleep, number } => format!("slept ({})", call_name(number)),
+            Wait::Call { part: Part::Io, number } => format!("waited for I/O ({})", call_name(number)),
+            Wait::Call { number, .. } => format!("was blocked ({})", call_name(number)),
+            Wait::Lock(slot) => {
+                let name = self.region.map(|region| lock_name(region, self.names, slot)).unwrap_or_default();
+                format!("waited for {name}")
+            }
+            Wait::Word { .. } => "waited in a futex call".into(),
+            Wait::Hidden => "was blocked".into(),
+        }
+    }
+}
+
+/// Returns where the holders acquired a lock for which others waited longest; `None` where that is a function that only
+/// locks.
+fn held_at(row: &Row) -> Option<String> {
+    let site = row.blocked_by.first().map(|blocker| blocker.site.clone())?;
+    (!is_lock_wrapper(&site)).then_some(site)
+}
+
+/// Returns the remedy for a lock that is held often, and never for long.
+fn many_short_sections(lock: &str) -> String {
+    format!("use per-thread data or several locks in place of {lock}: its critical sections are short and many")
+}
+
+/// Returns whether nearly all of many holds were short.
+fn has_short_holds(row: &Row) -> bool {
+    row.holds_timed >= 1_000 && row.hold_p99_ns.is_some_and(|p99| p99 <= SHORT_HOLD_NS)
+}
+
+/// Returns how the gain is measured: virtual speedups are for locks that the library sees being acquired and released.
+fn measure(object: &Object) -> Measure {
+    if matches!(object.kind, "mutex" | "rwlock" | "spin") { Measure::WhatIf } else { Measure::None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::record::RowKind;
+
+    #[test]
+    fn holds_are_short_if_many_are_known_and_nearly_all_are() {
+        let row =
+            |holds_timed, p99| Row { holds_timed, hold_p99_ns: p99, ..Row::new(RowKind::Lock, 1, "stats_lock".into()) };
+        assert!(has_short_holds(&row(5_000, Some(160.0))));
+        assert!(!has_short_holds(&row(5_000, Some(160_000.0))));
+        assert!(!has_short_holds(&row(50, Some(160.0))) && !has_short_holds(&row(5_000, None)));
+    }
+}

@@ -1,0 +1,232 @@
+//! Causes by the kind of lock: conditions that wake threads for nothing, locks of libraries, of the kernel and of
+//! interpreters, loops that spin, and locks that are tried again and again.
+
+use super::super::objects::{INTERPRETER, MAP, Object, function_in};
+use super::super::{Cause, Evidence, LEAST_READY, Measure, Rows};
+use super::Limits;
+use crate::trace::measure::aggregate::Window;
+use blame::frames::Kind as FrameKind;
+use blame::places::{lock_name, site_label};
+use blame::sampling::waited::Holder;
+use interpose::{Kind, Region};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Pauses between two tries that are longer than holds by this factor are the reason of the wait.
+const LATE: f64 = 4.0;
+
+impl Evidence<'_> {
+    /// Returns the cause if broadcasts of a condition wake threads for nothing, which then meet again at its mutex.
+    pub(super) fn herd(&mut self, slot: u32, object: &Object) -> Option<Cause> {
+        const MOST: f64 = 0.5;
+        let (region, waited) = (self.region?, &object.waited);
+        let (condition, seconds) = waited.after_condition.iter().max_by(|one, other| one.1.total_cmp(other.1))?;
+        let share = seconds / waited.seconds;
+        let counts = |place: u32| self.window.counts(place);
+        let pairs = || region.pairs().filter(|(_, pair)| pair.lock.load(Relaxed) == *condition);
+        let is = |pair: &interpose::Pair, kind: Kind| Kind::of(pair.kind.load(Relaxed)) == Some(kind);
+        let broadcasts = pairs().filter(|(_, pair)| is(pair, Kind::Broadcast));
+        let (place, _) = broadcasts.max_by_key(|(place, _)| counts(*place).signals())?;
+        let vain_share = vain_share(region, self.window, &[*condition]);
+        if share < MOST || vain_share < MOST {
+            return None;
+        }
+        let waiting =
+            pairs().filter(|(_, pair)| is(pair, Kind::Cond)).max_by_key(|(place, _)| counts(*place).acquisitions);
+        let (condition, broadcast) = (lock_name(region, self.names, *condition), site_label(region, self.names, place));
+        let function = broadcast.split(" (").next().unwrap_or(&broadcast).to_owned();
+        let waits_in = waiting.map(|(place, _)| site_label(region, self.names, place));
+        let waits_in =
+            waits_in.map_or_else(String::new, |site| format!(" in {}", site.split(" (").next().unwrap_or(&site)));
+        let mutex = lock_name(region, self.names, slot);
+        let percent = |share: f64| terminal::percent(share);
+        Some(Cause {
+            object: format!("{mutex} / {condition}"),
+            place: broadcast,
+            text: format!(
+                "{function} wakes all waiters of {condition}{waits_in}; {} of the wakes found nothing to do, and the woken \
+                 threads queue for {mutex} ({} of its wait)",
+                percent(vain_share),
+                percent(share)
+            ),
+            remedy: Some(format!("call pthread_cond_signal instead of pthread_cond_broadcast in {function}")),
+            share,
+            measure: Measure::None,
+        })
+    }
+
+    pub(super) fn of_allocator(&mut self, object: &Object) -> Cause {
+        let arenas = terminal::counted(object.members.len(), "arena");
+        let most = object.waited.most_waiters;
+        Cause {
+            object: object.name.clone(),
+            place: object.place(),
+            text: format!("up to {most} threads waited for {arenas} of malloc at the same time"),
+            remedy: Some("allow more arenas (M_ARENA_MAX), use another allocator, or allocate less often".into()),
+            share: object.share_of(self, FrameKind::Allocator),
+            measure: Measure::Command("LD_PRELOAD=libjemalloc.so.2"),
+        }
+    }
+
+    pub(super) fn of_stream(&mut self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Cause {
+        let most = object.waited.most_waiters;
+        let peers = self.peers(object, rows, false, limits).filter(|cause| cause.remedy.is_some());
+        let activity = peers.map_or_else(String::new, |cause| format!("; {}", cause.text));
+        Cause {
+            object: object.name.clone(),
+            place: object.place(),
+            text: format!("up to {most} threads waited for the lock of one stream at the same time{activity}"),
+            remedy: Some("collect the output of each thread in a separate buffer, and write it in few calls".into()),
+            share: object.share_of(self, FrameKind::Stream),
+            measure: Measure::None,
+        }
+    }
+
+    /// Returns the cause for a lock of the C library, which is held in a function of the library.
+    pub(super) fn of_library(&mut self, object: &Object) -> Cause {
+        let most = terminal::counted(object.waited.most_waiters, "thread");
+        let call = object.frames.library_call().unwrap_or("a function").to_owned();
+        let another = match &*call {
+            "rand" | "random" | "srand" | "srandom" => ", or use a generator for each thread (rand_r, random_r)",
+            "drand48" | "lrand48" | "mrand48" => ", or use a generator for each thread (drand48_r)",
+            "dl_iterate_phdr" => " (exceptions and backtraces call it)",
+            _ => ", for example by keeping its last result",
+        };
+        Cause {
+            object: object.name.clone(),
+            place: object.place(),
+            text: format!("up to {most} waited at the same time in {call}, which one thread at a time executes"),
+            remedy: Some(format!("call {call} less often{another}")),
+            share: object.share_of(self, FrameKind::Library),
+            measure: Measure::None,
+        }
+    }
+
+    pub(super) fn of_once(&mut self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Cause {
+        let most = terminal::counted(object.waited.most_waiters, "thread");
+        let peers = self.peers(object, rows, false, limits).filter(|cause| cause.share > 0.5);
+        let activity = peers.map_or_else(String::new, |cause| format!(": {}", cause.text));
+        Cause {
+            object: object.name.clone(),
+            place: object.place(),
+            text: format!("up to {most} waited until another one had initialised it{activity}"),
+            remedy: Some("initialise it before these threads start, or in less time".into()),
+            // Such a wait has no other cause.
+            share: 1.0,
+            measure: Measure::None,
+        }
+    }
+
+    /// Returns the cause for a spin loop of the program itself, whose holder is not known.
+    pub(super) fn of_spin(&self, object: &Object, limits: &Limits) -> Cause {
+        let share = object.waited.seconds / (limits.on_cpu_s + limits.ready_s).max(1e-9);
+        let is_short_of_cpus = limits.ready_s >= LEAST_READY * self.elapsed_s;
+        let cpus = terminal::counted(self.cpus, "CPU");
+        let short = if is_short_of_cpus { format!(", with more threads than {cpus}") } else { String::new() };
+        let remedy = if is_short_of_cpus {
+            "use a lock that sleeps, for example a mutex (for an event, a condition variable), and at most as many threads as \
+             CPUs"
+        } else {
+            "use a lock that sleeps, for example a mutex (for an event, a condition variable), or keep the others waiting for \
+             less time"
+        };
+        Cause {
+            object: object.name.clone(),
+            place: object.place(),
+            text: format!("threads spun in it for {} of their time on a CPU{short}", terminal::percent(share)),
+            remedy: Some(remedy.into()),
+            // All of this wait is the spinning.
+            share: 1.0,
+            measure: Measure::None,
+        }
+    }
+
+    /// Returns the cause for a lock that its waiters try to acquire again and again: the activity of its holders, or the
+    /// pauses between two tries.
+    pub(super) fn polled(&mut self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Option<Cause> {
+        let lock = &object.name;
+        // A thread that tries without a pause has no call path.
+        let site = rows.most_tried(object.wait).filter(|_| object.frames.own().next().is_none());
+        let place = site.clone().unwrap_or_else(|| object.place());
+        let waits_in = site.map_or_else(|| object.function(), |site| function_in(&site).to_owned());
+        let waits =
+            format!("wait for {lock} in {waits_in} with a call that blocks (pthread_mutex_lock), not by trying again");
+        let cause = |text: String, share: f64| Cause {
+            object: lock.clone(),
+            place: place.clone(),
+            text,
+            remedy: Some(waits.clone()),
+            share,
+            measure: Measure::None,
+        };
+        let free_s: f64 = object.waited.holders.get(&Holder::Free).copied().unwrap_or(0.0);
+        let free = free_s / object.waited.seconds.max(1e-9);
+        if free > 0.5 {
+            let percent = terminal::percent(free);
+            let text = format!(
+                "{lock} was free for {percent} of the wait, and {waits_in} slept or yielded until its next try"
+            );
+            return Some(cause(text, free));
+        }
+        // A thread that blocks has the lock once it is released; one that sleeps misses many releases.
+        let row = rows.of(object.wait);
+        let pause_ns = row.map_or(0.0, |row| object.waited.polled_s * 1e9 / row.timeouts.max(1) as f64);
+        let hold_ns = row.and_then(|row| row.hold_p50_ns).filter(|hold| pause_ns > LATE * hold);
+        if let Some(hold_ns) = hold_ns {
+            let [pause, hold] = [pause_ns, hold_ns].map(terminal::nanoseconds);
+            let text = format!(
+                "{lock} was released many times in a wait, and {waits_in} slept or yielded until its next try: {pause} on \
+                 average; median hold {hold}"
+            );
+            return Some(cause(text, 1.0 - hold_ns / pause_ns));
+        }
+        let mut cause = self.holders(object, rows, limits)?;
+        cause.text.push_str(&format!("; {waits_in} waits by trying again and again"));
+        // Threads that try without a pause keep the holder from the CPUs.
+        let is_spinning = object.waited.runnable_s > 0.5 * object.waited.seconds;
+        cause.remedy = if is_spinning { Some(waits) } else { cause.remedy };
+        if is_spinning {
+            cause.place = place;
+        }
+        cause.measure = Measure::None;
+        Some(cause)
+    }
+}
+
+/// Returns the part of the wakes of some conditions that found nothing to do.
+pub(in crate::trace::diagnosis) fn vain_share(region: &Region, window: Window<'_>, conditions: &[u32]) -> f64 {
+    let pairs = region.pairs().filter(|(_, pair)| Kind::of(pair.kind.load(Relaxed)) == Some(Kind::Cond));
+    let (mut vain, mut wakes) = (0_u64, 0_u64);
+    for (place, _) in pairs.filter(|(_, pair)| conditions.contains(&pair.lock.load(Relaxed))) {
+        let counts = window.counts(place);
+        vain = vain.saturating_add(counts.vain_wakes());
+        wakes = wakes.saturating_add(counts.acquisitions);
+    }
+    vain as f64 / wakes.max(1) as f64
+}
+
+pub(super) fn of_map(object: &Object) -> Cause {
+    let most = object.waited.most_waiters;
+    Cause {
+        object: MAP.into(),
+        place: object.place(),
+        text: format!(
+            "up to {most} threads waited in page faults or calls such as munmap while another one changed the map of the \
+             process"
+        ),
+        remedy: Some("map and unmap memory less often: keep it for reuse (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD)".into()),
+        share: 1.0,
+        measure: Measure::None,
+    }
+}
+
+pub(super) fn of_interpreter(object: &Object) -> Cause {
+    Cause {
+        object: INTERPRETER.into(),
+        place: object.place(),
+        text: "one thread at a time runs Python code; the others wait for the interpreter's lock".into(),
+        remedy: Some("use processes instead of threads, or a free-threaded build of CPython".into()),
+        // The lock has no other purpose.
+        share: 1.0,
+        measure: Measure::None,
+    }
+}

@@ -1,0 +1,123 @@
+//! Causes of long waits for a lock, and remedies.
+
+mod gain;
+mod holders;
+mod kinds;
+mod peers;
+mod priorities;
+mod shares;
+
+pub(super) use gain::Limits;
+pub(super) use kinds::vain_share;
+pub(super) use shares::Shares;
+
+use super::java;
+use super::objects::{MAP, Object, function_in};
+use super::{Cause, Evidence, Measure, Rows, Worker, stack};
+use crate::trace::record::{Row, RowKind, SeenBy};
+use blame::frames::Kind as FrameKind;
+use blame::sampling::waited::Wait;
+use kinds::{of_interpreter, of_map};
+
+impl Evidence<'_> {
+    /// Returns the cause of the long waits for a lock, and the remedy.
+    pub(super) fn finding(&mut self, object: &Object, rows: &Rows<'_>, limits: &Limits, workers: &[Worker<'_>]) -> Row {
+        let row = rows.of(object.wait);
+        let cause = match object.wait {
+            _ if object.kind == FrameKind::Allocator.name() => Some(self.of_allocator(object)),
+            _ if object.kind == FrameKind::Interpreter.name() => Some(of_interpreter(object)),
+            _ if object.kind == FrameKind::Stream.name() => Some(self.of_stream(object, rows, limits)),
+            _ if object.kind == FrameKind::Library.name() => Some(self.of_library(object)),
+            _ if object.kind == FrameKind::Once.name() => Some(self.of_once(object, rows, limits)),
+            Wait::Hidden if object.java.is_some() => object.java.as_ref().and_then(|lock| java::cause(object, lock)),
+            Wait::Call { .. } if object.name == MAP => Some(of_map(object)),
+            Wait::Hidden if object.spins => Some(self.of_spin(object, limits)),
+            Wait::Lock(_) if object.is_polled() => self.polled(object, rows, limits),
+            Wait::Lock(slot) => self.herd(slot, object).or_else(|| self.holders(object, rows, limits)),
+            // The record knows the thread that released the word; samples know where it was blocked.
+            _ if row.and_then(Shares::by_record).is_some_and(|shares| !shares.is_mostly_blocked()) => {
+                self.holders(object, rows, limits)
+            }
+            _ => {
+                let is_blocked = row.and_then(Shares::by_record).is_some();
+                match self.peers(object, rows, is_blocked, limits) {
+                    Some(cause) if cause.remedy.is_some() => Some(cause),
+                    cause => self.holders(object, rows, limits).or(cause),
+                }
+            }
+        };
+        let unexplained = || Cause {
+            object: object.name.clone(),
+            place: object.place(),
+            text: "unknown holder: no sample shows which thread held it".into(),
+            remedy: None,
+            share: 0.0,
+            measure: Measure::None,
+        };
+        let mut cause = cause.unwrap_or_else(unexplained);
+        let is_class = row.is_some() || object.kind != FrameKind::Allocator.name();
+        let instances = row.map_or(object.members.len() as u32, |row| row.instances);
+        if let Some(hottest) = object.hottest(instances).filter(|_| is_class) {
+            cause.text.push_str(&hottest);
+        }
+        // A loop that spins takes CPUs from the other threads.
+        let waits = || object.members.iter().map(|(wait, _)| *wait);
+        let independent = workers.iter().find(|worker| !object.spins && worker.is_independent(waits(), self.elapsed_s));
+        // The holders of words are not known, so the thread can be one.
+        if let Some(worker) = independent.filter(|_| matches!(object.wait, Wait::Lock(_))) {
+            cause.text.push_str(&format!(
+                "; {} worked for {} of the run without this lock, so the run may take as long without these waits",
+                worker.name,
+                terminal::percent((worker.own_s / self.elapsed_s).min(1.0))
+            ));
+        }
+        let program = self.program.join(" ");
+        let command = match cause.measure {
+            Measure::WhatIf => Some(format!("contend trace --what-if {} -- {program}", quoted(&object.name))),
+            Measure::Swap => Some(format!("contend trace --swap adaptive,calock -- {program}")),
+            Measure::Command(command) => Some(format!("{command} {program}")),
+            Measure::None => None,
+        };
+        let (wait_total_s, seen_by) = waited(object.waited.seconds, row);
+        Row {
+            lock_type: object.kind.to_owned(),
+            wait_total_s,
+            object: Some(cause.object),
+            place: Some(cause.place),
+            cause: Some(cause.text),
+            known_share: Some(cause.share),
+            gain: cause
+                .remedy
+                .as_ref()
+                .filter(|_| independent.is_none())
+                .and_then(|_| limits.gain(object.waited.seconds)),
+            remedy: cause.remedy,
+            command,
+            seen_by: if object.is_polled() { SeenBy::Sampling } else { seen_by },
+            stack: stack(&object.frames),
+            ..Row::new(RowKind::Finding, 0, object.name.clone())
+        }
+    }
+}
+
+/// Returns how long a lock was waited for, and the source: its calls, which the tables have too, unless samples show far
+/// more. Calls do not show waits that have not ended, and those to get a mutex back after a condition.
+pub(super) fn waited(sampled_s: f64, row: Option<&Row>) -> (f64, SeenBy) {
+    const FAR_MORE: f64 = 1.5;
+    match row.map(|row| row.wait_total_s).filter(|by_calls_s| sampled_s <= FAR_MORE * by_calls_s) {
+        Some(by_calls_s) => (by_calls_s, SeenBy::Call),
+        None => (sampled_s, SeenBy::Sampling),
+    }
+}
+
+/// Returns a word of a command for the shell.
+fn quoted(word: &str) -> String {
+    let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-+./:".contains(&byte));
+    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// Returns the remedy for a semaphore that limits the number of active threads. `place` is where they acquire it.
+fn larger_pool(semaphore: &str, place: &str) -> String {
+    let function = function_in(place);
+    format!("raise the limit of {semaphore} (a larger pool), or hold it for less time in {function}")
+}

@@ -1,0 +1,107 @@
+//! The parts of the whole wait for a lock, by the state of its holder.
+
+use crate::trace::record::Row;
+use blame::sampling::priority::Priority;
+use blame::sampling::waited::{Holder, Waited};
+
+/// Sampled seconds from which holders are known well enough.
+const ENOUGH_S: f64 = 0.1;
+
+/// The part of a wait that may be unknown before the samples are used instead for the holders' activity.
+const MOST_UNKNOWN: f64 = 0.2;
+
+/// Shares of the whole wait for a lock.
+pub(in crate::trace::diagnosis) struct Shares {
+    pub(in crate::trace::diagnosis) running: f64,
+    pub(in crate::trace::diagnosis) preempted: f64,
+    pub(in crate::trace::diagnosis) blocked: f64,
+    pub(in crate::trace::diagnosis) released: f64,
+    /// The part of `preempted` in which the holder had a lower priority than the waiter.
+    pub(in crate::trace::diagnosis) outranked: f64,
+    /// These two priorities, for most of that time.
+    pub(super) priorities: Option<[Priority; 2]>,
+}
+
+impl Shares {
+    /// Returns the parts by the kernel's record of the holders' switches where that covers the wait, else by the
+    /// samples.
+    pub(in crate::trace::diagnosis) fn of(waited: &Waited, row: Option<&Row>) -> Option<Self> {
+        let sampled_s: f64 = waited.holders.values().sum();
+        let part = |is: fn(&Holder) -> bool| {
+            waited.holders.iter().filter(|(holder, _)| is(holder)).map(|(_, seconds)| seconds).sum::<f64>() / sampled_s
+        };
+        let outranked = part(|holder| matches!(holder, Holder::Outranked { .. }));
+        let ready = outranked + part(|holder| *holder == Holder::Ready);
+        let by_samples = || Self {
+            running: part(|holder| *holder == Holder::Running),
+            preempted: ready,
+            blocked: part(|holder| matches!(holder, Holder::Blocked { .. })),
+            released: part(|holder| *holder == Holder::None),
+            outranked: 0.0,
+            priorities: None,
+        };
+        let shares = row.and_then(Self::by_record).or_else(|| (sampled_s >= ENOUGH_S).then(by_samples))?;
+        // Only samples know the priorities.
+        let outranked = if ready > 0.0 { shares.preempted * outranked / ready } else { 0.0 };
+        Some(Self { outranked, priorities: priorities(waited), ..shares })
+    }
+
+    /// Returns the parts by the kernel's record of the switches, if it covers the wait.
+    pub(super) fn by_record(row: &Row) -> Option<Self> {
+        let unknown = row.unknown_s? / row.wait_total_s;
+        let share = |part: Option<f64>| Some(part? / row.wait_total_s);
+        let shares = Self {
+            running: share(row.held_running_s)?,
+            preempted: share(row.held_preempted_s)?,
+            blocked: share(row.held_blocked_s)?,
+            released: share(row.released_s)?,
+            outranked: 0.0,
+            priorities: None,
+        };
+        (unknown <= MOST_UNKNOWN).then_some(shares)
+    }
+
+    pub(super) fn is_mostly_blocked(&self) -> bool {
+        self.blocked > 0.5
+    }
+
+    pub(super) fn words(&self) -> String {
+        let named = [
+            (self.running, "holder running"),
+            (self.preempted, "holder preempted"),
+            (self.blocked, "holder blocked"),
+            (self.released, "released, waiter not yet running"),
+            (1.0 - self.running - self.preempted - self.blocked - self.released, "unknown"),
+        ];
+        let words = named.iter().filter(|(share, _)| *share >= 0.01);
+        words.map(|(share, what)| format!("{what} {}", terminal::percent(*share))).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Returns the priorities of holder and waiter that were seen for most of the time in which the holder had the lower one.
+fn priorities(waited: &Waited) -> Option<[Priority; 2]> {
+    let outranked = waited.holders.iter().filter_map(|(holder, seconds)| match holder {
+        Holder::Outranked { holder, waiter } => Some(([*holder, *waiter], *seconds)),
+        _ => None,
+    });
+    outranked.max_by(|one, other| one.1.total_cmp(&other.1).then(other.0.cmp(&one.0))).map(|(priorities, _)| priorities)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switch_record_counts_where_it_covers_the_wait() {
+        let mut waited = Waited::default();
+        waited.holders.insert(Holder::Running, 3.0);
+        waited.holders.insert(Holder::Unknown, 1.0);
+        let mut row = Row { wait_total_s: 4.0, ..Row::default() };
+        (row.held_running_s, row.held_preempted_s, row.held_blocked_s) = (Some(0.5), Some(0.5), Some(2.5));
+        (row.released_s, row.unknown_s) = (Some(0.0), Some(0.5));
+        assert_eq!(Shares::of(&waited, Some(&row)).unwrap().blocked, 0.625);
+        row.unknown_s = Some(2.0);
+        assert_eq!(Shares::of(&waited, Some(&row)).unwrap().running, 0.75);
+        assert!(Shares::of(&Waited::default(), None).is_none());
+    }
+}

@@ -1,0 +1,83 @@
+//! The waits of Python programs: for the interpreter's lock, for work, and the critical sections of locks.
+
+use super::Evidence;
+use crate::trace::python_locks::is_work;
+use blame::frames::{Frame, Frames, Kind, function_of};
+use blame::sampling::waited::{Path, Wait};
+
+impl Evidence<'_> {
+    /// Returns whether the threads with this path wait for work in a lock of Python.
+    pub(super) fn waits_for_work(&mut self, path: Path) -> bool {
+        let is_python = self.profile.path(path).1.iter().any(|place| blame::python::is_function(*place));
+        is_python && is_work(&self.frames(path))
+    }
+
+    /// Returns whether a word is a part of the condition at which threads wait for the interpreter's lock.
+    pub(super) fn is_interpreter(&mut self, wait: Wait, path: Path) -> bool {
+        let Wait::Word { process, address } = wait else { return false };
+        let frames = self.frames(path);
+        if frames.kind != Some(Kind::Condition) {
+            return false;
+        }
+        if frames.frames.iter().any(|frame| function_of(&frame.site) == Some("take_gil")) {
+            return true;
+        }
+        let known_as = self.known_as.get(&process).copied();
+        let variable = known_as.and_then(|known_as| self.names.variable(known_as, address));
+        variable.is_some_and(|variable| variable.starts_with("_PyRuntime"))
+    }
+}
+
+/// Returns the Python function that has the critical section of a lock: the innermost one on the paths of its holder and
+/// of a waiter, unless it is a library's. All locks of Python are acquired in the same functions of the interpreter.
+pub(super) fn section(holder: &Frames, waiter: &Frames) -> Option<String> {
+    let is_python = |frame: &&Frame| frame.site.source.as_deref().is_some_and(|source| source.contains(".py:"));
+    let is_on = |frame: &&Frame| {
+        let function = function_of(&frame.site);
+        function.is_some() && waiter.own().any(|other| function_of(&other.site) == function)
+    };
+    let section = holder.own().filter(is_python).find(is_on).filter(|frame| !frame.is_of_library)?;
+    function_of(&section.site).map(str::to_owned)
+}
+
+/// Returns whether a function on the path of a holder is outside of the critical section: the innermost function that
+/// is on the paths of the holder and of the waiters has the section.
+pub(super) fn is_outside(function: &str, holder: &Frames, waiter: &Frames) -> bool {
+    let functions =
+        |frames: &Frames| frames.own().filter_map(|frame| function_of(&frame.site)).map(str::to_owned).collect();
+    let (holder, waiter): (Vec<String>, Vec<String>) = (functions(holder), functions(waiter));
+    let section = holder.iter().position(|function| waiter.contains(function));
+    let place = holder.iter().position(|other| other == function);
+    section.zip(place).is_some_and(|(section, place)| place > section)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use blame::names::Site;
+
+    fn path(functions: &[&str]) -> Frames {
+        let frame = |function: &&str| {
+            let source = Some("/srv/app.py:7".to_owned());
+            let site = Site { symbol: Some((*function).into()), source, label: (*function).into() };
+            Frame { site, is_runtime: false, is_in_c_library: false, is_of_library: false, begin: 0 }
+        };
+        Frames { frames: functions.iter().map(frame).collect(), kind: None }
+    }
+
+    #[test]
+    fn functions_outside_of_the_section_are_those_that_call_it() {
+        let log = ["Handler.handle", "Logger.info", "handle", "Thread.run"];
+        let holder = path(&[&["StreamHandler.flush", "StreamHandler.emit"][..], &log].concat());
+        let waiter = path(&[&["Handler.acquire"][..], &log].concat());
+        for (function, is_out) in [("StreamHandler.emit", false), ("Handler.handle", false), ("handle", true)] {
+            assert_eq!(is_outside(function, &holder, &waiter), is_out, "{function}");
+        }
+        let [holder, waiter] = [path(&["remote_call", "update", "worker"]), path(&["update", "worker"])];
+        assert_eq!(section(&holder, &waiter).as_deref(), Some("update"));
+        assert_eq!(section(&path(&["work", "run"]), &path(&["work", "run"])).as_deref(), Some("work"));
+        assert_eq!(section(&path(&["refresh"]), &waiter), None);
+        assert!(!is_outside("remote_call", &holder, &waiter) && !is_outside("update", &waiter, &waiter));
+        assert!(!is_outside("compact", &path(&["compact", "loop"]), &path(&["handle", "loop"])));
+    }
+}
