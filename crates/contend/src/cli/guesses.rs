@@ -158,6 +158,19 @@ pub fn accepted(root: &Command, words: Vec<OsString>) -> Vec<OsString> {
                 rest.by_ref().take(more).for_each(drop);
                 continue;
             }
+            if value.is_none() && ["-h", "--help"].contains(&name) {
+                // The parser would print the help and drop the next word.
+                if let Some(number) = rest.next_if(|next| is_count(next)) {
+                    let mut help = OsString::from("--help=");
+                    help.push(number);
+                    result.push(help);
+                    continue;
+                }
+                while let Some(next) = rest.next_if(|next| command.find_subcommand(next).is_some()) {
+                    command = command.find_subcommand(&next).unwrap_or(command);
+                    result.push(next);
+                }
+            }
             let known = find(command, root, name);
             match known {
                 None if FORMATS.iter().any(|format| text == format!("--{format}")) => {
@@ -233,14 +246,16 @@ pub fn accepted(root: &Command, words: Vec<OsString>) -> Vec<OsString> {
 ///
 /// The histogram of contend has a fixed limit, which is higher than the usual ones.
 fn limited_histogram(text: &str, next: Option<&OsString>) -> Option<usize> {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
-    let has_next = next.and_then(|next| next.to_str()).is_some_and(is_number);
     if ["-h", "--histogram"].contains(&text) {
-        return has_next.then_some(1);
+        return next.is_some_and(|next| is_count(next)).then_some(1);
     }
-    let is_attached =
-        ["-h", "-h=", "--histogram="].iter().filter_map(|option| text.strip_prefix(option)).any(is_number);
-    is_attached.then_some(0)
+    let attached = ["-h", "-h=", "--histogram="].iter().filter_map(|option| text.strip_prefix(option));
+    attached.map(OsStr::new).any(is_count).then_some(0)
+}
+
+/// Returns whether the word has digits only.
+fn is_count(word: &OsStr) -> bool {
+    !word.is_empty() && word.as_encoded_bytes().iter().all(u8::is_ascii_digit)
 }
 
 /// Returns whether the word is a negative number, perhaps with a unit.
@@ -320,6 +335,12 @@ pub fn answer(misuse: &clap::Error, root: impl FnOnce() -> Command, words: &[Str
             let own = is_of_noise.then(|| of(OF_NOISE, name)).flatten();
             Some(format!("{name}: not an option here; {}", own.or_else(|| of(OPTIONS, name))?))
         }
+        ErrorKind::TooManyValues if text(ContextKind::InvalidArg)?.contains("--help") => {
+            let number = text(ContextKind::InvalidValue)?;
+            Some(format!(
+                "-h {number}: `-h` prints the help and takes no number; `contend noise --histogram` counts by length in µs"
+            ))
+        }
         ErrorKind::InvalidValue if text(ContextKind::InvalidArg)?.starts_with("--format ") => {
             let word = text(ContextKind::InvalidValue)?;
             Some(format!("--format {word}: {}", of(VALUES, &word)?))
@@ -388,7 +409,11 @@ mod tests {
             ("noise --wake 1ms -h 100 -q", "noise --wake 1ms --histogram -q"),
             ("noise -h100 --histogram=50 --histogram 7", "noise --histogram --histogram --histogram"),
             ("noise -h", "noise -h"),
-            ("latency -h 100", "latency -h 100"),
+            ("latency -h 100", "latency --help=100"),
+            ("-h 100", "--help=100"),
+            ("-h latency", "latency -h"),
+            ("--help history rm", "history rm --help"),
+            ("latency -h --threads 2", "latency -h --threads 2"),
         ] {
             assert_eq!(words(line), expected, "{line}");
         }

@@ -3,7 +3,6 @@
 
 mod complete;
 mod guesses;
-mod layout;
 mod others;
 mod shared;
 
@@ -65,7 +64,7 @@ fn command(purpose: Purpose) -> Command {
     let root = OTHERS.iter().fold(root, |root, other| root.subcommand(of_other(other, purpose)));
     let root = PROGRAMS.iter().fold(root, |root, program| root.subcommand(of_program(program, purpose)));
     let root = root.subcommand(topic(purpose));
-    if purpose == Purpose::Parsing { layout::of_root(root) } else { root }
+    if purpose == Purpose::Parsing { shared::of_root(root) } else { root }
 }
 
 /// Returns the command of `contend CALL`, with the shared flags that it accepts and with its examples.
@@ -77,7 +76,7 @@ fn complete(
     examples: &[Example],
 ) -> Command {
     let command = with_examples(shared::with_flags(command, purpose, takes), examples);
-    if purpose == Purpose::Parsing { layout::of_command(command, call) } else { command }
+    if purpose == Purpose::Parsing { shared::of_command(command, call) } else { command }
 }
 
 /// Returns the text of `contend help common`, as a command.
@@ -86,7 +85,7 @@ fn complete(
 fn topic(purpose: Purpose) -> Command {
     let topic = Command::new(TOPIC).aliases(TOPIC_ALIASES).about(TOPIC_ABOUT).long_about(TOPIC_LONG_ABOUT).hide(true);
     let topic = with_examples(shared::with_flags(topic, purpose, |_| true), TOPIC_EXAMPLES);
-    if purpose == Purpose::Parsing { layout::of_topic(topic) } else { topic }
+    if purpose == Purpose::Parsing { shared::of_topic(topic) } else { topic }
 }
 
 fn of_program(program: &Program, purpose: Purpose) -> Command {

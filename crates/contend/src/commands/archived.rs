@@ -1,7 +1,12 @@
 //! The archive, opened and listed once for a command; references that are not records are reported on stderr.
 
-use archive::{Archive, Catalogue, Location};
-use harness::output;
+use anyhow::Context;
+use archive::{Archive, Catalogue, Entry, Location};
+use harness::{Session, SharedFlags, output};
+use instruments::environment::ProbedPairs;
+use record::{Source, understand};
+use serde_json::Value;
+use std::fs;
 use std::path::Path;
 
 /// The maximum number of complaints in a message.
@@ -40,4 +45,49 @@ pub fn complain(done: &str, complaints: &[String]) {
 /// Returns the reason why a name that is not a file's means nothing.
 pub fn none_for(name: &str) -> String {
     format!("{name}: not a file, and there is no archive that could contain a record of this name")
+}
+
+/// Reads the archived record of this name, which is not a file's.
+///
+/// # Errors
+/// There is no archive, no such record, or it cannot be read.
+pub fn recalled(name: &str, archive: Option<&Catalogue>) -> anyhow::Result<(Entry, Source)> {
+    let (entry, content) = archive.with_context(|| none_for(name))?.recalled(name)?;
+    // A later record may be the last one; a view names this one by its ID.
+    let source = understand(entry.short_id(), &content)?;
+    Ok((entry, source))
+}
+
+/// The experiment that probes which CPUs share a core.
+const CORE: &str = "core";
+/// The maximum number of its records that are read: those of other machines, and from before the last start, do not
+/// apply.
+const MOST_OF_CORE: usize = 8;
+
+/// Passes the CPUs that share a core to a session, from the last record that probed them since this machine was
+/// started.
+///
+/// A machine that was restarted, or moved, may have another topology.
+pub fn recall_cores(session: &mut Session, shared: &SharedFlags) {
+    let is_there_more_than_one = session.environment.cpu.online.as_ref().is_none_or(|online| online.len() > 1);
+    if is_there_more_than_one {
+        session.environment.cpu.probed = probed_pairs(shared);
+    }
+}
+
+/// Returns the known pairs; an unreadable record is ignored, so that no measurement fails because of it.
+fn probed_pairs(shared: &SharedFlags) -> Option<ProbedPairs> {
+    let archive = Location::of(shared.archive.as_deref()).archive().ok()??;
+    let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let entries = archive.listing().ok()?.entries;
+    let tried = entries.iter().rev().filter(|entry| entry.summary.experiment == CORE).take(MOST_OF_CORE);
+    tried.filter_map(|entry| pairs_of_record(&archive, &entry.id, boot_id.trim())).next()
+}
+
+fn pairs_of_record(archive: &Archive, id: &str, boot_id: &str) -> Option<ProbedPairs> {
+    if archive.manifest(id).ok()?.boot_id.as_deref() != Some(boot_id) {
+        return None;
+    }
+    let record: Value = serde_json::from_slice(&archive.record(id).ok()?).ok()?;
+    serde_json::from_value(record["environment"]["cpu"]["probed"].clone()).ok()
 }

@@ -1,6 +1,6 @@
 //! The measurement of one experiment: its record is archived and written, and its warnings are printed.
 
-use super::cores;
+use super::archived;
 use crate::output::{Destination, View};
 use anyhow::ensure;
 use clap::ArgMatches;
@@ -32,7 +32,7 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
     }
     check_length(entry, shared, entry.writes_parts(matches))?;
     let mut session = Session::open(shared)?;
-    cores::recall(&mut session, shared);
+    archived::recall_cores(&mut session, shared);
     let destination = match entry.writes_parts(matches) {
         true => Destination::of_parts(shared, entry.name, session.started_unix_s())?,
         false => Destination::open(shared)?,

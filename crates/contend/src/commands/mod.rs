@@ -3,7 +3,6 @@
 pub mod archived;
 pub mod baseline;
 pub mod compare;
-mod cores;
 pub mod doctor;
 pub mod external;
 pub mod history;
@@ -11,7 +10,6 @@ pub mod ladder;
 pub mod machines;
 pub mod manual;
 pub mod measure;
-mod methods;
 mod outliers;
 mod parameters;
 mod picture;

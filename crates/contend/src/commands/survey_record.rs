@@ -10,6 +10,8 @@ use std::time::Duration;
 
 /// The name of the command, and of its records.
 pub const NAME: &str = "survey";
+/// Its method, in Markdown.
+pub const METHOD: &str = include_str!("survey/method.md");
 /// The field that names the experiment of a row.
 const EXPERIMENT: &str = "experiment";
 /// The value of that field in the survey's own rows.

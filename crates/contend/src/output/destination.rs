@@ -1,11 +1,10 @@
 //! The destination that `--output` names, checked before the measurement, written after it.
 
 use super::csv;
-use super::folder::Folder;
 use super::markdown;
 use super::store::{Refused, Store, Stored};
 use super::warnings::{self, Advice};
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow, bail, ensure};
 use archive::NotKept;
 use harness::output::{OutputFile, eprint_line, json_line, print, print_document, print_json};
 use harness::{AnyRecord, Format, Outcome, SharedFlags, THIS_RECORD, UsageError};
@@ -13,9 +12,12 @@ use instruments::warning::{Warning, WarningKind};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use terminal::{Page, escaped_text};
+use terminal::{Page, escaped_text, moment};
 
 /// The views of a record.
 pub trait View {
@@ -101,12 +103,7 @@ impl Destination {
             return Ok(());
         }
         let (stored, refusal) = self.keep(&mut record);
-        if let Some(stored) = stored {
-            if !self.quiet {
-                eprint_line(&format!("archived as {}", stored.id));
-            }
-            stored.tidy();
-        }
+        announce(stored, self.quiet);
         if let Place::Folder(folder) = &self.place {
             folder.write(&self.content(&record, view)?, keep)?;
         }
@@ -147,7 +144,7 @@ impl Destination {
         {
             // The warnings come first, so that they do not scroll the closing screen away.
             conclusion(&record.warnings, stored, quiet, refusal.is_some(), &whole);
-            return self.write(&closing).and(refusal.map_or(Ok(outcome), Err));
+            return self.present_text(&closing).and(refusal.map_or(Ok(outcome), Err));
         }
         let next = self.next(&record, view, stored.as_ref())?;
         let written = self.content(&record, view).and_then(|content| self.write_record(&content, kept));
@@ -241,7 +238,7 @@ impl Destination {
             Format::Markdown => markdown::block(&text(&Page::plain())),
             Format::Own(name) => return Err(no_such_layout(&name)),
         };
-        self.write(&content)
+        self.present_text(&content)
     }
 
     /// Writes the text of a view.
@@ -249,7 +246,7 @@ impl Destination {
     /// # Errors
     /// A file cannot be written.
     pub fn present_text(self, content: &str) -> anyhow::Result<()> {
-        self.write(content)
+        self.write_record(content, None)
     }
 
     /// Writes an archived record with these fields: as text, or as its JSON.
@@ -272,15 +269,11 @@ impl Destination {
             Format::Markdown => markdown::block(&text(&Page::plain())?),
             Format::Own(name) => return Err(no_such_layout(&name)),
         };
-        self.write(&content)
+        self.present_text(&content)
     }
 
     fn page(&self) -> Page {
         if matches!(self.place, Place::Stdout) { Page::of_stdout() } else { Page::plain() }
-    }
-
-    fn write(self, content: &str) -> anyhow::Result<()> {
-        self.write_record(content, None)
     }
 
     fn write_record(self, content: &str, kept: Option<usize>) -> anyhow::Result<()> {
@@ -289,16 +282,14 @@ impl Destination {
             Format::Json => (print_json as fn(&str) -> io::Result<()>, Cow::Borrowed(content)),
             _ => (print as _, escaped_text(content)),
         };
+        let instead = |error: anyhow::Error| {
+            print(&content)?;
+            Err(error.context("the record was printed instead"))
+        };
         match self.place {
             Place::Stdout => Ok(print(&content)?),
-            Place::Folder(folder) => folder.write(&content, kept).or_else(|error| {
-                print(&content)?;
-                Err(error.context("the record was printed instead"))
-            }),
-            Place::File(file) => file.write(content.as_bytes()).or_else(|error| {
-                print(&content)?;
-                Err(error.context("the record was printed instead"))
-            }),
+            Place::Folder(folder) => folder.write(&content, kept).or_else(instead),
+            Place::File(file) => file.write(content.as_bytes()).or_else(instead),
         }
     }
 }
@@ -318,12 +309,16 @@ fn conclusion<'a>(
     if !quiet {
         warnings::text(warnings, Advice::Counted(whole), &Page::of_stderr()).lines().for_each(eprint_line);
     }
-    if let Some(stored) = stored {
-        if !quiet {
-            eprint_line(&format!("archived as {}", stored.id));
-        }
-        stored.tidy();
+    announce(stored, quiet);
+}
+
+/// Prints the ID that a record was saved under, and tidies the archive.
+fn announce(stored: Option<Stored>, quiet: bool) {
+    let Some(stored) = stored else { return };
+    if !quiet {
+        eprint_line(&format!("archived as {}", stored.id));
     }
+    stored.tidy();
 }
 
 /// Returns the command that shows all of a record; `archive` is named as on the command line.
@@ -354,5 +349,66 @@ fn outcome(record: &AnyRecord) -> anyhow::Result<Outcome> {
         }
         (false, true) => Ok(Outcome::Interrupted),
         (false, false) => Ok(Outcome::Done),
+    }
+}
+
+/// The directory that `--output` names where each part of a run has a record: a numbered file for each, which appears
+/// whole.
+struct Folder {
+    path: PathBuf,
+    /// The begin of their names: the experiment's name, and when the run began.
+    prefix: String,
+    extension: &'static str,
+    written: RefCell<Written>,
+}
+
+#[derive(Default)]
+struct Written {
+    count: u32,
+    left: VecDeque<PathBuf>,
+}
+
+impl Folder {
+    /// Creates the directory if there is none, and chooses names that no file has.
+    ///
+    /// # Errors
+    /// It cannot be created, or no file can be written there.
+    fn open(path: &Path, experiment: &str, started_unix_s: u64, extension: &'static str) -> anyhow::Result<Self> {
+        let named = format!("--output {}", path.display());
+        ensure!(!path.exists() || path.is_dir(), "{named}: not a directory; --every writes a file for each record");
+        fs::create_dir_all(path).with_context(|| format!("{named}: cannot create the directory"))?;
+        let files = fs::read_dir(path).with_context(|| format!("{named}: cannot read the directory"))?;
+        let files: Vec<String> = files.flatten().map(|file| file.file_name().to_string_lossy().into_owned()).collect();
+        let begin = format!("{experiment}-{}", moment(started_unix_s).replace(' ', "T").replace(':', ""));
+        let prefixes = std::iter::once(begin.clone()).chain((2..).map(|run| format!("{begin}-run{run}")));
+        let is_free = |prefix: &String| !files.iter().any(|file| file.starts_with(&format!("{prefix}-0")));
+        let prefix = { prefixes }.find(is_free).unwrap_or(begin);
+        let folder = Self { path: path.to_owned(), prefix, extension, written: RefCell::default() };
+        // A file that is not written is removed.
+        OutputFile::open("--output", &folder.file(1))?;
+        Ok(folder)
+    }
+
+    fn file(&self, number: u32) -> PathBuf {
+        self.path.join(format!("{}-{number:06}.{}", self.prefix, self.extension))
+    }
+
+    /// Writes the next file, and removes the oldest ones of this run if more than `keep` are left.
+    fn write(&self, content: &str, keep: Option<usize>) -> anyhow::Result<()> {
+        let mut written = self.written.borrow_mut();
+        let file = self.file(written.count + 1);
+        OutputFile::open("--output", &file)?.write(content.as_bytes())?;
+        written.count += 1;
+        written.left.push_back(file);
+        while written.left.len() > keep.unwrap_or(usize::MAX) {
+            if let Some(oldest) = written.left.pop_front() {
+                match fs::remove_file(&oldest) {
+                    // Another program collected it.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    removed => removed.with_context(|| format!("{}: cannot remove the file", oldest.display()))?,
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -2,12 +2,9 @@
 
 mod csv;
 mod destination;
-mod folder;
-mod home;
 pub mod markdown;
-mod provenance;
 mod store;
 pub mod warnings;
 
 pub use destination::{Destination, View, print_or_write, whole_record};
-pub use home::missing_above;
+pub use store::missing_above;

@@ -1,11 +1,10 @@
 //! The archiving of a run's record.
 
-use super::home::missing_above;
-use super::provenance;
 use anyhow::Context;
-use archive::{Archive, Location, Manifest, NotKept, Summary};
+use archive::{Archive, Build, Location, Manifest, NotKept, Summary};
 use harness::{AnyRecord, SharedFlags, output};
 use instruments::warning::Warning;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use terminal::without_error_numbers;
 
@@ -88,10 +87,29 @@ fn keep_in(archive: &Archive, record: &AnyRecord) -> anyhow::Result<String> {
     let content = output::json_line(record)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now_ns = now.context("the system clock is set to a time before 1970; set it first")?.as_nanos() as u64;
-    let manifest = Manifest::of_this_run(provenance::of_this_program(), |path| archive.hash_of(path));
+    let manifest = Manifest::of_this_run(build(), |path| archive.hash_of(path));
     archive.append(content.as_bytes(), &manifest, &Summary::of(record, &manifest, now_ns))
 }
 
 fn one_line(error: &anyhow::Error) -> String {
     without_error_numbers(&format!("{error:#}")).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the build of this program, as the build script noted it.
+fn build() -> Build {
+    let noted = |value: &str| Some(value.to_owned()).filter(|value| !value.is_empty());
+    Build {
+        revision: noted(env!("CONTEND_REVISION")),
+        compiler: noted(env!("CONTEND_COMPILER")),
+        profile: noted(env!("CONTEND_PROFILE")),
+        target: noted(env!("CONTEND_TARGET")),
+    }
+}
+
+/// Returns the missing home directory, if the directory would be in it.
+///
+/// It is never created: a missing one (of a service, of a container) is intended.
+pub fn missing_above(folder: &Path) -> Option<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())?;
+    (folder.starts_with(&home) && !home.exists()).then_some(home)
 }

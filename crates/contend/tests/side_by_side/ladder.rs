@@ -145,6 +145,16 @@ fn last_survey_is_drawn_with_the_user_supplied_locks() {
     archive.insert(&set(77.0));
     let newer = costs(&archive);
     assert!(newer.len() == 1 && newer[0]["ns"] == 77.0, "{newer:?}");
+    assert_eq!(newer[0]["what"], "an uncontended libmine.so, by pointer");
+    // A newer one that has it only with two threads does not hide it, unless the object is another file.
+    let mut two = set(99.0);
+    two["results"].as_array_mut().unwrap().iter_mut().for_each(|row| row["threads"] = json!(2));
+    archive.insert(&two);
+    let is_uncontended = |costs: &[Value]| costs.iter().any(|cost| cost["ns"] == 77.0);
+    assert!(is_uncontended(&costs(&archive)), "{:?}", costs(&archive));
+    two["parameters"]["object_sha256"] = json!({ "libmine.so": "4567" });
+    archive.insert(&two);
+    assert!(!is_uncontended(&costs(&archive)), "{:?}", costs(&archive));
 }
 
 #[test]

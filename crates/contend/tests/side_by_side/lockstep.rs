@@ -31,7 +31,11 @@ fn record_of_a_job_keeps_its_content_and_origin() {
     let again: Value =
         serde_json::from_str(&stdout_of(&["lockstep", job.to_str().unwrap(), "--format", "json", "--no-keep"]))
             .unwrap();
-    let written: Value = serde_json::from_str(&fs::read_to_string(job).unwrap()).unwrap();
+    let mut written: Value = serde_json::from_str(&fs::read_to_string(job).unwrap()).unwrap();
+    // The record is older than these fields, so they are unknown.
+    for field in ["partitioned_cpus", "callback_free_cpus", "unbound_worker_cpus", "idle_driver", "lacking_options"] {
+        written["environment"]["kernel"][field] = Value::Null;
+    }
     for field in ["environment", "parameters", "results", "warnings"] {
         assert_eq!(again[field], written[field], "{field}");
     }

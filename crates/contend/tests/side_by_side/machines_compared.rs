@@ -188,12 +188,12 @@ fn a_single_machine_and_wrong_words_are_answered() {
         let message = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.code() == Some(status) && message.contains(expected), "{call:?}: {message}");
     };
-    refused(&["a.json"], &[], 1, "to add another, run `contend survey");
-    refused(&["x=a.json", "x=b.json"], &[], 1, "only one machine has records here, x;");
+    refused(&["a.json"], &[], 4, "to add another, run `contend survey");
+    refused(&["x=a.json", "x=b.json"], &[], 4, "only one machine has records here, x;");
     refused(&["a.json", "a.json"], &[], 2, "given twice");
     refused(&["a.json", "b.json"], &["--price", "c=1"], 2, "allowed: a, b");
     refused(&["a.json", "b.json"], &["--price", "a=0"], 2, "a price above 0");
-    refused(&[], &[], 1, "there are no machines to compare");
+    refused(&[], &[], 4, "there are no machines to compare");
 }
 
 #[test]

@@ -1,7 +1,9 @@
-// Goroutines wait for a mutex whose holder sleeps: no thread waits.
+// Goroutines wait for a mutex whose holder sleeps: no thread waits. With an argument, a child process runs first.
 package main
 
 import (
+	"os"
+	"os/exec"
 	"sync"
 	"time"
 )
@@ -16,6 +18,9 @@ func request() {
 }
 
 func main() {
+	if len(os.Args) > 1 {
+		exec.Command(os.Args[1]).Run()
+	}
 	end := time.Now().Add(1200 * time.Millisecond)
 	var all sync.WaitGroup
 	for range [4]int{} {

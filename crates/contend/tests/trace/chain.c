@@ -1,4 +1,5 @@
-// Round after round: `root` holds `inner` for 20 ms; `middle` takes `outer` and waits for `inner`; `last` waits for `outer`.
+// Round after round: `root` holds `inner` for 20 ms; `middle` takes `outer` and waits for `inner`; `last` waits for `outer`,
+// and is the last at the end of the round by 2 ms, so that the round lasts as long as its waits.
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -36,6 +37,7 @@ static void *last(void *nothing) {
         pthread_barrier_wait(&round_begins);
         pthread_mutex_lock(&outer);
         pthread_mutex_unlock(&outer);
+        usleep(2000);
         pthread_barrier_wait(&round_begins);
     }
     return nothing;

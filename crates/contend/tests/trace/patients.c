@@ -3,14 +3,19 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -258,6 +263,77 @@ static NOINLINE void bump(void) {
 }
 static void *bumper(void *number) { UNTIL_OVER bump(); return number; }
 
+/* Threads that try again and again to acquire a lock, and sleep in between. */
+pthread_mutex_t job_lock = PTHREAD_MUTEX_INITIALIZER;
+static NOINLINE void run_job(void) { sleep_us(9000); atomic_load(&is_over); }
+static NOINLINE void start_job(void) {
+    while (pthread_mutex_trylock(&job_lock) != 0) usleep(300);
+    run_job();
+    pthread_mutex_unlock(&job_lock);
+}
+static void *poller(void *number) { UNTIL_OVER { start_job(); compute_us(5); } return number; }
+
+/* They sleep for much longer than the lock is held. */
+static NOINLINE void hold_briefly(void) { pthread_mutex_lock(&job_lock); compute_us(500); pthread_mutex_unlock(&job_lock); }
+static NOINLINE void start_late(void) {
+    while (pthread_mutex_trylock(&job_lock) != 0) usleep(20000);
+    pthread_mutex_unlock(&job_lock);
+}
+static void *late(void *number) {
+    UNTIL_OVER if (number == NULL) { hold_briefly(); sleep_us(300); } else start_late();
+    return number;
+}
+
+/* The holder has the lowest priority, and others compute on the only CPU. */
+pthread_mutex_t settings_lock = PTHREAD_MUTEX_INITIALIZER;
+static NOINLINE void refresh(void) { pthread_mutex_lock(&settings_lock); compute_us(300); pthread_mutex_unlock(&settings_lock); }
+static NOINLINE void consult(void) { pthread_mutex_lock(&settings_lock); compute_us(5); pthread_mutex_unlock(&settings_lock); }
+static void *consulter(void *number) {
+    if (number == NULL) setpriority(PRIO_PROCESS, syscall(SYS_gettid), 19);
+    UNTIL_OVER if (number == NULL) refresh(); else { consult(); sleep_us(500); }
+    return number;
+}
+static void use_one_cpu_with_others(void) {
+    cpu_set_t cpus;
+    int first = 0;
+    sched_getaffinity(0, sizeof cpus, &cpus);
+    while (!CPU_ISSET(first, &cpus)) first++;
+    CPU_ZERO(&cpus);
+    CPU_SET(first, &cpus);
+    sched_setaffinity(0, sizeof cpus, &cpus);
+    for (int other = 0; other < 2; other++) {
+        if (fork() != 0) continue;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) compute_us(1000);
+    }
+}
+
+/* A request is sent, and its reply awaited, with the lock. */
+pthread_mutex_t peer_lock = PTHREAD_MUTEX_INITIALIZER;
+static int ends[2];
+static NOINLINE void ask_peer(void) {
+    struct pollfd reply = {ends[0], POLLIN, 0};
+    char byte = 1;
+    if (write(ends[0], &byte, 1) != 1 || (poll(&reply, 1, 500) == 1 && read(ends[0], &byte, 1) != 1)) abort();
+}
+static NOINLINE void update_peer(void) {
+    pthread_mutex_lock(&peer_lock);
+    ask_peer();
+    pthread_mutex_unlock(&peer_lock);
+}
+static void *asker(void *number) {
+    struct pollfd request = {ends[1], POLLIN, 0};
+    char byte;
+    UNTIL_OVER {
+        if (number != NULL) update_peer();
+        else if (poll(&request, 1, 100) == 1 && read(ends[1], &byte, 1) == 1) {
+            sleep_us(10000);
+            if (write(ends[1], &byte, 1) != 1) abort();
+        }
+    }
+    return number;
+}
+
 /* A computation, with a lock that is free. */
 pthread_mutex_t sum_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *computer(void *number) {
@@ -270,7 +346,8 @@ static const struct patient { const char *name; int threads; void *(*work)(void 
     {"malloc", 4, allocator}, {"stream", 4, printer}, {"futex", 4, rower}, {"semaphore", 4, guard}, {"buckets", 4, hasher},
     {"connections", 6, client}, {"file", 4, exporter}, {"wrapped", 4, loader}, {"readers", 4, scanner},
     {"recursive", 4, saver}, {"short", 8, bumper},
-    {"healthy", 2, computer}, {"oversubscribed", 12, computer},
+    {"polls", 4, poller}, {"late", 4, late}, {"inverted", 4, consulter}, {"reply", 4, asker},
+    {"pinned", 4, computer}, {"healthy", 2, computer}, {"oversubscribed", 12, computer},
 };
 
 int main(int count, char **words) {
@@ -287,6 +364,8 @@ int main(int count, char **words) {
     sem_init(&gate, 0, 1);
     sem_init(&connections, 0, 2);
     path_of_file = words[0];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return 2;
+    if (patient->work == consulter || strcmp(patient->name, "pinned") == 0) use_one_cpu_with_others();
     journal = fopen("/dev/null", "w");
     table_guard = guard_new();
     count_guard = guard_new();

@@ -46,6 +46,37 @@ fn preempted_holds_equal_the_account_of_the_program() {
     near("covered_by_50us", 100.0, "within_50us_percent");
 }
 
+/// Two threads hold the lock for 2 ms of CPU time each, on one CPU with a competitor that always computes: every hold that
+/// another thread waits for is preempted, by the competitor or by another program.
+#[test]
+fn preempted_holds_of_a_running_process_are_counted() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("preempted", &["-O2"]) else { return };
+    let file = programs.path("attached.json");
+    let mut command = Command::new(program);
+    let mut process = command.args(["2000", "30", "2", "1"]).stdout(Stdio::null()).spawn().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+    command.env("CONTEND_ARCHIVE", "").args(["preempted", "--seconds", "2", "--format", "json", "--output"]).arg(&file);
+    let output = command.arg("--pid").arg(process.id().to_string()).stdin(Stdio::null()).output().unwrap();
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    if message.contains("needs root") {
+        return println!("skipped: needs root and a tracefs");
+    }
+    assert!(output.status.success(), "{message}");
+    let record = read(&std::fs::read(file).unwrap());
+    let rows = record["results"].as_array().unwrap();
+    let number = |row: &Value, field: &str| row[field].as_f64().unwrap_or(0.0);
+    let lock = rows.iter().find(|row| row["kind"] == "preempted" && row["lock"] == "lock");
+    let lock = lock.unwrap_or_else(|| panic!("{rows:?}"));
+    assert!(number(lock, "times") > 0.0 && number(lock, "kept_s") > 0.0, "{lock}");
+    assert!(lock["site"].as_str().unwrap().starts_with("work (preempted.c:"), "{lock}");
+    let by: f64 = lock["by"].as_array().unwrap().iter().map(|competitor| number(competitor, "share")).sum();
+    assert!(by > 0.0 && by < 1.001, "{lock}");
+    assert_eq!(record["parameters"]["attached_pid"], process.id());
+}
+
 #[test]
 fn number_of_threads_needs_its_place_in_the_arguments() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));

@@ -83,7 +83,8 @@ fn restarted_process_is_found_again_and_named() {
     let first = std::iter::repeat_with(|| std::thread::sleep(Duration::from_millis(5))).take(10_000);
     let first =
         { first }.find_map(|()| std::fs::read_to_string(&children).ok()?.split_whitespace().next().map(str::to_owned));
-    let Some((output, record)) = attached(&programs, &["--pid", &first.unwrap(), "--seconds", "2"]) else { return };
+    let flags = ["--full", "--pid", &first.unwrap(), "--seconds", "2"];
+    let Some((output, record)) = attached(&programs, &flags) else { return };
     let (stderr, warnings) = (String::from_utf8_lossy(&output.stderr), record["warnings"].to_string());
     assert!(stderr.contains("(busy) ended, and process ") && stderr.contains("runs in its place"), "{stderr}");
     assert!(warnings.contains("restarted_process") && processes(&record).len() >= 2, "{warnings}");

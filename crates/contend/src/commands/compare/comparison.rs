@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::str::FromStr;
-use terminal::{percent, ratio};
+use terminal::{number, percent};
 
 #[derive(Serialize)]
 pub struct Comparison {
@@ -57,7 +57,7 @@ pub struct Line {
     /// The probability that two runs of the same differ at least as much.
     pub chance: Option<f64>,
     pub verdict: Verdict,
-    pub reason: Option<&'static str>,
+    pub reason: Option<String>,
     /// The assumed standard deviation of the logarithm from run to run, …
     pub run_to_run_deviation: Option<f64>,
     /// … and the number of other runs from which it is known, in addition to the general scatter.
@@ -80,10 +80,10 @@ impl Comparison {
         let is_compared = |line: &&Line| line.a.is_some() && line.b.is_some();
         ensure!(
             lines.iter().any(|line| is_compared(&line)),
-            "{a} and {b}: no configuration in common; {a} has {}, …; {b} has {}, …; only equal configurations \
+            "{a} and {b}: no configuration in common; {a} has {}; {b} has {}; only equal configurations \
              are compared: measure both with the same options, or two locks or policies in one run",
-            cells_of(&lines, |line| line.a.is_some()),
-            cells_of(&lines, |line| line.b.is_some()),
+            cells_of(&metrics[0], &naming),
+            cells_of(&metrics[1], &naming),
             a = a.source.name,
             b = b.source.name,
         );
@@ -126,11 +126,15 @@ fn machines(a: &Operand, b: &Operand, archive: Option<&Catalogue>) -> anyhow::Re
     }
 }
 
-fn cells_of(lines: &[Line], wanted: impl Fn(&&Line) -> bool) -> String {
-    let mut names: Vec<&str> = lines.iter().filter(wanted).map(|line| line.cell.as_str()).collect();
+/// Returns the first cells of a record, as text.
+fn cells_of(metrics: &[Metric], naming: &Naming) -> String {
+    let mut names: Vec<String> = metrics.iter().map(|metric| naming.name(metric).to_string()).collect();
     names.dedup();
-    names.truncate(3);
-    names.join("; ")
+    match names.len() {
+        0 => "no values that compare judges".to_owned(),
+        1..=3 => names.join("; "),
+        _ => format!("{}; …", names[..3].join("; ")),
+    }
 }
 
 /// Returns the lines of the comparison.
@@ -162,7 +166,7 @@ impl Line {
             ratio: (pair.a.value > 0.0).then(|| pair.b.value / pair.a.value),
             ratio_ci: comparison.map(|comparison| comparison.interval),
             chance: comparison.map(|comparison| comparison.p),
-            reason: judgement.reason,
+            reason: judgement.reason.clone(),
             run_to_run_deviation: comparison.map(|_| pair.run_to_run.deviation),
             other_runs: pair.other_runs,
             ..Self::of_one(&pair.a, judgement.verdict, naming)
@@ -228,10 +232,12 @@ fn other_frequency(a_ghz: Option<f64>, b_ghz: Option<f64>) -> Option<String> {
     const MATTERS: f64 = 0.02;
     let (a, b) = a_ghz.zip(b_ghz)?;
     ((a / b).ln().abs() > MATTERS).then(|| {
-        let times = ratio(a / b).replace('×', "");
+        let times = number(a / b);
         format!(
-            "the core ran at {a:.2} GHz in A and at {b:.2} GHz in B; this alone makes durations {times} times as long, \
-             and leaves cycle counts unchanged"
+            "the core ran at {} GHz in A and at {} GHz in B; this alone makes durations {times} times as long, \
+             and leaves cycle counts unchanged",
+            number(a),
+            number(b)
         )
     })
 }
@@ -251,7 +257,7 @@ fn not_judged(lines: &[Line], limit: &Limit) -> Option<String> {
     if applicable.iter().any(|line| line.verdict != Verdict::NotJudged) {
         return None;
     }
-    let mut reasons: Vec<&str> = applicable.iter().filter_map(|line| line.reason).collect();
+    let mut reasons: Vec<&str> = applicable.iter().filter_map(|line| line.reason.as_deref()).collect();
     if !neither.is_empty() {
         reasons.push("neither direction is better, so only differs: applies");
     }

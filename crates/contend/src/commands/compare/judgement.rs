@@ -8,15 +8,16 @@
 use crate::commands::parameters;
 use crate::commands::reading::metrics;
 use archive::{Catalogue, Entry, Manifest};
-use instruments::statistics::comparison::{Comparison, Estimate, LEAST_RUNS, RunToRun, compare, farthest_apart};
+use instruments::statistics::comparison::{Comparison, Estimate, FarthestApart, LEAST_RUNS, RunToRun, compare};
 use instruments::statistics::discovery::discoveries;
 use record::{Better, Metric, Naming, Source, Unit, VariationSource};
 use serde::{Serialize, Serializer};
+use terminal::too_few;
 
 /// The maximum probability that a comparison of two runs of the same calls any cell different.
 pub const FALSE_CHANCE: f64 = 0.05;
 
-/// The number of other runs that is needed to judge a far end without an interval.
+/// The number of other runs that is needed to judge a far end without an interval, and to recognise one far run.
 const ENOUGH_FOR_FAR_END: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +52,11 @@ impl Serialize for Verdict {
 }
 
 /// The judgement of a pair of metrics.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Judgement {
     pub verdict: Verdict,
-    /// The reason why there is no judgement, where there is none.
-    pub reason: Option<&'static str>,
+    /// The reason why there is no judgement, or why no difference is shown, where it is not the values alone.
+    pub reason: Option<String>,
     pub comparison: Option<Comparison>,
 }
 
@@ -99,27 +100,25 @@ pub struct Pair {
     pub run_to_run: RunToRun,
     /// The number of other runs from which the scatter is known, in addition to the general one.
     pub other_runs: usize,
-    /// The maximum distance between two of these, as a logarithm.
-    pub farthest_apart: f64,
+    /// The maximum distances between two of these.
+    pub farthest_apart: FarthestApart,
 }
 
 /// Judges pairs of A and B, all of one comparison, each with its scatter from run to run.
 pub fn judged(pairs: &[Pair]) -> Vec<Judgement> {
-    let compared: Vec<Result<Comparison, &'static str>> = pairs.iter().map(comparison).collect();
+    let compared: Vec<Result<Comparison, String>> = pairs.iter().map(comparison).collect();
     let is_seen: Vec<bool> = pairs.iter().map(|pair| is_as_near_as_others(pair, pairs)).collect();
     let chance = |(compared, is_seen): (&Result<Comparison, _>, &bool)| {
         compared.as_ref().ok().map(|comparison| if *is_seen { 1.0 } else { comparison.p })
     };
     let chances: Vec<f64> = compared.iter().zip(&is_seen).filter_map(chance).collect();
     let mut called = discoveries(&chances, FALSE_CHANCE).into_iter();
-    let mut judgement = |((pair, compared), is_seen): ((&Pair, Result<Comparison, &'static str>), &bool)| match compared
-    {
+    let mut judgement = |((pair, compared), is_seen): ((&Pair, Result<Comparison, String>), &bool)| match compared {
         Err(reason) => Judgement { verdict: Verdict::NotJudged, reason: Some(reason), comparison: None },
         Ok(comparison) => {
             let is_called = called.next().unwrap_or(false);
             let verdict = if is_called { direction(pair.a.better, &comparison) } else { Verdict::NoDifference };
-            let would_be = *is_seen && comparison.p <= FALSE_CHANCE;
-            let reason = would_be.then_some("other runs with the same settings differ as much");
+            let reason = if is_called { None } else { undecided(pair, &comparison, *is_seen) };
             Judgement { verdict, reason, comparison: Some(comparison) }
         }
     };
@@ -129,33 +128,61 @@ pub fn judged(pairs: &[Pair]) -> Vec<Judgement> {
 /// Returns whether runs of the same were about as far apart as A and B, so that no distribution needs to be assumed to
 /// call that normal.
 ///
-/// A value is compared with the largest distance among its own runs, so that one that scatters hides no change of
-/// another. Rare events and limits of the machine are on levels far apart, which the few runs of one value may not have
-/// met: there the largest distance in any value of the kind counts.
-///
-/// A or B is the farthest of `n` + 2 runs in 2 of `n` + 2 comparisons. That is more than one in twenty with fewer than 38
-/// other runs, hence the margin: it is chosen for a distance whose probability falls with its square. Without an
-/// interval, or for the time of others, it falls with the distance itself, and one such value of several is on the margin
-/// more often, so it is chosen for one in forty.
+/// Rare events and limits of the machine are on levels far apart, which the few runs of one value may not have met: for
+/// them, the largest distance in any value of the kind counts, too.
 fn is_as_near_as_others(pair: &Pair, pairs: &[Pair]) -> bool {
-    const RUNS_FOR_ONE_IN_TWENTY: f64 = 40.0;
-    const RUNS_FOR_ONE_IN_FORTY: f64 = 80.0;
-    let of_kind = |other: &&Pair| has_levels_far_apart(other) && other.a.variation == pair.a.variation;
-    let farthest = match has_levels_far_apart(pair) {
-        true => pairs.iter().filter(of_kind).map(|other| other.farthest_apart).fold(0.0, f64::max),
-        false => pair.farthest_apart,
+    let of_kind = |other: &&Pair| has_levels_far_apart(other.a.variation) && other.a.variation == pair.a.variation;
+    let other_runs = OtherRuns {
+        count: pair.other_runs,
+        farthest_apart: pair.farthest_apart,
+        of_kind: pairs.iter().filter(of_kind).map(|other| other.farthest_apart.all).fold(0.0, f64::max),
     };
-    let runs = (pair.other_runs + 2) as f64;
-    let falls_slowly =
-        !has_levels_far_apart(pair) && (pair.a.variation == VariationSource::Others || lacks_interval(pair));
-    let margin =
-        if falls_slowly { RUNS_FOR_ONE_IN_FORTY / runs } else { (RUNS_FOR_ONE_IN_TWENTY / runs).sqrt() }.max(1.0);
     let distance = (pair.b.value.ln() - pair.a.value.ln()).abs();
-    pair.other_runs >= LEAST_RUNS && distance <= farthest * margin
+    distance <= other_runs.normal_distance(pair.a.variation, lacks_interval(pair))
 }
 
-fn has_levels_far_apart(pair: &Pair) -> bool {
-    matches!(pair.a.variation, VariationSource::Rare | VariationSource::Limit)
+/// The distances between other runs of the same in one value.
+pub struct OtherRuns {
+    pub count: usize,
+    pub farthest_apart: FarthestApart,
+    /// The largest distance in any value of the same variation.
+    pub of_kind: f64,
+}
+
+impl OtherRuns {
+    /// Returns the distance of two runs, as a logarithm, up to which it is normal; 0 with too few other runs.
+    ///
+    /// A or B is the farthest of `n` + 2 runs in 2 of `n` + 2 comparisons. That is more than one in twenty with fewer
+    /// than 38 other runs, hence the margin: it is chosen for a distance whose probability falls with its square. Without
+    /// an interval, or for the time of others, it falls with the distance itself, and one such value of several is on the
+    /// margin more often, so it is chosen for one in forty.
+    ///
+    /// A margin that multiplies the distance of one far run hides every change. With enough runs, the others show the
+    /// scatter, and a few times their distance beyond the far run is not normal either.
+    pub fn normal_distance(&self, variation: VariationSource, lacks_interval: bool) -> f64 {
+        const RUNS_FOR_ONE_IN_TWENTY: f64 = 40.0;
+        const RUNS_FOR_ONE_IN_FORTY: f64 = 80.0;
+        const BEYOND_FARTHEST: f64 = 1.5;
+        let Self { count, farthest_apart: own, of_kind } = *self;
+        if count < LEAST_RUNS {
+            return 0.0;
+        }
+        let runs = (count + 2) as f64;
+        let margin = (RUNS_FOR_ONE_IN_TWENTY / runs).sqrt().max(1.0);
+        if has_levels_far_apart(variation) {
+            return of_kind * margin;
+        }
+        let falls_slowly = variation == VariationSource::Others || lacks_interval;
+        let of_all = own.all * if falls_slowly { (RUNS_FOR_ONE_IN_FORTY / runs).max(1.0) } else { margin };
+        match count < ENOUGH_FOR_FAR_END {
+            true => of_all,
+            false => of_all.min(own.all + BEYOND_FARTHEST * margin * own.without_farthest),
+        }
+    }
+}
+
+fn has_levels_far_apart(variation: VariationSource) -> bool {
+    matches!(variation, VariationSource::Rare | VariationSource::Limit)
 }
 
 fn lacks_interval(pair: &Pair) -> bool {
@@ -163,25 +190,54 @@ fn lacks_interval(pair: &Pair) -> bool {
     has_none && pair.a.variation != VariationSource::Computed
 }
 
-fn comparison(pair: &Pair) -> Result<Comparison, &'static str> {
-    match pair.a.variation {
-        VariationSource::Rare if lacks_interval(pair) && pair.other_runs < ENOUGH_FOR_FAR_END => {
-            return Err("an extreme value without a CI: needs 8 other runs with the same settings");
-        }
-        VariationSource::Limit if pair.other_runs < LEAST_RUNS => {
-            return Err("a limit of the machine: needs 4 other runs with the same settings");
-        }
-        _ if lacks_interval(pair) && pair.other_runs < LEAST_RUNS => {
-            return Err("no CI: needs 4 other runs with the same settings");
-        }
-        _ => {}
+/// Returns the number of other runs that are needed to judge a value, and the reason; `None` if none are.
+pub fn needed_runs(variation: VariationSource, lacks_interval: bool) -> Option<(usize, &'static str)> {
+    match variation {
+        VariationSource::Computed => None,
+        VariationSource::Rare if lacks_interval => Some((ENOUGH_FOR_FAR_END, "an extreme value without a CI")),
+        VariationSource::Limit => Some((LEAST_RUNS, "a limit of the machine")),
+        _ if lacks_interval => Some((LEAST_RUNS, "no CI")),
+        _ => None,
+    }
+}
+
+/// Describes the lack of other runs.
+pub fn too_few_runs(needed: usize, known: usize) -> String {
+    let known = if known == 0 { "none is known".to_owned() } else { format!("{known} known") };
+    format!("{}, {known}", too_few("other runs with the same settings", needed))
+}
+
+fn comparison(pair: &Pair) -> Result<Comparison, String> {
+    let needed = needed_runs(pair.a.variation, lacks_interval(pair));
+    if let Some((needed, what)) = needed.filter(|(needed, _)| pair.other_runs < *needed) {
+        return Err(format!("{what}: {}", too_few_runs(needed, pair.other_runs)));
     }
     let compared =
         compare(&pair.a.estimate(), &pair.b.estimate(), pair.run_to_run).ok_or("no ratio: a value is zero")?;
     if compared.interval.low == 0.0 && compared.interval.high.is_infinite() {
-        return Err("not larger than its possible error");
+        return Err("not larger than its possible error".to_owned());
     }
     Ok(compared)
+}
+
+/// Returns the reason why a difference that both runs' own intervals show is not shown; `None` if they show none.
+fn undecided(pair: &Pair, comparison: &Comparison, is_seen: bool) -> Option<String> {
+    let (a, b) = (pair.a.estimate(), pair.b.estimate());
+    if a.is_within_step(&b) {
+        return Some("the difference is less than one step of the clock".to_owned());
+    }
+    if is_seen && comparison.p <= FALSE_CHANCE {
+        return Some("other runs with the same settings differ as much".to_owned());
+    }
+    if comparison.p <= FALSE_CHANCE {
+        return Some("too likely by chance, given the number of values".to_owned());
+    }
+    let within = compare(&a, &b, RunToRun::NONE)?;
+    let is_known = pair.other_runs >= LEAST_RUNS || pair.a.variation == VariationSource::Computed;
+    (!is_known && within.p <= FALSE_CHANCE).then(|| {
+        let words = too_few_runs(LEAST_RUNS, pair.other_runs);
+        format!("within the general run-to-run variation; to measure it here: {words}")
+    })
 }
 
 fn direction(better: Better, comparison: &Comparison) -> Verdict {
@@ -288,7 +344,7 @@ impl PriorRuns {
         Scatter {
             run_to_run: run_to_run.learned(weight, &sets),
             other_runs: sets.iter().map(Vec::len).filter(|runs| *runs > 1).sum(),
-            farthest_apart: farthest_apart(&sets),
+            farthest_apart: FarthestApart::of(&sets),
         }
     }
 }
@@ -297,7 +353,7 @@ impl PriorRuns {
 struct Scatter {
     run_to_run: RunToRun,
     other_runs: usize,
-    farthest_apart: f64,
+    farthest_apart: FarthestApart,
 }
 
 /// Returns whether this is a complete run of the same experiment, and not the compared one.

@@ -15,7 +15,7 @@ mod promise;
 mod show;
 
 pub use comparison::environment_differences;
-pub use judgement::{General, Judgement, Pair, PriorRuns, in_general, judged};
+pub use judgement::{General, Judgement, OtherRuns, Pair, PriorRuns, in_general, judged, needed_runs};
 
 use crate::commands::{archived, baseline, parameters};
 use crate::output::Destination;

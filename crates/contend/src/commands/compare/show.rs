@@ -2,14 +2,15 @@
 //! Markdown, for a pull request, the result and the values that differ come first, and the rest is folded.
 
 use super::comparison::{Comparison, Line};
-use super::judgement::{FALSE_CHANCE, Verdict};
+use super::judgement::{FALSE_CHANCE, Verdict, too_few_runs};
 use super::operand::Title;
 use crate::commands::{outliers, parameters};
 use crate::output::markdown::table;
 use instruments::statistics::Interval;
+use instruments::statistics::comparison::LEAST_RUNS;
 use record::Difference;
 use terminal::moment;
-use terminal::{self, Page, counted, percent, ratio};
+use terminal::{self, Page, counted, number, percent, ratio};
 
 /// The verdicts in the order of the output.
 const VERDICTS: [Verdict; 7] = [
@@ -63,7 +64,7 @@ fn differences(what: &str, found: &[Difference], page: &Page) -> String {
         std::iter::once(difference.name.clone()).chain(values_in_words(difference)).collect::<Vec<String>>()
     });
     let table = terminal::table_of_words(&[what, "A", "B"], rows);
-    table.lines().map(|line| page.cut(line) + "\n").collect::<String>() + "\n"
+    page.cut_lines(&table) + "\n"
 }
 
 /// Returns its values for people: a hash is cut to the digits that distinguish one file from another.
@@ -83,7 +84,7 @@ fn group(verdict: Verdict, lines: &[&Line], page: &Page) -> String {
     let mut rows = table.lines();
     let mut text = format!("{}: {}\n{}\n", verdict.label(), lines.len(), rows.next().unwrap_or_default());
     for (line, row) in lines.iter().zip(rows) {
-        let reason = line.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let reason = line.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
         let alone = if line.alone { ", core exclusive" } else { "" };
         let name = format!("{}: {}{alone}{reason}", line.cell, line.figure);
         text += &format!("{}{}\n", terminal::wrapped("", "     ", &name, page), page.cut(row));
@@ -104,7 +105,7 @@ fn values(line: &Line) -> Vec<String> {
         (Some(value), None) => words(value),
         (Some(value), Some(ends)) => with_ends(&words(value), [words(ends.low), words(ends.high)]),
     };
-    let end = |end: f64| if end.is_finite() { ratio(end).replace('×', "") } else { "∞".to_owned() };
+    let end = |end: f64| if end.is_finite() { number(end) } else { "∞".to_owned() };
     let over = match (line.ratio, line.ratio_ci) {
         (Some(over), Some(ends)) => format!("{} ({}–{})", ratio(over), end(ends.low), end(ends.high)),
         (Some(over), None) => ratio(over),
@@ -133,7 +134,7 @@ fn summary(lines: &[Line]) -> String {
         .collect();
     let others = lines.iter().map(|line| line.other_runs).max().unwrap_or(0);
     let known = match others {
-        0 => "a general estimate: the archive has no other runs with the same settings".to_owned(),
+        others if others < LEAST_RUNS => format!("a general estimate: {}", too_few_runs(LEAST_RUNS, others)),
         others => format!("estimated from {others} other runs in the archive and from a general estimate"),
     };
     format!(

@@ -1,7 +1,6 @@
 //! The checks: what each tries, the experiments that it affects, and the command that grants it.
 
-use super::check::{Check, State, met, of_warning};
-use super::{latency, probes};
+use super::{Check, State, latency, met, of_warning};
 use archive::Location;
 use experiments::SliceExtension;
 use instruments::clock::Clock;
@@ -12,10 +11,16 @@ use instruments::evidence::{
     NoInterruptEvidence, Source, WeakerEvidence, may_record_cpus, may_record_own_thread, may_record_tracepoint,
 };
 use instruments::warning::{self, Autogroup, ClockFallback, CpuQuota, MemoryNotLocked, NiceRefused, WarningKind};
+use rustix::mm::{MapFlags, ProtFlags, mlock, mmap_anonymous, munmap};
+use rustix::process::{Resource, geteuid, getppid, getrlimit, setpriority_process};
+use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::ptr::null_mut;
 use std::time::Duration;
+use std::{env, fs, thread};
 use terminal::without_error_numbers;
 
 const EVENTS: &str = "kernel events";
@@ -50,6 +55,10 @@ pub fn all() -> io::Result<Vec<Check>> {
         .collect())
 }
 
+fn setting(path: &str) -> Option<String> {
+    latency::text(Path::new("/"), path)
+}
+
 /// Creates the check of a trial.
 fn tried(
     (group, name): (&'static str, &'static str),
@@ -73,7 +82,7 @@ fn events(allowed: &CpuSet, cpu: usize) -> Vec<Check> {
     let interrupts = |reason: &str| NoInterruptEvidence { reason: reason.to_owned() }.remedy().to_owned();
     let both = ["sched/sched_waking", "syscalls/sys_enter_futex"];
     let futex = both.iter().try_for_each(|name| may_record_tracepoint(name, cpu));
-    let level: Option<i32> = probes::text("/proc/sys/kernel/perf_event_paranoid").and_then(|text| text.parse().ok());
+    let level: Option<i32> = setting("proc/sys/kernel/perf_event_paranoid").and_then(|text| text.parse().ok());
     let paranoid = match level {
         None => Check {
             state: State::Missing,
@@ -132,7 +141,7 @@ fn events(allowed: &CpuSet, cpu: usize) -> Vec<Check> {
         Check {
             state: State::NotNeeded,
             ..met(EVENTS, "kptr_restrict", {
-                let level = probes::text("/proc/sys/kernel/kptr_restrict").unwrap_or_else(|| "unreadable".into());
+                let level = setting("proc/sys/kernel/kptr_restrict").unwrap_or_else(|| "unreadable".into());
                 format!("{level}; contend reads no addresses of the kernel")
             })
         },
@@ -152,7 +161,7 @@ fn events(allowed: &CpuSet, cpu: usize) -> Vec<Check> {
             ..met(
                 EVENTS,
                 "pressure (PSI)",
-                match probes::text("/proc/pressure/cpu").is_some() {
+                match setting("proc/pressure/cpu").is_some() {
                     true => "this kernel has it; contend measures waits itself",
                     false => "this kernel has none; contend measures waits itself",
                 },
@@ -162,13 +171,13 @@ fn events(allowed: &CpuSet, cpu: usize) -> Vec<Check> {
 }
 
 fn processes(cpu: usize) -> Vec<Check> {
-    let scope = probes::text("/proc/sys/kernel/yama/ptrace_scope");
+    let scope = setting("proc/sys/kernel/yama/ptrace_scope");
     let scope = scope.map_or_else(String::new, |scope| format!(" (ptrace_scope {scope})"));
     let setcap = "sudo setcap cap_perfmon,cap_sys_ptrace+ep $(command -v contend)";
     vec![
         tried(
             (PROCESSES, "other processes"),
-            probes::open_memory_of_another(),
+            open_memory_of_another(),
             &format!("the memory of running processes{scope}"),
             &["trace --pid", "top --pid", "trace --word"],
             |_| format!("sudo sysctl kernel.yama.ptrace_scope=0, for processes of other users: {setcap}"),
@@ -211,7 +220,7 @@ fn scheduling(environment: &Environment) -> Vec<Check> {
     };
     let nice = tried(
         (SCHEDULING, "nice values below 0"),
-        probes::lower_nice(),
+        lower_nice(),
         "granted",
         &["noise --scenario competitor", "load"],
         |_| NiceRefused { wanted: -20, granted: 0 }.remedy().to_owned(),
@@ -236,13 +245,13 @@ fn scheduling(environment: &Environment) -> Vec<Check> {
 fn limits(environment: &Environment, allowed: &CpuSet) -> Vec<Check> {
     let memory = tried(
         (LIMITS, "locked memory"),
-        probes::lock_memory(LOCKED),
+        lock_memory(LOCKED),
         "enough for the recorder",
         &["latency", "noise"],
         |reason| MemoryNotLocked { reason: reason.to_owned() }.remedy().to_owned(),
     );
     let needed = 256 + FILES_PER_CPU * allowed.len() as u64;
-    let files = match probes::most_files() {
+    let files = match most_files() {
         Some(most) if most < needed => met(LIMITS, "open files", format!("at most {most}; {needed} are needed"))
             .missing(&["noise", "trace", "top"], format!("ulimit -Hn {needed} as root, or LimitNOFILE={needed}")),
         Some(most) => met(LIMITS, "open files", format!("up to {most}")),
@@ -291,13 +300,13 @@ fn tools() -> Vec<Check> {
             .missing(&["history", "compare", "baseline"], "sudo apt-get install git, or the package of your system"),
     };
     let archive = match Location::of(None).folder() {
-        Ok(folder) if probes::is_writable(&folder) => met(TOOLS, "archive", folder.display().to_string()),
+        Ok(folder) if is_writable(&folder) => met(TOOLS, "archive", folder.display().to_string()),
         Ok(folder) => met(TOOLS, "archive", format!("{} cannot be written", folder.display()))
             .missing(&["history", "compare", "baseline"], "name a directory that you own: export CONTEND_ARCHIVE=DIR"),
         Err(error) => met(TOOLS, "archive", error.to_string())
             .missing(&["history", "compare", "baseline"], "name a directory: export CONTEND_ARCHIVE=DIR"),
     };
-    let compiler = match probes::program("cc") {
+    let compiler = match program("cc") {
         Some(path) => met(TOOLS, "C compiler", path.display().to_string()),
         None => met(TOOLS, "C compiler", "cc was not found").missing(
             &["ring (contestants in C)"],
@@ -305,7 +314,7 @@ fn tools() -> Vec<Check> {
         ),
     };
     let servers = std::env::var("DEBUGINFOD_URLS").ok().filter(|servers| !servers.is_empty());
-    let symbols = match (servers, probes::program("debuginfod-find")) {
+    let symbols = match (servers, program("debuginfod-find")) {
         (Some(servers), Some(_)) => met(TOOLS, "debug symbols", format!("fetched from {servers}")),
         _ if Path::new("/usr/lib/debug/.build-id").is_dir() => met(TOOLS, "debug symbols", "of installed packages"),
         (None, Some(_)) => met(TOOLS, "debug symbols", "DEBUGINFOD_URLS is not set").missing(
@@ -323,4 +332,56 @@ fn tools() -> Vec<Check> {
             .missing(&["screen (opens reports)"], "export BROWSER=firefox, or copy the report to another machine"),
     };
     vec![git, archive, compiler, symbols, browser]
+}
+
+/// Locks this amount of memory, and releases it.
+fn lock_memory(bytes: usize) -> io::Result<()> {
+    // SAFETY: the mapping is new, so it overlaps no other memory.
+    let memory = unsafe { mmap_anonymous(null_mut(), bytes, ProtFlags::READ, MapFlags::PRIVATE) }?;
+    // SAFETY: the range is the mapping, which nothing else refers to.
+    let locked = unsafe { mlock(memory, bytes) };
+    // SAFETY: the range is the mapping, and no reference to it exists.
+    unsafe { munmap(memory, bytes) }?;
+    Ok(locked?)
+}
+
+/// Gives a thread a lower nice value, and ends it.
+fn lower_nice() -> io::Result<()> {
+    // For the kernel, the current "process" of this call is the calling thread.
+    let trial = thread::Builder::new().name("nice-probe".into()).spawn(|| setpriority_process(None, -20))?;
+    Ok(trial.join().map_err(|_| io::Error::other("the trial panicked"))??)
+}
+
+/// Opens the memory of the process that started this one, as a trace of a running process does; of another process of
+/// this user where that one is of another.
+fn open_memory_of_another() -> io::Result<()> {
+    let own = geteuid().as_raw();
+    let is_own = |folder: &PathBuf| fs::metadata(folder).is_ok_and(|metadata| metadata.uid() == own);
+    let parent = getppid().map(|parent| PathBuf::from(format!("/proc/{}", parent.as_raw_nonzero())));
+    let is_other = |folder: &PathBuf| {
+        let number = folder.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok());
+        number.is_some_and(|number| number != std::process::id())
+    };
+    let others = || fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let other = parent.filter(is_own).or_else(|| others().filter(is_other).find(is_own));
+    let other = other.ok_or_else(|| io::Error::other("there is no other process of this user"))?;
+    File::open(other.join("mem")).map(drop)
+}
+
+/// Returns the highest number of open files that this process may set for itself; `None` is without limit.
+fn most_files() -> Option<u64> {
+    getrlimit(Resource::Nofile).maximum
+}
+
+/// Returns the file of a program that a shell would run.
+fn program(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// Returns whether files can be created in this directory, or in the next one above that exists.
+fn is_writable(folder: &Path) -> bool {
+    let Ok(folder) = std::path::absolute(folder) else { return false };
+    let existing = folder.ancestors().find(|folder| folder.exists());
+    existing.is_some_and(|folder| rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok())
 }

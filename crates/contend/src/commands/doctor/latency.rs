@@ -1,9 +1,9 @@
 //! The settings of the kernel and the processor that let threads wait, each with its cost and the command that changes
 //! it.
 
-use super::check::{Check, State, met, of_warning, unknown};
+use super::{Check, State, met, of_warning, unknown};
 use instruments::cpus::CpuSet;
-use instruments::environment::{Activity, Environment, boot_parameter};
+use instruments::environment::{Activity, Environment, TickStop};
 use instruments::warning::{self, FrequencyChanging, SmtSiblingsShared, Steal, WarningKind};
 use std::fs;
 use std::path::Path;
@@ -12,13 +12,12 @@ const GROUP: &str = "latency settings";
 
 /// Reads the settings below a root, which tests can replace.
 pub fn checks(root: &Path, environment: &Environment, allowed: &CpuSet) -> Vec<Check> {
-    let boot = text(root, "proc/cmdline");
     vec![
         preemption(environment),
-        isolation(root, environment),
+        isolation(environment),
         tick(environment),
-        rcu_callbacks(boot.as_deref()),
-        idle_states(root, boot.as_deref()),
+        rcu_callbacks(environment),
+        idle_states(root, environment),
         governor(environment),
         turbo(environment),
         smt(environment),
@@ -28,7 +27,7 @@ pub fn checks(root: &Path, environment: &Environment, allowed: &CpuSet) -> Vec<C
 }
 
 /// Returns the text of a file without the white space around it.
-fn text(root: &Path, path: &str) -> Option<String> {
+pub fn text(root: &Path, path: &str) -> Option<String> {
     fs::read_to_string(root.join(path)).ok().map(|text| text.trim().to_owned())
 }
 
@@ -67,23 +66,23 @@ fn preemption(environment: &Environment) -> Check {
     found.costs("a woken thread waits while kernel code of another task cannot be preempted")
 }
 
-fn isolation(root: &Path, environment: &Environment) -> Check {
+fn isolation(environment: &Environment) -> Check {
     const NAME: &str = "CPU isolation";
-    let partitions = text(root, "sys/fs/cgroup/cpuset.cpus.isolated").and_then(|list| list.parse::<CpuSet>().ok());
-    let sources = [("isolcpus", &environment.kernel.isolated_cpus), ("cpuset partitions", &partitions)];
+    let kernel = &environment.kernel;
+    let sources = [("isolcpus", &kernel.isolated_cpus), ("cpuset partitions", &kernel.partitioned_cpus)];
     let words = sources.map(|(name, cpus)| match cpus {
         None => format!("{name}: unknown"),
         Some(cpus) if cpus.is_empty() => format!("{name}: none"),
         Some(cpus) => format!("{name}: CPUs {cpus}"),
     });
-    let has = |is_wanted: fn(&CpuSet) -> bool| sources.iter().any(|(_, cpus)| cpus.as_ref().is_some_and(is_wanted));
     let found = met(GROUP, NAME, words.join("; "));
-    let found = match (has(|cpus| !cpus.is_empty()), has(|_| true)) {
-        (true, _) => found,
-        (false, true) => {
-            found.raising("boot with isolcpus=CPUS, or write isolated to cpuset.cpus.partition of a cgroup")
+    let found = match kernel.isolated() {
+        Some(cpus) if !cpus.is_empty() => found,
+        Some(_) if kernel.lacks("CPU_ISOLATION") => {
+            found.raising("write isolated to cpuset.cpus.partition of a cgroup")
         }
-        (false, false) => Check { state: State::Unknown, ..found },
+        Some(_) => found.raising("boot with isolcpus=CPUS, or write isolated to cpuset.cpus.partition of a cgroup"),
+        None => Check { state: State::Unknown, ..found },
     };
     found.costs("another task that the scheduler places on the CPU delays a thread by up to its time slice")
 }
@@ -92,25 +91,25 @@ fn tick(environment: &Environment) -> Check {
     const NAME: &str = "timer tick";
     let kernel = &environment.kernel;
     let rate = kernel.hz.map_or_else(|| "at an unknown rate".to_owned(), |hz| format!("{hz} times per second"));
-    let found = match (&kernel.tickless_cpus, kernel.tickless.as_deref()) {
-        (Some(cpus), _) if !cpus.is_empty() => met(GROUP, NAME, format!("stopped under a single task on CPUs {cpus}")),
-        (None, Some("idle" | "periodic")) => met(GROUP, NAME, format!("on every busy CPU, {rate}"))
-            .raising("use a kernel with CONFIG_NO_HZ_FULL, and boot with nohz_full=CPUS"),
-        (Some(_), _) => met(GROUP, NAME, format!("on every busy CPU, {rate}")).raising("boot with nohz_full=CPUS"),
-        (None, _) => unknown(GROUP, NAME, "unknown: the kernel does not list the CPUs of nohz_full"),
+    let every = || met(GROUP, NAME, format!("on every busy CPU, {rate}"));
+    let found = match kernel.tick_stop() {
+        TickStop::On(cpus) => met(GROUP, NAME, format!("stopped under a single task on CPUs {cpus}")),
+        TickStop::Impossible => every().raising("use a kernel with CONFIG_NO_HZ_FULL, and boot with nohz_full=CPUS"),
+        TickStop::Possible => every().raising("boot with nohz_full=CPUS"),
+        TickStop::Unknown => unknown(GROUP, NAME, "unknown: the kernel does not list the CPUs of nohz_full"),
     };
     found.costs("each tick interrupts a running thread for some microseconds")
 }
 
-fn rcu_callbacks(boot: Option<&str>) -> Check {
+fn rcu_callbacks(environment: &Environment) -> Check {
     const NAME: &str = "RCU callbacks";
-    let found = match boot {
-        None => unknown(GROUP, NAME, "unknown: the boot options cannot be read"),
-        // A CPU of nohz_full has no callbacks either. `rcu_nocbs` without CPUs moves none: it only allows cpusets to.
-        Some(boot) => match boot_parameter(boot, "rcu_nocbs").or_else(|| boot_parameter(boot, "nohz_full")) {
-            Some(cpus) => met(GROUP, NAME, format!("moved away from CPUs {cpus}")),
-            None => met(GROUP, NAME, "run on the CPU that queued them").raising("boot with rcu_nocbs=CPUS"),
-        },
+    let kernel = &environment.kernel;
+    let found = match &kernel.callback_free_cpus {
+        None => unknown(GROUP, NAME, "unknown: the CPUs of rcu_nocbs or nohz_full are not understood"),
+        Some(cpus) if !cpus.is_empty() => met(GROUP, NAME, format!("moved away from CPUs {cpus}")),
+        Some(_) if kernel.lacks("RCU_NOCB_CPU") => met(GROUP, NAME, "run on the CPU that queued them")
+            .raising("use a kernel with CONFIG_RCU_NOCB_CPU, and boot with rcu_nocbs=CPUS"),
+        Some(_) => met(GROUP, NAME, "run on the CPU that queued them").raising("boot with rcu_nocbs=CPUS"),
     };
     found.costs("softirq rcu interrupts a running thread, for longer the more memory is freed")
 }
@@ -118,13 +117,11 @@ fn rcu_callbacks(boot: Option<&str>) -> Check {
 /// An idle state that only waits in a loop, or halts, is left within this time.
 const SHALLOW_US: u64 = 2;
 
-fn idle_states(root: &Path, boot: Option<&str>) -> Check {
+fn idle_states(root: &Path, environment: &Environment) -> Check {
     const NAME: &str = "idle states";
-    let has_poll = boot.is_some_and(|boot| boot_parameter(boot, "idle") == Some("poll"));
-    let driver = text(root, "sys/devices/system/cpu/cpuidle/current_driver");
-    let found = match driver.as_deref() {
-        _ if has_poll => met(GROUP, NAME, "none: an idle CPU polls (idle=poll)"),
-        None | Some("") => unknown(GROUP, NAME, "unknown: this kernel shows no driver of idle states"),
+    let found = match environment.kernel.idle_driver.as_deref() {
+        Some("poll") => met(GROUP, NAME, "none: an idle CPU polls (idle=poll)"),
+        None => unknown(GROUP, NAME, "unknown: this kernel shows no driver of idle states"),
         Some("none") => met(GROUP, NAME, "no driver: an idle CPU halts").raising("boot with idle=poll; costs power"),
         Some(driver) => {
             let governor = ["current_governor", "current_governor_ro"];
@@ -218,7 +215,7 @@ fn virtualisation(environment: &Environment, allowed: &CpuSet) -> Check {
         Some(hypervisor) => match Activity::now().ok().and_then(|activity| activity.steal_share_since_boot(allowed)) {
             None => unknown(GROUP, NAME, format!("{hypervisor}; unknown: the stolen time is not reported")),
             Some(share) => {
-                let share_words = warning::percent(share);
+                let share_words = terminal::percent(share);
                 let check =
                     met(GROUP, NAME, format!("{hypervisor}; {share_words} of the CPU time was stolen since the start"));
                 match share > warning::STEAL_SHARE {

@@ -1,20 +1,15 @@
 //! `contend history`: the archive on the command line.
 
-mod controls;
-mod exchange;
-mod hours;
 mod list;
-mod remove;
-mod selection;
-mod show;
+mod records;
 mod trend;
-mod verify;
 
 use crate::commands::archived;
 use crate::output::Destination;
 use archive::{Archive, Location};
 use clap::{Args, Subcommand};
 use harness::{Outcome, SharedFlags};
+use list::{Filter, Selection};
 
 /// List, show, share and verify archived records; show trends
 ///
@@ -26,32 +21,32 @@ pub struct Flags {
     request: Option<Request>,
 
     #[command(flatten)]
-    filter: list::Filter,
+    filter: Filter,
 }
 
 #[derive(Subcommand, Clone, Debug)]
 enum Request {
     /// List the records, newest last
-    List(list::Filter),
+    List(Filter),
     /// Show a record as it was printed, or all of it (--all)
-    Show(show::Flags),
+    Show(records::Show),
     /// Show a metric of a configuration over all records, and its steps
     Trend(trend::Flags),
     /// Show the hours of the day in which cores were shared (`contend core`)
-    Hours(selection::Selection),
+    Hours(Selection),
     /// Show how often a command differed from itself (`contend ab --control`)
-    Controls(selection::Selection),
+    Controls(Selection),
     /// Delete records
     #[command(visible_alias = "delete")]
-    Rm(remove::Flags),
+    Rm(records::Remove),
     /// Write a record, byte for byte, to a new file
-    Export(exchange::Export),
+    Export(records::Export),
     /// Send the records that another repository lacks
-    Push(exchange::Remote),
+    Push(records::Remote),
     /// Fetch the records that another repository has
-    Pull(exchange::Remote),
+    Pull(records::Remote),
     /// Check every hash, and whether files are archived records
-    Verify(verify::Flags),
+    Verify(records::Verify),
 }
 
 /// Runs the subcommand.
@@ -60,25 +55,19 @@ enum Request {
 /// There is no archive, no such record, or Git fails.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let folder = Location::of(shared.archive.as_deref()).folder()?;
-    let list = |filter| list::run(filter, &folder, shared.archive.is_some(), Destination::of_view(shared)?);
+    let (catalogue, view) = (|| archived::open(&folder), || Destination::of_view(shared));
+    let list = |filter| list::list(filter, &folder, shared.archive.is_some(), view()?);
     match &flags.request {
         None => list(&flags.filter),
         Some(Request::List(filter)) => list(filter),
-        Some(Request::Show(flags)) => {
-            let named = shared.archive.as_deref();
-            show::run(flags, &archived::open(&folder)?, named, Destination::of_view(shared)?)
-        }
-        Some(Request::Trend(flags)) => trend::run(flags, archived::open(&folder)?, Destination::of_view(shared)?),
-        Some(Request::Hours(selection)) => {
-            hours::run(selection, archived::open(&folder)?, Destination::of_view(shared)?)
-        }
-        Some(Request::Controls(selection)) => {
-            controls::run(selection, archived::open(&folder)?, Destination::of_view(shared)?)
-        }
-        Some(Request::Rm(flags)) => remove::run(flags, &archived::open(&folder)?),
-        Some(Request::Export(flags)) => exchange::export(flags, &archived::open(&folder)?),
-        Some(Request::Push(flags)) => exchange::push(flags, &Archive::open(&folder)?),
-        Some(Request::Pull(flags)) => exchange::pull(flags, &Archive::open_or_create(&folder)?),
-        Some(Request::Verify(flags)) => verify::run(flags, &Archive::open(&folder)?),
+        Some(Request::Show(flags)) => records::show(flags, &catalogue()?, shared.archive.as_deref(), view()?),
+        Some(Request::Trend(flags)) => trend::run(flags, catalogue()?, view()?),
+        Some(Request::Hours(selection)) => list::hours(selection, catalogue()?, view()?),
+        Some(Request::Controls(selection)) => list::controls(selection, catalogue()?, view()?),
+        Some(Request::Rm(flags)) => records::remove(flags, &catalogue()?),
+        Some(Request::Export(flags)) => records::export(flags, &catalogue()?),
+        Some(Request::Push(flags)) => records::push(flags, &Archive::open(&folder)?),
+        Some(Request::Pull(flags)) => records::pull(flags, &Archive::open_or_create(&folder)?),
+        Some(Request::Verify(flags)) => records::verify(flags, &Archive::open(&folder)?),
     }
 }

@@ -2,11 +2,11 @@
 
 use super::price::Price;
 use super::score::Comparison;
-use super::sides::sides;
+use super::sides::{NothingToCompare, sides};
 use super::{page, text};
 use crate::output::Destination;
 use clap::{Args, ValueHint};
-use harness::output::{OutputFile, print_document};
+use harness::output::{self, OutputFile, print_document};
 use harness::{Format, Outcome, SharedFlags};
 use std::path::{Path, PathBuf};
 
@@ -34,12 +34,19 @@ pub struct Flags {
 /// Compares the machines and presents the result.
 ///
 /// # Errors
-/// There are fewer than two machines, records cannot be read, no cost is common to all, or the output cannot be written.
+/// Records cannot be read, or the output cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let destination = Destination::of_view(shared)?;
     let to_stdout = flags.page.as_deref() == Some(Path::new("-"));
     let file = flags.page.as_deref().filter(|_| !to_stdout).map(|path| OutputFile::open("--page", path)).transpose()?;
-    let comparison = Comparison::of(&sides(&flags.machines, shared)?, &flags.price)?;
+    let compared = sides(&flags.machines, shared).and_then(|sides| Comparison::of(&sides, &flags.price));
+    let comparison = match compared {
+        Err(error) if error.is::<NothingToCompare>() => {
+            output::eprint_line(&format!("error: {error}"));
+            return Ok(Outcome::NotJudged);
+        }
+        compared => compared?,
+    };
     if to_stdout {
         print_document(&page::page(&comparison))?;
         return Ok(Outcome::Done);

@@ -1,15 +1,12 @@
 //! The value of a machine over its records, with an interval where `contend compare` would judge it.
 
-use crate::commands::compare::{General, in_general};
+use crate::commands::compare::{General, OtherRuns, in_general, needed_runs};
 use instruments::statistics::Interval;
-use instruments::statistics::comparison::{Estimate, LEAST_RUNS, RunToRun, compare};
+use instruments::statistics::comparison::{Estimate, FarthestApart, RunToRun, compare};
 use record::{Cell, Metric, Unit, VariationSource};
 
 /// Half of the width of a 95 % interval of a normal distribution, in standard deviations.
 const DEVIATIONS: f64 = 1.959_964;
-
-/// The number of runs that is needed to judge a far end without an interval.
-const RUNS_FOR_FAR_END: usize = 8;
 
 /// A value of one record.
 #[derive(Clone, Copy)]
@@ -40,8 +37,21 @@ impl Pooled {
     }
 }
 
+/// Returns the largest distance between runs of one machine, as a logarithm.
+pub fn farthest_apart(all: &[Vec<Run>]) -> FarthestApart {
+    FarthestApart::of(&estimates(all))
+}
+
+/// Returns the runs of each machine that can be compared: a share of 0 has no logarithm.
+fn estimates(all: &[Vec<Run>]) -> Vec<Vec<Estimate>> {
+    let of = |set: &Vec<Run>| set.iter().map(|run| run.estimate).filter(|estimate| estimate.value > 0.0).collect();
+    all.iter().map(of).collect()
+}
+
 /// Returns a machine's value over its runs, with the variation between runs that all machines show.
-pub fn pooled(unit: Unit, own: &[Run], all: &[Vec<Run>]) -> Option<Pooled> {
+///
+/// `of_kind` is the largest distance between runs in any value of the same variation.
+pub fn pooled(unit: Unit, own: &[Run], all: &[Vec<Run>], of_kind: f64) -> Option<Pooled> {
     let runs = own.len();
     let mean = |of: &dyn Fn(f64) -> f64| own.iter().map(|run| of(run.estimate.value)).sum::<f64>() / runs as f64;
     if own.is_empty() {
@@ -52,19 +62,17 @@ pub fn pooled(unit: Unit, own: &[Run], all: &[Vec<Run>]) -> Option<Pooled> {
         return Some(Pooled { value: mean(&|value| value), interval: None, runs });
     }
     let value = mean(&f64::ln).exp();
-    Some(Pooled { value, interval: interval(unit, value, own, all), runs })
+    Some(Pooled { value, interval: interval(unit, value, own, all, of_kind), runs })
 }
 
-fn interval(unit: Unit, value: f64, own: &[Run], all: &[Vec<Run>]) -> Option<Interval> {
-    // A share of 0 has no logarithm.
-    let estimates = |set: &Vec<Run>| -> Vec<Estimate> {
-        set.iter().map(|run| run.estimate).filter(|estimate| estimate.value > 0.0).collect()
-    };
-    let sets: Vec<Vec<Estimate>> = all.iter().map(estimates).collect();
+fn interval(unit: Unit, value: f64, own: &[Run], all: &[Vec<Run>], of_kind: f64) -> Option<Interval> {
+    let sets = estimates(all);
     let count = own.len() as f64;
     let known_runs = sets.iter().map(Vec::len).filter(|runs| *runs > 1).sum::<usize>();
     let lacks_interval = own.iter().any(|run| run.estimate.interval.is_none());
-    if own.iter().any(|run| known_runs < needed_runs(run.variation, lacks_interval)) {
+    let is_short =
+        |run: &Run| needed_runs(run.variation, lacks_interval).is_some_and(|(needed, _)| known_runs < needed);
+    if own.iter().any(is_short) {
         return None;
     }
     let error = |run: &Run| Estimate { resolution: 0.0, ..run.estimate }.error();
@@ -83,18 +91,12 @@ fn interval(unit: Unit, value: f64, own: &[Run], all: &[Vec<Run>]) -> Option<Int
     let resolution = own.iter().map(|run| run.estimate.resolution).fold(0.0, f64::max);
     let estimate = Estimate { value, interval: Some(interval), resolution };
     let interval = compare(&Estimate::from(1.0), &estimate, run_to_run)?.interval;
+    // Two single runs of the same may be this far apart, so each side of a ratio is off by this, and a mean by less.
+    let other_runs = OtherRuns { count: known_runs, farthest_apart: FarthestApart::of(&sets), of_kind };
+    let normal = own.iter().map(|run| other_runs.normal_distance(run.variation, lacks_interval)).fold(0.0, f64::max);
+    let reach = (normal / (2.0 * count).sqrt()).exp();
+    let interval = Interval::new(interval.low.min(value / reach), interval.high.max(value * reach));
     Some(interval).filter(|ends| ends.low > 0.0 && ends.high.is_finite())
-}
-
-/// Returns the number of runs, of machines with several, that are needed to judge a value, as `contend compare` does.
-fn needed_runs(variation: VariationSource, lacks_interval: bool) -> usize {
-    match variation {
-        VariationSource::Computed => 0,
-        VariationSource::Rare if lacks_interval => RUNS_FOR_FAR_END,
-        VariationSource::Limit => LEAST_RUNS,
-        _ if lacks_interval => LEAST_RUNS,
-        _ => 0,
-    }
 }
 
 /// Returns the general variation between runs of a value, as `contend compare` assumes it.
@@ -122,7 +124,8 @@ mod tests {
     }
 
     fn interval_of(unit: Unit, own: &[Run], others: &[Run]) -> Option<Interval> {
-        pooled(unit, own, &[own.to_vec(), others.to_vec()]).unwrap().interval
+        let all = [own.to_vec(), others.to_vec()];
+        pooled(unit, own, &all, farthest_apart(&all).all).unwrap().interval
     }
 
     #[test]
@@ -140,6 +143,21 @@ mod tests {
         let coarse = Run { estimate: Estimate { resolution: 40.0, ..known.estimate }, ..known };
         let coarse = interval_of(Unit::Ns, &[coarse], &[]).unwrap();
         assert!(coarse.low < ends.low && coarse.high > ends.high, "{coarse:?} {ends:?}");
+    }
+
+    /// `contend compare` calls two such runs normal; a machine with the far one was once shown to be worse.
+    #[test]
+    fn machines_that_differ_like_runs_of_one_are_not_distinguished() {
+        let runs = |values: &[f64]| -> Vec<Run> {
+            values.iter().map(|ns| run(*ns, Some((ns * 0.999, ns * 1.001)), VariationSource::Operation)).collect()
+        };
+        let one = runs(&[100.0, 100.5, 101.0, 100.2, 100.4, 100.1, 100.3, 125.0]);
+        let other = runs(&[124.0]);
+        let (near, far) = (interval_of(Unit::Ns, &other, &one).unwrap(), interval_of(Unit::Ns, &one, &other).unwrap());
+        assert!(near.low < far.high, "{near:?} {far:?}");
+        let slow = runs(&[300.0]);
+        let (slow, fast) = (interval_of(Unit::Ns, &slow, &one).unwrap(), interval_of(Unit::Ns, &one, &slow).unwrap());
+        assert!(slow.low > fast.high, "{slow:?} {fast:?}");
     }
 
     #[test]

@@ -6,11 +6,10 @@
 //! in the same direction, so their intervals are averaged; those of different aspects are measured at different times, so
 //! that their squares are added. The mean over all machines counts as certain: it has no effect on ratios and ranks.
 
-use super::pooled::{Pooled, Run, pooled};
+use super::pooled::{Pooled, Run, farthest_apart, pooled};
 use super::price::Price;
-use super::sides::Side;
+use super::sides::{NothingToCompare, Side};
 use super::values::{self, Value};
-use anyhow::bail;
 use harness::UsageError;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::LEAST_RUNS;
@@ -106,7 +105,8 @@ impl Comparison {
             if is_judged { judged } else { lines.iter().filter(|line| line.is_common_time()).collect() };
         if common.is_empty() {
             let names = sides.iter().map(|side| side.name.as_str()).collect::<Vec<&str>>().join(", ");
-            bail!("{names}: no cost is in the records of all machines; run `contend survey` on each");
+            let words = format!("{names}: no cost is in the records of all machines; run `contend survey` on each");
+            return Err(NothingToCompare(words).into());
         }
         let scores: Vec<Pooled> =
             (0..sides.len()).map(|side| score(&common, side, sides[side].records.len())).collect();
@@ -210,19 +210,24 @@ fn lines(sides: &[Side]) -> anyhow::Result<Vec<Line>> {
     }
     let is_repeated =
         |what: &str, aspect: Aspect| found.keys().filter(|key| key.1 == what && key.0 == aspect).count() > 1;
+    let variation = |runs: &[Vec<Run>]| runs.iter().flatten().map(|run| run.variation).next();
+    let of_kind = |own: &[Vec<Run>]| {
+        let alike = found.values().filter(|(_, _, runs)| variation(runs) == variation(own));
+        alike.map(|(_, _, runs)| farthest_apart(runs).all).fold(0.0, f64::max)
+    };
     let mut lines: Vec<((Aspect, usize), Line)> = found
         .iter()
         .map(|((aspect, what, condition), (unit, order, runs))| {
             let words = if is_repeated(what, *aspect) { format!("{what}, {condition}") } else { what.clone() };
-            ((*aspect, *order), line(*aspect, words, *unit, runs))
+            ((*aspect, *order), line(*aspect, words, *unit, runs, of_kind(runs)))
         })
         .collect();
     lines.sort_by_key(|(order, _)| *order);
     Ok(lines.into_iter().map(|(_, line)| line).collect())
 }
 
-fn line(aspect: Aspect, what: String, unit: Unit, runs: &[Vec<Run>]) -> Line {
-    let values = runs.iter().map(|own| pooled(unit, own, runs)).collect();
+fn line(aspect: Aspect, what: String, unit: Unit, runs: &[Vec<Run>], of_kind: f64) -> Line {
+    let values = runs.iter().map(|own| pooled(unit, own, runs, of_kind)).collect();
     let can_be_in_score = unit == Unit::Ns && aspect != Aspect::Tail;
     Line { aspect, what, unit, can_be_in_score, values, ranks: Vec::new(), best: None }
 }

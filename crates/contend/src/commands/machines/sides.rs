@@ -1,10 +1,11 @@
 //! The machines to compare, with their records: hosts of the archive, records of it, or files.
 
 use crate::commands::archived;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use archive::{Catalogue, Entry, Location};
 use harness::{SharedFlags, UsageError};
 use record::{Source, content, is_file, understand};
+use std::fmt;
 use std::path::Path;
 
 /// A machine and its records.
@@ -14,6 +15,18 @@ pub struct Side {
     /// Whether it has a file, which does not have the machine's name.
     pub is_file: bool,
 }
+
+/// The error of records that are in order, but have nothing to compare.
+#[derive(Debug)]
+pub struct NothingToCompare(pub String);
+
+impl fmt::Display for NothingToCompare {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NothingToCompare {}
 
 /// The maximum number of records of an experiment that are read of a machine, the newest.
 const NEWEST: usize = 8;
@@ -38,7 +51,10 @@ pub fn sides(words: &[String], shared: &SharedFlags) -> anyhow::Result<Vec<Side>
                 add(&mut sides, host, of_host(archive, host)?, false);
             }
         }
-        (None, []) => bail!("no archive, so there are no machines to compare; {}", advice("one")),
+        (None, []) => {
+            let words = format!("no archive, so there are no machines to compare; {}", advice("one"));
+            return Err(NothingToCompare(words).into());
+        }
         (_, words) => {
             for word in words {
                 let (name, records) = named(word, archive.as_ref())?;
@@ -46,11 +62,12 @@ pub fn sides(words: &[String], shared: &SharedFlags) -> anyhow::Result<Vec<Side>
             }
         }
     }
-    match &sides[..] {
-        [] => bail!("the archive has no complete record of any machine; {}", advice("one")),
-        [only] => bail!("only one machine has records here, {}; {}", only.name, advice(&only.name)),
-        _ => Ok(sides),
-    }
+    let words = match &sides[..] {
+        [] => format!("the archive has no complete record of any machine; {}", advice("one")),
+        [only] => format!("only one machine has records here, {}; {}", only.name, advice(&only.name)),
+        _ => return Ok(sides),
+    };
+    Err(NothingToCompare(words).into())
 }
 
 /// Returns the ways to get the records of another machine.

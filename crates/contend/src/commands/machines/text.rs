@@ -115,7 +115,7 @@ fn values(comparison: &Comparison, shown: std::ops::Range<usize>) -> String {
             let mark = if line.best == Some(place) { "*" } else { "" };
             line.values[place].map_or_else(|| "–".to_owned(), |value| format!("{mark}{}", line.unit.words(value.value)))
         };
-        let words = format!("  {}", shortened(&line.what, WORDS));
+        let words = format!("  {}", terminal::shortened(&line.what, WORDS));
         rows.push(std::iter::once(words).chain(shown.clone().map(value)).collect::<Vec<String>>());
     }
     terminal::table(&header, rows)
@@ -139,13 +139,6 @@ fn shortened_after(name: &str, kept: usize) -> String {
     }
     let end = letters.len() - (NAME - 1 - kept);
     letters[..kept].iter().chain(['…'].iter()).chain(&letters[end..]).collect()
-}
-
-fn shortened(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
-        return text.to_owned();
-    }
-    text.chars().take(room - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]

@@ -1,28 +1,21 @@
 //! `contend report`: records on one page that needs no other file. It reads records and never measures.
 
-mod compare;
-mod findings;
-mod machines;
-mod picture;
-mod then_and_now;
-mod titles;
+mod sections;
 
 pub use report::SIGNATURE;
 
-use self::titles::{Named, titles};
-use crate::commands::archived;
-use crate::commands::compare::prior_archive;
-use crate::commands::methods::method;
-use crate::commands::picture::Kind;
-use crate::commands::reading::{Reading, unknown};
-use crate::commands::survey_record::{FINDINGS, THEN_AND_NOW};
+use super::archived;
+use super::compare::prior_archive;
+use super::picture::Kind;
+use super::reading::{Reading, unknown};
+use super::survey_record::{self, FINDINGS, THEN_AND_NOW};
 use crate::output::print_or_write;
 use anyhow::Context;
 use archive::{Catalogue, StoredAs, Summary};
 use clap::{Args, ValueHint};
 use harness::{Outcome, SharedFlags, UsageError};
-use record::{Figure, Ladder, Metric, Section, Source, content, is_file, typed, understand};
-use report::Content;
+use record::{Figure, Ladder, Metric, Picture, Section, Source, content, is_file, typed, understand};
+use report::{Content, machine, time};
 use serde_json::Value;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -68,14 +61,14 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
         let [only] = &sections[..] else {
             return Err(UsageError(format!("--picture {wanted}: needs exactly one record")).into());
         };
-        kind.unwrap_or(Kind::Svg).write(&picture::of(only, wanted)?, shared)?;
+        kind.unwrap_or(Kind::Svg).write(&picture(only, wanted)?, shared)?;
         return Ok(Outcome::Done);
     }
     let metrics = sources.iter().zip(&read).map(|(source, read)| read.metrics(source));
     let metrics = metrics.collect::<anyhow::Result<Vec<Vec<Metric>>>>()?;
-    let mut compared = compare::figures(&sources, &metrics, archive.as_ref())?;
+    let mut compared = sections::compared(&sources, &metrics, archive.as_ref())?;
     let hosts: Vec<Option<String>> = summaries.iter().map(|known| Some(known.as_ref()?.host.clone())).collect();
-    compared.splice(0..0, machines::figure(&sources, &hosts, &metrics));
+    compared.splice(0..0, sections::machines(&sources, &hosts, &metrics));
     let named = sources.iter().zip(&summaries).zip(&flags.records);
     let named =
         named.map(|((source, summary), name)| Named { source, summary: summary.as_ref(), is_file: is_file(name) });
@@ -95,9 +88,7 @@ fn sources(names: &[String], archive: Option<&Catalogue>) -> anyhow::Result<(Vec
             };
             return Ok((understand(&name, &content)?, summary));
         }
-        let (entry, content) = archive.with_context(|| archived::none_for(name))?.recalled(name)?;
-        // A later record may be the last one; the page names this one by its ID.
-        Ok((understand(entry.short_id(), &content)?, Some(entry.summary)))
+        archived::recalled(name, archive).map(|(entry, source)| (source, Some(entry.summary)))
     };
     let found = names.iter().map(source).collect::<anyhow::Result<Vec<(Source, Option<Summary>)>>>()?;
     let (sources, summaries): (Vec<Source>, Vec<Option<Summary>>) = found.into_iter().unzip();
@@ -132,11 +123,17 @@ fn page(
     Ok(report::page(&Content { sources, titles, sections, ladders: &ladders, compared, method: &method }))
 }
 
+/// Returns the method of the sections with this name.
+fn method(section: &str) -> Option<&'static str> {
+    let entry = experiments::ALL.iter().find(|entry| entry.words().0 == section);
+    entry.map(|entry| entry.method).or_else(|| (section == survey_record::NAME).then_some(survey_record::METHOD))
+}
+
 /// Returns its sections, in the order of the record; a survey has two more.
 fn sections_of(source: &Source, read: &Reading) -> anyhow::Result<Vec<Section>> {
     let section = |(experiment, rows): &(String, Vec<Value>)| match experiment.as_str() {
-        FINDINGS => Ok(findings::section(&read.findings(rows)?)),
-        THEN_AND_NOW => Ok(then_and_now::section(&typed(rows)?)),
+        FINDINGS => Ok(sections::findings(&read.findings(rows)?)),
+        THEN_AND_NOW => Ok(sections::then_and_now(&typed(rows)?)),
         other => Ok(read.rows(other).with_context(|| unknown(other))?.section()),
     };
     let sections: anyhow::Result<Vec<Section>> = source.parts.iter().map(section).collect();
@@ -159,4 +156,121 @@ fn check(records: &[String], output: Option<&Path>) -> Result<(), String> {
         Some(name) => Err(format!("--output {name} would overwrite a record; choose another file")),
         None => Ok(()),
     }
+}
+
+/// The maximum number of titles in a message.
+const SAID: usize = 12;
+
+/// Returns the picture with this title, or the only one whose title contains it, as SVG.
+///
+/// # Errors
+/// None matches, or several do.
+fn picture(sections: &[Section], wanted: &str) -> Result<String, UsageError> {
+    let figures = sections.iter().flat_map(|section| &section.figures);
+    let drawn: Vec<&Figure> = figures.filter(|figure| !matches!(figure.picture, Picture::None)).collect();
+    let has = |figure: &&&Figure| figure.title.to_lowercase().contains(&wanted.to_lowercase());
+    let found = drawn.iter().find(|figure| figure.title == wanted);
+    let close: Vec<&&Figure> = found.map_or_else(|| drawn.iter().filter(has).collect(), |figure| vec![figure]);
+    match close[..] {
+        [figure] => report::picture_file(figure, sections).ok_or_else(|| none(wanted, &drawn)),
+        [] => Err(none(wanted, &drawn)),
+        _ => Err(UsageError(format!("--picture {wanted}: several charts match: {}", quoted(close.into_iter())))),
+    }
+}
+
+fn none(wanted: &str, drawn: &[&Figure]) -> UsageError {
+    UsageError(format!("--picture {wanted}: no such chart; the record has {}", quoted(drawn.iter())))
+}
+
+fn quoted<'a>(figures: impl ExactSizeIterator<Item = &'a &'a Figure>) -> String {
+    let more = figures.len().saturating_sub(SAID);
+    let more = (more > 0).then(|| format!("{more} more"));
+    figures.take(SAID).map(|figure| format!("\"{}\"", figure.title)).chain(more).collect::<Vec<String>>().join(", ")
+}
+
+/// A record of the page.
+struct Named<'a> {
+    source: &'a Source,
+    /// The summary in the archive, if it is there.
+    summary: Option<&'a Summary>,
+    /// Whether the user named a file.
+    is_file: bool,
+}
+
+/// Options that do not change a measurement, and whether they have a value.
+const OF_OUTPUT: [(&str, bool); 6] =
+    [("--output", true), ("-o", true), ("--format", true), ("--page", true), ("--archive", true), ("--quiet", false)];
+/// The maximum number of letters of a part.
+const ROOM: usize = 72;
+
+/// Returns a title for each record: its file's name; the command, the revision and the machine where these differ; the
+/// time where titles would otherwise be equal; and at last the record's name.
+fn titles(records: &[Named<'_>]) -> Vec<String> {
+    let mut titles: Vec<Vec<String>> = vec![Vec::new(); records.len()];
+    if records.iter().all(|record| record.is_file) {
+        add_part(&mut titles, files(records));
+    }
+    for part in [command, revision, host] {
+        add_part(&mut titles, records.iter().map(part).collect());
+    }
+    for part in [begin, file_or_id] {
+        if has_equal(&titles) {
+            add_part(&mut titles, records.iter().map(part).collect());
+        }
+    }
+    titles.into_iter().map(|parts| parts.join(", ")).collect()
+}
+
+/// Adds a part to each title, unless it is the same in all.
+fn add_part(titles: &mut [Vec<String>], parts: Vec<Option<String>>) {
+    if parts.iter().all(|part| *part == parts[0]) {
+        return;
+    }
+    titles.iter_mut().zip(parts).for_each(|(title, part)| title.extend(part));
+}
+
+fn has_equal(titles: &[Vec<String>]) -> bool {
+    (0..titles.len()).any(|place| titles[place].is_empty() || titles[..place].contains(&titles[place]))
+}
+
+/// Returns the files' names without directories, where these are unique.
+fn files(records: &[Named<'_>]) -> Vec<Option<String>> {
+    let last = |record: &Named<'_>| record.source.name.rsplit('/').next().map(str::to_owned);
+    let short: Vec<Option<String>> = records.iter().map(last).collect();
+    let is_unique = (0..short.len()).all(|place| !short[..place].contains(&short[place]));
+    if is_unique { short } else { records.iter().map(file_or_id).collect() }
+}
+
+fn command(record: &Named<'_>) -> Option<String> {
+    let words = record.source.environment.get("command_line")?.as_array()?;
+    let mut kept = vec!["contend"];
+    let mut words = words.iter().filter_map(Value::as_str);
+    while let Some(word) = words.next() {
+        match OF_OUTPUT.iter().find(|(option, _)| *option == word) {
+            Some((_, has_value)) => {
+                if *has_value {
+                    words.next();
+                }
+            }
+            None => kept.push(word),
+        }
+    }
+    Some(terminal::shortened(&kept.join(" "), ROOM))
+}
+
+fn revision(record: &Named<'_>) -> Option<String> {
+    let revision = record.summary?.revision.as_deref()?;
+    Some(format!("contend {}", archive::short(revision)))
+}
+
+fn host(record: &Named<'_>) -> Option<String> {
+    Some(record.summary.map_or_else(|| machine(&record.source.environment), |summary| summary.host.clone()))
+}
+
+fn begin(record: &Named<'_>) -> Option<String> {
+    time(&record.source.environment)
+}
+
+fn file_or_id(record: &Named<'_>) -> Option<String> {
+    Some(record.source.name.clone())
 }

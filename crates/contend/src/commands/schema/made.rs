@@ -4,17 +4,15 @@
 //! It is compiled for tests only, since it generates code for every type of every record; a user's program has the
 //! stored schema.
 
-use super::choice::by_experiment;
-use super::definitions::Names;
-use super::kinds::{definition, names, owner};
-use super::survey::schema as of_survey;
-use crate::commands::survey_record;
+use super::{PLACE, definition, names, owner};
+use crate::commands::survey_record::{self, FINDINGS, Parameters, THEN_AND_NOW, key};
 use harness::AnyRecord;
-use record::SCHEMA;
+use record::{Finding, SCHEMA, ThenAndNow};
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Returns the schema of records of any experiment.
 pub fn of_all() -> Schema {
@@ -23,7 +21,7 @@ pub fn of_all() -> Schema {
     for name in names() {
         let Some(schema) = made.record(name) else { continue };
         made.generator.definitions_mut().insert(definition(name), schema.to_value());
-        kinds.push((name, Schema::new_ref(format!("#/$defs/{}", definition(name)))));
+        kinds.push((name, Schema::new_ref(format!("{PLACE}{}", definition(name)))));
     }
     made.whole(by_experiment(&kinds))
 }
@@ -90,6 +88,88 @@ fn enveloped(name: &str, parameters: Schema, row: Schema, generator: &mut Schema
     // A record without results is not delivered.
     fields["results"]["minItems"] = json!(1);
     schema
+}
+
+/// Returns the parameters and rows of a survey: those of its experiments, and its own.
+fn of_survey(generator: &mut SchemaGenerator) -> [Schema; 2] {
+    let mut parameters = Parameters::json_schema(generator);
+    let mut rows = Vec::new();
+    for entry in experiments::ALL.iter().filter(|entry| entry.survey.is_some()) {
+        let [of_it, row] = entry.schema(generator);
+        // An experiment that did not run has none.
+        parameters.ensure_object()["properties"][key(entry)] = json!({"anyOf": [of_it, {"type": "null"}]});
+        rows.push((entry.name, row));
+    }
+    rows.push((FINDINGS, generator.subschema_for::<Finding>()));
+    rows.push((THEN_AND_NOW, generator.subschema_for::<ThenAndNow>()));
+    [parameters, by_experiment(&rows)]
+}
+
+const EXPERIMENT: &str = "experiment";
+
+/// Returns a schema of objects of these kinds: the field `experiment` determines the other fields.
+///
+/// It has conditions, not `oneOf`: a validator then names the wrong field instead of reporting that nothing fits.
+fn by_experiment(kinds: &[(&str, Schema)]) -> Schema {
+    let names: Vec<&str> = kinds.iter().map(|(name, _)| *name).collect();
+    json_schema!({
+        "type": "object",
+        "properties": {EXPERIMENT: {"enum": names}},
+        "required": [EXPERIMENT],
+        "allOf": kinds.iter().map(condition).collect::<Vec<Value>>(),
+    })
+}
+
+fn condition((name, schema): &(&str, Schema)) -> Value {
+    json!({"if": {"properties": {EXPERIMENT: {"const": name}}}, "then": schema})
+}
+
+/// The name of each definition.
+///
+/// Every experiment has its `Parameters` and `Row`, which schemars numbers in the order in which it meets them; with
+/// the experiment's name instead they do not change when an experiment is added. A full stop is in no type's name.
+#[derive(Default)]
+struct Names(BTreeMap<String, String>);
+
+impl Names {
+    /// Assigns the definitions that are new since the last call to this owner.
+    fn claim(&mut self, owner: &str, generator: &SchemaGenerator) {
+        for name in generator.definitions().keys() {
+            let plain = name.trim_end_matches(|digit: char| digit.is_ascii_digit());
+            let is_its_own = plain != name || ["Parameters", "Row"].contains(&plain);
+            let new = if is_its_own { format!("{owner}.{plain}") } else { name.clone() };
+            // The owner may have two of the same name.
+            let new = if self.0.values().any(|taken| *taken == new) { format!("{owner}.{name}") } else { new };
+            self.0.entry(name.clone()).or_insert(new);
+        }
+    }
+
+    /// Returns the definitions under these names.
+    fn put_on(&self, definitions: Value) -> Value {
+        let Value::Object(definitions) = self.refer(definitions) else { return Value::Null };
+        definitions.into_iter().map(|(name, schema)| (self.renamed(&name).to_owned(), schema)).collect()
+    }
+
+    /// Returns a schema that refers to them by these names.
+    fn refer(&self, schema: Value) -> Value {
+        match schema {
+            Value::Object(fields) => fields.into_iter().map(|(name, value)| self.field(name, value)).collect(),
+            Value::Array(items) => items.into_iter().map(|item| self.refer(item)).collect(),
+            other => other,
+        }
+    }
+
+    fn field(&self, name: String, value: Value) -> (String, Value) {
+        let target = value.as_str().filter(|_| name == "$ref").and_then(|text| text.strip_prefix(PLACE));
+        match target {
+            Some(target) => (name, format!("{PLACE}{}", self.renamed(target)).into()),
+            None => (name, self.refer(value)),
+        }
+    }
+
+    fn renamed<'a>(&'a self, name: &'a str) -> &'a str {
+        self.0.get(name).map_or(name, String::as_str)
+    }
 }
 
 // The template adds an experiment that is not in the stored schema.

@@ -1,6 +1,5 @@
 //! The HTML page of a survey for people, in addition to the record for programs.
 
-use super::flags::Flags;
 use crate::commands::report;
 use crate::output::missing_above;
 use anyhow::Context;
@@ -23,18 +22,17 @@ pub enum PagePlace {
 const NAME: &str = "survey.html";
 
 impl PagePlace {
-    /// Checks the destination that the user named before the measurement.
+    /// Checks the destination that the user named before the measurement; without one, `is_off` omits the page.
     ///
     /// # Errors
     /// It cannot be written, or is not a page of this program.
-    pub fn of(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Self> {
-        match &flags.page {
+    pub fn of(page: Option<&Path>, is_off: bool, shared: &SharedFlags) -> anyhow::Result<Self> {
+        match page {
             Some(path) => {
                 check(path, shared)?;
-                Ok(Self::Named(path.clone(), OutputFile::open("--page", path)?))
+                Ok(Self::Named(path.to_owned(), OutputFile::open("--page", path)?))
             }
-            None if flags.no_page => Ok(Self::Nowhere),
-            None if shared.no_keep => Ok(Self::Nowhere),
+            None if is_off => Ok(Self::Nowhere),
             None => Ok(Location::of(shared.archive.as_deref()).sibling_file(NAME).map_or(Self::Nowhere, Self::Usual)),
         }
     }

@@ -39,7 +39,7 @@ fn rows_have_the_documented_fields() {
     assert!(wall["ratio"].as_f64().is_some() && wall["power"].as_f64().is_some_and(|power| power > 0.0));
     let ends: Vec<f64> = wall["ratio_ci"].as_array().unwrap().iter().map(|end| end.as_f64().unwrap()).collect();
     assert!(ends[0] <= wall["ratio"].as_f64().unwrap() && wall["ratio"].as_f64().unwrap() <= ends[1], "{ends:?}");
-    let verdicts = ["faster", "slower", "no_difference_shown", "less_than_least"];
+    let verdicts = ["faster", "slower", "no_difference_shown", "not_judged", "less_than_least"];
     assert!(verdicts.iter().any(|verdict| wall["verdict"] == *verdict), "{}", wall["verdict"]);
     let base = row(&record, "wall_s", "true");
     assert!(base["ratio"].is_null() && base["verdict"].is_null() && base["median"].as_f64().is_some());
@@ -72,6 +72,28 @@ fn limit_fails_if_every_plausible_ratio_exceeds_it() {
     let few = ab(&["echo 100", "echo 107", "--metric", "(\\d+)", "--runs", "3", "--fail-if", "slower:5%"]);
     assert_eq!(few.status.code(), Some(1), "{}", stderr(&few));
     assert!(stderr(&few).contains("--fail-if: 3 runs of each command cannot be judged"), "{}", stderr(&few));
+}
+
+/// Four sides share the error, so that six runs cannot show a difference of any of them.
+#[test]
+fn too_few_runs_for_the_number_of_sides_are_not_judged() {
+    let sides = ["echo 100", "echo 200", "echo 300", "echo 400", "--metric", "n=(\\d+)", "--runs", "6"];
+    let text = ab(&sides);
+    let shown = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(shown.contains("not judged: 2 more runs") && !shown.contains("2.00 no difference"), "{shown}");
+    let gate = ab(&[&sides[..], &["--fail-if", "slower:5%", "--format", "json"]].concat());
+    assert_eq!(gate.status.code(), Some(1), "{}", stderr(&gate));
+    assert!(stderr(&gate).contains("6 runs of each command cannot be judged; at least 8 are"), "{}", stderr(&gate));
+    let judged = read(&gate.stdout);
+    assert!(judged["warnings"].to_string().contains("few_blocks"), "{}", judged["warnings"]);
+    let n = row(&judged, "n", "echo 400");
+    assert_eq!((&n["verdict"], &n["missing_runs"]), (&"not_judged".into(), &2.into()));
+    let csv = ab(&[&sides[..], &["--format", "csv"]].concat());
+    assert!(
+        String::from_utf8_lossy(&csv.stdout).contains(",not_judged,2,"),
+        "{}",
+        String::from_utf8_lossy(&csv.stdout)
+    );
 }
 
 #[test]

@@ -41,14 +41,15 @@ const BY_CHANCE: [&str; 3] = [
 static PICTURE: LazyLock<Regex> = LazyLock::new(|| regex(r"^\s*[0-9,.]*\s?[|+]"));
 
 /// Endings of a line that only some runs have: a spike that is an echo, and the verdicts.
-static ENDS: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"( echo of \(.*| (no difference shown|better|worse|CPUs busy))\s*$"));
+static ENDS: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"( echo of \(.*| (no difference shown|less than least|undecided|better|worse|CPUs busy))\s*$")
+});
 
 /// An interval in parentheses, and the text that a run that is too short for one prints instead.
 static INTERVAL: LazyLock<Regex> = LazyLock::new(|| {
     let end = "[0-9][0-9.,]*(?: ?[%×a-zA-Zµ/]+)?";
     regex(&format!(
-        r"\((?:95 % CI )?[−-]?{end}(?:–| to )[−-]?(?:{end}|∞)\)|\(too few repetitions for a confidence interval\)"
+        r"\((?:95 % CI )?[−-]?{end}(?:–| to )[−-]?(?:{end}|∞)\)|\(too few repetitions for a confidence interval; \d+ are needed\)"
     ))
 });
 static BARE_INTERVAL: LazyLock<Regex> = LazyLock::new(|| regex(r" [0-9][0-9.]*–[0-9][0-9.]*( |$)"));

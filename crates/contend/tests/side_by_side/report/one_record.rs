@@ -51,6 +51,19 @@ fn environment_and_warnings_are_visible() {
 }
 
 #[test]
+fn end_of_an_interval_below_the_resolution_is_not_a_value() {
+    let mut record = latency();
+    for row in record["results"].as_array_mut().unwrap() {
+        for (field, value) in [("resolution_ns", 10.0), ("accuracy_ns", 1.0), ("p90_ns", 50.0)] {
+            row[field] = json!(value);
+        }
+        row["p90_ci_ns"] = json!([0.4, 60.0]);
+    }
+    let page = page(&[&record]);
+    assert!(page.contains("50.0 ns (&lt; 10.0 ns–60.0 ns)"), "{:?}", page.find("50.0 ns"));
+}
+
+#[test]
 fn single_picture_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let record = written(&folder, "record.json", latency().to_string());

@@ -123,7 +123,7 @@ const PARTS: [&str; 4] = ["## Context", "## Decision", "## Consequences", "## Al
 const HEAD: &str = "# Decisions
 
 One file for each decision: context, decision, consequences, and the alternatives considered.
-This list is generated from the titles: `CONTEND_RENEW=1 cargo test -p contend --test structure decisions` writes it.
+This list is generated from the titles: `CONTEND_RENEW=1 cargo test -p contend --test structure the_index` writes it.
 ";
 
 fn directory() -> PathBuf {

@@ -48,7 +48,7 @@ pub const MODULES: &[Floors] = &[
             &["outliers", "baseline"],
             &["shown", "picture"],
             &["reading", "external"],
-            &["archived", "cores", "methods", "parameters", "survey_record"],
+            &["archived", "parameters", "survey_record"],
         ],
     },
     Floors {

@@ -1,11 +1,16 @@
-//! The series of each value of each cell.
+//! The series of each value of each cell over the records, the levels of a series, and the changes where a level
+//! begins.
 
+use crate::commands::compare::environment_differences;
+use crate::commands::outliers::{Machines, Reading};
 use crate::commands::reading::metrics;
 use archive::{Archive, Entry};
-use instruments::statistics::Interval;
-use record::{Metric, Naming, Unit, VariationSource, understand};
+use instruments::statistics::comparison::Estimate;
+use instruments::statistics::order::median;
+use instruments::statistics::{Interval, steps};
+use record::{Difference, Metric, Naming, Unit, VariationSource, understand};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// One value of one cell over the records.
 #[derive(Debug, Serialize)]
@@ -38,11 +43,22 @@ pub struct Point {
     pub level: Option<char>,
 }
 
+impl Point {
+    fn estimate(&self) -> Estimate {
+        Estimate { value: self.value, interval: self.value_ci, resolution: self.resolution }
+    }
+}
+
 impl Series {
     /// Returns its name on the command line.
     pub fn name(&self) -> String {
-        format!("{}: {}: {}", self.experiment, self.cell, self.figure)
+        name(&self.experiment, &self.cell, self.figure)
     }
+}
+
+/// Returns the name of a series on the command line.
+pub fn name(experiment: &str, cell: &str, figure: &str) -> String {
+    format!("{experiment}: {cell}: {figure}")
 }
 
 /// Returns all series of these records, and the number of records that this contend cannot read.
@@ -110,4 +126,150 @@ impl Series {
             level: None,
         });
     }
+}
+
+#[derive(Serialize)]
+pub struct Trend {
+    pub experiment: String,
+    pub cell: String,
+    pub figure: &'static str,
+    #[serde(rename = "unit")]
+    pub unit_name: &'static str,
+    pub levels: Vec<Level>,
+    pub points: Vec<Point>,
+    /// The number of records that are excluded because the value is 0 there, …
+    pub not_positive: usize,
+    /// … or because this contend cannot read them.
+    pub unreadable: usize,
+    /// The same value on all machines, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machines: Option<Machines>,
+    #[serde(skip)]
+    pub unit: Unit,
+}
+
+/// Consecutive records without a step between them.
+#[derive(Serialize)]
+pub struct Level {
+    pub letter: char,
+    pub first_record: String,
+    pub first_started_unix_s: u64,
+    pub last_record: String,
+    pub last_started_unix_s: u64,
+    pub records: usize,
+    pub median: f64,
+    pub median_ci: Option<Interval>,
+    /// The ratio to the level before.
+    pub ratio: Option<f64>,
+    pub ratio_ci: Option<Interval>,
+    /// The changes between the last record before and the first of this level.
+    ///
+    /// A simultaneous change need not be the cause.
+    pub changed: Vec<Difference>,
+}
+
+impl Trend {
+    /// Finds the levels, and the changes between them.
+    pub fn of(series: &Series, unreadable: usize, archive: &Archive) -> anyhow::Result<Self> {
+        let mut points = series.points.clone();
+        let values: Vec<f64> = points.iter().map(|point| point.value).collect();
+        let found = steps::levels(&values, least_noise(&points));
+        let letters = ('A'..='Z').chain('a'..='z').cycle();
+        let mut described = Vec::new();
+        for (letter, level) in letters.zip(&found) {
+            points[level.from..level.to].iter_mut().for_each(|point| point.level = Some(letter));
+            described.push(Level::of(letter, level, &points, archive)?);
+        }
+        Ok(Self {
+            experiment: series.experiment.clone(),
+            cell: series.cell.clone(),
+            figure: series.figure,
+            unit_name: series.unit_name,
+            levels: described,
+            points,
+            not_positive: series.not_positive,
+            unreadable,
+            machines: None,
+            unit: series.unit,
+        })
+    }
+}
+
+/// Returns the uncertainty that the records themselves state.
+fn least_noise(points: &[Point]) -> f64 {
+    let errors: Vec<f64> =
+        points.iter().map(|point| point.estimate().error()).filter(|error| error.is_finite()).collect();
+    median(&errors).unwrap_or(0.0)
+}
+
+impl Level {
+    fn of(letter: char, level: &steps::Level, points: &[Point], archive: &Archive) -> anyhow::Result<Self> {
+        let (first, last) = (&points[level.from], &points[level.to - 1]);
+        let before = level.from.checked_sub(1).map(|before| &points[before]);
+        let changed = before.map(|before| changed(archive, &before.record, &first.record)).transpose()?;
+        Ok(Self {
+            letter,
+            first_record: first.record.clone(),
+            first_started_unix_s: first.started_unix_s,
+            last_record: last.record.clone(),
+            last_started_unix_s: last.started_unix_s,
+            records: level.to - level.from,
+            median: level.median,
+            median_ci: level.interval,
+            ratio: level.step.map(|step| step.estimate),
+            ratio_ci: level.step.map(|step| step.interval),
+            changed: changed.unwrap_or_default(),
+        })
+    }
+}
+
+fn changed(archive: &Archive, before: &str, after: &str) -> anyhow::Result<Vec<Difference>> {
+    let read = |id: &str| anyhow::Ok((understand(id, &archive.record(id)?)?, archive.manifest(id)?));
+    let ((source_before, manifest_before), (source_after, manifest_after)) = (read(before)?, read(after)?);
+    Ok(environment_differences([&source_before, &source_after], [Some(&manifest_before), Some(&manifest_after)]))
+}
+
+/// Returns every point, with its machine, as a reading by which the machines are judged.
+///
+/// A series is of one machine, whose name is removed from the cell's.
+pub fn readings<'a>(all: impl IntoIterator<Item = &'a Series>, entries: &[Entry]) -> Vec<Reading> {
+    let hosts = hosts(entries);
+    let mut found = Vec::new();
+    for series in all.into_iter().filter(|series| !series.is_computed) {
+        let cell = cell(series, &hosts);
+        for point in &series.points {
+            let Some(host) = hosts.get(point.record.as_str()) else { continue };
+            found.push(Reading {
+                host: (*host).to_owned(),
+                record: point.record.clone(),
+                experiment: series.experiment.clone(),
+                cell: cell.clone(),
+                figure: series.figure,
+                unit: series.unit,
+                estimate: point.estimate(),
+            });
+        }
+    }
+    found
+}
+
+/// Returns the same value on every machine that has records.
+pub fn of_figure<'a>(one: &Series, all: &'a [Series], entries: &[Entry]) -> Vec<&'a Series> {
+    let hosts = hosts(entries);
+    let name = |series: &Series| (series.experiment.clone(), cell(series, &hosts), series.figure);
+    let wanted = name(one);
+    all.iter().filter(|series| name(series) == wanted).collect()
+}
+
+/// Returns the machine of each record, by the record's ID.
+fn hosts(entries: &[Entry]) -> HashMap<&str, &str> {
+    entries.iter().map(|entry| (entry.id.as_str(), entry.summary.host.as_str())).collect()
+}
+
+/// Returns the name of a series' cell without its machine.
+fn cell(series: &Series, hosts: &HashMap<&str, &str>) -> String {
+    let host = series.points.first().and_then(|point| hosts.get(point.record.as_str()));
+    let Some(host) = host else { return series.cell.clone() };
+    let (own, pieces) = (format!("on {host}"), series.cell.split(", "));
+    pieces.filter(|piece| *piece != own).collect::<Vec<&str>>().join(", ")
 }

@@ -1,17 +1,76 @@
-//! The record of a survey on a terminal: all of it, and the screen that ends a survey.
+//! A record that is read back, shown by the experiment that made it; that of a survey also as the screen that ends it.
 
-use crate::commands::reading::Reading;
-use crate::commands::survey_record::{FINDINGS, comparisons, failures, part, placed};
+use super::reading::Reading;
+use super::survey_record::{FINDINGS, NAME as SURVEY, comparisons, failures, part, placed, unknown_experiment};
+use crate::output::warnings::{self, Advice};
+use anyhow::{Context, bail};
 use harness::{AnyRecord, Entry};
 use record::{Finding, ThenAndNow, Unit};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use std::io::IsTerminal;
 use terminal::{Page, escaped};
 
-/// Shows every experiment as its own command does, then the closing screen.
+/// Returns whether this contend knows every experiment that the record names.
+pub fn is_known(fields: &Map<String, Value>) -> bool {
+    match (fields.get("experiment").and_then(Value::as_str), fields.get("results").and_then(Value::as_array)) {
+        (Some(SURVEY), Some(rows)) => unknown_experiment(rows).is_none(),
+        (Some(name), _) => experiments::named(name).is_some(),
+        (None, _) => true,
+    }
+}
+
+/// The part of a record that is shown.
+#[derive(Clone, Copy)]
+pub enum Extent<'a> {
+    /// All tables and pictures, and every warning.
+    Whole,
+    /// The output of its measurement; the text is the command that shows the rest.
+    AsMeasured(&'a str),
+}
+
+/// Shows the record of this name and with these fields on a page, with its warnings.
+///
+/// # Errors
+/// This version does not know the experiment, or cannot read the record.
+pub fn shown(name: &str, fields: &Map<String, Value>, extent: Extent<'_>, page: &Page) -> anyhow::Result<String> {
+    let unreadable = || format!("{name}: cannot read the record; an older record may lack fields");
+    let unknown = |experiment: &str| {
+        format!("{name}: the experiment {experiment:?} is unknown to this version of contend; use a newer version")
+    };
+    let mut record = AnyRecord::deserialize(fields).with_context(unreadable)?;
+    // The record of a brief output has everything, too.
+    if let (Extent::Whole, Some(all)) = (extent, record.parameters.get_mut("all")) {
+        *all = Value::Bool(true);
+    }
+    if record.experiment == SURVEY
+        && let Some(experiment) = unknown_experiment(&record.results)
+    {
+        bail!(unknown(experiment));
+    }
+    let advice = match extent {
+        Extent::Whole => Advice::Printed,
+        Extent::AsMeasured(how) => Advice::Counted(how),
+    };
+    let warnings = warnings::text(&record.warnings, advice, page);
+    let parts = match (record.experiment.as_str(), extent) {
+        // A survey ends with a screen that its warnings must not scroll away.
+        (SURVEY, Extent::AsMeasured(whole)) => [warnings, closing(&record, whole, page).with_context(unreadable)?],
+        (SURVEY, Extent::Whole) => [survey(&record, page).with_context(unreadable)?, warnings],
+        (name, _) => {
+            let entry = experiments::named(name).with_context(|| unknown(name))?;
+            let text = entry.read_all(&record).and_then(|rows| rows.show(&record, page));
+            [text.with_context(unreadable)?, warnings]
+        }
+    };
+    Ok(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
+}
+
+/// Shows every experiment of a survey as its own command does, then the closing screen.
 ///
 /// # Errors
 /// A row is not in the format of its experiment.
-pub fn show(record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
+pub fn survey(record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
     let read = read(record)?;
     let mut parts = Vec::new();
     for entry in experiments::ALL {
@@ -25,7 +84,8 @@ pub fn show(record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
     Ok(parts.join("\n"))
 }
 
-/// Shows the ladder, the repeated findings, and the failures; without a ladder all findings, with the old values.
+/// Shows the screen that ends a survey: the ladder, the repeated findings, and the failures; without a ladder all
+/// findings, with the old values.
 ///
 /// `whole` is the command that shows the rest.
 ///

@@ -1,14 +1,73 @@
-//! Machines, and the outliers among them.
+//! The values of several machines: grouped by machine, and the outlier compared with the spread between them.
 
-use super::gather::Reading;
+use super::parameters;
+use super::reading::metrics;
+use archive::{Catalogue, Entry};
+use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::median;
 use instruments::statistics::outlier::{Figure, LEAST_MACHINES, Outliers};
-use record::Unit;
+use record::{Metric, Naming, Source, Table, Unit, VariationSource};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use terminal::{Page, escaped, percent, ratio};
+
+/// A value of a record.
+pub struct Reading {
+    pub host: String,
+    pub record: String,
+    pub experiment: String,
+    pub cell: String,
+    pub figure: &'static str,
+    pub unit: Unit,
+    pub estimate: Estimate,
+}
+
+/// The maximum number of records that are read, the newest.
+const NEWEST: usize = 200;
+
+/// Returns all values of records, each with its name and machine.
+///
+/// Computed values are the same everywhere, and omitted.
+pub fn readings(records: &[(String, String, Vec<Metric>)]) -> Vec<Reading> {
+    let naming = Naming::across(records.iter().flat_map(|(_, _, metrics)| metrics));
+    let mut found = Vec::new();
+    for (host, record, metrics) in records {
+        let measured = metrics.iter().filter(|metric| metric.variation != VariationSource::Computed);
+        found.extend(measured.map(|metric| Reading {
+            host: host.clone(),
+            record: record.clone(),
+            experiment: metric.experiment.clone(),
+            cell: naming.name(metric),
+            figure: metric.figure,
+            unit: metric.unit,
+            estimate: metric.estimate(),
+        }));
+    }
+    found
+}
+
+/// Returns the values of complete records of the archive that have the same parameters as one of these.
+pub fn of_archive(catalogue: &Catalogue, alike: [&Source; 2]) -> anyhow::Result<Vec<Reading>> {
+    let is_candidate = |entry: &&Entry| {
+        !entry.summary.interrupted && alike.iter().any(|source| source.experiment == entry.summary.experiment)
+    };
+    let entries: Vec<&Entry> = catalogue.entries.iter().rev().filter(is_candidate).take(NEWEST).collect();
+    let ids: Vec<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
+    let mut records = Vec::new();
+    catalogue.archive.each(&ids, |place, found| {
+        let Ok((content, _)) = found else { return };
+        let Ok(source) = record::understand("", &content) else { return };
+        if alike.iter().any(|one| parameters::are_same(one, &source))
+            && let Ok(metrics) = metrics(&source)
+        {
+            records.push((entries[place].summary.host.clone(), entries[place].id.clone(), metrics));
+        }
+    })?;
+    Ok(readings(&records))
+}
 
 /// The share of groups of equal machines in which any is called an outlier, over all their values.
-pub const FALSE_ALARMS: f64 = 0.05;
+const FALSE_ALARMS: f64 = 0.05;
 
 /// Several machines, and their outlying values.
 #[derive(Serialize)]
@@ -139,4 +198,69 @@ impl Odd {
             unit: figure.unit,
         }
     }
+}
+
+/// The maximum number of outlying values of a machine that are printed; the trend of its cell contains each.
+const SAID: usize = 5;
+
+/// Shows a line for each machine, then the outliers.
+pub fn text(machines: &Machines, page: &Page) -> String {
+    let table = table(machines);
+    let mut text = page.cut_lines(&terminal::table_of_words(&table.header, table.rows));
+    for machine in machines.machines.iter().filter(|machine| machine.odd > 0) {
+        let of_it: Vec<&Odd> = machines.odd.iter().filter(|odd| odd.host == machine.host).collect();
+        text += &terminal::wrapped("outlier:", "  ", &escaped(&machine.host), page);
+        for odd in of_it.iter().take(SAID) {
+            text += &terminal::wrapped("", "    ", &format!("  {}", escaped(&words(odd))), page);
+        }
+        if let Some(more @ 1..) = of_it.len().checked_sub(SAID) {
+            text += &format!("  and {more} more metrics\n");
+        }
+    }
+    text + &terminal::wrapped("", "", &bound(machines), page) + "\n"
+}
+
+/// Returns a table with a line for each machine.
+pub fn table(machines: &Machines) -> Table {
+    let row = |machine: &Machine| {
+        let odd = if machine.odd == 0 { "–".to_owned() } else { machine.odd.to_string() };
+        vec![escaped(&machine.host).into_owned(), machine.records.to_string(), odd]
+    };
+    Table {
+        caption: bound(machines),
+        header: vec!["machine", "records", "outlying metrics"],
+        rows: machines.machines.iter().map(row).collect(),
+    }
+}
+
+/// Writes an outlying value and those of the other machines.
+fn words(odd: &Odd) -> String {
+    let value = |value: f64| odd.unit.words(value);
+    format!(
+        "{}: {}: {}: {}, {} the median of the other machines, {} (range {}–{})",
+        odd.experiment,
+        odd.cell,
+        odd.figure,
+        value(odd.value),
+        ratio(odd.value / odd.others),
+        value(odd.others),
+        value(odd.others_from),
+        value(odd.others_to)
+    )
+}
+
+/// Writes the claim, and its limits.
+fn bound(machines: &Machines) -> String {
+    if machines.judged == 0 {
+        return format!("Outlier detection needs a metric that {LEAST_MACHINES} machines have in common.");
+    }
+    let (judged, chance) = (machines.judged, percent(machines.false_alarms));
+    let found = if machines.odd.is_empty() {
+        "No machine is an outlier"
+    } else {
+        "The machines above are outliers relative to the spread between machines"
+    };
+    format!(
+        "{found} ({judged} metrics; a group of equal machines has any outlier with a probability of at most {chance})."
+    )
 }
