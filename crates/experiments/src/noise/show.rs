@@ -21,9 +21,9 @@ use terminal::{self, Page, nanoseconds, percent};
 pub fn show(record: &NoiseRecord<'_>, page: &Page) -> String {
     let (parameters, rows) = (record.parameters, record.results);
     let parts = match parameters.remedies {
-        true => vec![setting(parameters, rows), remedies(rows), ledgers(rows), rules_of_1999(rows, page)],
+        true => vec![setting(parameters, rows, page), remedies(rows), ledgers(rows), rules_of_1999(rows, page)],
         false => vec![
-            setting(parameters, rows),
+            setting(parameters, rows, page),
             scenarios(rows, page),
             tail(rows, page),
             test_of_1999(rows),
@@ -41,7 +41,7 @@ fn milliseconds(ns: f64) -> String {
     format!("{:.2}", ns / 1e6)
 }
 
-fn setting(parameters: &Parameters, rows: &[Row]) -> String {
+fn setting(parameters: &Parameters, rows: &[Row], page: &Page) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let competitors = match has_competitor(rows) {
         false => String::new(),
@@ -52,11 +52,11 @@ fn setting(parameters: &Parameters, rows: &[Row]) -> String {
             terminal::number(parameters.weight_ratio)
         ),
     };
-    format!(
+    let lines = format!(
         "Sampling thread on CPU {} at nice {}{competitors}\n\
          One iteration takes {}, one clock read {}: {}.\n\
          A gap is longer than {}. A repetition has {} million clock reads.\n\
-         Each row was measured for {}.\n",
+         Each row was measured for {}.",
         parameters.cpu,
         parameters.reader_nice,
         nanoseconds(first.loop_check_ns),
@@ -65,7 +65,8 @@ fn setting(parameters: &Parameters, rows: &[Row]) -> String {
         thresholds(rows),
         readings_a_turn(rows),
         watched(rows),
-    )
+    );
+    lines.lines().map(|line| terminal::wrapped("", "", line, page)).collect()
 }
 
 /// Returns whether a competing thread was part of any of these scenarios, or of any remedy.
