@@ -43,7 +43,7 @@ pub struct Manifest {
 impl Manifest {
     /// Reads the whole manifest, for a program that was built with `build`.
     ///
-    /// `hash_of` returns a file's hash.
+    /// `hash_of` returns what identifies a file's content.
     pub fn of_this_run(build: Build, hash_of: impl Fn(&Path) -> Option<String>) -> Self {
         let name = rustix::system::uname();
         let word = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
@@ -116,7 +116,7 @@ fn limits(mounted: &Path, lines: &[String]) -> BTreeMap<String, String> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FileState {
     pub path: String,
-    /// The hash that Git gives to its content.
+    /// Its build ID after `build-id:`, or the hash that Git gives to its content if it has none.
     pub hash: Option<String>,
     pub bytes: u64,
     /// The mode in octal, with the type: `100755`.
