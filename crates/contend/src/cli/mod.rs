@@ -51,78 +51,104 @@ const TOPIC_EXAMPLES: &[Example] = &[
     ("contend noise --format json --output noise.json --no-keep", "Write the record to a file only"),
 ];
 
+/// The command whose options are accepted in the place of a command.
+const TRACE: &str = "trace";
+
 const EXCEEDED: u8 = 3;
 const NOT_JUDGED: u8 = 4;
 const INTERRUPTED: u8 = 130;
 
 /// Returns the whole command line.
 fn command(purpose: Purpose) -> Command {
-    let root = Command::new("contend").version(env!("CARGO_PKG_VERSION")).about(ABOUT).long_about(LONG_ABOUT);
-    let root = with_examples(shared::with_all(root, purpose), EXAMPLES);
-    let root = root.subcommand(of_other(&SURVEY, purpose));
-    let root = ALL.iter().fold(root, |root, entry| with_experiment(root, entry, purpose));
-    let root = OTHERS.iter().fold(root, |root, other| root.subcommand(of_other(other, purpose)));
-    let root = PROGRAMS.iter().fold(root, |root, program| root.subcommand(of_program(program, purpose)));
-    let root = root.subcommand(topic(purpose));
-    if purpose == Purpose::Parsing { shared::of_root(root) } else { root }
+    Maker { purpose, words: None }.root()
 }
 
-/// Returns the command of `contend CALL`, with the shared flags that it accepts and with its examples.
-fn complete(
-    command: Command,
-    call: &str,
+/// What makes the command line.
+#[derive(Clone, Copy)]
+struct Maker<'a> {
     purpose: Purpose,
-    takes: impl Fn(&str) -> bool,
-    examples: &[Example],
-) -> Command {
-    let command = with_examples(shared::with_flags(command, purpose, takes), examples);
-    if purpose == Purpose::Parsing { shared::of_command(command, call) } else { command }
+    /// The words of the command line, if only the commands that they name will be used.
+    ///
+    /// Any other command has neither shared flags nor a help: to lay out the help of all takes 20 ms.
+    words: Option<&'a [OsString]>,
 }
 
-/// Returns the text of `contend help common`, as a command.
-///
-/// It is hidden, since there is nothing to run.
-fn topic(purpose: Purpose) -> Command {
-    let topic = Command::new(TOPIC).aliases(TOPIC_ALIASES).about(TOPIC_ABOUT).long_about(TOPIC_LONG_ABOUT).hide(true);
-    let topic = with_examples(shared::with_flags(topic, purpose, |_| true), TOPIC_EXAMPLES);
-    if purpose == Purpose::Parsing { shared::of_topic(topic) } else { topic }
-}
-
-fn of_program(program: &Program, purpose: Purpose) -> Command {
-    complete(program.command(), program.name, purpose, |_| false, program.examples)
-}
-
-fn of_other(other: &Other, purpose: Purpose) -> Command {
-    let takes = |list: &'static [&'static str]| move |flag: &str| list.contains(&flag);
-    let command = other.below.iter().fold((other.flags)(Command::new(other.name)), |command, below| {
-        let call = format!("{} {}", other.name, below.name);
-        command.mut_subcommand(below.name, |one| complete(one, &call, purpose, takes(below.takes), below.examples))
-    });
-    complete(command, other.name, purpose, takes(other.takes), other.examples)
-}
-
-fn of_experiment(entry: &Entry, purpose: Purpose) -> Command {
-    complete(entry.command(), entry.name, purpose, |flag| entry.takes(flag), entry.examples)
-}
-
-/// Adds the command of an experiment.
-///
-/// Experiments of a group are commands below the group's.
-fn with_experiment(root: Command, entry: &Entry, purpose: Purpose) -> Command {
-    let (group, question) = entry.words();
-    if question.is_none() {
-        return root.subcommand(of_experiment(entry, purpose));
+impl Maker<'_> {
+    fn root(self) -> Command {
+        let root = Command::new("contend").version(env!("CARGO_PKG_VERSION")).about(ABOUT).long_about(LONG_ABOUT);
+        let root = with_examples(shared::with_all(root, self.purpose), EXAMPLES);
+        let root = root.subcommand(self.other(&SURVEY));
+        let root = ALL.iter().fold(root, |root, entry| self.with_experiment(root, entry));
+        let root = OTHERS.iter().fold(root, |root, other| root.subcommand(self.other(other)));
+        let root = PROGRAMS.iter().fold(root, |root, program| root.subcommand(self.program(program)));
+        let root = root.subcommand(self.topic());
+        if self.purpose == Purpose::Parsing { shared::of_root(root) } else { root }
     }
-    if root.find_subcommand(group).is_some() {
-        return root.mut_subcommand(group, |group| group.subcommand(of_experiment(entry, purpose)));
+
+    fn is_used(self, command: &Command) -> bool {
+        let is_named = |word: &OsString| {
+            command.get_name_and_visible_aliases().into_iter().chain(command.get_all_aliases()).any(|name| word == name)
+        };
+        // Some options in the place of a command are those of `contend trace`.
+        command.get_name() == TRACE || self.words.is_none_or(|words| words.iter().any(is_named))
     }
-    let about = GROUPS.iter().find(|(name, _)| *name == group).map_or("", |(_, about)| about);
-    let first = |entry: &Entry| entry.examples.first().copied();
-    let examples: Vec<Example> = ALL.iter().filter(|entry| entry.words().0 == group).filter_map(first).collect();
-    let group = Command::new(group).about(about).subcommand_required(true).arg_required_else_help(true);
-    root.subcommand(
-        complete(group, entry.words().0, purpose, |_| false, &examples).subcommand(of_experiment(entry, purpose)),
-    )
+
+    /// Returns the command of `contend CALL`, with the shared flags that it accepts and with its examples.
+    fn complete(self, command: Command, call: &str, takes: impl Fn(&str) -> bool, examples: &[Example]) -> Command {
+        if !self.is_used(&command) {
+            return command;
+        }
+        let command = with_examples(shared::with_flags(command, self.purpose, takes), examples);
+        if self.purpose == Purpose::Parsing { shared::of_command(command, call) } else { command }
+    }
+
+    /// Returns the text of `contend help common`, as a command.
+    ///
+    /// It is hidden, since there is nothing to run.
+    fn topic(self) -> Command {
+        let topic =
+            Command::new(TOPIC).aliases(TOPIC_ALIASES).about(TOPIC_ABOUT).long_about(TOPIC_LONG_ABOUT).hide(true);
+        if !self.is_used(&topic) {
+            return topic;
+        }
+        let topic = with_examples(shared::with_flags(topic, self.purpose, |_| true), TOPIC_EXAMPLES);
+        if self.purpose == Purpose::Parsing { shared::of_topic(topic) } else { topic }
+    }
+
+    fn program(self, program: &Program) -> Command {
+        self.complete(program.command(), program.name, |_| false, program.examples)
+    }
+
+    fn other(self, other: &Other) -> Command {
+        let takes = |list: &'static [&'static str]| move |flag: &str| list.contains(&flag);
+        let command = other.below.iter().fold((other.flags)(Command::new(other.name)), |command, below| {
+            let call = format!("{} {}", other.name, below.name);
+            command.mut_subcommand(below.name, |one| self.complete(one, &call, takes(below.takes), below.examples))
+        });
+        self.complete(command, other.name, takes(other.takes), other.examples)
+    }
+
+    fn experiment(self, entry: &Entry) -> Command {
+        self.complete(entry.command(), entry.name, |flag| entry.takes(flag), entry.examples)
+    }
+
+    /// Adds the command of an experiment.
+    ///
+    /// Experiments of a group are commands below the group's.
+    fn with_experiment(self, root: Command, entry: &Entry) -> Command {
+        let (group, question) = entry.words();
+        if question.is_none() {
+            return root.subcommand(self.experiment(entry));
+        }
+        if root.find_subcommand(group).is_some() {
+            return root.mut_subcommand(group, |group| group.subcommand(self.experiment(entry)));
+        }
+        let about = GROUPS.iter().find(|(name, _)| *name == group).map_or("", |(_, about)| about);
+        let first = |entry: &Entry| entry.examples.first().copied();
+        let examples: Vec<Example> = ALL.iter().filter(|entry| entry.words().0 == group).filter_map(first).collect();
+        let group = Command::new(group).about(about).subcommand_required(true).arg_required_else_help(true);
+        root.subcommand(self.complete(group, entry.words().0, |_| false, &examples).subcommand(self.experiment(entry)))
+    }
 }
 
 /// Runs the command and returns its exit status.
@@ -131,10 +157,11 @@ pub fn run() -> ExitCode {
         output::eprint_line(&format!("error: {error:#}"));
         return ExitCode::FAILURE;
     }
-    let root = command(Purpose::Parsing);
     let mut words = env::args_os();
     let program = words.next().unwrap_or_else(|| "contend".into());
-    let words = guesses::accepted(&root, words.collect());
+    let words: Vec<OsString> = words.collect();
+    let root = Maker { purpose: Purpose::Parsing, words: Some(&words) }.root();
+    let words = guesses::accepted(&root, words);
     let parsed = root.try_get_matches_from([program].into_iter().chain(words));
     let matches = parsed.unwrap_or_else(|misuse| refuse(&misuse));
     match perform(&matches) {
@@ -212,7 +239,7 @@ fn perform(matches: &ArgMatches) -> anyhow::Result<Outcome> {
         return if flags.explain { Err(no_method()) } else { survey::run(&survey::Flags::default(), &flags) };
     };
     if name == TOPIC {
-        output::print(&topic(Purpose::Parsing).render_help().to_string())?;
+        output::print(&Maker { purpose: Purpose::Parsing, words: None }.topic().render_help().to_string())?;
         return Ok(Outcome::Done);
     }
     if let Some(program) = external::named(name.as_ref()) {
@@ -223,7 +250,7 @@ fn perform(matches: &ArgMatches) -> anyhow::Result<Outcome> {
     }
     if let Some(other) = [&SURVEY].into_iter().chain(OTHERS).find(|other| other.name == name) {
         check(other, below)?;
-        return (other.run)(below, &flags, command(Purpose::Describing));
+        return (other.run)(below, &flags, || command(Purpose::Describing));
     }
     let (question, matches) = below.subcommand().map_or((None, below), |(question, matches)| (Some(question), matches));
     let entry = ALL.iter().find(|entry| entry.words() == (name, question)).ok_or_else(no_method)?;

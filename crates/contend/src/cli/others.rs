@@ -16,8 +16,8 @@ pub struct Other {
     pub examples: &'static [Example],
     /// The commands below it.
     pub below: &'static [Below],
-    /// The function; its last argument is the whole command line, for commands that describe it.
-    pub run: fn(&ArgMatches, &SharedFlags, Command) -> anyhow::Result<Outcome>,
+    /// The function; its last argument makes the whole command line, for commands that describe it.
+    pub run: fn(&ArgMatches, &SharedFlags, fn() -> Command) -> anyhow::Result<Outcome>,
 }
 
 /// A command below another.
@@ -137,7 +137,7 @@ pub const OTHERS: &[Other] = &[
             ("contend screen --archive records.git", "Open it with another archive"),
         ],
         below: &[],
-        run: |_, shared, command| screen::run(shared, command),
+        run: |_, shared, command| screen::run(shared, command()),
     },
     Other {
         name: "top",
@@ -182,7 +182,7 @@ pub const OTHERS: &[Other] = &[
         ],
         below: &[],
         run: |matches, shared, command| {
-            manual::complete(&manual::CompletionsFlags::from_arg_matches(matches)?, shared, command)
+            manual::complete(&manual::CompletionsFlags::from_arg_matches(matches)?, shared, command())
         },
     },
     Other {
@@ -194,7 +194,7 @@ pub const OTHERS: &[Other] = &[
             ("contend complete -- latency --lock std,", "Print the locks that may follow"),
         ],
         below: &[],
-        run: |matches, _, command| complete::run(&complete::Flags::from_arg_matches(matches)?, &command),
+        run: |matches, _, command| complete::run(&complete::Flags::from_arg_matches(matches)?, &command()),
     },
     Other {
         name: "man",
@@ -206,7 +206,7 @@ pub const OTHERS: &[Other] = &[
         ],
         below: &[],
         run: |matches, shared, command| {
-            manual::write_pages(&manual::PagesFlags::from_arg_matches(matches)?, shared, command)
+            manual::write_pages(&manual::PagesFlags::from_arg_matches(matches)?, shared, command())
         },
     },
 ];
