@@ -63,7 +63,7 @@ fn command(purpose: Purpose) -> Command {
     Maker { purpose, words: None }.root()
 }
 
-/// What makes the command line.
+/// The maker of the command line.
 #[derive(Clone, Copy)]
 struct Maker<'a> {
     purpose: Purpose,

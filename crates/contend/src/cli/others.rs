@@ -16,9 +16,11 @@ pub struct Other {
     pub examples: &'static [Example],
     /// The commands below it.
     pub below: &'static [Below],
-    /// The function; its last argument makes the whole command line, for commands that describe it.
-    pub run: fn(&ArgMatches, &SharedFlags, fn() -> Command) -> anyhow::Result<Outcome>,
+    pub run: Run,
 }
+
+/// The function of a command; its last argument makes the whole command line, for commands that describe it.
+type Run = fn(&ArgMatches, &SharedFlags, fn() -> Command) -> anyhow::Result<Outcome>;
 
 /// A command below another.
 pub struct Below {
