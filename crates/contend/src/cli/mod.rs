@@ -60,12 +60,12 @@ const INTERRUPTED: u8 = 130;
 
 /// Returns the whole command line.
 fn command(purpose: Purpose) -> Command {
-    Maker { purpose, words: None }.root()
+    CommandLine { purpose, words: None }.root()
 }
 
-/// The maker of the command line.
+/// The command line, before it is made.
 #[derive(Clone, Copy)]
-struct Maker<'a> {
+struct CommandLine<'a> {
     purpose: Purpose,
     /// The words of the command line, if only the commands that they name will be used.
     ///
@@ -73,7 +73,7 @@ struct Maker<'a> {
     words: Option<&'a [OsString]>,
 }
 
-impl Maker<'_> {
+impl CommandLine<'_> {
     fn root(self) -> Command {
         let root = Command::new("contend").version(env!("CARGO_PKG_VERSION")).about(ABOUT).long_about(LONG_ABOUT);
         let root = with_examples(shared::with_all(root, self.purpose), EXAMPLES);
@@ -86,9 +86,8 @@ impl Maker<'_> {
     }
 
     fn is_used(self, command: &Command) -> bool {
-        let is_named = |word: &OsString| {
-            command.get_name_and_visible_aliases().into_iter().chain(command.get_all_aliases()).any(|name| word == name)
-        };
+        let is_named =
+            |word: &OsString| word == command.get_name() || command.get_all_aliases().any(|alias| word == alias);
         // Some options in the place of a command are those of `contend trace`.
         command.get_name() == TRACE || self.words.is_none_or(|words| words.iter().any(is_named))
     }
@@ -160,7 +159,7 @@ pub fn run() -> ExitCode {
     let mut words = env::args_os();
     let program = words.next().unwrap_or_else(|| "contend".into());
     let words: Vec<OsString> = words.collect();
-    let root = Maker { purpose: Purpose::Parsing, words: Some(&words) }.root();
+    let root = CommandLine { purpose: Purpose::Parsing, words: Some(&words) }.root();
     let words = guesses::accepted(&root, words);
     let parsed = root.try_get_matches_from([program].into_iter().chain(words));
     let matches = parsed.unwrap_or_else(|misuse| refuse(&misuse));
@@ -239,7 +238,7 @@ fn perform(matches: &ArgMatches) -> anyhow::Result<Outcome> {
         return if flags.explain { Err(no_method()) } else { survey::run(&survey::Flags::default(), &flags) };
     };
     if name == TOPIC {
-        output::print(&Maker { purpose: Purpose::Parsing, words: None }.topic().render_help().to_string())?;
+        output::print(&CommandLine { purpose: Purpose::Parsing, words: None }.topic().render_help().to_string())?;
         return Ok(Outcome::Done);
     }
     if let Some(program) = external::named(name.as_ref()) {
@@ -284,6 +283,36 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         [Purpose::Parsing, Purpose::Describing].into_iter().for_each(|purpose| command(purpose).debug_assert());
+    }
+
+    fn help(mut command: Command) -> String {
+        command.render_long_help().to_string()
+    }
+
+    /// A command has the same help and the same options if only the commands that the words name are made whole.
+    #[test]
+    fn named_command_is_whole() {
+        let named = |words: &[&str]| {
+            let words: Vec<OsString> = words.iter().map(Into::into).collect();
+            CommandLine { purpose: Purpose::Parsing, words: Some(&words) }.root()
+        };
+        for one in command(Purpose::Parsing).get_subcommands() {
+            let name = one.get_name();
+            for alias in [name].into_iter().chain(one.get_all_aliases()) {
+                let found = named(&[alias]).find_subcommand(name).cloned();
+                assert_eq!(found.map(help), Some(help(one.clone())), "{alias}");
+            }
+            for below in one.get_subcommands() {
+                let words = [name, below.get_name()];
+                let found = named(&words).find_subcommand(name).and_then(|one| one.find_subcommand(words[1])).cloned();
+                assert_eq!(found.map(help), Some(help(below.clone())), "{words:?}");
+            }
+        }
+        assert_eq!(help(named(&[])), help(command(Purpose::Parsing)));
+        assert_ne!(
+            named(&[]).find_subcommand("noise").cloned().map(help),
+            named(&["noise"]).find_subcommand("noise").cloned().map(help)
+        );
     }
 
     #[test]

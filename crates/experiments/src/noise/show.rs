@@ -455,8 +455,22 @@ pub fn stopped(rows: &[Row], page: &Page) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{contested, row};
+    use super::super::sample::{contested, parameters, row};
     use super::*;
+
+    #[test]
+    fn head_fits_the_page_whatever_its_values() {
+        let mut other = row("competitor");
+        (other.threshold_ns, other.least_threshold_ns, other.loop_check_ns) = (999_999.0, 151.0, 1_234.5);
+        other.turns[0].samples = 64_000_000_000;
+        let wide = Parameters { cpu: 4_095, competitors: 4_095, ..parameters() };
+        let text = setting(&wide, &[row("quiet"), other], &Page::plain());
+        assert!(
+            text.contains("A gap is longer than 150 ns to 1.00 ms.") && text.contains("64 to 64000 million"),
+            "{text}"
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
 
     #[test]
     fn shares_of_time_and_of_issue_slots_are_separate() {
