@@ -7,6 +7,7 @@
 use crate::command::stored;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -126,6 +127,14 @@ impl Scene {
         shell.args(["-c", line]).current_dir(self.0.path()).stdin(Stdio::null()).env_clear();
         shell.env("PATH", format!("{}:{}:/usr/bin:/bin", own.display(), at("bin").display()));
         shell.env("HOME", at("home")).env("CONTEND_ARCHIVE", at("archive.git")).env("TERM", "xterm");
+        // Another test may have opened a file that programs inherit, and one input limits the number of files.
+        let close_inherited = || {
+            // SAFETY: `close_range` takes three numbers; with this flag, it marks descriptors and closes none.
+            unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+            Ok(())
+        };
+        // SAFETY: between fork and exec the closure makes one system call, allocates nothing and takes no lock.
+        unsafe { shell.pre_exec(close_inherited) };
         let output = shell.output().expect("bash");
         let is_refused = output.status.code() == Some(2);
         assert!(!is_refused || output.stdout.is_empty(), "{line} is refused, and prints something");
