@@ -8,7 +8,7 @@ mod members;
 #[cfg(test)]
 pub(crate) mod mutants;
 
-pub use elf::Elf;
+pub use elf::{Elf, hex};
 pub use file::{Mapping, Refusal, is_c_library, map_of, message, open_mapped, open_regular, parse};
 pub use files::{Key, PATIENCE, patiently};
 pub use image::{demangled, is_wrapper};

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use archive::{Archive, Build, Location, Manifest, NotKept, Summary};
-use blame::names::Elf;
+use blame::names::{Elf, hex};
 use harness::{AnyRecord, SharedFlags, output};
 use instruments::warning::Warning;
 use std::fs::File;
@@ -99,7 +99,7 @@ fn keep_in(archive: &Archive, record: &AnyRecord) -> anyhow::Result<String> {
 fn build_id(path: &Path) -> Option<String> {
     const HEADERS: u64 = 4 << 20;
     let id = Elf::open(File::open(path).ok()?, HEADERS)?.build_id()?;
-    Some(format!("build-id:{}", id.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
+    Some(format!("build-id:{}", hex(&id)))
 }
 
 fn one_line(error: &anyhow::Error) -> String {
