@@ -96,6 +96,7 @@ pub enum Request {
     Store(Word, u64),
     Swap(Word, u64),
     Add(Word, u64),
+    SetBits(Word, u64),
     /// Compares and swaps; the reply is the value that was found.
     Replace(Word, u64, u64),
     /// The same by a restartable sequence, which needs no atomic instruction.
@@ -329,7 +330,7 @@ impl Machine {
             }
             Request::Load(word) | Request::Spin(word, ..) => self.access(core, word, None),
             Request::Store(word, _) | Request::ReplaceRestartably(word, ..) => self.write(thread, word, HIT),
-            Request::Swap(word, _) | Request::Add(word, _) | Request::Replace(word, ..) => {
+            Request::Swap(word, _) | Request::Add(word, _) | Request::SetBits(word, _) | Request::Replace(word, ..) => {
                 self.write(thread, word, ps(self.costs.atomic_ns))
             }
             Request::Sleep(word, _) => self.access(core, word, None) + syscall,
@@ -379,6 +380,7 @@ impl Machine {
             Request::Store(word, _)
             | Request::Swap(word, _)
             | Request::Add(word, _)
+            | Request::SetBits(word, _)
             | Request::Replace(word, ..)
             | Request::ReplaceRestartably(word, ..) => {
                 let hit = self.threads[thread].hit.take();
@@ -430,6 +432,7 @@ impl Machine {
         let after = match self.threads[thread].request {
             Request::Store(_, value) | Request::Swap(_, value) => value,
             Request::Add(_, more) => before + more,
+            Request::SetBits(_, bits) => before | bits,
             Request::Replace(_, expected, new) | Request::ReplaceRestartably(_, expected, new) => {
                 if before == expected { new } else { before }
             }

@@ -97,6 +97,11 @@ impl Thread {
         self.ask(Request::Add(word, more)).await
     }
 
+    /// Sets these bits; returns the word before.
+    pub async fn set_bits(&self, word: Word, bits: u64) -> u64 {
+        self.ask(Request::SetBits(word, bits)).await
+    }
+
     /// Compares and swaps; returns whether that changed the word.
     pub async fn replace(&self, word: Word, expected: u64, new: u64) -> bool {
         self.ask(Request::Replace(word, expected, new)).await == expected

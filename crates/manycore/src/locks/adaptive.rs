@@ -1,11 +1,12 @@
 //! `Adaptive` of `ulocks`: its word, with the same transitions.
 //!
 //! Two parts are missing: the membarrier before a thread blocks on a lock without recent waiters, and the processor's
-//! reordering that makes it necessary.
+//! reordering that makes it necessary. Unlike there, a waiter learns without a cost how often to read a quiet lock.
 
 use super::Algorithm;
-use crate::machine::{Machine, Ps, Word};
+use crate::machine::{Machine, Ps, Word, ps};
 use crate::thread::Thread;
+use std::cell::Cell;
 
 const HELD: u64 = 1;
 const WAITERS: u64 = 1 << 1;
@@ -32,9 +33,32 @@ const YIELDS_WOKEN: u32 = 100;
 const PAUSES: u64 = 4;
 const QUIET_PAUSES: u64 = 32;
 const MOST_PAUSES: u64 = 512;
+/// Time between two changes of hands from which reading often is better, and the periods of which one is for learning.
+const LONG_NS: f64 = 300.0;
+const PERIODS: u64 = 16;
+const OFTEN: u32 = 8;
+const BEST_SCORE: u32 = 15;
+/// Reads of a waiter that reads often.
+const READS: u32 = 8;
 
 pub struct Adaptive {
     word: Word,
+    pace: Pace,
+}
+
+/// How often a waiter reads the word of a quiet lock: a score, and when the lock last changed hands.
+#[derive(Default)]
+struct Pace {
+    score: Cell<u32>,
+    changed: Cell<Ps>,
+}
+
+impl Pace {
+    fn learn(&self, now: Ps) {
+        let is_long = now - self.changed.replace(now) >= ps(LONG_NS);
+        let score = self.score.get();
+        self.score.set(if is_long { (score + 1).min(BEST_SCORE) } else { score.saturating_sub(1) });
+    }
 }
 
 /// A waiting thread that is not blocked.
@@ -48,18 +72,17 @@ struct Spinner {
 
 impl Algorithm for Adaptive {
     fn new(machine: &mut Machine, _: usize) -> Self {
-        Self { word: machine.line() }
+        Self { word: machine.line(), pace: Pace::default() }
     }
 
     async fn acquire(&self, thread: &Thread) {
-        if thread.replace(self.word, 0, HELD).await {
+        let word = thread.set_bits(self.word, HELD).await;
+        if word & (HELD | RESERVED) == 0 {
+            self.note_core(thread, word | HELD).await;
             return;
         }
-        let word = thread.load(self.word).await;
-        if word & (HELD | RESERVED) == 0
-            && thread.replace(self.word, word, taken_quietly(word, thread.core() as u64 + 1)).await
-        {
-            return;
+        if word & HELD == 0 {
+            self.release(thread).await;
         }
         let mut spinner = Spinner { since: time(thread), ..Spinner::default() };
         while !self.spin(thread, &mut spinner).await {
@@ -100,6 +123,17 @@ impl Algorithm for Adaptive {
 }
 
 impl Adaptive {
+    /// Notes in the held word on which core it was acquired, unless it is plain.
+    async fn note_core(&self, thread: &Thread, mut word: u64) {
+        loop {
+            let moved = (word ^ (thread.core() as u64 + 1) << CPU_SHIFT) & CPU;
+            if word == HELD || moved == 0 || thread.replace(self.word, word, word ^ moved).await {
+                return;
+            }
+            word = thread.load(self.word).await;
+        }
+    }
+
     async fn spin(&self, thread: &Thread, spinner: &mut Spinner) -> bool {
         let start = time(thread);
         let woken = spinner.has_slept;
@@ -107,6 +141,8 @@ impl Adaptive {
         spinner.reserved = false;
         let (patience, mut until, most_yields) =
             if woken { (0, PATIENCE_RESERVED, YIELDS_WOKEN) } else { (PATIENCE, PATIENCE + 1, YIELDS) };
+        let learns = start.is_multiple_of(PERIODS);
+        let is_often = learns || self.pace.score.get() >= OFTEN;
         let (mut changed, mut yields, mut rounds, mut pauses) = (woken, 0, 0, PAUSES);
         let mut free_since = None;
         let mut seen = thread.load(self.word).await;
@@ -116,6 +152,9 @@ impl Adaptive {
             let void = free_since.is_some_and(|since: u64| age - since > PATIENCE);
             spinner.reserved &= word & RESERVED != 0;
             if word & HELD == 0 && self.take(thread, spinner, word, void).await {
+                if learns && is_quiet(word) {
+                    self.pace.learn(thread.now());
+                }
                 return true;
             }
             changed |= (word ^ seen) & (HELD | CREDIT | CPU) != 0;
@@ -128,7 +167,12 @@ impl Adaptive {
             }
             free_since = None;
             let quiet = is_quiet(word) && !spinner.reserved;
-            pauses = if quiet && age < patience { (pauses * 2).clamp(QUIET_PAUSES, MOST_PAUSES) } else { PAUSES };
+            let is_soon = is_often && rounds < READS;
+            pauses = if quiet && age < patience && !is_soon {
+                (pauses * 2).clamp(QUIET_PAUSES, MOST_PAUSES)
+            } else {
+                PAUSES
+            };
             if word & AWAKE == 0 {
                 if !quiet {
                     spinner.is_spinner = thread.replace(self.word, word, word | AWAKE).await;
@@ -196,30 +240,17 @@ fn is_quiet(word: u64) -> bool {
     word & (CREDIT | WAITERS) == 0
 }
 
-/// Returns the word of an unlocked, unreserved lock as acquired by a thread that did not wait.
-fn taken_quietly(word: u64, cpu: u64) -> u64 {
-    if word & (WAITERS | AWAKE) == 0 {
-        return if word & CREDIT == 0 { HELD } else { (word - ONE_CREDIT) | HELD };
-    }
-    let taken = word | HELD | cpu << CPU_SHIFT;
-    match (word & CREDIT > ONE_CREDIT, word & WAITERS != 0) {
-        (true, _) => taken - ONE_CREDIT,
-        (false, true) => taken | CREDIT,
-        (false, false) => HELD,
-    }
-}
-
 /// Returns the word after a release, and whether the releasing thread wakes a waiter.
 fn freed(word: u64, now: u64) -> (u64, bool) {
-    let free = word & !(HELD | CPU);
-    if word & (WAITERS | AWAKE) == 0 {
-        return (free, false);
+    let free = word & !HELD;
+    if word & WAITERS == 0 {
+        return (if word & CREDIT > ONE_CREDIT { free - ONE_CREDIT } else { free & RESERVED }, false);
     }
     let is_due = now - (word >> STAMP_SHIFT) >= LONGEST_SLICE >> ((word & SLICE) / ONE_SLICE);
-    if word & WAITERS != 0 && (is_due || word & (AWAKE | WAKING) == 0) {
+    if is_due || word & (AWAKE | WAKING) == 0 {
         return (stamped(waking(free), now) | CREDIT, true);
     }
-    (if word & CREDIT == 0 { free | CREDIT } else { free }, false)
+    (free | CREDIT, false)
 }
 
 fn waking(word: u64) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::{
     generation,
-    word::{Awake, Freed, freed},
+    word::{Awake, Freed, Time, freed},
 };
 use crate::{
     atomic::{
@@ -29,10 +29,11 @@ nounwind_unless_loom! {
     }
 }
 
-pub(super) fn free_by<S: Scope>(lock: &AtomicU32, next: impl Fn(u32, Awake, fn() -> u32) -> Freed) {
+pub(super) fn free_by<S: Scope>(lock: &AtomicU32, next: impl Fn(u32, Awake, &Clock) -> Freed) {
+    let clock = Clock { lock: core::ptr::from_ref(lock).addr() };
     let mut word = lock.load(Relaxed);
     loop {
-        let freed = next(word, generation::awake::<S>(), coarse_now);
+        let freed = next(word, generation::awake::<S>(), &clock);
         match lock.compare_exchange_weak(word, freed.word, Release, Relaxed) {
             Ok(_) if freed.wakes => {
                 // The memory may already be reused. The kernel receives the address of the word and does not read the
@@ -43,5 +44,56 @@ pub(super) fn free_by<S: Scope>(lock: &AtomicU32, next: impl Fn(u32, Awake, fn()
             Ok(_) => return,
             Err(now) => word = now,
         }
+    }
+}
+
+/// The clock of a release.
+///
+/// Reading it takes as long as the rest of a release, so one of about 16 does while threads are blocked. The count is not
+/// in the word, which would then change with each release, so that the kernel would refuse to block threads.
+pub(super) struct Clock {
+    /// The address of the lock.
+    #[cfg_attr(loom, expect(dead_code, reason = "the model has no turns"))]
+    lock: usize,
+}
+
+impl Time for Clock {
+    fn now(&self) -> u32 {
+        coarse_now()
+    }
+
+    #[cfg(not(loom))]
+    fn is_looked_at(&self) -> bool {
+        turns::is_one_of_sixteen(self.lock)
+    }
+
+    /// In a model, each release reads the clock, which stands still.
+    #[cfg(loom)]
+    fn is_looked_at(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(not(loom))]
+mod turns {
+    use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    /// Locks share the entries by address. Only releases of locks with blocked threads change them.
+    const ENTRIES: usize = 32;
+    static TABLE: [Line; ENTRIES] = [const { Line(AtomicU32::new(0)) }; ENTRIES];
+
+    #[repr(align(64))]
+    struct Line(AtomicU32);
+
+    /// Returns whether this release is one of the about 16 that reads the clock.
+    ///
+    /// The entry is a random number, the next one for each call. A count would give the same lock the wrong remainder
+    /// forever if each of its releases were followed by one of another lock of the entry.
+    pub(super) fn is_one_of_sixteen(lock: usize) -> bool {
+        let hash = (lock as u32 >> 2).wrapping_mul(0x9e37_79b9);
+        let Line(entry) = &TABLE[(hash >> (u32::BITS - ENTRIES.ilog2())) as usize];
+        let next = entry.load(Relaxed).wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        entry.store(next, Relaxed);
+        next >> (u32::BITS - 4) == 0
     }
 }

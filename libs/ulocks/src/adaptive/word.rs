@@ -59,27 +59,33 @@ pub(super) struct Freed {
     pub(super) wakes: bool,
 }
 
-/// Returns the word that releases the lock to any thread; calls `now` only if threads may be blocked.
+/// The time, in units of about 10 µs, of one release.
+pub(super) trait Time {
+    fn now(&self) -> u32;
+
+    /// Returns whether this release reads the time although a thread spins or has been woken.
+    fn is_looked_at(&self) -> bool;
+}
+
+/// Returns the word that releases the lock to any thread.
 ///
-/// While a thread spins or a woken one is on its way, it does so after one of 14 acquisitions only: reading the clock takes
-/// longer than the rest of a release.
-pub(super) fn freed(word: u32, awake: Awake, now: impl FnOnce() -> u32) -> Freed {
-    let free = word & !(HELD | CPU);
-    if word & (WAITERS | AWAKE) == 0 {
-        return Freed { word: free, wakes: false };
+/// If no thread is blocked, one credit is consumed, and with the last one all flags but a reservation: the spinner of
+/// `AWAKE` has let the lock pass so often that it may not exist any more. While threads are blocked, the word without
+/// `HELD` stays as it is.
+pub(super) fn freed(word: u32, awake: Awake, time: &impl Time) -> Freed {
+    let free = word & !HELD;
+    if word & WAITERS == 0 {
+        let word = if word & CREDIT > ONE_CREDIT { free - ONE_CREDIT } else { free & RESERVED };
+        return Freed { word, wakes: false };
     }
-    if word & WAITERS != 0 {
-        let is_left_alone = !awake.is_in(word) && word & WAKING == 0;
-        if !is_left_alone && word & CREDIT > ONE_CREDIT {
-            return Freed { word: free, wakes: false };
-        }
-        let now = now();
-        let is_due = age(word, now) >= slice(word);
-        if is_due || is_left_alone {
+    let is_left_alone = !awake.is_in(word) && word & WAKING == 0;
+    if is_left_alone || time.is_looked_at() {
+        let now = time.now();
+        if is_left_alone || age(word, now) >= slice(word) {
             return Freed { word: stamped(waking(free), now) | CREDIT, wakes: true };
         }
     }
-    Freed { word: fenced(free), wakes: false }
+    Freed { word: free | CREDIT, wakes: false }
 }
 
 /// Returns `word` with a wake-up noted.
@@ -97,28 +103,25 @@ fn waking(word: u32) -> u32 {
 }
 
 /// Returns the word that hands the lock off to the thread that has waited longest.
-pub(super) fn handed_off(word: u32, awake: Awake, now: impl FnOnce() -> u32) -> Freed {
-    let free = word & !(HELD | CPU);
+pub(super) fn handed_off(word: u32, awake: Awake, time: &impl Time) -> Freed {
+    let free = word & !HELD;
     if word & WAITERS != 0 {
-        return Freed { word: stamped(waking(free), now()) | RESERVED | CREDIT, wakes: true };
+        Freed { word: stamped(waking(free), time.now()) | RESERVED | CREDIT, wakes: true }
+    } else if awake.is_in(word) {
+        Freed { word: free | RESERVED | CREDIT, wakes: false }
+    } else {
+        freed(word, awake, time)
     }
-    let reserved = if awake.is_in(word) { RESERVED | CREDIT } else { 0 };
-    Freed { word: free | reserved, wakes: false }
+}
+
+/// Returns the bits of the field `CPU` that differ from this CPU's.
+pub(super) fn moved(word: u32, cpu: u32) -> u32 {
+    (word ^ cpu << CPU_SHIFT) & CPU
 }
 
 /// Returns the word of an unlocked, unreserved lock as acquired by a thread that did not wait.
 pub(super) fn taken_quietly(word: u32, cpu: impl FnOnce() -> u32) -> u32 {
-    if word & (WAITERS | AWAKE) == 0 {
-        return if word & CREDIT == 0 { HELD } else { (word - ONE_CREDIT) | HELD };
-    }
-    let taken = word | HELD | cpu() << CPU_SHIFT;
-    match (word & CREDIT > ONE_CREDIT, word & WAITERS != 0) {
-        (true, _) => taken - ONE_CREDIT,
-        (false, true) => taken | CREDIT,
-        // No thread is blocked, and the spinner of `AWAKE` has let the lock pass so often that it may not exist any
-        // more.
-        (false, false) => HELD,
-    }
+    if word == 0 { HELD } else { (word ^ moved(word, cpu())) | HELD }
 }
 
 /// Returns the word as acquired by a thread that spun; `is_spinner` tells whether that thread set `AWAKE`.
@@ -128,12 +131,9 @@ pub(super) fn taken_spinning(word: u32, is_spinner: bool, cpu: u32) -> u32 {
     if is_quiet(word) { HELD } else { taken_contended(word, is_spinner, cpu) }
 }
 
-/// With blocked threads, the credit is the last one, so that the next release reads the clock: threads that spin by turns
-/// would otherwise renew it forever.
 fn taken_contended(word: u32, is_spinner: bool, cpu: u32) -> u32 {
     let base = if is_spinner { without_awake(word) } else { word };
-    let credit = if word & WAITERS == 0 { CREDIT } else { ONE_CREDIT };
-    base & !(CPU | RESERVED | CREDIT) | HELD | credit | cpu << CPU_SHIFT
+    base & !(CPU | RESERVED) | HELD | CREDIT | cpu << CPU_SHIFT
 }
 
 /// Returns the word as acquired by a thread that blocked, or announced that it would; `waited` is its waiting time.
@@ -174,11 +174,6 @@ pub(super) fn is_overloaded(word: u32) -> bool {
     word & (WAITERS | SLICE) != 0
 }
 
-/// Returns `word` with a new credit if a plain-held lock is released by a read-modify-write after all.
-fn fenced(word: u32) -> u32 {
-    if word & CREDIT == 0 { word | CREDIT } else { word }
-}
-
 fn stamped(word: u32, now: u32) -> u32 {
     word & !STAMP | now << STAMP_SHIFT
 }
@@ -205,24 +200,66 @@ fn another_slice(word: u32, waited: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Returns the number of acquisitions, 10 µs each, after which a blocked thread is woken; all of them by the thread that
-    /// released the lock, or all by a spinner.
-    fn acquisitions_until_wake(by_spinner: bool) -> Option<u32> {
-        let awake = Awake::new(0);
-        let mut word = stamped(taken_spinning(CREDIT | WAITERS, true, 1), 0);
-        (1..10_000).find(|&now| {
-            word = awake.put_in(word);
-            let freed = freed(word, awake, || now);
-            word = if by_spinner { taken_spinning(freed.word, true, 1) } else { taken_quietly(freed.word, || 1) };
-            freed.wakes
-        })
+    const AWAKE: Awake = Awake(1 << AWAKE_SHIFT);
+
+    /// A time, and whether a release looks at it.
+    struct At(u32, bool);
+
+    impl Time for At {
+        fn now(&self) -> u32 {
+            self.0
+        }
+
+        fn is_looked_at(&self) -> bool {
+            self.1
+        }
+    }
+
+    /// Returns the word as `lock` acquires it on this CPU.
+    fn entered(word: u32, cpu: u32) -> u32 {
+        word ^ moved(word, cpu) | HELD
+    }
+
+    /// The word of a lock with a blocked thread and a spinning one, held on CPU 1 since time 0.
+    fn contended() -> u32 {
+        AWAKE.put_in(stamped(taken_spinning(CREDIT | WAITERS, true, 1), 0))
+    }
+
+    #[test]
+    fn word_stays_the_same_while_one_thread_acquires_it_repeatedly() {
+        let (held, free) = (contended(), freed(contended(), AWAKE, &At(0, false)).word);
+        assert_eq!(free, held & !HELD);
+        assert_eq!(entered(free, 1), held);
+        assert_eq!(taken_quietly(free, || 1), held);
+        assert_eq!(entered(free, 2) ^ held, (1 ^ 2) << CPU_SHIFT);
     }
 
     #[test]
     fn blocked_thread_is_woken_however_others_take_turns() {
-        assert_eq!(acquisitions_until_wake(true), Some(LONGEST_SLICE));
-        // The clock is read after one of 14.
-        let late = acquisitions_until_wake(false).unwrap() - LONGEST_SLICE;
-        assert!(late < CREDIT / ONE_CREDIT, "{late}");
+        let woken_at = |is_looked_at, cpu: fn(u32) -> u32| {
+            let mut word = contended();
+            (1..10_000).find(|&now| {
+                let freed = freed(word, AWAKE, &At(now, is_looked_at));
+                word = AWAKE.put_in(entered(freed.word, cpu(now)));
+                freed.wakes
+            })
+        };
+        assert_eq!(woken_at(true, |_| 1), Some(LONGEST_SLICE));
+        assert_eq!(woken_at(true, |now| 1 + now % 2), Some(LONGEST_SLICE));
+        assert_eq!(woken_at(false, |_| 1), None, "the clock is not read");
+    }
+
+    #[test]
+    fn lock_without_waiters_becomes_plain_again() {
+        let releases = |word, release: fn(u32) -> u32| {
+            let next = |&word: &u32| Some(release(entered(word, 1))).filter(|&next| next != word);
+            std::iter::successors(Some(word), next).count() - 1
+        };
+        let to_any = |word| freed(word, AWAKE, &At(0, true)).word;
+        let to_waiter = |word| handed_off(word, AWAKE, &At(0, true)).word;
+        let most = (CREDIT / ONE_CREDIT) as usize;
+        assert_eq!((releases(CREDIT, to_any), releases(CREDIT, to_waiter), releases(0, to_any)), (most, most, 0));
+        assert_eq!(releases(AWAKE.put_in(CREDIT), to_any), most);
+        assert_eq!(to_any(HELD | RESERVED), RESERVED);
     }
 }

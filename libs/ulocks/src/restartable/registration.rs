@@ -112,6 +112,7 @@ extern "C" fn at_load() {
 }
 
 /// Determines, in its first call, whether sequences work here.
+#[inline]
 pub(crate) fn prepare() {
     if STATE.load(Relaxed) == UNKNOWN && STATE.compare_exchange(UNKNOWN, REGISTERING, Relaxed, Relaxed).is_ok() {
         register();
