@@ -96,7 +96,8 @@
 //! # Spurious failure of `try_lock`
 //!
 //! `try_lock` of [`Adaptive`], and of [`AdaptiveRw`] on either side, can fail although no thread holds the lock: the
-//! lock is reserved for a thread that has waited long, or that thread changed the word at the same moment.
+//! lock is reserved for a thread that has waited long, or that thread or one that gives the lock back for it changed the
+//! word at the same moment.
 //! `assert!(lock.try_lock().is_some())` is therefore correct only if no other thread waits for the lock or acquires
 //! it. The first attempt that fails because of a reservation cancels it, so a retry loop terminates. `try_lock` never
 //! succeeds on a held lock. `try_lock` of the other locks fails only if the lock is held, or changed hands during the
