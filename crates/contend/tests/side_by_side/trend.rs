@@ -59,9 +59,11 @@ fn step_is_found_with_simultaneous_changes() {
     assert!(ends[0].as_f64().unwrap() < 1.2 && ends[1].as_f64().unwrap() > 1.2, "{found}");
     assert_eq!(levels[1]["changed"], json!([{"name": "kernel.release", "values": ["6.1", "6.2"]}]));
     let text = stdout_of(&archive, &[CELL]);
-    for word in ["changed at the same time", "6.1 → 6.2", "(A) from", "(B) from", "1.20×"] {
+    let levels = [format!("(A) {}", &ids[0][..10]), format!("(B) {}", &ids[9][..10])];
+    for word in levels.iter().map(String::as_str).chain(["changed at the same time", "6.1 → 6.2", "1.20×"]) {
         assert!(text.contains(word), "{word} in {text}");
     }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let drawn = |letter: char| text.lines().any(|line| line.contains('|') && line.contains(letter));
     assert!(drawn('A') && drawn('B'), "{text}");
     assert_eq!(stdout_of(&archive, &[CELL, "--format", "csv"]).lines().count(), 17);

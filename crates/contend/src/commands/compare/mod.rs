@@ -16,6 +16,7 @@ mod show;
 
 pub use comparison::environment_differences;
 pub use judgement::{General, Judgement, OtherRuns, Pair, PriorRuns, in_general, judged, needed_runs};
+pub use show::with_ends;
 
 use crate::commands::{archived, baseline, parameters};
 use crate::output::Destination;

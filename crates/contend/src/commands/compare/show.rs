@@ -116,7 +116,7 @@ fn values(line: &Line) -> Vec<String> {
 
 /// Writes `5.84 µs (5.83–5.85)`: a unit that all three share is written once, or both sides would not fit next to each
 /// other.
-fn with_ends(value: &str, ends: [String; 2]) -> String {
+pub fn with_ends(value: &str, ends: [String; 2]) -> String {
     let unit = value.trim_start_matches(|letter: char| !letter.is_alphabetic() && letter != '%' && letter != '×');
     let [low, high] = ends;
     match (low.strip_suffix(unit), high.strip_suffix(unit)) {

@@ -111,11 +111,13 @@ pub fn list(filter: &Filter, folder: &Path, is_named: bool, destination: Destina
     // An invalid filter is reported first: the flags are wrong wherever the archive is.
     let entries = filter.of(all)?;
     ensure!(is_there || !is_named, "{place}: no archive; the first run with --archive {place} creates one");
-    let none = || match is_there {
-        true => format!("no matching records in {place}\n{available}"),
-        false => format!("no archive yet in {place}; the first run creates one\n"),
+    let none = |page: &Page| match is_there {
+        true => format!("no matching records in {place}\n{}", folded(&available, page)),
+        // The path alone is often half a line.
+        false => format!("no archive yet in {place};\nthe first run creates one\n"),
     };
-    destination.present(&entries, &entries, |page| if entries.is_empty() { none() } else { lines(&entries, page) })?;
+    let text = |page: &Page| if entries.is_empty() { none(page) } else { lines(&entries, page) };
+    destination.present(&entries, &entries, text)?;
     Ok(Outcome::Done)
 }
 
@@ -129,6 +131,11 @@ fn available(all: &[Entry]) -> String {
     let experiments = names(|summary| &summary.experiment);
     let machines = names(|summary| &summary.host);
     format!("experiments in it: {experiments}\nmachines: {machines}\nlast record: {}\n", moment(last))
+}
+
+/// Breaks each line that is too long.
+fn folded(text: &str, page: &Page) -> String {
+    text.lines().map(|line| terminal::wrapped("", "  ", line, page)).collect()
 }
 
 fn lines(entries: &[Entry], page: &Page) -> String {
@@ -364,5 +371,13 @@ mod tests {
         for wrong in ["", "7", "d", "7m", "2026-13-01", "2026-02-30", "2026-01", "1969-12-31", "-1d"] {
             assert!(since(wrong, 0).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn available_records_fit_the_page() {
+        let names: Vec<String> = (0..40).map(|place| format!("machine-{place}.example.org")).collect();
+        let text = folded(&format!("machines: {}\nlast record: 2026-11-21 10:00\n", names.join(", ")), &Page::plain());
+        assert!(text.contains("\n   machine-") && text.ends_with("\nlast record: 2026-11-21 10:00\n"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }

@@ -5,7 +5,7 @@ use crate::commands::reading::metrics;
 use crate::commands::shown::{Extent, is_known, shown};
 use crate::output::{Destination, whole_record};
 use anyhow::{Context, bail};
-use archive::{Archive, Catalogue, Entry, Manifest, StoredAs, quoted};
+use archive::{Archive, Catalogue, Entry, Manifest, StoredAs, quoted, short};
 use clap::Args;
 use harness::{Outcome, UsageError, output};
 use record::{content, fields, understand};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::fs::{OpenOptions, remove_file};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use terminal::{Page, counted, moment};
+use terminal::{Page, counted, moment, wrapped};
 
 #[derive(Args, Clone, Debug)]
 pub struct Show {
@@ -49,7 +49,7 @@ pub fn show(
     let whole = whole_record(&entry.id, named_archive);
     let extent = if flags.all { Extent::Whole } else { Extent::AsMeasured(&whole) };
     destination.present_record(&content, &record, |page| {
-        Ok(heading(entry, &manifest) + &shown(entry.short_id(), &record, extent, page)?)
+        Ok(heading(entry, &manifest, page) + &shown(entry.short_id(), &record, extent, page)?)
     })?;
     Ok(Outcome::Done)
 }
@@ -64,20 +64,33 @@ fn named<'a>(name: &str, catalogue: &'a Catalogue) -> anyhow::Result<&'a Entry> 
     })
 }
 
-fn heading(entry: &Entry, manifest: &Manifest) -> String {
+/// Returns what identifies the run; its command stays on one line, so that it can be copied.
+fn heading(entry: &Entry, manifest: &Manifest, page: &Page) -> String {
     let summary = &entry.summary;
     let build = &manifest.build;
-    let words = [build.revision.as_deref(), build.profile.as_deref(), build.compiler.as_deref()];
-    let words: Vec<&str> = words.into_iter().flatten().collect();
-    format!(
-        "record {}\n{} UTC on {}, Linux {}\ncontend {}\nbuilt from {}\n\n",
-        entry.id,
+    let words = [build.revision.as_deref().map(short_revision), build.profile.clone(), build.compiler.clone()];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    let place = format!(
+        "{} UTC on {}, Linux {}",
         moment(summary.started_unix_s),
         summary.host,
-        manifest.kernel.split(' ').next().unwrap_or_default(),
+        manifest.kernel.split(' ').next().unwrap_or_default()
+    );
+    format!(
+        "record {}\n{}contend {}\n{}\n",
+        entry.id,
+        wrapped("", "  ", &place, page),
         summary.command_line.join(" "),
-        words.join(", ")
+        wrapped("", "  ", &format!("built from {}", words.join(", ")), page)
     )
+}
+
+/// Returns the digits that distinguish a revision, and the `+` of changed sources.
+fn short_revision(revision: &str) -> String {
+    match revision.strip_suffix('+') {
+        Some(hash) => format!("{}+", short(hash)),
+        None => short(revision).to_owned(),
+    }
 }
 
 #[derive(Args, Clone, Debug)]
@@ -270,4 +283,36 @@ fn read_as_views_do(entry: &Entry, content: &[u8]) -> anyhow::Result<()> {
         metrics(&understand(entry.short_id(), content)?)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn heading_fits_the_page_whatever_its_values() {
+        let revision = "0123456789abcdef0123456789abcdef01234567";
+        let mut manifest: Manifest = serde_json::from_value(json!({
+            "schema": "", "host": "", "boot_id": null, "kernel": "6.18.0-rc7-amd64-with-all-of-the-patches #1 SMP",
+            "kernel_command_line": null, "settings": {}, "cgroups": [], "cgroup_limits": {}, "packages": {},
+            "build": {
+                "revision": revision, "compiler": "rustc 1.99.0-nightly (f2d3ce0bd 2026-03-21)", "profile": "release",
+                "target": null
+            },
+            "program": null
+        }))
+        .unwrap();
+        let entry: Entry = serde_json::from_value(json!({
+            "id": revision, "experiment": "latency", "host": "a-machine-of-the-pool.of-the.example.org",
+            "started_unix_s": 1_700_000_000, "kept_unix_ns": 0, "revision": null, "command_line": ["latency"],
+            "seed": 0, "results": 1, "warnings": 0, "interrupted": false
+        }))
+        .unwrap();
+        let text = heading(&entry, &manifest, &Page::plain());
+        assert!(text.contains("\nbuilt from 0123456789, release, rustc"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        manifest.build.revision = Some(format!("{revision}+"));
+        assert!(heading(&entry, &manifest, &Page::plain()).contains("\nbuilt from 0123456789+, release"));
+    }
 }

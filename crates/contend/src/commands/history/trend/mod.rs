@@ -4,6 +4,7 @@ mod series;
 
 use self::series::{Level, Series, Trend, of_figure, readings};
 use super::list::Filter;
+use crate::commands::compare::with_ends;
 use crate::commands::outliers::{self, Machines};
 use crate::output::Destination;
 use anyhow::bail;
@@ -12,7 +13,7 @@ use clap::Args;
 use harness::{Outcome, UsageError};
 use instruments::statistics::Interval;
 use instruments::statistics::order::median;
-use terminal::{Page, Point, Scatter, moment, ratio};
+use terminal::{Page, Point, Scatter, escaped, moment, ratio, wrapped};
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
@@ -33,7 +34,7 @@ pub fn run(flags: &Flags, catalogue: Catalogue, destination: Destination) -> any
     let Some(wanted) = &flags.cell else {
         let machines = Machines::of(&readings(&all, &entries));
         let of_machines = |page: &Page| machines.map_or_else(String::new, |found| outliers::text(&found, page));
-        destination.present(&all, &all, |page| list(&all) + &excluded(unreadable) + &of_machines(page))?;
+        destination.present(&all, &all, |page| list(&all, page) + &excluded(unreadable) + &of_machines(page))?;
         return Ok(Outcome::Done);
     };
     let chosen = chosen(wanted, &all)?;
@@ -67,12 +68,16 @@ fn chosen<'a>(wanted: &str, all: &'a [Series]) -> anyhow::Result<&'a Series> {
     }
 }
 
-fn list(all: &[Series]) -> String {
+/// Lists the names in full, since a user types them.
+fn list(all: &[Series], page: &Page) -> String {
     if all.is_empty() {
         return "no metrics in these records\n".into();
     }
-    let line = |series: &Series| vec![series.points.len().to_string(), series.name()];
-    terminal::table_of_words(&["records", "metric"], all.iter().map(line))
+    let line = |series: &Series| {
+        let count = format!("{:<7}", series.points.len());
+        wrapped(&count, &" ".repeat(9), &escaped(&series.name()), page)
+    };
+    "records metric\n".to_owned() + &all.iter().map(line).collect::<String>()
 }
 
 /// The match of a name with a series; the best first.
@@ -113,51 +118,54 @@ fn pieces(name: &str) -> impl Iterator<Item = &str> {
 fn text(trend: &Trend, page: &Page) -> String {
     let values: Vec<f64> = trend.points.iter().map(|point| point.value).collect();
     let name = series::name(&trend.experiment, &trend.cell, trend.figure);
-    let Some(middle) = median(&values) else { return format!("{name}\n\n{}", left_out(trend)) };
+    let title = |words: &str| wrapped("", "  ", &escaped(words), page);
+    let Some(middle) = median(&values) else { return format!("{}\n{}", title(&name), left_out(trend)) };
     let point = |(place, point): (usize, &series::Point)| Point {
         x_ns: (place + 1) as f64,
         y: point.value / middle,
         mark: point.level.unwrap_or('+'),
     };
     let points: Vec<Point> = trend.points.iter().enumerate().map(point).collect();
-    let title = format!("{name}; 1.0 is {}", trend.unit.words(middle));
-    let picture = Scatter { title: &title, points: &points }.draw_in_order(page);
+    let title = title(&format!("{name}; 1.0 is {}", trend.unit.words(middle)));
+    let picture = Scatter { title: title.trim_end(), points: &points }.draw_in_order(page);
     let machines =
         trend.machines.as_ref().map_or_else(String::new, |found| format!("\n{}", outliers::text(found, page)));
-    format!("{picture}\n{}{}{}{machines}", table(trend), changes(&trend.levels), left_out(trend))
+    format!("{picture}\n{}{}{}{machines}", table(trend, page), changes(&trend.levels, page), left_out(trend))
 }
 
-fn table(trend: &Trend) -> String {
+fn table(trend: &Trend, page: &Page) -> String {
     let words = |value: f64| trend.unit.words(value);
     let interval = |value: String, ends: Option<Interval>, words: &dyn Fn(f64) -> String| match ends {
-        Some(ends) => format!("{value} ({}–{})", words(ends.low), words(ends.high)),
+        Some(ends) => with_ends(&value, [words(ends.low), words(ends.high)]),
         None => value,
     };
     let line = |level: &Level| {
         vec![
-            format!("({}) from {}", level.letter, short(&level.first_record)),
+            format!("({}) {}", level.letter, short(&level.first_record)),
             moment(level.first_started_unix_s),
             level.records.to_string(),
             interval(words(level.median), level.median_ci, &words),
             level.ratio.map_or_else(String::new, |times| interval(ratio(times), level.ratio_ci, &ratio)),
         ]
     };
-    let header = ["level", "started (UTC)", "records", "median (95 % CI)", "step (95 % CI)"];
-    terminal::table(&header, trend.levels.iter().map(line)) + "\n"
+    let header = ["level from", "started (UTC)", "records", "median (95 % CI)", "step (95 % CI)"];
+    page.cut_lines(&terminal::table(&header, trend.levels.iter().map(line))) + "\n"
 }
 
-fn changes(levels: &[Level]) -> String {
+fn changes(levels: &[Level], page: &Page) -> String {
     let mut text = String::new();
     for pair in levels.windows(2) {
         let (before, after) = (&pair[0], &pair[1]);
-        text += &format!("({}) to ({}), after {}: ", before.letter, after.letter, short(&before.last_record));
-        if after.changed.is_empty() {
-            text += "no recorded property changed at the same time\n";
-            continue;
-        }
-        text += "changed at the same time (not necessarily the cause):\n";
+        let changed = match after.changed.is_empty() {
+            true => "no recorded property changed at the same time",
+            false => "changed at the same time (not necessarily the cause):",
+        };
+        let head =
+            format!("({}) to ({}), after {}: {changed}", before.letter, after.letter, short(&before.last_record));
+        text += &wrapped("", "   ", &head, page);
         for difference in &after.changed {
-            text += &format!("  {}: {}\n", difference.name, difference.values.join(" → "));
+            let property = format!("{}: {}", difference.name, difference.values.join(" → "));
+            text += &wrapped(" ", "   ", &escaped(&property), page);
         }
     }
     if levels.len() == 1 { "No step was detected.\n".into() } else { text }
@@ -186,6 +194,7 @@ fn excluded(records: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use record::{Difference, Unit};
 
     #[test]
     fn name_of_a_comparison_is_found_among_longer_names() {
@@ -197,5 +206,80 @@ mod tests {
         assert_eq!(like("hold 6.1"), Some(NameMatch::Part));
         assert_eq!(like("std, 11 threads: lock, median"), None);
         assert_eq!(like("median, std"), None);
+    }
+
+    const CELL: &str = "parking_lot, 16 threads, core exclusive, hold 6.10 \u{b5}s, on a-machine.example.org";
+
+    fn trend() -> Trend {
+        let level = |letter, ratio: Option<f64>| Level {
+            letter,
+            first_record: "0123456789abcdef".into(),
+            first_started_unix_s: 1_700_000_000,
+            last_record: "0123456789abcdef".into(),
+            last_started_unix_s: 1_700_000_000,
+            records: 1_000_000,
+            median: 12.34e6,
+            median_ci: Some(Interval::new(12.0e6, 12.5e6)),
+            ratio,
+            ratio_ci: ratio.map(|_| Interval::new(1.1, 1.3)),
+            changed: ratio.iter().map(|_| changed()).collect(),
+        };
+        let point = |level| series::Point {
+            record: String::new(),
+            started_unix_s: 0,
+            value: 12.34e6,
+            value_ci: None,
+            resolution: 1.0,
+            level: Some(level),
+        };
+        Trend {
+            experiment: "latency".into(),
+            cell: CELL.into(),
+            figure: "lock and unlock",
+            unit_name: "ns",
+            levels: vec![level('A', None), level('B', Some(1.2))],
+            points: vec![point('A'), point('B')],
+            not_positive: 0,
+            unreadable: 0,
+            machines: None,
+            unit: Unit::Ns,
+        }
+    }
+
+    fn changed() -> Difference {
+        let values = [
+            "#1 SMP PREEMPT_DYNAMIC Debian 6.1.1-1 (2026-01-01)",
+            "#1 SMP PREEMPT_DYNAMIC Debian 6.2.1-1 (2026-11-01)",
+        ];
+        Difference { name: "kernel.version".into(), values: values.map(str::to_owned).to_vec() }
+    }
+
+    #[test]
+    fn trend_fits_the_page_and_its_steps_are_whole() {
+        let text = text(&trend(), &Page::plain());
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains("12.3 ms (12.0–12.5) 1.20× (1.10–1.30)\n"), "{text}");
+        assert!(text.contains("\n  kernel.version: #1 SMP") && text.contains("(2026-11-01)\n"), "{text}");
+        let without_points = super::text(&Trend { points: Vec::new(), ..trend() }, &Page::plain());
+        assert!(without_points.lines().all(|line| line.chars().count() <= 80), "{without_points}");
+    }
+
+    #[test]
+    fn listed_names_fit_the_page_and_are_whole() {
+        let series = Series {
+            experiment: "latency".into(),
+            cell: CELL.into(),
+            figure: "lock and unlock",
+            unit_name: "ns",
+            points: trend().points,
+            not_positive: 0,
+            unit: Unit::Ns,
+            is_computed: false,
+        };
+        let name = series.name();
+        let text = list(&[series], &Page::plain());
+        assert!(text.starts_with("records metric\n2       latency: parking_lot, "), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").ends_with(&name), "{text}");
     }
 }
