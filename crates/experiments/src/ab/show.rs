@@ -31,7 +31,7 @@ pub fn show(record: &AbRecord<'_>, page: &Page) -> String {
     text.push_str(&explanation(rows, &sides));
     text.push_str(&waits(&record.parameters.watched, &sides));
     if let Some(why) = &record.parameters.unwatched {
-        text.push_str(&format!("\nNo data on waits for locks: {why}\n"));
+        text.push_str(&no_waits(why, page));
     }
     text.push('\n');
     for words in statements(rows).into_iter().chain(because(&record.parameters.watched)) {
@@ -133,6 +133,13 @@ fn waits(watched: &[WatchedSide], sides: &[String]) -> String {
     };
     let header = ["", "lock", "acquired", "contended", "total wait", "of thread time"];
     format!("\nwaits for locks, one traced run each\n{}", table(&header, watched.iter().flat_map(line)))
+}
+
+/// Returns why no side has waits.
+fn no_waits(why: &str, page: &Page) -> String {
+    let text = format!("No data on waits for locks: {why}");
+    let lines: String = text.lines().map(|line| wrapped("", "  ", line, page)).collect();
+    format!("\n{lines}")
 }
 
 /// Returns the lock whose share of the thread time changed most between the first side and each other.
@@ -396,5 +403,13 @@ mod tests {
         let rows = [row("rate", 2.5, Verdict::Better, true), row("wall_s", 0.4, Verdict::Faster, false)];
         let longer = &statements(&rows)[1];
         assert!(longer.starts_with("./new runs 0.4") && longer.ends_with(" as long as ./old."), "{longer}");
+    }
+
+    #[test]
+    fn reason_without_waits_fits_the_page() {
+        let why = "the program ended with status 1 before any of its threads took a lock";
+        let text = no_waits(why, &Page::plain());
+        assert!(text.starts_with("\nNo data on waits for locks: the program"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }

@@ -9,21 +9,12 @@ use terminal::{self, Page, Scatter, megahertz, nanoseconds, percent, ppm};
 
 /// Shows the whole record.
 pub fn show(record: &ClockRecord<'_>, page: &Page) -> String {
-    let text = sections(record.results, page);
-    // An interrupted search does not show that a period is absent.
-    if record.environment.interrupted {
-        text.replace(RESOLVED, " resolved before the interruption among ")
-    } else {
-        text
-    }
+    sections(record.results, record.environment.interrupted, page)
 }
 
-/// The words before the rate of gaps, where a period was not resolved.
-const RESOLVED: &str = " resolved among ";
-
 /// Returns all sections of the record that have rows.
-fn sections(rows: &[Row], page: &Page) -> String {
-    [clock(rows, page), grind(rows), curve(rows, page), lost(rows, page)]
+fn sections(rows: &[Row], interrupted: bool, page: &Page) -> String {
+    [clock(rows, page), grind(rows), curve(rows, page), lost(rows, interrupted, page)]
         .into_iter()
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
@@ -39,7 +30,7 @@ fn clock(rows: &[Row], page: &Page) -> String {
         nanoseconds(clock.resolution_ns)
     );
     if let Some(reason) = &clock.fallback {
-        text.push_str(&format!("  The TSC is not used: {reason}\n"));
+        text.push_str(&terminal::wrapped(" ", "   ", &format!("The TSC is not used: {reason}"), page));
     }
     text.push_str(&costs(clock));
     text.push_str(&neighbour(clock));
@@ -163,7 +154,7 @@ fn curve(rows: &[Row], page: &Page) -> String {
     Scatter { title: &title, points: &all }.draw(page)
 }
 
-fn lost(rows: &[Row], page: &Page) -> String {
+fn lost(rows: &[Row], interrupted: bool, page: &Page) -> String {
     let Some(losses) = losses(rows).into_iter().next() else { return String::new() };
     let mut text = format!(
         "Time lost on CPU {} in {}: {}\n  {} gaps above {}, the longest {}\n",
@@ -189,19 +180,22 @@ fn lost(rows: &[Row], page: &Page) -> String {
             text.push_str(&format!("    median of the same gaps folded at HZ: {}\n", nanoseconds(folded_us * 1e3)));
         }
     }
-    text + &unresolved(losses, &periodic_losses(rows))
+    text + &unresolved(losses, &periodic_losses(rows), interrupted, page)
 }
 
 /// Returns the periods that were searched for and not found.
-fn unresolved(losses: &LossesRow, found: &[&PeriodicLossRow]) -> String {
+fn unresolved(losses: &LossesRow, found: &[&PeriodicLossRow], interrupted: bool, page: &Page) -> String {
+    // An interrupted search does not show that a period is absent.
+    let resolved = if interrupted { "resolved before the interruption" } else { "resolved" };
     let rate = losses.gaps as f64 / losses.watched_s.max(f64::MIN_POSITIVE);
-    match losses.kernel_hz {
+    let words = match losses.kernel_hz {
         Some(hz) if !found.iter().any(|loss| loss.is_kernel_tick) => {
-            format!("  the kernel's timer tick, HZ={hz}: not resolved among {rate:.0} gaps/s\n")
+            format!("the kernel's timer tick, HZ={hz}: not {resolved} among {rate:.0} gaps/s")
         }
-        None if found.is_empty() => format!("  no period is resolved among {rate:.0} gaps/s\n"),
-        _ => String::new(),
-    }
+        None if found.is_empty() => format!("no period is {resolved} among {rate:.0} gaps/s"),
+        _ => return String::new(),
+    };
+    terminal::wrapped(" ", "   ", &words, page)
 }
 
 fn tick(found: &PeriodicLossRow, kernel_hz: Option<u32>) -> String {
@@ -386,22 +380,22 @@ mod tests {
                 folded_gap_us: is_kernel_tick.then_some(8.1),
             })
         };
-        let text = sections(&[Row::Losses(losses), comb(250.0, true), comb(100.0, false)], &Page::plain());
+        let text = sections(&[Row::Losses(losses), comb(250.0, true), comb(100.0, false)], false, &Page::plain());
         assert!(text.contains("every 4.00 ms (250.0 Hz)") && text.contains("; HZ=250"), "{text}");
         assert!(text.contains("; HZ=250\n    median of the same gaps folded at HZ: 8.10 µs\n"), "{text}");
         assert_eq!(text.matches("folded").count(), 1, "{text}");
         assert!(text.contains("every 10.0 ms (100.0 Hz)") && text.contains("; not HZ"), "{text}");
         assert!(!text.contains("not resolved"), "{text}");
-        let text = sections(&[Row::Losses(losses), comb(100.0, false)], &Page::plain());
+        let text = sections(&[Row::Losses(losses), comb(100.0, false)], false, &Page::plain());
         assert!(text.contains("the kernel's timer tick, HZ=250: not resolved among 250 gaps/s"), "{text}");
         let unknown = LossesRow { kernel_hz: None, ..losses };
-        let text = sections(&[Row::Losses(unknown)], &Page::plain());
+        let text = sections(&[Row::Losses(unknown)], false, &Page::plain());
         assert!(text.contains("no period is resolved among 250 gaps/s"), "{text}");
     }
 
     #[test]
     fn no_rows_have_no_text() {
-        assert_eq!(sections(&[], &Page::plain()), "");
+        assert_eq!(sections(&[], false, &Page::plain()), "");
     }
 
     #[test]
@@ -409,5 +403,23 @@ mod tests {
         assert_eq!(ppm_within(-0.0039, Some(0.031)), "within 0.031 ppm");
         assert_eq!(ppm_within(-0.512, Some(0.031)), "-0.51 ppm ± 0.031 ppm");
         assert_eq!(ppm_within(-0.0039, None), "-0.00 ppm");
+    }
+
+    #[test]
+    fn search_without_a_result_fits_the_page_whatever_its_values() {
+        let losses = |kernel_hz| LossesRow {
+            cpu: 0,
+            watched_s: 1e-3,
+            threshold_ns: 160.0,
+            gaps: 123_456_789,
+            lost_share: 0.5,
+            longest_us: 35.0,
+            kernel_hz,
+        };
+        for kernel_hz in [Some(1_000), None] {
+            let text = sections(&[Row::Losses(losses(kernel_hz))], true, &Page::plain());
+            assert!(text.contains("resolved before the interruption among"), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        }
     }
 }

@@ -153,7 +153,8 @@ fn tail(rows: &[Row], page: &Page) -> String {
 
 fn scenarios(rows: &[Row], page: &Page) -> String {
     let costs: String = rows.iter().filter_map(rescheduler_cost).collect();
-    let effect = rescheduler_effect(rows).map_or_else(String::new, |effect| format!("  {effect}\n"));
+    let effect =
+        rescheduler_effect(rows).map_or_else(String::new, |effect| terminal::wrapped(" ", "   ", &effect, page));
     column::in_letters(&scenario_columns(), rows, page) + &costs + &effect + &cpu_share(rows)
 }
 
@@ -258,7 +259,7 @@ fn causes_of(row: &Row, machine: &Environment, page: &Page) -> String {
     title
         + &column::in_letters(&cause_columns(), &lines(&row.causes, CAUSES, CauseGroup::label), page)
         + &stops::lines(&setup, groups(&row.causes), page)
-        + &ledger(row)
+        + &ledger(row, page)
 }
 
 /// Returns a line for all rows, where there is no table of causes.
@@ -278,7 +279,7 @@ fn ledgers(rows: &[Row]) -> String {
     )
 }
 
-fn ledger(row: &Row) -> String {
+fn ledger(row: &Row, page: &Page) -> String {
     let source = match row.evidence {
         Source::CpuRecord => "the kernel trace of the CPU",
         Source::ThreadRecord => "the kernel trace of the sampling thread's switches",
@@ -288,13 +289,13 @@ fn ledger(row: &Row) -> String {
     };
     let share = |share: Option<f64>| share.map_or_else(|| "nothing".to_owned(), percent);
     let mut text = format!(
-        "  named cause: {}, with periodic but unnamed gaps {};\n  source: {source}\n",
+        "named cause: {}, with periodic but unnamed gaps {};\nsource: {source}\n",
         share(row.explained_share),
         share(row.explained_or_periodic_share)
     );
     if let Some(ledger) = &row.ledger {
         text.push_str(&format!(
-            "  coverage: {} events, {} lost, {} unknown, no data for {};\n  {} switches and interrupts in gaps, {} outside; clocks agree to {}\n",
+            "coverage: {} events, {} lost, {} unknown, no data for {};\n{} switches and interrupts in gaps, {} outside; clocks agree to {}\n",
             terminal::count(ledger.events),
             terminal::count(ledger.lost_events),
             terminal::count(ledger.skipped_events),
@@ -304,16 +305,16 @@ fn ledger(row: &Row) -> String {
             nanoseconds(ledger.clock_residual_ns + ledger.clock_uncertainty_ns),
         ));
         text.push_str(&format!(
-            "  not measured while the trace was read: {}; reading one event: {}\n",
+            "not measured while the trace was read: {}; reading one event: {}\n",
             nanoseconds(row.unwatched_s * 1e9),
             nanoseconds(ledger.recorder_ns / ledger.events.max(1) as f64)
         ));
         if let Some(throttled_ns) = ledger.account.throttled_ns.filter(|&throttled| throttled > 0) {
             let throttled = nanoseconds(throttled_ns as f64);
-            text.push_str(&format!("  the cgroup's CPU quota throttled its threads for {throttled} in total\n"));
+            text.push_str(&format!("the cgroup's CPU quota throttled its threads for {throttled} in total\n"));
         }
     }
-    text
+    text.lines().map(|line| terminal::wrapped(" ", " ", line, page)).collect()
 }
 
 /// Returns the words for a median of repetitions without an interval.
@@ -527,5 +528,35 @@ mod tests {
     #[test]
     fn without_probes_no_share_is_printed() {
         assert_eq!(cpu_share(&[row("quiet")]), "");
+    }
+
+    #[test]
+    fn effect_and_coverage_fit_the_page_whatever_their_values() {
+        let of = |scenario: &str, us: f64, ends: [f64; 2]| Row {
+            competitor_longest_ci_us: Some(Interval::new(ends[0], ends[1])),
+            ..contested(scenario, us)
+        };
+        let rows = [
+            of("competitor", 123_456.0, [123_000.0, 124_000.0]),
+            of("competitor and rescheduler", 123_457.0, [122_000.0, 125_000.0]),
+        ];
+        let text = scenarios(&rows, &Page::plain());
+        let effect =
+            "  The competitor's longest gap in 750 ms: 123 ms, with a rescheduler 123 ms, not\n    significantly";
+        assert!(text.contains(effect), "{text}");
+        let ledger = ledger_of(&Row { events_in_gaps: u64::MAX, events_outside_gaps: u64::MAX, ..row("quiet") });
+        for text in [text, ledger] {
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        }
+    }
+
+    /// Returns the lines on the coverage, with the greatest numbers that it can have.
+    fn ledger_of(row: &Row) -> String {
+        let quality = serde_json::from_value(serde_json::json!({
+            "source": "thread_record", "span_ns": 1e9, "events": u64::MAX, "lost_events": u64::MAX,
+            "skipped_events": u64::MAX, "blind_ns": 123e9, "clock_residual_ns": 123.0, "clock_uncertainty_ns": 123.0,
+            "recorder_ns": 123e9, "ring_kib": 1, "account": instruments::evidence::Account::default()
+        }));
+        ledger(&Row { ledger: Some(quality.expect("the sample is a quality")), ..row.clone() }, &Page::plain())
     }
 }

@@ -10,7 +10,7 @@ use loops::ring::{Arrangement, Class};
 use record::{Bar, Bars, Figure, Picture, Section, Statement, Table, Unit, distinct, optional};
 use terminal::{self, Page, count, nanoseconds, percent, ratio};
 
-pub fn show(record: &RingRecord<'_>, _: &Page) -> String {
+pub fn show(record: &RingRecord<'_>, page: &Page) -> String {
     let rows = &record.results;
     let mut parts: Vec<String> = rings(rows)
         .into_iter()
@@ -24,11 +24,15 @@ pub fn show(record: &RingRecord<'_>, _: &Page) -> String {
         large(rows),
         memory_in_kernel(rows),
         beside_2008(rows),
-        failures(rows).into_iter().map(|line| format!("FAILED {line}\n")).collect(),
+        failures(rows).iter().map(|failure| failed(failure, page)).collect(),
         record.parameters.absent.iter().map(Absent::line).collect(),
     ]);
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
+}
+
+fn failed(failure: &str, page: &Page) -> String {
+    format!("FAILED {failure}").lines().map(|line| terminal::wrapped("", "  ", line, page)).collect()
 }
 
 fn is_ring_of(row: &Row, threads: usize) -> bool {
@@ -387,5 +391,13 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], "rust-fifo: 7.00 cycles (6.95–7.05) per hop");
         assert_eq!(lines[2], "with the core exclusive: 1.75 ns at 4.00 GHz (3.90–4.10 in its runs)");
+    }
+
+    #[test]
+    fn failure_fits_the_page() {
+        let message = "ring-of-threads: the output \"no such number\" is not a thread number";
+        let text = failed(&format!("a-contestant-of-the-user crashed: {message}"), &Page::plain());
+        assert!(text.starts_with("FAILED a-contestant") && text.ends_with("number\n"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }

@@ -14,7 +14,7 @@ pub fn show(record: &SwapRecord<'_>, page: &Page) -> String {
     let mut text = format!("{}\n", record.parameters.compared_program.join(" "));
     text.extend(record.parameters.client.iter().map(|client| format!("client: {client}\n")));
     if !record.parameters.swap_only.is_empty() {
-        text.push_str(&format!("substituted only: {}\n", record.parameters.swap_only.join(", ")));
+        text.push_str(&substituted(&record.parameters.swap_only, page));
     }
     for metric in distinct(record.results, |row| row.metric.clone()) {
         let rows = record.results.iter().filter(|row| row.metric == metric);
@@ -27,10 +27,14 @@ pub fn show(record: &SwapRecord<'_>, page: &Page) -> String {
     said.for_each(|said| text.push_str(&format!("\n{}", terminal::wrapped("", "", &said, page))));
     text.extend(judged(record));
     text.push_str(&searched(record));
-    text.push_str(&watched(record));
-    let left: Vec<String> = record.parameters.left.iter().filter_map(not_substituted).collect();
-    text.extend(left.into_iter().map(|said| format!("{said}\n")));
+    text.push_str(&watched(record, page));
+    text.extend(record.parameters.left.iter().filter_map(|left| not_substituted(left, page)));
     text
+}
+
+/// Lists the mutexes that were substituted.
+fn substituted(only: &[String], page: &Page) -> String {
+    terminal::wrapped("", "  ", &format!("substituted only: {}", only.join(", ")), page)
 }
 
 /// Returns the rule of the verdicts.
@@ -66,10 +70,10 @@ fn searched(record: &SwapRecord<'_>) -> String {
 }
 
 /// Returns wait and hold times, lock by lock, plainly and with each substitute.
-fn watched(record: &SwapRecord<'_>) -> String {
+fn watched(record: &SwapRecord<'_>, page: &Page) -> String {
     let parameters = &record.parameters;
     if let Some(why) = &parameters.unwatched {
-        return format!("\nNo data on waits and hold times: {}\n", why.lines().next().unwrap_or_default());
+        return unwatched(why, page);
     }
     let names = distinct(&parameters.watched, |lock| lock.name.clone());
     let line = |lock: &WatchedLock| {
@@ -82,6 +86,12 @@ fn watched(record: &SwapRecord<'_>) -> String {
         format!("\n{name}, one traced run each\n{}", terminal::table(&WATCHED, rows.map(line)))
     };
     names.iter().map(of).collect()
+}
+
+/// Returns why there are no waits and hold times.
+fn unwatched(why: &str, page: &Page) -> String {
+    let text = format!("No data on waits and hold times: {}", why.lines().next().unwrap_or_default());
+    format!("\n{}", terminal::wrapped("", "  ", &text, page))
 }
 
 const WATCHED: [&str; 6] = ["lock", "acquired", "contended", "total wait", "wait p99", "hold p50"];
@@ -175,7 +185,7 @@ fn is_open(verdict: Verdict) -> bool {
 }
 
 /// Lists the objects that were not substituted, if there are any.
-fn not_substituted(left: &LeftOf) -> Option<String> {
+fn not_substituted(left: &LeftOf, page: &Page) -> Option<String> {
     let LeftOf { robust, priority, shared, rwlocks, spins, .. } = *left;
     let named = [
         (robust, "robust mutexes"),
@@ -186,8 +196,8 @@ fn not_substituted(left: &LeftOf) -> Option<String> {
     ];
     let said: Vec<String> =
         named.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))).collect();
-    (!said.is_empty())
-        .then(|| format!("Initialised but not substituted, in all runs with {}: {}.", left.lock, said.join(", ")))
+    let text = format!("Initialised but not substituted, in all runs with {}: {}.", left.lock, said.join(", "));
+    (!said.is_empty()).then(|| terminal::wrapped("", "  ", &text, page))
 }
 
 /// Returns a figure in its unit.
@@ -235,5 +245,25 @@ mod tests {
         // 24 comparisons need seven runs.
         assert_eq!(line(&rows[1], fewest(&rows)).last().unwrap(), "not judged: 1 more run");
         assert_eq!(line(&rows[1], fewest(&rows[..2])).last().unwrap(), "not judged");
+    }
+
+    #[test]
+    fn lists_and_reasons_fit_the_page_whatever_their_values() {
+        let most = u64::MAX;
+        let left = LeftOf {
+            lock: "adaptive".into(),
+            robust: most,
+            priority: most,
+            shared: most,
+            rwlocks: most,
+            spins: most,
+            ..LeftOf::default()
+        };
+        let page = Page::plain();
+        let only: Vec<String> = (0..9).map(|place| format!("table_lock_{place}")).collect();
+        let why = "the program ended with status 1 before any of its threads took a lock, ".repeat(3);
+        for text in [not_substituted(&left, &page).unwrap(), substituted(&only, &page), unwatched(&why, &page)] {
+            assert!(text.lines().count() > 1 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        }
     }
 }

@@ -155,10 +155,10 @@ fn legend(rows: &[&Row], ranks: &[Rank]) -> String {
     format!("{}\n{COLUMNS}{then}{}", record::ranking::legend(ranks), variations(rows))
 }
 
-fn heading(row: &Row, loops: &Loops) -> String {
+fn heading(row: &Row, loops: &Loops, page: &Page) -> String {
     let ideal =
         row.ideal_per_s.map_or_else(String::new, |ideal| format!("; ideal {}/s", terminal::count(ideal as u64)));
-    format!("{}{ideal}; {}\n", row.conditions(), loops.basis(row))
+    terminal::wrapped("", "  ", &format!("{}{ideal}; {}", row.conditions(), loops.basis(row)), page)
 }
 
 fn table(block: &[&Row], ranks: &[Rank], loops: &Loops, page: &Page) -> String {
@@ -167,7 +167,11 @@ fn table(block: &[&Row], ranks: &[Rank], loops: &Loops, page: &Page) -> String {
     let ranked = ranks.iter().filter_map(|rank| Some((*block.iter().find(|row| row.lock == rank.lock)?, Some(rank))));
     let lines: Vec<Line<'_>> = ranked.chain(unranked).map(|(row, rank)| Line { row, rank, loops }).collect();
     let table = page.cut_lines(&column::in_letters(&columns(), &lines, page));
-    heading(block[0], loops) + &table + &on_two_levels(block, page) + &neighbours(block, page) + &steps(block, page)
+    heading(block[0], loops, page)
+        + &table
+        + &on_two_levels(block, page)
+        + &neighbours(block, page)
+        + &steps(block, page)
 }
 
 /// Returns the loops by number of active children, where it changes.
@@ -434,5 +438,27 @@ fn letter(row: &Row) -> String {
         "calock-spin" => "C".into(),
         "rwlock" => format!("s{}", row.share),
         name => name.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::sample::row;
+    use super::*;
+
+    #[test]
+    fn heading_fits_the_page_whatever_its_values() {
+        let row = Row {
+            processes: true,
+            locks: 65_536,
+            nonhold_us: 123_456.0,
+            hold_us: 123_456.0,
+            share: 100,
+            ideal_per_s: Some(1e12),
+            ..row("std", 4_096, 1e9)
+        };
+        let text = heading(&row, &Loops::of([&row]), &Page::plain());
+        assert!(text.starts_with("4096 processes, ") && text.ends_with("all runs\n"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }

@@ -1,6 +1,7 @@
 //! The record on a terminal: the longest waits, a block for each of the first locks, then possible deadlocks.
 
 use super::confirm::show as confirmed;
+use super::parts::Part;
 use super::record::{LongWait, Row, RowKind, SeenBy, TimeSpike, TraceRecord, letter_of};
 use super::watchpoint::show as watched;
 use super::words::{self, Matrix};
@@ -24,7 +25,10 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     let of = |kind: RowKind| rows.iter().filter(move |row| row.kind == kind);
     let excluding: Vec<&Row> = of(RowKind::Lock).filter(|row| row.excludes()).collect();
     let signals: Vec<&Row> = of(RowKind::Lock).filter(|row| !row.excludes()).collect();
-    let mut text = heading(record) + &part(record);
+    let mut text = heading(record);
+    if let Some(one) = record.parameters.part {
+        text.push_str(&part(one, record.parameters.elapsed_s, rows, page));
+    }
     let is_diagnosed = words::program(rows).is_some();
     if is_diagnosed {
         text.push_str(&diagnosis(record, page));
@@ -119,7 +123,8 @@ fn longest(locks: &[&Row]) -> String {
 /// Returns the words that were watched by hardware watchpoints.
 fn words_watched(rows: &[Row], page: &Page) -> String {
     let sentences = watched::sentences(rows).into_iter().map(|sentence| said(&sentence, page));
-    let tables = watched::tables(rows).into_iter().map(|table| terminal::table(&table.header, table.rows));
+    let tables = watched::tables(rows);
+    let tables = tables.into_iter().map(|table| page.cut_lines(&terminal::table(&table.header, table.rows)));
     sentences.chain(tables).collect()
 }
 
@@ -135,18 +140,18 @@ fn said(sentence: &str, page: &Page) -> String {
 }
 
 /// Returns the line of a record that covers a part of a trace.
-fn part(record: &TraceRecord<'_>) -> String {
-    let Some(part) = record.parameters.part else { return String::new() };
-    let [from, to, period] = [part.began_s, part.began_s + record.parameters.elapsed_s, part.period_s]
-        .map(|seconds| nanoseconds(seconds * 1e9));
+fn part(part: Part, elapsed_s: f64, rows: &[Row], page: &Page) -> String {
+    let [from, to, period] =
+        [part.began_s, part.began_s + elapsed_s, part.period_s].map(|seconds| nanoseconds(seconds * 1e9));
     let partial =
         if part.is_partial { format!("; partial, since the trace ended within the {period}") } else { String::new() };
-    let earlier = if has_earlier_waits(record.results, record.parameters.elapsed_s) {
+    let earlier = if has_earlier_waits(rows, elapsed_s) {
         "; a wait counts in the part in which it ends, so shares can include time before this part"
     } else {
         ""
     };
-    format!("part {} of the trace: from {from} to {to}{partial}{earlier}\n", part.number)
+    let words = format!("part {} of the trace: from {from} to {to}{partial}{earlier}", part.number);
+    terminal::wrapped("", "  ", &words, page)
 }
 
 /// Returns whether a wait is longer than the part in which it counts.
@@ -331,6 +336,7 @@ pub fn matrix(rows: &[Row]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::watchpoint::record::{WatchedWord, WordSite};
 
     #[test]
     fn longest_waits_keep_the_line_of_their_lock() {
@@ -356,5 +362,21 @@ mod tests {
         {
             assert!(!has_earlier_waits(&rows, part_s), "{rows:?}");
         }
+    }
+
+    #[test]
+    fn part_and_table_of_a_word_fit_the_page_whatever_their_values() {
+        let part_of = Part { number: u32::MAX, began_s: 123_456.0, period_s: 123_456.0, is_partial: true };
+        let longest = Row { kind: RowKind::Lock, wait_max_ns: Some(1e15), ..Row::default() };
+        let text = part(part_of, 1.0, &[longest], &Page::plain());
+        assert!(text.contains("partial, since") && text.contains("a wait counts"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let site = WordSite {
+            site: "take_the_next_session_of_the_table_of_sessions_of_the_server (table.c:1042)".into(),
+            ..WordSite::default()
+        };
+        let word = WatchedWord { sites: vec![site], ..WatchedWord::default() };
+        let text = words_watched(&[Row { kind: RowKind::Word, word: Some(word), ..Row::default() }], &Page::plain());
+        assert!(text.contains("\ntake_the_next") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }

@@ -8,8 +8,7 @@ pub fn show(record: &WhatIfRecord<'_>, page: &Page) -> String {
     let (rows, parameters) = (&record.results, &record.parameters);
     let mut text = format!("{}\n", parameters.what_if_program.join(" "));
     for lock in &parameters.locks {
-        let mean = lock.section_mean_ns.map_or_else(|| "–".to_owned(), nanoseconds);
-        text.push_str(&format!("\nShorter critical sections of {} (mean now {mean})\n", lock.lock));
+        text.push_str(&heading(&lock.lock, lock.section_mean_ns, page));
         for metric in distinct(rows, |row| row.metric.clone()) {
             let own = rows.iter().filter(|row| row.metric == metric);
             let own = own.filter(|row| row.what_if.as_ref().is_none_or(|what_if| what_if.lock == lock.lock));
@@ -22,6 +21,12 @@ pub fn show(record: &WhatIfRecord<'_>, page: &Page) -> String {
     let said = findings(rows).into_iter().chain(limits(rows)).chain(left(&parameters.locks_left));
     said.for_each(|said| text.push_str(&format!("\n{}", terminal::wrapped("", "", &said, page))));
     text
+}
+
+fn heading(lock: &str, mean_ns: Option<f64>, page: &Page) -> String {
+    let mean = mean_ns.map_or_else(|| "–".to_owned(), nanoseconds);
+    let text = format!("Shorter critical sections of {lock} (mean now {mean})");
+    format!("\n{}", terminal::wrapped("", "  ", &text, page))
 }
 
 const HEADER: [&str; 7] = ["shorter by", "runs", "median", "95 % CI", "gain", "95 % CI", "verdict"];
@@ -158,4 +163,16 @@ const MOST_GAIN: f64 = 20.0;
 
 fn interval(low: f64, high: f64) -> String {
     if high > MOST_GAIN { format!("{} or more", signed(low)) } else { format!("{} to {}", signed(low), signed(high)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heading_fits_the_page_whatever_its_values() {
+        let text =
+            heading("mutex of take_the_next_session (sessions_of_the_server.c:1042)", Some(123_456.0), &Page::plain());
+        assert!(text.ends_with("(mean now 123 µs)\n") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
 }

@@ -16,7 +16,7 @@ const THEN: &str = "1999";
 type Column = (&'static str, fn(&LostRow) -> Option<f64>);
 
 pub fn show(record: &FramesRecord<'_>, page: &Page) -> String {
-    let mut text = heading(record.parameters);
+    let mut text = heading(record.parameters, page);
     for block in record.results.chunk_by(|a, b| a.quantum_us() == b.quantum_us()) {
         text.push('\n');
         text.push_str(&quantum(block, record.parameters));
@@ -24,7 +24,7 @@ pub fn show(record: &FramesRecord<'_>, page: &Page) -> String {
     text + "\n" + &terminal::items("Assumed", &record.parameters.assumptions, page)
 }
 
-fn heading(parameters: &Parameters) -> String {
+fn heading(parameters: &Parameters, page: &Page) -> String {
     let mut names: Vec<String> = match (parameters.priorities.as_slice(), parameters.shares.as_slice()) {
         ([], shares) => shares.iter().map(f64::to_string).collect(),
         (priorities, _) => priorities.iter().map(i32::to_string).collect(),
@@ -37,16 +37,20 @@ fn heading(parameters: &Parameters) -> String {
     let fraction = parameters.others_fraction.as_ref().map_or_else(String::new, |fraction| format!(" ({fraction})"));
     let known = parameters.others_fraction.as_deref() == Some(findings::FRACTION);
     let single = names.len() == 2;
-    let mut text = format!(
-        "{kind} {}; frames of {}\n  {} {} of the CPU{fraction}{}\n",
+    let threads = format!(
+        "{kind} {}; frames of {}",
         names.remove(0) + " and " + &names.join(", "),
         nanoseconds(parameters.frame_us * 1e3),
+    );
+    let others = format!(
+        "{} {} of the CPU{fraction}{}",
         if single { "the other thread takes" } else { "the other threads take" },
         percent(parameters.others_share),
         if known { "; 1999: 1/1025" } else { "" },
     );
+    let mut text = terminal::wrapped("", "  ", &threads, page) + &terminal::wrapped(" ", "   ", &others, page);
     if let Some(beside) = &parameters.beside {
-        text.push_str(&format!("  compared with {}\n", trace(beside)));
+        text.push_str(&terminal::wrapped(" ", "   ", &format!("compared with {}", trace(beside)), page));
     }
     text
 }
@@ -274,5 +278,30 @@ fn often(rows: &[Row]) -> Figure {
             rows: rows.iter().filter_map(line).collect(),
         }],
         secondary: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heading_fits_the_page_whatever_its_values() {
+        let parameters: Parameters = serde_json::from_value(serde_json::json!({
+            "policy": "lottery", "priorities": (100..140).collect::<Vec<i32>>(), "shares": [], "others_share": 0.123,
+            "others_fraction": "1099511627775/1099511627776", "quantum_us": [3_000.0], "frame_us": 16_667.0,
+            "more_than_share": [], "animation_needs_share": 0.5, "animation_ahead_frames": 1.0, "assumptions": [],
+            "beside": {
+                "file": "traces/a-node-of-the-cluster.trace", "span_s": 123_456.7, "span_from": "flag",
+                "gaps": u64::MAX, "lost_share": 0.123, "longest_gap_us": 1e9
+            }
+        }))
+        .expect("the sample is as the experiment writes it");
+        let text = heading(&parameters, &Page::plain());
+        assert!(
+            text.starts_with("Lottery with priorities 100 and 101, 102") && text.contains("\n  the other"),
+            "{text}"
+        );
+        assert!(text.contains("\n  compared with") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }

@@ -2,16 +2,22 @@
 
 use super::record::{Method, Row, StepRecord};
 use crate::model::show::trace;
+use crate::model::trace::Description;
 use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, optional};
 use terminal::{self, Page, Scatter, count, microseconds, ratio, slowdown};
 
 pub fn show(record: &StepRecord<'_>, page: &Page) -> String {
-    let mut text = format!("Bulk-synchronous nodes, each with the noise of\n  {}\n", trace(&record.parameters.trace));
+    let mut text = heading(&record.parameters.trace, page);
     for block in record.results.chunk_by(|a, b| a.step_us == b.step_us) {
         text.push('\n');
         text.push_str(&step(block, page));
     }
     text + "\n" + &terminal::items("Assumed", &record.parameters.assumptions, page)
+}
+
+fn heading(noise: &Description, page: &Page) -> String {
+    let noise = terminal::wrapped(" ", "   ", &trace(noise), page);
+    format!("Bulk-synchronous nodes, each with the noise of\n{noise}")
 }
 
 fn step(block: &[Row], page: &Page) -> String {
@@ -220,5 +226,25 @@ fn table(rows: &[Row]) -> Table {
             "p99 step",
         ],
         rows: rows.iter().map(line).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::trace::Source;
+
+    #[test]
+    fn heading_fits_the_page_whatever_its_values() {
+        let noise = Description {
+            file: "traces/a-node-of-the-cluster.trace".into(),
+            span_s: 123_456.7,
+            span_from: Source::Flag,
+            gaps: usize::MAX,
+            lost_share: 0.123,
+            longest_gap_us: 1e9,
+        };
+        let text = heading(&noise, &Page::plain());
+        assert!(text.contains("\n  traces/") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }
