@@ -67,7 +67,7 @@ impl Time for Clock {
         turns::is_one_of_sixteen(self.lock)
     }
 
-    /// In a model, each release reads the clock, which stands still.
+    /// In a model, each release reads the clock, which always has the same value.
     #[cfg(loom)]
     fn is_looked_at(&self) -> bool {
         true
