@@ -441,6 +441,8 @@ impl Watch {
     fn begin_window(&mut self, at: u64) {
         let before = cpu_ns();
         let Some(rings) = &mut self.rings else { return };
+        // Calls that were recorded before are not of the window: contend may have lost the CPU since the record goes on.
+        while rings.drain(at).is_some() {}
         let pids: Vec<u32> = self.targets.alive().map(|(_, target)| target.pid).collect();
         let found: Vec<_> = sampling::blocked_in(&pids).take(MOST_FOUND).collect();
         let now = clock_ns();

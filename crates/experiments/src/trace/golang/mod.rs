@@ -158,6 +158,8 @@ fn follow(
     let began = Instant::now();
     let mut schedule = Schedule::new(BUDGET, LIMITS, began);
     let mut probes: Option<Probes> = None;
+    // The begin of the window: contend can lose the CPU after it has opened the probes, and such events are not of it.
+    let mut from_ns = 0;
     let mut next_maps = began + MAPS_PERIOD;
     loop {
         // A process that has ended has no program, although its parent may not know yet.
@@ -174,6 +176,7 @@ fn follow(
                 }
             }
             schedule.opened(Instant::now(), 0.0);
+            from_ns = now();
             // The receiver of a program that was just started does not wait.
             let _ = ready.take().map(|ready| ready.send(()).is_ok());
         }
@@ -186,7 +189,8 @@ fn follow(
                 watched.follower.forget_goroutines(until);
             }
             let count = events.len() as u64;
-            events.into_iter().for_each(|event: Event| watched.follower.note(event));
+            let within = events.into_iter().filter(|event: &Event| event.at_ns >= from_ns);
+            within.for_each(|event| watched.follower.note(event));
             if schedule.spend(count, COST_NS, Instant::now()) || is_last {
                 watched.watched_s += schedule.closed(Instant::now(), 0.0);
                 probes = None;
