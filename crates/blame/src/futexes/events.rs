@@ -20,9 +20,11 @@ pub struct Rings {
     targets: HashSet<u32>,
     /// Whether a process that a target starts becomes one.
     follows_forks: bool,
-    rings: Vec<Ring>,
+    rings: Vec<(usize, Sampler)>,
     /// Events that report to the rings; none during a pause.
     followers: Vec<Counter>,
+    /// Read, but perhaps before what came first: another CPU's ring was read later.
+    early: Vec<Event>,
     /// Records that found no room.
     pub lost: u64,
     /// The time that recording took from the threads of the machine so far, in ns, by rough estimates of a record's cost.
@@ -36,60 +38,51 @@ const RECORD_NS: u64 = 700;
 /// Room for a few thousand calls with their stacks, between two readings.
 const LARGEST: usize = 8 << 20;
 const SMALLEST: usize = 128 << 10;
-/// Events of a ring that are copied at a time: with their stacks 1 MiB, whatever the ring holds.
-const AT_ONCE: usize = 256;
+/// Records that are read of a ring at a time: as many as it can hold.
+const MOST_AT_ONCE: usize = LARGEST / 32;
 /// Bytes of each stack.
 const STACK: u32 = 4_096;
-
-/// The events of one CPU.
-struct Ring {
-    cpu: usize,
-    leader: Sampler,
-    /// Read, but not returned: what another ring has of that time is not read yet.
-    early: Vec<Event>,
-}
 
 impl Rings {
     /// Opens the record. The events recorded before [`Self::follow`] are read after it.
     pub fn open(cpus: &CpuSet) -> io::Result<Self> {
         let points = find_points()?;
-        let ring = |cpu| Ok(Ring { cpu, leader: leader(cpu)?, early: Vec::new() });
-        let rings = cpus.iter().map(ring).collect::<io::Result<_>>()?;
-        let (targets, followers) = (HashSet::new(), Vec::new());
-        let mut rings = Self { points, targets, follows_forks: false, rings, followers, lost: 0, cost_ns: 0 };
+        let rings = cpus.iter().map(|cpu| Ok((cpu, leader(cpu)?))).collect::<io::Result<_>>()?;
+        let (targets, followers, early) = (HashSet::new(), Vec::new(), Vec::new());
+        let mut rings = Self { points, targets, follows_forks: false, rings, followers, early, lost: 0, cost_ns: 0 };
         rings.resume()?;
         Ok(rings)
     }
 
-    /// Ends the record until [`Self::resume`]; its events can still be read.
+    /// Ends the record until [`Self::resume`], and returns its events up to `now`.
     ///
     /// The events are closed: as long as one of system calls or of switches is open, though disabled, each system call and
     /// each switch of the machine takes longer.
     ///
     /// # Errors
     /// The kernel refuses it.
-    pub fn pause(&mut self) -> io::Result<()> {
-        self.rings.iter_mut().try_for_each(|ring| ring.leader.disable())?;
+    pub fn pause(&mut self, now: u64) -> io::Result<Vec<Event>> {
+        self.rings.iter_mut().try_for_each(|(_, leader)| leader.disable())?;
+        let events = self.drain(now);
+        self.early.clear();
         self.followers.clear();
-        Ok(())
+        Ok(events)
     }
 
-    /// Continues the record, without what was not read of the record before.
+    /// Continues the record.
     ///
     /// # Errors
     /// The kernel refuses it, for example for want of descriptors; the record is paused then.
     pub fn resume(&mut self) -> io::Result<()> {
         let mut followers = Vec::new();
-        for Ring { cpu, leader, early } in &mut self.rings {
-            early.clear();
-            while leader.next_record().is_some() {}
+        for (cpu, leader) in &mut self.rings {
             followers.push(switches(leader, *cpu)?);
             for (id, point) in &self.points {
                 followers.push(follower(leader, *cpu, *id, *point)?);
             }
         }
         self.followers = followers;
-        self.rings.iter_mut().try_for_each(|ring| ring.leader.enable())
+        self.rings.iter_mut().try_for_each(|(_, leader)| leader.enable())
     }
 
     /// Sets the processes whose calls are of use.
@@ -102,16 +95,13 @@ impl Rings {
         self.follows_forks = true;
     }
 
-    /// Returns the next events in order, up to `now` on the kernel's clock, or `None` if there are no more.
-    ///
-    /// It is called until then. A reader that had no CPU for a while finds rings full of stacks, and copies a part of them
-    /// at a time.
-    pub fn drain(&mut self, now: u64) -> Option<Vec<Event>> {
-        let mut upto = now;
-        for Ring { cpu, leader, early } in &mut self.rings {
-            let is_within = |event: &Event| event.raw_ns <= now;
-            while early.len() < AT_ONCE && early.last().is_none_or(is_within) {
-                let Some(record) = leader.next_record() else { break };
+    /// Returns the events since the last time, in order, up to `now` on the kernel's clock.
+    pub fn drain(&mut self, now: u64) -> Vec<Event> {
+        let mut events = std::mem::take(&mut self.early);
+        for (cpu, ring) in &mut self.rings {
+            // A process that writes as fast as this reads must not keep contend here.
+            for _ in 0..MOST_AT_ONCE {
+                let Some(record) = ring.next_record() else { break };
                 let body = record.to_contiguous();
                 let has_stack = body.len() > STACK as usize;
                 self.cost_ns += if has_stack { CALL_NS } else { RECORD_NS };
@@ -120,32 +110,17 @@ impl Rings {
                     Some(Event { what: What::Fork { .. }, .. }) if !self.follows_forks => {}
                     Some(event @ Event { what: What::Fork { child }, .. }) => {
                         self.targets.insert(child);
-                        early.push(event);
+                        events.push(event);
                     }
-                    other => early.extend(other),
+                    other => events.extend(other),
                 }
             }
-            if early.len() >= AT_ONCE {
-                upto = upto.min(early.last().map_or(now, |event| event.raw_ns));
-            }
         }
-        let early = self.rings.iter_mut().map(|ring| &mut ring.early);
-        let events = in_order(early, upto);
-        (!events.is_empty()).then_some(events)
+        events.sort_by_key(|event| event.raw_ns);
+        let upto = events.partition_point(|event| event.raw_ns <= now);
+        self.early = events.split_off(upto);
+        events
     }
-}
-
-/// Takes the events up to a time from those of each CPU, and puts them in order.
-///
-/// An event that interrupts another on its CPU may come before it there.
-fn in_order<'a>(early: impl Iterator<Item = &'a mut Vec<Event>>, upto: u64) -> Vec<Event> {
-    let mut events = Vec::new();
-    for early in early {
-        early.sort_by_key(|event| event.raw_ns);
-        events.extend(early.drain(..early.partition_point(|event| event.raw_ns <= upto)));
-    }
-    events.sort_by_key(|event| event.raw_ns);
-    events
 }
 
 fn builder(event: impl perf_event::events::Event, cpu: usize) -> Builder<'static> {
@@ -318,14 +293,6 @@ mod tests {
         for length in 0..body.len() {
             let _ = parse(&points, &own, 1, SAMPLE, 0, &body[..length]);
         }
-    }
-
-    #[test]
-    fn events_of_two_cpus_are_in_order_and_later_ones_stay() {
-        let event = |raw_ns| Event { raw_ns, process: 3, thread: 4, cpu: 0, what: What::In };
-        let mut early = [vec![event(1), event(5), event(4), event(9)], vec![event(2), event(6), event(8)]];
-        let mut until = |upto| in_order(early.iter_mut(), upto).iter().map(|event| event.raw_ns).collect::<Vec<_>>();
-        assert_eq!([until(5), until(7), until(9), until(9)], [vec![1, 2, 4, 5], vec![6], vec![8, 9], vec![]]);
     }
 
     #[test]

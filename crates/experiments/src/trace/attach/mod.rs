@@ -427,10 +427,8 @@ impl Watch {
         let Some(rings) = &mut self.rings else { return };
         let (at, ended, before) = (clock_ns(), Instant::now(), cpu_ns());
         // If the kernel refuses it, the record goes on, and the next look tries again.
-        if rings.pause().is_err() {
-            return;
-        }
-        self.note_until(at);
+        let Ok(events) = rings.pause(at) else { return };
+        self.note(events);
         self.follower.end_window(at);
         self.reading_ns += cpu_ns() - before;
         let cost_ns = self.rings.as_ref().map_or(0, |rings| rings.cost_ns) + self.reading_ns;
@@ -442,11 +440,10 @@ impl Watch {
         let before = cpu_ns();
         let Some(rings) = &mut self.rings else { return };
         // Calls that were recorded before are not of the window: contend may have lost the CPU since the record goes on.
-        while rings.drain(at).is_some() {}
+        rings.drain(at);
         let pids: Vec<u32> = self.targets.alive().map(|(_, target)| target.pid).collect();
         let found: Vec<_> = sampling::blocked_in(&pids).take(MOST_FOUND).collect();
-        let now = clock_ns();
-        let events: Vec<Event> = std::iter::from_fn(|| rings.drain(now)).flatten().collect();
+        let events = rings.drain(clock_ns());
         // Threads that moved were found before or after their first call in the window, whose event has the call.
         let is_call = |event: &&Event| matches!(event.what, What::Call { .. } | What::Return { .. });
         let moved: HashSet<u32> = events.iter().filter(is_call).map(|event| event.thread).collect();
@@ -536,20 +533,13 @@ impl Watch {
 
     fn read(&mut self) {
         let before = cpu_ns();
-        self.note_until(clock_ns());
+        let events = self.rings.as_mut().map(|rings| rings.drain(clock_ns())).unwrap_or_default();
+        self.note(events);
         self.reading_ns += cpu_ns() - before;
     }
 
-    /// Notes the events up to this time.
-    fn note_until(&mut self, now: u64) {
-        self.events = 0;
-        while let Some(events) = self.rings.as_mut().and_then(|rings| rings.drain(now)) {
-            self.events += events.len();
-            self.note(events);
-        }
-    }
-
     fn note(&mut self, events: Vec<Event>) {
+        self.events = events.len();
         let mut events = events.into_iter();
         loop {
             let learns = self.learned.elapsed() > MAPS_PERIOD_OF_STRANGERS;
