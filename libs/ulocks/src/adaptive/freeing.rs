@@ -49,8 +49,8 @@ pub(super) fn free_by<S: Scope>(lock: &AtomicU32, next: impl Fn(u32, Awake, &Clo
 
 /// The clock of a release.
 ///
-/// Reading it takes as long as the rest of a release, so one of about 16 does while threads are blocked. The count is not
-/// in the word, which would then change with each release, so that the kernel would refuse to block threads.
+/// Reading it takes as long as the rest of a release, so one of about 16 does while threads are blocked. What selects it is
+/// not in the word, which would then change with each release, so that the kernel would refuse to block threads.
 pub(super) struct Clock {
     /// The address of the lock.
     #[cfg_attr(loom, expect(dead_code, reason = "the model has no turns"))]
@@ -76,6 +76,7 @@ impl Time for Clock {
 
 #[cfg(not(loom))]
 mod turns {
+    use super::super::pace::entry_of;
     use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
     /// Locks share the entries by address. Only releases of locks with blocked threads change them.
@@ -90,8 +91,7 @@ mod turns {
     /// The entry is a random number, the next one for each call. A count would give the same lock the wrong remainder
     /// forever if each of its releases were followed by one of another lock of the entry.
     pub(super) fn is_one_of_sixteen(lock: usize) -> bool {
-        let hash = (lock as u32 >> 2).wrapping_mul(0x9e37_79b9);
-        let Line(entry) = &TABLE[(hash >> (u32::BITS - ENTRIES.ilog2())) as usize];
+        let Line(entry) = &TABLE[entry_of(lock, ENTRIES)];
         let next = entry.load(Relaxed).wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         entry.store(next, Relaxed);
         next >> (u32::BITS - 4) == 0

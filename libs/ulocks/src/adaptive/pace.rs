@@ -29,6 +29,12 @@ const LONG: u32 = 30;
 /// Periods of which one is for learning; a power of two.
 const PERIODS: u32 = 16;
 
+/// Returns the entry of the lock at this address in a table of a power of two of them.
+pub(super) fn entry_of(address: usize, entries: usize) -> usize {
+    let hash = (address as u32 >> 2).wrapping_mul(0x9e37_79b9);
+    (hash >> (u32::BITS - entries.ilog2())) as usize
+}
+
 /// The pace of one waiter.
 pub(super) struct Pace {
     entry: &'static AtomicU32,
@@ -39,8 +45,7 @@ pub(super) struct Pace {
 impl Pace {
     /// Returns the pace of a thread that has begun to wait at this time, in units of about 10 µs.
     pub(super) fn of(word: &Word, since: u32) -> Self {
-        let hash = (core::ptr::from_ref(word).addr() as u32 >> 2).wrapping_mul(0x9e37_79b9);
-        let entry = &TABLE[(hash >> (u32::BITS - ENTRIES.ilog2())) as usize];
+        let entry = &TABLE[entry_of(core::ptr::from_ref(word).addr(), ENTRIES)];
         let learns = since.is_multiple_of(PERIODS);
         Self { entry, learns, is_often: learns || entry.load(Relaxed) & SCORE >= OFTEN }
     }
