@@ -29,6 +29,8 @@ pub struct Life {
     /// The place where it was blocked the last time.
     pub(super) blocked: Option<(Call, [u64; 2], Option<Path>)>,
     pub(super) tries: Tries,
+    /// Whether the library knows it, which it does from its first use of a lock.
+    pub(super) is_noted: bool,
 }
 
 /// CPUs as a bit each, as many as the kernel's `cpu_set_t` has.
@@ -52,12 +54,10 @@ impl Life {
     }
 
     /// Returns the path of a blocked thread that did not run since its last sample.
-    pub(super) fn known_path(&self, sample: &Sample, paths: &[(u32, Vec<u64>)]) -> Option<Path> {
+    pub(super) fn known_path(&self, sample: &Sample) -> Option<Path> {
         let State::Blocked(call) = sample.state else { return None };
         let (before, sums, path) = self.blocked?;
-        let is_same = (before, sums) == (call, [sample.ran_ns, sample.ready_ns]);
-        // One of the first instruction alone was cut off before the files of the process were known.
-        path.filter(|path| is_same && paths[*path].1.len() > 1)
+        path.filter(|_| (before, sums) == (call, [sample.ran_ns, sample.ready_ns]))
     }
 
     /// Returns how long it was on a CPU, or ready for one.
@@ -74,6 +74,7 @@ impl Life {
     pub(super) fn absorb(&mut self, other: Self) {
         self.seen_s += other.seen_s - other.began_s;
         self.spun_s += other.spun_s;
+        self.is_noted |= other.is_noted;
         other.waits.into_iter().for_each(|(wait, seconds)| *self.waits.entry(wait).or_default() += seconds);
         for sum in 0..2 {
             self.sums[sum] += other.sums[sum] - other.before[sum];

@@ -74,6 +74,9 @@ const NAME_PERIOD: u64 = 64;
 impl Profile {
     /// Learns the memory map of a process, whose stacks are unwound from now on.
     pub fn learn(&mut self, process: u32, mappings: &[Mapping]) {
+        // The path of a thread that has been blocked since before was found without files that are known now.
+        let own = self.lives.values_mut().filter(|life| life.process == process);
+        own.filter_map(|life| life.blocked.as_mut()).for_each(|(_, _, path)| *path = None);
         if self.mappings.len() >= MOST_MAPPED {
             self.mappings.retain(|process, _| is_alive(*process));
         }
@@ -108,10 +111,10 @@ impl Profile {
     /// Samples the threads of these processes; `now_s` is the time since the start.
     pub fn sample(&mut self, processes: &[u32], region: Option<&Region>, now_s: f64) {
         let threads: HashMap<u32, &Thread> = region.map(threads_of).unwrap_or_default();
-        let Self { sampler, lives, paths, .. } = &mut *self;
+        let Self { sampler, lives, .. } = &mut *self;
         let more = |sample: &Sample| {
             let note = region.zip(threads.get(&sample.thread)).map(|(region, thread)| Note::of(region, thread));
-            let known = lives.get(&sample.thread).and_then(|life| life.known_path(sample, paths));
+            let known = lives.get(&sample.thread).and_then(|life| life.known_path(sample));
             // The threads that hold locks are few, and do not stay where they are.
             let holds_lock = note.as_ref().is_some_and(|note| !note.held.is_empty());
             let stack = if known.is_none() && holds_lock { stack_of(sample) } else { None };
@@ -222,7 +225,9 @@ impl Profile {
             sums,
             blocked: None,
             tries: Tries::default(),
+            is_noted: false,
         });
+        life.is_noted |= note.is_some();
         if life.name.is_empty() || name_is_due {
             life.allowed = allowed(sample.thread).unwrap_or(life.allowed);
             life.name = name_of(sample.process, sample.thread).unwrap_or_else(|| std::mem::take(&mut life.name));
@@ -391,6 +396,11 @@ impl Profile {
         self.ended.iter().chain(self.lives.values())
     }
 
+    /// Returns the time, by the samples so far, that threads lived that the library knows.
+    pub fn noted_s(&self) -> f64 {
+        self.lives().filter(|life| life.is_noted).map(|life| life.seen_s - life.began_s).sum()
+    }
+
     /// Returns how long all threads ran on a CPU, by the samples so far.
     pub fn ran_s(&self) -> f64 {
         self.lives().fold(0.0, |sum, life| sum + (life.sums[0] - life.before[0]) as f64 / 1e9)
@@ -496,6 +506,38 @@ mod tests {
         assert_eq!(address_in(&own, &other, 0x7f00_0000_1040), Some(0x7e00_0000_6040));
         assert_eq!(address_in(&own, &other[..1], 0x7f00_0000_1040), None);
         assert_eq!(address_in(&own, &other, 0x7f00_0000_2040), None);
+    }
+
+    /// Returns the addresses of the longest path on which threads wait for a word.
+    fn longest_path(profile: &Profile) -> usize {
+        let words = profile.waited().filter(|(wait, _)| matches!(wait, Wait::Word { .. }));
+        words.flat_map(|(_, waited)| waited.paths.keys()).map(|path| profile.path(*path).1.len()).max().unwrap_or(0)
+    }
+
+    #[test]
+    fn path_that_was_found_before_a_file_was_known_is_found_again() {
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let sleeper = std::thread::spawn(move || _ = receiver.recv());
+        let process = std::process::id();
+        let whole = crate::names::parse(&std::fs::read("/proc/self/maps").unwrap());
+        let is_of_library = |piece: &&Mapping| piece.path.to_string_lossy().contains("libc.so");
+        let library: Vec<Mapping> = whole.iter().filter(is_of_library).cloned().collect();
+        let mut profile = Profile::default();
+        let sample = |profile: &mut Profile| {
+            for _ in 0..50 {
+                profile.sample(&[process], None, profile.samples as f64);
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        };
+        profile.learn(process, &library);
+        sample(&mut profile);
+        let before = longest_path(&profile);
+        profile.learn(process, &whole);
+        sample(&mut profile);
+        let after = longest_path(&profile);
+        drop(sender);
+        sleeper.join().unwrap();
+        assert!((1..after).contains(&before), "{before} calls, then {after}");
     }
 
     #[test]

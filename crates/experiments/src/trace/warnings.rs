@@ -311,6 +311,38 @@ impl WarningKind for NoSymbols {
     }
 }
 
+/// The samples show only a part of the time that threads lived.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SparseSamples {
+    /// The time of threads that the samples cover.
+    pub sampled_s: f64,
+    /// The time that threads lived that used locks.
+    pub thread_time_s: f64,
+}
+
+impl SparseSamples {
+    /// Samples that cover less than this part of the time are few.
+    const FEW: f64 = 0.75;
+
+    /// Returns the warning if the samples cover too little of the time.
+    pub fn of(sampled_s: f64, thread_time_s: f64) -> Option<Self> {
+        (sampled_s > 0.0 && sampled_s < Self::FEW * thread_time_s).then_some(Self { sampled_s, thread_time_s })
+    }
+}
+
+impl WarningKind for SparseSamples {
+    const CODE: &'static str = "sparse_samples";
+
+    fn message(&self) -> String {
+        let [sampled, all] = [self.sampled_s, self.thread_time_s].map(|seconds| terminal::nanoseconds(seconds * 1e9));
+        format!("samples cover {sampled} of the {all} that threads lived: the parts of thread time are of the former")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "trace a longer run, on a machine with an idle CPU; threads that end within milliseconds are hardly sampled"
+    }
+}
+
 /// The watched program wrote into the memory that its library records into.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DamagedMemory {

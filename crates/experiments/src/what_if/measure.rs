@@ -300,27 +300,29 @@ impl Turn<'_> {
 /// Times at which the program is stopped, and for how long, as parts of its time: two times, since its time may differ
 /// by chance. Both are late, since a short run has a longer part before its clock starts.
 const STOPS: [(f64, f64); 2] = [(0.4, 0.5), (0.5, 0.4)];
-/// The part of the stop by which the time may be longer, or shorter.
-const SAME: f64 = 0.25;
+/// The part of the time by which that of a stopped run may be longer, or shorter: a quarter of the shorter stop.
+const SAME: f64 = 0.1;
 
-/// Returns the outputs of the stopped runs if the program takes as long though it is stopped; `None` where a stopped run
-/// does not end well.
+/// Returns the outputs of the stopped runs if the program takes as long though it is stopped; `None` where a run does not
+/// end well. The run without a stop is repeated, since the first one may have been slow by chance.
 fn fixed(plan: &Plan, plain_s: f64, interruption: &Interruption) -> anyhow::Result<Option<Vec<String>>> {
     let mut outputs = Vec::new();
     for (after, length) in STOPS {
-        let [after, stopped] = [after, length].map(|share| Duration::from_secs_f64(share * plain_s));
-        match plan.run_stopped(Pause { after, length: stopped }, interruption)? {
-            Ok(FinishedRun { wall_s, output, .. }) if is_as_long(plain_s, wall_s, stopped.as_secs_f64()) => {
-                outputs.push(output);
-            }
+        let pause = Pause {
+            after: Duration::from_secs_f64(after * plain_s),
+            length: Duration::from_secs_f64(length * plain_s),
+        };
+        match plan.run_stopped(pause, interruption)? {
+            Ok(FinishedRun { wall_s, output, .. }) if is_as_long(plain_s, wall_s) => outputs.push(output),
             Ok(FinishedRun { .. }) | Err(Failed { .. }) => return Ok(None),
         }
     }
-    Ok(Some(outputs))
+    let again = plan.run(&Variables::new(), None, interruption)?;
+    Ok(again.is_ok_and(|again| is_as_long(plain_s, again.wall_s)).then_some(outputs))
 }
 
-fn is_as_long(plain_s: f64, wall_s: f64, stopped_s: f64) -> bool {
-    (wall_s - plain_s).abs() < SAME * stopped_s
+fn is_as_long(plain_s: f64, wall_s: f64) -> bool {
+    (wall_s - plain_s).abs() < SAME * plain_s
 }
 
 /// Returns the error if nothing can be predicted for such a program: only a rate can, not its wall time or times within
@@ -371,11 +373,16 @@ mod tests {
     #[test]
     fn a_stop_makes_the_run_longer_unless_its_clock_fixes_it() {
         // Server and benchmark; work; sleeps of which one goes on while the program is stopped; a first run that was
-        // slow.
-        for (plain_s, wall_s, is_fixed) in
-            [(1.058, 1.061, true), (1.0, 1.5, false), (1.0, 1.42, false), (1.3, 1.65, false), (1.0, 0.7, false)]
-        {
-            assert_eq!(is_as_long(plain_s, wall_s, plain_s / 2.0), is_fixed, "{plain_s} {wall_s}");
+        // slow; such a run, and its repetition.
+        for (plain_s, wall_s, is_fixed) in [
+            (1.058, 1.061, true),
+            (1.0, 1.5, false),
+            (1.0, 1.42, false),
+            (1.3, 1.65, false),
+            (1.0, 0.7, false),
+            (0.891, 0.48, false),
+        ] {
+            assert_eq!(is_as_long(plain_s, wall_s), is_fixed, "{plain_s} {wall_s}");
         }
     }
 }

@@ -604,6 +604,7 @@ impl Watch {
             program: &self.targets.first().words,
             cpus,
             elapsed_s,
+            thread_time_s: self.thread_time_s,
             named: HashMap::new(),
             parked: self.profile.parking_locks(),
         };
@@ -636,7 +637,7 @@ impl Watch {
         let preempted = if has_rings { builder.preempted(elapsed_s, &rows, &places) } else { Counted::default() };
         let (rows, mut diagnosis) = self.diagnose(rows, cpus, elapsed_s);
         let (verdict, verdict_reason) = (diagnosis.verdict, diagnosis.reason.take());
-        let no_symbols = diagnosis.no_symbols.take();
+        let (no_symbols, sparse) = (diagnosis.no_symbols.take(), diagnosis.sparse_samples.take());
         let stuck = self.stuck.values_mut().flat_map(|stuck| std::mem::take(&mut stuck.rows)).collect();
         let rows = self.joined(rows, stuck, diagnosis);
         let target = self.targets.first();
@@ -652,6 +653,7 @@ impl Watch {
             Some(what).filter(|what| !what.is_empty()).map(|what| TraceLost { what }.into()).into_iter().collect();
         warnings.extend(unnamed_code(&self.names));
         warnings.extend(no_symbols.map(Warning::from));
+        warnings.extend(sparse.map(Warning::from));
         warnings.extend(self.cause.clone());
         let watched_share = self.windows.watched(ended).as_secs_f64() / elapsed_s.max(f64::MIN_POSITIVE);
         let is_in_windows = self.windows.pauses > 0;

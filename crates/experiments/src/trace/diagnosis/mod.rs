@@ -15,7 +15,7 @@ use super::measure::labels;
 use super::plan::Verdict;
 use super::python_locks::PythonPlace;
 use super::record::{Frame, LabelLock, Row, RowKind, SeenBy};
-use super::warnings::{NoSymbols, StrippedFile};
+use super::warnings::{NoSymbols, SparseSamples, StrippedFile};
 use super::words::whole_percent;
 use blame::frames::{Frames, Kind, function_of, is_lock_wrapper, is_of_tokio};
 use blame::jvm::Machines;
@@ -42,6 +42,8 @@ pub struct Evidence<'a> {
     pub program: &'a [String],
     pub cpus: usize,
     pub elapsed_s: f64,
+    /// The time that threads lived, known without samples; with the library, those that used locks.
+    pub thread_time_s: f64,
     /// The Java virtual machines among the processes.
     pub java: &'a Machines,
     /// Call paths that have names already.
@@ -62,6 +64,8 @@ pub struct Diagnosis {
     pub findings: Vec<Row>,
     /// Functions that matter have no names, since their files were stripped.
     pub no_symbols: Option<NoSymbols>,
+    /// The samples show too little of the time.
+    pub sparse_samples: Option<SparseSamples>,
 }
 
 /// A cause, and what helps.
@@ -248,13 +252,15 @@ impl<'a> Evidence<'a> {
             row.lock_type = Kind::Park.name().to_owned();
         }
         self.add_labelled(rows, &objects);
-        let busy_s = whole.busy_s();
-        let waited = sampled_rows.iter_mut().chain(rows.iter_mut());
-        waited.filter(|row| matches!(row.kind, RowKind::Lock | RowKind::Site)).for_each(|row| {
-            row.wait_busy_share = (busy_s > 0.0).then(|| (row.wait_total_s / busy_s).min(1.0));
-        });
+        // The same threads: the library knows those that used locks.
+        let sampled_s = self.region.map_or(whole.lived_s, |_| self.profile.noted_s());
+        let sparse_samples = SparseSamples::of(sampled_s, self.thread_time_s);
+        add_busy_shares(&mut sampled_rows, whole.busy_s());
+        // Waits that were noted are of all the time; the rest of it is taken to be like the part with samples.
+        let all = if sampled_s > 0.0 { (self.thread_time_s / sampled_s).max(1.0) } else { 1.0 };
+        add_busy_shares(rows, all * whole.busy_s());
         let no_symbols = self.no_symbols(&objects);
-        Diagnosis { verdict, reason, budgets, locks: sampled_rows, findings, no_symbols }
+        Diagnosis { verdict, reason, budgets, locks: sampled_rows, findings, no_symbols, sparse_samples }
     }
 
     /// Returns the budget of the whole program, the rows of all budgets, and the threads.
@@ -617,6 +623,13 @@ impl Rows<'_> {
     }
 }
 
+/// Adds the part of the time in which the threads had something to do.
+fn add_busy_shares(rows: &mut [Row], busy_s: f64) {
+    for row in rows.iter_mut().filter(|row| matches!(row.kind, RowKind::Lock | RowKind::Site)) {
+        row.wait_busy_share = (busy_s > 0.0).then(|| (row.wait_total_s / busy_s).min(1.0));
+    }
+}
+
 /// Names the rows of words that are locks of Python.
 fn name_python_words(rows: &mut [Row], objects: &[Object]) {
     for object in objects {
@@ -687,6 +700,7 @@ fn stack(frames: &Frames) -> Vec<Frame> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use instruments::warning::WarningKind;
 
     #[test]
     fn thread_that_works_all_the_time_without_a_lock_is_independent() {
@@ -700,6 +714,14 @@ mod tests {
         assert!(is_independent(&none, &free, 9.9) && is_independent(&other, &free, 9.9));
         assert!(!is_independent(&none, &free, 8.0), "it waits for other threads");
         assert!(!is_independent(&lock, &free, 9.9) && !is_independent(&none, &holder, 9.9), "it uses the lock");
+    }
+
+    #[test]
+    fn samples_of_half_of_the_time_are_said_to_be() {
+        assert_eq!(SparseSamples::of(2.5, 2.69), None);
+        assert_eq!(SparseSamples::of(0.0, 2.69), None, "nothing is said of it");
+        let message = SparseSamples::of(1.34, 2.69).unwrap().message();
+        assert!(message.contains("cover 1.34 s of the 2.69 s"), "{message}");
     }
 
     #[test]

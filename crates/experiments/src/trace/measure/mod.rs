@@ -558,6 +558,7 @@ impl Watch<'_> {
             program: &program,
             cpus: self.session.cpus.len(),
             elapsed_s,
+            thread_time_s,
             named: HashMap::new(),
             parked: self.profile.parking_locks(),
         };
@@ -578,7 +579,7 @@ impl Watch<'_> {
         let after = self.marks(Longest::Reset);
         let (built, mut diagnosis) = self.diagnose(&after, elapsed_s);
         let (verdict, verdict_reason) = (diagnosis.verdict, diagnosis.reason.take());
-        let no_symbols = diagnosis.no_symbols.take();
+        let (no_symbols, sparse) = (diagnosis.no_symbols.take(), diagnosis.sparse_samples.take());
         let before = &self.before;
         let window = before.window(&after);
         let lost = Lost { samples: self.profile.lost, ..after.lost.since(&before.lost) };
@@ -598,6 +599,7 @@ impl Watch<'_> {
         let without_room = after.labels.without_room_since(&before.labels);
         warnings.extend((without_room > 0).then(|| ManyLabels { requests: without_room }.into()));
         warnings.extend(no_symbols.map(Warning::from));
+        warnings.extend(sparse.map(Warning::from));
         warnings.extend(DamagedMemory::found_in(region).map(Warning::from));
         warnings
             .extend(self.other_users.found().map(|(pid, other)| UnwatchedUser { process: other.words(pid) }.into()));
