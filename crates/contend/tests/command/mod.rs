@@ -20,8 +20,20 @@ pub mod watched;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::process::{Command, Output};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Writes a program or a script, as another process: while a file is open for writing it cannot be executed, and a child
+/// that another test starts just then would keep it open.
+pub fn executable(path: &Path, contents: impl AsRef<[u8]>) {
+    let mut writer = Command::new("sh");
+    writer.args(["-c", "cat >\"$1\" && chmod 755 \"$1\"", "sh"]).arg(path).stdin(Stdio::piped());
+    let mut writer = writer.spawn().expect("a shell");
+    writer.stdin.take().unwrap().write_all(contents.as_ref()).unwrap();
+    assert!(writer.wait().unwrap().success(), "{}", path.display());
+}
 
 /// A run of this length has a result on any machine.
 const LONG_ENOUGH_S: f64 = 60.0;

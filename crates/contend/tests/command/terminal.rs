@@ -14,8 +14,8 @@ use vt100::{Cell, Color, Parser, Screen};
 pub struct Terminal {
     child: Child,
     keyboard: File,
-    /// The program's end, from which the terminal's modes are read.
-    own: File,
+    /// The program's end, from which the terminal's modes are read, until [`Self::end`].
+    own: Option<File>,
     shown: Arc<Mutex<Parser>>,
     reader: Option<JoinHandle<()>>,
     mark: String,
@@ -62,7 +62,7 @@ impl Terminal {
             let (shown, mut terminal) = (Arc::clone(&shown), keyboard.try_clone().unwrap());
             move || listen(&mut terminal, &shown)
         });
-        Self { child, keyboard, own, shown, reader: Some(reader), mark, before }
+        Self { child, keyboard, own: Some(own), shown, reader: Some(reader), mark, before }
     }
 
     pub fn id(&self) -> u32 {
@@ -119,7 +119,7 @@ impl Terminal {
     pub fn resize(&self, columns: u16, lines: u16) {
         // The emulator itself fails on the smallest sizes.
         self.shown.lock().unwrap().screen_mut().set_size(lines.max(24), columns.max(80));
-        tcsetwinsize(&self.own, size(columns, lines)).unwrap();
+        tcsetwinsize(self.own.as_ref().unwrap(), size(columns, lines)).unwrap();
     }
 
     pub fn signal(&self, signal: rustix::process::Signal) {
@@ -129,16 +129,21 @@ impl Terminal {
     /// Returns whether a full-screen program has the terminal.
     pub fn is_taken(&self) -> bool {
         let shown = self.shown.lock().unwrap();
-        let (screen, modes) = (shown.screen(), modes(&self.own));
+        let (screen, modes) = (shown.screen(), modes(self.own.as_ref().unwrap()));
         screen.alternate_screen() && screen.hide_cursor() && modes != self.before
     }
 
-    /// Returns whether it is restored: its modes, its screen, its cursor, its mouse.
-    pub fn is_as_before(&self) -> bool {
+    /// Returns whether its screen, its cursor and its mouse are restored.
+    fn is_plain(&self) -> bool {
         let shown = self.shown.lock().unwrap();
         let screen = shown.screen();
-        let plain = !screen.alternate_screen() && !screen.hide_cursor();
-        plain && screen.mouse_protocol_mode() == vt100::MouseProtocolMode::None && modes(&self.own) == self.before
+        let has_mouse = screen.mouse_protocol_mode() != vt100::MouseProtocolMode::None;
+        !screen.alternate_screen() && !screen.hide_cursor() && !has_mouse
+    }
+
+    /// Returns whether it is restored, its modes too.
+    pub fn is_as_before(&self) -> bool {
+        self.is_plain() && modes(self.own.as_ref().unwrap()) == self.before
     }
 
     pub fn has_ended(&mut self) -> bool {
@@ -155,16 +160,15 @@ impl Terminal {
             std::thread::sleep(Duration::from_millis(20));
         }
         let status = self.child.wait().unwrap();
-        // Its last output may not have arrived yet.
-        while !self.is_as_before() && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        assert!(self.is_as_before(), "the terminal is not as it was:\n{}", self.text());
         while !self.processes().is_empty() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(20));
         }
         let left = self.processes();
         assert!(left.is_empty(), "processes are left: {left:?}");
+        // Its last output may not have been read yet: the reader ends once the last end of the program's is closed.
+        let modes = modes(&self.own.take().unwrap());
+        self.reader.take().unwrap().join().unwrap();
+        assert!(self.is_plain() && modes == self.before, "the terminal is not as it was:\n{}", self.text());
         (status, self.text())
     }
 

@@ -1,6 +1,6 @@
 //! `contend noise` through its binary.
 
-use crate::command::{contend, read, record, results};
+use crate::command::{contend, executable, read, record, results};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -162,7 +162,7 @@ fn unprivileged_run_measures_the_rest_and_names_the_remedy() {
     let folder =
         tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).tempdir().unwrap();
     let binary = folder.path().join("contend");
-    std::fs::copy(env!("CARGO_BIN_EXE_contend"), &binary).unwrap();
+    executable(&binary, std::fs::read(env!("CARGO_BIN_EXE_contend")).unwrap());
     let output = Command::new(&binary)
         .env("CONTEND_ARCHIVE", "")
         .args(["noise", "--scenario", EVERY, "--seconds", "1", "--format", "json"])

@@ -1,10 +1,10 @@
 //! Baselines through the binary, each test with its own archives.
 
 use crate::command::archive::has_git;
+use crate::command::executable;
 use crate::command::place::{Place, RUN, kept, waited_for};
 use serde_json::Value;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 fn baselines(place: &Place) -> Vec<Value> {
@@ -143,8 +143,7 @@ fn baseline_of_a_record_that_is_being_deleted_is_refused() {
         "#!/bin/sh\ncase \"$*\" in *update-ref*--stdin*) touch {}; sleep 0.4;; esac\nPATH='{path}' exec git \"$@\"\n",
         started.display()
     );
-    fs::write(programs.join("git"), script).unwrap();
-    fs::set_permissions(programs.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&programs.join("git"), script);
     let mut deletion = place.command(&["history", "rm", "--yes", "last"]);
     deletion.env("PATH", format!("{}:{path}", programs.display())).stdout(Stdio::null());
     let mut deletion = deletion.spawn().unwrap();

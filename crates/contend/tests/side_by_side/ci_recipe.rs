@@ -1,6 +1,7 @@
 //! The recipes for CI, run as a CI runs them: on clones of a bare repository, with the binary under test.
 
 use crate::command::archive::has_git;
+use crate::command::executable;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -130,17 +131,13 @@ fn script_of_the_action() -> String {
 /// Returns every variable of the step, with each input's default, as the runner would set them.
 #[test]
 fn action_shows_its_summary_in_the_run_and_as_a_comment() {
-    use std::os::unix::fs::PermissionsExt;
-
     if !has_git() {
         return;
     }
     let forge = Forge::new();
     let log = forge.path("gh.txt");
     let gh = forge.path("gh");
-    std::fs::write(&gh, "#!/bin/sh\nfor word; do last=$word; done\necho \"$@\" >$SAID\ncat \"$last\" >>$SAID\n")
-        .unwrap();
-    std::fs::set_permissions(&gh, PermissionsExt::from_mode(0o755)).unwrap();
+    executable(&gh, "#!/bin/sh\nfor word; do last=$word; done\necho \"$@\" >$SAID\ncat \"$last\" >>$SAID\n");
     let path = format!("{}:{}", forge.path("").display(), std::env::var("PATH").unwrap());
     let step = |mode: &str, measure: &str| {
         let mut bash = Command::new("bash");

@@ -1,9 +1,9 @@
 //! Commands that are separate programs: found in contend's directory and then in PATH, and executed.
 
+use crate::command::executable;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
@@ -30,8 +30,7 @@ impl Installed {
     /// Adds a program to this directory that prints this name.
     fn with(self, folder: &str, name: &str) -> Self {
         let file = self.path(folder).join("contend-serve");
-        fs::write(&file, SCRIPT.replace("NAME", name)).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        executable(&file, SCRIPT.replace("NAME", name));
         self
     }
 

@@ -1,6 +1,7 @@
 //! Archives that another user made or changed, and environments that lead elsewhere: no foreign program runs.
 
 use crate::command::archive::has_git;
+use crate::command::executable;
 use crate::command::place::{Place, RUN};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -26,8 +27,7 @@ const READERS: &[&[&str]] = &[
 /// Returns a program that leaves a mark when it runs, and the mark.
 fn trap(place: &Place) -> (PathBuf, PathBuf) {
     let (program, trace) = (place.beside("trap"), place.beside("trace"));
-    fs::write(&program, format!("#!/bin/sh\necho ran >> {}\nexit 1\n", trace.display())).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&program, format!("#!/bin/sh\necho ran >> {}\nexit 1\n", trace.display()));
     (program, trace)
 }
 
@@ -58,7 +58,7 @@ fn set_trap(place: &Place) -> PathBuf {
     }
     fs::create_dir_all(place.archive.join("hooks")).unwrap();
     for hook in ["pre-push", "reference-transaction", "pre-auto-gc", "post-rewrite"] {
-        fs::copy(&program, place.archive.join("hooks").join(hook)).unwrap();
+        executable(&place.archive.join("hooks").join(hook), fs::read(&program).unwrap());
     }
     let blob =
         String::from_utf8(place.git(&["rev-parse", &format!("{}:record.json", place.first)], &[]).stdout).unwrap();
@@ -144,7 +144,7 @@ fn an_archive_without_permission_is_an_error_with_its_reason() {
     }
     let place = Place::with_two();
     let other = place.beside("binary");
-    fs::copy(env!("CARGO_BIN_EXE_contend"), &other).unwrap();
+    executable(&other, fs::read(env!("CARGO_BIN_EXE_contend")).unwrap());
     let is_root = rustix::process::geteuid().is_root();
     fs::set_permissions(place.archive.parent().unwrap(), fs::Permissions::from_mode(0o755)).unwrap();
     if is_root {

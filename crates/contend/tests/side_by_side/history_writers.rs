@@ -1,10 +1,10 @@
 //! Concurrent writers of an archive, and the remains of one that is killed.
 
 use crate::command::archive::has_git;
+use crate::command::executable;
 use crate::command::place::{Place, RUN, kept, kill, waited_for};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -53,8 +53,7 @@ fn run_that_waits(place: &Place) -> (Child, i32) {
     let (programs, started) = (place.beside("programs"), place.beside("started"));
     let _ = fs::remove_file(&started);
     fs::create_dir_all(&programs).unwrap();
-    fs::write(programs.join("git"), format!("#!/bin/sh\necho $$ > {}\nexec sleep 30\n", started.display())).unwrap();
-    fs::set_permissions(programs.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&programs.join("git"), format!("#!/bin/sh\necho $$ > {}\nexec sleep 30\n", started.display()));
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let run = place.command(RUN).env("PATH", path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     (run, waited_for(|| fs::read_to_string(&started).ok()?.trim().parse().ok()))
@@ -220,8 +219,7 @@ fn lock_of_an_orphaned_git_is_not_removed() {
     let mut pull = place.command(&["history", "pull", "somebody@nowhere.invalid:archive.git"]);
     let script = place.archive.with_file_name("ssh");
     let (started, lock) = (place.archive.with_file_name("started"), place.archive.join("packed-refs.lock"));
-    fs::write(&script, format!("#!/bin/sh\necho $$ > {}\nexec sleep 30 >/dev/null 2>&1\n", started.display())).unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&script, format!("#!/bin/sh\necho $$ > {}\nexec sleep 30 >/dev/null 2>&1\n", started.display()));
     let mut pull = pull.env("GIT_SSH", &script).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let orphan = waited_for(|| fs::read_to_string(&started).ok()?.trim().parse().ok());
     let gits = fs::read_to_string(format!("/proc/{0}/task/{0}/children", pull.id())).unwrap();

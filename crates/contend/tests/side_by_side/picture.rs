@@ -1,8 +1,8 @@
 //! Pictures as PNG: drawn by a separate program, from the SVG that contend writes, byte for byte.
 
+use crate::command::executable;
 use crate::command::stored::{Old, all};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -24,8 +24,7 @@ impl Installed {
     fn with(script: &str) -> Self {
         let installed = Self::new();
         let file = installed.path("contend-png");
-        fs::write(&file, script).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        executable(&file, script);
         installed
     }
 

@@ -2,6 +2,7 @@
 
 use super::history::assert_not_archived;
 use crate::command::archive::{Archive, has_git};
+use crate::command::executable;
 use crate::command::place::{Place, RUN, kept};
 use crate::command::stored::all;
 use std::fs;
@@ -74,8 +75,7 @@ fn git_is_not_searched_in_relative_path_elements() {
     let (folder, trap) = (place.beside("foreign"), place.beside("trapped"));
     fs::create_dir(&folder).unwrap();
     let git = folder.join("git");
-    fs::write(&git, format!("#!/bin/sh\ntouch '{}'\n", trap.display())).unwrap();
-    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&git, format!("#!/bin/sh\ntouch '{}'\n", trap.display()));
     let path = std::env::var("PATH").unwrap();
     for element in [".", "", "../foreign"] {
         let mut command = place.command(RUN);

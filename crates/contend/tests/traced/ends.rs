@@ -1,5 +1,6 @@
 //! `contend trace`: ends of all kinds, of the program and of `contend`; programs that cannot be watched.
 
+use crate::command::executable;
 use crate::patience::Patience;
 use crate::programs::{Programs, command as trace, traced};
 use rustix::process::{Pid, Signal, kill_process};
@@ -130,13 +131,11 @@ fn what_cannot_be_watched_is_said_before_it_is_started() {
     let programs = Programs::new();
     let Some(fixed) = programs.compiled("busy", &["-static"]) else { return };
     let text = programs.path("text");
-    std::fs::write(&text, "no program").unwrap();
-    std::fs::set_permissions(&text, PermissionsExt::from_mode(0o755)).unwrap();
+    executable(&text, "no program");
     let mut small = std::fs::read(&fixed).unwrap();
     small[4] = 1;
     let narrow = programs.path("narrow");
-    std::fs::write(&narrow, small).unwrap();
-    std::fs::set_permissions(&narrow, PermissionsExt::from_mode(0o755)).unwrap();
+    executable(&narrow, small);
     let plain = programs.path("plain");
     std::fs::write(&plain, "text").unwrap();
     std::fs::set_permissions(&plain, PermissionsExt::from_mode(0o644)).unwrap();
@@ -173,8 +172,7 @@ fn script_is_traced_with_its_children_and_its_status() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("busy", &[]) else { return };
     let script = programs.path("script");
-    std::fs::write(&script, format!("#!/bin/sh\n{} 50\nexit 6\n", program.display())).unwrap();
-    std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+    executable(&script, format!("#!/bin/sh\n{} 50\nexit 6\n", program.display()));
     let traced = traced(&programs, &[], &script, &[]);
     assert_eq!(traced.record["parameters"]["exit_status"], 6);
     assert!(traced.lock("busy_lock")["acquisitions"].as_u64() > Some(1_000));

@@ -323,10 +323,13 @@ pub struct SparseSamples {
 impl SparseSamples {
     /// Samples that cover less than this part of the time are few.
     const FEW: f64 = 0.75;
+    /// A run is too short for samples below this time.
+    const SHORT_S: f64 = 0.1;
 
     /// Returns the warning if the samples cover too little of the time.
     pub fn of(sampled_s: f64, thread_time_s: f64) -> Option<Self> {
-        (sampled_s > 0.0 && sampled_s < Self::FEW * thread_time_s).then_some(Self { sampled_s, thread_time_s })
+        let are_few = thread_time_s >= Self::SHORT_S && sampled_s < Self::FEW * thread_time_s;
+        are_few.then_some(Self { sampled_s, thread_time_s })
     }
 }
 
@@ -335,7 +338,7 @@ impl WarningKind for SparseSamples {
 
     fn message(&self) -> String {
         let [sampled, all] = [self.sampled_s, self.thread_time_s].map(|seconds| terminal::nanoseconds(seconds * 1e9));
-        format!("samples cover {sampled} of the {all} that threads lived: the parts of thread time are of the former")
+        format!("samples cover {sampled} of the {all} that threads lived; shares of thread time are of the former")
     }
 
     fn remedy(&self) -> &'static str {

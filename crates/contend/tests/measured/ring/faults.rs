@@ -1,7 +1,7 @@
 //! Contestants that fail or are missing, and invalid flags.
 
 use super::{quick, row, shell_contestant, with_recipe};
-use crate::command::{contend, read};
+use crate::command::{contend, executable, read};
 use std::process::Command;
 
 #[test]
@@ -55,8 +55,7 @@ fn absent_contestant_is_listed_with_its_package() {
     let folder = tempfile::tempdir().unwrap();
     // A relative entry of PATH is ignored too, although it has a program of that name.
     let program = folder.path().join("lua5.4");
-    std::fs::write(&program, "#!/bin/sh\nexit 0\n").unwrap();
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    executable(&program, "#!/bin/sh\nexit 0\n");
     let nothing_on_the_path = |arguments: &[&str]| {
         Command::new(env!("CARGO_BIN_EXE_contend"))
             .env("CONTEND_ARCHIVE", "")

@@ -2,8 +2,9 @@
 
 use super::blocks::Block;
 use super::pages::root;
+use crate::command::executable;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -43,8 +44,7 @@ impl Session {
         }
         let bin = folder.path().join("bin");
         symlink(env!("CARGO_BIN_EXE_contend"), bin.join("contend")).unwrap();
-        fs::write(bin.join("cargo"), CARGO).unwrap();
-        fs::set_permissions(bin.join("cargo"), fs::Permissions::from_mode(0o755)).unwrap();
+        executable(&bin.join("cargo"), CARGO);
         // The working directory is the clone.
         for name in ["book", "crates", "docs", "libs"] {
             symlink(root().join(name), folder.path().join("here").join(name)).unwrap();

@@ -140,7 +140,7 @@ fn panic_restores_the_terminal_first() {
     program.env("RUST_BACKTRACE", "0");
     let terminal = Terminal::start(program, 80, 24);
     let (status, text) = terminal.end();
-    assert!(!status.success() && text.contains("a panic within the screen"), "{text}");
+    assert!(!status.success() && text.contains("a panic within the screen"), "{status}: {text}");
 }
 
 #[test]

@@ -196,14 +196,18 @@ impl<'a> Evidence<'a> {
         // Calls say exactly what samples only estimate, and short waits are seen by calls alone.
         let is_work = |slot: &u32| parts.get(&Wait::Lock(*slot)) == Some(&Part::Work);
         let counted = slots.iter().zip(rows.iter()).filter(|(slots, row)| row.excludes() && !slots.iter().any(is_work));
-        let counted_s: f64 = counted.clone().map(|(_, row)| row.wait_total_s).sum();
+        // They are of all the time, and the samples of a part of it: that part of them is set against the samples.
+        let covered = self.covered(&whole);
+        let counted_s = covered * counted.clone().map(|(_, row)| row.wait_total_s).sum::<f64>();
         let waited_s = counted_s.max(whole.lock_s + spun_s) + vain_s;
         // The sentence has the sum of the findings and the tables.
         let is_sampled = |slot: u32| locks.iter().any(|object| object.wait == Wait::Lock(slot));
-        let unsampled_s: f64 =
-            counted.filter(|(slots, _)| !is_sampled(slots[0])).map(|(_, row)| row.wait_total_s).sum();
-        let of_objects = locks.iter().map(|object| waited(object.waited.seconds, by_class.of(object.wait)).0);
-        let stated_s = of_objects.sum::<f64>() + unsampled_s + vain_s;
+        let unsampled = counted.filter(|(slots, _)| !is_sampled(slots[0])).map(|(_, row)| covered * row.wait_total_s);
+        let of_objects = locks.iter().map(|object| match waited(object.waited.seconds, by_class.of(object.wait)) {
+            (counted_s, SeenBy::Call) => covered * counted_s,
+            (sampled_s, _) => sampled_s,
+        });
+        let stated_s = of_objects.chain(unsampled).sum::<f64>() + vain_s;
         let verdict = self.verdict(&whole, waited_s, spun_s, for_cpus_s / all_s.max(1e-9));
         // Goroutines wait for each other without a thread. Where all CPUs are in use, such waits cost nothing.
         let uses_all_cpus = whole.on_cpu_s >= MANY_CPUS * self.cpus as f64 * self.elapsed_s;
@@ -252,15 +256,22 @@ impl<'a> Evidence<'a> {
             row.lock_type = Kind::Park.name().to_owned();
         }
         self.add_labelled(rows, &objects);
-        // The same threads: the library knows those that used locks.
-        let sampled_s = self.region.map_or(whole.lived_s, |_| self.profile.noted_s());
-        let sparse_samples = SparseSamples::of(sampled_s, self.thread_time_s);
-        add_busy_shares(&mut sampled_rows, whole.busy_s());
-        // Waits that were noted are of all the time; the rest of it is taken to be like the part with samples.
-        let all = if sampled_s > 0.0 { (self.thread_time_s / sampled_s).max(1.0) } else { 1.0 };
-        add_busy_shares(rows, all * whole.busy_s());
+        let sparse_samples = SparseSamples::of(self.sampled_s(&whole), self.thread_time_s);
+        add_busy_shares(&mut sampled_rows, 1.0, whole.busy_s());
+        add_busy_shares(rows, covered, whole.busy_s());
         let no_symbols = self.no_symbols(&objects);
         Diagnosis { verdict, reason, budgets, locks: sampled_rows, findings, no_symbols, sparse_samples }
+    }
+
+    /// Returns the time of threads that the samples cover: of those that [`Self::thread_time_s`] is of.
+    fn sampled_s(&self, whole: &Budget) -> f64 {
+        self.region.map_or(whole.lived_s, |_| self.profile.noted_s())
+    }
+
+    /// Returns the part of the threads' time that the samples cover.
+    fn covered(&self, whole: &Budget) -> f64 {
+        let sampled_s = self.sampled_s(whole);
+        if sampled_s > 0.0 { (sampled_s / self.thread_time_s).min(1.0) } else { 1.0 }
     }
 
     /// Returns the budget of the whole program, the rows of all budgets, and the threads.
@@ -623,10 +634,10 @@ impl Rows<'_> {
     }
 }
 
-/// Adds the part of the time in which the threads had something to do.
-fn add_busy_shares(rows: &mut [Row], busy_s: f64) {
+/// Adds the part of the time in which the threads had something to do; `covered` is the part of the waits that is of it.
+fn add_busy_shares(rows: &mut [Row], covered: f64, busy_s: f64) {
     for row in rows.iter_mut().filter(|row| matches!(row.kind, RowKind::Lock | RowKind::Site)) {
-        row.wait_busy_share = (busy_s > 0.0).then(|| (row.wait_total_s / busy_s).min(1.0));
+        row.wait_busy_share = (busy_s > 0.0).then(|| (covered * row.wait_total_s / busy_s).min(1.0));
     }
 }
 
@@ -719,7 +730,8 @@ mod tests {
     #[test]
     fn samples_of_half_of_the_time_are_said_to_be() {
         assert_eq!(SparseSamples::of(2.5, 2.69), None);
-        assert_eq!(SparseSamples::of(0.0, 2.69), None, "nothing is said of it");
+        assert_eq!(SparseSamples::of(0.0, 0.05), None, "a short run");
+        assert!(SparseSamples::of(0.0, 0.5).is_some());
         let message = SparseSamples::of(1.34, 2.69).unwrap().message();
         assert!(message.contains("cover 1.34 s of the 2.69 s"), "{message}");
     }
