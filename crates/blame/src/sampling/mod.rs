@@ -119,18 +119,32 @@ impl Sampler {
 
 /// Mean period at which the states are sampled where there are few threads.
 const PERIOD: Duration = Duration::from_millis(5);
-/// The pause after a sample, as a multiple of its duration: the program shares its CPUs with contend.
+/// The pause after a sample, as a multiple of its CPU time: the program shares its CPUs with contend.
 const PAUSE: u32 = 60;
-/// The longest pause after a sample, unless ten times its duration are longer.
+/// The longest pause after a sample, unless ten times its CPU time are longer.
 const LONGEST: Duration = Duration::from_millis(100);
 const LEAST_PAUSE: u32 = 10;
 
-/// Returns the time until the next sample, after one that took so long: a random one, so that nothing that the program
-/// does periodically is always seen at the same point.
-pub fn pause(took: Duration) -> Duration {
+/// Takes a sample, and returns the time from its begin until the next one.
+///
+/// Only its CPU time counts: on a busy machine a sample often loses the CPU, which costs the program nothing.
+pub fn paced(sample: impl FnOnce()) -> Duration {
+    let before = cpu_time();
+    sample();
+    pause(cpu_time().saturating_sub(before))
+}
+
+/// Returns the time until the next sample: a random one, so that nothing that the program does periodically is always seen
+/// at the same point.
+fn pause(took: Duration) -> Duration {
     // The first sample reads files, and says little about the next ones.
     let most = LONGEST.max(took * LEAST_PAUSE);
     PERIOD.max((took * PAUSE).min(most)).mul_f64(0.5 + fastrand::f64())
+}
+
+/// Returns the CPU time of this thread.
+pub fn cpu_time() -> Duration {
+    Duration::try_from(rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
 /// Returns whether the kernel shows the states of a process's threads.
@@ -266,6 +280,12 @@ mod tests {
         }
         assert_eq!(sums_in("12 34 5\n"), Some([12, 34, 5]));
         assert_eq!(sums_in("12 34"), None);
+    }
+
+    #[test]
+    fn time_without_a_cpu_does_not_delay_the_next_sample() {
+        let next = paced(|| std::thread::sleep(Duration::from_millis(60)));
+        assert!(next < Duration::from_millis(60), "{next:?}");
     }
 
     #[test]

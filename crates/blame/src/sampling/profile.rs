@@ -167,7 +167,6 @@ impl Profile {
         }
     }
 
-    /// Samples the instructions of threads on a CPU. Those whose waits the library notes are known without.
     /// Ends a window in which threads on a CPU are sampled, if it is over. [`Self::sample`] does so as well, but may come
     /// much later.
     pub fn end_spins(&mut self, now_s: f64) {
@@ -177,6 +176,7 @@ impl Profile {
         }
     }
 
+    /// Samples the instructions of threads on a CPU. Those whose waits the library notes are known without.
     fn sample_spins(&mut self, seen: &[Seen], now_s: f64) {
         self.end_spins(now_s);
         let is_candidate = |seen: &&Seen| seen.sample.state == State::Runnable && seen.noted.is_none();

@@ -211,7 +211,7 @@ pub fn text(machines: &Machines, page: &Page) -> String {
         let of_it: Vec<&Odd> = machines.odd.iter().filter(|odd| odd.host == machine.host).collect();
         text += &terminal::wrapped("outlier:", "  ", &escaped(&machine.host), page);
         for odd in of_it.iter().take(SAID) {
-            text += &terminal::wrapped("", "    ", &format!("  {}", escaped(&words(odd))), page);
+            text += &terminal::wrapped(" ", "   ", &escaped(&words(odd)), page);
         }
         if let Some(more @ 1..) = of_it.len().checked_sub(SAID) {
             text += &format!("  and {more} more metrics\n");

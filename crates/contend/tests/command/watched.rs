@@ -65,7 +65,8 @@ impl Watched {
 
     /// Waits until the progress has printed this.
     pub fn until(&self, word: &str) {
-        for _ in 0..600 {
+        // A survey that others leave a tenth of the CPUs takes minutes.
+        for _ in 0..6_000 {
             if self.terminal_text.lock().unwrap().contains(word) {
                 return;
             }

@@ -125,6 +125,7 @@ impl Experiment for Trace {
                 every: flags.every,
                 deadline: flags.deadline,
                 all: flags.all,
+                watches_words: !flags.word.is_empty(),
             };
             let children = children::Children::begin();
             let mut measured = attach::run(plan, run.session, &mut lines)?;

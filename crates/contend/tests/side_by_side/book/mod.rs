@@ -215,6 +215,7 @@ fn different_numbers_have_the_same_shape_but_words_differ() {
     let differ = |printed: &str| reported_differences(PAGE, printed, "never").len();
     assert_eq!(differ("lock wait p99\nof record 0c1b5f11e4\n 2 std 1,200 ns 12×"), 0);
     assert_eq!(differ("lock wait p99\nof record 0c1b5f11e4\n 2 std – 12× (1.00–∞)"), 0);
+    assert_eq!(differ("lock wait p99\nof record 9982978787\n 2 std 1 ns 2×"), 0, "a name of digits alone");
     assert_eq!(differ("lock wait p99.9\nof record 0c1b5f11e4\n 2 std 1.2 ns 12×"), 2, "another heading");
     assert_eq!(differ("lock wait p99\nof record 0c1b5f11e4\n 2 std 1.2 % 12×"), 2, "another unit");
     assert_eq!(differ("lock wait p99\nof record 0c1b5f11e4"), 1, "a line too few");

@@ -55,6 +55,9 @@ static INTERVAL: LazyLock<Regex> = LazyLock::new(|| {
 static BARE_INTERVAL: LazyLock<Regex> = LazyLock::new(|| regex(r" [0-9][0-9.]*–[0-9][0-9.]*( |$)"));
 static RANGE: LazyLock<Regex> = LazyLock::new(|| regex(r"(\S)–(\S)"));
 
+/// The number of letters of a record's name, which are all digits in one of a hundred names.
+const HASH: usize = 10;
+
 fn regex(expression: &str) -> Regex {
     Regex::new(expression).unwrap()
 }
@@ -114,6 +117,11 @@ fn folded(line: &str) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     for token in line.split_whitespace() {
         let bare = token.trim_matches(['(', ')', ',', ';', ':', '.', '<', '>', '~', '[', ']', '*']);
+        // A number of that many digits has commas.
+        if bare.len() == HASH && bare.bytes().all(|byte| byte.is_ascii_digit()) {
+            words.extend(word(bare));
+            continue;
+        }
         match (unit(bare), words.last_mut()) {
             _ if ["–", "?"].contains(&bare) => words.push(Word::Missing),
             (Some(kind), Some(Word::Figure(before))) if *before == Kind::Number => *before = kind,

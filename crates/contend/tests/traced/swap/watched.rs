@@ -36,7 +36,8 @@ fn a_program_with_very_many_locks_is_watched_without_losses() {
 fn waits_and_holds_are_known_plain_and_with_each_lock() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("answers", &[]) else { return };
-    let flags = ["--swap", "adaptive,ticket", "--runs", "6", "--warmup", "0", "--quiet"];
+    // Not a lock that only spins: where others have the CPUs, its waiters may wait for a time slice at each release.
+    let flags = ["--swap", "adaptive,usema", "--runs", "6", "--warmup", "0", "--quiet"];
     let traced = traced(&programs, &flags, &program, &[]);
     assert!(traced.output.status.success(), "{}", stderr(&traced.output));
     let watched = traced.record["parameters"]["watched"].as_array().unwrap();
@@ -44,7 +45,7 @@ fn waits_and_holds_are_known_plain_and_with_each_lock() {
         let found = watched.iter().find(|one| one["lock"] == lock && one["name"] == "lock");
         found.unwrap_or_else(|| panic!("{lock} in {watched:#?}"))
     };
-    for lock in ["plain", "adaptive", "ticket"] {
+    for lock in ["plain", "adaptive", "usema"] {
         assert_eq!(of(lock)["acquisitions"], 8000, "{lock}");
         assert!(of(lock)["hold_p50_ns"].as_f64().is_some_and(|hold| hold > 0.0), "{lock}");
     }

@@ -61,6 +61,8 @@ pub struct Plan {
     pub deadline: Duration,
     /// Whether the terminal prints all tables.
     pub all: bool,
+    /// Whether words are watched as well, which have results without futex calls.
+    pub watches_words: bool,
 }
 
 /// Periods at which the rings are read where there are many calls, and where there are few or none.
@@ -107,7 +109,7 @@ pub fn run(plan: Plan, session: &Session, observer: &mut dyn Observer<Piece>) ->
     watch.learn_maps();
     watch.begin_window(watch.began_raw);
     watch.watch(plan.budget, plan.interval, session, observer);
-    watch.finish(session.cpus.len())
+    watch.finish(session.cpus.len(), plan.watches_words)
 }
 
 /// Starts a program that cannot load contend's library, and traces it until it ends.
@@ -139,7 +141,7 @@ pub fn launch(
     watch.parts = Parts::begin(plan.every);
     watch.watch(plan.budget, plan.interval, session, observer);
     watch.end_child(plan.patience(session), session);
-    let mut measured = watch.finish(session.cpus.len())?;
+    let mut measured = watch.finish(session.cpus.len(), true)?;
     measured.add(watched.finish());
     goroutines.finish(&mut measured);
     measured.warnings.extend((plan.level == Level::Full).then(|| NoFull { why }.into()));
@@ -161,8 +163,7 @@ fn clock_ns() -> u64 {
 
 /// Returns the time that contend's thread has spent on a CPU.
 fn cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    sampling::cpu_time().as_nanos() as u64
 }
 
 /// The waits up to a line of `--interval`.
@@ -471,8 +472,8 @@ impl Watch {
     fn sample(&mut self, now: Instant) {
         if now >= self.next_sample {
             let pids: Vec<u32> = self.targets.alive().map(|(_, target)| target.pid).collect();
-            self.profile.sample(&pids, None, (now - self.began).as_secs_f64());
-            let pause = sampling::pause(now.elapsed());
+            let now_s = (now - self.began).as_secs_f64();
+            let pause = sampling::paced(|| self.profile.sample(&pids, None, now_s));
             self.next_sample = now + if self.is_settled(now) { pause * LESS_OFTEN } else { pause };
         }
     }
@@ -566,9 +567,10 @@ impl Watch {
         self.parts.begin_next(now);
     }
 
-    fn finish(mut self, cpus: usize) -> anyhow::Result<Measured> {
+    /// Returns the last record; `may_be_empty` says whether it is one without any wait and any sample.
+    fn finish(mut self, cpus: usize, may_be_empty: bool) -> anyhow::Result<Measured> {
         let measured = self.measured(cpus, Instant::now());
-        let is_known = measured.parameters.verdict.is_some() || self.child.is_some() || self.parts.has_earlier();
+        let is_known = measured.parameters.verdict.is_some() || may_be_empty || self.parts.has_earlier();
         let is_seen = measured.rows.iter().any(|row| row.kind != RowKind::Budget);
         let first = self.targets.first();
         let name = first.words.first().map_or("it", String::as_str);

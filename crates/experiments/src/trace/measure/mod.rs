@@ -335,10 +335,9 @@ impl Watch<'_> {
 
     /// Samples the states of the program's threads; returns the time until the next sample.
     fn sample(&mut self) -> Duration {
-        let began = Instant::now();
-        let now_s = (began - self.began).as_secs_f64();
-        self.profile.sample(&self.sampled, Some(self.memory.region()), now_s);
-        sampling::pause(began.elapsed()) * self.recording.pause_factor()
+        let now_s = self.began.elapsed().as_secs_f64();
+        let (profile, region) = (&mut self.profile, self.memory.region());
+        sampling::paced(|| profile.sample(&self.sampled, Some(region), now_s)) * self.recording.pause_factor()
     }
 
     /// Returns whether the user wants less than every single wait and hold.

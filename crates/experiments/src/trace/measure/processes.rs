@@ -332,7 +332,7 @@ pub struct OtherUser {
 /// Processes, and threads of each, that are looked at: the program can have as many as it likes.
 const MOST_PROCESSES: usize = 128;
 const MOST_THREADS: usize = 32;
-/// The pause after a look, as a multiple of its duration: the program shares its CPUs with contend.
+/// The pause after a look, as a multiple of its CPU time: the program shares its CPUs with contend.
 const PAUSE: u32 = 200;
 
 impl OtherUsers {
@@ -342,8 +342,9 @@ impl OtherUsers {
         if self.next.is_some_and(|next| began < next) {
             return;
         }
+        let before = sampling::cpu_time();
         self.look_at(program);
-        self.next = Some(began + began.elapsed() * PAUSE);
+        self.next = Some(began + sampling::cpu_time().saturating_sub(before) * PAUSE);
     }
 
     fn look_at(&mut self, program: u32) {

@@ -46,6 +46,7 @@ pub fn run_plan(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Measured> {
             every: None,
             deadline: DEADLINE,
             all: false,
+            watches_words: false,
         };
         return Ok(measured(attach::run(plan, run.session, &mut lines)?, Vec::new(), 0));
     }
