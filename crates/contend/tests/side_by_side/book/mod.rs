@@ -220,6 +220,7 @@ fn different_numbers_have_the_same_shape_but_words_differ() {
     assert_eq!(differ("lock wait p99\nof record 0c1b5f11e4\n 2 std 1.2 % 12×"), 2, "another unit");
     assert_eq!(differ("lock wait p99\nof record 0c1b5f11e4"), 1, "a line too few");
     assert_eq!(differ("lock wait p99\nof record 0c1b5f11e4\n 2 std 1 ns 2×\nmore"), 1, "a line too many");
+    assert_eq!(reported_differences("   0ns   1.6µs", "   19ms", "never").len(), 0, "an axis with one number");
     assert_eq!(reported_differences("one\n…", "one\nand more", "never").len(), 0);
     assert_eq!(reported_differences("one\ntwo 1", "one", "^two").len(), 0);
     assert_eq!(reported_differences("one\ntwo", "", ".").len(), 1, "nothing is compared");

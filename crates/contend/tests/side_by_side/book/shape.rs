@@ -130,8 +130,9 @@ fn folded(line: &str) -> Vec<Word> {
             _ => words.extend(figure(bare).map(Word::Figure).or_else(|| word(bare))),
         }
     }
-    // The numbers of an axis.
-    let are_figures = words.len() > 1 && words.iter().all(|word| matches!(word, Word::Figure(_)));
+    // The numbers of an axis, or its only one: there is no blank before its unit, as there is in a text.
+    let is_axis = words.len() > 1 || words == [Word::Figure(Kind::Time)] && !line.trim().contains(' ');
+    let are_figures = is_axis && words.iter().all(|word| matches!(word, Word::Figure(_)));
     if are_figures { vec![Word::Said("an axis".to_owned())] } else { words }
 }
 

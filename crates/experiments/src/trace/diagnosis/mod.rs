@@ -208,7 +208,9 @@ impl<'a> Evidence<'a> {
             (sampled_s, _) => sampled_s,
         });
         let stated_s = of_objects.chain(unsampled).sum::<f64>() + vain_s;
-        let verdict = self.verdict(&whole, waited_s, spun_s, for_cpus_s / all_s.max(1e-9));
+        // The least wait is scaled as the waits are.
+        let least_s = covered * LEAST_WAIT * self.elapsed_s;
+        let verdict = verdict(&whole, least_s, waited_s, spun_s, for_cpus_s / all_s.max(1e-9));
         // Goroutines wait for each other without a thread. Where all CPUs are in use, such waits cost nothing.
         let uses_all_cpus = whole.on_cpu_s >= MANY_CPUS * self.cpus as f64 * self.elapsed_s;
         let hides_waits = verdict == Some(Verdict::NotLocks) && !uses_all_cpus && self.is_go();
@@ -422,25 +424,6 @@ impl<'a> Evidence<'a> {
         self.profile.allowed_cpus().unwrap_or(self.cpus).min(self.cpus)
     }
 
-    /// Returns whether locks are the problem; `None` without samples. `for_cpus` is the part of the waits for locks
-    /// that is due to a lack of CPUs.
-    fn verdict(&self, whole: &Budget, waited_s: f64, spun_s: f64, for_cpus: f64) -> Option<Verdict> {
-        if whole.lived_s <= 0.0 {
-            return None;
-        }
-        let (busy_s, least_s) = (whole.busy_s(), LEAST_WAIT * self.elapsed_s);
-        let is_much = |waited_s: f64| waited_s >= LOCKS_SHARE * busy_s && waited_s >= least_s;
-        // Threads that spin keep others from the CPUs, so what these wait then is the lock's as well.
-        let is_for_cpus = spun_s < whole.lock_s && waited_s < whole.ready_s && for_cpus > 0.5;
-        Some(if is_much(waited_s) {
-            if is_for_cpus { Verdict::NotLocks } else { Verdict::Locks }
-        } else if is_much(waited_s + whole.unknown_s) && whole.ready_s < 2.0 * (waited_s + whole.unknown_s) {
-            Verdict::Undecided
-        } else {
-            Verdict::NotLocks
-        })
-    }
-
     /// Explains the verdict by where the time went.
     fn reason(
         &self,
@@ -534,6 +517,24 @@ impl<'a> Evidence<'a> {
             work(rows).unwrap_or_default()
         )
     }
+}
+
+/// Returns whether locks are the problem; `None` without samples. `least_s` is the shortest wait that is one, and `for_cpus`
+/// the part of the waits for locks that is due to a lack of CPUs.
+fn verdict(whole: &Budget, least_s: f64, waited_s: f64, spun_s: f64, for_cpus: f64) -> Option<Verdict> {
+    if whole.lived_s <= 0.0 {
+        return None;
+    }
+    let is_much = |waited_s: f64| waited_s >= LOCKS_SHARE * whole.busy_s() && waited_s >= least_s;
+    // Threads that spin keep others from the CPUs, so what these wait then is the lock's as well.
+    let is_for_cpus = spun_s < whole.lock_s && waited_s < whole.ready_s && for_cpus > 0.5;
+    Some(if is_much(waited_s) {
+        if is_for_cpus { Verdict::NotLocks } else { Verdict::Locks }
+    } else if is_much(waited_s + whole.unknown_s) && whole.ready_s < 2.0 * (waited_s + whole.unknown_s) {
+        Verdict::Undecided
+    } else {
+        Verdict::NotLocks
+    })
 }
 
 /// Returns the words for a thread that has nearly all of the work; empty if there is none.
@@ -725,6 +726,17 @@ mod tests {
         assert!(is_independent(&none, &free, 9.9) && is_independent(&other, &free, 9.9));
         assert!(!is_independent(&none, &free, 8.0), "it waits for other threads");
         assert!(!is_independent(&lock, &free, 9.9) && !is_independent(&none, &holder, 9.9), "it uses the lock");
+    }
+
+    /// Threads that end within milliseconds: samples cover a hundredth of 10 s of thread time in a second, in which waits
+    /// took 2 s.
+    #[test]
+    fn waits_of_hardly_sampled_threads_are_a_problem() {
+        let (covered, elapsed_s) = (0.01, 1.0);
+        let whole = Budget { lived_s: 0.1, on_cpu_s: 0.08, lock_s: 0.02, ..Budget::default() };
+        let found = |least_s| verdict(&whole, least_s, covered * 2.0, 0.0, 0.0);
+        assert_eq!(found(covered * LEAST_WAIT * elapsed_s), Some(Verdict::Locks));
+        assert_eq!(found(covered * LEAST_WAIT * 1e3), Some(Verdict::NotLocks), "a short wait in a long run");
     }
 
     #[test]
