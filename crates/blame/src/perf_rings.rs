@@ -9,8 +9,6 @@ use std::os::fd::AsRawFd;
 /// The most memory of a ring of samples, and the least that is of use.
 pub const LARGEST: usize = 4 << 20;
 const SMALLEST: usize = 64 << 10;
-/// Number of records read from a ring at a time: a thread that writes as fast as they are read must not keep the reader.
-const MOST_AT_ONCE: usize = LARGEST / 32;
 
 const LOST: u32 = 2;
 const SAMPLE: u32 = 9;
@@ -72,9 +70,12 @@ impl<T> SampleRings<T> {
     pub fn drain(&mut self, now: u64, parse: impl Fn(&[u8]) -> Option<T>, at_ns: impl Fn(&T) -> u64) -> Vec<T> {
         let mut samples = std::mem::take(&mut self.early);
         for ring in &mut self.rings {
-            for _ in 0..MOST_AT_ONCE {
+            // As much as it holds: a thread that writes as fast as this loop reads must not keep it here.
+            let mut bytes = 0;
+            while bytes < LARGEST {
                 let Some(record) = ring.next_record() else { break };
                 let body = record.to_contiguous();
+                bytes += body.len();
                 match record.ty() {
                     SAMPLE => samples.extend(parse(&body)),
                     LOST => self.lost += u64_at(&body, 8).unwrap_or(0),

@@ -178,13 +178,17 @@ fn injected_interruption_holds_the_work_and_is_recorded() {
     let clock = Clock::calibrate(Duration::from_millis(20)).clock;
     let grind = Grind { ns_per_load: 1.0, overhead_ns: 0.0, ns_per_cycle: None, search: Vec::new() };
     let ticks = |us: f64| clock.to_ticks(us * 1e3);
-    let now = clock.stamp();
-    let ends = now + ticks(3_000.0) + ticks(1_000.0);
-    let schedule = Schedule::of_ticks(now + ticks(3_000.0), ticks(1_000.0), ticks(1e9));
-    let mut watched = Watched::new(clock, &grind, Some(schedule));
-    watched.take_seen();
-    let start = clock.stamp();
-    let (grinds, end) = watched.work_until(start, now + ticks(8_000.0));
+    let begin = || {
+        let due = clock.stamp() + ticks(3_000.0);
+        let mut watched = Watched::new(clock, &grind, Some(Schedule::of_ticks(due, ticks(1_000.0), ticks(1e9))));
+        watched.take_seen();
+        (due, clock.stamp(), watched)
+    };
+    // A thread that loses its CPU here begins the work after the interruption.
+    let began = (0..1_000).map(|_| begin()).find(|(due, start, _)| start < due);
+    let (due, start, mut watched) = began.expect("a thread that has the CPU for some microseconds");
+    let ends = due + ticks(1_000.0);
+    let (grinds, end) = watched.work_until(start, due + ticks(5_000.0));
     let seen = watched.take_seen();
     let injected: Vec<_> = seen.iter().filter(|seen| seen.injected).collect();
     // A thread without a CPU in that time meets none.

@@ -20,10 +20,10 @@ pub struct Rings {
     targets: HashSet<u32>,
     /// Whether a process that a target starts becomes one.
     follows_forks: bool,
-    rings: Vec<(usize, Sampler)>,
+    rings: Vec<Ring>,
     /// Events that report to the rings; none during a pause.
     followers: Vec<Counter>,
-    /// Read, but perhaps before what came first: another CPU's ring was read later.
+    /// Read, but later than what another CPU's ring may still have.
     early: Vec<Event>,
     /// Records that found no room.
     pub lost: u64,
@@ -38,35 +38,42 @@ const RECORD_NS: u64 = 700;
 /// Room for a few thousand calls with their stacks, between two readings.
 const LARGEST: usize = 8 << 20;
 const SMALLEST: usize = 128 << 10;
-/// Records that are read of a ring at a time: as many as it can hold.
-const MOST_AT_ONCE: usize = LARGEST / 32;
+/// Bytes that are read of a ring at a time: after a moment without a CPU, contend would else copy all that the rings hold.
+const PORTION: usize = 256 << 10;
 /// Bytes of each stack.
 const STACK: u32 = 4_096;
+
+/// The ring of one CPU.
+struct Ring {
+    cpu: usize,
+    ring: Sampler,
+    /// Time up to which all its events are read.
+    read_to: u64,
+}
 
 impl Rings {
     /// Opens the record. The events recorded before [`Self::follow`] are read after it.
     pub fn open(cpus: &CpuSet) -> io::Result<Self> {
         let points = find_points()?;
-        let rings = cpus.iter().map(|cpu| Ok((cpu, leader(cpu)?))).collect::<io::Result<_>>()?;
+        let open = |cpu| Ok(Ring { cpu, ring: leader(cpu)?, read_to: 0 });
+        let rings = cpus.iter().map(open).collect::<io::Result<_>>()?;
         let (targets, followers, early) = (HashSet::new(), Vec::new(), Vec::new());
         let mut rings = Self { points, targets, follows_forks: false, rings, followers, early, lost: 0, cost_ns: 0 };
         rings.resume()?;
         Ok(rings)
     }
 
-    /// Ends the record until [`Self::resume`], and returns its events up to `now`.
+    /// Ends the record until [`Self::resume`]. Earlier events remain to be read.
     ///
     /// The events are closed: as long as one of system calls or of switches is open, though disabled, each system call and
     /// each switch of the machine takes longer.
     ///
     /// # Errors
     /// The kernel refuses it.
-    pub fn pause(&mut self, now: u64) -> io::Result<Vec<Event>> {
-        self.rings.iter_mut().try_for_each(|(_, leader)| leader.disable())?;
-        let events = self.drain(now);
-        self.early.clear();
+    pub fn pause(&mut self) -> io::Result<()> {
+        self.rings.iter_mut().try_for_each(|ring| ring.ring.disable())?;
         self.followers.clear();
-        Ok(events)
+        Ok(())
     }
 
     /// Continues the record.
@@ -75,14 +82,14 @@ impl Rings {
     /// The kernel refuses it, for example for want of descriptors; the record is paused then.
     pub fn resume(&mut self) -> io::Result<()> {
         let mut followers = Vec::new();
-        for (cpu, leader) in &mut self.rings {
+        for Ring { cpu, ring: leader, .. } in &mut self.rings {
             followers.push(switches(leader, *cpu)?);
             for (id, point) in &self.points {
                 followers.push(follower(leader, *cpu, *id, *point)?);
             }
         }
         self.followers = followers;
-        self.rings.iter_mut().try_for_each(|(_, leader)| leader.enable())
+        self.rings.iter_mut().try_for_each(|ring| ring.ring.enable())
     }
 
     /// Sets the processes whose calls are of use.
@@ -95,31 +102,55 @@ impl Rings {
         self.follows_forks = true;
     }
 
-    /// Returns the events since the last time, in order, up to `now` on the kernel's clock.
-    pub fn drain(&mut self, now: u64) -> Vec<Event> {
-        let mut events = std::mem::take(&mut self.early);
-        for (cpu, ring) in &mut self.rings {
-            // A process that writes as fast as this reads must not keep contend here.
-            for _ in 0..MOST_AT_ONCE {
-                let Some(record) = ring.next_record() else { break };
-                let body = record.to_contiguous();
-                let has_stack = body.len() > STACK as usize;
-                self.cost_ns += if has_stack { CALL_NS } else { RECORD_NS };
-                match parse(&self.points, &self.targets, *cpu, record.ty(), record.misc(), &body) {
-                    Some(Event { what: What::Lost { records }, .. }) => self.lost += records,
-                    Some(Event { what: What::Fork { .. }, .. }) if !self.follows_forks => {}
-                    Some(event @ Event { what: What::Fork { child }, .. }) => {
-                        self.targets.insert(child);
-                        events.push(event);
-                    }
-                    other => events.extend(other),
-                }
+    /// Drops the events up to `now` on the kernel's clock.
+    pub fn skip(&mut self, now: u64) {
+        while self.next(now).is_some() {}
+    }
+
+    /// Returns the next events up to `now` on the kernel's clock, in order; `None` after the last.
+    ///
+    /// They are read in portions. The events of a ring wait until the other rings are read as far.
+    pub fn next(&mut self, now: u64) -> Option<Vec<Event>> {
+        let upto = self.rings.iter().map(|ring| ring.read_to).min().filter(|upto| *upto < now)?;
+        for place in 0..self.rings.len() {
+            if self.rings[place].read_to == upto {
+                self.read(place, now);
             }
         }
-        events.sort_by_key(|event| event.raw_ns);
-        let upto = events.partition_point(|event| event.raw_ns <= now);
-        self.early = events.split_off(upto);
-        events
+        let upto = self.rings.iter().map(|ring| ring.read_to).min()?.min(now);
+        self.early.sort_by_key(|event| event.raw_ns);
+        let later = self.early.split_off(self.early.partition_point(|event| event.raw_ns <= upto));
+        Some(std::mem::replace(&mut self.early, later))
+    }
+
+    /// Reads a portion of a ring.
+    fn read(&mut self, place: usize, now: u64) {
+        let Ring { cpu, ring, read_to } = &mut self.rings[place];
+        let mut bytes = 0;
+        while bytes < PORTION {
+            let Some(record) = ring.next_record() else {
+                *read_to = now.max(*read_to);
+                return;
+            };
+            let body = record.to_contiguous();
+            bytes += body.len();
+            let has_stack = body.len() > STACK as usize;
+            self.cost_ns += if has_stack { CALL_NS } else { RECORD_NS };
+            // Also those of other processes show how far it is read.
+            *read_to = origin(record.ty(), &body).map_or(0, |(_, _, raw_ns)| raw_ns).max(*read_to);
+            let Some(event) = parse(&self.points, &self.targets, *cpu, record.ty(), record.misc(), &body) else {
+                continue;
+            };
+            match event.what {
+                What::Lost { records } => self.lost += records,
+                What::Fork { .. } if !self.follows_forks => {}
+                What::Fork { child } => {
+                    self.targets.insert(child);
+                    self.early.push(event);
+                }
+                _ => self.early.push(event),
+            }
+        }
     }
 }
 
@@ -169,7 +200,7 @@ pub struct Event {
 #[derive(Clone, Debug)]
 pub enum What {
     /// A futex call begins.
-    Call { word: u64, operation: u32, may_time_out: bool, stack: Stack },
+    Call { word: u64, operation: u32, value: u32, may_time_out: bool, stack: Stack },
     /// It ends with this.
     Return { result: i64 },
     /// The thread wakes another.
@@ -203,9 +234,7 @@ fn parse(
     misc: u16,
     body: &[u8],
 ) -> Option<Event> {
-    let trailer = if kind == SAMPLE { 0 } else { body.len().checked_sub(TRAILER)? };
-    let (process, thread) = (u32_at(body, trailer)?, u32_at(body, trailer + 4)?);
-    let raw_ns = u64_at(body, trailer + 8)?;
+    let (process, thread, raw_ns) = origin(kind, body)?;
     let what = match kind {
         SAMPLE => sample(points, targets.contains(&process), body.get(TRAILER..)?)?,
         SWITCH_CPU_WIDE if misc & SWITCH_OUT == 0 => What::In,
@@ -221,6 +250,12 @@ fn parse(
     Some(Event { raw_ns, process, thread, cpu, what })
 }
 
+/// Returns the process, the thread and the time of a record.
+fn origin(kind: u32, body: &[u8]) -> Option<(u32, u32, u64)> {
+    let at = if kind == SAMPLE { 0 } else { body.len().checked_sub(TRAILER)? };
+    Some((u32_at(body, at)?, u32_at(body, at + 4)?, u64_at(body, at + 8)?))
+}
+
 fn sample(points: &[(u16, Point)], is_ours: bool, body: &[u8]) -> Option<What> {
     let length = u32_at(body, 0)? as usize;
     let raw = body.get(4..)?.get(..length)?;
@@ -228,10 +263,10 @@ fn sample(points: &[(u16, Point)], is_ours: bool, body: &[u8]) -> Option<What> {
     match points.iter().find(|(known, _)| *known == id)?.1 {
         Point::Waking { thread_at } => Some(What::Wakes { thread: u32_at(raw, thread_at)? }),
         Point::Exit { result_at } => is_ours.then_some(What::Return { result: u64_at(raw, result_at)? as i64 }),
-        Point::Enter { word_at, operation_at, time_at } => {
+        Point::Enter { word_at, operation_at, value_at, time_at } => {
             let stack = if is_ours { Stack::of_sample(body.get(4 + length..)?)? } else { return None };
-            let (word, operation) = (u64_at(raw, word_at)?, u32_at(raw, operation_at)?);
-            Some(What::Call { word, operation, may_time_out: u64_at(raw, time_at)? != 0, stack })
+            let (word, operation, value) = (u64_at(raw, word_at)?, u32_at(raw, operation_at)?, u32_at(raw, value_at)?);
+            Some(What::Call { word, operation, value, may_time_out: u64_at(raw, time_at)? != 0, stack })
         }
     }
 }
@@ -240,7 +275,7 @@ fn sample(points: &[(u16, Point)], is_ours: bool, body: &[u8]) -> Option<What> {
 #[derive(Clone, Copy, Debug)]
 enum Point {
     /// A futex call begins.
-    Enter { word_at: usize, operation_at: usize, time_at: usize },
+    Enter { word_at: usize, operation_at: usize, value_at: usize, time_at: usize },
     /// It ends.
     Exit { result_at: usize },
     /// A thread wakes another.
@@ -258,6 +293,7 @@ fn find_points() -> io::Result<Vec<(u16, Point)>> {
             Point::Enter {
                 word_at: enter.offset_of("uaddr")?,
                 operation_at: enter.offset_of("op")?,
+                value_at: enter.offset_of("val")?,
                 time_at: enter.offset_of("utime")?,
             },
         ),
@@ -269,6 +305,7 @@ fn find_points() -> io::Result<Vec<(u16, Point)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicU32;
 
     fn words(words: &[u64]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
@@ -277,22 +314,52 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn call_has_its_stack_and_truncated_events_are_dropped() {
-        let points = [(7, Point::Enter { word_at: 16, operation_at: 24, time_at: 32 })];
-        // pid 3, tid 4, at 9; 44 bytes of data; then what pads to 8.
+        let points = [(7, Point::Enter { word_at: 16, operation_at: 24, value_at: 32, time_at: 40 })];
+        // pid 3, tid 4, at 9; 52 bytes of data; then what pads to 8.
         let mut body = words(&[4 << 32 | 3, 9]);
-        body.extend(44_u32.to_ne_bytes());
-        body.extend(words(&[7, 0, 0xabc, 128, 77]));
+        body.extend(52_u32.to_ne_bytes());
+        body.extend(words(&[7, 0, 0xabc, 128, 5, 77]));
         body.extend([0; 4]);
         body.extend(words(&[2, 0xf0, 0x50, 0x1c, 16, 5, 6, 8]));
         let (own, other) = (HashSet::from([3]), HashSet::from([99]));
         let event = parse(&points, &own, 1, SAMPLE, 0, &body).unwrap();
-        let What::Call { word, operation, may_time_out, stack } = event.what else { panic!("{event:?}") };
-        assert_eq!((event.raw_ns, event.thread, word, operation, may_time_out), (9, 4, 0xabc, 128, true));
+        let What::Call { word, operation, value, may_time_out, stack } = event.what else { panic!("{event:?}") };
+        assert_eq!((event.raw_ns, event.thread, word, operation, value, may_time_out), (9, 4, 0xabc, 128, 5, true));
         assert_eq!((stack.instruction, stack.pointer, stack.frame, stack.bytes.len()), (0x1c, 0x50, 0xf0, 8));
         assert!(parse(&points, &other, 1, SAMPLE, 0, &body).is_none(), "another process's");
         for length in 0..body.len() {
             let _ = parse(&points, &own, 1, SAMPLE, 0, &body[..length]);
         }
+    }
+
+    /// A program makes calls on one CPU, and then on another, while nothing reads the rings.
+    #[test]
+    fn calls_of_a_backlog_are_read_in_order_and_in_portions() {
+        const CALLS: usize = 500;
+        let cpus = instruments::cpus::allowed().unwrap();
+        let Ok(mut rings) = Rings::open(&cpus) else {
+            println!("skipped: needs CAP_PERFMON and the kernel's list of tracepoints");
+            return;
+        };
+        rings.follow([std::process::id()].into_iter());
+        let word = AtomicU32::new(0);
+        let call = || {
+            // SAFETY: the kernel looks for threads that wait for this word, and there are none.
+            (0..CALLS).for_each(|_| _ = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) });
+        };
+        let used: Vec<usize> = cpus.iter().take(2).collect();
+        used.iter().for_each(|cpu| instruments::team::on_cpu(*cpu, call).unwrap());
+        rings.pause().unwrap();
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicRaw);
+        let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        let portions: Vec<Vec<Event>> = std::iter::from_fn(|| rings.next(now)).collect();
+        let is_call = |event: &&Event| matches!(event.what, What::Call { word: called, .. } if called == word.as_ptr().addr() as u64);
+        let calls = portions.iter().flatten().filter(is_call).count();
+        assert!(calls == used.len() * CALLS || rings.lost > 0, "{calls} calls, {} lost", rings.lost);
+        let most = rings.rings.len() * (PORTION / STACK as usize + 1);
+        let large = portions.iter().map(|portion| portion.iter().filter(is_call).count()).max().unwrap();
+        assert!(large <= most, "{large} calls in a portion");
+        assert!(portions.iter().flatten().is_sorted_by_key(|event| event.raw_ns));
     }
 
     #[test]

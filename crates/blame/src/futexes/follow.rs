@@ -34,6 +34,16 @@ impl Word {
     }
 }
 
+/// The path of a futex call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Path {
+    pub process: u32,
+    /// Addresses, the innermost first.
+    pub frames: Vec<u64>,
+    /// Whether the call shows by itself that it waits for the end of a thread.
+    pub is_join: bool,
+}
+
 /// All events seen so far. Times are on the kernel's clock.
 #[derive(Default)]
 pub struct Follower {
@@ -50,9 +60,8 @@ pub struct Follower {
     runs: Runs,
     /// Names of the threads that ran on any CPU.
     runners: HashMap<u32, String>,
-    /// Call paths with their processes, the innermost address first.
-    pub stacks: Vec<(u32, Vec<u64>)>,
-    numbers: HashMap<(u32, Vec<u64>), StackNumber>,
+    pub stacks: Vec<Path>,
+    numbers: HashMap<Path, StackNumber>,
     /// Waits, by the word and the stack that waited.
     pub waits: HashMap<(Word, StackNumber), Waits>,
     /// The longest by word.
@@ -160,6 +169,7 @@ struct Woken {
 
 /// The part of a futex call's operation that is the command.
 const COMMAND: u32 = 0x7f;
+const PRIVATE: u32 = 0x80;
 const WAITING: [u32; 5] = [0, 6, 9, 11, 13];
 
 fn is_wait(operation: u32) -> bool {
@@ -241,15 +251,17 @@ impl Follower {
             let state = if blocked.is_some() { State::Asleep } else { State::Ready(None) };
             self.timelines.entry(thread).or_default().begin(since, state);
             let Some(call) = blocked.filter(|call| call.number == libc::SYS_futex) else { continue };
-            let [address, operation, _, time] = call.arguments;
-            let Some(unwinder) = unwinders.get_mut(&process).filter(|_| is_wait(operation as u32)) else { continue };
+            let [address, operation, value, time] = call.arguments;
+            let operation = operation as u32;
+            let Some(unwinder) = unwinders.get_mut(&process).filter(|_| is_wait(operation)) else { continue };
             let stack = match before.get(&thread) {
                 Some((earlier, stack)) if *earlier == call => *stack,
                 _ => {
                     let (pointer, instruction) = (call.pointer, call.instruction);
                     let bytes = top_of_stack(process, pointer);
                     let stack = Stack { pointer, instruction, bytes, ..Stack::default() };
-                    self.number(process, unwinder.frames(&stack))
+                    let is_join = self.is_join(operation, value as u32);
+                    self.number(Path { process, frames: unwinder.frames(&stack), is_join })
                 }
             };
             self.standing.insert(thread, (call, stack));
@@ -344,8 +356,9 @@ impl Follower {
                 self.switched(raw_ns, thread, true, is_preempted);
             }
             What::Wakes { thread: woken } => self.wakes(raw_ns, (thread, is_ours), woken),
-            What::Call { word, operation, may_time_out, stack } => {
-                let stack = self.number(process, unwinder.frames(&stack));
+            What::Call { word, operation, value, may_time_out, stack } => {
+                let is_join = self.is_join(operation, value);
+                let stack = self.number(Path { process, frames: unwinder.frames(&stack), is_join });
                 let word = Word::At { process, address: word };
                 let waits = is_wait(operation);
                 let call = Some(Call { word, stack, waits, may_time_out, began: raw_ns, sliced_to: raw_ns });
@@ -360,10 +373,15 @@ impl Follower {
         }
     }
 
-    fn number(&mut self, process: u32, frames: Vec<u64>) -> StackNumber {
-        let mut path = (process, frames);
+    /// Returns whether a call waits until the kernel clears the number of an ended thread. The C library keeps that number in
+    /// a word that the kernel knows by its physical address, and so cannot call it private, as it calls most of its locks.
+    fn is_join(&self, operation: u32, value: u32) -> bool {
+        is_wait(operation) && operation & PRIVATE == 0 && self.is_of_target(value)
+    }
+
+    fn number(&mut self, mut path: Path) -> StackNumber {
         if self.stacks.len() >= MOST_STACKS && !self.numbers.contains_key(&path) {
-            path.1.clear();
+            path.frames.clear();
         }
         let (stacks, next) = (&mut self.stacks, self.numbers.len());
         *self.numbers.entry(path).or_insert_with_key(|path| {
@@ -595,6 +613,7 @@ mod tests {
         What::Call {
             word: 0xf00,
             operation,
+            value: 0,
             may_time_out: false,
             stack: Stack { instruction: u64::from(operation) + 1, ..Stack::default() },
         }
@@ -675,7 +694,7 @@ mod tests {
             event(120, 4, call(128)),
             event(130, 4, What::Out { is_preempted: false }),
             event(280, 3, What::In),
-            event(285, 3, What::Call { word: 0xf00, operation: 129, may_time_out: false, stack: other }),
+            event(285, 3, What::Call { word: 0xf00, operation: 129, value: 0, may_time_out: false, stack: other }),
             event(290, 3, What::Wakes { thread: 4 }),
             event(298, 4, What::In),
             event(300, 4, What::Return { result: 0 }),
@@ -688,8 +707,9 @@ mod tests {
         assert_eq!(seen, Some(Seen { known: 190.0 + 200.0, off: 170.0, preempted: 0.0 }));
         // Thread 3 released it after 170 ns of the wait of 4 and 190 ns of that of 2, and 4 after another 200 ns.
         let [waits] = follower.waits.values().collect::<Vec<_>>()[..] else { panic!("one place") };
-        let of =
-            |instruction: u64| follower.stacks.iter().position(|(_, path)| path.first() == Some(&instruction)).unwrap();
+        let of = |instruction: u64| {
+            follower.stacks.iter().position(|path| path.frames.first() == Some(&instruction)).unwrap()
+        };
         assert_eq!(waits.holders[&of(77)], 170.0 + 190.0);
         assert_eq!(waits.holders.values().sum::<f64>(), 170.0 + 190.0 + 200.0);
     }
@@ -700,6 +720,7 @@ mod tests {
         let wait_for = |word: u64, place: u64| What::Call {
             word,
             operation: 128,
+            value: 0,
             may_time_out: false,
             stack: Stack { instruction: place, ..Stack::default() },
         };
@@ -738,7 +759,7 @@ mod tests {
             let words = if request % 8 == 0 { vec![0x8000_0000 + request, 0xf00] } else { vec![0x8000_0000 + request] };
             for word in words {
                 let stack = Stack { instruction: 1, ..Stack::default() };
-                let call = What::Call { word, operation: 128, may_time_out: false, stack };
+                let call = What::Call { word, operation: 128, value: 0, may_time_out: false, stack };
                 follower.note(event(10 * request, 2, call), &mut unwinder);
                 follower.note(event(10 * request + 5, 2, What::Return { result: 0 }), &mut unwinder);
             }
@@ -768,6 +789,7 @@ mod tests {
         let may_time_out = What::Call {
             word: 0xe00,
             operation: 128,
+            value: 0,
             may_time_out: true,
             stack: Stack { instruction: 1, ..Stack::default() },
         };
@@ -794,7 +816,7 @@ mod tests {
             panic!("{:?}", follower.waited())
         };
         assert_eq!((waits.times.ticks, waits.times.count), (200 + 200, 1));
-        assert_eq!(follower.stacks[*stack].1, [129], "found where it was, as its call said");
+        assert_eq!(follower.stacks[*stack].frames, [129], "found where it was, as its call said");
         // Thread 4 ran from the begin of the window on, as far as is known.
         assert_eq!((waits.seen.known, waits.seen.off), (100.0, 0.0));
         // Slices of 300 ns and 300 ns, with 200 ns of waits each.
@@ -822,6 +844,27 @@ mod tests {
         let deviation = waits.deviation_ns(follower.slices()).unwrap();
         // The first slice of each wait is counted in the second: 0, 200 and eight times 100 of 100 ns.
         assert!((deviation - f64::sqrt(4.0 * 2.0 * 100.0 * 100.0 / 39.0)).abs() < 1e-9, "{deviation}");
+    }
+
+    /// The C library waits until a realtime clock, with this flag, for a word that the kernel clears.
+    #[test]
+    fn call_shows_that_it_waits_for_the_end_of_a_thread() {
+        const UNTIL_REALTIME: u32 = 9 | 256;
+        let mut follower = Follower::new(0, 0);
+        follower.follow([1].into_iter());
+        follower.note(event(90, 3, What::In), &mut Stacks::default());
+        let is_join = |operation, value| follower.is_join(operation, value);
+        assert!(is_join(UNTIL_REALTIME, 3) && is_join(0, 3));
+        assert!(!is_join(UNTIL_REALTIME | PRIVATE, 3), "the word of a lock");
+        assert!(!is_join(UNTIL_REALTIME, 4) && !is_join(UNTIL_REALTIME, 0), "no thread of the program");
+        assert!(!is_join(1, 3), "a call that wakes");
+        let stack = || Stack { instruction: 7, ..Stack::default() };
+        for value in [3, 0] {
+            let call =
+                What::Call { word: 0xf00, operation: UNTIL_REALTIME, value, may_time_out: false, stack: stack() };
+            follower.note(event(100, 2, call), &mut Stacks::default());
+        }
+        assert_eq!(follower.stacks.iter().map(|path| path.is_join).collect::<Vec<bool>>(), [true, false]);
     }
 
     #[test]

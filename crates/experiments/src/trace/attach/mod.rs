@@ -428,8 +428,13 @@ impl Watch {
         let Some(rings) = &mut self.rings else { return };
         let (at, ended, before) = (clock_ns(), Instant::now(), cpu_ns());
         // If the kernel refuses it, the record goes on, and the next look tries again.
-        let Ok(events) = rings.pause(at) else { return };
-        self.note(events);
+        if rings.pause().is_err() {
+            return;
+        }
+        self.note_until(at);
+        if let Some(rings) = &mut self.rings {
+            rings.skip(clock_ns());
+        }
         self.follower.end_window(at);
         self.reading_ns += cpu_ns() - before;
         let cost_ns = self.rings.as_ref().map_or(0, |rings| rings.cost_ns) + self.reading_ns;
@@ -441,10 +446,11 @@ impl Watch {
         let before = cpu_ns();
         let Some(rings) = &mut self.rings else { return };
         // Calls that were recorded before are not of the window: contend may have lost the CPU since the record goes on.
-        rings.drain(at);
+        rings.skip(at);
         let pids: Vec<u32> = self.targets.alive().map(|(_, target)| target.pid).collect();
         let found: Vec<_> = sampling::blocked_in(&pids).take(MOST_FOUND).collect();
-        let events = rings.drain(clock_ns());
+        let now = clock_ns();
+        let events: Vec<Event> = std::iter::from_fn(|| rings.next(now)).flatten().collect();
         // Threads that moved were found before or after their first call in the window, whose event has the call.
         let is_call = |event: &&Event| matches!(event.what, What::Call { .. } | What::Return { .. });
         let moved: HashSet<u32> = events.iter().filter(is_call).map(|event| event.thread).collect();
@@ -534,13 +540,19 @@ impl Watch {
 
     fn read(&mut self) {
         let before = cpu_ns();
-        let events = self.rings.as_mut().map(|rings| rings.drain(clock_ns())).unwrap_or_default();
-        self.note(events);
+        self.events = 0;
+        self.note_until(clock_ns());
         self.reading_ns += cpu_ns() - before;
     }
 
+    fn note_until(&mut self, now: u64) {
+        while let Some(events) = self.rings.as_mut().and_then(|rings| rings.next(now)) {
+            self.note(events);
+        }
+    }
+
     fn note(&mut self, events: Vec<Event>) {
-        self.events = events.len();
+        self.events += events.len();
         let mut events = events.into_iter();
         loop {
             let learns = self.learned.elapsed() > MAPS_PERIOD_OF_STRANGERS;

@@ -8,7 +8,7 @@ use crate::trace::record::{Blocker, LongWait, Row, RowKind, Runner};
 use crate::trace::words::IDLE;
 use blame::durations::Times;
 use blame::frames::{Frames, Kind};
-use blame::futexes::follow::{Follower, Word};
+use blame::futexes::follow::{Follower, Path, Word};
 use blame::futexes::waits::{LONGEST, StackNumber, Wait, Waits};
 use blame::names::{Names, Site};
 use blame::time::Nanoseconds;
@@ -43,7 +43,7 @@ impl Builder<'_> {
     /// Returns the places of all stacks.
     pub fn places(&mut self) -> Vec<Place> {
         let stacks = self.follower.stacks.iter();
-        stacks.map(|(process, frames)| place(self.names, slot_of(self.targets, *process), frames)).collect()
+        stacks.map(|path| place(self.names, slot_of(self.targets, path.process), path)).collect()
     }
 
     /// Returns a row for each word, then for each word at a place; the longest waited for first. Folded words of one
@@ -127,8 +127,8 @@ impl Builder<'_> {
     /// Returns the name of a word that this stack waited for.
     pub fn word_name(&mut self, word: Word, stack: StackNumber) -> String {
         let follower = self.follower;
-        let (process, frames) = &follower.stacks[stack];
-        let place = place(self.names, slot_of(self.targets, *process), frames);
+        let path = &follower.stacks[stack];
+        let place = place(self.names, slot_of(self.targets, path.process), path);
         self.name(word, &place)
     }
 
@@ -146,8 +146,8 @@ impl Builder<'_> {
             ..Counted::default()
         };
         for (&(word, stack), sums) in self.follower.preempted.iter().filter(|((word, _), _)| locks.contains(word)) {
-            let (process, frames) = &self.follower.stacks[stack];
-            let place = place(self.names, slot_of(self.targets, *process), frames);
+            let path = &self.follower.stacks[stack];
+            let place = place(self.names, slot_of(self.targets, path.process), path);
             let key = (self.name(word, &place), place.site.label);
             counted.sums.entry(key).or_default().merge(sums);
         }
@@ -272,10 +272,11 @@ fn slot_of(targets: &Targets, process: u32) -> u32 {
 }
 
 /// Returns the first call of the program's own, and the kind of lock that the calls within it are of.
-fn place(names: &mut Names, slot: u32, addresses: &[u64]) -> Place {
-    let frames = Frames::of(names, slot, addresses, &[], |_| None);
+fn place(names: &mut Names, slot: u32, path: &Path) -> Place {
+    let frames = Frames::of(names, slot, &path.frames, &[], |_| None);
     let nowhere = || Site { symbol: None, source: None, label: "an unknown place".into() };
-    let lock_type = frames.kind.map_or("futex", Kind::name);
+    let by_itself = path.is_join.then_some(Kind::Join);
+    let lock_type = frames.kind.or(by_itself).map_or("futex", Kind::name);
     let site = frames.site().cloned().unwrap_or_else(nowhere);
     Place { site, lock_type, is_in_parking_lot: frames.is_in_parking_lot() }
 }
