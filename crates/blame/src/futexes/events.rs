@@ -350,8 +350,7 @@ mod tests {
         let used: Vec<usize> = cpus.iter().take(2).collect();
         used.iter().for_each(|cpu| instruments::team::on_cpu(*cpu, call).unwrap());
         rings.pause().unwrap();
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicRaw);
-        let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        let now = instruments::clock::monotonic_raw_ns();
         let portions: Vec<Vec<Event>> = std::iter::from_fn(|| rings.next(now)).collect();
         let is_call = |event: &&Event| matches!(event.what, What::Call { word: called, .. } if called == word.as_ptr().addr() as u64);
         let calls = portions.iter().flatten().filter(is_call).count();

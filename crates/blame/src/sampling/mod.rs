@@ -15,6 +15,7 @@ mod sockets;
 mod spins;
 pub mod waited;
 
+use instruments::clock::thread_cpu_ns;
 use std::collections::HashMap;
 use std::fs::{File, read_dir, read_link};
 use std::io::ErrorKind;
@@ -129,9 +130,9 @@ const LEAST_PAUSE: u32 = 10;
 ///
 /// Only its CPU time counts: on a busy machine a sample often loses the CPU, which costs the program nothing.
 pub fn paced(sample: impl FnOnce()) -> Duration {
-    let before = cpu_time();
+    let before = thread_cpu_ns();
     sample();
-    pause(cpu_time().saturating_sub(before))
+    pause(Duration::from_nanos(thread_cpu_ns() - before))
 }
 
 /// Returns the time until the next sample: a random one, so that nothing that the program does periodically is always seen
@@ -140,11 +141,6 @@ fn pause(took: Duration) -> Duration {
     // The first sample reads files, and says little about the next ones.
     let most = LONGEST.max(took * LEAST_PAUSE);
     PERIOD.max((took * PAUSE).min(most)).mul_f64(0.5 + fastrand::f64())
-}
-
-/// Returns the CPU time of this thread.
-pub fn cpu_time() -> Duration {
-    Duration::try_from(rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
 /// Returns whether the kernel shows the states of a process's threads.

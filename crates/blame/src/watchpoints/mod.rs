@@ -18,7 +18,6 @@ use crate::stacks::{Stack, Stacks};
 use decode::{LONGEST, decode};
 use perf_event::events::{Breakpoint, Software};
 use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag};
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -91,12 +90,6 @@ struct Paths {
 }
 
 const MOST_PATHS: usize = 16_384;
-
-/// The time on the clock of the events.
-pub fn now() -> u64 {
-    let time = clock_gettime(ClockId::MonotonicRaw);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
 
 impl Watchpoints {
     /// Opens the watchpoints of all threads, closed at first.

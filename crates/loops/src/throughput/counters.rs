@@ -78,9 +78,8 @@ impl Usage {
         }
         // SAFETY: the call succeeded, so it filled the structure.
         let usage = unsafe { usage.assume_init() };
-        let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         Ok(Self {
-            cpu_ns: cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64,
+            cpu_ns: instruments::clock::thread_cpu_ns(),
             voluntary_switches: usage.ru_nvcsw as u64,
             involuntary_switches: usage.ru_nivcsw as u64,
         })

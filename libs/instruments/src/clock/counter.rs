@@ -1,5 +1,6 @@
 //! Reading the counter, and the decision whether it can be trusted.
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 /// The source of the ticks.
@@ -111,10 +112,31 @@ fn instruction_fence() {
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
 }
 
-/// Returns `CLOCK_MONOTONIC_RAW`, which advances at the rate of the hardware without NTP adjustment.
-pub(crate) fn monotonic_raw_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicRaw);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+/// Returns `CLOCK_MONOTONIC_RAW` in nanoseconds. It advances at the rate of the hardware, without NTP adjustment; perf events
+/// can have their times on it.
+///
+/// ```
+/// let before = instruments::clock::monotonic_raw_ns();
+/// assert!(before <= instruments::clock::monotonic_raw_ns());
+/// ```
+pub fn monotonic_raw_ns() -> u64 {
+    nanoseconds(ClockId::MonotonicRaw)
+}
+
+/// Returns the CPU time of the calling thread in nanoseconds.
+///
+/// ```
+/// let before = instruments::clock::thread_cpu_ns();
+/// std::thread::sleep(std::time::Duration::from_millis(1));
+/// assert!(before <= instruments::clock::thread_cpu_ns());
+/// ```
+pub fn thread_cpu_ns() -> u64 {
+    nanoseconds(ClockId::ThreadCPUTime)
+}
+
+fn nanoseconds(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 #[cfg(target_arch = "x86_64")]

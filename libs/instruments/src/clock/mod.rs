@@ -34,4 +34,4 @@ pub use calibration::Clock;
 pub use calibration::{Anchor, Calibration, ConversionError};
 pub(crate) use cost::step;
 pub use cost::{Cost, Quality, ordered_read_cost_ns, quality, read_cost_ns};
-pub use counter::Source;
+pub use counter::{Source, monotonic_raw_ns, thread_cpu_ns};

@@ -5,9 +5,9 @@ use std::io;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+use crate::clock::monotonic_raw_ns;
 use crate::cpus::CpuSet;
 use crate::cpus::cgroup::CpuGroup;
 use crate::environment::{self, Activity};
@@ -103,9 +103,7 @@ impl Bookkeeper {
     /// Reads the thread's current accounts.
     pub fn thread(&self) -> ThreadReading {
         let (run_delay_ns, sleeps) = (run_delay_ns(self.thread), sleeps(self.thread));
-        let now = clock_gettime(ClockId::MonotonicRaw);
-        let wall_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-        ThreadReading { wall_ns, cpu_ns: thread_cpu_ns(self.thread).ok(), run_delay_ns, sleeps }
+        ThreadReading { wall_ns: monotonic_raw_ns(), cpu_ns: thread_cpu_ns(self.thread).ok(), run_delay_ns, sleeps }
     }
 
     /// Reads the current accounts of the system.

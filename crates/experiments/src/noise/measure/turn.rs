@@ -7,7 +7,7 @@ use crate::noise::cells::CellPlan;
 use crate::noise::plan::Plan;
 use anyhow::Context;
 use harness::{EvidenceChoice, Interruption, Progress, Shown};
-use instruments::clock::Clock;
+use instruments::clock::{Clock, thread_cpu_ns};
 use instruments::cpus::CpuSet;
 use instruments::cpus::schedule::{Schedule, reschedule_current_thread};
 use instruments::evidence::preemption::PreemptionFlag;
@@ -18,7 +18,6 @@ use instruments::neighbour::{Probe, Widths};
 use instruments::team::{Member, StartGate, work_together};
 use instruments::warning::Warning;
 use rustix::thread::{Timespec, nanosleep, set_name};
-use rustix::time::{ClockId, clock_gettime};
 use std::ffi::CStr;
 use std::io;
 use std::ops::ControlFlow;
@@ -310,19 +309,13 @@ fn intrude(clock: Clock, gate: &StartGate, name: &CStr, schedule: Schedule, roun
     let start = gate.ready();
     ranked.inspect_err(|_| gate.stop_at(clock.now()))?;
     let Some(start) = start else { return Ok(Used::default()) };
-    let before = cpu_ns();
+    let before = thread_cpu_ns();
     let mut rounds = 0;
     while clock.now() < gate.stop() {
         round();
         rounds += 1;
     }
-    Ok(Used { cpu_ns: cpu_ns() - before, wall_ns: clock.to_ns(clock.now() - start), rounds })
-}
-
-/// Returns the CPU time of the calling thread.
-fn cpu_ns() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+    Ok(Used { cpu_ns: (thread_cpu_ns() - before) as f64, wall_ns: clock.to_ns(clock.now() - start), rounds })
 }
 
 /// Sleeps in one system call, which is not repeated after a signal.

@@ -35,9 +35,9 @@ use blame::stacks::Stacks;
 use blame::time::{Nanoseconds, Ticks};
 use blame::{Lost, TraceLost};
 use harness::{Observer, Session, UsageError};
+use instruments::clock::{monotonic_raw_ns, thread_cpu_ns};
 use instruments::warning::Warning;
 use rows::Builder;
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
 use std::fs::{read_to_string, write};
 use std::hash::{BuildHasher, RandomState};
@@ -101,7 +101,7 @@ pub fn run(plan: Plan, session: &Session, observer: &mut dyn Observer<Piece>) ->
         }
         Err(error) => return Err(refused(error)),
     };
-    let mut watch = Watch::new(plan.targets, rings, (clock_ns(), plan.room), plan.all, plan.deadline);
+    let mut watch = Watch::new(plan.targets, rings, (monotonic_raw_ns(), plan.room), plan.all, plan.deadline);
     watch.cause = no_calls.map(Warning::from);
     // Single waits are exported without gaps.
     watch.windows = Windows::begin(session.cpus.len(), !plan.full && plan.room == 0, watch.began);
@@ -122,7 +122,7 @@ pub fn launch(
     let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
     // Before it runs: its first calls are among those that count.
     let rings = Rings::open(&instruments::cpus::allowed()?);
-    let began = clock_ns();
+    let began = monotonic_raw_ns();
     let child = Running::start(plan, None, &session.interruption)?;
     let (rings, reason) = match rings {
         Ok(mut rings) => {
@@ -153,17 +153,6 @@ fn refused(error: io::Error) -> anyhow::Error {
         "--pid: tracing futex calls needs root, or CAP_PERFMON and a readable tracefs ({}); run contend with sudo",
         message(&error)
     )
-}
-
-/// Returns the time of the kernel's events.
-fn clock_ns() -> u64 {
-    let time = clock_gettime(ClockId::MonotonicRaw);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// Returns the time that contend's thread has spent on a CPU.
-fn cpu_ns() -> u64 {
-    sampling::cpu_time().as_nanos() as u64
 }
 
 /// The waits up to a line of `--interval`.
@@ -412,12 +401,12 @@ impl Watch {
         if self.windows.ends(now, rings.cost_ns + self.reading_ns) {
             self.end_window();
         } else if self.windows.is_slice_over(now) {
-            self.follower.end_slice(clock_ns());
+            self.follower.end_slice(monotonic_raw_ns());
         } else if self.windows.is_due(now) {
             match rings.resume() {
                 Ok(()) => {
                     self.windows.begin_next(Instant::now(), rings.cost_ns + self.reading_ns);
-                    self.begin_window(clock_ns());
+                    self.begin_window(monotonic_raw_ns());
                 }
                 Err(_) => self.windows.postpone(now),
             }
@@ -426,30 +415,30 @@ impl Watch {
 
     fn end_window(&mut self) {
         let Some(rings) = &mut self.rings else { return };
-        let (at, ended, before) = (clock_ns(), Instant::now(), cpu_ns());
+        let (at, ended, before) = (monotonic_raw_ns(), Instant::now(), thread_cpu_ns());
         // If the kernel refuses it, the record goes on, and the next look tries again.
         if rings.pause().is_err() {
             return;
         }
         self.note_until(at);
         if let Some(rings) = &mut self.rings {
-            rings.skip(clock_ns());
+            rings.skip(monotonic_raw_ns());
         }
         self.follower.end_window(at);
-        self.reading_ns += cpu_ns() - before;
+        self.reading_ns += thread_cpu_ns() - before;
         let cost_ns = self.rings.as_ref().map_or(0, |rings| rings.cost_ns) + self.reading_ns;
         self.windows.pause(ended, cost_ns);
     }
 
     /// Looks for the threads that wait since before the window, which began then.
     fn begin_window(&mut self, at: u64) {
-        let before = cpu_ns();
+        let before = thread_cpu_ns();
         let Some(rings) = &mut self.rings else { return };
         // Calls that were recorded before are not of the window: contend may have lost the CPU since the record goes on.
         rings.skip(at);
         let pids: Vec<u32> = self.targets.alive().map(|(_, target)| target.pid).collect();
         let found: Vec<_> = sampling::blocked_in(&pids).take(MOST_FOUND).collect();
-        let now = clock_ns();
+        let now = monotonic_raw_ns();
         let events: Vec<Event> = std::iter::from_fn(|| rings.next(now)).flatten().collect();
         // Threads that moved were found before or after their first call in the window, whose event has the call.
         let is_call = |event: &&Event| matches!(event.what, What::Call { .. } | What::Return { .. });
@@ -458,7 +447,7 @@ impl Watch {
         let found = found.map(|(process, thread, blocked)| Found { process, thread, blocked }).collect();
         self.follower.begin_window(at, found, &mut self.unwinders);
         self.note(events);
-        self.reading_ns += cpu_ns() - before;
+        self.reading_ns += thread_cpu_ns() - before;
     }
 
     fn builder(&mut self) -> Builder<'_> {
@@ -539,10 +528,10 @@ impl Watch {
     }
 
     fn read(&mut self) {
-        let before = cpu_ns();
+        let before = thread_cpu_ns();
         self.events = 0;
-        self.note_until(clock_ns());
-        self.reading_ns += cpu_ns() - before;
+        self.note_until(monotonic_raw_ns());
+        self.reading_ns += thread_cpu_ns() - before;
     }
 
     fn note_until(&mut self, now: u64) {

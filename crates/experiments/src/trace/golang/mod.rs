@@ -6,7 +6,8 @@ use super::diagnosis::UNSEEN_GOROUTINES;
 use super::measure::Measured;
 use blame::golang::{Event, Follower, Probes, Program};
 use blame::names::{Elf, Names, map_of, message, open_regular, parse};
-use blame::watchpoints::{Limits, Schedule, now};
+use blame::watchpoints::{Limits, Schedule};
+use instruments::clock::monotonic_raw_ns;
 use instruments::warning::{Warning, WarningKind};
 use rows::Builder;
 use serde::Serialize;
@@ -176,12 +177,12 @@ fn follow(
                 }
             }
             schedule.opened(Instant::now(), 0.0);
-            from_ns = now();
+            from_ns = monotonic_raw_ns();
             // The receiver of a program that was just started does not wait.
             let _ = ready.take().map(|ready| ready.send(()).is_ok());
         }
         if let Some(open) = &mut probes {
-            let until = now();
+            let until = monotonic_raw_ns();
             let lost = open.lost;
             let events = open.drain(until);
             if open.lost > lost {

@@ -11,6 +11,7 @@ use anyhow::Context;
 use blame::names::message;
 use blame::sampling;
 use harness::Interruption;
+use instruments::clock::thread_cpu_ns;
 use instruments::warning::Warning;
 use interpose::{Memory, PLACE, Region};
 use launch::preload;
@@ -342,9 +343,9 @@ impl OtherUsers {
         if self.next.is_some_and(|next| began < next) {
             return;
         }
-        let before = sampling::cpu_time();
+        let before = thread_cpu_ns();
         self.look_at(program);
-        self.next = Some(began + sampling::cpu_time().saturating_sub(before) * PAUSE);
+        self.next = Some(began + Duration::from_nanos(thread_cpu_ns() - before) * PAUSE);
     }
 
     fn look_at(&mut self, program: u32) {

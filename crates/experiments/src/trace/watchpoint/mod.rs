@@ -17,6 +17,7 @@ use blame::sampling;
 use blame::time::Nanoseconds;
 use blame::watchpoints::{self, Cost, Follower, Limits, Schedule, Usage, Watchpoints, Word};
 use harness::UsageError;
+use instruments::clock::monotonic_raw_ns;
 use instruments::warning::{Warning, WarningKind};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -329,7 +330,7 @@ impl Watching {
             return;
         }
         self.watchpoints.begin();
-        self.from_ns = watchpoints::now();
+        self.from_ns = monotonic_raw_ns();
         let opened = Instant::now();
         self.schedule.opened(opened, (opened - now).as_secs_f64());
         self.windows += 1;
@@ -337,12 +338,12 @@ impl Watching {
 
     /// Notes the accesses of the open window, and closes it if it must end.
     fn read_window(&mut self, must_end: bool) {
-        let seen = self.note(watchpoints::now());
+        let seen = self.note(monotonic_raw_ns());
         let now = Instant::now();
         if !self.schedule.spend(seen, self.cost.median_ns, now) && !must_end {
             return;
         }
-        let until_ns = watchpoints::now();
+        let until_ns = monotonic_raw_ns();
         self.watchpoints.end();
         let rest = self.note(until_ns);
         let closed = Instant::now();
