@@ -373,8 +373,8 @@ impl Follower {
         }
     }
 
-    /// Returns whether a call waits until the kernel clears the number of an ended thread. The C library keeps that number in
-    /// a word that the kernel knows by its physical address, and so cannot call it private, as it calls most of its locks.
+    /// Returns whether a call waits until the kernel clears the number of an ended thread. The kernel wakes its waiters as those
+    /// of a word that processes share, so that the C library cannot call the word private, as it calls most of its locks.
     fn is_join(&self, operation: u32, value: u32) -> bool {
         is_wait(operation) && operation & PRIVATE == 0 && self.is_of_target(value)
     }

@@ -183,12 +183,16 @@ fn heading(record: &TraceRecord<'_>) -> String {
     let program = parameters.program.join(" ");
     let elapsed = nanoseconds(parameters.elapsed_s * 1e9);
     if let Some(whole) = words::program(record.results) {
-        let threads = terminal::counted(whole.threads.unwrap_or(0) as usize, "thread");
-        return format!("{program}: {end} after {elapsed}; {threads}\n");
+        return format!("{program}: {end} after {elapsed}; {}\n", threads(whole, parameters.threads));
     }
     let threads = terminal::counted(parameters.threads as usize, "thread");
     let thread_time = nanoseconds(parameters.thread_time_s * 1e9);
     format!("{program}: {end} after {elapsed}; {threads} used locks, {thread_time} of thread time in total\n")
+}
+
+/// Returns the number of threads that are known: on a busy machine, threads that used locks can end before the first sample.
+fn threads(whole: &Row, used_locks: u32) -> String {
+    terminal::counted(whole.threads.unwrap_or(0).max(used_locks) as usize, "thread")
 }
 
 fn table(title: &str, locks: &[&Row]) -> String {
@@ -337,6 +341,14 @@ pub fn matrix(rows: &[Row]) -> String {
 mod tests {
     use super::*;
     use crate::trace::watchpoint::record::{WatchedWord, WordSite};
+
+    #[test]
+    fn threads_without_a_sample_are_counted_if_they_used_locks() {
+        let whole = |sampled| Row { threads: sampled, ..Row::default() };
+        assert_eq!(threads(&whole(Some(1)), 4), "4 threads");
+        assert_eq!(threads(&whole(Some(5)), 4), "5 threads");
+        assert_eq!(threads(&whole(None), 1), "1 thread");
+    }
 
     #[test]
     fn longest_waits_keep_the_line_of_their_lock() {
