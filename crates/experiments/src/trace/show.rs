@@ -190,7 +190,8 @@ fn heading(record: &TraceRecord<'_>) -> String {
     format!("{program}: {end} after {elapsed}; {threads} used locks, {thread_time} of thread time in total\n")
 }
 
-/// Returns the number of threads that are known: on a busy machine, threads that used locks can end before the first sample.
+/// Returns the number of threads that are known. On a busy machine, threads that used locks can end before the first sample;
+/// those that did neither are missing.
 fn threads(whole: &Row, used_locks: u32) -> String {
     terminal::counted(whole.threads.unwrap_or(0).max(used_locks) as usize, "thread")
 }

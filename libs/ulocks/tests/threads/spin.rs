@@ -5,7 +5,7 @@ use std::{path::Path, process::Command};
 
 /// Returns the output of Spin's verifier for this model with these macros. A verifier that looks at all states is compiled to
 /// be quick. One that ends at the first fault is not: compiling it would take longer.
-fn verify(model: &str, macros: &[&str], quality: &str) -> String {
+fn verify(model: &str, macros: &[&str], level: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(model);
     let run = |command: &mut Command| {
@@ -15,7 +15,7 @@ fn verify(model: &str, macros: &[&str], quality: &str) -> String {
         output
     };
     run(Command::new("spin").arg("-a").args(macros.iter().map(|name| format!("-D{name}"))).arg(model));
-    run(Command::new("cc").args([quality, "-w", "-DCOLLAPSE", "-DSAFETY", "-DVECTORSZ=2048", "-o", "pan", "pan.c"]));
+    run(Command::new("cc").args([level, "-w", "-DCOLLAPSE", "-DSAFETY", "-DVECTORSZ=2048", "-o", "pan", "pan.c"]));
     run(Command::new("./pan").args(["-m1000000", "-w22"]))
 }
 

@@ -438,6 +438,7 @@ impl Watch {
         rings.skip(at);
         let pids: Vec<u32> = self.targets.alive().map(|(_, target)| target.pid).collect();
         let found: Vec<_> = sampling::blocked_in(&pids).take(MOST_FOUND).collect();
+        // All at once: a thread is known to have moved only after the last one.
         let now = monotonic_raw_ns();
         let events: Vec<Event> = std::iter::from_fn(|| rings.next(now)).flatten().collect();
         // Threads that moved were found before or after their first call in the window, whose event has the call.
