@@ -128,11 +128,11 @@ impl Cell {
         self.plan.threads + self.plan.competitors == 1
     }
 
-    /// Returns whether the next window is one with evidence: the third, and then every fourth.
+    /// Returns whether the next window is one with evidence: the third, and then every fourth. Latencies come first.
     ///
     /// Recording a switch takes time of the waits that it explains, so such a window gives causes and no latencies.
     pub fn is_recorded_next(&self) -> bool {
-        !self.is_reference && (self.slices + self.recorded) % 4 == 2
+        !self.is_reference && turns::Cell::has_result(self) && (self.slices + self.recorded) % 4 == 2
     }
 
     /// Runs one window and adds it up; if evidence is due, and there is a recorder, it is one with evidence.
@@ -144,7 +144,9 @@ impl Cell {
         recorder: Option<&mut EvidenceRecorder>,
         monitor: &mut SmtMonitor,
     ) -> anyhow::Result<()> {
-        let slice = if self.is_alone() { slice.alone(LONGEST_WINDOW_ALONE) } else { slice };
+        let planned = if self.is_alone() { slice.alone(LONGEST_WINDOW_ALONE) } else { slice };
+        // On a busy CPU a short window can pass while a thread waits for the CPU.
+        let slice = if turns::Cell::has_result(self) { planned } else { planned.after_empty(self.slices) };
         self.spent += slice.total();
         self.first.get_or_insert_with(Instant::now);
         let own_record = recorder.as_ref().is_some_and(|recorder| recorder.source == Source::ThreadRecord);
@@ -180,7 +182,7 @@ impl Cell {
             self.add_evidence(setup, slice, &parts, timeline.as_ref());
             self.recorded += 1;
         } else {
-            self.add_up(setup, slice, &parts, monitor);
+            self.add_up(setup, (slice, planned), &parts, monitor);
         }
         traces.take_back(parts.into_iter().map(|part| (part.trace, part.spare)));
         Ok(())
@@ -224,7 +226,14 @@ impl Cell {
         }
     }
 
-    fn add_up(&mut self, setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice], monitor: &mut SmtMonitor) {
+    /// Adds a window up; it may be longer than planned.
+    fn add_up(
+        &mut self,
+        setup: &SliceSetup,
+        (slice, planned): (Slice, Slice),
+        parts: &[ThreadSlice],
+        monitor: &mut SmtMonitor,
+    ) {
         let Some(window) = window(setup, slice, parts) else { return };
         let baselines = parts.iter().flat_map(|part| part.baselines.iter().map(|(_, probed)| *probed));
         let probes = parts.iter().flat_map(|part| part.trace.pieces().map(|(_, probed)| probed)).chain(baselines);
@@ -243,7 +252,7 @@ impl Cell {
             let probes = OthersProbes::of(parts.iter().map(|part| &part.trace), thread);
             series.add(&SliceRounds { trace, window, baseline, pieces, probes, resolution });
         }
-        self.cut_short |= window.end < window.start + setup.clock.ticks_in(slice.window);
+        self.cut_short |= window.end < window.start + setup.clock.ticks_in(planned.window);
         self.pairs.extend(parts.iter().filter_map(|part| part.pairs));
         self.scale = Some((setup.clock.ns_per_tick(), setup.resolution));
         self.slices += 1;

@@ -54,6 +54,12 @@ impl Slice {
         Self { ramp_up: window / 20, window, ramp_down: Duration::ZERO }
     }
 
+    /// Returns the window that follows this many in which a thread had no iteration: twice as long for each.
+    pub fn after_empty(self, windows: u64) -> Self {
+        let times = 1 << windows.min(8);
+        Self { window: (self.window * times).min(LONGEST_WINDOW.max(self.window)), ..self }
+    }
+
     /// Returns the time from the start to the stop.
     pub fn total(&self) -> Duration {
         self.ramp_up + self.window + self.ramp_down
@@ -277,4 +283,19 @@ pub fn own_recorder(clock: Clock) -> Option<Recorder> {
     let mut recorder = Recorder::open_with(clock, &cpus, Source::ThreadRecord).ok()?;
     recorder.start().ok()?;
     Some(recorder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn window_after_empty_ones_is_longer_up_to_the_limit() {
+        let slice = |window| Slice { ramp_up: Duration::ZERO, window, ramp_down: TIME_SLICE };
+        let after = |window, empty| slice(window).after_empty(empty).window;
+        assert_eq!((after(SHORTEST_WINDOW, 0), after(SHORTEST_WINDOW, 1)), (SHORTEST_WINDOW, 2 * SHORTEST_WINDOW));
+        assert_eq!(after(SHORTEST_WINDOW, 3), 8 * SHORTEST_WINDOW);
+        assert_eq!((after(SHORTEST_WINDOW, 9), after(SHORTEST_WINDOW, u64::MAX)), (LONGEST_WINDOW, LONGEST_WINDOW));
+        assert_eq!(after(2 * LONGEST_WINDOW, 3), 2 * LONGEST_WINDOW, "a longer one stays as it is");
+    }
 }
