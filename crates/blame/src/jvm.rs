@@ -12,6 +12,7 @@
 //! as long as a dump takes: ten times after the first few, then fifty, and 150 once there are dumps of some seconds. After
 //! the first dump it keeps one thread more, the `Attach Listener`.
 
+use crate::namespace::{OwnNumbers, own_number};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, OpenOptions, read, read_to_string};
 use std::io::{Read, Write};
@@ -88,7 +89,7 @@ impl Drop for Dumper {
 }
 
 fn request(process: u32, is_over: &AtomicBool, dumps: &Sender<Result<Dump, String>>) {
-    let mut access = Access::new(process);
+    let (mut access, mut numbers) = (Access::new(process), OwnNumbers::of(process));
     let (began, mut taken) = (Instant::now(), Vec::new());
     while !is_over.load(Relaxed) {
         let pause = match access.threads() {
@@ -97,7 +98,9 @@ fn request(process: u32, is_over: &AtomicBool, dumps: &Sender<Result<Dump, Strin
                     taken.remove(0);
                 }
                 taken.push(at.elapsed());
-                if dumps.send(Ok(parse(&text, at))).is_err() {
+                let mut dump = parse(&text, at);
+                dump.renumber(&mut numbers);
+                if dumps.send(Ok(dump)).is_err() {
                     return;
                 }
                 pause_after(&taken, began.elapsed())
@@ -271,6 +274,13 @@ fn own_methods(frames: &[Frame]) -> Vec<Frame> {
 }
 
 impl Dump {
+    /// Gives the threads the numbers that the kernel's events have. One that has ended by now is left out.
+    fn renumber(&mut self, numbers: &mut OwnNumbers) {
+        let own: Vec<u32> = self.threads.iter().map(|thread| thread.number).collect();
+        let threads = std::mem::take(&mut self.threads).into_iter().zip(numbers.outside(&own));
+        self.threads = threads.filter_map(|(thread, number)| Some(JavaThread { number: number?, ..thread })).collect();
+    }
+
     /// Returns the activity of an object's holder. The dump names the holder of a monitor, but not the holder of a lock
     /// of `java.util.concurrent`: a thread counts that is in the method which waits, and does not wait for the lock
     /// itself.
@@ -338,9 +348,7 @@ const LARGEST: u64 = 16 << 20;
 
 impl Access {
     pub fn new(process: u32) -> Self {
-        let status = read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
-        let own_number = numbers.and_then(|line| line.split_ascii_whitespace().last()?.parse().ok()).unwrap_or(process);
+        let own_number = own_number(process, process).unwrap_or(process);
         Self { process, own_number, was_requested: false }
     }
 
@@ -459,7 +467,7 @@ pub struct Dump {
 /// A thread.
 #[derive(Clone, Debug)]
 pub struct JavaThread {
-    /// The kernel's number of it, as the virtual machine knows it.
+    /// The kernel's number of it: in the text of a dump, that of the virtual machine's own namespace.
     pub number: u32,
     pub state: State,
     /// Methods, the innermost first.

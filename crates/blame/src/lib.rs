@@ -13,6 +13,7 @@ pub mod jvm;
 mod lost;
 mod memory;
 pub mod names;
+mod namespace;
 pub mod parked;
 mod perf_rings;
 pub mod places;

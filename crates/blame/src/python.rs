@@ -10,6 +10,7 @@
 
 use crate::memory::read;
 use crate::names::{Elf, Mapping, Site, open_mapped, short};
+use crate::namespace::OwnNumbers;
 use std::collections::HashMap;
 
 /// The interpreter of one process.
@@ -17,8 +18,9 @@ pub struct Python {
     process: u32,
     runtime: u64,
     layout: &'static Layout,
-    /// The interpreter's record of each thread, by the kernel's number.
+    /// The interpreter's record of each thread, by the number that the interpreter knows.
     threads: HashMap<u32, u64>,
+    own_numbers: OwnNumbers,
     numbers: HashMap<(u64, u64), u64>,
     functions: Vec<Site>,
 }
@@ -185,7 +187,8 @@ impl Python {
             let pieces: Vec<Mapping> = mappings.iter().filter(|piece| piece.file == mapping.file).cloned().collect();
             if let Some(runtime) = runtime_in(process, &pieces) {
                 let (threads, numbers, functions) = Default::default();
-                return Some(Self { process, runtime, layout, threads, numbers, functions });
+                let own_numbers = OwnNumbers::of(process);
+                return Some(Self { process, runtime, layout, threads, own_numbers, numbers, functions });
             }
         }
         None
@@ -202,7 +205,8 @@ impl Python {
     }
 
     fn frames_of(&mut self, thread: u32) -> Option<Vec<u64>> {
-        let record = self.record_of(thread)?;
+        let own_number = self.own_numbers.own(thread)?;
+        let record = self.record_of(own_number)?;
         let layout = self.layout;
         let mut frame = self.pointer(record + layout.frame)?;
         if let Some(position) = layout.frame_in_record {
@@ -224,7 +228,7 @@ impl Python {
         Some(found)
     }
 
-    /// Returns the interpreter's record of a thread.
+    /// Returns the interpreter's record of the thread that it knows by this number.
     fn record_of(&mut self, thread: u32) -> Option<u64> {
         let is_its =
             |python: &Self, record: u64| python.pointer(record + python.layout.native_number) == Some(thread.into());

@@ -23,7 +23,7 @@ public class Cache {
     }
 
     public static void main(String[] words) throws InterruptedException {
-        long end = System.nanoTime() + 3_000_000_000L;
+        long end = System.nanoTime() + Long.getLong("seconds", 3) * 1_000_000_000L;
         boolean isMonitor = words.length == 0;
         Thread[] threads = new Thread[4];
         for (int number = 0; number < threads.length; number++) {

@@ -1,10 +1,11 @@
-"""Threads wait for a lock whose holder sleeps."""
+"""Threads wait for a lock whose holder sleeps, for so many seconds."""
 
+import sys
 import threading
 import time
 
 lock = threading.Lock()
-end = time.monotonic() + 1.5
+end = time.monotonic() + float((sys.argv[1:] or [1.5])[0])
 
 
 def write_log():

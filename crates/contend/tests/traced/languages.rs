@@ -6,12 +6,12 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn source(name: &str) -> PathBuf {
+pub fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trace").join(name)
 }
 
 /// Runs a compiler; `false` if it is missing, or cannot compile the program.
-fn compiles(compiler: &str, words: &[&str], files: [&Path; 2], out: &str) -> bool {
+pub fn compiles(compiler: &str, words: &[&str], files: [&Path; 2], out: &str) -> bool {
     let [source, program] = files;
     let mut command = Command::new(compiler);
     let is_compiled = command.args(words).arg(out).arg(program).arg(source).output();
@@ -66,13 +66,22 @@ fn rust_lock_in_a_closure_without_a_name_has_its_cause() {
     }
 }
 
+/// Returns whether there is a Python whose functions contend can read; `false` with a message.
+pub fn has_python() -> bool {
+    let version = Command::new("python3").args(["-c", "import sys; print(sys.version_info[1])"]).output();
+    let version = version.ok().and_then(|output| String::from_utf8(output.stdout).ok()?.trim().parse::<u32>().ok());
+    let is_known = version.is_some_and(|version| (11..=13).contains(&version));
+    if !is_known {
+        println!("skipped: needs CPython 3.11, 3.12 or 3.13");
+    }
+    is_known
+}
+
 #[test]
 fn a_lock_of_python_has_its_python_functions() {
     let programs = Programs::new();
-    let version = Command::new("python3").args(["-c", "import sys; print(sys.version_info[1])"]).output();
-    let version = version.ok().and_then(|output| String::from_utf8(output.stdout).ok()?.trim().parse::<u32>().ok());
-    if !version.is_some_and(|version| (11..=13).contains(&version)) {
-        return println!("skipped: needs CPython 3.11, 3.12 or 3.13");
+    if !has_python() {
+        return;
     }
     let script = source("cache.py");
     let object = [("object", "threading.Lock of request (cache.py:"), WRITE_LOG[0], WRITE_LOG[1]];

@@ -1,6 +1,7 @@
-//! `contend trace --pid` with several processes, control groups, restarted processes and other mount namespaces; its
-//! exports and its lines.
+//! `contend trace --pid` with several processes, control groups, restarted processes and other namespaces; its exports and
+//! its lines.
 
+use crate::languages::{compiles, has_python, source};
 use crate::patience::Patience;
 use crate::programs::Programs;
 use serde_json::Value;
@@ -163,4 +164,63 @@ fn names_are_those_of_the_process_in_its_mount_namespace() {
     let rows = record["results"].to_string();
     assert!(rows.contains("mapped_lock") && rows.contains("mapped_function (replaced.c:"), "{rows}");
     assert!(!rows.contains("other_"), "named from the file outside: {rows}");
+}
+
+/// Starts a program in a PID namespace of its own; returns its number outside. `None`, with a message, where that is not
+/// possible.
+fn in_pid_namespace(words: &[&str]) -> Option<(Running, String)> {
+    let unshare = ["--pid", "--fork", "--kill-child", "--mount-proc"];
+    let outer = Running::start(Command::new("unshare").args(unshare).args(words));
+    let children = format!("/proc/{0}/task/{0}/children", outer.pid());
+    for _ in 0..200 {
+        std::thread::sleep(Duration::from_millis(50));
+        let child = std::fs::read_to_string(&children).unwrap_or_default();
+        if let Some(child) = child.split_whitespace().next() {
+            return Some((outer, child.to_owned()));
+        }
+    }
+    println!("skipped: needs root and unshare");
+    None
+}
+
+/// Attaches up to four times to a program in a PID namespace, since other programs on the CPUs can be the larger problem
+/// once. Its locks are the problem, and the lock's waits were seen in the threads that the kernel's events name.
+fn assert_locks_in_pid_namespace(programs: &Programs, words: &[&str], object: &str) {
+    let Some((_outer, pid)) = in_pid_namespace(words) else { return };
+    let mut last = String::new();
+    for _ in 0..4 {
+        let Some((_, record)) = attached(programs, &["--pid", &pid, "--seconds", "3"]) else { return };
+        let rows = record["results"].as_array().unwrap();
+        let is_found =
+            rows.iter().any(|row| row["kind"] == "finding" && row["object"].as_str().unwrap().contains(object));
+        if record["parameters"]["verdict"] == "locks" && is_found {
+            return;
+        }
+        last = format!(
+            "{} {:?}",
+            record["parameters"]["verdict"],
+            rows.iter().filter(|row| row["kind"] == "finding").collect::<Vec<_>>()
+        );
+    }
+    panic!("{object}: {last}");
+}
+
+/// In a PID namespace of its own, a program knows its threads by other numbers than the kernel's events.
+#[test]
+fn python_in_a_pid_namespace_has_its_functions() {
+    let script = source("cache.py");
+    if has_python() {
+        let words = ["python3", script.to_str().unwrap(), "120"];
+        assert_locks_in_pid_namespace(&Programs::new(), &words, "threading.Lock of request (cache.py:");
+    }
+}
+
+#[test]
+fn java_in_a_pid_namespace_has_its_locks() {
+    let programs = Programs::new();
+    let classes = programs.path("classes");
+    if compiles("javac", &[], [&source("Cache.java"), &classes], "-d") {
+        let words = ["java", "-Dseconds=120", "-cp", classes.to_str().unwrap(), "Cache", "table"];
+        assert_locks_in_pid_namespace(&programs, &words, "ReentrantLock in Cache.update");
+    }
 }
