@@ -121,7 +121,7 @@ fn open(thread: u32) -> std::io::Result<Sampler> {
 const AROUND: usize = 32;
 
 /// Returns whether the code around an instruction, which is in the middle, is that of a loop that spins: it has the
-/// hint for such loops, or jumps back over an atomic exchange.
+/// hint for such loops, or tries to set a word from its target to the jump back, again and again.
 #[cfg(target_arch = "x86_64")]
 fn is_spin_loop(code: &[u8; 2 * AROUND]) -> bool {
     const PAUSE: [u8; 2] = [0xf3, 0x90];
@@ -135,16 +135,127 @@ fn is_spin_loop(code: &[u8; 2 * AROUND]) -> bool {
         (is_jump && target < at as i64 && target >= 0).then_some(target as usize)
     };
     (AROUND - 4..2 * AROUND - 1).any(|at| {
-        let Some(target) = jumps_back(at).filter(|target| (*target..at + 2).contains(&AROUND)) else { return false };
-        code[target..at].windows(3).any(is_atomic)
+        let target = jumps_back(at).filter(|target| (*target..at + 2).contains(&AROUND));
+        target.and_then(|target| instructions(&code[target..at])).is_some_and(|body| tries_to_lock(&body))
     })
 }
 
-/// Returns whether an instruction is `lock cmpxchg`, or `xchg` with memory, which is atomic without a prefix.
+/// An instruction of a loop.
 #[cfg(target_arch = "x86_64")]
-fn is_atomic(bytes: &[u8]) -> bool {
-    let exchanges = |opcode: u8, operand: u8| matches!(opcode, 0x86 | 0x87) && operand < 0xc0;
-    bytes[0] == 0xf0 && bytes[1] == 0x0f && matches!(bytes[2], 0xb0 | 0xb1) || exchanges(bytes[0], bytes[1])
+#[derive(Clone, Copy, Debug)]
+struct Instruction {
+    /// The opcode; `0x0fxx` if it has two bytes.
+    opcode: u16,
+    is_locked: bool,
+    /// The two operands of the byte behind the opcode, if it has one: a register or the opcode's extension, and a register
+    /// unless that is in memory.
+    operands: Option<(u8, Option<u8>)>,
+}
+
+/// Returns the instructions of code that begins and ends with whole ones; `None` if it has any that is rare in such loops.
+#[cfg(target_arch = "x86_64")]
+fn instructions(code: &[u8]) -> Option<Vec<Instruction>> {
+    let (mut at, mut found) = (0, Vec::new());
+    while at < code.len() {
+        let (instruction, length) = instruction(&code[at..])?;
+        found.push(instruction);
+        at += length;
+    }
+    (at == code.len()).then_some(found)
+}
+
+/// Returns the first instruction and its length.
+#[cfg(target_arch = "x86_64")]
+fn instruction(code: &[u8]) -> Option<(Instruction, usize)> {
+    let (mut at, mut rex, mut is_locked, mut is_short) = (0, 0, false, false);
+    loop {
+        match *code.get(at)? {
+            0xf0 => is_locked = true,
+            0x66 => is_short = true,
+            0xf2 | 0xf3 => {}
+            _ => break,
+        }
+        at += 1;
+    }
+    if code.get(at)? & 0xf0 == 0x40 {
+        rex = code[at];
+        at += 1;
+    }
+    let mut opcode = u16::from(*code.get(at)?);
+    at += 1;
+    if opcode == 0x0f {
+        opcode = 0x0f00 | u16::from(*code.get(at)?);
+        at += 1;
+    }
+    let wide = if is_short { 2 } else { 4 };
+    // Whether operands are in a further byte, and the bytes of a number behind them.
+    let (has_operands, number) = match opcode {
+        0x00..=0x3f if opcode & 7 < 4 => (true, 0),
+        0x00..=0x3f if opcode & 7 == 4 => (false, 1),
+        0x00..=0x3f if opcode & 7 == 5 => (false, wide),
+        0x50..=0x5f | 0x90..=0x99 => (false, 0),
+        0x63 | 0x84..=0x8b | 0x8d | 0xd0..=0xd3 | 0xfe | 0xff => (true, 0),
+        0x69 | 0x81 | 0xc7 => (true, wide),
+        0x6b | 0x80 | 0x83 | 0xc0 | 0xc1 | 0xc6 => (true, 1),
+        0x70..=0x7f | 0xa8 | 0xb0..=0xb7 | 0xeb => (false, 1),
+        0xa9 => (false, wide),
+        0xb8..=0xbf => (false, if rex & 8 != 0 { 8 } else { wide }),
+        0xe8 | 0xe9 | 0x0f80..=0x0f8f => (false, 4),
+        0xf6 => (true, if code.get(at)? & 0x30 == 0 { 1 } else { 0 }),
+        0xf7 => (true, if code.get(at)? & 0x30 == 0 { wide } else { 0 }),
+        0x0f10..=0x0f17 | 0x0f1e..=0x0f1f | 0x0f28..=0x0f2f | 0x0f40..=0x0f6f | 0x0f7e..=0x0f7f => (true, 0),
+        0x0f90..=0x0f9f | 0x0fa3 | 0x0fab | 0x0faf..=0x0fb1 | 0x0fb3 | 0x0fb6..=0x0fb7 | 0x0fbb..=0x0fc1 => (true, 0),
+        0x0fba => (true, 1),
+        0x0fd4..=0x0fff => (true, 0),
+        _ => return None,
+    };
+    let mut operands = None;
+    if has_operands {
+        let byte = *code.get(at)?;
+        at += 1;
+        let (form, register, other) = (byte >> 6, byte >> 3 & 7 | (rex & 4) << 1, byte & 7);
+        let mut base = other;
+        if form != 3 && other == 4 {
+            base = code.get(at)? & 7;
+            at += 1;
+        }
+        at += match form {
+            0 if base == 5 => 4,
+            1 => 1,
+            2 => 4,
+            _ => 0,
+        };
+        operands = Some((register, (form == 3).then_some(other | (rex & 1) << 3)));
+    }
+    let length = at + number;
+    (length <= code.len()).then_some((Instruction { opcode, is_locked, operands }, length))
+}
+
+/// Returns whether a loop tries to set a word and looks whether that was free: it exchanges a register with memory and
+/// compares what it got, or compares memory with a number that it sets anew each time. A loop that computes the new value
+/// from the old one changes data without a lock.
+#[cfg(target_arch = "x86_64")]
+fn tries_to_lock(body: &[Instruction]) -> bool {
+    const ACCUMULATOR: u8 = 0;
+    let is_compared = |instruction: &Instruction, register: u8| match (instruction.opcode, instruction.operands) {
+        (0x38..=0x3b | 0x84 | 0x85, Some((one, Some(other)))) => one == register || other == register,
+        // An extension of 7 compares, and one of 0 tests.
+        (0x80 | 0x81 | 0x83, Some((7, Some(other)))) | (0xf6 | 0xf7, Some((0, Some(other)))) => other == register,
+        (0x3c | 0x3d | 0xa8 | 0xa9, None) => register == ACCUMULATOR,
+        _ => false,
+    };
+    let is_set = |instruction: &Instruction| match (instruction.opcode, instruction.operands) {
+        (0x30..=0x33, Some((one, other))) => (one, other) == (ACCUMULATOR, Some(ACCUMULATOR)),
+        (0x88 | 0x89, Some((one, Some(other)))) => other == ACCUMULATOR && one != ACCUMULATOR,
+        (0x8a | 0x8b, Some((one, Some(other)))) => one == ACCUMULATOR && other != ACCUMULATOR,
+        (0xb0 | 0xb8, None) => true,
+        _ => false,
+    };
+    body.iter().enumerate().any(|(place, instruction)| match (instruction.opcode, instruction.operands) {
+        (0x86 | 0x87, Some((register, None))) => body[place..].iter().any(|later| is_compared(later, register)),
+        (0x0fb0 | 0x0fb1, Some((_, None))) if instruction.is_locked => body[..place].iter().any(is_set),
+        _ => false,
+    })
 }
 
 /// Returns whether the code is a spin loop's: the hint is `yield`, or `isb`, which Rust uses instead.
@@ -186,9 +297,19 @@ mod tests {
         let registers = [0x87, 0xc8, 0x85, 0xc0, 0x75, 0xfa];
         // An atomic counter in a loop that does other things: lock xadd [rdi],eax; dec ecx; jne back.
         let counter = [0xf0, 0x0f, 0xc1, 0x07, 0xff, 0xc9, 0x75, 0xf8];
-        for (code, last) in [(&sum[..], 10), (&registers, 4), (&counter, 6)] {
+        // add edx,[rdi+rax*4]; inc rax; cmp esi,eax; jg back: the operand of the sum looks like an exchange.
+        let indexed = [0x03, 0x14, 0x87, 0x48, 0x83, 0xc0, 0x01, 0x39, 0xc6, 0x7f, 0xf5];
+        // lea edx,[rax+1]; lock cmpxchg [rdi],edx; jne back: it counts without a lock.
+        let increment = [0x8d, 0x50, 0x01, 0xf0, 0x0f, 0xb1, 0x17, 0x75, 0xf7];
+        // mov eax,ecx; xchg [rdi],eax; inc ecx; cmp ecx,esi; jne back: it publishes numbers.
+        let publish = [0x89, 0xc8, 0x87, 0x07, 0xff, 0xc1, 0x39, 0xf1, 0x75, 0xf6];
+        let others = [(&sum[..], 10), (&registers, 4), (&counter, 6), (&indexed, 9), (&increment, 7), (&publish, 8)];
+        for (code, last) in others {
             assert!((0..=last).all(|at| !is_spin_loop(&around(code, at))), "{code:x?}");
         }
+        // mov rax,rsi; lock cmpxchg [rdi+8],r8; jne back, with 64 bits.
+        let wide = [0x48, 0x89, 0xf0, 0xf0, 0x4c, 0x0f, 0xb1, 0x47, 0x08, 0x75, 0xf5];
+        assert!([0, 3, 9].iter().all(|at| is_spin_loop(&around(&wide, *at))));
     }
 
     #[test]
