@@ -119,6 +119,7 @@ fn switches(process: u32, thread: u32) -> Option<u64> {
 const OWNER: u32 = 0x3fff_ffff;
 /// The operations of `futex` without their flags.
 const OPERATION: u64 = 0x7f;
+const PRIVATE: u64 = libc::FUTEX_PRIVATE_FLAG as u64;
 const WAITS: [u64; 2] = [libc::FUTEX_WAIT as u64, libc::FUTEX_WAIT_BITSET as u64];
 const LOCKS: [u64; 2] = [libc::FUTEX_LOCK_PI as u64, 13];
 
@@ -130,6 +131,11 @@ fn wanted(process: u32, call: Call, kind: Option<Kind>, alive: &HashSet<u32>) ->
     let (word, is_timed) = (call.arguments[0], call.arguments[3] != 0);
     let found = |address: u64, kind: Kind, owner: Owner| Some(Wanted { address, kind, owner, is_timed });
     let is_alive = |thread: &u32| alive.contains(thread);
+    // The kernel clears the number of an ended thread, and wakes its waiters as those of a word that processes share.
+    let is_join = call.arguments[1] & PRIVATE == 0 && WAITS.contains(&operation);
+    if is_join && is_alive(&(call.arguments[2] as u32)) {
+        return None;
+    }
     match kind {
         Some(Kind::RwLock) => {
             let (address, owner) = readers_writer(process, word, alive);
