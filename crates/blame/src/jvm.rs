@@ -282,8 +282,8 @@ impl Dump {
     }
 
     /// Returns the activity of an object's holder. The dump names the holder of a monitor, but not the holder of a lock
-    /// of `java.util.concurrent`: a thread counts that is in the method which waits, and does not wait for the lock
-    /// itself.
+    /// of `java.util.concurrent`: the only thread counts that is in the method which waits, and does not wait for the lock
+    /// itself. Where there are several, the holder is unknown.
     fn holder(&self, object: &str, waiter: &JavaThread, waits_in: &Frame) -> Option<JavaHolder> {
         const LONGEST_CHAIN: usize = 8;
         let is_waiting_for = |thread: &JavaThread, object: &str| matches!(&thread.state, State::Blocked { object: other, .. } if other == object);
@@ -293,7 +293,11 @@ impl Dump {
             let others = || {
                 self.threads.iter().filter(|thread| thread.number != waiter.number && !is_waiting_for(thread, object))
             };
-            others().find(holds).or_else(|| others().find(is_in_method))
+            others().find(holds).or_else(|| {
+                // One of several is perhaps in the method without the lock.
+                let mut inside = others().filter(is_in_method);
+                inside.next().filter(|_| inside.next().is_none())
+            })
         };
         let (mut object, mut method) = (object.to_owned(), waits_in.clone());
         let mut holder = find(&object, &method)?;
