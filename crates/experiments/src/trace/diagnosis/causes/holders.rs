@@ -146,13 +146,19 @@ impl Evidence<'_> {
         let holding = row.and_then(|row| rows.site(row, held_at.as_deref()?));
         let hold = holding.or(row).and_then(|row| row.hold_p50_ns);
         let is_long = hold.is_none_or(|hold| hold > LONG_HOLD_NS);
+        // Half of the holds say nothing of the longest, in which others wait most.
+        let has_long = row.is_some_and(|row| row.hold_p99_ns.is_some_and(|p99| p99 > LONG_HOLD_NS));
         let hold = hold.map(|ns| format!("; median hold {}", terminal::nanoseconds(ns)));
         let remedy = if is_long {
+            // One of many places is not the one to change.
+            let is_main = row.and_then(|row| row.blocked_by.first()).is_some_and(|blocker| blocker.share > 0.5);
             let held_in = holding.and_then(|row| row.symbol.as_deref());
-            let held_in = held_in.or_else(|| held_at.as_deref().map(function_in));
+            let held_in = held_in.or_else(|| held_at.as_deref().map(function_in)).filter(|_| is_main);
             let held_in = held_in
                 .map_or_else(String::new, |function| format!(" in {}", function.split('(').next().unwrap_or(function)));
             format!("do less{held_in} while {lock} is held, or use several locks")
+        } else if has_long {
+            format!("shorten the longest critical sections of {lock}, or use several locks")
         } else {
             many_short_sections(lock)
         };

@@ -48,7 +48,11 @@ impl Evidence<'_> {
                 percent(vain_share),
                 percent(share)
             ),
-            remedy: Some(format!("call pthread_cond_signal instead of pthread_cond_broadcast in {function}")),
+            // A signal wakes any waiter: one that waits for something else would leave the event to nobody.
+            remedy: Some(format!(
+                "call pthread_cond_signal instead of pthread_cond_broadcast in {function} if any waiter can use the event; \
+                 where each waits for its own, use a condition for each"
+            )),
             share,
             measure: Measure::None,
         })
