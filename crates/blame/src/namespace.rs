@@ -89,7 +89,7 @@ mod tests {
     fn numbers_are_listed_from_outside_to_inside() {
         assert_eq!(listed("Name:\tjava\nTgid:\t4711\nNSpid:\t4711\t30\t7\n"), [4_711, 30, 7]);
         assert_eq!(listed("NSpid:\t4711\n"), [4_711]);
-        assert_eq!(listed("Name:\tjava\n"), [], "an old kernel");
+        assert!(listed("Name:\tjava\n").is_empty(), "an old kernel");
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod life;
 mod notes;
 pub mod priority;
 pub mod profile;
+mod quota;
 mod sockets;
 mod spins;
 pub mod waited;

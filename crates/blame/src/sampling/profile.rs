@@ -9,6 +9,7 @@ use super::budget::{Part, may_wait_for_map, moves_bytes, part_of_call};
 use super::holders::{Seen, holders, judge, note_peers, object};
 use super::life::{Allowed, Life, Tries, allowed};
 use super::notes::{CONDITION, Note, size_of_lock, threads_of};
+use super::quota::Quotas;
 use super::sockets::Sockets;
 use super::spins::Spins;
 use super::waited::{Path, Wait, Waited, room};
@@ -49,6 +50,7 @@ pub struct Profile {
     pub samples: u64,
     pub lost: u64,
     parked: Parked,
+    quotas: Quotas,
     sockets: Sockets,
     spins: Spins,
     /// Samples of threads on a CPU that spun for something that no call shows, by path.
@@ -84,6 +86,7 @@ impl Profile {
             let is_data = |piece: &&Mapping| !piece.is_code && !piece.path.to_string_lossy().contains(".so");
             self.mappings.insert(process, mappings.iter().filter(is_data).cloned().collect());
         }
+        self.quotas.learn(process);
         if self.unwinders.len() >= MOST_PROCESSES {
             self.unwinders.retain(|process, _| is_alive(*process));
         }
@@ -420,6 +423,11 @@ impl Profile {
             .fold(Allowed::default(), |union, life| std::array::from_fn(|place| union[place] | life.allowed[place]));
         let count = union.iter().map(|bits| bits.count_ones() as usize).sum();
         (count > 0).then_some(count)
+    }
+
+    /// Returns the number of CPUs that the control groups of the processes allow together, if all of them have a limit.
+    pub fn cpu_limit(&self) -> Option<f64> {
+        self.quotas.cpus()
     }
 
     /// Returns the samples of the waits for each lock and word.

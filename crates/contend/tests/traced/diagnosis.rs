@@ -303,7 +303,7 @@ fn programs_with_free_locks_have_the_verdict_not_locks() {
     let programs = Programs::new();
     let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
     for (patient, reason) in [
-        ("idle", "had nothing to do"),
+        ("idle", "waited for work or answers"),
         ("healthy", "CPU"),
         ("oversubscribed", "ready without a CPU"),
         ("pinned", "the 1 CPU that its busy threads may use"),

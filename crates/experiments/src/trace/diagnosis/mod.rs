@@ -477,13 +477,22 @@ impl<'a> Evidence<'a> {
         } else {
             format!("On average {cpus_used:.1} of {cpus} are in use")
         };
-        let is_cpu_bound = cpus_used >= 0.8 || cpus_used >= 0.5 * allowed as f64;
         let single = single(workers, self.elapsed_s);
+        let limit = self.profile.cpu_limit().filter(|limit| *limit < allowed as f64 && cpus_used >= 0.75 * limit);
+        let limited = limit.map(|limit| {
+            let cpus = if limit == 1.0 { "CPU" } else { "CPUs" };
+            format!("its control group allows {limit:.1} {cpus} (cpu.max): raise that, or run fewer busy threads.")
+        });
+        // Many threads that have little work each can use a CPU together, and are not limited by it.
+        let have_little = single.is_empty() && whole.work_s + whole.sleep_s > 0.8 * whole.lived_s;
+        let is_cpu_bound = cpus_used >= 0.5 * allowed as f64 || cpus_used >= 0.8 && !have_little || limit.is_some();
         // A program that hardly runs is not limited by CPUs, though it may wait for them.
         let is_idle = cpus_used < 0.1 && whole.work_s + whole.sleep_s > 0.5 * whole.lived_s;
         if !is_idle && whole.ready_s >= SHORT_OF_CPUS * busy_s && whole.ready_s >= LEAST_READY * self.elapsed_s {
             let has_all = cpus_used >= 0.75 * allowed as f64;
-            let advice = if has_all && is_bound {
+            let advice = if let Some(limited) = limited {
+                format!("{used}, and {limited}")
+            } else if has_all && is_bound {
                 format!("{used}: let them use more CPUs (affinity), or run fewer busy threads.")
             } else if has_all && single.is_empty() {
                 format!("{used}: run fewer busy threads, or give the program more CPUs.")
@@ -502,7 +511,10 @@ impl<'a> Evidence<'a> {
         if is_cpu_bound {
             // Threads that wait for each other leave CPUs idle.
             let others = (cpus_used < 0.9 * allowed as f64).then(|| work(rows)).flatten().unwrap_or_default();
-            return format!("Not the locks: {waited}. {used}: the program's own work limits it.{single}{others}");
+            let limited = limited.map_or_else(|| ".".to_owned(), |limited| format!(", and {limited}"));
+            return format!(
+                "Not the locks: {waited}. {used}: the program's own work limits it{limited}{single}{others}"
+            );
         }
         if whole.io_s >= 0.3 * busy_s && whole.io_s >= LEAST_WAIT * self.elapsed_s {
             return format!(
@@ -512,7 +524,7 @@ impl<'a> Evidence<'a> {
         }
         let idle = (whole.work_s + whole.sleep_s) / whole.lived_s;
         format!(
-            "Not the locks: the threads had nothing to do for {} of their time; {waited}.{}",
+            "Not the locks: the threads slept, or waited for work or answers, for {} of their time; {waited}.{}",
             percent(idle),
             work(rows).unwrap_or_default()
         )
@@ -599,9 +611,11 @@ impl Rows<'_> {
         match wait {
             Wait::Lock(slot) => self.rows.get(self.slots.iter().position(|slots| slots[0] == slot)?),
             // The rows of a process that was attached to are of words.
-            Wait::Word { address, .. } => {
+            // Forked processes have locks at the same addresses.
+            Wait::Word { process, address } => {
                 let address = format!("{address:#x}");
-                self.rows.iter().find(|row| row.kind == RowKind::Lock && row.address == address)
+                let is_it = |row: &&Row| (row.kind, row.process, &row.address) == (RowKind::Lock, process, &address);
+                self.rows.iter().find(is_it)
             }
             Wait::Call { .. } | Wait::Hidden => None,
         }

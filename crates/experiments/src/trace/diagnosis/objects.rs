@@ -160,7 +160,7 @@ impl Evidence<'_> {
                 }
                 let kind = self.kind_of_word(process, address, frames.kind);
                 let part = match kind {
-                    Some(FrameKind::Semaphore) => self.part_of_semaphore(wait, &waited, rows),
+                    Some(FrameKind::Semaphore) => self.part_of_semaphore(wait, &waited, &frames, rows),
                     Some(kind) if kind.is_lock() => Part::Lock,
                     Some(_) => Part::Work,
                     None => Part::Unknown,
@@ -229,14 +229,28 @@ impl Evidence<'_> {
 
     /// Returns the reason to wait for a semaphore. Each thread that waits for a lock or a pool releases it later, and so
     /// wakes another one; the threads that wait for work are woken by others.
-    fn part_of_semaphore(&self, wait: Wait, waited: &Waited, rows: &Rows<'_>) -> Part {
+    fn part_of_semaphore(&mut self, wait: Wait, waited: &Waited, frames: &Frames, rows: &Rows<'_>) -> Part {
+        let is_held = self.is_held(wait, waited, frames);
         let longest = rows.of(wait).map(|row| &row.longest[..]).unwrap_or_default();
         let waits = |thread: u32| {
             let is_seen = |life: &Life| life.thread == thread && life.waits.contains_key(&wait);
             longest.iter().any(|long| long.thread == thread) || self.profile.lives().any(is_seen)
         };
         let posters: BTreeSet<u32> = longest.iter().filter_map(|long| long.holder_thread).collect();
-        part_of_semaphore(!posters.is_empty(), posters.into_iter().any(waits), waited.most_waiters)
+        let are_waiters = (!posters.is_empty()).then(|| posters.into_iter().any(waits));
+        part_of_semaphore(are_waiters, is_held, waited.most_waiters)
+    }
+
+    /// Returns whether a thread was blocked in the function that acquires a semaphore, behind that, for most of the time in
+    /// which others waited: one that has acquired it. Workers that wait for work are all in the semaphore mostly.
+    fn is_held(&mut self, wait: Wait, waited: &Waited, frames: &Frames) -> bool {
+        let Some(acquirer) = frames.caller() else { return false };
+        let all_s: f64 = waited.peers.values().map(|part| part.seconds).sum();
+        let held = waited
+            .peers
+            .iter()
+            .filter(|(peers, _)| peers.iter().any(|(other, path)| *other != wait && self.is_inside(*path, acquirer)));
+        held.map(|(_, part)| part.seconds).sum::<f64>() > 0.5 * all_s
     }
 
     fn is_in_own_memory(&mut self, process: u32, address: u64) -> bool {
@@ -488,13 +502,15 @@ fn joined(objects: Vec<Object>) -> Vec<Object> {
     joined
 }
 
-/// Returns the reason to wait for a semaphore. `waits` if a thread that posts it waits for it as well.
-fn part_of_semaphore(are_posters_known: bool, waits: bool, most_waiters: usize) -> Part {
-    match most_waiters {
-        _ if waits || !are_posters_known => Part::Lock,
+/// Returns the reason to wait for a semaphore: `are_waiters` if a thread that posts it waits for it as well, `None` if no
+/// thread is known that does; `is_held` if a thread has acquired it while others wait.
+fn part_of_semaphore(are_waiters: Option<bool>, is_held: bool, most_waiters: usize) -> Part {
+    match are_waiters {
+        Some(true) => Part::Lock,
+        None if is_held => Part::Lock,
         // One waiter wakes no other one.
-        0 | 1 => Part::Unknown,
-        _ => Part::Work,
+        Some(false) if most_waiters > 1 => Part::Work,
+        _ => Part::Unknown,
     }
 }
 
@@ -535,10 +551,11 @@ mod tests {
 
     #[test]
     fn semaphore_that_its_waiters_do_not_post_is_not_a_lock() {
-        assert_eq!(part_of_semaphore(true, true, 4), Part::Lock);
-        assert_eq!(part_of_semaphore(true, false, 4), Part::Work);
-        assert_eq!(part_of_semaphore(true, false, 1), Part::Unknown);
-        assert_eq!(part_of_semaphore(false, false, 4), Part::Lock);
+        assert_eq!(part_of_semaphore(Some(true), false, 4), Part::Lock);
+        assert_eq!(part_of_semaphore(Some(false), true, 4), Part::Work);
+        assert_eq!(part_of_semaphore(Some(false), false, 1), Part::Unknown);
+        assert_eq!(part_of_semaphore(None, true, 4), Part::Lock);
+        assert_eq!(part_of_semaphore(None, false, 4), Part::Unknown, "an idle queue looks like this, too");
     }
 
     #[test]

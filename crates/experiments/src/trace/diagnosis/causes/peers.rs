@@ -115,7 +115,7 @@ impl Evidence<'_> {
 
     /// Returns whether a path is in the function that acquires a lock. A function of the language's library, into which a
     /// closure was inlined, is known by its begin: other closures are in functions of the same name.
-    fn is_inside(&mut self, path: Path, acquirer: &Frame) -> bool {
+    pub(in super::super) fn is_inside(&mut self, path: Path, acquirer: &Frame) -> bool {
         let frames = self.frames(path);
         if acquirer.is_runtime {
             return acquirer.begin != 0 && frames.frames.iter().any(|frame| frame.begin == acquirer.begin);
