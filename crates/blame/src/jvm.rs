@@ -139,6 +139,9 @@ impl Machines {
     /// Begins to request dumps of a process, if its map shows that it is a virtual machine.
     pub fn learn(&mut self, process: u32, map: &[u8]) {
         const MOST: usize = 8;
+        if self.0.len() >= MOST {
+            self.0.retain(|process, _| std::path::Path::new(&format!("/proc/{process}")).exists());
+        }
         if is_jvm(map) && self.0.len() < MOST && !self.0.contains_key(&process) {
             self.0.insert(process, Dumper::begin(process));
         }
@@ -274,7 +277,7 @@ fn own_methods(frames: &[Frame]) -> Vec<Frame> {
 }
 
 impl Dump {
-    /// Gives the threads the numbers that the kernel's events have. One that has ended by now is left out.
+    /// Gives the threads the numbers that the kernel's events have. Those that have ended are omitted.
     fn renumber(&mut self, numbers: &mut OwnNumbers) {
         let own: Vec<u32> = self.threads.iter().map(|thread| thread.number).collect();
         let threads = std::mem::take(&mut self.threads).into_iter().zip(numbers.outside(&own));
@@ -674,5 +677,20 @@ mod tests {
         let holder = lock.holders.keys().next().unwrap();
         assert_eq!((holder.inner.method.as_str(), &holder.state), ("Table.compute", &State::Runnable));
         assert!(waits.threads[&3].work > 0.0);
+        // Another thread in the method reads a request, with or without the lock.
+        let other = "\"d\" #4 nid=4 runnable [0]\n   java.lang.Thread.State: RUNNABLE\n\tat Table.read(Table.java:2)\n\
+            \tat Table.update(Table.java:4)\n\n";
+        let mut waits = JavaWaits::default();
+        waits.add(&parse(&[text, other].concat(), Instant::now()));
+        let lock = waits.locks.first_key_value().unwrap().1;
+        assert!(lock.seconds > 0.0 && lock.holders.is_empty(), "which of them holds it is unknown: {:?}", lock.holders);
+    }
+
+    #[test]
+    fn threads_of_a_dump_that_have_ended_are_left_out() {
+        let mut dump = parse(MONITOR, Instant::now());
+        let numbers: Vec<u32> = dump.threads.iter().map(|thread| thread.number).collect();
+        dump.renumber(&mut OwnNumbers::of(std::process::id()));
+        assert_eq!(dump.threads.iter().map(|thread| thread.number).collect::<Vec<_>>(), numbers, "no own namespace");
     }
 }

@@ -10,7 +10,7 @@ use std::fs::{read_dir, read_to_string};
 #[derive(Debug)]
 pub struct OwnNumbers {
     process: u32,
-    /// Whether the process is in a namespace of its own.
+    /// Whether the process is in another PID namespace than contend.
     is_apart: bool,
     /// The numbers outside, by the own ones.
     outside: HashMap<u32, u32>,
@@ -61,7 +61,7 @@ impl OwnNumbers {
         if !self.is_apart {
             return own.iter().copied().map(Some).collect();
         }
-        // Of a thread that was not there before, the number outside can only be found among all threads.
+        // The outer number of a new thread can only be found among all threads.
         if own.iter().any(|number| !self.outside.contains_key(number)) {
             let tasks = read_dir(format!("/proc/{}/task", self.process)).into_iter().flatten().flatten();
             for thread in tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()) {

@@ -132,8 +132,8 @@ fn wanted(process: u32, call: Call, kind: Option<Kind>, alive: &HashSet<u32>) ->
     let found = |address: u64, kind: Kind, owner: Owner| Some(Wanted { address, kind, owner, is_timed });
     let is_alive = |thread: &u32| alive.contains(thread);
     // The kernel clears the number of an ended thread, and wakes its waiters as those of a word that processes share.
-    let is_join = call.arguments[1] & PRIVATE == 0 && WAITS.contains(&operation);
-    if is_join && is_alive(&(call.arguments[2] as u32)) {
+    let may_join = kind.is_none() && call.arguments[1] & PRIVATE == 0 && WAITS.contains(&operation);
+    if may_join && is_alive(&(call.arguments[2] as u32)) {
         return None;
     }
     match kind {
@@ -181,4 +181,24 @@ fn readers_writer(process: u32, word: u64, alive: &HashSet<u32>) -> (u64, Owner)
     let found: Vec<(u64, Owner)> = [8, 12, 0].into_iter().filter_map(at).collect();
     let writer = found.iter().find(|(_, owner)| matches!(owner, Owner::Thread(_)));
     writer.or(found.first()).copied().unwrap_or((word, Owner::Unknown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn join_without_a_name_waits_for_no_lock() {
+        let (process, thread) = (std::process::id(), rustix::thread::gettid().as_raw_nonzero().get() as u32);
+        let word = [thread, 0, 0];
+        let waits_with = |flags: i32, kind| {
+            let arguments = [word.as_ptr() as u64, (libc::FUTEX_WAIT_BITSET | flags) as u64, thread.into(), 0];
+            let call = Call { number: libc::SYS_futex, arguments, pointer: 0, instruction: 0 };
+            wanted(process, call, kind, &[thread].into())
+        };
+        assert_eq!(waits_with(0, None), None, "the kernel wakes it as a waiter of a word that processes share");
+        let owner = |wanted: Option<Wanted>| wanted.map(|wanted| wanted.owner);
+        assert_eq!(owner(waits_with(libc::FUTEX_PRIVATE_FLAG, None)), Some(Owner::Thread(thread)));
+        assert_eq!(owner(waits_with(0, Some(Kind::Mutex))), Some(Owner::Thread(thread)), "a mutex of processes");
+    }
 }

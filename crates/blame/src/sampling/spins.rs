@@ -232,7 +232,7 @@ fn instruction(code: &[u8]) -> Option<(Instruction, usize)> {
 }
 
 /// Returns whether a loop tries to set a word and looks whether that was free: it exchanges a register with memory and
-/// compares what it got, or compares memory with a number that it sets anew each time. A loop that computes the new value
+/// compares what it got, or compares memory with a number that it sets again each time. A loop that computes the new value
 /// from the old one changes data without a lock.
 #[cfg(target_arch = "x86_64")]
 fn tries_to_lock(body: &[Instruction]) -> bool {

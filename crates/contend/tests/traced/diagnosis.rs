@@ -298,6 +298,58 @@ fn compiled_pool(programs: &Programs) -> Option<std::path::PathBuf> {
     is_compiled.then_some(program)
 }
 
+/// Its workers wait for items in a semaphore that no call shows, as the threads of the pool wait for their turn.
+#[test]
+fn empty_queue_of_a_semaphore_is_no_lock() {
+    let programs = Programs::new();
+    let Some(program) = compiled_pool(&programs) else { return };
+    let traced = traced(&programs, &[], &program, &["queue"]);
+    let findings = traced.rows("finding");
+    assert_ne!(traced.record["parameters"]["verdict"], "locks", "{:#} {findings:#?}", program_of(&traced));
+    assert!(findings.iter().all(|row| !text(row, "object").contains("items")), "{findings:#?}");
+}
+
+/// A directory of the control groups' file system.
+struct Group(std::path::PathBuf);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+impl Group {
+    /// Creates a control group with a tenth of a CPU, in either version; `None`, with a message, where that is not allowed.
+    fn with_a_tenth_of_a_cpu() -> Option<Self> {
+        let name = format!("contend-test-limit-{}", std::process::id());
+        let created = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup"].iter().find_map(|mount| {
+            let group = Path::new(mount).join(&name);
+            std::fs::create_dir(&group).ok()?;
+            let group = Self(group);
+            let is_limited = std::fs::write(group.0.join("cpu.max"), "10000 100000").is_ok()
+                || std::fs::write(group.0.join("cpu.cfs_quota_us"), "10000").is_ok();
+            is_limited.then_some(group)
+        });
+        if created.is_none() {
+            println!("skipped: needs root and a writable cgroup file system with the controller cpu");
+        }
+        created
+    }
+}
+
+#[test]
+fn limit_of_a_control_group_is_named_as_what_limits() {
+    let programs = Programs::new();
+    let (Some(group), Some(patients)) = (Group::with_a_tenth_of_a_cpu(), programs.compiled("patients", &["-O2"]))
+    else {
+        return;
+    };
+    let script = format!("echo $$ > {}/cgroup.procs; exec {} healthy", group.0.display(), patients.display());
+    let traced = traced(&programs, &["--seconds", "3"], Path::new("sh"), &["-c", &script]);
+    let said = text(&traced.record["parameters"], "verdict_reason");
+    assert!(said.contains("its control group allows 0.1 CPUs (cpu.max)"), "{said}");
+}
+
 #[test]
 fn programs_with_free_locks_have_the_verdict_not_locks() {
     let programs = Programs::new();

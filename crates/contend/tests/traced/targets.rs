@@ -166,7 +166,7 @@ fn names_are_those_of_the_process_in_its_mount_namespace() {
     assert!(!rows.contains("other_"), "named from the file outside: {rows}");
 }
 
-/// Starts a program in a PID namespace of its own; returns its number outside. `None`, with a message, where that is not
+/// Starts a program in a new PID namespace; returns its number outside. `None`, with a message, where that is not
 /// possible.
 fn in_pid_namespace(words: &[&str]) -> Option<(Running, String)> {
     let unshare = ["--pid", "--fork", "--kill-child", "--mount-proc"];
@@ -205,7 +205,7 @@ fn assert_locks_in_pid_namespace(programs: &Programs, words: &[&str], object: &s
     panic!("{object}: {last}");
 }
 
-/// In a PID namespace of its own, a program knows its threads by other numbers than the kernel's events.
+/// A program in another PID namespace knows its threads by other numbers than the kernel's events.
 #[test]
 fn python_in_a_pid_namespace_has_its_functions() {
     let script = source("cache.py");

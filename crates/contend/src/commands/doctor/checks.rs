@@ -80,6 +80,8 @@ fn events(allowed: &CpuSet, cpu: usize) -> Vec<Check> {
     let weaker =
         |reason: &str| WeakerEvidence { source: Source::ThreadRecord, reason: reason.to_owned() }.remedy().to_owned();
     let interrupts = |reason: &str| NoInterruptEvidence { reason: reason.to_owned() }.remedy().to_owned();
+    // A tracepoint is opened by the number that tracefs has for it.
+    let tracepoints = |reason: &str| format!("{}; tracefs is needed as well: {}", weaker(reason), interrupts(reason));
     let both = ["sched/sched_waking", "syscalls/sys_enter_futex"];
     let futex = both.iter().try_for_each(|name| may_record_tracepoint(name, cpu));
     let level: Option<i32> = setting("proc/sys/kernel/perf_event_paranoid").and_then(|text| text.parse().ok());
@@ -122,7 +124,7 @@ fn events(allowed: &CpuSet, cpu: usize) -> Vec<Check> {
             may_record_tracepoint("sched/sched_switch", cpu),
             "tracepoints of the scheduler, with their data",
             &["trace --pid", "top --pid", "preempted --pid"],
-            weaker,
+            tracepoints,
         ),
         tried(
             (EVENTS, "interrupts"),
@@ -136,7 +138,7 @@ fn events(allowed: &CpuSet, cpu: usize) -> Vec<Check> {
             futex,
             "each wait of a running process, and the thread that ended it",
             &["trace --pid", "top --pid", "preempted --pid", "trace of static programs"],
-            weaker,
+            tracepoints,
         ),
         Check {
             state: State::NotNeeded,

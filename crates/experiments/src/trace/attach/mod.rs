@@ -85,7 +85,7 @@ const MAPS_PERIOD_OF_STRANGERS: Duration = Duration::from_millis(2);
 /// Traces a running process until it ends, the time is over, or a signal asks contend to end.
 pub fn run(plan: Plan, session: &Session, observer: &mut dyn Observer<Piece>) -> anyhow::Result<Measured> {
     let _first = FirstToEnd::begin();
-    let (rings, no_calls) = match Rings::open(&instruments::cpus::allowed()?) {
+    let (rings, no_calls) = match Rings::open(&instruments::cpus::online()?) {
         Ok(rings) => (Some(rings), None),
         Err(error) if plan.room > 0 => {
             let reason = message(&error);
@@ -121,7 +121,7 @@ pub fn launch(
 ) -> anyhow::Result<Measured> {
     let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
     // Before it runs: its first calls are among those that count.
-    let rings = Rings::open(&instruments::cpus::allowed()?);
+    let rings = Rings::open(&instruments::cpus::online()?);
     let began = monotonic_raw_ns();
     let child = Running::start(plan, None, &session.interruption)?;
     let (rings, reason) = match rings {

@@ -610,8 +610,7 @@ impl Rows<'_> {
     fn of(&self, wait: Wait) -> Option<&Row> {
         match wait {
             Wait::Lock(slot) => self.rows.get(self.slots.iter().position(|slots| slots[0] == slot)?),
-            // The rows of a process that was attached to are of words.
-            // Forked processes have locks at the same addresses.
+            // The rows of a process that was attached to are of words. Forked processes have locks at the same addresses.
             Wait::Word { process, address } => {
                 let address = format!("{address:#x}");
                 let is_it = |row: &&Row| (row.kind, row.process, &row.address) == (RowKind::Lock, process, &address);
@@ -751,6 +750,15 @@ mod tests {
         let found = |least_s| verdict(&whole, least_s, covered * 2.0, 0.0, 0.0);
         assert_eq!(found(covered * LEAST_WAIT * elapsed_s), Some(Verdict::Locks));
         assert_eq!(found(covered * LEAST_WAIT * 1e3), Some(Verdict::NotLocks), "a short wait in a long run");
+    }
+
+    #[test]
+    fn equal_addresses_of_two_processes_are_two_locks() {
+        let row = |process| Row { address: "0x40".into(), ..Row::new(RowKind::Lock, process, format!("of {process}")) };
+        let (rows, word) = ([row(7), row(8)], |process| Wait::Word { process, address: 0x40 });
+        let rows = Rows { rows: &rows, slots: &[] };
+        let lock = |process| rows.of(word(process)).map(|row| row.lock.as_str());
+        assert_eq!([lock(7), lock(8), lock(9)], [Some("of 7"), Some("of 8"), None]);
     }
 
     #[test]

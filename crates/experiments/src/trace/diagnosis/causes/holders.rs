@@ -145,23 +145,10 @@ impl Evidence<'_> {
         // Critical sections of other places may be shorter by far.
         let holding = row.and_then(|row| rows.site(row, held_at.as_deref()?));
         let hold = holding.or(row).and_then(|row| row.hold_p50_ns);
-        let is_long = hold.is_none_or(|hold| hold > LONG_HOLD_NS);
-        // Half of the holds say nothing of the longest, in which others wait most.
-        let has_long = row.is_some_and(|row| row.hold_p99_ns.is_some_and(|p99| p99 > LONG_HOLD_NS));
+        let held_in = holding.and_then(|row| row.symbol.as_deref());
+        let held_in = held_in.or_else(|| held_at.as_deref().map(function_in));
+        let remedy = shorter_sections(lock, row, hold, held_in);
         let hold = hold.map(|ns| format!("; median hold {}", terminal::nanoseconds(ns)));
-        let remedy = if is_long {
-            // One of many places is not the one to change.
-            let is_main = row.and_then(|row| row.blocked_by.first()).is_some_and(|blocker| blocker.share > 0.5);
-            let held_in = holding.and_then(|row| row.symbol.as_deref());
-            let held_in = held_in.or_else(|| held_at.as_deref().map(function_in)).filter(|_| is_main);
-            let held_in = held_in
-                .map_or_else(String::new, |function| format!(" in {}", function.split('(').next().unwrap_or(function)));
-            format!("do less{held_in} while {lock} is held, or use several locks")
-        } else if has_long {
-            format!("shorten the longest critical sections of {lock}, or use several locks")
-        } else {
-            many_short_sections(lock)
-        };
         let ran = percent(shares.running);
         let (activity, share) = if most <= 0.5 {
             let ready = percent(shares.preempted);
@@ -270,6 +257,24 @@ fn held_at(row: &Row) -> Option<String> {
     (!is_lock_wrapper(&site)).then_some(site)
 }
 
+/// Returns the remedy for a lock whose holders ran; `hold` is the median hold of the place with the longest waits, in ns, and
+/// `held_in` the function there.
+fn shorter_sections(lock: &str, row: Option<&Row>, hold: Option<f64>, held_in: Option<&str>) -> String {
+    // Half of the holds say nothing of the longest, in which others wait most.
+    let has_long = row.is_some_and(|row| row.hold_p99_ns.is_some_and(|p99| p99 > LONG_HOLD_NS));
+    match hold.is_none_or(|hold| hold > LONG_HOLD_NS) {
+        true => {
+            // One of many places is not the one to change.
+            let is_main = row.and_then(|row| row.blocked_by.first()).is_some_and(|blocker| blocker.share > 0.5);
+            let held_in = held_in.filter(|_| is_main).map(|function| function.split('(').next().unwrap_or(function));
+            let held_in = held_in.map_or_else(String::new, |function| format!(" in {function}"));
+            format!("do less{held_in} while {lock} is held, or use several locks")
+        }
+        false if has_long => format!("shorten the longest critical sections of {lock}, or use several locks"),
+        false => many_short_sections(lock),
+    }
+}
+
 /// Returns the remedy for a lock that is held often, and never for long.
 fn many_short_sections(lock: &str) -> String {
     format!("use per-thread data or several locks in place of {lock}: its critical sections are short and many")
@@ -288,7 +293,7 @@ fn measure(object: &Object) -> Measure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::record::RowKind;
+    use crate::trace::record::{Blocker, RowKind};
 
     #[test]
     fn holds_are_short_if_many_are_known_and_nearly_all_are() {
@@ -297,5 +302,20 @@ mod tests {
         assert!(has_short_holds(&row(5_000, Some(160.0))));
         assert!(!has_short_holds(&row(5_000, Some(160_000.0))));
         assert!(!has_short_holds(&row(50, Some(160.0))) && !has_short_holds(&row(5_000, None)));
+    }
+
+    #[test]
+    fn remedy_for_running_holders_is_for_the_holds_that_others_waited_for() {
+        let row = |p99, share| Row {
+            hold_p99_ns: Some(p99),
+            blocked_by: vec![Blocker { site: "put (a.c:10)".into(), share }],
+            ..Row::new(RowKind::Lock, 1, "cache_lock".into())
+        };
+        let remedy =
+            |p50, p99, share| shorter_sections("cache_lock", Some(&row(p99, share)), Some(p50), Some("put(int)"));
+        assert!(remedy(1e3, 1.5e3, 0.9).contains("critical sections are short and many"));
+        assert!(remedy(1e3, 5e7, 0.9).starts_with("shorten the longest critical sections of cache_lock"));
+        assert!(remedy(5e7, 6e7, 0.9).starts_with("do less in put while cache_lock is held"));
+        assert!(remedy(5e7, 6e7, 0.17).starts_with("do less while cache_lock is held"), "five places have the rest");
     }
 }

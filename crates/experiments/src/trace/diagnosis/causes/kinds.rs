@@ -48,7 +48,7 @@ impl Evidence<'_> {
                 percent(vain_share),
                 percent(share)
             ),
-            // A signal wakes any waiter: one that waits for something else would leave the event to nobody.
+            // A signal wakes any waiter. If that waits for something else, the event wakes no thread that can use it.
             remedy: Some(format!(
                 "call pthread_cond_signal instead of pthread_cond_broadcast in {function} if any waiter can use the event; \
                  where each waits for its own, use a condition for each"
