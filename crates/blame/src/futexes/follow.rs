@@ -72,6 +72,8 @@ pub struct Follower {
     room: usize,
     /// The last wait of each thread that ended with a wake: it may have had the lock since then.
     got: HashMap<u32, Got>,
+    /// The last releases of each word.
+    releases: HashMap<Word, VecDeque<Release>>,
     /// The thread that waited for each word; `None` for several.
     waiters: HashMap<Word, Option<u32>>,
     /// Words without separate sums.
@@ -138,9 +140,21 @@ struct Got {
     word: Word,
     stack: StackNumber,
     at: u64,
-    /// The thread that ended it, when, and the stack of that call.
-    woken: Option<(u32, u64, Option<StackNumber>)>,
+    /// The release that ended it.
+    woken: Option<Release>,
 }
+
+/// The wake of a waiter, by the thread that had the lock.
+#[derive(Clone, Copy)]
+struct Release {
+    by: u32,
+    at: u64,
+    /// The stack of its futex call.
+    stack: Option<StackNumber>,
+}
+
+/// Releases of each word that are remembered: more than come between two of one thread.
+const MOST_RELEASES: usize = 8;
 
 impl Got {
     /// Returns whether it was a wait for the same lock as a call. A readers-writer lock has several words. Each thread that
@@ -237,6 +251,7 @@ impl Follower {
         let since = at.saturating_sub(self.began) as f64;
         self.timelines.values_mut().for_each(|timeline| timeline.close(since, || None));
         self.got.clear();
+        self.releases.clear();
         self.left.clear();
         self.runs = Runs::default();
     }
@@ -422,9 +437,16 @@ impl Follower {
     fn wakes(&mut self, at: u64, (by, is_ours): (u32, bool), woken: u32) {
         let stack = self.threads.get(&by).filter(|_| is_ours).and_then(|waker| waker.call).map(|call| call.stack);
         let Some(thread) = self.threads.get_mut(&woken) else { return };
-        if thread.call.is_some_and(|call| call.waits) && thread.woken.is_none() {
-            thread.woken = Some(Woken { at, by, stack, ran: None });
+        let Some(call) = thread.call.filter(|call| call.waits && thread.woken.is_none()) else { return };
+        thread.woken = Some(Woken { at, by, stack, ran: None });
+        if self.releases.len() >= MOST_PLACES && !self.releases.contains_key(&call.word) {
+            self.releases.clear();
         }
+        let releases = self.releases.entry(call.word).or_default();
+        if releases.len() >= MOST_RELEASES {
+            releases.pop_front();
+        }
+        releases.push_back(Release { by, at, stack });
     }
 
     fn returned(&mut self, at: u64, thread: u32, result: i64) {
@@ -456,9 +478,7 @@ impl Follower {
         if let Some(woken) = woken.filter(|woken| woken.stack.is_some())
             && let Some(timeline) = self.timelines.get(&woken.by)
         {
-            // Before it got the word itself, the waker waited in the same queue.
-            let has_own = |got: &Got| self.have_own_words([(got.word, woken.by), (call.word, thread)]);
-            let got = self.got.get(&woken.by).filter(|got| got.is_of_lock(&call, has_own(got))).map_or(0, |got| got.at);
+            let got = self.had_since(&call, thread, woken.by, woken.at).map_or(woken.at, |(got, _)| got);
             let (from, to) = (since(call.began.max(got)), since(woken.at));
             (wait.seen, held) = self.held(&call, thread, &woken);
             // Those of earlier holders were at other places.
@@ -490,7 +510,7 @@ impl Follower {
             if self.got.len() >= MOST_THREADS && !self.got.contains_key(&thread) {
                 self.got.clear();
             }
-            let woken = woken.map(|woken| (woken.by, woken.at, woken.stack));
+            let woken = woken.map(|woken| Release { by: woken.by, at: woken.at, stack: woken.stack });
             self.got.insert(thread, Got { word: call.word, stack: call.stack, at, woken });
         }
         let turn = woken.and_then(|woken| Some((woken.at, woken.ran?)));
@@ -516,29 +536,40 @@ impl Follower {
         longest.truncate(LONGEST);
     }
 
+    /// Returns since when a thread had the lock that it released at `to`, and the release before that. `None` if it has
+    /// waited for the lock again since.
+    ///
+    /// Before it got the lock, it waited in the same queue, or for nothing: then it took a lock that was free, after the last
+    /// release by another thread. It may have done so much later, which no call shows.
+    fn had_since(&self, call: &Call, thread: u32, by: u32, to: u64) -> Option<(u64, Option<Release>)> {
+        let has_own = |got: &Got| self.have_own_words([(got.word, by), (call.word, thread)]);
+        match self.got.get(&by).filter(|got| got.is_of_lock(call, has_own(got))) {
+            Some(got) if got.at > to => None,
+            Some(got) => Some((got.at, got.woken)),
+            None => {
+                let mut releases = self.releases.get(&call.word).into_iter().flatten().rev();
+                let last = releases.find(|release| release.by != by && release.at < to).copied();
+                Some((last.map_or(0, |release| release.at), last))
+            }
+        }
+    }
+
     /// Returns the states of the threads that had the lock during a wait: the waker since it got the lock, before that the
-    /// thread that had woken the waker, and so on. Of each also the stack that released the lock, and the time.
+    /// thread that had released it to the waker, and so on. Of each also the stack that released the lock, and the time.
     fn held(&self, call: &Call, thread: u32, woken: &Woken) -> (Seen, Vec<(StackNumber, f64)>) {
         const MOST_HOLDERS: usize = 64;
         let since = |raw: u64| raw.saturating_sub(self.began) as f64;
         let (mut seen, mut held) = (Seen::default(), Vec::new());
         let (mut by, mut to, mut released_at) = (woken.by, woken.at, woken.stack);
         for _ in 0..MOST_HOLDERS {
-            let has_own = |got: &Got| self.have_own_words([(got.word, by), (call.word, thread)]);
-            let got = self.got.get(&by).filter(|got| got.is_of_lock(call, has_own(got)));
-            // It has waited for the lock again since, so it is not known when it got it before.
-            if got.is_some_and(|got| got.at > to) {
-                break;
-            }
-            let from = got.map_or(call.began, |got| got.at.max(call.began));
+            let Some((from, before)) = self.had_since(call, thread, by, to) else { break };
+            let from = from.max(call.began);
             if let Some(timeline) = self.timelines.get(&by) {
                 seen.add(timeline.seen(since(from), since(to)));
             }
             held.extend(released_at.map(|stack| (stack, since(to) - since(from))));
-            match got.and_then(|got| got.woken) {
-                Some((before, at, stack)) if at > call.began => (by, to, released_at) = (before, at, stack),
-                _ => break,
-            }
+            let Some(before) = before.filter(|release| release.at > call.began) else { break };
+            (by, to, released_at) = (before.by, before.at, before.stack);
         }
         (seen, held)
     }
@@ -712,6 +743,32 @@ mod tests {
         };
         assert_eq!(waits.holders[&of(77)], 170.0 + 190.0);
         assert_eq!(waits.holders.values().sum::<f64>(), 170.0 + 190.0 + 200.0);
+    }
+
+    /// Threads 2 and 3 wait for 4, which wakes 3 at 200. Thread 5 slept until then, and takes the lock before 3 does.
+    #[test]
+    fn waker_that_took_a_free_lock_is_judged_from_the_release_before() {
+        let mut follower = Follower::new(0, 0);
+        follower.follow([1].into_iter());
+        let mut unwinder = Stacks::default();
+        let events = [
+            event(80, 4, What::In),
+            event(85, 5, What::In),
+            event(90, 5, What::Out { is_preempted: false }),
+            event(100, 3, call(128)),
+            event(110, 2, call(128)),
+            event(195, 4, call(129)),
+            event(200, 4, What::Wakes { thread: 3 }),
+            event(200, 5, What::In),
+            event(210, 3, What::Return { result: 0 }),
+            event(215, 3, call(128)),
+            event(295, 5, call(129)),
+            event(300, 5, What::Wakes { thread: 2 }),
+            event(310, 2, What::Return { result: 0 }),
+        ];
+        events.into_iter().for_each(|event| follower.note(event, &mut unwinder));
+        let seen = follower.longest.values().flatten().find(|wait| wait.thread == 2).map(|wait| wait.seen);
+        assert_eq!(seen, Some(Seen { known: 90.0 + 100.0, off: 0.0, preempted: 0.0 }));
     }
 
     /// The same with a word for each thread, as parking_lot has them, and with the words of a readers-writer lock.

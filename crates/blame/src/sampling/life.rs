@@ -71,6 +71,12 @@ impl Life {
         (self.spun_s, self.began_s, self.before) = (0.0, self.seen_s, self.sums);
     }
 
+    /// Forgets the numbers of paths, which are given to others.
+    pub(super) fn forget_paths(&mut self) {
+        self.path = None;
+        self.blocked.iter_mut().for_each(|(_, _, path)| *path = None);
+    }
+
     pub(super) fn absorb(&mut self, other: Self) {
         self.seen_s += other.seen_s - other.began_s;
         self.spun_s += other.spun_s;

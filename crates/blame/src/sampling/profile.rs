@@ -109,6 +109,13 @@ impl Profile {
         self.spinning.clear();
         (self.samples, self.lost, self.spins.count) = (0, 0, 0);
         self.lives.values_mut().for_each(Life::begin_part);
+        // A service that is watched for hours has new paths all the time.
+        if self.paths.len() > MOST_PATHS / 2 {
+            self.paths.clear();
+            self.called.clear();
+            self.numbers.clear();
+            self.lives.values_mut().for_each(Life::forget_paths);
+        }
     }
 
     /// Samples the threads of these processes; `now_s` is the time since the start.
@@ -523,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn path_that_was_found_before_a_file_was_known_is_found_again() {
+    fn path_is_found_again_with_a_new_file_or_in_a_new_part() {
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let sleeper = std::thread::spawn(move || _ = receiver.recv());
         let process = std::process::id();
@@ -543,9 +550,19 @@ mod tests {
         profile.learn(process, &whole);
         sample(&mut profile);
         let after = longest_path(&profile);
+        assert!((1..after).contains(&before), "{before} calls, then {after}");
+        // There is no room for another path, until the next part of a long trace.
+        profile.begin_part();
+        (profile.paths, profile.called) = (vec![(0, Vec::new()); MOST_PATHS], vec![Vec::new(); MOST_PATHS]);
+        profile.numbers.clear();
+        profile.lives.values_mut().for_each(Life::forget_paths);
+        sample(&mut profile);
+        assert_eq!(longest_path(&profile), 0);
+        profile.begin_part();
+        sample(&mut profile);
+        assert_eq!(longest_path(&profile), after);
         drop(sender);
         sleeper.join().unwrap();
-        assert!((1..after).contains(&before), "{before} calls, then {after}");
     }
 
     #[test]

@@ -56,8 +56,13 @@ fn parts_have_all_acquisitions_and_each_once() {
             assert!((next["parameters"]["part"]["began_s"].as_f64().unwrap() - ended_s).abs() < 1e-6);
         }
     }
-    let last = records.last().unwrap();
-    assert!(last["warnings"].to_string().contains("folded_locks"), "{}", last["warnings"]);
+    // The last part can be short, and have room for its locks.
+    let is_folded = |record: &Value| record["warnings"].to_string().contains("folded_locks");
+    assert!(
+        records.iter().any(is_folded),
+        "{:?}",
+        records.iter().map(|record| &record["warnings"]).collect::<Vec<_>>()
+    );
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! `Adaptive` of `ulocks`: its word, with the same transitions.
 //!
-//! Two parts are missing: the membarrier before a thread blocks on a lock without recent waiters, and the processor's
-//! reordering that makes it necessary. Unlike there, a waiter learns without a cost how often to read a quiet lock.
+//! Three parts are missing: the membarrier before a thread blocks on a lock without recent waiters, the processor's
+//! reordering that makes it necessary, and the choice of releases that read the clock. Unlike there, a waiter learns
+//! without a cost how often to read a quiet lock.
 
 use super::Algorithm;
 use crate::machine::{Machine, Ps, Word, ps};

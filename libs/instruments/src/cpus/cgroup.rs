@@ -25,6 +25,21 @@ pub fn cpu_quota() -> Option<f64> {
     CpuGroup::find(Path::new("/"))?.quota_cpus()
 }
 
+/// Returns the control group that limits the CPU time of a process, and the limit in CPUs; `None` if there is no limit, or
+/// if it cannot be read.
+///
+/// The path is that of the group in this process's view of the hierarchy: processes with equal paths share the limit.
+///
+/// # Examples
+///
+/// ```
+/// let quota = instruments::cpus::cpu_quota_of(std::process::id());
+/// assert_eq!(quota.map(|(_, cpus)| cpus), instruments::cpus::cpu_quota());
+/// ```
+pub fn cpu_quota_of(process: u32) -> Option<(PathBuf, f64)> {
+    CpuGroup::of(Path::new("/"), &process.to_string())?.quota()
+}
+
 /// The control group that limits this process's CPU time.
 #[derive(Debug, PartialEq)]
 pub(crate) struct CpuGroup {
@@ -32,14 +47,19 @@ pub(crate) struct CpuGroup {
     pub version: u8,
     /// Mount point of the hierarchy.
     mount: PathBuf,
-    /// Group of this process: `mount` or below it.
+    /// Group of the process: `mount` or below it.
     own: PathBuf,
 }
 
 impl CpuGroup {
     /// Finds the group from `/proc/self/cgroup` and `/proc/self/mountinfo` below `root`.
     pub fn find(root: &Path) -> Option<Self> {
-        let groups = files::text(root, "proc/self/cgroup")?;
+        Self::of(root, "self")
+    }
+
+    /// Finds the group of a process, by its name in `/proc`.
+    fn of(root: &Path, process: &str) -> Option<Self> {
+        let groups = files::text(root, &format!("proc/{process}/cgroup"))?;
         let mounts = files::text(root, "proc/self/mountinfo")?;
         let (version, group) = group_path(&groups, &mounts)?;
         let (inside, at) = mount_of(&mounts, version)?;
@@ -47,10 +67,15 @@ impl CpuGroup {
         Some(Self { version, own: mount.join(below_mount(group, &inside)), mount })
     }
 
-    /// Returns the smallest quota from the group of this process up to the mount point, in CPUs.
+    /// Returns the smallest quota from the group of the process up to the mount point, in CPUs.
     pub fn quota_cpus(&self) -> Option<f64> {
+        self.quota().map(|(_, cpus)| cpus)
+    }
+
+    fn quota(&self) -> Option<(PathBuf, f64)> {
         let groups = self.own.ancestors().take_while(|group| group.starts_with(&self.mount));
-        groups.filter_map(|group| self.quota_of(group)).min_by(f64::total_cmp)
+        let quotas = groups.filter_map(|group| Some((group.to_owned(), self.quota_of(group)?)));
+        quotas.min_by(|one, other| one.1.total_cmp(&other.1))
     }
 
     fn quota_of(&self, group: &Path) -> Option<f64> {

@@ -23,5 +23,5 @@ pub use affinity::{
     UnusableCpus, allowed, allowed_of, current_cpu, online, pin_current_thread, resolve, restrict_current_thread,
     siblings,
 };
-pub use cgroup::cpu_quota;
+pub use cgroup::{cpu_quota, cpu_quota_of};
 pub use set::{CpuSet, MAX_CPU, ParseCpuSetError};
