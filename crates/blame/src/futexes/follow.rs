@@ -540,7 +540,7 @@ impl Follower {
     /// waited for the lock again since.
     ///
     /// Before it got the lock, it waited in the same queue, or for nothing: then it took a lock that was free, after the last
-    /// release by another thread. It may have done so much later, which no call shows.
+    /// release by another thread. How much later is unknown.
     fn had_since(&self, call: &Call, thread: u32, by: u32, to: u64) -> Option<(u64, Option<Release>)> {
         let has_own = |got: &Got| self.have_own_words([(got.word, by), (call.word, thread)]);
         match self.got.get(&by).filter(|got| got.is_of_lock(call, has_own(got))) {
@@ -747,7 +747,7 @@ mod tests {
 
     /// Threads 2 and 3 wait for 4, which wakes 3 at 200. Thread 5 slept until then, and takes the lock before 3 does.
     #[test]
-    fn waker_that_took_a_free_lock_is_judged_from_the_release_before() {
+    fn waker_that_took_a_free_lock_had_it_since_the_last_release() {
         let mut follower = Follower::new(0, 0);
         follower.follow([1].into_iter());
         let mut unwinder = Stacks::default();

@@ -120,8 +120,8 @@ fn open(thread: u32) -> std::io::Result<Sampler> {
 /// Bytes before the instruction and from it on that are looked at.
 const AROUND: usize = 32;
 
-/// Returns whether the code around an instruction, which is in the middle, is that of a loop that spins: it has the
-/// hint for such loops, or tries to set a word from its target to the jump back, again and again.
+/// Returns whether the code around an instruction, which is in the middle, is that of a loop that spins. It has the hint
+/// for such loops, or tries to set a word from the target of a jump back to that jump.
 #[cfg(target_arch = "x86_64")]
 fn is_spin_loop(code: &[u8; 2 * AROUND]) -> bool {
     const PAUSE: [u8; 2] = [0xf3, 0x90];
@@ -231,9 +231,9 @@ fn instruction(code: &[u8]) -> Option<(Instruction, usize)> {
     (length <= code.len()).then_some((Instruction { opcode, is_locked, operands }, length))
 }
 
-/// Returns whether a loop tries to set a word and looks whether that was free: it exchanges a register with memory and
-/// compares what it got, or compares memory with a number that it sets again each time. A loop that computes the new value
-/// from the old one changes data without a lock.
+/// Returns whether a loop tries to set a word and looks whether that was free. It exchanges a register with memory and
+/// compares what it got. Or it compares memory with a number that it sets again each time. A loop that computes the new
+/// value from the old one changes data without a lock.
 #[cfg(target_arch = "x86_64")]
 fn tries_to_lock(body: &[Instruction]) -> bool {
     const ACCUMULATOR: u8 = 0;

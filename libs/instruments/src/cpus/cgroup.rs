@@ -25,8 +25,9 @@ pub fn cpu_quota() -> Option<f64> {
     CpuGroup::find(Path::new("/"))?.quota_cpus()
 }
 
-/// Returns the control group that limits the CPU time of a process, and the limit in CPUs; `None` if there is no limit, or
-/// if it cannot be read.
+/// Returns the control group that limits the CPU time of a process, and the limit in CPUs.
+///
+/// It is `None` if there is no limit, or if it cannot be read.
 ///
 /// The path is that of the group in this process's view of the hierarchy: processes with equal paths share the limit.
 ///

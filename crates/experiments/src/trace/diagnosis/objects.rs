@@ -241,8 +241,8 @@ impl Evidence<'_> {
         part_of_semaphore(are_waiters, is_held, waited.most_waiters)
     }
 
-    /// Returns whether a thread was blocked in the function that acquires a semaphore, behind that, for most of the time in
-    /// which others waited: one that has acquired it. Workers that wait for work are all in the semaphore mostly.
+    /// Returns whether, for most of the waits, a thread was blocked elsewhere in the function that acquires a semaphore: it
+    /// has acquired it. Workers that wait for work are all in the semaphore mostly.
     fn is_held(&mut self, wait: Wait, waited: &Waited, frames: &Frames) -> bool {
         let Some(acquirer) = frames.caller() else { return false };
         let all_s: f64 = waited.peers.values().map(|part| part.seconds).sum();
@@ -502,8 +502,8 @@ fn joined(objects: Vec<Object>) -> Vec<Object> {
     joined
 }
 
-/// Returns the reason to wait for a semaphore: `are_waiters` if a thread that posts it waits for it as well, `None` if no
-/// thread is known that does; `is_held` if a thread has acquired it while others wait.
+/// Returns the reason to wait for a semaphore. `are_waiters` if a thread that posts it waits for it as well, and `None` if
+/// no thread is known that posts it. `is_held` if a thread has acquired it while others wait.
 fn part_of_semaphore(are_waiters: Option<bool>, is_held: bool, most_waiters: usize) -> Part {
     match are_waiters {
         Some(true) => Part::Lock,

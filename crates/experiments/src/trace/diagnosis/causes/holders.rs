@@ -257,8 +257,8 @@ fn held_at(row: &Row) -> Option<String> {
     (!is_lock_wrapper(&site)).then_some(site)
 }
 
-/// Returns the remedy for a lock whose holders ran; `hold` is the median hold of the place with the longest waits, in ns, and
-/// `held_in` the function there.
+/// Returns the remedy for a lock whose holders ran. `hold` is the median hold of the place with the longest waits, in ns, and
+/// `held_in` is the function there.
 fn shorter_sections(lock: &str, row: Option<&Row>, hold: Option<f64>, held_in: Option<&str>) -> String {
     // Half of the holds say nothing of the longest, in which others wait most.
     let has_long = row.is_some_and(|row| row.hold_p99_ns.is_some_and(|p99| p99 > LONG_HOLD_NS));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn remedy_for_running_holders_is_for_the_holds_that_others_waited_for() {
+    fn remedy_for_running_holders_fits_the_long_holds() {
         let row = |p99, share| Row {
             hold_p99_ns: Some(p99),
             blocked_by: vec![Blocker { site: "put (a.c:10)".into(), share }],
