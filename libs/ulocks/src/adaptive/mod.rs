@@ -3,7 +3,7 @@
 //! The lock is one 32-bit word. An uncontended lock/unlock pair costs one atomic read-modify-write and one plain
 //! store; other locks that can block need two read-modify-writes. The releasing store is the last memory access of
 //! [`unlock`](Adaptive::unlock), so the next owner may free the memory. Under contention, waiters spin while that can
-//! pay off and block otherwise. The lock is starvation-free.
+//! pay off and block otherwise. A waiter that the kernel runs in time does not starve.
 //!
 //! # State
 //!
@@ -97,15 +97,16 @@
 //!
 //! # Fairness
 //!
-//! Waiting time is bounded. An unlocked lock may be acquired by any thread (barging), so it is never idle while a
-//! woken thread waits for a CPU. A waiter that has spun for the spin limit and saw others acquire the lock sets
-//! `RESERVED`, and the next release is for it alone; a blocked waiter does the same as soon as it has been woken.
-//! While a thread spins, blocked waiters are woken one at a time, the longest-blocked first, at most once per *slice*
-//! of 0.3 to 3 ms. The slice limits the cost of fairness: between two handoffs to blocked waiters, the lock stays
-//! among running threads. A release reads the clock for that if no thread spins, and otherwise one of about 16, at random. A
-//! waiter that was blocked for more than about 8 ms halves the slice; one that was blocked for less than a quarter of
-//! that doubles it, as does a wake-up to which no thread responded. A reservation whose owner does not run expires
-//! once the lock has been seen unlocked for the spin limit.
+//! Waiters are served in turn. No bound of the waiting time is proven: a woken waiter that does not run before its
+//! reservation expires queues at the end again. An unlocked lock may be acquired by any thread (barging), so it is
+//! never idle while a woken thread waits for a CPU. A waiter that has spun for the spin limit and saw others acquire
+//! the lock sets `RESERVED`, and the next release is for it alone; a blocked waiter does the same as soon as it has
+//! been woken. While a thread spins, blocked waiters are woken one at a time, the longest-blocked first, at most once
+//! per *slice* of 0.3 to 3 ms. The slice limits the cost of fairness: between two handoffs to blocked waiters, the
+//! lock stays among running threads. A release reads the clock for that if no thread spins, and otherwise one of about
+//! 16, at random. A waiter that was blocked for more than about 8 ms halves the slice; one that was blocked for less
+//! than a quarter of that doubles it, as does a wake-up to which no thread responded. A reservation whose owner does
+//! not run expires once the lock has been seen unlocked for the spin limit.
 //!
 //! # Spinning
 //!
