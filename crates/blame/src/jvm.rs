@@ -13,6 +13,7 @@
 //! the first dump it keeps one thread more, the `Attach Listener`.
 
 use crate::namespace::{OwnNumbers, own_number};
+use crate::sampling::profile::is_alive;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, OpenOptions, read, read_to_string};
 use std::io::{Read, Write};
@@ -140,7 +141,7 @@ impl Machines {
     pub fn learn(&mut self, process: u32, map: &[u8]) {
         const MOST: usize = 8;
         if self.0.len() >= MOST {
-            self.0.retain(|process, _| std::path::Path::new(&format!("/proc/{process}")).exists());
+            self.0.retain(|process, _| is_alive(*process));
         }
         if is_jvm(map) && self.0.len() < MOST && !self.0.contains_key(&process) {
             self.0.insert(process, Dumper::begin(process));

@@ -18,8 +18,8 @@
 //!
 //! | lock | bytes | fairness | timeouts | between processes | use |
 //! |---|---|---|---|---|---|
-//! | [`Adaptive`] | 4 | bounded waiting | yes | yes | general use; the default choice |
-//! | [`Biased`] | 16 | bounded waiting once shared | yes | no | data that one thread uses nearly alone |
+//! | [`Adaptive`] | 4 | waiters in turn | yes | yes | general use; the default choice |
+//! | [`Biased`] | 16 | waiters in turn once shared | yes | no | data that one thread uses nearly alone |
 //! | [`Calock`], [`CalockSpin`] | 4 | none | yes | yes | convoy avoidance, with the smallest state |
 //! | [`Usema`], [`UsemaSpin`] | 8 | strict first come, first served | no | yes | order of arrival |
 //! | [`Pi`] | 4 | by priority | yes | yes | real-time threads |

@@ -1,6 +1,7 @@
 //! Assembly of waits from events: a thread begins a futex call, sleeps, is woken by another, and runs again.
 
 use super::events::{Event, What};
+use super::runs::Runs;
 use super::waits::{LONGEST, Slices, StackNumber, Wait, Waits};
 use crate::memory::top_of_stack;
 use crate::preempted::Sums;
@@ -173,10 +174,7 @@ impl Got {
 
 #[derive(Clone, Copy)]
 struct Woken {
-    at: u64,
-    by: u32,
-    /// The stack of the waker's futex call.
-    stack: Option<StackNumber>,
+    release: Release,
     /// Time when the woken thread came to a CPU, and that CPU.
     ran: Option<(u64, usize)>,
 }
@@ -438,7 +436,8 @@ impl Follower {
         let stack = self.threads.get(&by).filter(|_| is_ours).and_then(|waker| waker.call).map(|call| call.stack);
         let Some(thread) = self.threads.get_mut(&woken) else { return };
         let Some(call) = thread.call.filter(|call| call.waits && thread.woken.is_none()) else { return };
-        thread.woken = Some(Woken { at, by, stack, ran: None });
+        let release = Release { by, at, stack };
+        thread.woken = Some(Woken { release, ran: None });
         if self.releases.len() >= MOST_PLACES && !self.releases.contains_key(&call.word) {
             self.releases.clear();
         }
@@ -446,7 +445,7 @@ impl Follower {
         if releases.len() >= MOST_RELEASES {
             releases.pop_front();
         }
-        releases.push_back(Release { by, at, stack });
+        releases.push_back(release);
     }
 
     fn returned(&mut self, at: u64, thread: u32, result: i64) {
@@ -464,33 +463,34 @@ impl Follower {
         *waiter = waiter.filter(|waiter| *waiter == thread);
         let is_timeout = result == -ETIMEDOUT;
         let woken = woken.filter(|_| !is_timeout);
+        let release = woken.map(|woken| woken.release);
         let mut wait = Wait {
             began: call.began,
             ended: at,
             thread,
             stack: call.stack,
-            waker: woken.map(|woken| (woken.by, woken.stack)),
+            waker: release.map(|release| (release.by, release.stack)),
             seen: Seen::default(),
-            wake_ns: woken.and_then(|woken| Some(woken.ran?.0.saturating_sub(woken.at))),
+            wake_ns: woken.and_then(|woken| Some(woken.ran?.0.saturating_sub(woken.release.at))),
         };
         let mut held = Vec::new();
         let since = |raw: u64| raw.saturating_sub(self.began) as f64;
-        if let Some(woken) = woken.filter(|woken| woken.stack.is_some())
-            && let Some(timeline) = self.timelines.get(&woken.by)
+        if let Some(release) = release.filter(|release| release.stack.is_some())
+            && let Some(timeline) = self.timelines.get(&release.by)
         {
-            let got = self.had_since(&call, thread, woken.by, woken.at).map_or(woken.at, |(got, _)| got);
-            let (from, to) = (since(call.began.max(got)), since(woken.at));
-            (wait.seen, held) = self.held(&call, thread, &woken);
+            let got = self.had_since(&call, thread, release.by, release.at).map_or(release.at, |(got, _)| got);
+            let (from, to) = (since(call.began.max(got)), since(release.at));
+            (wait.seen, held) = self.held(&call, thread, release);
             // Those of earlier holders were at other places.
             let waited_ns = timeline.seen(from, to).preempted;
-            if let Some(stack) = woken.stack
+            if let Some(stack) = release.stack
                 && waited_ns > 0.0
                 && (self.preempted.len() < MOST_KEPT || self.preempted.contains_key(&(call.word, stack)))
             {
                 if self.last_preempted.len() >= MOST_THREADS {
                     self.last_preempted.clear();
                 }
-                let last = self.last_preempted.entry(woken.by).or_insert(f64::NEG_INFINITY);
+                let last = self.last_preempted.entry(release.by).or_insert(f64::NEG_INFINITY);
                 // It may have begun before the wait.
                 let overlap = timeline.preemptions(since(got), to).filter(|preemption| preemption.to > from);
                 let new: Vec<Preemption> = overlap.filter(|preemption| preemption.from > *last).collect();
@@ -510,10 +510,9 @@ impl Follower {
             if self.got.len() >= MOST_THREADS && !self.got.contains_key(&thread) {
                 self.got.clear();
             }
-            let woken = woken.map(|woken| Release { by: woken.by, at: woken.at, stack: woken.stack });
-            self.got.insert(thread, Got { word: call.word, stack: call.stack, at, woken });
+            self.got.insert(thread, Got { word: call.word, stack: call.stack, at, woken: release });
         }
-        let turn = woken.and_then(|woken| Some((woken.at, woken.ran?)));
+        let turn = woken.and_then(|woken| Some((woken.release.at, woken.ran?)));
         let instead = turn.map_or_else(Vec::new, |(woken, (ran, cpu))| self.runs.between(woken, ran, cpu));
         let place = (call.word, call.stack);
         if self.waits.len() >= MOST_PLACES && !self.waits.contains_key(&place) {
@@ -556,11 +555,11 @@ impl Follower {
 
     /// Returns the states of the threads that had the lock during a wait: the waker since it got the lock, before that the
     /// thread that had released it to the waker, and so on. Of each also the stack that released the lock, and the time.
-    fn held(&self, call: &Call, thread: u32, woken: &Woken) -> (Seen, Vec<(StackNumber, f64)>) {
+    fn held(&self, call: &Call, thread: u32, last: Release) -> (Seen, Vec<(StackNumber, f64)>) {
         const MOST_HOLDERS: usize = 64;
         let since = |raw: u64| raw.saturating_sub(self.began) as f64;
         let (mut seen, mut held) = (Seen::default(), Vec::new());
-        let (mut by, mut to, mut released_at) = (woken.by, woken.at, woken.stack);
+        let (mut by, mut to, mut released_at) = (last.by, last.at, last.stack);
         for _ in 0..MOST_HOLDERS {
             let Some((from, before)) = self.had_since(call, thread, by, to) else { break };
             let from = from.max(call.began);
@@ -592,43 +591,6 @@ impl Follower {
             sum.0 += waits.times.ticks;
         }
         waited
-    }
-}
-
-/// The threads that ran on each CPU lately, by CPU.
-#[derive(Default)]
-pub struct Runs(HashMap<usize, VecDeque<Run>>);
-
-struct Run {
-    thread: u32,
-    from: u64,
-}
-
-/// Turns on each CPU that are remembered: more than come between a wake and its thread's turn.
-const MOST: usize = 256;
-
-impl Runs {
-    /// Notes that a thread came to a CPU.
-    pub fn note(&mut self, at: u64, thread: u32, cpu: usize) {
-        let runs = self.0.entry(cpu).or_default();
-        runs.push_back(Run { thread, from: at });
-        if runs.len() > MOST {
-            runs.pop_front();
-        }
-    }
-
-    /// Returns the threads that ran between a wake and the time slice of its thread, on that CPU, and how long they
-    /// ran.
-    pub fn between(&self, woken: u64, ran: u64, cpu: usize) -> Vec<(u32, f64)> {
-        let (mut until, mut found) = (ran, Vec::new());
-        for run in self.0.get(&cpu).into_iter().flatten().rev().skip_while(|run| run.from >= ran) {
-            found.push((run.thread, until.saturating_sub(run.from.max(woken)) as f64));
-            until = run.from;
-            if run.from <= woken {
-                break;
-            }
-        }
-        found
     }
 }
 

@@ -70,7 +70,7 @@ const MOST_ENDED: usize = 4_096;
 /// Locks of each thread whose holds are kept.
 const MOST_HOLDS: usize = 256;
 
-/// Samples after which the name and the CPUs of a thread are read again, which may change at any time.
+/// Samples after which the name, the CPUs and the limit of a thread are read again, which may change at any time.
 const NAME_PERIOD: u64 = 64;
 
 impl Profile {
@@ -86,7 +86,6 @@ impl Profile {
             let is_data = |piece: &&Mapping| !piece.is_code && !piece.path.to_string_lossy().contains(".so");
             self.mappings.insert(process, mappings.iter().filter(is_data).cloned().collect());
         }
-        self.quotas.learn(process);
         if self.unwinders.len() >= MOST_PROCESSES {
             self.unwinders.retain(|process, _| is_alive(*process));
         }
@@ -241,6 +240,9 @@ impl Profile {
         if life.name.is_empty() || name_is_due {
             life.allowed = allowed(sample.thread).unwrap_or(life.allowed);
             life.name = name_of(sample.process, sample.thread).unwrap_or_else(|| std::mem::take(&mut life.name));
+            if sample.thread == sample.process {
+                self.quotas.learn(sample.process);
+            }
         }
         let span = now_s - life.seen_s;
         let [ran, ready] = [0, 1].map(|part| (sums[part] - life.sums[part]) as f64);
@@ -480,7 +482,7 @@ fn address_in(own: &[Mapping], other: &[Mapping], address: u64) -> Option<u64> {
 }
 
 /// Returns whether a process has not ended.
-fn is_alive(process: u32) -> bool {
+pub(crate) fn is_alive(process: u32) -> bool {
     std::path::Path::new(&format!("/proc/{process}")).exists()
 }
 

@@ -12,7 +12,7 @@ pub struct Quotas(HashMap<u32, Option<(PathBuf, f64)>>);
 const MOST_PROCESSES: usize = 4_096;
 
 impl Quotas {
-    /// Reads the limit of a process, which can be changed later.
+    /// Reads the present limit of a process.
     pub fn learn(&mut self, process: u32) {
         if self.0.len() < MOST_PROCESSES {
             self.0.insert(process, cpu_quota_of(process));

@@ -2,6 +2,7 @@
 //! the remedy.
 
 use crate::programs::{Programs, Traced, command as trace, traced};
+use crate::targets::Directory;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -309,39 +310,27 @@ fn empty_queue_of_a_semaphore_is_no_lock() {
     assert!(findings.iter().all(|row| !text(row, "object").contains("items")), "{findings:#?}");
 }
 
-/// A directory of the control groups' file system.
-struct Group(std::path::PathBuf);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir(&self.0);
+/// Creates a control group with a tenth of a CPU, in either version; `None`, with a message, where that is not allowed.
+fn group_with_a_tenth_of_a_cpu() -> Option<Directory> {
+    let name = format!("contend-test-limit-{}", std::process::id());
+    let created = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup"].iter().find_map(|mount| {
+        let group = Path::new(mount).join(&name);
+        std::fs::create_dir(&group).ok()?;
+        let group = Directory(group);
+        let is_limited = std::fs::write(group.0.join("cpu.max"), "10000 100000").is_ok()
+            || std::fs::write(group.0.join("cpu.cfs_quota_us"), "10000").is_ok();
+        is_limited.then_some(group)
+    });
+    if created.is_none() {
+        println!("skipped: needs root and a writable cgroup file system with the controller cpu");
     }
-}
-
-impl Group {
-    /// Creates a control group with a tenth of a CPU, in either version; `None`, with a message, where that is not allowed.
-    fn with_a_tenth_of_a_cpu() -> Option<Self> {
-        let name = format!("contend-test-limit-{}", std::process::id());
-        let created = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup"].iter().find_map(|mount| {
-            let group = Path::new(mount).join(&name);
-            std::fs::create_dir(&group).ok()?;
-            let group = Self(group);
-            let is_limited = std::fs::write(group.0.join("cpu.max"), "10000 100000").is_ok()
-                || std::fs::write(group.0.join("cpu.cfs_quota_us"), "10000").is_ok();
-            is_limited.then_some(group)
-        });
-        if created.is_none() {
-            println!("skipped: needs root and a writable cgroup file system with the controller cpu");
-        }
-        created
-    }
+    created
 }
 
 #[test]
 fn limit_of_a_control_group_is_named_as_what_limits() {
     let programs = Programs::new();
-    let (Some(group), Some(patients)) = (Group::with_a_tenth_of_a_cpu(), programs.compiled("patients", &["-O2"]))
-    else {
+    let (Some(group), Some(patients)) = (group_with_a_tenth_of_a_cpu(), programs.compiled("patients", &["-O2"])) else {
         return;
     };
     let script = format!("echo $$ > {}/cgroup.procs; exec {} healthy", group.0.display(), patients.display());

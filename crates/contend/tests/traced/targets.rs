@@ -92,7 +92,7 @@ fn restarted_process_is_found_again_and_named() {
 }
 
 /// A directory of the control groups' file system.
-struct Directory(std::path::PathBuf);
+pub struct Directory(pub std::path::PathBuf);
 
 impl Drop for Directory {
     fn drop(&mut self) {
