@@ -218,7 +218,8 @@ impl Profile {
         {
             self.parked.note(process, address);
         }
-        let name_is_due = self.samples % NAME_PERIOD == 1;
+        // Programs begin threads, move themselves and execute others at the start mostly.
+        let name_is_due = self.samples % NAME_PERIOD == 1 || self.samples.is_power_of_two();
         let life = self.lives.entry(sample.thread).or_insert_with(|| Life {
             process: sample.process,
             thread: sample.thread,
