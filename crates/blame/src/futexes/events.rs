@@ -18,9 +18,9 @@ use std::io;
 pub struct Rings {
     points: Vec<(u16, Point)>,
     targets: HashSet<u32>,
-    /// Whether a process that a target starts becomes one.
-    follows_forks: bool,
     rings: Vec<Ring>,
+    /// Events for the starts of processes, which report to the rings in pauses as well; none if they are of no use.
+    forks: Vec<Counter>,
     /// Events that report to the rings; none during a pause.
     followers: Vec<Counter>,
     /// Read, but later than what another CPU's ring may still have.
@@ -57,8 +57,8 @@ impl Rings {
         let points = find_points()?;
         let open = |cpu| Ok(Ring { cpu, ring: leader(cpu)?, read_to: 0 });
         let rings = cpus.iter().map(open).collect::<io::Result<_>>()?;
-        let (targets, followers, early) = (HashSet::new(), Vec::new(), Vec::new());
-        let mut rings = Self { points, targets, follows_forks: false, rings, followers, early, lost: 0, cost_ns: 0 };
+        let (targets, forks, followers, early) = (HashSet::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut rings = Self { points, targets, rings, forks, followers, early, lost: 0, cost_ns: 0 };
         rings.resume()?;
         Ok(rings)
     }
@@ -97,14 +97,21 @@ impl Rings {
         self.targets = targets.collect();
     }
 
-    /// Makes the processes that a target starts targets, too.
-    pub fn follow_forks(&mut self) {
-        self.follows_forks = true;
+    /// Makes the processes that a target starts from now on targets, too.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn follow_forks(&mut self) -> io::Result<()> {
+        self.forks =
+            self.rings.iter_mut().map(|Ring { cpu, ring, .. }| forks(ring, *cpu)).collect::<io::Result<_>>()?;
+        Ok(())
     }
 
-    /// Drops the events up to `now` on the kernel's clock.
+    /// Drops the events up to `now` on the kernel's clock, but for the starts of processes.
     pub fn skip(&mut self, now: u64) {
-        while self.next(now).is_some() {}
+        let skipped = std::iter::from_fn(|| self.next(now)).flatten();
+        let forks: Vec<Event> = skipped.filter(|event| matches!(event.what, What::Fork { .. })).collect();
+        self.early.splice(0..0, forks);
     }
 
     /// Returns the next events up to `now` on the kernel's clock, in order; `None` after the last.
@@ -143,7 +150,6 @@ impl Rings {
             };
             match event.what {
                 What::Lost { records } => self.lost += records,
-                What::Fork { .. } if !self.follows_forks => {}
                 What::Fork { child } => {
                     self.targets.insert(child);
                     self.early.push(event);
@@ -168,10 +174,18 @@ fn leader(cpu: usize) -> io::Result<Sampler> {
 
 fn switches(leader: &mut Sampler, cpu: usize) -> io::Result<Counter> {
     let mut switches = builder(Software::DUMMY, cpu);
-    switches.context_switch(true).task(true).enabled(true);
+    switches.context_switch(true).enabled(true);
     let switches = switches.build_with_group(&mut *leader)?;
     redirect(&switches, leader)?;
     Ok(switches)
+}
+
+/// Opens the event for the starts of processes. It is of no group, so that it goes on in pauses.
+fn forks(ring: &Sampler, cpu: usize) -> io::Result<Counter> {
+    let mut forks = builder(Software::DUMMY, cpu);
+    let forks = forks.task(true).enabled(true).build()?;
+    redirect(&forks, ring)?;
+    Ok(forks)
 }
 
 fn follower(leader: &mut Sampler, cpu: usize, id: u16, point: Point) -> io::Result<Counter> {
@@ -359,6 +373,25 @@ mod tests {
         let large = portions.iter().map(|portion| portion.iter().filter(is_call).count()).max().unwrap();
         assert!(large <= most, "{large} calls in a portion");
         assert!(portions.iter().flatten().is_sorted_by_key(|event| event.raw_ns));
+    }
+
+    #[test]
+    fn processes_that_start_in_a_pause_are_followed() {
+        let Ok(mut rings) = Rings::open(&instruments::cpus::allowed().unwrap()) else {
+            println!("skipped: needs CAP_PERFMON and the kernel's list of tracepoints");
+            return;
+        };
+        rings.follow_forks().unwrap();
+        rings.follow([std::process::id()].into_iter());
+        rings.pause().unwrap();
+        let child = std::process::Command::new("true").spawn().unwrap().wait_with_output();
+        assert!(child.unwrap().status.success());
+        // As at the begin of a window.
+        rings.skip(instruments::clock::monotonic_raw_ns());
+        let now = instruments::clock::monotonic_raw_ns();
+        let events: Vec<Event> = std::iter::from_fn(|| rings.next(now)).flatten().collect();
+        let is_own = |event: &&Event| event.process == std::process::id();
+        assert!(events.iter().filter(is_own).any(|event| matches!(event.what, What::Fork { .. })), "{events:?}");
     }
 
     #[test]

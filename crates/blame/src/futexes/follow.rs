@@ -2,7 +2,7 @@
 
 use super::events::{Event, What};
 use super::runs::Runs;
-use super::waits::{LONGEST, Slices, StackNumber, Wait, Waits};
+use super::waits::{Held, LONGEST, Slices, StackNumber, Wait, Waits};
 use crate::memory::top_of_stack;
 use crate::preempted::Sums;
 use crate::sampling::{Call as Blocked, name_of};
@@ -73,6 +73,8 @@ pub struct Follower {
     room: usize,
     /// The last wait of each thread that ended with a wake: it may have had the lock since then.
     got: HashMap<u32, Got>,
+    /// The last waits of each thread: it may have had another lock in them.
+    past: HashMap<u32, VecDeque<Past>>,
     /// The last releases of each word.
     releases: HashMap<Word, VecDeque<Release>>,
     /// The thread that waited for each word; `None` for several.
@@ -153,6 +155,18 @@ struct Release {
     /// The stack of its futex call.
     stack: Option<StackNumber>,
 }
+
+/// A wait that has ended.
+#[derive(Clone, Copy)]
+struct Past {
+    word: Word,
+    stack: StackNumber,
+    began: u64,
+    ended: u64,
+}
+
+/// Waits of each thread that are remembered: more than a critical section has, mostly.
+const MOST_PAST: usize = 16;
 
 /// Releases of each word that are remembered: more than come between two of one thread.
 const MOST_RELEASES: usize = 8;
@@ -249,6 +263,7 @@ impl Follower {
         let since = at.saturating_sub(self.began) as f64;
         self.timelines.values_mut().for_each(|timeline| timeline.close(since, || None));
         self.got.clear();
+        self.past.clear();
         self.releases.clear();
         self.left.clear();
         self.runs = Runs::default();
@@ -473,7 +488,7 @@ impl Follower {
             seen: Seen::default(),
             wake_ns: woken.and_then(|woken| Some(woken.ran?.0.saturating_sub(woken.release.at))),
         };
-        let mut held = Vec::new();
+        let mut held = Held::default();
         let since = |raw: u64| raw.saturating_sub(self.began) as f64;
         if let Some(release) = release.filter(|release| release.stack.is_some())
             && let Some(timeline) = self.timelines.get(&release.by)
@@ -506,6 +521,7 @@ impl Follower {
                 noted.into_iter().for_each(|(preemption, left_ns, by)| sums.note(preemption, left_ns, by));
             }
         }
+        self.note_past(thread, Past { word: call.word, stack: call.stack, began: call.began, ended: at });
         if !is_timeout {
             if self.got.len() >= MOST_THREADS && !self.got.contains_key(&thread) {
                 self.got.clear();
@@ -535,6 +551,17 @@ impl Follower {
         longest.truncate(LONGEST);
     }
 
+    fn note_past(&mut self, thread: u32, wait: Past) {
+        if self.past.len() >= MOST_THREADS && !self.past.contains_key(&thread) {
+            self.past.clear();
+        }
+        let past = self.past.entry(thread).or_default();
+        if past.len() >= MOST_PAST {
+            past.pop_front();
+        }
+        past.push_back(wait);
+    }
+
     /// Returns since when a thread had the lock that it released at `to`, and the release before that. `None` if it has
     /// waited for the lock again since.
     ///
@@ -554,11 +581,11 @@ impl Follower {
     }
 
     /// Returns the states of the threads that had the lock during a wait: the waker since it got the lock, before that the
-    /// thread that had released it to the waker, and so on. Of each also the stack that released the lock, and the time.
-    fn held(&self, call: &Call, thread: u32, last: Release) -> (Seen, Vec<(StackNumber, f64)>) {
+    /// thread that had released it to the waker, and so on.
+    fn held(&self, call: &Call, thread: u32, last: Release) -> (Seen, Held) {
         const MOST_HOLDERS: usize = 64;
         let since = |raw: u64| raw.saturating_sub(self.began) as f64;
-        let (mut seen, mut held) = (Seen::default(), Vec::new());
+        let (mut seen, mut held) = (Seen::default(), Held::default());
         let (mut by, mut to, mut released_at) = (last.by, last.at, last.stack);
         for _ in 0..MOST_HOLDERS {
             let Some((from, before)) = self.had_since(call, thread, by, to) else { break };
@@ -566,7 +593,11 @@ impl Follower {
             if let Some(timeline) = self.timelines.get(&by) {
                 seen.add(timeline.seen(since(from), since(to)));
             }
-            held.extend(released_at.map(|stack| (stack, since(to) - since(from))));
+            held.holders.extend(released_at.map(|stack| (stack, since(to) - since(from))));
+            for past in self.past.get(&by).into_iter().flatten().filter(|past| past.word != call.word) {
+                let overlap_ns = past.ended.min(to).saturating_sub(past.began.max(from));
+                held.waits.extend((overlap_ns > 0).then_some((past.stack, overlap_ns as f64)));
+            }
             let Some(before) = before.filter(|release| release.at > call.began) else { break };
             (by, to, released_at) = (before.by, before.at, before.stack);
         }
@@ -705,6 +736,36 @@ mod tests {
         };
         assert_eq!(waits.holders[&of(77)], 170.0 + 190.0);
         assert_eq!(waits.holders.values().sum::<f64>(), 170.0 + 190.0 + 200.0);
+    }
+
+    /// Thread 3 has the lock, and waits for another word from 120 to 280.
+    #[test]
+    fn waits_of_the_holder_for_other_words_are_known() {
+        let mut follower = Follower::new(0, 0);
+        follower.follow([1].into_iter());
+        let mut unwinder = Stacks::default();
+        let stack = |instruction| Stack { instruction, ..Stack::default() };
+        let other = What::Call { word: 0xbb0, operation: 128, value: 0, may_time_out: false, stack: stack(77) };
+        let events = [
+            event(90, 3, What::In),
+            event(100, 2, call(128)),
+            event(120, 3, other),
+            event(130, 3, What::Out { is_preempted: false }),
+            event(270, 5, What::Wakes { thread: 3 }),
+            event(275, 3, What::In),
+            event(280, 3, What::Return { result: 0 }),
+            event(285, 3, call(129)),
+            event(290, 3, What::Wakes { thread: 2 }),
+            event(310, 2, What::Return { result: 0 }),
+        ];
+        events.into_iter().for_each(|event| follower.note(event, &mut unwinder));
+        let place = follower.stacks.iter().position(|path| path.frames.first() == Some(&77)).unwrap();
+        let of = |address| {
+            let is_it = |((word, _), _): &(&(Word, StackNumber), &Waits)| *word == Word::At { process: 1, address };
+            follower.waits.iter().find(is_it).map(|(_, waits)| waits.holder_waits.clone())
+        };
+        assert_eq!(of(0xf00), Some(HashMap::from([(place, 160.0)])));
+        assert_eq!(of(0xbb0), Some(HashMap::new()));
     }
 
     /// Threads 2 and 3 wait for 4, which wakes 3 at 200. Thread 5 slept until then, and takes the lock before 3 does.

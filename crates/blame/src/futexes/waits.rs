@@ -23,6 +23,8 @@ pub struct Waits {
     pub wakers: HashMap<StackNumber, f64>,
     /// Time of the waits in which each holder had the lock, by the stack that released it.
     pub holders: HashMap<StackNumber, f64>,
+    /// Time of the waits in which a holder waited in a futex call for another word itself, by the stack of that call.
+    pub holder_waits: HashMap<StackNumber, f64>,
     /// Time that each thread ran while the woken one did not yet.
     pub ran_instead: HashMap<u32, f64>,
     /// Words that were folded into these sums.
@@ -47,12 +49,20 @@ pub struct Wait {
     pub wake_ns: Option<u64>,
 }
 
+/// The threads that had a lock during a wait, by the stack that released it, and their own waits for other words in that
+/// time, by the stack. Times are in ns.
+#[derive(Default)]
+pub(super) struct Held {
+    pub holders: Vec<(StackNumber, f64)>,
+    pub waits: Vec<(StackNumber, f64)>,
+}
+
 /// Longest waits of each word that are kept.
 pub const LONGEST: usize = 5;
 
 impl Waits {
-    /// Adds the wait, the stacks that released the lock during it, and the threads that ran between its wake and its end.
-    pub(super) fn add(&mut self, wait: &Wait, held: Vec<(StackNumber, f64)>, instead: Vec<(u32, f64)>) {
+    /// Adds the wait, the holders during it, and the threads that ran between its wake and its end.
+    pub(super) fn add(&mut self, wait: &Wait, held: Held, instead: Vec<(u32, f64)>) {
         let waited = wait.ended - wait.began;
         self.times.note(waited);
         wait.wake_ns.into_iter().for_each(|ns| self.wakes.note(ns));
@@ -60,7 +70,8 @@ impl Waits {
         if let Some((_, Some(stack))) = wait.waker {
             *self.wakers.entry(stack).or_default() += waited as f64;
         }
-        held.into_iter().for_each(|(stack, ns)| *self.holders.entry(stack).or_default() += ns);
+        held.holders.into_iter().for_each(|(stack, ns)| *self.holders.entry(stack).or_default() += ns);
+        held.waits.into_iter().for_each(|(stack, ns)| *self.holder_waits.entry(stack).or_default() += ns);
         self.note_runners(instead.into_iter());
     }
 
@@ -98,6 +109,7 @@ impl Waits {
         self.seen.add(other.seen);
         other.wakers.iter().for_each(|(stack, ns)| *self.wakers.entry(*stack).or_default() += ns);
         other.holders.iter().for_each(|(stack, ns)| *self.holders.entry(*stack).or_default() += ns);
+        other.holder_waits.iter().for_each(|(stack, ns)| *self.holder_waits.entry(*stack).or_default() += ns);
         self.note_runners(other.ran_instead.iter().map(|(thread, ns)| (*thread, *ns)));
         self.instances += other.instances;
         self.slice_ns += other.slice_ns;

@@ -125,6 +125,16 @@ impl Follower {
         self.holds.clear();
     }
 
+    /// Begins a part of the trace, which has the waits from now on.
+    pub fn begin_part(&mut self, now_ns: u64) {
+        self.forget_goroutines(now_ns);
+        self.waits.clear();
+        self.lost_waits = 0;
+        // Nothing has their numbers any more.
+        self.stacks.clear();
+        self.numbers.clear();
+    }
+
     /// Notes the next event.
     pub fn note(&mut self, event: Event) {
         let Event { at_ns, thread, goroutine, what } = event;
@@ -180,10 +190,7 @@ impl Follower {
         let from = [got, holds.back().map(|hold| hold.until_ns)].into_iter().flatten().max();
         // Nor is it known what the goroutine did if it waited for I/O in that time.
         let unseen = state.parked.map(|parked| parked.since_ns).max(state.unseen_wake_ns);
-        let Some(since_ns) = from.filter(|since_ns| unseen.is_none_or(|at| at < *since_ns)) else {
-            holds.push_back(Hold { since_ns: until_ns, until_ns, parks: Vec::new() });
-            return;
-        };
+        let since_ns = from.filter(|since_ns| unseen.is_none_or(|at| at < *since_ns)).unwrap_or(until_ns);
         let within = |past: &&Past| past.until_ns > since_ns && past.parked.object != object;
         let parks = state.past.iter().filter(within).copied().collect();
         holds.push_back(Hold { since_ns, until_ns, parks });
@@ -305,6 +312,35 @@ mod tests {
         assert_eq!(follower.waits[&(0, number(0x20))].total_ns, 300);
         let others = &follower.waits[&(MUTEX, number(0x10))];
         assert_eq!((others.count, others.longest_ns, others.holder_parked[&number(0x20)]), (2, 430, 300));
+    }
+
+    #[test]
+    fn a_part_has_the_waits_in_it() {
+        let mut follower = Follower::default();
+        let wait = |goroutine, since, until| {
+            [event(since, 7, goroutine, parks(false, 0x10)), event(until, 8, 50, readies(goroutine))]
+        };
+        wait(1, 100, 150).into_iter().for_each(|event| follower.note(event));
+        follower.note(event(160, 7, 2, parks(false, 0x11)));
+        follower.begin_part(200);
+        assert!(follower.waits.is_empty() && follower.stacks.is_empty());
+        wait(3, 210, 240).into_iter().for_each(|event| follower.note(event));
+        let waits: Vec<u64> = follower.waits.values().map(|waits| waits.total_ns).collect();
+        assert_eq!((waits, &follower.stacks[0]), (vec![30], &vec![0x10]));
+    }
+
+    #[test]
+    fn holds_whose_begin_is_unknown_do_not_pile_up() {
+        let mut follower = Follower::default();
+        for time in 0..10 * MOST_PAST as u64 {
+            follower.note(event(time * 10, 7, 1, What::Acquires { semaphore: MUTEX }));
+            follower.note(event(time * 10, 7, 1, parks(true, 0x10)));
+            // A goroutine that waits for I/O, of which no end is seen.
+            follower.note(event(time * 10 + 1, 8, 2, parks(false, 0x20)));
+            follower.note(event(time * 10 + 2, 8, 2, What::Releases));
+            follower.note(event(time * 10 + 3, 8, 50, readies(1)));
+        }
+        assert!(follower.holds[&MUTEX].len() <= MOST_PAST, "{}", follower.holds[&MUTEX].len());
     }
 
     #[test]
