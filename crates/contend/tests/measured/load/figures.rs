@@ -29,19 +29,25 @@ fn every_interval_and_cpu_has_a_row_and_every_cpu_a_total() {
 /// Bursts use three quarters of a CPU, and an idle-priority spinner leaves them nearly all of it.
 ///
 /// Whether a tick falls into them or not, much of the CPU is load, and where the kernel keeps an exact account, both
-/// agree. (The example `bursts` shows how closely, and the value of `/proc/stat`; a busy machine would disturb that
-/// here.)
+/// agree in one of four tries: the time that a hypervisor takes is load, and in no account of the kernel's. (The example
+/// `bursts` shows how closely, and the value of `/proc/stat`; a busy machine would disturb that here.)
 #[test]
 fn bursts_are_measured_at_any_phase_of_the_tick() {
     for alignment in [Alignment::Avoids, Alignment::Hits, Alignment::Unaligned] {
         let pattern = Pattern { burst_ns: 3_000_000, period_ns: 4_000_000, alignment };
-        let record = record_with_bursts(&pattern, &["load", "--cpus", &first_cpu(), "--seconds", "1"]);
-        let total = rows(&record, "total")[0];
-        assert!(number(total, "load_share") > 0.3, "{total}");
-        match total["exec_share"].as_f64() {
-            Some(exec) => assert!((number(total, "load_share") - exec).abs() < 0.1, "{total}"),
-            None => println!("skipped: needs cpuacct.usage_percpu or /proc/schedstat"),
-        }
+        let agrees = || {
+            let record = record_with_bursts(&pattern, &["load", "--cpus", &first_cpu(), "--seconds", "1"]);
+            let total = rows(&record, "total")[0];
+            let load = number(total, "load_share");
+            assert!(load > 0.3, "{total}");
+            let Some(exec) = total["exec_share"].as_f64() else {
+                println!("skipped: needs cpuacct.usage_percpu or /proc/schedstat");
+                return true;
+            };
+            assert!(exec < load + 0.1, "others ran while the spinner did: {total}");
+            load < exec + 0.1
+        };
+        assert!((0..4).any(|_| agrees()), "{alignment:?}: more load than anything executed, four times");
     }
 }
 
