@@ -1,9 +1,10 @@
 //! The program: found as the shell would, and looked at before it is started.
 
 use anyhow::Context;
-use blame::names::{message, open_regular};
+use blame::names::{Elf, message, open_regular};
 use harness::UsageError;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::Read;
 use std::iter::Peekable;
 use std::os::unix::ffi::OsStrExt;
@@ -23,6 +24,8 @@ pub struct Program {
     pub interpreter: Option<PathBuf>,
     /// The reason why the program cannot load contend's libraries; `None` where it can.
     pub no_library: Option<&'static str>,
+    /// Whether the program itself, without its libraries, calls locks of the C library.
+    pub calls_locks: bool,
 }
 
 /// A script whose interpreter is a script, and so on: the kernel goes as far.
@@ -60,8 +63,8 @@ impl Program {
             let file: &Path = interpreter.as_deref().unwrap_or(&path);
             match look(file).map_err(refuse)? {
                 Kind::Script { interpreter: next } => interpreter = Some(next),
-                Kind::Program { no_library } => {
-                    return Ok(Self { path, words: words.to_vec(), interpreter, no_library });
+                Kind::Program { no_library, calls_locks } => {
+                    return Ok(Self { path, words: words.to_vec(), interpreter, no_library, calls_locks });
                 }
             }
         }
@@ -111,7 +114,7 @@ fn hint(name: &OsStr) -> &'static str {
 /// The kind of a file that can be started.
 enum Kind {
     Script { interpreter: PathBuf },
-    Program { no_library: Option<&'static str> },
+    Program { no_library: Option<&'static str>, calls_locks: bool },
 }
 
 /// Looks at the file; an error says why it cannot be traced.
@@ -137,7 +140,28 @@ fn look(path: &Path) -> anyhow::Result<Kind> {
             "set-uid or set-gid program, which ignores LD_PRELOAD; run contend as the user that it changes to"
         );
     }
-    Ok(Kind::Program { no_library })
+    Ok(Kind::Program { no_library, calls_locks: calls_locks(file) })
+}
+
+/// The begins of the names of the C library's locks.
+const LOCKS: [&[u8]; 8] = [
+    b"pthread_mutex_",
+    b"pthread_rwlock_",
+    b"pthread_spin_",
+    b"pthread_cond_",
+    b"pthread_barrier_",
+    b"sem_",
+    b"mtx_",
+    b"cnd_",
+];
+/// Bytes of a program's names of dynamic symbols; a program with more is taken for one that calls locks.
+const ROOM: u64 = 32 << 20;
+
+/// Returns whether the program's dynamic symbols have a lock of the C library among them; `true` if they are unknown.
+fn calls_locks(file: File) -> bool {
+    let names = Elf::open(file, ROOM).and_then(|elf| elf.bytes(elf.section(".dynstr")?));
+    let is_lock = |name: &[u8]| LOCKS.iter().any(|begin| name.starts_with(begin));
+    names.is_none_or(|names| names.split(|byte| *byte == 0).any(is_lock))
 }
 
 /// Checks that it is a program for this machine; returns why it cannot load the library.

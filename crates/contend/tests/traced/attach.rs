@@ -148,37 +148,46 @@ fn replaced_program_is_named_from_its_mapped_file() {
     }
 }
 
-/// Recording tens of thousands of waits a second slows a process, so they are recorded now and then, and scaled.
+/// Recording tens of thousands of waits a second slows a process, so they are recorded now and then, and scaled. On a busy
+/// machine a window can fall into a time in which the process has no CPU, so one of four traces is right.
 #[test]
 fn very_many_calls_are_recorded_in_windows_and_scaled() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("handoffs", &["-O1"]) else { return };
-    for (more, is_whole) in [(&[][..], false), (&["--full"][..], true)] {
-        let Some(process) = watched(&program, &["5"]) else { return };
+    let traced = |flags: &[&str]| {
+        let process = watched(&program, &["5"])?;
         let file = programs.path("attached.json");
-        let flags = ["--format", "json", "--output", file.to_str().unwrap()];
-        let output = attach(&process.id().to_string(), &[&flags[..], more].concat()).output().unwrap();
+        let output = ["--format", "json", "--output", file.to_str().unwrap()];
+        let output = attach(&process.id().to_string(), &[&output, flags].concat()).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         let said = process.wait_with_output().unwrap().stdout;
         let left: f64 = String::from_utf8_lossy(&said).trim().parse().unwrap();
-        let record = crate::command::read(&std::fs::read(&file).unwrap());
-        let (parameters, warnings) = (&record["parameters"], record["warnings"].to_string());
-        assert_eq!(warnings.contains("futex_windows"), !is_whole, "{warnings}");
-        let share = parameters["switches_share"].as_f64().unwrap();
-        assert!(if is_whole { share == 1.0 } else { share < 0.95 }, "{share}");
+        Some((crate::command::read(&std::fs::read(&file).unwrap()), left))
+    };
+    let turns = |record: &Value| {
         let rows = record["results"].as_array().unwrap().iter();
-        let turns: Vec<&Value> = rows.filter(|row| row["kind"] == "lock" && row["type"] == "sem").collect();
-        assert!(turns.iter().all(|row| row["wait_total_ci_s"].is_null() == is_whole), "{turns:#?}");
-        let waits: f64 = turns.iter().map(|row| row["contended"].as_f64().unwrap()).sum();
-        // On a busy machine, events of a whole record are lost.
-        if is_whole {
-            continue;
-        }
+        rows.filter(|row| row["kind"] == "lock" && row["type"] == "sem").cloned().collect::<Vec<Value>>()
+    };
+    let Some((whole, _)) = traced(&["--full"]) else { return };
+    // On a busy machine, events of a whole record are lost.
+    assert!(!whole["warnings"].to_string().contains("futex_windows"), "{}", whole["warnings"]);
+    assert_eq!(whole["parameters"]["switches_share"], 1.0);
+    assert!(turns(&whole).iter().all(|row| row["wait_total_ci_s"].is_null()), "{:#?}", turns(&whole));
+    let wrong = || {
+        let (record, left) = traced(&[]).unwrap();
+        let (parameters, turns) = (&record["parameters"], turns(&record));
+        assert!(record["warnings"].to_string().contains("futex_windows"), "{}", record["warnings"]);
+        assert!(parameters["switches_share"].as_f64() < Some(0.95), "{parameters}");
+        assert!(turns.iter().all(|row| !row["wait_total_ci_s"].is_null()), "{turns:#?}");
+        let sum = |field| turns.iter().map(|row| row[field].as_f64().unwrap()).sum::<f64>();
         // The trace begins a little later; and a thread that is woken before it is asleep has waited, too.
-        assert!((0.2..4.0).contains(&(waits / left)), "{waits} of {left}: {turns:#?}");
-        let waited_s: f64 = turns.iter().map(|row| row["wait_total_s"].as_f64().unwrap()).sum();
-        assert!((0.1..2.5).contains(&(waited_s / parameters["elapsed_s"].as_f64().unwrap())), "{waited_s}");
-    }
+        let counted = sum("contended") / left;
+        let waited = sum("wait_total_s") / parameters["elapsed_s"].as_f64().unwrap();
+        let is_right = (0.2..4.0).contains(&counted) && (0.1..2.5).contains(&waited);
+        (!is_right).then(|| format!("{counted} of the turns, {waited} of the time: {turns:#?}"))
+    };
+    let all: Vec<String> = (0..4).map(|_| wrong()).take_while(Option::is_some).flatten().collect();
+    assert!(all.len() < 4, "four times: {}", all[3]);
 }
 
 /// Threads that wait for another lock in the waiters' function do not hold this one: the record knows who released it.

@@ -66,6 +66,49 @@ fn rust_lock_in_a_closure_without_a_name_has_its_cause() {
     }
 }
 
+/// With privileges each wait counts; without, the states of the threads are sampled. The second program is a child of one
+/// that calls no lock, and calls those of the C library.
+#[test]
+fn a_program_without_locks_of_the_c_library_is_traced_from_outside() {
+    let programs = Programs::new();
+    let program = programs.path("cache");
+    if !compiles("rustc", &["-O", "-g", "--edition", "2024"], [&source("cache.rs"), &program], "-o") {
+        return;
+    }
+    let traced = traced(&programs, &["--full"], &program, &[]);
+    let warning = warning(&traced, "no_lock_calls").unwrap_or_else(|| panic!("{:#}", traced.record["warnings"]));
+    let is_sampled = warning["message"].as_str().unwrap().contains("samples");
+    let lock = traced.rows("lock").into_iter().find(|row| row["type"] == "mutex").unwrap();
+    assert_eq!(lock["seen_by"] == "sampling", is_sampled, "{lock}");
+    if is_sampled {
+        return println!("skipped: needs CAP_PERFMON and tracefs");
+    }
+    assert!(lock["contended"].as_u64() > Some(20), "{lock}");
+    let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
+    let words = format!("sleep 0.1; {} sleeps", patients.display());
+    let traced = crate::programs::traced(&programs, &[], Path::new("sh"), &["-c", &words]);
+    assert!(traced.lock("cache_lock")["acquisitions"].as_u64() > Some(0), "{}", traced.record["warnings"]);
+    assert!(!has_warning(&traced, "no_lock_calls"));
+}
+
+/// With privileges, the record of calls shows what the holder waits for.
+#[test]
+fn idle_workers_at_the_lock_of_a_channel_wait_for_work() {
+    let programs = Programs::new();
+    let program = programs.path("pool");
+    if !compiles("rustc", &["-O", "-g", "--edition", "2024"], [&source("pool.rs"), &program], "-o") {
+        return;
+    }
+    let traced = traced(&programs, &[], &program, &[]);
+    if warning(&traced, "no_lock_calls").unwrap()["message"].as_str().unwrap().contains("samples") {
+        return println!("skipped: needs CAP_PERFMON and tracefs");
+    }
+    let gate = traced.rows("lock").into_iter().find(|row| row["lock"].as_str().unwrap().starts_with("mutex of pool::"));
+    let gate = gate.unwrap_or_else(|| panic!("{:#}", traced.record["results"]));
+    assert_eq!((&gate["type"], &gate["holder_waits"][0]["type"]), (&"park".into(), &"channel".into()), "{gate}");
+    assert_ne!(traced.record["parameters"]["verdict"], "locks", "{}", traced.record["parameters"]);
+}
+
 /// Returns whether there is a Python whose functions contend can read; `false` with a message.
 pub fn has_python() -> bool {
     let version = Command::new("python3").args(["-c", "import sys; print(sys.version_info[1])"]).output();
@@ -143,6 +186,55 @@ fn goroutines_have_their_mutex_and_its_holder() {
     }
 }
 
+/// Such a program has the C library, as one that resolves names does, and so loads contend's library.
+#[test]
+fn goroutines_of_a_program_with_the_c_library_have_their_mutex() {
+    let programs = Programs::new();
+    let program = programs.path("cgo");
+    let files = ["cache.go", "cgo.go"].map(source);
+    let build = Command::new("go").args(["build", "-o"]).arg(&program).args(files).env("CGO_ENABLED", "1").output();
+    if !build.is_ok_and(|output| output.status.success()) {
+        return println!("skipped: needs go and cc");
+    }
+    if has_warning(&traced(&programs, &[], &program, &[]), "unseen_goroutines") {
+        return println!("skipped: needs CAP_PERFMON and uprobes");
+    }
+    let slept = ("cause", "that held it slept in main.request");
+    assert_found(&programs, &program, &[], [("object", "main.cache"), ("place", "main.request (cache.go:"), slept]);
+}
+
+/// Lines of `--interval`, and the record of each part.
+#[test]
+fn goroutines_are_seen_while_the_program_runs() {
+    let programs = Programs::new();
+    let program = programs.path("cache");
+    if !compiles("go", &["build"], [&source("cache.go"), &program], "-o") {
+        return;
+    }
+    let records = programs.path("records");
+    std::fs::create_dir(&records).unwrap();
+    let out = ["--output", records.to_str().unwrap(), "--format", "json"];
+    let flags = [&["--interval", "200ms", "--every", "1s"][..], &out].concat();
+    let output = crate::programs::command(&flags, &program, &[]).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    if stderr.contains("were not seen") {
+        return println!("skipped: needs CAP_PERFMON and uprobes");
+    }
+    assert!(stderr.lines().any(|line| line.contains(" for main.cache")), "{stderr}");
+    let files: Vec<PathBuf> = std::fs::read_dir(&records).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let parts = files.iter().map(|file| crate::command::read(&std::fs::read(file).unwrap()));
+    let waited_and_elapsed = |part: Value| {
+        let rows = part["results"].as_array().unwrap();
+        let of_it = rows.iter().filter(|row| row["kind"] == "lock" && row["lock"] == "main.cache");
+        let waited_s: f64 = of_it.map(|row| row["wait_total_s"].as_f64().unwrap()).sum();
+        (waited_s, part["parameters"]["elapsed_s"].as_f64().unwrap())
+    };
+    let parts: Vec<(f64, f64)> = parts.map(waited_and_elapsed).collect();
+    let sums = parts.iter().fold((0.0, 0.0), |(waited, elapsed), part| (waited + part.0, elapsed + part.1));
+    // Of four goroutines, and each wait is in one part.
+    assert!(parts.len() >= 2 && sums.0 > 0.0 && sums.0 <= 4.0 * sums.1, "{parts:?} {stderr}");
+}
+
 #[test]
 fn a_static_program_is_traced_from_outside() {
     let programs = Programs::new();
@@ -155,9 +247,18 @@ fn a_static_program_is_traced_from_outside() {
     for code in ["no_library", "no_full"] {
         assert!(has_warning(&traced, code), "{code}: {}", traced.record["warnings"]);
     }
-    // Locks can neither be substituted in it nor exported from it.
+    let reason = warning(&traced, "no_library").unwrap()["message"].as_str().unwrap();
+    let is_sampled = reason.contains("samples");
     let file = programs.path("waits");
-    for flags in [&["--swap", "adaptive"][..], &["--what-if"], &["--export", "folded", file.to_str().unwrap()]] {
+    let export = ["--export", "folded", file.to_str().unwrap()];
+    if !is_sampled {
+        crate::programs::traced(&programs, &export, &program, &["sleeps"]);
+        let stacks = std::fs::read_to_string(&file).unwrap();
+        assert!(stacks.lines().any(|line| line.starts_with("cache_lock;") && line.contains("(patients.c")), "{stacks}");
+    }
+    // Locks cannot be substituted in it.
+    let refused = [&["--swap", "adaptive"][..], &["--what-if"], &export];
+    for flags in refused.into_iter().take(if is_sampled { 3 } else { 2 }) {
         let output = crate::programs::command(flags, &program, &["sleeps"]).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{flags:?}: {stderr}");
@@ -165,6 +266,10 @@ fn a_static_program_is_traced_from_outside() {
     }
 }
 
+fn warning<'a>(traced: &'a Traced, code: &str) -> Option<&'a Value> {
+    traced.record["warnings"].as_array().unwrap().iter().find(|warning| warning["code"] == code)
+}
+
 fn has_warning(traced: &Traced, code: &str) -> bool {
-    traced.record["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == code)
+    warning(traced, code).is_some()
 }

@@ -65,7 +65,7 @@ impl Observer<Piece> for Lines<'_> {
                 let text = interval(*at_s, *span_s, *waited_s, most, &Page::of_stderr());
                 text.lines().for_each(eprint_line);
             }
-            Piece::Snapshot { rows, reason } => self.snapshot(rows, reason.as_deref()),
+            Piece::Snapshot(snapshot) => self.snapshot(&snapshot.rows, snapshot.reason.as_deref()),
             Piece::Hang(_) if self.is_quiet => {}
             Piece::Hang(rows) => rows.iter().for_each(|row| say(&hang(row))),
             Piece::Outlived(_) if self.is_quiet => {}

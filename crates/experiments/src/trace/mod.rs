@@ -27,10 +27,13 @@ pub use self::confirm::Confirm;
 pub use self::preempted::{Preempted, SliceExtension};
 use self::record::Row;
 use flags::Flags;
+use golang::Goroutines;
 use harness::{Example, Experiment, Finished, Run, UsageError, Views};
 use instruments::warning::Warning;
 use live::Lines;
+use measure::{Begun, Measured};
 use plan::{Parameters, Plan};
+use std::ops::ControlFlow;
 
 /// The experiment.
 pub struct Trace;
@@ -95,8 +98,8 @@ impl Experiment for Trace {
         let cpus = run.session.cpus.clone();
         let (budget, keep) = (run.session.seconds, flags.keep.map(|keep| keep as usize));
         let (interim, own_cpus) = (run.interim(), cpus.clone());
-        let deliver = |measured: measure::Measured| {
-            let measure::Measured { parameters, rows, warnings, .. } = measured;
+        let deliver = |measured: Measured| {
+            let Measured { parameters, rows, warnings, .. } = measured;
             let mut finished = Finished::measured(parameters, rows, warnings, own_cpus.clone(), budget);
             finished.keep = keep;
             interim.map_or(Ok(()), |interim| interim(finished.without(MOOT).erased()?))
@@ -115,7 +118,7 @@ impl Experiment for Trace {
                 return Err(UsageError("--word: words are watched in one process; name one with --pid".into()).into());
             }
             let words = watchpoint::Watch::attach(targets.first().pid, &flags.words()?)?;
-            let goroutines: Vec<golang::Watch> = pids.iter().map(|pid| golang::Watch::attach(*pid)).collect();
+            let mut goroutines = Goroutines::attach(&mut lines, &pids);
             let plan = attach::Plan {
                 targets,
                 room: if exports.is_empty() { 0 } else { measure::MOST_EXPORTED },
@@ -128,10 +131,10 @@ impl Experiment for Trace {
                 watches_words: !flags.word.is_empty(),
             };
             let children = children::Children::begin();
-            let mut measured = attach::run(plan, run.session, &mut lines)?;
+            let mut measured = attach::run(plan, run.session, &mut goroutines)?;
             measured.warnings.extend(children.finish(&measured.parameters).map(Warning::from));
             measured.add(words.finish());
-            goroutines.into_iter().for_each(|goroutines| goroutines.finish(&mut measured));
+            goroutines.finish(&mut measured);
             lines.snapshot(&measured.rows, measured.parameters.verdict_reason.as_deref());
             let mut finished = Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, budget);
             let exported = |(form, file)| (file, Ok(export::content(form, &measured.waits)));
@@ -139,14 +142,7 @@ impl Experiment for Trace {
             finished
         } else {
             let plan = Plan::of(flags, run.session)?;
-            if let Some(why) = plan.program.no_library.filter(|_| !plan.exports.is_empty()) {
-                let program = plan.program.path.display();
-                return Err(UsageError(format!("--export: the calls of {program} are not traced: it is {why}")).into());
-            }
-            let measured = match plan.program.no_library {
-                Some(why) => attach::launch(&plan, why, run.session, &mut lines)?,
-                None => measure::run_plan(&plan, run.session, &run.clock(), &mut lines)?,
-            };
+            let measured = launch(&plan, run, &mut lines)?;
             lines.snapshot(&measured.rows, measured.parameters.verdict_reason.as_deref());
             let mut finished =
                 Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, plan.budget);
@@ -160,6 +156,32 @@ impl Experiment for Trace {
         finished.keep = keep;
         Ok(finished.without(MOOT))
     }
+}
+
+/// Starts the program, and traces it from inside, or from outside if that shows more of it.
+fn launch(plan: &Plan, run: &Run<'_>, lines: &mut Lines<'_>) -> anyhow::Result<Measured> {
+    let session = run.session;
+    if let Some(why) = plan.program.no_library {
+        let started = attach::Started::start(plan, why, session)?;
+        let mut goroutines = Goroutines::begin(lines, started.pid());
+        let mut measured = started.watch(plan, session, &mut goroutines)?;
+        goroutines.finish(&mut measured);
+        return Ok(measured);
+    }
+    let record = (!plan.program.calls_locks).then(attach::Record::open).filter(|record| record.refusal().is_none());
+    let switches = record.is_none().then(|| measure::switches(plan));
+    let begun = Begun::start(plan, session, &run.clock(), switches)?;
+    let mut goroutines = Goroutines::begin(lines, begun.running.pid());
+    let begun = match record {
+        Some(record) => attach::watch_until_noted(begun, record, plan, session, &mut goroutines)?,
+        None => ControlFlow::Continue(begun),
+    };
+    let mut measured = match begun {
+        ControlFlow::Break(measured) => measured,
+        ControlFlow::Continue(begun) => begun.watch(plan, session, &mut goroutines)?,
+    };
+    goroutines.finish(&mut measured);
+    Ok(measured)
 }
 
 /// Warnings of the machine that do not apply.

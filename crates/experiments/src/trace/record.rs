@@ -127,6 +127,10 @@ pub struct Row {
     /// The holders during the waits, by the call site that acquired the lock, the most blamed first: shares of the time
     /// with a known holder.
     pub blocked_by: Vec<Blocker>,
+    /// The futex calls in which holders waited for something else themselves: shares of the whole wait. Only of programs
+    /// that are traced from outside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holder_waits: Vec<HolderWait>,
     /// Whose hold it was in the end: where a holder waited for another lock itself, the blame is that lock's holder's.
     #[serde(default)]
     pub caused_by: Vec<Cause>,
@@ -333,6 +337,17 @@ pub struct ThreadStack {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blocker {
+    pub site: String,
+    pub share: f64,
+}
+
+/// Where a holder waited in a futex call, and its part of the wait for the lock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HolderWait {
+    /// The kind of the object that it waited for, as in `type`.
+    #[serde(rename = "type")]
+    pub lock_type: String,
     pub site: String,
     pub share: f64,
 }

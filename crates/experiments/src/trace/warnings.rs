@@ -29,11 +29,13 @@ impl WarningKind for NoSwitches {
     }
 }
 
-/// No call of the C library's locks was seen: all results come from sampling alone.
+/// No call of the C library's locks was seen: all results come from outside of the program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NoLockCalls {
     /// Whether the program loaded contend's library.
     pub is_loaded: bool,
+    /// Whether its futex calls were traced.
+    pub has_futex_calls: bool,
 }
 
 impl WarningKind for NoLockCalls {
@@ -45,11 +47,19 @@ impl WarningKind for NoLockCalls {
         } else {
             "the program did not load contend's library (it is static, privileged, or its loader ignores LD_PRELOAD)"
         };
-        format!("{why}: all values come from samples of its threads' states")
+        if self.has_futex_calls {
+            format!("{why}: its waits in the kernel were traced instead")
+        } else {
+            format!("{why}: all values come from samples of its threads' states")
+        }
     }
 
     fn remedy(&self) -> &'static str {
-        "for single waits and who ended them, attach as root while it runs: `contend trace --pid PID`"
+        if self.has_futex_calls {
+            "none is needed for waits; acquisitions without a wait, and holds, are seen of the C library's locks only"
+        } else {
+            "for single waits and who ended them, attach as root while it runs: `contend trace --pid PID`"
+        }
     }
 }
 
@@ -271,7 +281,7 @@ impl WarningKind for NoFull {
 
     fn message(&self) -> String {
         let why = self.why.split("; ").next().unwrap_or(self.why);
-        format!("--full has no effect: the program is {why}, so no hold is timed")
+        format!("--full records each futex call, and no hold: the program is {why}")
     }
 
     fn remedy(&self) -> &'static str {
@@ -508,16 +518,24 @@ impl WarningKind for FoldedWords {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UnwatchedUser {
     pub process: String,
+    /// Whether its futex calls were traced.
+    pub has_futex_calls: bool,
 }
 
 impl WarningKind for UnwatchedUser {
     const CODE: &'static str = "unwatched_user";
 
     fn message(&self) -> String {
-        format!("{}, so it cannot load contend's library; its locks are not traced", self.process)
+        let seen =
+            if self.has_futex_calls { "only its waits in the kernel were traced" } else { "its locks are not traced" };
+        format!("{}, so it cannot load contend's library; {seen}", self.process)
     }
 
     fn remedy(&self) -> &'static str {
-        "run contend as that user, or attach to the process as root: `contend trace --pid PID`"
+        if self.has_futex_calls {
+            "run contend as that user for acquisitions, hold times, and holders by call site"
+        } else {
+            "run contend as that user, or attach to the process as root: `contend trace --pid PID`"
+        }
     }
 }

@@ -2,7 +2,8 @@
 //! that ran. Nothing is put into the process, and it never stops for it.
 //!
 //! The process already runs, or contend starts it: a program that cannot load contend's library, because it is linked
-//! statically or with another C library, is traced in the same way from its first instruction on.
+//! statically or with another C library, is traced in the same way from its first instruction on. So is one that loads it
+//! and calls none of the locks that it watches, like most programs in Rust: until it or a child of it calls one.
 
 mod containers;
 mod rows;
@@ -13,17 +14,16 @@ pub use targets::Targets;
 
 use super::diagnosis::{Diagnosis, Evidence};
 use super::flags::Level;
-use super::golang::Watch as Goroutines;
 use super::measure::aggregate::Window;
 use super::measure::preempted::Counted;
-use super::measure::{Measured, Piece, Running};
+use super::measure::{Begun, MOST_EXPORTED, Measured, OtherUsers, Piece, Running, Snapshot};
 use super::parts::Parts;
 use super::plan::{Parameters, Snapshots};
 use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
 use super::warnings::{
-    ExportCut, FoldedWords, FutexWindows, NoFull, NoFutexCalls, NoLibrary, OutlivedProgram, Process, ProcessesLeftOut,
-    RestartedProcess, unnamed_code,
+    ExportCut, FoldedWords, FutexWindows, NoFull, NoFutexCalls, NoLibrary, NoLockCalls, OutlivedProgram, Process,
+    ProcessesLeftOut, RestartedProcess, unnamed_code,
 };
 use super::watchpoint::Watch as WordWatch;
 use blame::futexes::events::{Event, Rings, What};
@@ -42,6 +42,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::{read_to_string, write};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use targets::Target;
 use windows::Windows;
@@ -108,44 +109,132 @@ pub fn run(plan: Plan, session: &Session, observer: &mut dyn Observer<Piece>) ->
     watch.parts = Parts::begin(plan.every);
     watch.learn_maps();
     watch.begin_window(watch.began_raw);
-    watch.watch(plan.budget, plan.interval, session, observer);
+    watch.watch(plan.budget, plan.interval, session, observer, &mut || false);
     watch.finish(session.cpus.len(), plan.watches_words)
 }
 
-/// Starts a program that cannot load contend's library, and traces it until it ends.
-pub fn launch(
-    plan: &super::plan::Plan,
+/// The kernel's record for a program that contend starts, opened before: its first calls are among those that count.
+pub struct Record {
+    rings: io::Result<Rings>,
+    began_raw: u64,
+}
+
+impl Record {
+    /// Opens it.
+    pub fn open() -> Self {
+        let open = || {
+            let mut rings = Rings::open(&instruments::cpus::online()?)?;
+            rings.follow_forks()?;
+            Ok(rings)
+        };
+        Self { rings: open(), began_raw: monotonic_raw_ns() }
+    }
+
+    /// Returns the reason why the kernel refuses it.
+    pub fn refusal(&self) -> Option<String> {
+        self.rings.as_ref().err().map(message)
+    }
+
+    /// Begins to watch a program that contend has just started.
+    fn watch(self, child: Running, program_sha256: Option<String>, plan: &super::plan::Plan, cpus: usize) -> Watch {
+        let words = plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let targets = Targets::of_child(Target::of_child(child.pid(), words, program_sha256));
+        let room = if plan.exports.is_empty() { 0 } else { MOST_EXPORTED };
+        let mut watch = Watch::new(targets, self.rings.ok(), (self.began_raw, room), plan.all, plan.deadline);
+        watch.child = Some(child);
+        let is_whole = watch.rings.is_none() || plan.level == Level::Full || room > 0;
+        watch.windows = Windows::of_started(cpus, !is_whole, watch.began);
+        watch
+    }
+}
+
+/// A program that contend has started, and that cannot load its library.
+pub struct Started {
+    child: Running,
+    record: Record,
     why: &'static str,
+    program_sha256: Option<String>,
+    words: WordWatch,
+}
+
+impl Started {
+    /// Starts the program; `why` says why it cannot load the library.
+    pub fn start(plan: &super::plan::Plan, why: &'static str, session: &Session) -> anyhow::Result<Self> {
+        let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
+        let record = Record::open();
+        if let Some(reason) = record.refusal().filter(|_| !plan.exports.is_empty()) {
+            let program = plan.program.path.display();
+            return Err(UsageError(format!(
+                "--export: single waits of {program} are not seen without root, or CAP_PERFMON and a readable tracefs \
+                 ({reason}), since it is {why}"
+            ))
+            .into());
+        }
+        let child = Running::start(plan, None, &session.interruption)?;
+        let words = WordWatch::of_started(child.pid(), &plan.words);
+        Ok(Self { child, record, why, program_sha256, words })
+    }
+
+    /// Returns its number.
+    pub fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    /// Traces it until it ends.
+    pub fn watch(
+        self,
+        plan: &super::plan::Plan,
+        session: &Session,
+        observer: &mut dyn Observer<Piece>,
+    ) -> anyhow::Result<Measured> {
+        let (why, reason) = (self.why, self.record.refusal());
+        let mut watch = self.record.watch(self.child, self.program_sha256, plan, session.cpus.len());
+        watch.cause = Some(NoLibrary { why, reason }.into());
+        watch.parts = Parts::begin(plan.every);
+        watch.watch(plan.budget, plan.interval, session, observer, &mut || false);
+        watch.end_child(plan.patience(session), session);
+        let mut measured = watch.finish(session.cpus.len(), true)?;
+        measured.add(self.words.finish());
+        measured.warnings.extend((plan.level == Level::Full).then(|| NoFull { why }.into()));
+        Ok(measured)
+    }
+}
+
+/// Traces a program that has loaded contend's library from outside, as long as the library notes nothing: until it ends,
+/// or calls a lock of the C library. Then it is to be watched from inside, with the samples up to then.
+pub fn watch_until_noted(
+    begun: Begun,
+    record: Record,
+    plan: &super::plan::Plan,
     session: &Session,
     observer: &mut dyn Observer<Piece>,
-) -> anyhow::Result<Measured> {
-    let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
-    // Before it runs: its first calls are among those that count.
-    let rings = Rings::open(&instruments::cpus::online()?);
-    let began = monotonic_raw_ns();
-    let child = Running::start(plan, None, &session.interruption)?;
-    let (rings, reason) = match rings {
-        Ok(mut rings) => {
-            rings.follow_forks();
-            (Some(rings), None)
-        }
-        Err(error) => (None, Some(message(&error))),
+) -> anyhow::Result<ControlFlow<Measured, Begun>> {
+    let Begun { running, parts, profile, inside } = begun;
+    let program = running.pid();
+    let mut watch = record.watch(running, inside.program_sha256.clone(), plan, session.cpus.len());
+    (watch.began, watch.parts, watch.profile) = (inside.began, parts, profile);
+    watch.cause = Some(NoLockCalls { is_loaded: true, has_futex_calls: true }.into());
+    let mut other_users = OtherUsers::default();
+    let mut is_noted = || {
+        other_users.look(program);
+        inside.is_noted()
     };
-    let watched = WordWatch::of_started(child.pid(), &plan.words);
-    let goroutines = Goroutines::begin(child.pid());
-    let words = plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let targets = Targets::of_child(Target::of_child(child.pid(), words, program_sha256));
-    let mut watch = Watch::new(targets, rings, (began, 0), plan.all, plan.deadline);
-    watch.child = Some(child);
-    watch.cause = Some(NoLibrary { why, reason }.into());
-    watch.parts = Parts::begin(plan.every);
-    watch.watch(plan.budget, plan.interval, session, observer);
+    watch.watch(plan.budget, plan.interval, session, observer, &mut is_noted);
+    // It may have called one at its end.
+    if inside.is_noted()
+        && let Some(running) = watch.child.take()
+    {
+        return Ok(ControlFlow::Continue(Begun { running, parts: watch.parts, profile: watch.profile, inside }));
+    }
     watch.end_child(plan.patience(session), session);
+    let others: Vec<Warning> = other_users.warnings(true).collect();
+    if !others.is_empty() {
+        watch.cause = None;
+    }
     let mut measured = watch.finish(session.cpus.len(), true)?;
-    measured.add(watched.finish());
-    goroutines.finish(&mut measured);
-    measured.warnings.extend((plan.level == Level::Full).then(|| NoFull { why }.into()));
-    Ok(measured)
+    measured.warnings.extend(others);
+    measured.add(inside.words.finish());
+    Ok(ControlFlow::Break(measured))
 }
 
 fn refused(error: io::Error) -> anyhow::Error {
@@ -179,6 +268,8 @@ struct Watch {
     /// Events that were read last, and the time on a CPU that reading all of them took.
     events: usize,
     reading_ns: u64,
+    /// That of learning the maps of code from which calls came, once for each.
+    learning_ns: u64,
     follower: Follower,
     /// The unwinders of the processes, by their numbers.
     unwinders: HashMap<u32, Stacks>,
@@ -222,6 +313,7 @@ impl Watch {
             windows: Windows::begin(1, false, began),
             events: 0,
             reading_ns: 0,
+            learning_ns: 0,
             child: None,
             all,
             follower: Follower::new(began_raw, room),
@@ -310,21 +402,26 @@ impl Watch {
         }
     }
 
+    /// Watches the processes until they end, or the time, a signal or `is_over` ends it.
     fn watch(
         &mut self,
         budget: Option<Duration>,
         interval: Option<Duration>,
         session: &Session,
         observer: &mut dyn Observer<Piece>,
+        is_over: &mut dyn FnMut() -> bool,
     ) {
         let mut next_maps = self.began;
         let (mut next_line, mut before) = (interval.map(|span| self.began + span), Line::begin(self.began));
         let mut snapshots = Snapshots::of(session);
-        while self.is_alive(observer) && !session.interruption.is_requested() {
+        while self.is_alive(observer) && !session.interruption.is_requested() && !is_over() {
             let now = Instant::now();
             if now >= next_maps {
                 self.learn();
                 next_maps = now + if self.is_settled(now) { MAPS_PERIOD * LESS_OFTEN } else { MAPS_PERIOD };
+            } else if self.child.is_some() && now - self.began < MAPS_PERIOD * LESS_OFTEN {
+                // The threads that it starts live from then on.
+                self.learn_threads(now);
             }
             // First, so that a window does not go on while what it recorded is read.
             self.pause_or_resume(now);
@@ -492,7 +589,11 @@ impl Watch {
     /// Reads the current memory maps of the processes, and the number of their threads.
     fn learn(&mut self) {
         self.learn_maps();
-        self.count_threads(Instant::now());
+        self.learn_threads(Instant::now());
+    }
+
+    fn learn_threads(&mut self, now: Instant) {
+        self.count_threads(now);
         self.threads = self.targets.threads();
         self.most_threads = self.most_threads.max(self.threads);
     }
@@ -529,10 +630,10 @@ impl Watch {
     }
 
     fn read(&mut self) {
-        let before = thread_cpu_ns();
+        let (before, learned) = (thread_cpu_ns(), self.learning_ns);
         self.events = 0;
         self.note_until(monotonic_raw_ns());
-        self.reading_ns += thread_cpu_ns() - before;
+        self.reading_ns += (thread_cpu_ns() - before).saturating_sub(self.learning_ns - learned);
     }
 
     fn note_until(&mut self, now: u64) {
@@ -547,7 +648,11 @@ impl Watch {
         loop {
             let learns = self.learned.elapsed() > MAPS_PERIOD_OF_STRANGERS;
             match self.follower.note_until(&mut events, &mut self.unwinders, learns) {
-                Some(Need::Maps) => self.learn_maps(),
+                Some(Need::Maps) => {
+                    let before = thread_cpu_ns();
+                    self.learn_maps();
+                    self.learning_ns += thread_cpu_ns() - before;
+                }
                 Some(Need::Adoption { child }) => {
                     self.targets.adopt(child);
                     self.follow();
@@ -591,9 +696,10 @@ impl Watch {
         let places = builder.places();
         let rows = builder.rows(&places);
         let (rows, mut diagnosis) = self.diagnose(rows, cpus, self.parts.elapsed_s(now));
-        let reason = diagnosis.reason.take();
+        let (verdict, reason) = (diagnosis.verdict, diagnosis.reason.take());
         let stuck = self.stuck.values().flat_map(|stuck| stuck.rows.iter().cloned()).collect();
-        Piece::Snapshot { rows: self.joined(rows, stuck, diagnosis), reason }
+        let processes = self.targets.all().count() as u32;
+        Piece::Snapshot(Snapshot { rows: self.joined(rows, stuck, diagnosis), verdict, reason, processes })
     }
 
     /// Returns the rows with their causes, and the diagnosis that they and the samples allow.

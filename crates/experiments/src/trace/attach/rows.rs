@@ -4,7 +4,7 @@ use super::targets::Targets;
 use crate::trace::measure::NamedWait;
 use crate::trace::measure::aggregate::{bins, shares, time_spikes};
 use crate::trace::measure::preempted::Counted;
-use crate::trace::record::{Blocker, LongWait, Row, RowKind, Runner};
+use crate::trace::record::{Blocker, HolderWait, LongWait, Row, RowKind, Runner};
 use crate::trace::words::IDLE;
 use blame::durations::Times;
 use blame::frames::{Frames, Kind};
@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 const MOST: usize = 300;
 const MOST_HISTOGRAMS: usize = 60;
+const MOST_HOLDER_WAITS: usize = 10;
 
 /// The data that the rows are made of.
 pub struct Builder<'a> {
@@ -205,6 +206,7 @@ impl Builder<'_> {
             holder_off_cpu_share: waits.seen.off_share(),
             holder_preempted_share: waits.seen.preempted_share(),
             blocked_by: blockers(waits, excludes, places),
+            holder_waits: holder_waits(waits, places),
             wake_p50_ns: quantile(&waits.wakes, 0.5),
             wake_p99_ns: quantile(&waits.wakes, 0.99),
             wake_max_ns: waits.wakes.most_ns(&Nanoseconds),
@@ -250,6 +252,25 @@ fn blockers(waits: &Waits, excludes: bool, places: &[Place]) -> Vec<Blocker> {
     let by_stack = if excludes && !waits.holders.is_empty() { &waits.holders } else { &waits.wakers };
     let by_site = by_stack.iter().map(|(stack, ns)| (places[*stack].site.label.clone(), *ns));
     shares(by_site).into_iter().map(|(site, share)| Blocker { site, share }).collect()
+}
+
+/// Returns where the holders waited for something else, the longest first.
+fn holder_waits(waits: &Waits, places: &[Place]) -> Vec<HolderWait> {
+    let mut by_place: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+    for (stack, ns) in &waits.holder_waits {
+        let place = &places[*stack];
+        *by_place.entry((place.lock_type, &place.site.label)).or_default() += ns;
+    }
+    let share = |ns: f64| (ns / waits.times.ticks.max(1) as f64).min(1.0);
+    let of_place = |((lock_type, site), ns): ((&str, &str), f64)| HolderWait {
+        lock_type: lock_type.to_owned(),
+        site: site.to_owned(),
+        share: share(ns),
+    };
+    let mut all: Vec<HolderWait> = by_place.into_iter().map(of_place).collect();
+    all.sort_by(|one, other| other.share.total_cmp(&one.share));
+    all.truncate(MOST_HOLDER_WAITS);
+    all
 }
 
 fn long_wait(wait: &Wait, began: u64, places: &[Place]) -> LongWait {

@@ -15,6 +15,8 @@ const SHARE: f64 = 0.004;
 /// The same in the first seconds: a short trace is exact, unless the process makes calls all the time.
 const TOLERATED_AT_FIRST: f64 = 0.06;
 const AT_FIRST: Duration = Duration::from_secs(3);
+/// Both of a program that contend has started: its user runs it to be traced.
+const OF_STARTED: f64 = 0.05;
 /// The length of a window; the shortest, where a longer one would cost more than this.
 const LENGTH: Duration = Duration::from_millis(100);
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -29,6 +31,9 @@ pub struct Windows {
     cpus: f64,
     /// Whether they may pause.
     may_pause: bool,
+    /// The shares that a record may take without pauses and with pauses, after the first seconds.
+    tolerated: f64,
+    share: f64,
     state: State,
     /// The time of the windows that ended since the part began.
     ended: Duration,
@@ -53,12 +58,19 @@ impl Windows {
             began: now,
             cpus: cpus as f64,
             may_pause,
+            tolerated: TOLERATED,
+            share: SHARE,
             state: State::Open { looked: now, cost_ns: 0, length: LENGTH },
             ended: Duration::ZERO,
             pauses: 0,
             counts_since: now,
             slice_began: now,
         }
+    }
+
+    /// Begins the first window for a program that contend has started.
+    pub fn of_started(cpus: usize, may_pause: bool, now: Instant) -> Self {
+        Self { tolerated: OF_STARTED, share: OF_STARTED, ..Self::begin(cpus, may_pause, now) }
     }
 
     /// Returns whether the record is to pause, by what is known of its cost.
@@ -68,7 +80,7 @@ impl Windows {
         if !self.may_pause || window < length {
             return false;
         }
-        let tolerated = if now - self.began < AT_FIRST { TOLERATED_AT_FIRST } else { TOLERATED };
+        let tolerated = if now - self.began < AT_FIRST { TOLERATED_AT_FIRST } else { self.tolerated };
         let is_cheap = Duration::from_nanos(cost_ns.saturating_sub(before)) < window.mul_f64(tolerated * self.cpus);
         if is_cheap && window > LONGEST {
             self.state = State::Open { looked: now, cost_ns, length: LENGTH };
@@ -81,7 +93,7 @@ impl Windows {
     pub fn pause(&mut self, ended: Instant, cost_ns: u64) {
         let State::Open { looked, cost_ns: before, .. } = self.state else { return };
         let (window, cost) = (ended - looked, Duration::from_nanos(cost_ns.saturating_sub(before)));
-        let pause = cost.div_f64(SHARE * self.cpus).saturating_sub(window).min(LONGEST_PAUSE);
+        let pause = cost.div_f64(self.share * self.cpus).saturating_sub(window).min(LONGEST_PAUSE);
         let length = window.mul_f64(DEAR.div_duration_f64(cost.max(SHORTEST / 100))).clamp(SHORTEST, LENGTH);
         self.ended += ended.saturating_duration_since(self.counts_since);
         // A random time, so that nothing that the program does periodically is always seen at the same point.
@@ -151,8 +163,13 @@ mod tests {
     /// Runs for a simulated minute, in steps of 10 ms, at this cost for each second of the record; returns the share of the
     /// time in windows, of the first seconds and of the others.
     fn watched_shares(cost_per_s: Duration, may_pause: bool) -> [f64; 2] {
-        let (began, step, minute) = (Instant::now(), Duration::from_millis(10), Duration::from_secs(60));
-        let (mut windows, mut cost, mut now) = (Windows::begin(2, may_pause, began), 0, began);
+        let began = Instant::now();
+        watched_shares_of(Windows::begin(2, may_pause, began), began, cost_per_s)
+    }
+
+    fn watched_shares_of(mut windows: Windows, began: Instant, cost_per_s: Duration) -> [f64; 2] {
+        let (step, minute) = (Duration::from_millis(10), Duration::from_secs(60));
+        let (mut cost, mut now) = (0, began);
         let mut at_first = Duration::ZERO;
         while now < began + minute {
             now += step;
@@ -188,6 +205,18 @@ mod tests {
         }
         let [at_first, share] = watched_shares(Duration::from_secs(2), true);
         assert!(at_first < 0.4 && (0.003..0.02).contains(&share), "short windows: {at_first}, {share}");
+    }
+
+    /// 100 ms a second on two CPUs are a twentieth of them.
+    #[test]
+    fn record_of_a_started_program_may_cost_more() {
+        let began = Instant::now();
+        let share = |cost_ms| {
+            let windows = Windows::of_started(2, true, began);
+            watched_shares_of(windows, began, Duration::from_millis(cost_ms))[1]
+        };
+        assert_eq!(share(90), 1.0);
+        assert!((0.3..0.6).contains(&share(220)), "{}", share(220));
     }
 
     #[test]

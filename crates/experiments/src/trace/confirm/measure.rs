@@ -64,8 +64,10 @@ pub fn run_plan(
         "{}: did not load contend's library, so its locks are not seen",
         plan.program.path.display()
     );
-    let mut warnings: Vec<Warning> =
-        (region.pairs().count() == 0).then(|| NoLockCalls { is_loaded: true }.into()).into_iter().collect();
+    let mut warnings: Vec<Warning> = (region.pairs().count() == 0)
+        .then(|| NoLockCalls { is_loaded: true, has_futex_calls: false }.into())
+        .into_iter()
+        .collect();
     let (mut suspects, excluded) = context.suspects(region);
     let lost = Lost::of(region);
     warnings.extend(lost.warning());

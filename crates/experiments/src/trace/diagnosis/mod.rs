@@ -232,6 +232,7 @@ impl<'a> Evidence<'a> {
             }
         }
         name_python_words(rows, &objects);
+        name_gates(rows, &objects);
         let mut reason = verdict.map(|verdict| match hides_waits {
             true => UNSEEN_GOROUTINES.to_owned(),
             false => self.reason(verdict, &whole, [stated_s, spun_s, vain_s], rows, &workers),
@@ -632,6 +633,17 @@ impl Rows<'_> {
         self.rows.iter().find(is_it)
     }
 
+    /// Returns the part of the waits for a lock that are in a function.
+    fn share_in(&self, lock: &Row, function: &str) -> f64 {
+        let is_here = |row: &&Row| {
+            row.kind == RowKind::Site
+                && (row.process, &row.address) == (lock.process, &lock.address)
+                && row.symbol.as_deref() == Some(function)
+        };
+        let here_s: f64 = self.rows.iter().filter(is_here).map(|row| row.wait_total_s).sum();
+        here_s / lock.wait_total_s.max(1e-9)
+    }
+
     /// Returns the call site at which a lock was tried in vain most often.
     fn most_tried(&self, wait: Wait) -> Option<String> {
         let lock = self.of(wait)?;
@@ -665,6 +677,18 @@ fn name_python_words(rows: &mut [Row], objects: &[Object]) {
             (row.lock, row.lock_type) = (place.name.clone(), place.kind().to_owned());
             (row.symbol, row.source) = (place.site.symbol.clone(), place.site.source.clone());
             // All are functions of the interpreter.
+            row.blocked_by.clear();
+        }
+    }
+}
+
+/// Gives the rows of words that are held while the holder waits for work the type of such a wait.
+fn name_gates(rows: &mut [Row], objects: &[Object]) {
+    for object in objects.iter().filter(|object| object.kind == Kind::Park.name()) {
+        let Wait::Word { process, address } = object.wait else { continue };
+        let address = format!("{address:#x}");
+        for row in rows.iter_mut().filter(|row| row.process == process && row.address == address && row.excludes()) {
+            row.lock_type = object.kind.to_owned();
             row.blocked_by.clear();
         }
     }

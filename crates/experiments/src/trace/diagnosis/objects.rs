@@ -1,5 +1,6 @@
 //! The objects that were waited for, with names: the locks that the library noted, futex words, and loops that spin.
 
+use super::causes::Shares;
 use super::{Evidence, Rows};
 use crate::trace::python_locks::{PythonPlace, is_work};
 use crate::trace::record::Row;
@@ -82,9 +83,50 @@ impl Evidence<'_> {
         if self.region.is_some() {
             objects = joined(objects);
         }
+        self.open_gates(&mut objects, rows);
         let seconds = |object: &Object| object.waited.seconds;
         objects.sort_by(|one, other| seconds(other).total_cmp(&seconds(one)).then(one.wait.cmp(&other.wait)));
         objects
+    }
+
+    /// Finds the words that workers hold while they wait for work, like the mutex around the receiver of a channel: the
+    /// others, which wait for it in the same function, would wait for work if they had it.
+    fn open_gates(&mut self, objects: &mut [Object], rows: &Rows<'_>) {
+        let is_idle = |object: &&Object| object.part == Part::Work && object.kind != FrameKind::Join.name();
+        let waits_of = |object: &Object| object.members.iter().map(|(wait, _)| *wait).collect::<Vec<Wait>>();
+        let idle: BTreeSet<Wait> = objects.iter().filter(is_idle).flat_map(waits_of).collect();
+        let is_idle = |wait: &Wait| match wait {
+            Wait::Call { number, part } => *part == Part::Work && is_for_requests(*number),
+            wait => idle.contains(wait),
+        };
+        for object in objects {
+            let Wait::Word { .. } = object.wait else { continue };
+            let Some(acquirer) = object.frames.caller().filter(|_| object.part == Part::Lock) else { continue };
+            // The kernel's record of calls is exact; else the samples say what the others did.
+            let recorded = rows.of(object.wait).filter(|row| Shares::by_record(row).is_some());
+            let [held_share, here_share] = match (recorded, function_of(&acquirer.site)) {
+                (Some(row), Some(function)) => [idle_share(row, function), rows.share_in(row, function)],
+                _ => self.idle_shares(object, &is_idle, acquirer),
+            };
+            if held_share > 0.5 && here_share > 0.9 {
+                (object.part, object.kind) = (Part::Work, FrameKind::Park.name());
+            }
+        }
+    }
+
+    /// Returns, by the samples, the parts of the waits in which the holder waited for work in the function that acquires the
+    /// word, and of those in that function.
+    fn idle_shares(&mut self, object: &Object, is_idle: &dyn Fn(&Wait) -> bool, acquirer: &Frame) -> [f64; 2] {
+        let waited = &object.waited;
+        let (mut held_s, mut here_s) = (0.0, 0.0);
+        for (peers, part) in &waited.peers {
+            let is_its = peers.iter().any(|(wait, path)| is_idle(wait) && self.is_inside(*path, acquirer));
+            held_s += if is_its { part.seconds } else { 0.0 };
+        }
+        for (path, seconds) in &waited.paths {
+            here_s += if self.is_inside(*path, acquirer) { *seconds } else { 0.0 };
+        }
+        [held_s, here_s].map(|seconds: f64| seconds / waited.seconds.max(1e-9))
     }
 
     /// Returns the lock that a thread with this path waits for: each of parking_lot's threads waits for its own word.
@@ -514,6 +556,21 @@ fn part_of_semaphore(are_waiters: Option<bool>, is_held: bool, most_waiters: usi
     }
 }
 
+/// Returns the part of the waits in which the holder waited for work in this function.
+fn idle_share(row: &Row, function: &str) -> f64 {
+    let is_work = |kind: &str| {
+        let waits = Row { lock_type: kind.to_owned(), ..Row::default() };
+        !waits.excludes() && kind != FrameKind::Join.name()
+    };
+    let idle = row.holder_waits.iter().filter(|wait| is_work(&wait.lock_type) && is_in(&wait.site, function));
+    idle.map(|wait| wait.share).sum()
+}
+
+/// Returns whether a call site, `write_log (log.c:3)`, is in a function.
+fn is_in(site: &str, function: &str) -> bool {
+    site.strip_prefix(function).is_some_and(|line| line.is_empty() || line.starts_with(" ("))
+}
+
 /// Returns the path that waited most.
 fn most_of(waited: &Waited) -> Option<Path> {
     let most = waited.paths.iter().max_by(|one, other| one.1.total_cmp(other.1).then(other.0.cmp(one.0)));
@@ -533,6 +590,7 @@ fn is_gate(waited: &Waited) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::record::HolderWait;
 
     #[test]
     fn function_of_a_place_keeps_the_arguments_of_its_template() {
@@ -556,6 +614,20 @@ mod tests {
         assert_eq!(part_of_semaphore(Some(false), false, 1), Part::Unknown);
         assert_eq!(part_of_semaphore(None, true, 4), Part::Lock);
         assert_eq!(part_of_semaphore(None, false, 4), Part::Unknown, "an idle queue looks like this, too");
+    }
+
+    #[test]
+    fn holder_that_waits_for_work_where_the_others_wait_is_idle() {
+        let wait =
+            |lock_type: &str, site: &str, share| HolderWait { lock_type: lock_type.into(), site: site.into(), share };
+        let idle = |waits| idle_share(&Row { holder_waits: waits, ..Row::default() }, "pool::worker");
+        assert_eq!(
+            idle(vec![wait("channel", "pool::worker (pool.rs:20)", 0.75), wait("cond", "pool::worker", 0.125)]),
+            0.875
+        );
+        assert_eq!(idle(vec![wait("channel", "pool::worker_of (pool.rs:40)", 0.9)]), 0.0, "another function");
+        assert_eq!(idle(vec![wait("mutex", "pool::worker (pool.rs:20)", 0.9)]), 0.0, "for another lock");
+        assert_eq!(idle(vec![wait("join", "pool::worker (pool.rs:20)", 0.9)]), 0.0, "for the end of a thread");
     }
 
     #[test]

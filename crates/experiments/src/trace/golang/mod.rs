@@ -3,34 +3,58 @@
 mod rows;
 
 use super::diagnosis::UNSEEN_GOROUTINES;
-use super::measure::Measured;
+use super::measure::{Measured, Piece, Snapshot};
+use super::plan::Parameters;
 use blame::golang::{Event, Follower, Probes, Program};
 use blame::names::{Elf, Names, map_of, message, open_regular, parse};
 use blame::watchpoints::{Limits, Schedule};
+use harness::Observer;
 use instruments::clock::monotonic_raw_ns;
 use instruments::warning::{Warning, WarningKind};
-use rows::Builder;
+use rows::{Builder, Diagnosed};
 use serde::Serialize;
+use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
+use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A Go program whose goroutines are followed, by a thread of contend; nothing for another program.
-pub struct Watch {
-    pid: u32,
-    work: Option<(Arc<AtomicBool>, JoinHandle<Watched>)>,
+/// The goroutines of the traced processes. It passes reports on, and adds the waits of goroutines to them.
+pub struct Goroutines<'a> {
+    observer: &'a mut dyn Observer<Piece>,
+    watches: Vec<Watch>,
+    /// The waits for each lock up to the last line of `--interval`, in seconds.
+    waited_s: HashMap<LockKey, f64>,
 }
 
-/// The waits, and the conditions under which they were seen.
+/// A lock by its process, its address and its name.
+type LockKey = (u32, String, String);
+
+/// A Go program whose goroutines are followed, by a thread of contend; nothing for another program.
+struct Watch {
+    pid: u32,
+    work: Option<(Arc<Shared>, JoinHandle<()>)>,
+}
+
+struct Shared {
+    stop: AtomicBool,
+    watched: Mutex<Watched>,
+}
+
+/// The waits of a part of the trace, and the conditions under which they were seen.
 struct Watched {
     names: Names,
     follower: Follower,
-    elapsed_s: f64,
-    watched_s: f64,
+    began: Instant,
+    /// The end of the program or of the trace.
+    ended: Option<Instant>,
+    /// The begin of the open window within the part, and the sum of those that were closed.
+    opened: Option<Instant>,
+    closed_s: f64,
     lost: u64,
     /// The reason why there are none.
     refused: Option<UnseenGoroutines>,
@@ -50,68 +74,210 @@ const ROOM: u64 = 1 << 20;
 /// Windows that cover more of the run are not worth a warning.
 const NEARLY_ALL: f64 = 0.95;
 
-impl Watch {
-    /// Follows the goroutines of a running process, if it is a Go program, from the return of this call on.
-    pub fn attach(pid: u32) -> Self {
-        let (ready, opened) = channel();
-        let watch = Self::start(pid, Some(ready));
-        // A thread that has ended has closed the channel.
-        let _ = opened.recv();
-        watch
+impl<'a> Goroutines<'a> {
+    /// Follows the goroutines of running processes, as far as they are Go programs, from the return of this call on.
+    pub fn attach(observer: &'a mut dyn Observer<Piece>, pids: &[u32]) -> Self {
+        let watch = |pid: &u32| {
+            let (ready, opened) = channel();
+            let watch = Watch::begin(*pid, Some(ready));
+            // A thread that has ended has closed the channel.
+            let _ = opened.recv();
+            watch
+        };
+        Self { observer, watches: pids.iter().map(watch).collect(), waited_s: HashMap::new() }
     }
 
     /// Follows those of a program that was just started.
-    pub fn begin(pid: u32) -> Self {
-        Self::start(pid, None)
+    pub fn begin(observer: &'a mut dyn Observer<Piece>, pid: u32) -> Self {
+        Self { observer, watches: vec![Watch::begin(pid, None)], waited_s: HashMap::new() }
     }
 
-    fn start(pid: u32, ready: Option<Sender<()>>) -> Self {
+    /// Ends it, and adds the waits to the last record.
+    pub fn finish(self, measured: &mut Measured) {
+        self.watches.into_iter().for_each(|watch| watch.finish(measured));
+    }
+
+    fn are_none(&self) -> bool {
+        self.watches.iter().all(|watch| watch.work.is_none())
+    }
+
+    /// Returns a line of `--interval` with the waits of goroutines for locks. The futex words of a Go program are those of
+    /// its scheduler.
+    fn interval(&mut self, at_s: f64, span_s: f64, of_threads: (f64, Option<(String, f64)>)) -> Piece {
+        let mut new: Vec<(LockKey, f64)> = Vec::new();
+        for watch in &self.watches {
+            let locks = watch.with(|watched| watched.builder(watch.pid, watched.elapsed_s()).locks());
+            for row in locks.into_iter().flatten() {
+                let key = (row.process, row.address, row.lock);
+                let before = self.waited_s.insert(key.clone(), row.wait_total_s).unwrap_or(0.0);
+                new.push((key, (row.wait_total_s - before).max(0.0)));
+            }
+        }
+        let (mut waited_s, mut most) = if self.watches.len() == 1 { (0.0, None) } else { of_threads };
+        for ((_, _, lock), s) in new {
+            waited_s += s;
+            if s > most.as_ref().map_or(0.0, |(_, most_s)| *most_s) {
+                most = Some((lock, s));
+            }
+        }
+        Piece::Interval { at_s, span_s, waited_s, most }
+    }
+}
+
+impl Observer<Piece> for Goroutines<'_> {
+    fn note(&self, what: &str) {
+        self.observer.note(what);
+    }
+
+    fn piece(&mut self, piece: &Piece) -> ControlFlow<()> {
+        match piece {
+            Piece::Restarted(restarted) => {
+                let successors = restarted.restarts.iter().map(|(_, new)| Watch::begin(new.pid, None));
+                self.watches.extend(successors);
+                self.observer.piece(piece)
+            }
+            _ if self.are_none() => self.observer.piece(piece),
+            Piece::Interval { at_s, span_s, waited_s, most } => {
+                let piece = self.interval(*at_s, *span_s, (*waited_s, most.clone()));
+                self.observer.piece(&piece)
+            }
+            Piece::Snapshot(snapshot) => {
+                let mut snapshot = snapshot.clone();
+                self.watches.iter().for_each(|watch| watch.add_to_snapshot(&mut snapshot));
+                self.observer.piece(&Piece::Snapshot(snapshot))
+            }
+            Piece::Part(measured) => {
+                let mut measured = measured.clone();
+                self.watches.iter().for_each(|watch| watch.end_part(&mut measured));
+                self.waited_s.clear();
+                self.observer.piece(&Piece::Part(measured))
+            }
+            Piece::Hang(_) | Piece::Outlived(_) => self.observer.piece(piece),
+        }
+    }
+
+    fn wait(&mut self, until: Instant) -> ControlFlow<()> {
+        self.observer.wait(until)
+    }
+}
+
+impl Watch {
+    fn begin(pid: u32, ready: Option<Sender<()>>) -> Self {
         if !is_go(pid) {
             return Self { pid, work: None };
         }
-        let stop = Arc::new(AtomicBool::new(false));
-        let is_stopped = Arc::clone(&stop);
-        Self { pid, work: Some((stop, std::thread::spawn(move || watch(pid, ready, &is_stopped)))) }
+        let watched = Watched {
+            names: Names::default(),
+            follower: Follower::default(),
+            began: Instant::now(),
+            ended: None,
+            opened: None,
+            closed_s: 0.0,
+            lost: 0,
+            refused: None,
+        };
+        let shared = Arc::new(Shared { stop: AtomicBool::new(false), watched: Mutex::new(watched) });
+        let of_thread = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || {
+            if let Err(refused) = follow(pid, ready, &of_thread) {
+                of_thread.watched().refused = Some(refused);
+            }
+        });
+        Self { pid, work: Some((shared, thread)) }
     }
 
-    /// Ends it, and adds the waits to the result: the rows, the verdict, and the findings.
-    pub fn finish(mut self, measured: &mut Measured) {
-        let Some((stop, thread)) = self.work.take() else { return };
-        stop.store(true, Relaxed);
-        let Ok(mut watched) = thread.join() else { return };
-        // The waits are those of the whole trace.
-        let parts = || UnseenGoroutines { reason: "not with --every".into(), need: Need::WholeTrace };
-        let refused = measured.parameters.part.is_some().then(parts);
-        if let Some(refused) = watched.refused.take().or(refused) {
-            let reason = measured.parameters.verdict_reason.as_mut();
-            let is_permitted = refused.need != Need::Permission;
-            let reason = reason.filter(|reason| !is_permitted && *reason == UNSEEN_GOROUTINES);
-            reason.into_iter().for_each(|reason| reason.push_str(BY_PERMISSION));
-            measured.warnings.push(refused.into());
-            return;
+    /// Calls a function with what is known by now; `None` if it is no Go program.
+    fn with<T>(&self, read: impl FnOnce(&mut Watched) -> T) -> Option<T> {
+        self.work.as_ref().map(|(shared, _)| read(&mut shared.watched()))
+    }
+
+    fn add_to_snapshot(&self, snapshot: &mut Snapshot) {
+        let Snapshot { rows, verdict, reason, processes } = snapshot;
+        self.with(|watched| {
+            let result = Diagnosed { rows, verdict, reason, processes: *processes };
+            if watched.refused.is_none() {
+                watched.builder(self.pid, watched.elapsed_s()).add_to(result);
+            }
+        });
+    }
+
+    /// Ends a part of the trace: adds the waits to its record, and begins the next one.
+    fn end_part(&self, measured: &mut Measured) {
+        self.with(|watched| {
+            watched.add_to(self.pid, measured);
+            watched.begin_part();
+        });
+    }
+
+    /// Ends it, and adds the waits to the last record: the rows, the verdict, and the findings.
+    fn finish(mut self, measured: &mut Measured) {
+        let Some((shared, thread)) = self.work.take() else { return };
+        shared.stop.store(true, Relaxed);
+        if thread.join().is_ok() {
+            shared.watched().add_to(self.pid, measured);
         }
-        let share = (watched.watched_s / watched.elapsed_s.max(f64::MIN_POSITIVE)).min(1.0);
-        let lost = watched.lost;
-        let warning = GoroutineWindows { watched_share: share, lost_events: lost };
-        measured.warnings.extend((share < NEARLY_ALL || lost > 0).then(|| Warning::from(warning)));
-        let (elapsed_s, scale) = (measured.parameters.elapsed_s, watched.scale(measured.parameters.elapsed_s));
-        Builder { process: self.pid, names: &mut watched.names, follower: &watched.follower, elapsed_s, scale }
-            .add_to(measured);
+    }
+}
+
+impl Shared {
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Watched {
-    /// Returns the ratio of the trace's time to that of the windows. The probes stay until the trace has its other rows,
-    /// which takes longer where contend gets no CPU: sums are still those of the trace.
-    fn scale(&self, of_trace_s: f64) -> f64 {
-        of_trace_s / self.watched_s.max(f64::MIN_POSITIVE)
+    fn elapsed_s(&self) -> f64 {
+        self.ended.map_or_else(|| self.began.elapsed(), |ended| ended - self.began).as_secs_f64()
+    }
+
+    /// Returns the time of the windows.
+    fn watched_s(&self) -> f64 {
+        self.closed_s + self.opened.map_or(0.0, |opened| opened.elapsed().as_secs_f64())
+    }
+
+    /// Ends a window.
+    fn close(&mut self, now_ns: u64) {
+        self.closed_s = self.watched_s();
+        self.opened = None;
+        self.follower.forget_goroutines(now_ns);
+    }
+
+    fn begin_part(&mut self) {
+        let now = Instant::now();
+        self.follower.begin_part(monotonic_raw_ns());
+        (self.began, self.closed_s, self.lost) = (now, 0.0, 0);
+        self.opened = self.opened.map(|_| now);
+    }
+
+    /// Returns the rows of waits in this time. The probes stay until the trace has its other rows, which takes longer where
+    /// contend gets no CPU: sums are those of the trace.
+    fn builder(&mut self, process: u32, elapsed_s: f64) -> Builder<'_> {
+        let scale = elapsed_s / self.watched_s().max(f64::MIN_POSITIVE);
+        Builder { process, names: &mut self.names, follower: &self.follower, elapsed_s, scale }
+    }
+
+    fn add_to(&mut self, process: u32, measured: &mut Measured) {
+        if let Some(refused) = &self.refused {
+            let reason = measured.parameters.verdict_reason.as_mut();
+            let is_permitted = refused.need != Need::Permission;
+            let reason = reason.filter(|reason| !is_permitted && *reason == UNSEEN_GOROUTINES);
+            reason.into_iter().for_each(|reason| reason.push_str(BY_PERMISSION));
+            measured.warnings.push(refused.clone().into());
+            return;
+        }
+        let watched_share = (self.watched_s() / self.elapsed_s().max(f64::MIN_POSITIVE)).min(1.0);
+        let warning = GoroutineWindows { watched_share, lost_events: self.lost };
+        measured.warnings.extend((watched_share < NEARLY_ALL || self.lost > 0).then(|| Warning::from(warning)));
+        let Parameters { verdict, verdict_reason, processes, elapsed_s, .. } = &mut measured.parameters;
+        let result = Diagnosed { rows: &mut measured.rows, verdict, reason: verdict_reason, processes: *processes };
+        self.builder(process, *elapsed_s).add_to(result);
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        if let Some((stop, thread)) = self.work.take() {
-            stop.store(true, Relaxed);
+        if let Some((shared, thread)) = self.work.take() {
+            shared.stop.store(true, Relaxed);
             // The measurement has failed for another reason.
             let _ = thread.join();
         }
@@ -124,31 +290,15 @@ fn is_go(pid: u32) -> bool {
     elf.is_some_and(|elf| MARKS.iter().any(|mark| elf.section(mark).is_some()))
 }
 
-fn watch(pid: u32, ready: Option<Sender<()>>, stop: &AtomicBool) -> Watched {
-    let mut watched = Watched {
-        names: Names::default(),
-        follower: Follower::default(),
-        elapsed_s: 0.0,
-        watched_s: 0.0,
-        lost: 0,
-        refused: None,
-    };
-    if let Err(refused) = follow(pid, ready, stop, &mut watched) {
-        watched.refused = Some(refused);
-    }
-    watched
-}
-
-fn follow(
-    pid: u32,
-    mut ready: Option<Sender<()>>,
-    stop: &AtomicBool,
-    watched: &mut Watched,
-) -> Result<(), UnseenGoroutines> {
+/// Follows the goroutines of a process until it ends, or the trace.
+fn follow(pid: u32, mut ready: Option<Sender<()>>, shared: &Shared) -> Result<(), UnseenGoroutines> {
     let unknown = |reason: &str| UnseenGoroutines { reason: reason.to_owned(), need: Need::Profile };
     let map = map_of(pid).ok_or_else(|| unknown("the memory map of the process cannot be read"))?;
-    watched.names.learn(0, Some(pid), &map);
-    let program = Program::find(&mut watched.names, 0, pid, &parse(&map));
+    let program = {
+        let mut watched = shared.watched();
+        watched.names.learn(0, Some(pid), &map);
+        Program::find(&mut watched.names, 0, pid, &parse(&map))
+    };
     let program = program.and_then(Result::ok).ok_or_else(|| {
         unknown(
             "the functions of its runtime were not found, or begin in an unknown way: contend knows Go 1.21 and later on \
@@ -158,30 +308,34 @@ fn follow(
     let cpus: Vec<usize> = instruments::cpus::online().map_err(UnseenGoroutines::from)?.iter().collect();
     let began = Instant::now();
     let mut schedule = Schedule::new(BUDGET, LIMITS, began);
-    let mut probes: Option<Probes> = None;
+    let (mut probes, mut was_open): (Option<Probes>, bool) = (None, false);
     // The begin of the window: contend can lose the CPU after it has opened the probes, and such events are not of it.
     let mut from_ns = 0;
     let mut next_maps = began + MAPS_PERIOD;
     loop {
         // A process that has ended has no program, although its parent may not know yet.
         let has_ended = std::fs::read_link(format!("/proc/{pid}/exe")).is_err();
-        let (is_last, time) = (has_ended || stop.load(Relaxed), Instant::now());
+        let (is_last, time) = (has_ended || shared.stop.load(Relaxed), Instant::now());
         if probes.is_none() && !is_last && schedule.is_due(time) {
             match Probes::open(&program, &cpus) {
                 Ok(opened) => probes = Some(opened),
-                Err(error) if watched.watched_s == 0.0 => return Err(error.into()),
+                Err(error) if !was_open => return Err(error.into()),
                 // The process may have ended just now; the waits of the windows before count.
                 Err(_) => {
-                    watched.elapsed_s = began.elapsed().as_secs_f64();
+                    shared.watched().ended = Some(Instant::now());
                     return Ok(());
                 }
             }
-            schedule.opened(Instant::now(), 0.0);
+            was_open = true;
+            let now = Instant::now();
+            schedule.opened(now, 0.0);
+            shared.watched().opened = Some(now);
             from_ns = monotonic_raw_ns();
             // The receiver of a program that was just started does not wait.
             let _ = ready.take().map(|ready| ready.send(()).is_ok());
         }
         if let Some(open) = &mut probes {
+            let mut watched = shared.watched();
             let until = monotonic_raw_ns();
             let lost = open.lost;
             let events = open.drain(until);
@@ -193,18 +347,18 @@ fn follow(
             let within = events.into_iter().filter(|event: &Event| event.at_ns >= from_ns);
             within.for_each(|event| watched.follower.note(event));
             if schedule.spend(count, COST_NS, Instant::now()) || is_last {
-                watched.watched_s += schedule.closed(Instant::now(), 0.0);
+                schedule.closed(Instant::now(), 0.0);
                 probes = None;
-                watched.follower.forget_goroutines(until);
+                watched.close(until);
             }
         }
         if is_last {
-            watched.elapsed_s = began.elapsed().as_secs_f64();
+            shared.watched().ended = Some(Instant::now());
             return Ok(());
         }
         if time >= next_maps {
             if let Some(map) = map_of(pid) {
-                watched.names.learn(0, Some(pid), &map);
+                shared.watched().names.learn(0, Some(pid), &map);
             }
             next_maps = time + MAPS_PERIOD;
         }
@@ -230,7 +384,6 @@ enum Need {
     Permission,
     OpenFiles,
     Kernel,
-    WholeTrace,
     /// Nothing that contend knows: the program's own profiles have them.
     Profile,
 }
@@ -268,7 +421,6 @@ impl WarningKind for UnseenGoroutines {
                 "use a kernel with uprobes (CONFIG_UPROBE_EVENTS), or the program's own profiles (/debug/pprof/mutex and \
                  /debug/pprof/block)"
             }
-            Need::WholeTrace => "trace the program without --every",
             Need::Profile => "use the program's own profiles (/debug/pprof/mutex and /debug/pprof/block)",
         }
     }
@@ -303,17 +455,34 @@ impl WarningKind for GoroutineWindows {
 mod tests {
     use super::*;
 
-    #[test]
-    fn sums_are_those_of_the_trace_although_the_probes_stay() {
-        let watched = Watched {
+    fn watched() -> Watched {
+        Watched {
             names: Names::default(),
             follower: Follower::default(),
-            elapsed_s: 4.0,
-            watched_s: 2.0,
+            began: Instant::now(),
+            ended: None,
+            opened: None,
+            closed_s: 2.0,
             lost: 0,
             refused: None,
-        };
-        assert_eq!(watched.scale(3.0), 1.5);
+        }
+    }
+
+    #[test]
+    fn sums_are_those_of_the_trace_although_the_probes_stay() {
+        assert_eq!(watched().builder(1, 3.0).scale, 1.5);
+    }
+
+    #[test]
+    fn a_part_has_the_time_of_its_own_windows() {
+        let mut watched = watched();
+        watched.opened = Some(watched.began);
+        assert!(watched.watched_s() >= 2.0);
+        watched.begin_part();
+        assert!(watched.opened == Some(watched.began) && watched.closed_s == 0.0 && watched.watched_s() < 2.0);
+        watched.close(0);
+        watched.begin_part();
+        assert_eq!((watched.opened, watched.watched_s()), (None, 0.0));
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! The rows of the waits of goroutines, the verdict, and the findings.
 
-use crate::trace::measure::Measured;
 use crate::trace::measure::aggregate::{bins, shares};
-use crate::trace::plan::{Parameters, Verdict};
+use crate::trace::plan::Verdict;
 use crate::trace::record::{Blocker, Frame, Row, RowKind};
 use crate::trace::words;
 use blame::durations::Times;
@@ -20,6 +19,14 @@ pub struct Builder<'a> {
     pub elapsed_s: f64,
     /// The ratio of the run to the windows.
     pub scale: f64,
+}
+
+/// A diagnosis of the threads, to which the waits of goroutines are added.
+pub struct Diagnosed<'a> {
+    pub rows: &'a mut Vec<Row>,
+    pub verdict: &'a mut Option<Verdict>,
+    pub reason: &'a mut Option<String>,
+    pub processes: u32,
 }
 
 /// A call path with names.
@@ -52,30 +59,46 @@ const UNDECIDED: &str = "Undecided: goroutines";
 const SEMAPHORE_OFFSETS: [u64; 3] = [4, 8, 12];
 
 impl Builder<'_> {
-    /// Adds the rows, and replaces the verdict on the threads, which do not wait for goroutines' locks.
-    pub fn add_to(&mut self, measured: &mut Measured) {
-        let paths: Vec<Path> = (0..self.follower.stacks.len()).map(|stack| self.path(stack)).collect();
+    /// Returns a row for each lock that goroutines waited for.
+    pub fn locks(&mut self) -> Vec<Row> {
+        let paths = self.paths();
+        let rows = self.objects(&paths).into_iter().map(|group| self.row(&group, RowKind::Lock, &paths));
+        rows.filter(Row::excludes).collect()
+    }
+
+    fn paths(&mut self) -> Vec<Path> {
+        (0..self.follower.stacks.len()).map(|stack| self.path(stack)).collect()
+    }
+
+    /// Returns the waits for each object; several objects can be unknown.
+    fn objects(&self, paths: &[Path]) -> Vec<Group> {
         let label = |stack: usize| paths[stack].site.label.clone();
-        // Several objects can be unknown.
-        let objects = self.groups(&paths, |object, stack| if object == 0 { label(stack) } else { String::new() });
-        let sites = self.groups(&paths, |_, stack| label(stack));
+        self.groups(paths, |object, stack| if object == 0 { label(stack) } else { String::new() })
+    }
+
+    /// Adds the rows, and replaces the verdict on the threads, which do not wait for goroutines' locks.
+    pub fn add_to(&mut self, diagnosed: Diagnosed<'_>) {
+        let paths = self.paths();
+        let objects = self.objects(&paths);
+        let sites = self.groups(&paths, |_, stack| paths[stack].site.label.clone());
         let locks: Vec<Row> = objects.iter().map(|group| self.row(group, RowKind::Lock, &paths)).collect();
         let places: Vec<Row> = sites.iter().map(|group| self.row(group, RowKind::Site, &paths)).collect();
         let waited_s: f64 = locks.iter().filter(|row| row.excludes()).map(|row| row.wait_total_s).sum();
+        let Diagnosed { rows, verdict, reason, processes } = diagnosed;
         // The findings of several processes are about all of them.
-        let is_alone = measured.parameters.processes <= 1;
-        let keeps_findings = !is_alone && measured.parameters.verdict == Some(Verdict::Locks);
-        let verdict = self.judge(&mut measured.parameters, &measured.rows, waited_s, &locks);
+        let is_alone = processes <= 1;
+        let keeps_findings = !is_alone && *verdict == Some(Verdict::Locks);
+        let of_goroutines = self.judge((verdict, reason, is_alone), rows, waited_s, &locks);
         let findings = objects.iter().zip(&locks).filter(|(_, row)| {
-            verdict == Verdict::Locks && row.excludes() && row.wait_total_s >= FINDING_SHARE * waited_s
+            of_goroutines == Verdict::Locks && row.excludes() && row.wait_total_s >= FINDING_SHARE * waited_s
         });
         let findings: Vec<Row> = findings.take(MOST_FINDINGS).map(|(group, row)| finding(group, row, &paths)).collect();
         // The threads' own futex words are those of the runtime's scheduler.
-        measured.rows.retain(|row| row.kind != RowKind::Finding || verdict != Verdict::Locks || keeps_findings);
-        let first = measured.rows.iter().position(|row| row.kind != RowKind::Lock).unwrap_or(measured.rows.len());
-        measured.rows.splice(first..first, locks);
-        measured.rows.extend(places);
-        measured.rows.extend(findings);
+        rows.retain(|row| row.kind != RowKind::Finding || of_goroutines != Verdict::Locks || keeps_findings);
+        let first = rows.iter().position(|row| row.kind != RowKind::Lock).unwrap_or(rows.len());
+        rows.splice(first..first, locks);
+        rows.extend(places);
+        rows.extend(findings);
     }
 
     fn path(&mut self, stack: usize) -> Path {
@@ -164,12 +187,17 @@ impl Builder<'_> {
     }
 
     /// Replaces the verdict: the time in locks is that of goroutines, the time on CPUs that of the threads.
-    fn judge(&self, parameters: &mut Parameters, rows: &[Row], waited_s: f64, locks: &[Row]) -> Verdict {
+    fn judge(
+        &self,
+        (judged, reason, is_alone): (&mut Option<Verdict>, &mut Option<String>, bool),
+        rows: &[Row],
+        waited_s: f64,
+        locks: &[Row],
+    ) -> Verdict {
         let whole = words::program(rows);
         let ran_s = whole.map_or(0.0, |whole| whole.on_cpu_s.unwrap_or(0.0) + whole.ready_s.unwrap_or(0.0));
         let share = waited_s / (waited_s + ran_s).max(f64::MIN_POSITIVE);
         let is_locks = share >= LOCKS_SHARE && waited_s >= LEAST_WAIT * self.elapsed_s;
-        let is_alone = parameters.processes <= 1;
         let of = if is_alone { String::new() } else { format!(" of process {}", self.process) };
         let waited = format!(
             "goroutines{of} waited for mutexes for {} of the time in which they waited for one or ran",
@@ -189,9 +217,8 @@ impl Builder<'_> {
             false if is_alone => (Verdict::NotLocks, "Not the locks"),
             false => (Verdict::Undecided, "Undecided"),
         };
-        let reason = parameters.verdict_reason.as_deref();
-        let were_missing = reason.is_some_and(|reason| reason.starts_with(UNDECIDED));
-        let was_locks = parameters.verdict == Some(Verdict::Locks);
+        let were_missing = reason.as_deref().is_some_and(|reason| reason.starts_with(UNDECIDED));
+        let was_locks = *judged == Some(Verdict::Locks);
         let replaces = match (is_locks, is_alone) {
             (true, true) => true,
             // The threads themselves may have waited for a lock of the runtime, and those of other processes for any.
@@ -199,8 +226,8 @@ impl Builder<'_> {
             (false, false) => were_missing,
         };
         if replaces {
-            parameters.verdict = Some(verdict);
-            parameters.verdict_reason = Some(format!("{name}: {waited}.{signals}"));
+            *judged = Some(verdict);
+            *reason = Some(format!("{name}: {waited}.{signals}"));
         }
         verdict
     }

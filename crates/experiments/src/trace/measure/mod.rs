@@ -15,20 +15,21 @@ mod rows;
 
 pub use rows::NamedWait;
 
-use self::processes::{OtherUsers, Outliving, Supervisor};
+pub use self::processes::OtherUsers;
+use self::processes::{Outliving, Supervisor};
 use super::diagnosis::{Diagnosis, Evidence};
 use super::flags::Level;
 use super::parts::Parts;
-use super::plan::{Parameters, Plan, Snapshots};
+use super::plan::{Parameters, Plan, Snapshots, Verdict};
 use super::python_locks;
 use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
 use super::warnings::{
     DamagedMemory, ExportCut, FoldedLocks, ManyLabels, NoLockCalls, NoSwitches, OutlivedProgram, RecordingLowered,
-    RestartedProcess, UnwatchedUser, WatchedScript, unnamed_code,
+    RestartedProcess, WatchedScript, unnamed_code,
 };
 use super::watchpoint::Watch as WordWatch;
-use aggregate::{Longest, Snapshot, Totals, Window};
+use aggregate::{Longest, Snapshot as Counts, Totals, Window};
 use anyhow::Context;
 use blame::Lost;
 use blame::jvm::Machines;
@@ -51,6 +52,7 @@ pub use processes::Running;
 use rows::{Built, of_hangs};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
@@ -59,8 +61,8 @@ use std::time::{Duration, Instant};
 pub enum Piece {
     /// The time since the last report: its length, the waits in it, and the lock that was waited for most.
     Interval { at_s: f64, span_s: f64, waited_s: f64, most: Option<(String, f64)> },
-    /// The rows of the part so far, and the reason of the verdict on them.
-    Snapshot { rows: Vec<Row>, reason: Option<String> },
+    /// The part so far.
+    Snapshot(Snapshot),
     /// Threads that wait longer than the deadline.
     Hang(Vec<Row>),
     /// The program has ended, and these processes of it go on.
@@ -69,6 +71,15 @@ pub enum Piece {
     Restarted(RestartedProcess),
     /// A part of the trace is over.
     Part(Box<Measured>),
+}
+
+/// The rows of a part of the trace up to now, and the verdict on them.
+#[derive(Clone)]
+pub struct Snapshot {
+    pub rows: Vec<Row>,
+    pub verdict: Option<Verdict>,
+    pub reason: Option<String>,
+    pub processes: u32,
 }
 
 /// The result of the measurement.
@@ -108,6 +119,27 @@ pub const MOST_EXPORTED: usize = 500_000;
 /// Period at which processes' maps are read.
 const MAPS_PERIOD: Duration = Duration::from_millis(100);
 
+/// A program that contend has started, and that has not been watched yet, or only from outside.
+pub struct Begun {
+    pub running: Running,
+    pub parts: Parts,
+    /// Its samples so far.
+    pub profile: Profile,
+    pub inside: Inside,
+}
+
+/// The conditions under which the library in a program notes its locks.
+pub struct Inside {
+    pub began: Instant,
+    pub program_sha256: Option<String>,
+    pub words: WordWatch,
+    memory: Memory,
+    time: Time,
+    /// `None` before they are recorded.
+    switches: Option<io::Result<Switches>>,
+    _supervisor: Supervisor,
+}
+
 /// Runs the program and watches it.
 pub fn run_plan(
     plan: &Plan,
@@ -115,67 +147,108 @@ pub fn run_plan(
     calibration: &Calibration,
     observer: &mut dyn Observer<Piece>,
 ) -> anyhow::Result<Measured> {
-    let level = match plan.level {
-        Level::Sampled | Level::FutexCalls => interpose::Level::Sampled,
-        Level::Full => interpose::Level::Full,
-    };
-    let memory = Memory::new(level, calibration.fallback.as_deref())?;
-    memory.region().header.keeps_long_holds.store(plan.preempted.into(), Relaxed);
-    let mut switches = Switches::open(&instruments::cpus::allowed()?);
+    Begun::start(plan, session, calibration, Some(switches(plan)))?.watch(plan, session, observer)
+}
+
+/// Begins the record of switches.
+pub fn switches(plan: &Plan) -> io::Result<Switches> {
+    let mut switches = Switches::open(&instruments::cpus::allowed()?)?;
     if plan.preempted {
-        switches.iter_mut().for_each(Switches::record_competitors);
+        switches.record_competitors();
     }
-    let (switches, no_switches) = match switches {
-        Ok(switches) => (Some(switches), None),
-        Err(error) => (None, Some(NoSwitches { reason: message(&error) })),
-    };
-    let time = Time::begin(calibration.clock);
-    let _supervisor = Supervisor::begin(&memory).context("cannot supervise the processes that the program starts")?;
-    // Before it runs: a program can put another file in its place.
-    let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
-    let running = Running::start(plan, Some(&memory), &session.interruption)?;
-    let words = WordWatch::of_started(running.pid(), &plan.words);
-    let mut watch = Watch {
-        plan,
-        program_sha256,
-        session,
-        memory: &memory,
-        running,
-        switches,
-        time,
-        waits: Waits::with_room(if plan.exports.is_empty() { 0 } else { MOST_EXPORTED }),
-        names: Names::default(),
-        maps: HashMap::new(),
-        without_library: None,
-        without_locks: HashMap::new(),
-        without_locks_seen: 0,
-        hangs: Hangs::default(),
-        stuck: StuckThreads::new(plan.deadline),
-        stuck_stacks: Stacks::default(),
-        other_users: OtherUsers::default(),
-        profile: Profile::default(),
-        java: Machines::default(),
-        own: HashSet::new(),
-        sampled: Vec::new(),
-        recording: Recording::default(),
-        began: Instant::now(),
-        parts: Parts::begin(plan.every),
-        before: Marks::default(),
-        outliving: Outliving::default(),
-        no_switches,
-    };
-    watch.waits.preempted = plan.preempted.then(Preempted::default);
-    watch.watch(observer);
-    let mut measured = watch.finish()?;
-    measured.add(words.finish());
-    Ok(measured)
+    Ok(switches)
+}
+
+impl Begun {
+    /// Starts the program.
+    pub fn start(
+        plan: &Plan,
+        session: &Session,
+        calibration: &Calibration,
+        switches: Option<io::Result<Switches>>,
+    ) -> anyhow::Result<Self> {
+        let level = match plan.level {
+            Level::Sampled | Level::FutexCalls => interpose::Level::Sampled,
+            Level::Full => interpose::Level::Full,
+        };
+        let memory = Memory::new(level, calibration.fallback.as_deref())?;
+        memory.region().header.keeps_long_holds.store(plan.preempted.into(), Relaxed);
+        let time = Time::begin(calibration.clock);
+        let supervisor =
+            Supervisor::begin(&memory).context("cannot supervise the processes that the program starts")?;
+        // Before it runs: a program can put another file in its place.
+        let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
+        let running = Running::start(plan, Some(&memory), &session.interruption)?;
+        let inside = Inside {
+            began: Instant::now(),
+            program_sha256,
+            words: WordWatch::of_started(running.pid(), &plan.words),
+            memory,
+            time,
+            switches,
+            _supervisor: supervisor,
+        };
+        Ok(Self { running, parts: Parts::begin(plan.every), profile: Profile::default(), inside })
+    }
+
+    /// Watches the program until it ends.
+    pub fn watch(self, plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -> anyhow::Result<Measured> {
+        let Self { running, parts, profile, inside } = self;
+        let (switches, no_switches) = match inside.switches.unwrap_or_else(|| switches(plan)) {
+            Ok(switches) => (Some(switches), None),
+            Err(error) => (None, Some(NoSwitches { reason: message(&error) })),
+        };
+        let mut watch = Watch {
+            plan,
+            program_sha256: inside.program_sha256,
+            session,
+            memory: &inside.memory,
+            running,
+            switches,
+            time: inside.time,
+            waits: Waits::with_room(if plan.exports.is_empty() { 0 } else { MOST_EXPORTED }),
+            names: Names::default(),
+            maps: HashMap::new(),
+            without_library: None,
+            without_locks: HashMap::new(),
+            without_locks_seen: 0,
+            hangs: Hangs::default(),
+            stuck: StuckThreads::new(plan.deadline),
+            stuck_stacks: Stacks::default(),
+            other_users: OtherUsers::default(),
+            profile,
+            java: Machines::default(),
+            own: HashSet::new(),
+            sampled: Vec::new(),
+            recording: Recording::default(),
+            began: inside.began,
+            parts,
+            before: Marks::default(),
+            outliving: Outliving::default(),
+            no_switches,
+        };
+        watch.waits.preempted = plan.preempted.then(Preempted::default);
+        watch.watch(observer);
+        let mut measured = watch.finish()?;
+        measured.add(inside.words.finish());
+        Ok(measured)
+    }
+}
+
+impl Inside {
+    /// Returns whether a process of the program has called a lock of the C library, or has labelled a request: the library
+    /// notes both.
+    pub fn is_noted(&self) -> bool {
+        let region = self.memory.region();
+        region.pairs().next().is_some() || region.labels.iter().any(|label| label.length.load(Relaxed) > 0)
+    }
 }
 
 /// The sums since the program began, at the begin or the end of a part of the trace.
 #[derive(Default)]
 struct Marks {
     /// `None` when the program begins.
-    counts: Option<Snapshot>,
+    counts: Option<Counts>,
     labels: labels::Snapshot,
     lost: Lost,
     thread_time_s: f64,
@@ -317,7 +390,7 @@ impl Watch<'_> {
         let (region, now) = (self.memory.region(), self.time.now());
         let alive = region.threads().filter(|thread| thread.tid.load(Relaxed) != 0).count();
         Marks {
-            counts: Some(Snapshot::now(region, longest)),
+            counts: Some(Counts::now(region, longest)),
             labels: labels::Snapshot::now(region, longest),
             lost: self.lost(),
             thread_time_s: rows::thread_time_s(region, &self.time),
@@ -523,8 +596,14 @@ impl Watch<'_> {
         self.read_maps();
         let after = self.marks(Longest::Kept);
         let (built, mut diagnosis) = self.diagnose(&after, self.parts.elapsed_s(now));
-        let reason = diagnosis.reason.take();
-        Piece::Snapshot { rows: joined(built.rows, self.stuck.rows.clone(), diagnosis), reason }
+        let (verdict, reason) = (diagnosis.verdict, diagnosis.reason.take());
+        let processes = self.memory.region().processes().count() as u32;
+        Piece::Snapshot(Snapshot {
+            rows: joined(built.rows, self.stuck.rows.clone(), diagnosis),
+            verdict,
+            reason,
+            processes,
+        })
     }
 
     /// Returns the program and its arguments.
@@ -600,8 +679,7 @@ impl Watch<'_> {
         warnings.extend(no_symbols.map(Warning::from));
         warnings.extend(sparse.map(Warning::from));
         warnings.extend(DamagedMemory::found_in(region).map(Warning::from));
-        warnings
-            .extend(self.other_users.found().map(|(pid, other)| UnwatchedUser { process: other.words(pid) }.into()));
+        warnings.extend(self.other_users.warnings(false));
         let parameters = Parameters {
             program: self.words(),
             program_sha256: self.program_sha256.clone(),
@@ -666,7 +744,7 @@ impl Watch<'_> {
             "{program}: did not load contend's library, so no lock was traced; {end}; the program is privileged, or \
              its loader ignores LD_PRELOAD"
         );
-        Ok(Some(NoLockCalls { is_loaded }.into()))
+        Ok(Some(NoLockCalls { is_loaded, has_futex_calls: false }.into()))
     }
 }
 

@@ -6,7 +6,7 @@
 //! to load the library itself, and may not.
 
 use crate::trace::plan::Plan;
-use crate::trace::warnings::{OutlivedProgram, Process};
+use crate::trace::warnings::{OutlivedProgram, Process, UnwatchedUser};
 use anyhow::Context;
 use blame::names::message;
 use blame::sampling;
@@ -378,6 +378,11 @@ impl OtherUsers {
 
     pub fn found(&self) -> impl Iterator<Item = (u32, &OtherUser)> {
         self.found.iter().map(|(pid, other)| (*pid, other))
+    }
+
+    /// Returns a warning for each of them; `has_futex_calls` says whether their futex calls were traced.
+    pub fn warnings(&self, has_futex_calls: bool) -> impl Iterator<Item = Warning> {
+        self.found().map(move |(pid, other)| UnwatchedUser { process: other.words(pid), has_futex_calls }.into())
     }
 }
 

@@ -56,7 +56,8 @@ pub fn run_plan(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Measured> {
             let program = plan.program.path.display();
             return Err(UsageError(format!("--remedies: the holds of {program} are not timed: it is {why}")).into());
         }
-        return Ok(measured(attach::launch(&plan, why, run.session, &mut lines)?, Vec::new(), 0));
+        let started = attach::Started::start(&plan, why, run.session)?;
+        return Ok(measured(started.watch(&plan, run.session, &mut lines)?, Vec::new(), 0));
     }
     let calibration = run.clock();
     if !flags.remedies {

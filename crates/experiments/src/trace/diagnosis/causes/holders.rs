@@ -139,7 +139,7 @@ impl Evidence<'_> {
                 ),
                 remedy: Some(format!("hold {lock} less often, or try a lock that spins before it sleeps")),
                 share: shares.released,
-                measure: Measure::Swap,
+                measure: if matches!(object.wait, Wait::Lock(_)) { Measure::Swap } else { Measure::None },
             });
         }
         // Critical sections of other places may be shorter by far.
@@ -194,10 +194,20 @@ impl Evidence<'_> {
         let name = &object.name;
         let Some((Blocking { place, held }, blocked)) = most.filter(|(_, blocked)| blocked.seconds > 0.5 * sampled_s)
         else {
+            let row = rows.of(object.wait);
+            let waited = row.and_then(|row| row.holder_waits.first()).filter(|wait| wait.share > 0.5);
+            let waited = waited.map_or_else(String::new, |wait| {
+                format!(
+                    "; for {} of it the holder waited in {} ({})",
+                    terminal::percent(wait.share),
+                    wait.site,
+                    wait.lock_type
+                )
+            });
             return Cause {
                 object: name.clone(),
-                place: rows.of(object.wait).and_then(held_at).unwrap_or_else(|| object.place()),
-                text: format!("the holder was blocked itself for {} of the wait", terminal::percent(share)),
+                place: row.and_then(held_at).unwrap_or_else(|| object.place()),
+                text: format!("the holder was blocked itself for {} of the wait{waited}", terminal::percent(share)),
                 remedy: Some(format!("move calls that block out of the critical section of {name}")),
                 share,
                 measure: measure(object),
@@ -287,7 +297,8 @@ fn has_short_holds(row: &Row) -> bool {
 
 /// Returns how the gain is measured: virtual speedups are for locks that the library sees being acquired and released.
 fn measure(object: &Object) -> Measure {
-    if matches!(object.kind, "mutex" | "rwlock" | "spin") { Measure::WhatIf } else { Measure::None }
+    let is_noted = matches!(object.wait, Wait::Lock(_));
+    if is_noted && matches!(object.kind, "mutex" | "rwlock" | "spin") { Measure::WhatIf } else { Measure::None }
 }
 
 #[cfg(test)]

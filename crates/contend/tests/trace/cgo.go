@@ -1,0 +1,4 @@
+// Makes a program of Go one that is linked with the C library.
+package main
+
+import "C"
