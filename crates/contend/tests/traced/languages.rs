@@ -69,7 +69,7 @@ fn rust_lock_in_a_closure_without_a_name_has_its_cause() {
 /// With privileges each wait counts; without, the states of the threads are sampled. The second program is a child of one
 /// that calls no lock, and calls those of the C library.
 #[test]
-fn a_program_without_locks_of_the_c_library_is_traced_from_outside() {
+fn a_program_without_c_locks_is_traced_from_outside() {
     let programs = Programs::new();
     let program = programs.path("cache");
     if !compiles("rustc", &["-O", "-g", "--edition", "2024"], [&source("cache.rs"), &program], "-o") {

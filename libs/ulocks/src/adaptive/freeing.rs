@@ -2,6 +2,7 @@
 
 use super::{
     generation,
+    waiting::wake,
     word::{Awake, Freed, Time, freed},
 };
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
         Ordering::{Relaxed, Release},
     },
     cpu::coarse_now,
-    futex::{self, Scope},
+    futex::Scope,
     restartable,
 };
 
@@ -35,12 +36,7 @@ pub(super) fn free_by<S: Scope>(lock: &AtomicU32, next: impl Fn(u32, Awake, &Clo
     loop {
         let freed = next(word, generation::awake::<S>(), &clock);
         match lock.compare_exchange_weak(word, freed.word, Release, Relaxed) {
-            Ok(_) if freed.wakes => {
-                // The memory may already be reused. The kernel receives the address of the word and does not read the
-                // word.
-                futex::wake::<S>(lock, 1, futex::ALL);
-                return;
-            }
+            Ok(_) if freed.wakes => return wake::<S>(lock),
             Ok(_) => return,
             Err(now) => word = now,
         }

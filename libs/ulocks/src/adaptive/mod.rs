@@ -11,7 +11,7 @@
 //! |---|---|---|---|
 //! | 0 | `HELD` | the lock is held | the acquiring thread; the holder |
 //! | 1 | `WAITERS` | threads may be blocked; `unlock` must check | a thread that blocks or has blocked; the holder |
-//! | 2 | `RESERVED` | only a spinner that has waited long may acquire the lock | that spinner; the acquiring thread |
+//! | 2 | `RESERVED` | only a spinner that has waited long, or a woken thread, may acquire the lock | that spinner; the holder; the acquiring thread |
 //! | 3..7 | `CREDIT` | releases without waiters that are still to be read-modify-writes | acquirer; holder |
 //! | 7..9 | `SLICE` | how long blocked waiters wait to be served; 0 is longest | thread that has blocked; holder |
 //! | 9 | `WAKING` | a woken waiter has neither acquired the lock nor blocked again | the holder; the woken waiter |
@@ -98,15 +98,16 @@
 //! # Fairness
 //!
 //! Waiters are served in turn. No bound of the waiting time is proven: a woken waiter that does not run before its
-//! reservation expires queues at the end again. An unlocked lock may be acquired by any thread (barging), so it is
+//! reservation expires blocks again, and is the next to be woken. An unlocked lock may be acquired by any thread (barging), so it is
 //! never idle while a woken thread waits for a CPU. A waiter that has spun for the spin limit and saw others acquire
 //! the lock sets `RESERVED`, and the next release is for it alone; a blocked waiter does the same as soon as it has
-//! been woken. While a thread spins, blocked waiters are woken one at a time, the longest-blocked first, at most once
-//! per *slice* of 0.3 to 3 ms. The slice limits the cost of fairness: between two handoffs to blocked waiters, the
-//! lock stays among running threads. A release reads the clock for that if no thread spins, and otherwise one of about
-//! 16, at random. A waiter that was blocked for more than about 8 ms halves the slice; one that was blocked for less
-//! than a quarter of that doubles it, as does a wake-up to which no thread responded. A reservation whose owner does
-//! not run expires once the lock has been seen unlocked for the spin limit.
+//! been woken. While a thread spins, the lock is handed off to blocked waiters one at a time, the longest-blocked first,
+//! at most once per *slice* of 0.3 to 3 ms: the release that is due reserves the lock for the thread that it wakes. The
+//! slice limits the cost of fairness: between two handoffs, the lock stays among running threads. A release reads the
+//! clock for that if no thread spins, and otherwise one of about 16, at random. A waiter that was blocked for more than
+//! about 8 ms sets the shortest slice; one that was blocked for less than a quarter of that doubles it, as does a wake-up
+//! to which no thread responded. A reservation whose owner does not run expires once the lock has been seen unlocked for
+//! the spin limit.
 //!
 //! # Spinning
 //!

@@ -18,6 +18,19 @@ const UNFENCED_SLEEP: Duration = Duration::from_millis(1);
 /// Longest sleep between processes, where a wake-up may be lost with the process that was woken.
 const SHARED_SLEEP: Duration = Duration::from_millis(100);
 
+/// The class of a thread that was woken and did not get the lock: it is woken before all others, which have waited for less
+/// time.
+const FIRST: u32 = 1;
+const OTHERS: u32 = 2;
+
+/// Wakes a blocked thread, if there is one. The memory may have been reused: the kernel receives the address of the word and
+/// does not read the word.
+pub(super) fn wake<S: Scope>(word: &AtomicU32) {
+    if futex::wake::<S>(word, 1, FIRST) == 0 {
+        futex::wake::<S>(word, 1, futex::ALL);
+    }
+}
+
 /// Result of the attempt to announce a thread that wants to block.
 enum Announced {
     /// The lock was unlocked, and the thread has acquired it.
@@ -35,13 +48,14 @@ pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Op
         counts.spun();
         return true;
     }
+    let mut class = OTHERS;
     loop {
         let Announced::Sleep { word: expected, at_most } = announce::<S>(word, &mut spinner) else {
             return true;
         };
         counts.slept();
         let until = futex::sooner(deadline, at_most);
-        let ended = futex::wait::<S>(word, expected, futex::ALL, until);
+        let ended = futex::wait::<S>(word, expected, class, until);
         // A signal handler may have run past the deadline while the lock was released: POSIX requires another check.
         let looks_again = matches!(ended, Wait::Woken | Wait::Interrupted);
         if !looks_again && deadline.is_some_and(|deadline| deadline.passed()) {
@@ -50,6 +64,9 @@ pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Op
         }
         if spinner.spin() {
             return true;
+        }
+        if matches!(ended, Wait::Woken) {
+            class = FIRST;
         }
     }
 }
@@ -106,5 +123,5 @@ fn give_up<S: Scope>(word: &AtomicU32, spinner: &Spinner<'_>) {
             Err(changed) => now = changed,
         }
     }
-    futex::wake::<S>(word, 1, futex::ALL);
+    wake::<S>(word);
 }

@@ -18,8 +18,8 @@ const STAMP: u32 = u32::MAX << STAMP_SHIFT;
 /// Longest time for which blocked waiters wait while other threads circulate, in units of about 10 µs; each step of
 /// `SLICE` halves it.
 const LONGEST_SLICE: u32 = 200;
-/// Waiting time in units of about 10 µs above which a waiter that was blocked halves the slice; one below a quarter
-/// of it doubles the slice.
+/// Waiting time in units of about 10 µs above which a waiter that was blocked sets the shortest slice; one below a
+/// quarter of it doubles the slice.
 const GOOD_WAIT: u32 = 500;
 
 /// Value of the field `AWAKE` that a spinning thread of this process generation sets.
@@ -67,7 +67,7 @@ pub(super) trait Time {
     fn is_looked_at(&self) -> bool;
 }
 
-/// Returns the word that releases the lock to any thread.
+/// Returns the word that releases the lock to any thread, or hands it off if the slice of a blocked one is over.
 ///
 /// If no thread is blocked, one credit is consumed, and with the last one all flags but a reservation: the spinner of
 /// `AWAKE` has let the lock pass so often that it may not exist any more. While threads are blocked, the word without
@@ -81,8 +81,11 @@ pub(super) fn freed(word: u32, awake: Awake, time: &impl Time) -> Freed {
     let is_left_alone = !awake.is_in(word) && word & WAKING == 0;
     if is_left_alone || time.is_looked_at() {
         let now = time.now();
-        if is_left_alone || age(word, now) >= slice(word) {
+        if is_left_alone {
             return Freed { word: stamped(waking(free), now) | CREDIT, wakes: true };
+        }
+        if age(word, now) >= slice(word) {
+            return handed_to_blocked(free, now);
         }
     }
     Freed { word: free | CREDIT, wakes: false }
@@ -106,12 +109,17 @@ fn waking(word: u32) -> u32 {
 pub(super) fn handed_off(word: u32, awake: Awake, time: &impl Time) -> Freed {
     let free = word & !HELD;
     if word & WAITERS != 0 {
-        Freed { word: stamped(waking(free), time.now()) | RESERVED | CREDIT, wakes: true }
+        handed_to_blocked(free, time.now())
     } else if awake.is_in(word) {
         Freed { word: free | RESERVED | CREDIT, wakes: false }
     } else {
         freed(word, awake, time)
     }
+}
+
+/// Returns the word that wakes the thread that has been blocked longest, and lets no other thread acquire the lock first.
+fn handed_to_blocked(free: u32, now: u32) -> Freed {
+    Freed { word: stamped(waking(free), now) | RESERVED | CREDIT, wakes: true }
 }
 
 /// Returns the bits of the field `CPU` that differ from this CPU's.
@@ -187,8 +195,8 @@ fn slice(word: u32) -> u32 {
 }
 
 fn another_slice(word: u32, waited: u32) -> u32 {
-    if waited > GOOD_WAIT && word & SLICE != SLICE {
-        word + ONE_SLICE
+    if waited > GOOD_WAIT {
+        word | SLICE
     } else if waited < GOOD_WAIT / 4 && word & SLICE != 0 {
         word - ONE_SLICE
     } else {
@@ -241,12 +249,26 @@ mod tests {
             (1..10_000).find(|&now| {
                 let freed = freed(word, AWAKE, &At(now, is_looked_at));
                 word = AWAKE.put_in(entered(freed.word, cpu(now)));
+                assert_eq!(freed.wakes, freed.word & RESERVED != 0, "it is handed off");
                 freed.wakes
             })
         };
         assert_eq!(woken_at(true, |_| 1), Some(LONGEST_SLICE));
         assert_eq!(woken_at(true, |now| 1 + now % 2), Some(LONGEST_SLICE));
         assert_eq!(woken_at(false, |_| 1), None, "the clock is not read");
+    }
+
+    #[test]
+    fn slices_follow_the_waits_of_blocked_threads() {
+        let after = |waited: &[u32]| {
+            let wait = |word, waited: &u32| taken_after_sleep(word & !HELD, false, 1, 0, *waited);
+            slice(waited.iter().fold(contended(), wait))
+        };
+        let (long, short) = (GOOD_WAIT + 1, GOOD_WAIT / 4 - 1);
+        assert_eq!(after(&[]), LONGEST_SLICE);
+        assert_eq!(after(&[long]), LONGEST_SLICE / 8);
+        assert_eq!(after(&[long, GOOD_WAIT, short, short]), LONGEST_SLICE / 2);
+        assert_eq!(after(&[long, short, short, short, short]), LONGEST_SLICE);
     }
 
     #[test]

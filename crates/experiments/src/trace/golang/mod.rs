@@ -186,7 +186,7 @@ impl Watch {
         Self { pid, work: Some((shared, thread)) }
     }
 
-    /// Calls a function with what is known by now; `None` if it is no Go program.
+    /// Calls a function with what is known by now; `None` if it is not a Go program.
     fn with<T>(&self, read: impl FnOnce(&mut Watched) -> T) -> Option<T> {
         self.work.as_ref().map(|(shared, _)| read(&mut shared.watched()))
     }
