@@ -1,7 +1,8 @@
 //! `Adaptive` of `ulocks`: its word, with the same transitions.
 //!
-//! Three parts are missing: the membarrier before a thread blocks on a lock without recent waiters, the processor's
-//! reordering that makes it necessary, and the choice of releases that read the clock. Unlike there, a waiter learns
+//! These parts are missing: the membarrier before a thread blocks on a lock without recent waiters, the processor's
+//! reordering that makes it necessary, and the choice of releases that read the clock. A release that is due wakes a
+//! thread and does not reserve the lock for it, and a long wait halves the slice. Unlike there, a waiter learns
 //! without a cost how often to read a quiet lock.
 
 use super::Algorithm;

@@ -67,7 +67,7 @@
 //! acquires the lock with `WAITERS` set, blocks, or gives up. For each blocked thread, one of the following holds:
 //!
 //! 1. The word is held with `WAITERS`, the holder will not overwrite it with a plain store, and `AWAKE` identifies no
-//!    thread. The holder's `unlock` then wakes the thread that has been blocked longest, which becomes responsible.
+//!    thread. The holder's `unlock` then wakes a blocked thread, which becomes responsible.
 //! 2. As 1, but `AWAKE` identifies a spinning thread. When that thread acquires the lock, blocks or gives up, it
 //!    clears `AWAKE` and leaves `WAITERS` set; case 1 then applies.
 //! 3. Another thread is responsible. If it finds the lock free, it acquires it with `WAITERS` set. If the lock is
@@ -98,16 +98,21 @@
 //! # Fairness
 //!
 //! Waiters are served in turn. No bound of the waiting time is proven: a woken waiter that does not run before its
-//! reservation expires blocks again, and is the next to be woken. An unlocked lock may be acquired by any thread (barging), so it is
-//! never idle while a woken thread waits for a CPU. A waiter that has spun for the spin limit and saw others acquire
-//! the lock sets `RESERVED`, and the next release is for it alone; a blocked waiter does the same as soon as it has
-//! been woken. While a thread spins, the lock is handed off to blocked waiters one at a time, the longest-blocked first,
-//! at most once per *slice* of 0.3 to 3 ms: the release that is due reserves the lock for the thread that it wakes. The
-//! slice limits the cost of fairness: between two handoffs, the lock stays among running threads. A release reads the
-//! clock for that if no thread spins, and otherwise one of about 16, at random. A waiter that was blocked for more than
-//! about 8 ms sets the shortest slice; one that was blocked for less than a quarter of that doubles it, as does a wake-up
-//! to which no thread responded. A reservation whose owner does not run expires once the lock has been seen unlocked for
-//! the spin limit.
+//! reservation expires blocks again, and is the next to be woken, once. An unlocked lock without a reservation may be
+//! acquired by any thread (barging). A waiter that has spun for the spin limit and saw others acquire the lock sets
+//! `RESERVED`, and the next release is for it alone; a blocked waiter does the same as soon as it has been woken.
+//!
+//! While a thread spins, the lock is handed off to blocked waiters one at a time, in the order in which they blocked, at
+//! most once per *slice* of 0.3 to 3 ms: the release that is due reserves the lock for the thread that it wakes, and the
+//! lock is idle until that thread runs. The slice limits the cost of fairness: between two handoffs, the lock stays among
+//! running threads. A release reads the clock for that if no thread spins, and otherwise one of about 16, at random. A
+//! waiter that was blocked for more than about 8 ms sets the shortest slice; one that was blocked for less than a quarter
+//! of that doubles it, as does a wake-up to which no thread responded. The next wake-up after such a one
+//! reserves the lock only if the slice is the shortest. A reservation whose owner does not run expires once the lock has been seen unlocked for the spin limit. A
+//! waiter that had announced that it blocks, and did not, may take it as well.
+//!
+//! Priorities do not count: a waiter of real-time priority is woken after one that was woken in vain.
+//! [`Pi`](crate::Pi) is the lock for them.
 //!
 //! # Spinning
 //!
@@ -129,9 +134,10 @@
 //!
 //! # Verification
 //!
-//! The loom model covers the word, blocking, reservations and credit completely, and models the restartable sequence
+//! The loom model covers the word, blocking, reservations by waiters and credit completely, and models the restartable sequence
 //! with its membarrier as the kernel documents them: an abort can occur at any step. Three deliberately wrong variants
-//! of that pair must each fail in the model. The model does not cover time (slices, spin limit), CPUs, or forks.
+//! of that pair must each fail in the model. The model does not cover time (slices and the handoffs that
+//! they cause, spin limit), CPUs, or forks.
 //! `docs/restartable-unlock.md` contains the full argument, a second model, and measurements.
 //!
 //! # References
@@ -168,8 +174,8 @@ use word::{HELD, RESERVED, handed_off, moved, taken_quietly};
 /// A general-purpose mutex of 4 bytes.
 ///
 /// An uncontended lock/unlock pair on a private lock costs one atomic instruction and one plain store. Under
-/// contention, a waiter spins while that can pay off, then blocks; the time for which other threads can overtake it
-/// is bounded. The thread that acquires the lock last may free its memory.
+/// contention, a waiter spins while that can pay off, then blocks; waiters are served in turn, though other threads can
+/// overtake them. The thread that acquires the lock last may free its memory.
 ///
 /// - **fork**: a child can use a lock that its thread held or that no thread held. Locks that other threads held stay
 ///   held.
@@ -253,7 +259,7 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
         }
     }
 
-    /// Releases the lock and hands it off to the thread that has been blocked longest, if there is one.
+    /// Releases the lock and hands it off to the blocked thread that is next, if there is one.
     ///
     /// No other thread acquires the lock first, unless that waiter does not come soon.
     ///

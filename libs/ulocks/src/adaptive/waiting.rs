@@ -18,8 +18,8 @@ const UNFENCED_SLEEP: Duration = Duration::from_millis(1);
 /// Longest sleep between processes, where a wake-up may be lost with the process that was woken.
 const SHARED_SLEEP: Duration = Duration::from_millis(100);
 
-/// The class of a thread that was woken and did not get the lock: it is woken before all others, which have waited for less
-/// time.
+/// The class of a thread that was woken and did not get the lock: it is woken before all others, once. A thread that always
+/// comes too late thus does not keep the others from being woken.
 const FIRST: u32 = 1;
 const OTHERS: u32 = 2;
 
@@ -66,7 +66,7 @@ pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Op
             return true;
         }
         if matches!(ended, Wait::Woken) {
-            class = FIRST;
+            class = if class == OTHERS { FIRST } else { OTHERS };
         }
     }
 }

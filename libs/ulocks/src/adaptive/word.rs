@@ -67,7 +67,9 @@ pub(super) trait Time {
     fn is_looked_at(&self) -> bool;
 }
 
-/// Returns the word that releases the lock to any thread, or hands it off if the slice of a blocked one is over.
+/// Returns the word that releases the lock to any thread, or hands it off if the slice of a blocked one is over. A thread
+/// that did not respond to the last wake-up may not exist. Then the lock stays free for all, unless the slice is the
+/// shortest: threads have waited long, and are likely to be late.
 ///
 /// If no thread is blocked, one credit is consumed, and with the last one all flags but a reservation: the spinner of
 /// `AWAKE` has let the lock pass so often that it may not exist any more. While threads are blocked, the word without
@@ -81,11 +83,12 @@ pub(super) fn freed(word: u32, awake: Awake, time: &impl Time) -> Freed {
     let is_left_alone = !awake.is_in(word) && word & WAKING == 0;
     if is_left_alone || time.is_looked_at() {
         let now = time.now();
-        if is_left_alone {
-            return Freed { word: stamped(waking(free), now) | CREDIT, wakes: true };
-        }
-        if age(word, now) >= slice(word) {
+        let is_due = age(word, now) >= slice(word);
+        if is_due && (word & WAKING == 0 || word & SLICE == SLICE) && !is_left_alone {
             return handed_to_blocked(free, now);
+        }
+        if is_due || is_left_alone {
+            return Freed { word: stamped(waking(free), now) | CREDIT, wakes: true };
         }
     }
     Freed { word: free | CREDIT, wakes: false }
@@ -105,7 +108,7 @@ fn waking(word: u32) -> u32 {
     }
 }
 
-/// Returns the word that hands the lock off to the thread that has waited longest.
+/// Returns the word that hands the lock off to the blocked thread that is woken next.
 pub(super) fn handed_off(word: u32, awake: Awake, time: &impl Time) -> Freed {
     let free = word & !HELD;
     if word & WAITERS != 0 {
@@ -117,7 +120,7 @@ pub(super) fn handed_off(word: u32, awake: Awake, time: &impl Time) -> Freed {
     }
 }
 
-/// Returns the word that wakes the thread that has been blocked longest, and lets no other thread acquire the lock first.
+/// Returns the word that wakes a blocked thread, and lets no other thread acquire the lock first.
 fn handed_to_blocked(free: u32, now: u32) -> Freed {
     Freed { word: stamped(waking(free), now) | RESERVED | CREDIT, wakes: true }
 }
@@ -256,6 +259,21 @@ mod tests {
         assert_eq!(woken_at(true, |_| 1), Some(LONGEST_SLICE));
         assert_eq!(woken_at(true, |now| 1 + now % 2), Some(LONGEST_SLICE));
         assert_eq!(woken_at(false, |_| 1), None, "the clock is not read");
+    }
+
+    #[test]
+    fn no_lock_is_reserved_for_a_thread_that_does_not_respond() {
+        let after = |mut word: u32| {
+            let mut reserved = 0;
+            for now in 0..20 * LONGEST_SLICE {
+                word = freed(word, AWAKE, &At(now, true)).word;
+                reserved += u32::from(word & RESERVED != 0);
+                word = AWAKE.put_in(entered(word & !RESERVED, 1));
+            }
+            (reserved, word & (WAITERS | WAKING))
+        };
+        assert_eq!(after(contended()), (1, 0), "nothing is left of it");
+        assert_eq!(after(contended() | SLICE), (2, 0));
     }
 
     #[test]
