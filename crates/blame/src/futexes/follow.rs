@@ -75,6 +75,8 @@ pub struct Follower {
     got: HashMap<u32, Got>,
     /// The last waits of each thread: it may have had another lock in them.
     past: HashMap<u32, VecDeque<Past>>,
+    /// When each thread woke another last by a futex call, and for which word.
+    woke: HashMap<u32, (u64, Word)>,
     /// The last releases of each word.
     releases: HashMap<Word, VecDeque<Release>>,
     /// The thread that waited for each word; `None` for several.
@@ -163,6 +165,8 @@ struct Past {
     stack: StackNumber,
     began: u64,
     ended: u64,
+    /// When the thread had woken another before, and the word that it woke it from.
+    woke: Option<(u64, Word)>,
 }
 
 /// Waits of each thread that are remembered: more than a critical section has, mostly.
@@ -264,6 +268,7 @@ impl Follower {
         self.timelines.values_mut().for_each(|timeline| timeline.close(since, || None));
         self.got.clear();
         self.past.clear();
+        self.woke.clear();
         self.releases.clear();
         self.left.clear();
         self.runs = Runs::default();
@@ -448,7 +453,15 @@ impl Follower {
     }
 
     fn wakes(&mut self, at: u64, (by, is_ours): (u32, bool), woken: u32) {
-        let stack = self.threads.get(&by).filter(|_| is_ours).and_then(|waker| waker.call).map(|call| call.stack);
+        let waker = self.threads.get(&by).filter(|_| is_ours).and_then(|waker| waker.call);
+        // In an interrupt, the kernel calls the thread that it interrupts the waker.
+        if let Some(call) = waker.filter(|call| !call.waits) {
+            if self.woke.len() >= MOST_THREADS {
+                self.woke.clear();
+            }
+            self.woke.insert(by, (at, call.word));
+        }
+        let stack = waker.map(|call| call.stack);
         let Some(thread) = self.threads.get_mut(&woken) else { return };
         let Some(call) = thread.call.filter(|call| call.waits && thread.woken.is_none()) else { return };
         let release = Release { by, at, stack };
@@ -521,7 +534,7 @@ impl Follower {
                 noted.into_iter().for_each(|(preemption, left_ns, by)| sums.note(preemption, left_ns, by));
             }
         }
-        self.note_past(thread, Past { word: call.word, stack: call.stack, began: call.began, ended: at });
+        self.note_past(thread, &call, at);
         if !is_timeout {
             if self.got.len() >= MOST_THREADS && !self.got.contains_key(&thread) {
                 self.got.clear();
@@ -551,7 +564,9 @@ impl Follower {
         longest.truncate(LONGEST);
     }
 
-    fn note_past(&mut self, thread: u32, wait: Past) {
+    fn note_past(&mut self, thread: u32, call: &Call, ended: u64) {
+        let woke = self.woke.get(&thread).copied();
+        let wait = Past { word: call.word, stack: call.stack, began: call.began, ended, woke };
         if self.past.len() >= MOST_THREADS && !self.past.contains_key(&thread) {
             self.past.clear();
         }
@@ -589,14 +604,16 @@ impl Follower {
         let (mut by, mut to, mut released_at) = (last.by, last.at, last.stack);
         for _ in 0..MOST_HOLDERS {
             let Some((from, before)) = self.had_since(call, thread, by, to) else { break };
-            let from = from.max(call.began);
+            let (had_from, from) = (from, from.max(call.began));
             if let Some(timeline) = self.timelines.get(&by) {
                 seen.add(timeline.seen(since(from), since(to)));
             }
             held.holders.extend(released_at.map(|stack| (stack, since(to) - since(from))));
             for past in self.past.get(&by).into_iter().flatten().filter(|past| past.word != call.word) {
                 let overlap_ns = past.ended.min(to).saturating_sub(past.began.max(from));
-                held.waits.extend((overlap_ns > 0).then_some((past.stack, overlap_ns as f64)));
+                // A wake of the lock's own waiters was its last release of it.
+                let after_wake = past.woke.is_some_and(|(at, word)| at > had_from && word != call.word);
+                held.waits.extend((overlap_ns > 0).then_some(((past.stack, after_wake), overlap_ns as f64)));
             }
             let Some(before) = before.filter(|release| release.at > call.began) else { break };
             (by, to, released_at) = (before.by, before.at, before.stack);
@@ -738,7 +755,7 @@ mod tests {
         assert_eq!(waits.holders.values().sum::<f64>(), 170.0 + 190.0 + 200.0);
     }
 
-    /// Thread 3 has the lock, and waits for another word from 120 to 280.
+    /// Thread 3 has the lock, and waits for another word from 120 to 280; the second time it has woken a thread before.
     #[test]
     fn waits_of_the_holder_for_other_words_are_known() {
         let mut follower = Follower::new(0, 0);
@@ -749,7 +766,9 @@ mod tests {
         let events = [
             event(90, 3, What::In),
             event(100, 2, call(128)),
-            event(120, 3, other),
+            // In an interrupt.
+            event(110, 3, What::Wakes { thread: 6 }),
+            event(120, 3, other.clone()),
             event(130, 3, What::Out { is_preempted: false }),
             event(270, 5, What::Wakes { thread: 3 }),
             event(275, 3, What::In),
@@ -764,8 +783,22 @@ mod tests {
             let is_it = |((word, _), _): &(&(Word, StackNumber), &Waits)| *word == Word::At { process: 1, address };
             follower.waits.iter().find(is_it).map(|(_, waits)| waits.holder_waits.clone())
         };
-        assert_eq!(of(0xf00), Some(HashMap::from([(place, 160.0)])));
+        assert_eq!(of(0xf00), Some(HashMap::from([((place, false), 160.0)])));
         assert_eq!(of(0xbb0), Some(HashMap::new()));
+        let again = [
+            event(400, 2, call(128)),
+            event(405, 3, What::Call { word: 0xbb0, operation: 129, value: 0, may_time_out: false, stack: stack(78) }),
+            event(410, 3, What::Wakes { thread: 5 }),
+            event(415, 3, What::Return { result: 1 }),
+            event(420, 3, other),
+            event(480, 3, What::Return { result: 0 }),
+            event(485, 3, call(129)),
+            event(490, 3, What::Wakes { thread: 2 }),
+            event(510, 2, What::Return { result: 0 }),
+        ];
+        again.into_iter().for_each(|event| follower.note(event, &mut unwinder));
+        let of_lock = follower.waits.iter().find(|((word, _), _)| *word == Word::At { process: 1, address: 0xf00 });
+        assert_eq!(of_lock.unwrap().1.holder_waits, HashMap::from([((place, false), 160.0), ((place, true), 60.0)]));
     }
 
     /// Threads 2 and 3 wait for 4, which wakes 3 at 200. Thread 5 slept until then, and takes the lock before 3 does.

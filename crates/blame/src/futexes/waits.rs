@@ -23,8 +23,9 @@ pub struct Waits {
     pub wakers: HashMap<StackNumber, f64>,
     /// Time of the waits in which each holder had the lock, by the stack that released it.
     pub holders: HashMap<StackNumber, f64>,
-    /// Time of the waits in which a holder waited in a futex call for another word itself, by the stack of that call.
-    pub holder_waits: HashMap<StackNumber, f64>,
+    /// Time of the waits in which a holder waited in a futex call for another word itself, by the stack of that call, and by
+    /// whether it had woken a thread since it had the lock.
+    pub holder_waits: HashMap<(StackNumber, bool), f64>,
     /// Time that each thread ran while the woken one did not yet.
     pub ran_instead: HashMap<u32, f64>,
     /// Words that were folded into these sums.
@@ -50,11 +51,11 @@ pub struct Wait {
 }
 
 /// The threads that had a lock during a wait, by the stack that released it, and their own waits for other words in that
-/// time, by the stack. Times are in ns.
+/// time, as in [`Waits::holder_waits`]. Times are in ns.
 #[derive(Default)]
 pub(super) struct Held {
     pub holders: Vec<(StackNumber, f64)>,
-    pub waits: Vec<(StackNumber, f64)>,
+    pub waits: Vec<((StackNumber, bool), f64)>,
 }
 
 /// Longest waits of each word that are kept.
@@ -71,7 +72,7 @@ impl Waits {
             *self.wakers.entry(stack).or_default() += waited as f64;
         }
         held.holders.into_iter().for_each(|(stack, ns)| *self.holders.entry(stack).or_default() += ns);
-        held.waits.into_iter().for_each(|(stack, ns)| *self.holder_waits.entry(stack).or_default() += ns);
+        held.waits.into_iter().for_each(|(at, ns)| *self.holder_waits.entry(at).or_default() += ns);
         self.note_runners(instead.into_iter());
     }
 
@@ -109,7 +110,7 @@ impl Waits {
         self.seen.add(other.seen);
         other.wakers.iter().for_each(|(stack, ns)| *self.wakers.entry(*stack).or_default() += ns);
         other.holders.iter().for_each(|(stack, ns)| *self.holders.entry(*stack).or_default() += ns);
-        other.holder_waits.iter().for_each(|(stack, ns)| *self.holder_waits.entry(*stack).or_default() += ns);
+        other.holder_waits.iter().for_each(|(at, ns)| *self.holder_waits.entry(*at).or_default() += ns);
         self.note_runners(other.ran_instead.iter().map(|(thread, ns)| (*thread, *ns)));
         self.instances += other.instances;
         self.slice_ns += other.slice_ns;

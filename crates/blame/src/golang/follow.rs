@@ -125,14 +125,27 @@ impl Follower {
         self.holds.clear();
     }
 
-    /// Begins a part of the trace, which has the waits from now on.
-    pub fn begin_part(&mut self, now_ns: u64) {
-        self.forget_goroutines(now_ns);
+    /// Counts the waits that have not ended up to now. They go on from now.
+    pub fn count_open_waits(&mut self, now_ns: u64) {
+        let parked = self.goroutines.values_mut().filter_map(|goroutine| goroutine.parked.as_mut());
+        let open = parked.map(|parked| std::mem::replace(parked, Parked { since_ns: now_ns, ..*parked }));
+        for parked in open.collect::<Vec<Parked>>() {
+            self.add(parked, now_ns, None);
+        }
+    }
+
+    /// Begins a part of the trace, without the waits so far.
+    pub fn begin_part(&mut self) {
         self.waits.clear();
         self.lost_waits = 0;
-        // Nothing has their numbers any more.
-        self.stacks.clear();
-        self.numbers.clear();
+        if self.stacks.len() > MOST_STACKS / 2 {
+            // Nothing may have their numbers any more.
+            self.goroutines.clear();
+            self.releasing.clear();
+            self.holds.clear();
+            self.stacks.clear();
+            self.numbers.clear();
+        }
     }
 
     /// Notes the next event.
@@ -320,13 +333,20 @@ mod tests {
         let wait = |goroutine, since, until| {
             [event(since, 7, goroutine, parks(false, 0x10)), event(until, 8, 50, readies(goroutine))]
         };
+        let sums = |follower: &Follower| {
+            let mut sums: Vec<u64> = follower.waits.values().map(|waits| waits.total_ns).collect();
+            sums.sort_unstable();
+            sums
+        };
         wait(1, 100, 150).into_iter().for_each(|event| follower.note(event));
         follower.note(event(160, 7, 2, parks(false, 0x11)));
-        follower.begin_part(200);
-        assert!(follower.waits.is_empty() && follower.stacks.is_empty());
+        follower.count_open_waits(200);
+        assert_eq!(sums(&follower), [40, 50]);
+        follower.begin_part();
         wait(3, 210, 240).into_iter().for_each(|event| follower.note(event));
-        let waits: Vec<u64> = follower.waits.values().map(|waits| waits.total_ns).collect();
-        assert_eq!((waits, &follower.stacks[0]), (vec![30], &vec![0x10]));
+        // That of goroutine 2 goes on.
+        follower.note(event(270, 8, 50, readies(2)));
+        assert_eq!(sums(&follower), [30, 70]);
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Observer<Piece> for Lines<'_> {
 
     fn piece(&mut self, piece: &Piece) -> ControlFlow<()> {
         match piece {
-            Piece::Interval { at_s, span_s, waited_s, most } => {
+            Piece::Interval { at_s, span_s, waited_s, most, .. } => {
                 let most = most.as_ref().map(|(lock, s)| (lock.as_str(), *s));
                 let text = interval(*at_s, *span_s, *waited_s, most, &Page::of_stderr());
                 text.lines().for_each(eprint_line);

@@ -349,6 +349,9 @@ pub struct HolderWait {
     #[serde(rename = "type")]
     pub lock_type: String,
     pub site: String,
+    /// Whether it had woken a thread since it had the lock: then it may wait for an answer.
+    #[serde(default)]
+    pub after_wake: bool,
     pub share: f64,
 }
 

@@ -4,6 +4,7 @@ use super::plan::Lowered;
 use blame::names::Names;
 use instruments::warning::{Warning, WarningKind};
 use interpose::{Kind, LABELS, Region};
+use launch::Program;
 use serde::Serialize;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -58,8 +59,31 @@ impl WarningKind for NoLockCalls {
         if self.has_futex_calls {
             "none is needed for waits; acquisitions without a wait, and holds, are seen of the C library's locks only"
         } else {
-            "for single waits and who ended them, attach as root while it runs: `contend trace --pid PID`"
+            "for single waits and who ended them, run contend as root, or attach as root: `contend trace --pid PID`"
         }
+    }
+}
+
+/// A program that was traced from outside called a lock of the C library.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LateLockCalls {
+    /// When, in seconds since it was started.
+    pub since_s: f64,
+}
+
+impl WarningKind for LateLockCalls {
+    const CODE: &'static str = "late_lock_calls";
+
+    fn message(&self) -> String {
+        format!(
+            "the program first called a lock of the C library at second {:.1}: its calls count since then, and of other \
+             locks, and of the time before, only samples",
+            self.since_s
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "for single waits for other locks, attach as root while it runs: `contend trace --pid PID`"
     }
 }
 
@@ -120,6 +144,14 @@ impl WarningKind for NoFutexCalls {
 pub struct WatchedScript {
     /// The program that the kernel starts for it.
     pub interpreter: String,
+}
+
+impl WatchedScript {
+    /// Returns the warning if the program is a script.
+    pub fn of(program: &Program) -> Option<Warning> {
+        let interpreter = program.interpreter.as_ref()?;
+        Some(Self { interpreter: interpreter.display().to_string() }.into())
+    }
 }
 
 impl WarningKind for WatchedScript {

@@ -16,14 +16,14 @@ use super::diagnosis::{Diagnosis, Evidence};
 use super::flags::Level;
 use super::measure::aggregate::Window;
 use super::measure::preempted::Counted;
-use super::measure::{Begun, MOST_EXPORTED, Measured, OtherUsers, Piece, Running, Snapshot};
+use super::measure::{Begun, MOST_EXPORTED, Measured, OtherUsers, Piece, Running, Snapshot, has_library};
 use super::parts::Parts;
 use super::plan::{Parameters, Snapshots};
 use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
 use super::warnings::{
     ExportCut, FoldedWords, FutexWindows, NoFull, NoFutexCalls, NoLibrary, NoLockCalls, OutlivedProgram, Process,
-    ProcessesLeftOut, RestartedProcess, unnamed_code,
+    ProcessesLeftOut, RestartedProcess, WatchedScript, unnamed_code,
 };
 use super::watchpoint::Watch as WordWatch;
 use blame::futexes::events::{Event, Rings, What};
@@ -82,6 +82,8 @@ const MOST_FOUND: usize = 2_048;
 const MOST_UNWINDERS: usize = 64;
 /// Period at which the map is read where a call comes from an unknown file.
 const MAPS_PERIOD_OF_STRANGERS: Duration = Duration::from_millis(2);
+/// A program that runs for less is short.
+const SHORT: Duration = Duration::from_secs(1);
 
 /// Traces a running process until it ends, the time is over, or a signal asks contend to end.
 pub fn run(plan: Plan, session: &Session, observer: &mut dyn Observer<Piece>) -> anyhow::Result<Measured> {
@@ -109,7 +111,7 @@ pub fn run(plan: Plan, session: &Session, observer: &mut dyn Observer<Piece>) ->
     watch.parts = Parts::begin(plan.every);
     watch.learn_maps();
     watch.begin_window(watch.began_raw);
-    watch.watch(plan.budget, plan.interval, session, observer, &mut || false);
+    watch.watch(plan.budget, plan.interval, session, observer, &mut |_| false);
     watch.finish(session.cpus.len(), plan.watches_words)
 }
 
@@ -188,20 +190,23 @@ impl Started {
         observer: &mut dyn Observer<Piece>,
     ) -> anyhow::Result<Measured> {
         let (why, reason) = (self.why, self.record.refusal());
+        let has_record = reason.is_none();
         let mut watch = self.record.watch(self.child, self.program_sha256, plan, session.cpus.len());
         watch.cause = Some(NoLibrary { why, reason }.into());
         watch.parts = Parts::begin(plan.every);
-        watch.watch(plan.budget, plan.interval, session, observer, &mut || false);
+        watch.watch(plan.budget, plan.interval, session, observer, &mut |_| false);
         watch.end_child(plan.patience(session), session);
         let mut measured = watch.finish(session.cpus.len(), true)?;
         measured.add(self.words.finish());
-        measured.warnings.extend((plan.level == Level::Full).then(|| NoFull { why }.into()));
+        measured.warnings.extend((plan.level == Level::Full && has_record).then(|| NoFull { why }.into()));
+        measured.warnings.extend(WatchedScript::of(&plan.program));
         Ok(measured)
     }
 }
 
 /// Traces a program that has loaded contend's library from outside, as long as the library notes nothing: until it ends,
-/// or calls a lock of the C library. Then it is to be watched from inside, with the samples up to then.
+/// or calls a lock of the C library, or has too many processes to follow. Then it is to be watched from inside, with the
+/// samples up to then. Not if single waits are exported, of which some are known by then.
 pub fn watch_until_noted(
     begun: Begun,
     record: Record,
@@ -215,13 +220,18 @@ pub fn watch_until_noted(
     (watch.began, watch.parts, watch.profile) = (inside.began, parts, profile);
     watch.cause = Some(NoLockCalls { is_loaded: true, has_futex_calls: true }.into());
     let mut other_users = OtherUsers::default();
-    let mut is_noted = || {
+    let (mut is_loaded, stays) = (false, !plan.exports.is_empty());
+    let mut goes_inside = |targets: &Targets| {
         other_users.look(program);
-        inside.is_noted()
+        is_loaded = is_loaded || has_library(program);
+        (inside.is_noted() || targets.left_out > 0) && !stays
     };
-    watch.watch(plan.budget, plan.interval, session, observer, &mut is_noted);
-    // It may have called one at its end.
-    if inside.is_noted()
+    watch.watch(plan.budget, plan.interval, session, observer, &mut goes_inside);
+    // A short program may have called one just before it ended.
+    let is_short = inside.began.elapsed() < SHORT;
+    let goes_inside = watch.targets.left_out > 0 || inside.is_noted() && (is_short || watch.is_running());
+    if goes_inside
+        && !stays
         && let Some(running) = watch.child.take()
     {
         return Ok(ControlFlow::Continue(Begun { running, parts: watch.parts, profile: watch.profile, inside }));
@@ -231,8 +241,12 @@ pub fn watch_until_noted(
     if !others.is_empty() {
         watch.cause = None;
     }
+    if !is_loaded && watch.cause.is_some() {
+        watch.cause = Some(NoLockCalls { is_loaded, has_futex_calls: true }.into());
+    }
     let mut measured = watch.finish(session.cpus.len(), true)?;
     measured.warnings.extend(others);
+    measured.warnings.extend(WatchedScript::of(&plan.program));
     measured.add(inside.words.finish());
     Ok(ControlFlow::Break(measured))
 }
@@ -356,6 +370,10 @@ impl Watch {
         self.stuck.retain(|pid, stuck| alive.contains(pid) || !stuck.rows.is_empty());
     }
 
+    fn is_running(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| !child.has_ended())
+    }
+
     /// Looks for processes that ended and that came; returns whether any runs, or may come.
     fn is_alive(&mut self, observer: &mut dyn Observer<Piece>) -> bool {
         let before: Vec<u32> = self.targets.alive().map(|(_, target)| target.pid).collect();
@@ -409,12 +427,12 @@ impl Watch {
         interval: Option<Duration>,
         session: &Session,
         observer: &mut dyn Observer<Piece>,
-        is_over: &mut dyn FnMut() -> bool,
+        is_over: &mut dyn FnMut(&Targets) -> bool,
     ) {
         let mut next_maps = self.began;
         let (mut next_line, mut before) = (interval.map(|span| self.began + span), Line::begin(self.began));
         let mut snapshots = Snapshots::of(session);
-        while self.is_alive(observer) && !session.interruption.is_requested() && !is_over() {
+        while self.is_alive(observer) && !session.interruption.is_requested() && !is_over(&self.targets) {
             let now = Instant::now();
             if now >= next_maps {
                 self.learn();
@@ -479,6 +497,7 @@ impl Watch {
             span_s: span.as_secs_f64(),
             waited_s: to_s(total(&line.waited).saturating_sub(total(&before.waited))),
             most,
+            of_words: true,
         }
     }
 
@@ -765,8 +784,9 @@ impl Watch {
         warnings.extend(no_symbols.map(Warning::from));
         warnings.extend(sparse.map(Warning::from));
         warnings.extend(self.cause.clone());
-        let watched_share = self.windows.watched(ended).as_secs_f64() / elapsed_s.max(f64::MIN_POSITIVE);
         let is_in_windows = self.windows.pauses > 0;
+        let watched_s = self.windows.watched(ended).as_secs_f64();
+        let watched_share = if is_in_windows { watched_s / elapsed_s.max(f64::MIN_POSITIVE) } else { 1.0 };
         warnings.extend(is_in_windows.then(|| FutexWindows { watched_share }.into()));
         let words = self.follower.folded_words;
         warnings.extend((words > 0).then(|| FoldedWords { words }.into()));

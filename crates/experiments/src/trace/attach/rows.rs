@@ -256,15 +256,16 @@ fn blockers(waits: &Waits, excludes: bool, places: &[Place]) -> Vec<Blocker> {
 
 /// Returns where the holders waited for something else, the longest first.
 fn holder_waits(waits: &Waits, places: &[Place]) -> Vec<HolderWait> {
-    let mut by_place: BTreeMap<(&str, &str), f64> = BTreeMap::new();
-    for (stack, ns) in &waits.holder_waits {
+    let mut by_place: BTreeMap<(&str, &str, bool), f64> = BTreeMap::new();
+    for ((stack, after_wake), ns) in &waits.holder_waits {
         let place = &places[*stack];
-        *by_place.entry((place.lock_type, &place.site.label)).or_default() += ns;
+        *by_place.entry((place.lock_type, &place.site.label, *after_wake)).or_default() += ns;
     }
     let share = |ns: f64| (ns / waits.times.ticks.max(1) as f64).min(1.0);
-    let of_place = |((lock_type, site), ns): ((&str, &str), f64)| HolderWait {
+    let of_place = |((lock_type, site, after_wake), ns): ((&str, &str, bool), f64)| HolderWait {
         lock_type: lock_type.to_owned(),
         site: site.to_owned(),
+        after_wake,
         share: share(ns),
     };
     let mut all: Vec<HolderWait> = by_place.into_iter().map(of_place).collect();

@@ -689,7 +689,6 @@ fn name_gates(rows: &mut [Row], objects: &[Object]) {
         let address = format!("{address:#x}");
         for row in rows.iter_mut().filter(|row| row.process == process && row.address == address && row.excludes()) {
             row.lock_type = object.kind.to_owned();
-            row.blocked_by.clear();
         }
     }
 }

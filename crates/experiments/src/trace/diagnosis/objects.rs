@@ -3,7 +3,7 @@
 use super::causes::Shares;
 use super::{Evidence, Rows};
 use crate::trace::python_locks::{PythonPlace, is_work};
-use crate::trace::record::Row;
+use crate::trace::record::{HolderWait, Row};
 use blame::frames::{Frame, Frames, Kind as FrameKind, function_of};
 use blame::jvm::JavaLock;
 use blame::names::{Site, short};
@@ -92,7 +92,7 @@ impl Evidence<'_> {
     /// Finds the words that workers hold while they wait for work, like the mutex around the receiver of a channel: the
     /// others, which wait for it in the same function, would wait for work if they had it.
     fn open_gates(&mut self, objects: &mut [Object], rows: &Rows<'_>) {
-        let is_idle = |object: &&Object| object.part == Part::Work && object.kind != FrameKind::Join.name();
+        let is_idle = |object: &&Object| object.kind == FrameKind::Channel.name();
         let waits_of = |object: &Object| object.members.iter().map(|(wait, _)| *wait).collect::<Vec<Wait>>();
         let idle: BTreeSet<Wait> = objects.iter().filter(is_idle).flat_map(waits_of).collect();
         let is_idle = |wait: &Wait| match wait {
@@ -120,8 +120,13 @@ impl Evidence<'_> {
         let waited = &object.waited;
         let (mut held_s, mut here_s) = (0.0, 0.0);
         for (peers, part) in &waited.peers {
-            let is_its = peers.iter().any(|(wait, path)| is_idle(wait) && self.is_inside(*path, acquirer));
-            held_s += if is_its { part.seconds } else { 0.0 };
+            let inside: Vec<bool> = peers
+                .iter()
+                .filter(|(wait, path)| *wait != object.wait && self.is_inside(*path, acquirer))
+                .map(|(wait, _)| is_idle(wait))
+                .collect();
+            // Several are not all the holder, and a thread that runs may be it.
+            held_s += if inside == [true] { part.seconds - part.running_s - part.ready_s } else { 0.0 };
         }
         for (path, seconds) in &waited.paths {
             here_s += if self.is_inside(*path, acquirer) { *seconds } else { 0.0 };
@@ -558,11 +563,8 @@ fn part_of_semaphore(are_waiters: Option<bool>, is_held: bool, most_waiters: usi
 
 /// Returns the part of the waits in which the holder waited for work in this function.
 fn idle_share(row: &Row, function: &str) -> f64 {
-    let is_work = |kind: &str| {
-        let waits = Row { lock_type: kind.to_owned(), ..Row::default() };
-        !waits.excludes() && kind != FrameKind::Join.name()
-    };
-    let idle = row.holder_waits.iter().filter(|wait| is_work(&wait.lock_type) && is_in(&wait.site, function));
+    let is_work = |wait: &&HolderWait| wait.lock_type == FrameKind::Channel.name() && !wait.after_wake;
+    let idle = row.holder_waits.iter().filter(is_work).filter(|wait| is_in(&wait.site, function));
     idle.map(|wait| wait.share).sum()
 }
 
@@ -590,7 +592,6 @@ fn is_gate(waited: &Waited) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::record::HolderWait;
 
     #[test]
     fn function_of_a_place_keeps_the_arguments_of_its_template() {
@@ -618,16 +619,20 @@ mod tests {
 
     #[test]
     fn holder_that_waits_for_work_where_the_others_wait_is_idle() {
-        let wait =
-            |lock_type: &str, site: &str, share| HolderWait { lock_type: lock_type.into(), site: site.into(), share };
-        let idle = |waits| idle_share(&Row { holder_waits: waits, ..Row::default() }, "pool::worker");
+        let idle = |lock_type: &str, site: &str, after_wake| {
+            let (lock_type, site) = (lock_type.to_owned(), site.to_owned());
+            let waits = vec![HolderWait { lock_type, site, after_wake, share: 0.75 }];
+            idle_share(&Row { holder_waits: waits, ..Row::default() }, "pool::worker")
+        };
+        assert_eq!(idle("channel", "pool::worker (pool.rs:20)", false), 0.75);
         assert_eq!(
-            idle(vec![wait("channel", "pool::worker (pool.rs:20)", 0.75), wait("cond", "pool::worker", 0.125)]),
-            0.875
+            idle("channel", "pool::worker (pool.rs:20)", true),
+            0.0,
+            "it has sent a request, and waits for an answer"
         );
-        assert_eq!(idle(vec![wait("channel", "pool::worker_of (pool.rs:40)", 0.9)]), 0.0, "another function");
-        assert_eq!(idle(vec![wait("mutex", "pool::worker (pool.rs:20)", 0.9)]), 0.0, "for another lock");
-        assert_eq!(idle(vec![wait("join", "pool::worker (pool.rs:20)", 0.9)]), 0.0, "for the end of a thread");
+        assert_eq!(idle("channel", "pool::worker_of (pool.rs:40)", false), 0.0, "another function");
+        assert_eq!(idle("mutex", "pool::worker (pool.rs:20)", false), 0.0, "for another lock");
+        assert_eq!(idle("cond", "pool::worker (pool.rs:20)", false), 0.0, "for an event that is perhaps no work");
     }
 
     #[test]

@@ -5,7 +5,8 @@ mod rows;
 use super::diagnosis::UNSEEN_GOROUTINES;
 use super::measure::{Measured, Piece, Snapshot};
 use super::plan::Parameters;
-use blame::golang::{Event, Follower, Probes, Program};
+use super::record::Row;
+use blame::golang::{Event, Follower, Probes, Program, StackNumber, Waits};
 use blame::names::{Elf, Names, map_of, message, open_regular, parse};
 use blame::watchpoints::{Limits, Schedule};
 use harness::Observer;
@@ -42,12 +43,13 @@ struct Watch {
 
 struct Shared {
     stop: AtomicBool,
+    /// Not with the waits: events of the probes would wait for a thread that looks for names.
+    names: Mutex<Names>,
     watched: Mutex<Watched>,
 }
 
 /// The waits of a part of the trace, and the conditions under which they were seen.
 struct Watched {
-    names: Names,
     follower: Follower,
     began: Instant,
     /// The end of the program or of the trace.
@@ -57,6 +59,16 @@ struct Watched {
     closed_s: f64,
     lost: u64,
     /// The reason why there are none.
+    refused: Option<UnseenGoroutines>,
+}
+
+/// A copy of the waits up to now.
+struct Seen {
+    stacks: Vec<Vec<u64>>,
+    waits: HashMap<(u64, StackNumber), Waits>,
+    elapsed_s: f64,
+    watched_s: f64,
+    lost: u64,
     refused: Option<UnseenGoroutines>,
 }
 
@@ -102,25 +114,31 @@ impl<'a> Goroutines<'a> {
     }
 
     /// Returns a line of `--interval` with the waits of goroutines for locks. The futex words of a Go program are those of
-    /// its scheduler.
-    fn interval(&mut self, at_s: f64, span_s: f64, of_threads: (f64, Option<(String, f64)>)) -> Piece {
-        let mut new: Vec<(LockKey, f64)> = Vec::new();
+    /// its scheduler (`of_words`), so its goroutines' waits take their place.
+    fn interval(
+        &mut self,
+        (at_s, span_s): (f64, f64),
+        of_threads: (f64, Option<(String, f64)>),
+        of_words: bool,
+    ) -> Piece {
+        let (mut new, mut are_seen): (Vec<(LockKey, f64)>, bool) = (Vec::new(), true);
         for watch in &self.watches {
-            let locks = watch.with(|watched| watched.builder(watch.pid, watched.elapsed_s()).locks());
-            for row in locks.into_iter().flatten() {
+            let seen = watch.seen(false);
+            are_seen &= seen.as_ref().is_some_and(|seen| seen.refused.is_none() && seen.watched_s > 0.0);
+            for row in seen.map(|seen| watch.locks(&seen)).unwrap_or_default() {
                 let key = (row.process, row.address, row.lock);
                 let before = self.waited_s.insert(key.clone(), row.wait_total_s).unwrap_or(0.0);
                 new.push((key, (row.wait_total_s - before).max(0.0)));
             }
         }
-        let (mut waited_s, mut most) = if self.watches.len() == 1 { (0.0, None) } else { of_threads };
+        let (mut waited_s, mut most) = if of_words && are_seen { (0.0, None) } else { of_threads };
         for ((_, _, lock), s) in new {
             waited_s += s;
             if s > most.as_ref().map_or(0.0, |(_, most_s)| *most_s) {
                 most = Some((lock, s));
             }
         }
-        Piece::Interval { at_s, span_s, waited_s, most }
+        Piece::Interval { at_s, span_s, waited_s, most, of_words }
     }
 }
 
@@ -137,8 +155,8 @@ impl Observer<Piece> for Goroutines<'_> {
                 self.observer.piece(piece)
             }
             _ if self.are_none() => self.observer.piece(piece),
-            Piece::Interval { at_s, span_s, waited_s, most } => {
-                let piece = self.interval(*at_s, *span_s, (*waited_s, most.clone()));
+            Piece::Interval { at_s, span_s, waited_s, most, of_words } => {
+                let piece = self.interval((*at_s, *span_s), (*waited_s, most.clone()), *of_words);
                 self.observer.piece(&piece)
             }
             Piece::Snapshot(snapshot) => {
@@ -167,7 +185,6 @@ impl Watch {
             return Self { pid, work: None };
         }
         let watched = Watched {
-            names: Names::default(),
             follower: Follower::default(),
             began: Instant::now(),
             ended: None,
@@ -176,63 +193,89 @@ impl Watch {
             lost: 0,
             refused: None,
         };
-        let shared = Arc::new(Shared { stop: AtomicBool::new(false), watched: Mutex::new(watched) });
+        let (stop, names) = (AtomicBool::new(false), Mutex::new(Names::default()));
+        let shared = Arc::new(Shared { stop, names, watched: Mutex::new(watched) });
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
             if let Err(refused) = follow(pid, ready, &of_thread) {
-                of_thread.watched().refused = Some(refused);
+                locked(&of_thread.watched).refused = Some(refused);
             }
         });
         Self { pid, work: Some((shared, thread)) }
     }
 
-    /// Calls a function with what is known by now; `None` if it is not a Go program.
-    fn with<T>(&self, read: impl FnOnce(&mut Watched) -> T) -> Option<T> {
-        self.work.as_ref().map(|(shared, _)| read(&mut shared.watched()))
+    /// Returns what was seen by now, and begins the next part if this one ends; `None` if it is not a Go program, or one that
+    /// had ended before.
+    fn seen(&self, ends_part: bool) -> Option<Seen> {
+        let mut watched = locked(&self.work.as_ref()?.0.watched);
+        if ends_part {
+            watched.follower.count_open_waits(monotonic_raw_ns());
+        }
+        let seen = watched.seen();
+        if ends_part {
+            watched.begin_part();
+        }
+        seen
+    }
+
+    fn names(&self) -> Option<MutexGuard<'_, Names>> {
+        self.work.as_ref().map(|(shared, _)| locked(&shared.names))
+    }
+
+    /// Returns a row for each lock that goroutines waited for.
+    fn locks(&self, seen: &Seen) -> Vec<Row> {
+        let names = self.names();
+        names.map(|mut names| seen.builder(self.pid, &mut names, seen.elapsed_s).locks()).unwrap_or_default()
     }
 
     fn add_to_snapshot(&self, snapshot: &mut Snapshot) {
-        let Snapshot { rows, verdict, reason, processes } = snapshot;
-        self.with(|watched| {
-            let result = Diagnosed { rows, verdict, reason, processes: *processes };
-            if watched.refused.is_none() {
-                watched.builder(self.pid, watched.elapsed_s()).add_to(result);
-            }
-        });
+        let Some((seen, mut names)) = self.seen(false).zip(self.names()) else { return };
+        if seen.refused.is_none() && seen.watched_s > 0.0 {
+            let Snapshot { rows, verdict, reason, processes } = snapshot;
+            let diagnosed = Diagnosed { rows, verdict, reason, processes: *processes };
+            seen.builder(self.pid, &mut names, seen.elapsed_s).add_to(diagnosed);
+        }
     }
 
     /// Ends a part of the trace: adds the waits to its record, and begins the next one.
     fn end_part(&self, measured: &mut Measured) {
-        self.with(|watched| {
-            watched.add_to(self.pid, measured);
-            watched.begin_part();
-        });
+        if let Some((seen, mut names)) = self.seen(true).zip(self.names()) {
+            seen.add_to(self.pid, &mut names, measured);
+        }
     }
 
     /// Ends it, and adds the waits to the last record: the rows, the verdict, and the findings.
     fn finish(mut self, measured: &mut Measured) {
         let Some((shared, thread)) = self.work.take() else { return };
         shared.stop.store(true, Relaxed);
-        if thread.join().is_ok() {
-            shared.watched().add_to(self.pid, measured);
+        let is_joined = thread.join().is_ok();
+        if let Some(seen) = locked(&shared.watched).seen().filter(|_| is_joined) {
+            seen.add_to(self.pid, &mut locked(&shared.names), measured);
         }
     }
 }
 
-impl Shared {
-    fn watched(&self) -> MutexGuard<'_, Watched> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Watched {
-    fn elapsed_s(&self) -> f64 {
-        self.ended.map_or_else(|| self.began.elapsed(), |ended| ended - self.began).as_secs_f64()
-    }
-
     /// Returns the time of the windows.
     fn watched_s(&self) -> f64 {
         self.closed_s + self.opened.map_or(0.0, |opened| opened.elapsed().as_secs_f64())
+    }
+
+    /// Returns a copy; `None` if the program had ended before the part began.
+    fn seen(&self) -> Option<Seen> {
+        let until = self.ended.unwrap_or_else(Instant::now);
+        Some(Seen {
+            stacks: self.follower.stacks.clone(),
+            waits: self.follower.waits.clone(),
+            elapsed_s: until.checked_duration_since(self.began)?.as_secs_f64(),
+            watched_s: self.watched_s(),
+            lost: self.lost,
+            refused: self.refused.clone(),
+        })
     }
 
     /// Ends a window.
@@ -244,33 +287,40 @@ impl Watched {
 
     fn begin_part(&mut self) {
         let now = Instant::now();
-        self.follower.begin_part(monotonic_raw_ns());
+        self.follower.begin_part();
         (self.began, self.closed_s, self.lost) = (now, 0.0, 0);
         self.opened = self.opened.map(|_| now);
     }
+}
 
-    /// Returns the rows of waits in this time. The probes stay until the trace has its other rows, which takes longer where
-    /// contend gets no CPU: sums are those of the trace.
-    fn builder(&mut self, process: u32, elapsed_s: f64) -> Builder<'_> {
-        let scale = elapsed_s / self.watched_s().max(f64::MIN_POSITIVE);
-        Builder { process, names: &mut self.names, follower: &self.follower, elapsed_s, scale }
+impl Seen {
+    /// Returns the rows of waits, scaled to this time of the trace. The probes stay until the trace has its other rows, which
+    /// takes longer where contend gets no CPU; and a program may have begun later than the trace, or ended before it.
+    fn builder<'a>(&'a self, process: u32, names: &'a mut Names, of_trace_s: f64) -> Builder<'a> {
+        let elapsed_s = self.elapsed_s.min(of_trace_s);
+        let scale = elapsed_s / self.watched_s.max(f64::MIN_POSITIVE);
+        Builder { process, names, stacks: &self.stacks, waits: &self.waits, elapsed_s, scale }
     }
 
-    fn add_to(&mut self, process: u32, measured: &mut Measured) {
-        if let Some(refused) = &self.refused {
+    fn add_to(self, process: u32, names: &mut Names, measured: &mut Measured) {
+        if let Some(refused) = self.refused {
             let reason = measured.parameters.verdict_reason.as_mut();
             let is_permitted = refused.need != Need::Permission;
             let reason = reason.filter(|reason| !is_permitted && *reason == UNSEEN_GOROUTINES);
             reason.into_iter().for_each(|reason| reason.push_str(BY_PERMISSION));
-            measured.warnings.push(refused.clone().into());
+            measured.warnings.push(refused.into());
             return;
         }
-        let watched_share = (self.watched_s() / self.elapsed_s().max(f64::MIN_POSITIVE)).min(1.0);
+        let watched_share = (self.watched_s / self.elapsed_s.max(f64::MIN_POSITIVE)).min(1.0);
         let warning = GoroutineWindows { watched_share, lost_events: self.lost };
         measured.warnings.extend((watched_share < NEARLY_ALL || self.lost > 0).then(|| Warning::from(warning)));
-        let Parameters { verdict, verdict_reason, processes, elapsed_s, .. } = &mut measured.parameters;
-        let result = Diagnosed { rows: &mut measured.rows, verdict, reason: verdict_reason, processes: *processes };
-        self.builder(process, *elapsed_s).add_to(result);
+        // Without a window nothing is known.
+        if self.watched_s > 0.0 {
+            let Parameters { verdict, verdict_reason, processes, elapsed_s, .. } = &mut measured.parameters;
+            let diagnosed =
+                Diagnosed { rows: &mut measured.rows, verdict, reason: verdict_reason, processes: *processes };
+            self.builder(process, names, *elapsed_s).add_to(diagnosed);
+        }
     }
 }
 
@@ -295,9 +345,9 @@ fn follow(pid: u32, mut ready: Option<Sender<()>>, shared: &Shared) -> Result<()
     let unknown = |reason: &str| UnseenGoroutines { reason: reason.to_owned(), need: Need::Profile };
     let map = map_of(pid).ok_or_else(|| unknown("the memory map of the process cannot be read"))?;
     let program = {
-        let mut watched = shared.watched();
-        watched.names.learn(0, Some(pid), &map);
-        Program::find(&mut watched.names, 0, pid, &parse(&map))
+        let mut names = locked(&shared.names);
+        names.learn(0, Some(pid), &map);
+        Program::find(&mut names, 0, pid, &parse(&map))
     };
     let program = program.and_then(Result::ok).ok_or_else(|| {
         unknown(
@@ -322,20 +372,20 @@ fn follow(pid: u32, mut ready: Option<Sender<()>>, shared: &Shared) -> Result<()
                 Err(error) if !was_open => return Err(error.into()),
                 // The process may have ended just now; the waits of the windows before count.
                 Err(_) => {
-                    shared.watched().ended = Some(Instant::now());
+                    locked(&shared.watched).ended = Some(Instant::now());
                     return Ok(());
                 }
             }
             was_open = true;
             let now = Instant::now();
             schedule.opened(now, 0.0);
-            shared.watched().opened = Some(now);
+            locked(&shared.watched).opened = Some(now);
             from_ns = monotonic_raw_ns();
             // The receiver of a program that was just started does not wait.
             let _ = ready.take().map(|ready| ready.send(()).is_ok());
         }
         if let Some(open) = &mut probes {
-            let mut watched = shared.watched();
+            let mut watched = locked(&shared.watched);
             let until = monotonic_raw_ns();
             let lost = open.lost;
             let events = open.drain(until);
@@ -348,17 +398,19 @@ fn follow(pid: u32, mut ready: Option<Sender<()>>, shared: &Shared) -> Result<()
             within.for_each(|event| watched.follower.note(event));
             if schedule.spend(count, COST_NS, Instant::now()) || is_last {
                 schedule.closed(Instant::now(), 0.0);
-                probes = None;
                 watched.close(until);
+                drop(watched);
+                // Closing them takes milliseconds.
+                probes = None;
             }
         }
         if is_last {
-            shared.watched().ended = Some(Instant::now());
+            locked(&shared.watched).ended = Some(Instant::now());
             return Ok(());
         }
         if time >= next_maps {
             if let Some(map) = map_of(pid) {
-                shared.watched().names.learn(0, Some(pid), &map);
+                locked(&shared.names).learn(0, Some(pid), &map);
             }
             next_maps = time + MAPS_PERIOD;
         }
@@ -457,7 +509,6 @@ mod tests {
 
     fn watched() -> Watched {
         Watched {
-            names: Names::default(),
             follower: Follower::default(),
             began: Instant::now(),
             ended: None,
@@ -470,7 +521,12 @@ mod tests {
 
     #[test]
     fn sums_are_those_of_the_trace_although_the_probes_stay() {
-        assert_eq!(watched().builder(1, 3.0).scale, 1.5);
+        let scale = |elapsed_s, of_trace_s| {
+            let seen = Seen { elapsed_s, ..watched().seen().unwrap() };
+            seen.builder(1, &mut Names::default(), of_trace_s).scale
+        };
+        assert_eq!(scale(4.0, 3.0), 1.5);
+        assert_eq!(scale(2.0, 60.0), 1.0, "it ended early, or began late");
     }
 
     #[test]
@@ -483,6 +539,11 @@ mod tests {
         watched.close(0);
         watched.begin_part();
         assert_eq!((watched.opened, watched.watched_s()), (None, 0.0));
+        watched.ended = Some(Instant::now());
+        assert!(watched.seen().is_some());
+        std::thread::sleep(Duration::from_millis(1));
+        watched.begin_part();
+        assert!(watched.seen().is_none(), "it had ended before the part");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::trace::record::{Blocker, Frame, Row, RowKind};
 use crate::trace::words;
 use blame::durations::Times;
 use blame::frames::function_of;
-use blame::golang::{Follower, Kind, Waits, is_standard};
+use blame::golang::{Kind, StackNumber, Waits, is_standard};
 use blame::names::{Names, Site};
 use blame::time::Nanoseconds;
 use std::collections::{BTreeMap, HashMap};
@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, HashMap};
 pub struct Builder<'a> {
     pub process: u32,
     pub names: &'a mut Names,
-    pub follower: &'a Follower,
+    pub stacks: &'a [Vec<u64>],
+    pub waits: &'a HashMap<(u64, StackNumber), Waits>,
     pub elapsed_s: f64,
     /// The ratio of the run to the windows.
     pub scale: f64,
@@ -67,7 +68,7 @@ impl Builder<'_> {
     }
 
     fn paths(&mut self) -> Vec<Path> {
-        (0..self.follower.stacks.len()).map(|stack| self.path(stack)).collect()
+        (0..self.stacks.len()).map(|stack| self.path(stack)).collect()
     }
 
     /// Returns the waits for each object; several objects can be unknown.
@@ -102,7 +103,7 @@ impl Builder<'_> {
     }
 
     fn path(&mut self, stack: usize) -> Path {
-        let addresses = self.follower.stacks[stack].clone();
+        let addresses = self.stacks[stack].clone();
         let frames: Vec<Site> =
             addresses.iter().flat_map(|address| self.names.inlined(0, *address)).map(plain).collect();
         let functions = frames.iter().filter_map(function_of);
@@ -120,14 +121,14 @@ impl Builder<'_> {
     /// Returns the waits for objects by a key of the call path, the longest first.
     fn groups(&self, paths: &[Path], key: impl Fn(u64, usize) -> String) -> Vec<Group> {
         let mut groups: BTreeMap<(u64, &str, String), Group> = BTreeMap::new();
-        for ((object, stack), waits) in &self.follower.waits {
+        for ((object, stack), waits) in self.waits {
             let kind = paths[*stack].kind;
             if matches!(kind, Kind::Sleep | Kind::Io | Kind::Runtime) {
                 continue;
             }
             let group = groups.entry((*object, kind.name(), key(*object, *stack)));
             let group = group.or_insert_with(|| Group { object: *object, stack: *stack, waits: Waits::default() });
-            let most = self.follower.waits.get(&(*object, group.stack)).map_or(0, |waits| waits.total_ns);
+            let most = self.waits.get(&(*object, group.stack)).map_or(0, |waits| waits.total_ns);
             if waits.total_ns > most {
                 group.stack = *stack;
             }

@@ -15,7 +15,7 @@ mod rows;
 
 pub use rows::NamedWait;
 
-pub use self::processes::OtherUsers;
+pub use self::processes::{OtherUsers, has_library};
 use self::processes::{Outliving, Supervisor};
 use super::diagnosis::{Diagnosis, Evidence};
 use super::flags::Level;
@@ -25,8 +25,8 @@ use super::python_locks;
 use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
 use super::warnings::{
-    DamagedMemory, ExportCut, FoldedLocks, ManyLabels, NoLockCalls, NoSwitches, OutlivedProgram, RecordingLowered,
-    RestartedProcess, WatchedScript, unnamed_code,
+    DamagedMemory, ExportCut, FoldedLocks, LateLockCalls, ManyLabels, NoLockCalls, NoSwitches, OutlivedProgram,
+    RecordingLowered, RestartedProcess, WatchedScript, unnamed_code,
 };
 use super::watchpoint::Watch as WordWatch;
 use aggregate::{Longest, Snapshot as Counts, Totals, Window};
@@ -59,8 +59,9 @@ use std::time::{Duration, Instant};
 
 /// A report to the observer while the program runs.
 pub enum Piece {
-    /// The time since the last report: its length, the waits in it, and the lock that was waited for most.
-    Interval { at_s: f64, span_s: f64, waited_s: f64, most: Option<(String, f64)> },
+    /// The time since the last report: its length, the waits in it, and the lock that was waited for most; whether the waits
+    /// are those for futex words, whatever they are for.
+    Interval { at_s: f64, span_s: f64, waited_s: f64, most: Option<(String, f64)>, of_words: bool },
     /// The part so far.
     Snapshot(Snapshot),
     /// Threads that wait longer than the deadline.
@@ -116,6 +117,8 @@ const MOST_WITHOUT_LOCKS: usize = 32;
 const MOST_NAMED_WITHOUT_LOCKS: usize = 512;
 /// Waits that an export has at most: contend's memory is bounded.
 pub const MOST_EXPORTED: usize = 500_000;
+/// Notes that begin sooner after the start of the program are those of all of it.
+const LATE_S: f64 = 1.0;
 /// Period at which processes' maps are read.
 const MAPS_PERIOD: Duration = Duration::from_millis(100);
 
@@ -194,6 +197,7 @@ impl Begun {
     /// Watches the program until it ends.
     pub fn watch(self, plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -> anyhow::Result<Measured> {
         let Self { running, parts, profile, inside } = self;
+        let (is_late, is_noted) = (inside.switches.is_none(), inside.is_noted());
         let (switches, no_switches) = match inside.switches.unwrap_or_else(|| switches(plan)) {
             Ok(switches) => (Some(switches), None),
             Err(error) => (None, Some(NoSwitches { reason: message(&error) })),
@@ -226,7 +230,14 @@ impl Begun {
             before: Marks::default(),
             outliving: Outliving::default(),
             no_switches,
+            late_s: None,
         };
+        if is_late {
+            let now = watch.time.now();
+            watch.before.at_ns = now;
+            watch.before.open_ns = watch.switches.as_ref().map_or(0.0, |switches| switches.open_ns(now));
+            watch.late_s = Some(watch.began.elapsed().as_secs_f64()).filter(|late_s| is_noted && *late_s >= LATE_S);
+        }
         watch.waits.preempted = plan.preempted.then(Preempted::default);
         watch.watch(observer);
         let mut measured = watch.finish()?;
@@ -304,12 +315,17 @@ struct Watch<'a> {
     before: Marks,
     outliving: Outliving,
     no_switches: Option<NoSwitches>,
+    /// When the notes of the library began to count, of a program that was watched from outside before.
+    late_s: Option<f64>,
 }
 
 impl Watch<'_> {
     /// Reads the notes until the program ends, or must end.
     fn watch(&mut self, observer: &mut dyn Observer<Piece>) {
-        let (mut next_maps, mut next_line) = (self.began, self.plan.interval.map(|span| self.began + span));
+        let mut next_maps = self.began;
+        // It may have been watched from outside until now.
+        let mut next_line =
+            self.plan.interval.map(|span| self.began + span * (self.began.elapsed().div_duration_f64(span) as u32 + 1));
         let (mut before, mut snapshots) = (Totals::default(), Snapshots::of(self.session));
         let (mut next_read, mut next_sample, mut known) = (self.began, self.began, 0);
         let mut next_cost = self.began;
@@ -578,6 +594,7 @@ impl Watch<'_> {
             waited_s: to_s(now.waited().saturating_sub(before.waited())),
             most: most
                 .map(|(lock, ticks)| (places::lock_name(self.memory.region(), &mut self.names, lock), to_s(ticks))),
+            of_words: false,
         };
         let _ = observer.piece(&piece);
         *before = now;
@@ -661,15 +678,14 @@ impl Watch<'_> {
         let before = &self.before;
         let window = before.window(&after);
         let lost = Lost { samples: self.profile.lost, ..after.lost.since(&before.lost) };
-        let script = self.plan.program.interpreter.as_ref();
-        let script = script.map(|path| WatchedScript { interpreter: path.display().to_string() });
-        let mut warnings: Vec<Warning> = script.map(Warning::from).into_iter().collect();
+        let mut warnings: Vec<Warning> = WatchedScript::of(&self.plan.program).into_iter().collect();
         warnings.extend(lost.warning());
         warnings.extend(self.recording.lowered.iter().map(|lowered| RecordingLowered { lowered: *lowered }.into()));
         let folded = FoldedLocks::found_in(region, |pair| window.counts(pair).acquisitions);
         warnings.extend(folded.map(Warning::from));
         warnings.extend(self.outliving.warning());
         warnings.extend(self.no_switches.clone().map(Warning::from));
+        warnings.extend(self.late_s.map(|since_s| LateLockCalls { since_s }.into()));
         let (waits, exported) = (self.waits.count, self.waits.kept.len() as u64);
         let is_cut = !self.plan.exports.is_empty() && exported < waits;
         warnings.extend(is_cut.then(|| ExportCut { waits, exported }.into()));

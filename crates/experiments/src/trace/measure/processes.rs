@@ -497,7 +497,7 @@ pub fn end_all(region: &Region) -> bool {
 
 /// Returns whether the library is in a process; `false` for a process whose map may not be read, since it has changed
 /// its user. Uses system calls only and no heap, because the supervisor calls it too.
-fn has_library(pid: u32) -> bool {
+pub fn has_library(pid: u32) -> bool {
     let path = map_path(pid);
     // SAFETY: the path ends with a NUL.
     let file = unsafe { libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
