@@ -16,7 +16,7 @@ use super::diagnosis::{Diagnosis, Evidence};
 use super::flags::Level;
 use super::measure::aggregate::Window;
 use super::measure::preempted::Counted;
-use super::measure::{Begun, MOST_EXPORTED, Measured, OtherUsers, Piece, Running, Snapshot, has_library};
+use super::measure::{Begun, MOST_EXPORTED, Measured, OtherUsers, Outliving, Piece, Running, Snapshot, has_library};
 use super::parts::Parts;
 use super::plan::{Parameters, Snapshots};
 use super::record::{Row, RowKind};
@@ -220,10 +220,13 @@ pub fn watch_until_noted(
     (watch.began, watch.parts, watch.profile) = (inside.began, parts, profile);
     watch.cause = Some(NoLockCalls { is_loaded: true, has_futex_calls: true }.into());
     let mut other_users = OtherUsers::default();
-    let (mut is_loaded, stays) = (false, !plan.exports.is_empty());
+    let (mut is_loaded, stays) = (true, !plan.exports.is_empty());
     let mut goes_inside = |targets: &Targets| {
         other_users.look(program);
-        is_loaded = is_loaded || has_library(program);
+        // By then it has loaded it, unless it cannot.
+        let is_known =
+            inside.began.elapsed() >= MAPS_PERIOD && std::fs::read_link(format!("/proc/{program}/exe")).is_ok();
+        is_loaded = !is_known || has_library(program);
         (inside.is_noted() || targets.left_out > 0) && !stays
     };
     watch.watch(plan.budget, plan.interval, session, observer, &mut goes_inside);
@@ -236,7 +239,12 @@ pub fn watch_until_noted(
     {
         return Ok(ControlFlow::Continue(Begun { running, parts: watch.parts, profile: watch.profile, inside }));
     }
+    let (is_ended, library) = (watch.is_running(), watch.child.as_ref().and_then(Running::library));
     watch.end_child(plan.patience(session), session);
+    if is_ended {
+        // Events that found no room in a ring may have been those of their starts.
+        Outliving::default().end(program, library, plan.patience(session));
+    }
     let others: Vec<Warning> = other_users.warnings(true).collect();
     if !others.is_empty() {
         watch.cause = None;

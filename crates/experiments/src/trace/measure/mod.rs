@@ -15,8 +15,8 @@ mod rows;
 
 pub use rows::NamedWait;
 
-pub use self::processes::{OtherUsers, has_library};
-use self::processes::{Outliving, Supervisor};
+use self::processes::Supervisor;
+pub use self::processes::{OtherUsers, Outliving, has_library};
 use super::diagnosis::{Diagnosis, Evidence};
 use super::flags::Level;
 use super::parts::Parts;
