@@ -220,13 +220,13 @@ pub fn watch_until_noted(
     (watch.began, watch.parts, watch.profile) = (inside.began, parts, profile);
     watch.cause = Some(NoLockCalls { is_loaded: true, has_futex_calls: true }.into());
     let mut other_users = OtherUsers::default();
-    let (mut is_loaded, stays) = (true, !plan.exports.is_empty());
+    let (mut is_loaded, stays) = (None, !plan.exports.is_empty());
     let mut goes_inside = |targets: &Targets| {
         other_users.look(program);
-        // By then it has loaded it, unless it cannot.
-        let is_known =
-            inside.began.elapsed() >= MAPS_PERIOD && std::fs::read_link(format!("/proc/{program}/exe")).is_ok();
-        is_loaded = !is_known || has_library(program);
+        // By then it has loaded the library, unless it cannot. A program that has ended has no memory map.
+        if is_loaded.is_none() && inside.began.elapsed() >= MAPS_PERIOD {
+            is_loaded = map_of(program).filter(|map| !map.is_empty()).map(|_| has_library(program));
+        }
         (inside.is_noted() || targets.left_out > 0) && !stays
     };
     watch.watch(plan.budget, plan.interval, session, observer, &mut goes_inside);
@@ -249,8 +249,8 @@ pub fn watch_until_noted(
     if !others.is_empty() {
         watch.cause = None;
     }
-    if !is_loaded && watch.cause.is_some() {
-        watch.cause = Some(NoLockCalls { is_loaded, has_futex_calls: true }.into());
+    if is_loaded == Some(false) && watch.cause.is_some() {
+        watch.cause = Some(NoLockCalls { is_loaded: false, has_futex_calls: true }.into());
     }
     let mut measured = watch.finish(session.cpus.len(), true)?;
     measured.warnings.extend(others);

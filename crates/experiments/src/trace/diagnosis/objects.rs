@@ -1,6 +1,5 @@
 //! The objects that were waited for, with names: the locks that the library noted, futex words, and loops that spin.
 
-use super::causes::Shares;
 use super::{Evidence, Rows};
 use crate::trace::python_locks::{PythonPlace, is_work};
 use crate::trace::record::{HolderWait, Row};
@@ -102,9 +101,8 @@ impl Evidence<'_> {
         for object in objects {
             let Wait::Word { .. } = object.wait else { continue };
             let Some(acquirer) = object.frames.caller().filter(|_| object.part == Part::Lock) else { continue };
-            // The kernel's record of calls is exact; else the samples say what the others did.
-            let recorded = rows.of(object.wait).filter(|row| Shares::by_record(row).is_some());
-            let [held_share, here_share] = match (recorded, function_of(&acquirer.site)) {
+            // The kernel's record of calls is exact; where there is none, the samples say what the others did.
+            let [held_share, here_share] = match (rows.of(object.wait), function_of(&acquirer.site)) {
                 (Some(row), Some(function)) => [idle_share(row, function), rows.share_in(row, function)],
                 _ => self.idle_shares(object, &is_idle, acquirer),
             };

@@ -33,24 +33,24 @@ impl Evidence<'_> {
         // A function that ends with the release jumps to it, so that its caller seems to release the lock.
         let is_caller = |function: &String| object.frames.own().any(|frame| function_of(&frame.site) == Some(function));
         if released_in.as_ref().is_some_and(is_caller)
-            && let Some(cause) = self.peers_in(None, object, rows, is_blocked, limits).filter(|cause| cause.share > 0.5)
+            && let Some(cause) = self.peers_in(None, (acquirer, name), object, rows, is_blocked, limits)
+            && cause.share > 0.5
         {
             return Some(cause);
         }
-        self.peers_in(released_in, object, rows, is_blocked, limits)
+        self.peers_in(released_in, (acquirer, name), object, rows, is_blocked, limits)
     }
 
     /// Returns the waits of the threads in a function that releases a word, or else in the one that acquires it.
     fn peers_in(
         &mut self,
         released_in: Option<String>,
+        (acquirer, name): (&Frame, &str),
         object: &Object,
         rows: &Rows<'_>,
         is_blocked: bool,
         limits: &Limits,
     ) -> Option<Cause> {
-        let acquirer = object.frames.caller()?;
-        let name = function_of(&acquirer.site)?;
         let function = match &released_in {
             Some(function) => function.clone(),
             None if acquirer.is_runtime => format!("the closure in {name}"),

@@ -47,7 +47,7 @@ impl Shares {
     }
 
     /// Returns the parts by the kernel's record of the switches, if it covers the wait.
-    pub(in super::super) fn by_record(row: &Row) -> Option<Self> {
+    pub(super) fn by_record(row: &Row) -> Option<Self> {
         let unknown = row.unknown_s? / row.wait_total_s;
         let share = |part: Option<f64>| Some(part? / row.wait_total_s);
         let shares = Self {
