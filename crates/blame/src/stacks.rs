@@ -2,11 +2,15 @@
 //!
 //! The kernel shows the stack pointer and the instruction pointer of a blocked thread to any process of the same user, but
 //! not its frame pointer. Code that was compiled with frame pointers, for example Rust's standard library, cannot be
-//! unwound without it. It is searched for in the stack then: the lowest address that holds a frame pointer of the stack,
-//! followed by an address of return behind a call of the function that could not be unwound.
+//! unwound without it. It is searched for in the stack then: an address that holds a frame pointer of the stack, followed
+//! by an address of return behind a call of the function that could not be unwound.
+//!
+//! Calls that ended leave such pairs in the stack as well. On the path of a thread, each address of return is behind a call
+//! of the function before it: a path with one that is not was not taken.
 
 use crate::memory::{read, u64_at};
 use crate::names::{Elf, Key, Mapping, PATIENCE, open_mapped, patiently};
+use addr2line::gimli::{BaseAddresses, EhFrameHdr, NativeEndian, Pointer};
 use framehop::{CacheNative, ExplicitModuleSectionInfo, Module, UnwindRegsNative, Unwinder, UnwinderNative};
 use std::collections::HashMap;
 use std::fs::File;
@@ -78,6 +82,16 @@ pub struct Stacks {
 struct Known {
     range: Range<u64>,
     size: u64,
+    /// Where its functions begin, from the begin of the range; empty if its tables do not say it.
+    begins: Vec<u32>,
+}
+
+/// The tables of one file.
+struct Tables {
+    module: Module<Vec<u8>>,
+    /// Bytes.
+    size: u64,
+    begins: Vec<u32>,
 }
 
 /// Bytes of the tables of all files, and of one file; and how many files.
@@ -129,16 +143,19 @@ impl Stacks {
                 let range = range(&pieces);
                 let room = self.room.min(MOST_OF_FILE);
                 let found = if self.is_stalled { None } else { self.read(pid, pieces, range.clone(), room) };
-                let size = found.as_ref().map_or(0, |(_, size)| *size);
+                let (mut size, mut begins) = (0, Vec::new());
+                if let Some(tables) = found {
+                    (size, begins) = (tables.size, tables.begins);
+                    self.unwinder.add_module(tables.module);
+                }
                 self.room = self.room.saturating_sub(size);
-                found.into_iter().for_each(|(module, _)| self.unwinder.add_module(module));
-                self.known.insert(key, Known { range, size });
+                self.known.insert(key, Known { range, size, begins });
             }
         }
     }
 
-    fn read(&mut self, pid: u32, pieces: Vec<Mapping>, range: Range<u64>, room: u64) -> Option<(Module<Vec<u8>>, u64)> {
-        let read = move || module(open_mapped(Some(pid), &pieces).ok()?, &pieces[0].path, &range, room);
+    fn read(&mut self, pid: u32, pieces: Vec<Mapping>, range: Range<u64>, room: u64) -> Option<Tables> {
+        let read = move || tables(open_mapped(Some(pid), &pieces).ok()?, &pieces[0].path, &range, room);
         let found = patiently(PATIENCE, read);
         self.is_stalled = found.is_none();
         found?
@@ -157,15 +174,38 @@ impl Stacks {
         if is_whole || stack.frame != 0 || !self.knows(stack.instruction) {
             return frames;
         }
-        // Frames of earlier calls may be left in the stack: their paths end early, so the longest path counts.
         let known = frames.len();
+        let mut proven = 0;
         for frame in self.frame_pointers(stack, frames.last().copied().unwrap_or_default()) {
-            let (found, _) = self.unwind(&Stack { frame, ..stack.clone() });
-            if found.len() > frames.len() && found[..known] == frames[..known] {
-                frames = found;
+            let (found, is_whole) = self.unwind(&Stack { frame, ..stack.clone() });
+            if found.len() <= known || found[..known] != frames[..known] {
+                continue;
+            }
+            let calls = self.calls_in(&found);
+            // The frames of the thread are the lowest.
+            if is_whole && calls == found.len() {
+                return found;
+            }
+            if (calls, found.len()) > (proven, frames.len()) {
+                (proven, frames) = (calls, found);
             }
         }
         frames
+    }
+
+    /// Returns how many addresses of a path are there by a call of the function before them, up to the first one that is not.
+    fn calls_in(&self, path: &[u64]) -> usize {
+        1 + path.windows(2).take_while(|pair| self.may_return_to(pair[1], pair[0])).count()
+    }
+
+    /// Returns whether `back` is behind a call of the function that contains `address`, or behind one that does not say
+    /// which function it calls.
+    fn may_return_to(&self, back: u64, address: u64) -> bool {
+        match self.called_before(back) {
+            Some(Called::Function(function)) => self.leads_to(function, address),
+            Some(Called::Unknown) => true,
+            None => false,
+        }
     }
 
     /// Follows the calls; returns whether the thread's first function, or the greatest depth, was reached.
@@ -188,53 +228,51 @@ impl Stacks {
         }
     }
 
-    /// Addresses in the stack that may be the frame of the function that contains `address`, the likeliest first. The word
-    /// there is the caller's frame pointer, and the next one is the address behind a call of the function.
+    /// Addresses in the stack that may be the frame of the function that contains `address`, the lowest first. The word
+    /// there is the caller's frame pointer, or any value if the caller was compiled without, and the next one is where the
+    /// function may return to.
     fn frame_pointers(&self, stack: &Stack, address: u64) -> Vec<u64> {
-        const MOST: usize = 6;
-        let (mut certain, mut possible) = (Vec::new(), Vec::new());
+        const MOST: usize = 12;
         let first = stack.pointer.next_multiple_of(8);
-        for at in (first..first + stack.bytes.len() as u64).step_by(8) {
-            let (Some(caller), Some(back)) = (stack.word(at), stack.word(at + 8)) else { break };
-            if !self.knows(back) {
-                continue;
-            }
-            // The stack grows downwards, and the first function has no caller. A caller that was compiled without frame
-            // pointers has any value there.
-            let is_frame = caller == 0 || (caller > at && caller - at < LARGEST_FRAME && caller % 8 == 0);
-            match self.called_before(back) {
-                Some(Called::Function(function)) if self.leads_to(function, address) => certain.push(at),
-                Some(Called::Unknown) if is_frame => possible.push(at),
-                _ => {}
-            }
-            if certain.len() == MOST {
-                break;
-            }
-        }
-        possible.truncate(MOST);
-        certain.extend(possible);
-        certain
+        let is_frame =
+            |at: &u64| stack.word(at + 8).is_some_and(|back| self.knows(back) && self.may_return_to(back, address));
+        (first..first + stack.bytes.len() as u64).step_by(8).filter(is_frame).take(MOST).collect()
     }
 
-    /// Returns whether the function that begins at `function` contains the address, or ends with a jump to one that
-    /// does.
+    /// Returns whether the function that begins at `function` contains the address, jumps to a part of it that
+    /// does, or ends with a jump to a function that does. The address is behind the instruction that counts.
     fn leads_to(&self, function: u64, address: u64) -> bool {
-        let contains = |function: u64| (function..function.saturating_add(LARGEST_FUNCTION)).contains(&address);
-        contains(function) || self.jumps_from(function).into_iter().any(contains)
+        let Some(part) = self.function_at(address.saturating_sub(1)) else {
+            return (function..function.saturating_add(LARGEST_FUNCTION)).contains(&address);
+        };
+        part.start == function || self.jumps_from(function).into_iter().any(|target| part.contains(&target))
     }
 
-    /// Returns where the jumps in the first instructions of a function lead, as far as a search of the bytes shows.
+    /// Returns the function, or the part of one, that contains an address, as far as the tables say it.
+    fn function_at(&self, address: u64) -> Option<Range<u64>> {
+        let known = self.known.values().find(|known| known.range.contains(&address))?;
+        let offset = u32::try_from(address - known.range.start).ok()?;
+        let next = known.begins.partition_point(|begin| *begin <= offset);
+        let begin = |place: usize| known.begins.get(place).map(|begin| known.range.start + u64::from(*begin));
+        Some(begin(next.checked_sub(1)?)?..begin(next).unwrap_or(known.range.end))
+    }
+
+    /// Returns where the jumps of a function lead, as far as a search of the bytes shows.
     #[cfg(target_arch = "x86_64")]
     fn jumps_from(&self, function: u64) -> Vec<u64> {
-        let mut code = [0; 128];
-        let length = read(self.process, function, &mut code);
+        let mut code = [0; 4096];
+        let most = self.function_at(function).map_or(128, |part| part.end - function).min(code.len() as u64);
+        let length = read(self.process, function, &mut code[..most as usize]);
         let code = &code[..length];
         let target = |at: usize| {
-            let after = function + at as u64 + 5;
-            let offset = |at: usize| Some(i64::from(i32::from_le_bytes(*code.get(at..)?.first_chunk()?)));
+            let after = |length: usize| {
+                let offset = i32::from_le_bytes(*code.get(at + length - 4..)?.first_chunk()?);
+                (function + (at + length) as u64).checked_add_signed(offset.into())
+            };
             match code[at..] {
-                [0xe9, ..] => after.checked_add_signed(offset(at + 1)?),
-                [0xff, 0x25, ..] => self.word_of_process((after + 1).checked_add_signed(offset(at + 2)?)?),
+                [0xe9, ..] => after(5),
+                [0x0f, 0x80..=0x8f, ..] => after(6),
+                [0xff, 0x25, ..] => self.word_of_process(after(6)?),
                 _ => None,
             }
         };
@@ -332,8 +370,7 @@ enum Called {
     Unknown,
 }
 
-/// The largest distance between the frames of a function and of its caller, and the length of a function.
-const LARGEST_FRAME: u64 = 1 << 20;
+/// The largest length of a function, where the tables do not say it.
 const LARGEST_FUNCTION: u64 = 64 << 10;
 
 /// A frame pointer that leads nowhere.
@@ -349,30 +386,49 @@ fn registers(stack: &Stack, frame: u64) -> UnwindRegsNative {
     UnwindRegsNative::new(stack.link, stack.pointer, frame)
 }
 
-/// Returns the file's tables of how to unwind it, and how many bytes they are.
-fn module(file: File, path: &Path, place: &Range<u64>, room: u64) -> Option<(Module<Vec<u8>>, u64)> {
+/// Returns the file's tables of how to unwind it.
+fn tables(file: File, path: &Path, place: &Range<u64>, room: u64) -> Option<Tables> {
     let elf = Elf::open(file, room)?;
-    let base = elf.segments.iter().map(|segment| segment.address).min()?;
+    let base = elf.segments.iter().map(|segment| segment.address).min()? / PAGE * PAGE;
     let range = |name: &str| {
         let section = elf.section(name)?;
         Some(section.address..section.address.checked_add(section.size)?)
     };
     let data = |name: &str| elf.section(name).and_then(|section| elf.bytes(section));
+    let header = data(".eh_frame_hdr");
+    let header_range = range(".eh_frame_hdr");
+    let begins =
+        header.as_deref().zip(header_range.clone()).and_then(|(bytes, range)| begins(bytes, range.start, base));
     let info = ExplicitModuleSectionInfo {
-        base_svma: base / PAGE * PAGE,
+        base_svma: base,
         text_svma: range(".text"),
         got_svma: range(".got"),
         eh_frame_svma: range(".eh_frame"),
         eh_frame: data(".eh_frame"),
-        eh_frame_hdr_svma: range(".eh_frame_hdr"),
-        eh_frame_hdr: data(".eh_frame_hdr"),
+        eh_frame_hdr_svma: header_range,
+        eh_frame_hdr: header,
         debug_frame: data(".debug_frame"),
         // The least useful last, should there be no room for all.
         text: data(".text"),
         ..Default::default()
     };
     let size = elf.size_read();
-    Some((Module::new(path.display().to_string(), place.clone(), place.start, info), size))
+    let module = Module::new(path.display().to_string(), place.clone(), place.start, info);
+    Some(Tables { module, size, begins: begins.unwrap_or_default() })
+}
+
+/// Returns where the functions of a file begin, from its lowest address, in order: from `.eh_frame_hdr` at
+/// `address`.
+fn begins(bytes: &[u8], address: u64, base: u64) -> Option<Vec<u32>> {
+    let bases = BaseAddresses::default().set_eh_frame_hdr(address);
+    let header = EhFrameHdr::new(bytes, NativeEndian).parse(&bases, size_of::<usize>() as u8).ok()?;
+    let table = header.table()?;
+    let (mut entries, mut begins) = (table.iter(&bases), Vec::new());
+    while let Ok(Some((Pointer::Direct(begin), _))) = entries.next() {
+        begins.extend(begin.checked_sub(base).and_then(|begin| u32::try_from(begin).ok()));
+    }
+    begins.sort_unstable();
+    Some(begins)
 }
 
 const PAGE: u64 = 4096;
@@ -404,7 +460,8 @@ mod tests {
         assert!(!is_indirect_call(&[0xff, 0xe0]));
     }
 
-    /// Before the libraries of a process are known, no word of its stack is taken for a frame.
+    /// Before the libraries of a process are known, no word of its stack is taken for a frame. Where a function begins is
+    /// known as soon as they are.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn nothing_is_searched_for_behind_an_unknown_file() {
@@ -417,6 +474,7 @@ mod tests {
         let mut stacks = Stacks::default();
         stacks.learn(std::process::id(), &mappings);
         let function = here();
+        assert_eq!(stacks.function_at(function + 1).map(|part| part.start), Some(function));
         let mut code = [0_u8; 4096];
         let length = read(std::process::id(), function, &mut code);
         // Each address of the code: the one behind a call is among them.
@@ -439,9 +497,9 @@ mod tests {
             let mut unwound = 0;
             for _ in 0..500 {
                 std::fs::write(&path, mutants::mutated(&bytes, &mut random)).unwrap();
-                let Some((module, _)) = module(open_regular(&path).unwrap(), &path, &place, 1 << 20) else { continue };
+                let Some(tables) = tables(open_regular(&path).unwrap(), &path, &place, 1 << 20) else { continue };
                 let mut stacks = Stacks::default();
-                stacks.unwinder.add_module(module);
+                stacks.unwinder.add_module(tables.module);
                 let pointer = 0x7fff_0000;
                 for _ in 0..20 {
                     let word = || [random.u64(place.clone()), random.u64(pointer..pointer + 512), random.u64(..)];

@@ -3,6 +3,9 @@
 
 use crate::programs::{Programs, Traced, traced};
 use serde_json::Value;
+use std::fs::{Permissions, set_permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -107,6 +110,31 @@ fn idle_workers_at_the_lock_of_a_channel_wait_for_work() {
     let gate = gate.unwrap_or_else(|| panic!("{:#}", traced.record["results"]));
     assert_eq!((&gate["type"], &gate["holder_waits"][0]["type"]), (&"park".into(), &"channel".into()), "{gate}");
     assert_ne!(traced.record["parameters"]["verdict"], "locks", "{}", traced.record["parameters"]);
+}
+
+/// Samples do not show whether the holder waits for work, or for the answer of the thread that sleeps. They were once said
+/// to show a lock that is a problem, with the place of a call that had ended.
+#[test]
+fn idle_workers_at_the_lock_of_a_channel_are_undecided_without_root() {
+    const NOBODY: u32 = 65_534;
+    let programs = Programs::new();
+    let program = programs.path("pool");
+    if !compiles("rustc", &["-O", "-g", "--edition", "2024"], [&source("pool.rs"), &program], "-o") {
+        return;
+    }
+    set_permissions(program.parent().unwrap(), Permissions::from_mode(0o755)).unwrap();
+    let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
+    contend.env("CONTEND_ARCHIVE", "").args(["trace", "--format", "json", "--quiet"]).arg(&program);
+    let Ok(output) = contend.uid(NOBODY).output() else {
+        return println!("skipped: needs root, to become a user without privileges");
+    };
+    let record = crate::command::read(&output.stdout);
+    let parameters = &record["parameters"];
+    assert_eq!(parameters["verdict"], "undecided", "{parameters}");
+    let reason = parameters["verdict_reason"].as_str().unwrap();
+    assert!(reason.contains("The holder of mutex of pool::") && reason.contains("work or the answer"), "{reason}");
+    let locks = record["results"].as_array().unwrap().iter().filter(|row| row["type"] == "mutex");
+    assert!(locks.map(|row| row["lock"].as_str().unwrap()).all(|lock| lock.contains("(pool.rs:20)")), "{record:#}");
 }
 
 /// Returns whether there is a Python whose functions contend can read; `false` with a message.

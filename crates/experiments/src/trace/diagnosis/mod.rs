@@ -237,6 +237,13 @@ impl<'a> Evidence<'a> {
             true => UNSEEN_GOROUTINES.to_owned(),
             false => self.reason(verdict, &whole, [stated_s, spun_s, vain_s], rows, &workers),
         });
+        let gate = objects.iter().find(|object| object.may_be_gate()).filter(|_| verdict == Some(Verdict::Undecided));
+        if let (Some(reason), Some(gate)) = (&mut reason, gate) {
+            reason.push_str(&format!(
+                " The holder of {} waited for a message, which is work or the answer to a request: as root, contend sees which.",
+                gate.name
+            ));
+        }
         let has_tasks = reason.is_some() && self.has_tasks();
         reason.iter_mut().filter(|_| has_tasks).for_each(|reason| reason.push_str(TASKS));
         // The path through the waits is not the longest one if a thread works all the time without the lock.

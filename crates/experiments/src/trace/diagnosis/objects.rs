@@ -34,6 +34,18 @@ pub(super) struct Object {
     pub(super) java: Option<JavaLock>,
 }
 
+/// Parts of the waits for a word that workers hold while they wait for work, if it is one.
+#[derive(Default)]
+struct Idle {
+    /// The holder waited for work or a message, in the function that acquires the word.
+    held: f64,
+    /// The waiters were in that function.
+    here: f64,
+    /// The part of `held` in which a thread elsewhere slept, or waited for I/O or a CPU: it may work for the holder, which then
+    /// waits for an answer. Samples do not show for whom a thread works.
+    asked: f64,
+}
+
 /// The waits for the words that are one object, by word, and their sum.
 #[derive(Default)]
 struct Class {
@@ -102,34 +114,50 @@ impl Evidence<'_> {
             let Wait::Word { .. } = object.wait else { continue };
             let Some(acquirer) = object.frames.caller().filter(|_| object.part == Part::Lock) else { continue };
             // The kernel's record of calls is exact; where there is none, the samples say what the others did.
-            let [held_share, here_share] = match (rows.of(object.wait), function_of(&acquirer.site)) {
-                (Some(row), Some(function)) => [idle_share(row, function), rows.share_in(row, function)],
-                _ => self.idle_shares(object, &is_idle, acquirer),
+            let idle = match (rows.of(object.wait), function_of(&acquirer.site)) {
+                (Some(row), Some(function)) => {
+                    let (held, here) = (idle_share(row, function), rows.share_in(row, function));
+                    Idle { held, here, asked: 0.0 }
+                }
+                _ => self.idle_by_samples(object, &is_idle, acquirer),
             };
-            if held_share > 0.5 && here_share > 0.9 {
+            if idle.held <= 0.5 || idle.here <= 0.9 {
+                continue;
+            }
+            if idle.asked > 0.5 * idle.held {
+                object.part = Part::Unknown;
+            } else {
                 (object.part, object.kind) = (Part::Work, FrameKind::Park.name());
             }
         }
     }
 
-    /// Returns, by the samples, the parts of the waits in which the holder waited for work in the function that acquires the
-    /// word, and of those in that function.
-    fn idle_shares(&mut self, object: &Object, is_idle: &dyn Fn(&Wait) -> bool, acquirer: &Frame) -> [f64; 2] {
+    /// Returns what the samples say of the holders of a word that this function acquires.
+    fn idle_by_samples(&mut self, object: &Object, is_idle: &dyn Fn(&Wait) -> bool, acquirer: &Frame) -> Idle {
         let waited = &object.waited;
-        let (mut held_s, mut here_s) = (0.0, 0.0);
+        let mut idle = Idle::default();
         for (peers, part) in &waited.peers {
-            let inside: Vec<bool> = peers
-                .iter()
-                .filter(|(wait, path)| *wait != object.wait && self.is_inside(*path, acquirer))
-                .map(|(wait, _)| is_idle(wait))
-                .collect();
-            // Several are not all the holder, and a thread that runs may be it.
-            held_s += if inside == [true] { part.seconds - part.running_s - part.ready_s } else { 0.0 };
+            let (mut inside, mut works) = (Vec::new(), false);
+            for (wait, path) in peers.iter().filter(|(wait, _)| *wait != object.wait) {
+                if self.is_inside(*path, acquirer) {
+                    inside.push(is_idle(wait));
+                } else {
+                    works |= matches!(wait, Wait::Call { part: Part::Io | Part::Sleep, .. });
+                }
+            }
+            // Several are not all the holder.
+            if inside == [true] {
+                // A thread that runs may be it.
+                let held_s = part.seconds - part.running_s;
+                idle.held += held_s;
+                idle.asked += if works { held_s } else { part.ready_s };
+            }
         }
         for (path, seconds) in &waited.paths {
-            here_s += if self.is_inside(*path, acquirer) { *seconds } else { 0.0 };
+            idle.here += if self.is_inside(*path, acquirer) { *seconds } else { 0.0 };
         }
-        [held_s, here_s].map(|seconds: f64| seconds / waited.seconds.max(1e-9))
+        let share = |seconds: f64| seconds / waited.seconds.max(1e-9);
+        Idle { held: share(idle.held), here: share(idle.here), asked: share(idle.asked) }
     }
 
     /// Returns the lock that a thread with this path waits for: each of parking_lot's threads waits for its own word.
@@ -348,6 +376,12 @@ impl Object {
             let share = terminal::percent(most / self.waited.seconds);
             format!("; one of {} such locks has {share} of the wait", terminal::count(instances.into()))
         })
+    }
+
+    /// Returns whether it is a lock whose holder waited for a message, and it is not known whether for work or an answer.
+    pub(super) fn may_be_gate(&self) -> bool {
+        let kinds = [FrameKind::Mutex, FrameKind::RwLock];
+        self.part == Part::Unknown && kinds.iter().any(|kind| kind.name() == self.kind)
     }
 
     /// Returns whether most of its waits are those of threads that try again and again.
