@@ -147,7 +147,7 @@ pub const OTHERS: &[Other] = &[
         takes: &["seconds", "archive", "no_keep"],
         examples: &[
             ("contend top -- ./server --its flags", "Show what the threads of a server wait for, while it runs"),
-            ("contend top --pid 1234", "Attach to a running process (requires root, or CAP_PERFMON)"),
+            ("contend top --pid 1234", "Attach to a running process; as root, with each of its futex calls"),
         ],
         below: &[],
         run: |matches, shared, _| top::run(&top::Flags::from_arg_matches(matches)?, shared),

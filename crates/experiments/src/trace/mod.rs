@@ -59,7 +59,7 @@ impl Experiment for Trace {
             "Show what the threads of a server wait for, until it exits or Ctrl-C",
         ),
         ("contend trace --full --seconds 30 -- ./server", "Time every hold; terminate the server after 30 s"),
-        ("contend trace --pid 1234 --seconds 10", "Trace the futex calls of a running process (requires root)"),
+        ("contend trace --pid 1234 --seconds 10", "Trace a running process; as root, with each of its futex calls"),
         ("contend trace --confirm -- ./program", "Try to reach each possible deadlock of the program's locks"),
         ("contend trace --swap adaptive,calock -- ./program", "Test whether another lock makes the program faster"),
         (

@@ -170,10 +170,7 @@ fn heading(record: &TraceRecord<'_>) -> String {
             others => format!("process {pid} and {}", terminal::counted(others, "other")),
         };
         let watched = nanoseconds(parameters.elapsed_s * 1e9);
-        return format!(
-            "{} ({processes}, {threads}): futex calls traced for {watched}\n",
-            parameters.program.join(" ")
-        );
+        return format!("{} ({processes}, {threads}): watched for {watched}\n", parameters.program.join(" "));
     }
     let end = match (parameters.exit_status, parameters.exit_signal) {
         (Some(status), _) => format!("ended with status {status}"),
