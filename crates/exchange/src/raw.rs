@@ -72,7 +72,7 @@ macro_rules! raw_mutex {
 }
 
 macro_rules! raw_mutex_timed {
-    ([$($generics:tt)*] $lock:ty, $guard:ty) => {
+    ([$($generics:tt)*] $lock:ty, $guard:ty, $attempt:expr) => {
         impl<$($generics)*> $lock {
             /// Acquires the lock if it becomes free before `deadline`; returns whether it did.
             pub(crate) fn lock_until(&self, deadline: crate::futex::Deadline) -> bool {
@@ -92,28 +92,28 @@ macro_rules! raw_rwlock {
 }
 
 macro_rules! raw_rwlock_timed {
-    ([$($generics:tt)*] $lock:ty) => {
+    ([$($generics:tt)*] $lock:ty, $shared:expr, $exclusive:expr) => {
         impl<$($generics)*> $lock {
             /// Acquires the lock for reading if possible before `deadline`; returns whether it did.
             pub(crate) fn lock_shared_until(&self, deadline: Option<crate::futex::Deadline>) -> bool {
-                self.try_lock_shared() || self.lock_shared_by(deadline)
+                $shared(self) || self.lock_shared_by(deadline)
             }
 
             /// Acquires the lock for writing if possible before `deadline`; returns whether it did.
             pub(crate) fn lock_exclusive_until(&self, deadline: Option<crate::futex::Deadline>) -> bool {
-                self.try_lock_exclusive() || self.lock_exclusive_by(deadline)
+                $exclusive(self) || self.lock_exclusive_by(deadline)
             }
         }
     };
 }
 
 macro_rules! raw_rwlock_recursive {
-    ([$($generics:tt)*] $lock:ty) => {
+    ([$($generics:tt)*] $lock:ty, $attempt:expr) => {
         impl<$($generics)*> $lock {
             /// Acquires the lock for reading, past waiting writers, if possible before `deadline`; returns whether it
             /// did.
             pub(crate) fn lock_shared_recursive_until(&self, deadline: Option<crate::futex::Deadline>) -> bool {
-                self.try_lock_shared_recursive() || self.lock_shared_recursive_by(deadline)
+                $attempt(self) || self.lock_shared_recursive_by(deadline)
             }
         }
     };

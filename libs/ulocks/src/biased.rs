@@ -297,4 +297,4 @@ impl<C: Count> Biased<C> {
 }
 
 raw_mutex!([C: Count] Biased<C>, lock_api::GuardNoSend);
-raw_mutex_timed!([C: Count] Biased<C>, lock_api::GuardNoSend);
+raw_mutex_timed!([C: Count] Biased<C>, lock_api::GuardNoSend, Self::take);

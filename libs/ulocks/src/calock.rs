@@ -148,4 +148,4 @@ impl<S: Scope, C: Count, P: Patience> CalockSpin<S, C, P> {
 }
 
 raw_mutex!([S: Scope, C: Count, P: Patience] CalockSpin<S, C, P>, lock_api::GuardSend);
-raw_mutex_timed!([S: Scope, C: Count, P: Patience] CalockSpin<S, C, P>, lock_api::GuardSend);
+raw_mutex_timed!([S: Scope, C: Count, P: Patience] CalockSpin<S, C, P>, lock_api::GuardSend, Self::try_lock);

@@ -24,7 +24,7 @@
 //! | [`Usema`], [`UsemaSpin`] | 8 | strict first come, first served | no | yes | order of arrival |
 //! | [`Pi`] | 4 | by priority | yes | yes | real-time threads |
 //! | [`Robust`] | 8 | none | yes | yes | owners that may die |
-//! | [`AdaptiveRw`] | 4 | bounded waiting | yes | yes | readers and writers that must not starve each other |
+//! | [`AdaptiveRw`] | 4 | writers in turn with the readers that wait | yes | yes | readers and writers that must not starve each other |
 //! | [`RwLock`] | 4 | readers first | yes | yes | readers that may acquire the lock recursively |
 //! | [`RwLockFair`] | 16 | readers and writers alternate | no | yes | writers that must not starve |
 //! | [`Ticket`], [`Mcs`] | 8 | strict first come, first served | no | `Ticket` | comparison: they only spin |

@@ -152,4 +152,4 @@ impl<S: Scope, C: Count> Pi<S, C> {
 }
 
 raw_mutex!([S: Scope, C: Count] Pi<S, C>, lock_api::GuardNoSend);
-raw_mutex_timed!([S: Scope, C: Count] Pi<S, C>, lock_api::GuardNoSend);
+raw_mutex_timed!([S: Scope, C: Count] Pi<S, C>, lock_api::GuardNoSend, Self::try_lock);

@@ -55,19 +55,21 @@ macro_rules! raw_mutex {
     };
 }
 
-/// Implements `lock_api::RawMutexTimed` by a private `lock_by(deadline)`.
+/// Implements `lock_api::RawMutexTimed` by an attempt, and a private `lock_by(deadline)`.
+///
+/// The attempt leaves the claims of other threads as they are: unlike `try_lock`, what follows can wait for them.
 macro_rules! raw_mutex_timed {
-    ([$($generics:tt)*] $lock:ty, $guard:ty) => {
+    ([$($generics:tt)*] $lock:ty, $guard:ty, $attempt:expr) => {
         impl<$($generics)*> $lock {
             /// Acquires the lock if it becomes unlocked within `timeout`; returns whether it did.
             pub fn try_lock_for(&self, timeout: core::time::Duration) -> bool {
-                self.try_lock() || self.lock_by(crate::futex::Deadline::after(timeout))
+                $attempt(self) || self.lock_by(crate::futex::Deadline::after(timeout))
             }
 
             /// Acquires the lock if it becomes unlocked before `deadline`; returns whether it did.
             #[cfg(feature = "std")]
             pub fn try_lock_until(&self, deadline: std::time::Instant) -> bool {
-                self.try_lock() || self.lock_by(crate::futex::Deadline::at(deadline))
+                $attempt(self) || self.lock_by(crate::futex::Deadline::at(deadline))
             }
         }
 
@@ -168,30 +170,31 @@ macro_rules! raw_rwlock {
     };
 }
 
-/// Implements `lock_api::RawRwLockTimed` by private `lock_shared_by(deadline)` and `lock_exclusive_by(deadline)`.
+/// Implements `lock_api::RawRwLockTimed` by an attempt for each side, as for `raw_mutex_timed`, and private
+/// `lock_shared_by(deadline)` and `lock_exclusive_by(deadline)`.
 macro_rules! raw_rwlock_timed {
-    ([$($generics:tt)*] $lock:ty) => {
+    ([$($generics:tt)*] $lock:ty, $shared:expr, $exclusive:expr) => {
         impl<$($generics)*> $lock {
             /// Acquires the lock for reading if that is possible within `timeout`; returns whether it did.
             pub fn try_lock_shared_for(&self, timeout: core::time::Duration) -> bool {
-                self.try_lock_shared() || self.lock_shared_by(crate::futex::Deadline::after(timeout))
+                $shared(self) || self.lock_shared_by(crate::futex::Deadline::after(timeout))
             }
 
             /// Acquires the lock for reading if that is possible before `deadline`; returns whether it did.
             #[cfg(feature = "std")]
             pub fn try_lock_shared_until(&self, deadline: std::time::Instant) -> bool {
-                self.try_lock_shared() || self.lock_shared_by(crate::futex::Deadline::at(deadline))
+                $shared(self) || self.lock_shared_by(crate::futex::Deadline::at(deadline))
             }
 
             /// Acquires the lock for writing if that is possible within `timeout`; returns whether it did.
             pub fn try_lock_exclusive_for(&self, timeout: core::time::Duration) -> bool {
-                self.try_lock_exclusive() || self.lock_exclusive_by(crate::futex::Deadline::after(timeout))
+                $exclusive(self) || self.lock_exclusive_by(crate::futex::Deadline::after(timeout))
             }
 
             /// Acquires the lock for writing if that is possible before `deadline`; returns whether it did.
             #[cfg(feature = "std")]
             pub fn try_lock_exclusive_until(&self, deadline: std::time::Instant) -> bool {
-                self.try_lock_exclusive() || self.lock_exclusive_by(crate::futex::Deadline::at(deadline))
+                $exclusive(self) || self.lock_exclusive_by(crate::futex::Deadline::at(deadline))
             }
         }
 
@@ -220,14 +223,15 @@ macro_rules! raw_rwlock_timed {
     };
 }
 
-/// Defines the timed form of `lock_shared_recursive` by a private `lock_shared_recursive_by(deadline)`.
+/// Defines the timed form of `lock_shared_recursive` by an attempt, and a private
+/// `lock_shared_recursive_by(deadline)`.
 macro_rules! raw_rwlock_recursive {
-    ([$($generics:tt)*] $lock:ty) => {
+    ([$($generics:tt)*] $lock:ty, $attempt:expr) => {
         impl<$($generics)*> $lock {
             /// Acquires the lock for reading as `lock_shared_recursive` does, if that is possible within `timeout`;
             /// returns whether it did.
             pub fn try_lock_shared_recursive_for(&self, timeout: core::time::Duration) -> bool {
-                self.try_lock_shared_recursive()
+                $attempt(self)
                     || self.lock_shared_recursive_by(crate::futex::Deadline::after(timeout))
             }
         }

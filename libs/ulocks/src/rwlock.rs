@@ -295,7 +295,7 @@ impl<S: Scope, C: Count> RwLock<S, C> {
 }
 
 raw_rwlock!([S: Scope, C: Count] RwLock<S, C>);
-raw_rwlock_timed!([S: Scope, C: Count] RwLock<S, C>);
+raw_rwlock_timed!([S: Scope, C: Count] RwLock<S, C>, Self::try_lock_shared, Self::try_lock_exclusive);
 
 #[cfg(loom)]
 impl<S: Scope, C: Count> RwLock<S, C> {

@@ -134,10 +134,10 @@
 //!
 //! # Verification
 //!
-//! The loom model covers the word, blocking, reservations by waiters and credit completely, and models the restartable sequence
-//! with its membarrier as the kernel documents them: an abort can occur at any step. Three deliberately wrong variants
-//! of that pair must each fail in the model. The model does not cover time (slices and the handoffs that
-//! they cause, spin limit), CPUs, or forks.
+//! The loom model covers the word, blocking, reservations by waiters and by holders, and credit completely, and models the
+//! restartable sequence with its membarrier as the kernel documents them: an abort can occur at any step. Three
+//! deliberately wrong variants of that pair must each fail in the model. The model does not cover time (when a slice is
+//! over, spin limit), CPUs, or forks.
 //! `docs/restartable-unlock.md` contains the full argument, a second model, and measurements.
 //!
 //! # References
@@ -360,5 +360,24 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
 }
 
 raw_mutex!([S: Scope, C: Count] Adaptive<S, C>, lock_api::GuardSend);
-raw_mutex_timed!([S: Scope, C: Count] Adaptive<S, C>, lock_api::GuardSend);
+raw_mutex_timed!([S: Scope, C: Count] Adaptive<S, C>, lock_api::GuardSend, Self::take_now);
 raw_mutex_fair!([S: Scope, C: Count] Adaptive<S, C>);
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use core::time::Duration;
+    use std::time::Instant;
+
+    /// A reservation expires after the spin limit, so an acquisition takes that long at least unless it cancels it.
+    #[test]
+    fn timed_acquisition_waits_for_a_reservation_to_expire() {
+        for _ in 0..20 {
+            let lock = Adaptive::<Private>::new();
+            lock.word.store(RESERVED, Relaxed);
+            let began = Instant::now();
+            assert!(lock.try_lock_for(Duration::from_secs(10)), "no thread holds the lock");
+            assert!(began.elapsed() > Duration::from_micros(20), "the reservation was cancelled at once");
+        }
+    }
+}

@@ -23,6 +23,46 @@ fn adaptive_of_three() {
     excludes(Adaptive::<Private>::new, 3, 2, 2);
 }
 
+/// A lock whose releases hand it off while threads are blocked, as one does whose slice is over: the model's clock has one
+/// value, so no slice ends.
+struct HandedOff(Adaptive);
+
+impl HandedOff {
+    fn new() -> Self {
+        Self(Adaptive::new())
+    }
+}
+
+impl Lock for HandedOff {
+    fn lock(&self) {
+        self.0.lock();
+    }
+
+    fn try_lock(&self) -> bool {
+        self.0.try_lock()
+    }
+
+    fn unlock(&self) {
+        // SAFETY: the models release only locks that they have acquired.
+        unsafe { self.0.unlock_fair() }
+    }
+
+    fn try_lock_for(&self, timeout: Duration) -> bool {
+        self.0.try_lock_for(timeout)
+    }
+}
+
+#[test]
+fn adaptive_handed_off() {
+    excludes(HandedOff::new, 2, 2, 4);
+    excludes(HandedOff::new, 3, 1, 3);
+}
+
+#[test]
+fn adaptive_handed_off_times_out() {
+    times_out(HandedOff::new, 3);
+}
+
 #[test]
 fn adaptive_between_processes() {
     excludes(Adaptive::<Shared>::new, 2, 2, 4);
