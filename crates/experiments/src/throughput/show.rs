@@ -6,7 +6,9 @@ use super::record::{Row, ThroughputRecord};
 use instruments::statistics::levels::Levels;
 use record::ranking::{Rank, best, contests};
 use record::ranking_figure::figures;
-use record::{Axis, Column, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Unit, column, distinct};
+use record::{
+    Axis, Bar, Bars, Column, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Unit, column, distinct,
+};
 use terminal::{self, Page, nanoseconds, percent};
 
 /// A row, its rank, and the throughputs that it is compared with.
@@ -245,7 +247,8 @@ pub fn section(all: &[Row]) -> Section {
     });
     let curves = distinct(rows, |row| row.contest()).into_iter().flat_map(|words| {
         let chosen: Vec<&Row> = rows.iter().copied().filter(|row| row.contest() == words).collect();
-        [by_step(&words, &chosen), after_stop(&words, &chosen)].into_iter().flatten().collect::<Vec<_>>()
+        let curves = [by_step(&words, &chosen), after_stop(&words, &chosen)];
+        curves.into_iter().chain([held_by_long(&words, &chosen), held(&words, &chosen)]).flatten().collect::<Vec<_>>()
     });
     let contests: Vec<&[Rank]> = contests(&ranks).collect();
     let mut details = contests.iter().filter_map(|ranks| statement(rows, &loops, ranks));
@@ -388,6 +391,32 @@ fn after_stop(words: &str, rows: &[&Row]) -> Option<Figure> {
     curve(format!("{words}: after the stop"), Plot { x, y, series: series.collect() })
 }
 
+/// Returns the shares of the held time that the children with the longer holds had; `None` where all holds are equal.
+fn held_by_long(words: &str, rows: &[&Row]) -> Option<Figure> {
+    let fair = (0.5, "as much as the others".to_owned());
+    let bar = |row: &&Row| Some(bar(row, row.held_long_share?, Some(fair.clone())));
+    let bars = rows.iter().filter_map(bar).collect();
+    bars_of(format!("{words}: share of the held time that the long holds have"), Unit::Share, bars, false)
+}
+
+/// Returns how unequal the held times of the children are; `None` where fewer than two locks have runs with timestamps.
+fn held(words: &str, rows: &[&Row]) -> Option<Figure> {
+    let bars: Vec<Bar> = rows.iter().filter_map(|row| Some(bar(row, row.held_cov?, None))).collect();
+    let several = bars.len() > 1 && rows[0].children > 1;
+    let title = format!("{words}: CV of the children's held time (0 is fair)");
+    several.then(|| bars_of(title, Unit::Times, bars, true)).flatten()
+}
+
+fn bar(row: &Row, value: f64, limit: Option<(f64, String)>) -> Bar {
+    Bar { name: row.lock.clone(), value, interval: None, limit }
+}
+
+fn bars_of(title: String, unit: Unit, bars: Vec<Bar>, secondary: bool) -> Option<Figure> {
+    let is_empty = bars.is_empty();
+    let picture = Picture::Bars(Bars { unit, logarithmic: false, bars });
+    (!is_empty).then(|| Figure { title, picture, tables: Vec::new(), secondary })
+}
+
 fn curve(title: String, plot: Plot) -> Option<Figure> {
     let is_empty = plot.series.is_empty();
     (!is_empty).then(|| Figure { title, picture: Picture::Locks(plot), tables: Vec::new(), secondary: false })
@@ -445,6 +474,18 @@ fn letter(row: &Row) -> String {
 mod tests {
     use super::super::record::sample::row;
     use super::*;
+
+    #[test]
+    fn held_time_has_charts_where_it_was_measured() {
+        let timed = |lock: &str| Row { held_cov: Some(0.2), hold_ratio: 4, ..row(lock, 2, 1e6) };
+        let titles = |rows: &[Row]| section(rows).figures.into_iter().map(|figure| figure.title).collect::<Vec<_>>();
+        let held = |rows: &[Row], words: &str| titles(rows).iter().filter(|title| title.contains(words)).count();
+        let both = [Row { held_long_share: Some(0.8), ..timed("std") }, timed("usema")];
+        assert_eq!([held(&both, "CV of the children's held time"), held(&both, "the long holds have")], [1, 1]);
+        assert_eq!(held(&both[..1], "CV of the children's held time"), 0, "one lock is not compared");
+        let untimed = [row("std", 2, 1e6), row("usema", 2, 2e6)];
+        assert_eq!(held(&untimed, "held"), 0);
+    }
 
     #[test]
     fn heading_fits_the_page_whatever_its_values() {
