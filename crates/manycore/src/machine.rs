@@ -104,7 +104,7 @@ pub enum Request {
     /// Spins on the word, at most until the time; the reply is its value.
     Spin(Word, Until, Option<Ps>),
     /// Blocks if the word has this value; the reply is 1 if the thread was woken.
-    Sleep(Word, u64),
+    Sleep(Word, u64, Place),
     /// Wakes threads that are blocked on the word, longest blocked first.
     Wake(Word, usize),
     Yield,
@@ -147,7 +147,21 @@ struct Line {
     /// The threads that spin on it with a valid copy.
     spinners: Vec<usize>,
     /// The threads that are blocked on a word of it, longest first.
-    sleepers: VecDeque<(usize, usize)>,
+    sleepers: VecDeque<Sleeper>,
+}
+
+/// The place of a blocked thread among those of its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It is woken before all others.
+    First,
+    InTurn,
+}
+
+struct Sleeper {
+    thread: usize,
+    slot: usize,
+    place: Place,
 }
 
 #[derive(Default)]
@@ -333,9 +347,9 @@ impl Machine {
             Request::Swap(word, _) | Request::Add(word, _) | Request::SetBits(word, _) | Request::Replace(word, ..) => {
                 self.write(thread, word, ps(self.costs.atomic_ns))
             }
-            Request::Sleep(word, _) => self.access(core, word, None) + syscall,
+            Request::Sleep(word, ..) => self.access(core, word, None) + syscall,
             Request::Wake(word, most) => {
-                let sleepers = self.lines[word.line].sleepers.iter().filter(|(_, slot)| *slot == word.slot).count();
+                let sleepers = self.lines[word.line].sleepers.iter().filter(|one| one.slot == word.slot).count();
                 self.now + syscall + ps(self.costs.wake_ns) * sleepers.min(most) as Ps
             }
             Request::Yield => self.now + syscall,
@@ -402,7 +416,7 @@ impl Machine {
                 }
                 None
             }
-            Request::Sleep(word, expected) => self.sleep(thread, word, expected),
+            Request::Sleep(word, expected, place) => self.sleep(thread, word, expected, place),
             Request::Wake(word, most) => {
                 let woken = self.wake(word, most);
                 self.finish(thread, woken)
@@ -452,13 +466,13 @@ impl Machine {
     }
 
     /// Blocks the thread in two steps: it is in the futex's queue at once, and its core is free later.
-    fn sleep(&mut self, thread: usize, word: Word, expected: u64) -> Option<usize> {
+    fn sleep(&mut self, thread: usize, word: Word, expected: u64, place: Place) -> Option<usize> {
         if self.threads[thread].doing == Doing::Busy {
             self.lines[word.line].holders.insert(self.threads[thread].core);
             if self.value(word) != expected {
                 return self.finish(thread, 0);
             }
-            self.lines[word.line].sleepers.push_back((thread, word.slot));
+            self.lines[word.line].sleepers.push_back(Sleeper { thread, slot: word.slot, place });
             self.threads[thread].doing = Doing::Blocking;
             self.threads[thread].is_woken = false;
             self.push_done(thread, self.now + ps(self.costs.sleep_ns));
@@ -477,8 +491,10 @@ impl Machine {
         let mut woken = 0;
         while woken < most as u64 {
             let sleepers = &mut self.lines[word.line].sleepers;
-            let Some(first) = sleepers.iter().position(|(_, slot)| *slot == word.slot) else { break };
-            let (thread, _) = sleepers.remove(first).expect("it was found");
+            let is_on_it = |one: &Sleeper| one.slot == word.slot;
+            let first = sleepers.iter().position(|one| is_on_it(one) && one.place == Place::First);
+            let Some(next) = first.or_else(|| sleepers.iter().position(is_on_it)) else { break };
+            let thread = sleepers.remove(next).expect("it was found").thread;
             woken += 1;
             if self.threads[thread].doing == Doing::Blocking {
                 self.threads[thread].is_woken = true;

@@ -1,6 +1,6 @@
 //! A thread's view of the machine: the operations of which locks consist.
 
-use crate::machine::{Machine, Ps, Request, Until, Word, ps};
+use crate::machine::{Machine, Place, Ps, Request, Until, Word, ps};
 use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
@@ -130,7 +130,12 @@ impl Thread {
 
     /// Blocks if the word has this value.
     pub async fn sleep(&self, word: Word, expected: u64) {
-        self.ask(Request::Sleep(word, expected)).await;
+        self.sleep_at(word, expected, Place::InTurn).await;
+    }
+
+    /// The same, at a place among the blocked threads; returns whether another thread has woken it.
+    pub async fn sleep_at(&self, word: Word, expected: u64, place: Place) -> bool {
+        self.ask(Request::Sleep(word, expected, place)).await == 1
     }
 
     pub async fn wake_one(&self, word: Word) {

@@ -1,12 +1,11 @@
 //! `Adaptive` of `ulocks`: its word, with the same transitions.
 //!
 //! These parts are missing: the membarrier before a thread blocks on a lock without recent waiters, the processor's
-//! reordering that makes it necessary, and the choice of releases that read the clock. A release that is due wakes a
-//! thread and does not reserve the lock for it, and a long wait halves the slice. Unlike there, a waiter learns
+//! reordering that makes it necessary, and the choice of releases that read the clock. Unlike there, a waiter learns
 //! without a cost how often to read a quiet lock.
 
 use super::Algorithm;
-use crate::machine::{Machine, Ps, Word, ps};
+use crate::machine::{Machine, Place, Ps, Word, ps};
 use crate::thread::Thread;
 use std::cell::Cell;
 
@@ -87,6 +86,7 @@ impl Algorithm for Adaptive {
             self.release(thread).await;
         }
         let mut spinner = Spinner { since: time(thread), ..Spinner::default() };
+        let mut place = Place::InTurn;
         while !self.spin(thread, &mut spinner).await {
             spinner.has_slept = true;
             let mut word = thread.load(self.word).await;
@@ -103,7 +103,10 @@ impl Algorithm for Adaptive {
                 }
                 word = thread.load(self.word).await;
             };
-            thread.sleep(self.word, expected).await;
+            // One that is woken in vain is the next to be woken, once.
+            if thread.sleep_at(self.word, expected, place).await {
+                place = if place == Place::InTurn { Place::First } else { Place::InTurn };
+            }
         }
     }
 
@@ -249,10 +252,12 @@ fn freed(word: u64, now: u64) -> (u64, bool) {
         return (if word & CREDIT > ONE_CREDIT { free - ONE_CREDIT } else { free & RESERVED }, false);
     }
     let is_due = now - (word >> STAMP_SHIFT) >= LONGEST_SLICE >> ((word & SLICE) / ONE_SLICE);
-    if is_due || word & (AWAKE | WAKING) == 0 {
-        return (stamped(waking(free), now) | CREDIT, true);
+    let is_left_alone = word & (AWAKE | WAKING) == 0;
+    if !is_due && !is_left_alone {
+        return (free | CREDIT, false);
     }
-    (free | CREDIT, false)
+    let is_handed_off = is_due && !is_left_alone && (word & WAKING == 0 || word & SLICE == SLICE);
+    (stamped(waking(free), now) | CREDIT | if is_handed_off { RESERVED } else { 0 }, true)
 }
 
 fn waking(word: u64) -> u64 {
@@ -270,8 +275,8 @@ fn stamped(word: u64, now: u64) -> u64 {
 }
 
 fn another_slice(word: u64, waited: u64) -> u64 {
-    if waited > GOOD_WAIT && word & SLICE != SLICE {
-        word + ONE_SLICE
+    if waited > GOOD_WAIT {
+        word | SLICE
     } else if waited < GOOD_WAIT / 4 && word & SLICE != 0 {
         word - ONE_SLICE
     } else {
