@@ -2,20 +2,22 @@
 //!
 //! The kernel shows the stack pointer and the instruction pointer of a blocked thread to any process of the same user, but
 //! not its frame pointer. Code that was compiled with frame pointers, for example Rust's standard library, cannot be
-//! unwound without it. It is searched for in the stack then: an address that holds a frame pointer of the stack, followed
-//! by an address of return behind a call of the function that could not be unwound.
+//! unwound without it. It is searched for in the stack then: an address that is followed by an address of return behind a
+//! call of the function that could not be unwound, or behind an indirect call.
 //!
 //! Calls that ended leave such pairs in the stack as well. On the path of a thread, each address of return is behind a call
-//! of the function before it: a path with one that is not was not taken.
+//! of the function before it, so the path counts for which that is true longest.
 
 use crate::memory::{read, u64_at};
 use crate::names::{Elf, Key, Mapping, PATIENCE, open_mapped, patiently};
 use addr2line::gimli::{BaseAddresses, EhFrameHdr, NativeEndian, Pointer};
 use framehop::{CacheNative, ExplicitModuleSectionInfo, Module, UnwindRegsNative, Unwinder, UnwinderNative};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Registers and the top of the stack of a thread that is in a system call.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +74,8 @@ pub struct Stacks {
     cache: CacheNative<framehop::MayAllocateDuringUnwind>,
     /// Files, and where they lie.
     known: HashMap<Key, Known>,
+    /// Where the jumps of functions lead.
+    jumps: RefCell<HashMap<u64, Arc<[u64]>>>,
     /// Bytes that tables may have still.
     room: u64,
     /// A file system did not answer, so no further file is opened.
@@ -109,6 +113,7 @@ impl Default for Stacks {
             unwinder: UnwinderNative::new(),
             cache: CacheNative::new(),
             known: HashMap::new(),
+            jumps: RefCell::default(),
             room: MOST_OF_ALL,
             is_stalled: false,
         }
@@ -129,10 +134,11 @@ impl Stacks {
             let (from, to) = (pieces.iter().map(|piece| piece.start).min(), pieces.iter().map(|piece| piece.end).max());
             from.unwrap_or_default()..to.unwrap_or_default()
         };
-        let (unwinder, room) = (&mut self.unwinder, &mut self.room);
+        let (unwinder, room, jumps) = (&mut self.unwinder, &mut self.room, &mut self.jumps);
         self.known.retain(|key, known| {
             let is_there = files.get(key).is_some_and(|pieces| range(pieces) == known.range);
             if !is_there {
+                jumps.get_mut().clear();
                 unwinder.remove_module(known.range.start);
                 *room += known.size;
             }
@@ -149,6 +155,7 @@ impl Stacks {
                     self.unwinder.add_module(tables.module);
                 }
                 self.room = self.room.saturating_sub(size);
+                self.jumps.get_mut().clear();
                 self.known.insert(key, Known { range, size, begins });
             }
         }
@@ -175,19 +182,15 @@ impl Stacks {
             return frames;
         }
         let known = frames.len();
-        let mut proven = 0;
+        let mut best = (0, false, 0);
         for frame in self.frame_pointers(stack, frames.last().copied().unwrap_or_default()) {
             let (found, is_whole) = self.unwind(&Stack { frame, ..stack.clone() });
             if found.len() <= known || found[..known] != frames[..known] {
                 continue;
             }
-            let calls = self.calls_in(&found);
-            // The frames of the thread are the lowest.
-            if is_whole && calls == found.len() {
-                return found;
-            }
-            if (calls, found.len()) > (proven, frames.len()) {
-                (proven, frames) = (calls, found);
+            let rank = (self.calls_in(&found[known - 1..]), is_whole, found.len());
+            if rank > best {
+                (best, frames) = (rank, found);
             }
         }
         frames
@@ -195,16 +198,16 @@ impl Stacks {
 
     /// Returns how many addresses of a path are there by a call of the function before them, up to the first one that is not.
     fn calls_in(&self, path: &[u64]) -> usize {
-        1 + path.windows(2).take_while(|pair| self.may_return_to(pair[1], pair[0])).count()
+        let returns = |pair: &&[u64]| self.may_return_to(pair[1], pair[0]).is_some();
+        path.windows(2).take_while(returns).count()
     }
 
     /// Returns whether `back` is behind a call of the function that contains `address`, or behind one that does not say
-    /// which function it calls.
-    fn may_return_to(&self, back: u64, address: u64) -> bool {
-        match self.called_before(back) {
-            Some(Called::Function(function)) => self.leads_to(function, address),
-            Some(Called::Unknown) => true,
-            None => false,
+    /// which function it calls; `None` if it is neither.
+    fn may_return_to(&self, back: u64, address: u64) -> Option<Call> {
+        match self.called_before(back)? {
+            Called::Function(function) => self.leads_to(function, address).then_some(Call::Proven),
+            Called::Unknown => Some(Call::Possible),
         }
     }
 
@@ -233,55 +236,96 @@ impl Stacks {
     /// function may return to.
     fn frame_pointers(&self, stack: &Stack, address: u64) -> Vec<u64> {
         const MOST: usize = 12;
-        let first = stack.pointer.next_multiple_of(8);
-        let is_frame =
-            |at: &u64| stack.word(at + 8).is_some_and(|back| self.knows(back) && self.may_return_to(back, address));
-        (first..first + stack.bytes.len() as u64).step_by(8).filter(is_frame).take(MOST).collect()
+        let Some(first) = stack.pointer.checked_next_multiple_of(8) else { return Vec::new() };
+        let (mut frames, mut proven, mut possible) = (Vec::new(), 0, 0);
+        for at in (first..first.saturating_add(stack.bytes.len() as u64)).step_by(8) {
+            let Some(back) = at.checked_add(8).and_then(|next| stack.word(next)) else { break };
+            let count =
+                match Some(back).filter(|back| self.knows(*back)).and_then(|back| self.may_return_to(back, address)) {
+                    Some(Call::Proven) => &mut proven,
+                    Some(Call::Possible) => &mut possible,
+                    None => continue,
+                };
+            *count += 1;
+            if *count <= MOST {
+                frames.push(at);
+            }
+            if proven == MOST {
+                break;
+            }
+        }
+        frames
     }
 
     /// Returns whether the function that begins at `function` contains the address, jumps to a part of it that
     /// does, or ends with a jump to a function that does. The address is behind the instruction that counts.
     fn leads_to(&self, function: u64, address: u64) -> bool {
-        let Some(part) = self.function_at(address.saturating_sub(1)) else {
-            return (function..function.saturating_add(LARGEST_FUNCTION)).contains(&address);
+        /// Functions that end with a jump to the next one.
+        const JUMPS: usize = 2;
+        self.jumps_to(function, address.saturating_sub(1), JUMPS)
+    }
+
+    fn jumps_to(&self, function: u64, address: u64, jumps: usize) -> bool {
+        let contains = match self.function_at(address) {
+            Some(part) => part.contains(&function),
+            None => (function..function.saturating_add(LARGEST_FUNCTION)).contains(&address),
         };
-        part.start == function || self.jumps_from(function).into_iter().any(|target| part.contains(&target))
+        contains || jumps > 0 && self.jumps_from(function).iter().any(|next| self.jumps_to(*next, address, jumps - 1))
     }
 
     /// Returns the function, or the part of one, that contains an address, as far as the tables say it.
     fn function_at(&self, address: u64) -> Option<Range<u64>> {
-        let known = self.known.values().find(|known| known.range.contains(&address))?;
+        // A file that is mapped twice has others within its range.
+        let around = self.known.values().filter(|known| known.range.contains(&address));
+        let known = around.max_by_key(|known| known.range.start)?;
         let offset = u32::try_from(address - known.range.start).ok()?;
         let next = known.begins.partition_point(|begin| *begin <= offset);
         let begin = |place: usize| known.begins.get(place).map(|begin| known.range.start + u64::from(*begin));
         Some(begin(next.checked_sub(1)?)?..begin(next).unwrap_or(known.range.end))
     }
 
-    /// Returns where the jumps of a function lead, as far as a search of the bytes shows.
+    /// Returns where the jumps of a function out of its code lead, as far as a search of the bytes shows.
     #[cfg(target_arch = "x86_64")]
-    fn jumps_from(&self, function: u64) -> Vec<u64> {
+    fn jumps_from(&self, function: u64) -> Arc<[u64]> {
+        const MOST: usize = 4_096;
+        if let Some(jumps) = self.jumps.borrow().get(&function) {
+            return Arc::clone(jumps);
+        }
         let mut code = [0; 4096];
-        let most = self.function_at(function).map_or(128, |part| part.end - function).min(code.len() as u64);
+        let part = self.function_at(function);
+        let most = part.as_ref().map_or(128, |part| part.end - function).min(code.len() as u64);
         let length = read(self.process, function, &mut code[..most as usize]);
         let code = &code[..length];
         let target = |at: usize| {
+            let from = |length: usize| function + (at + length) as u64;
             let after = |length: usize| {
                 let offset = i32::from_le_bytes(*code.get(at + length - 4..)?.first_chunk()?);
-                (function + (at + length) as u64).checked_add_signed(offset.into())
+                from(length).checked_add_signed(offset.into())
             };
             match code[at..] {
-                [0xe9, ..] => after(5),
+                [0xe9, ..] => self.behind_stub(after(5)?),
                 [0x0f, 0x80..=0x8f, ..] => after(6),
                 [0xff, 0x25, ..] => self.word_of_process(after(6)?),
+                [0xeb, offset, ..] => {
+                    let next = from(2).checked_add_signed(i64::from(offset as i8))?;
+                    Some(next).filter(|next| self.function_at(*next).is_some_and(|part| part.start == *next))
+                }
                 _ => None,
             }
         };
-        (0..length).filter_map(target).collect()
+        let is_outside = |next: &u64| self.knows(*next) && part.as_ref().is_none_or(|part| !part.contains(next));
+        let jumps: Arc<[u64]> = (0..length).filter_map(target).filter(is_outside).collect();
+        let mut known = self.jumps.borrow_mut();
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert(function, Arc::clone(&jumps));
+        jumps
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn jumps_from(&self, _function: u64) -> Vec<u64> {
-        Vec::new()
+    fn jumps_from(&self, _function: u64) -> Arc<[u64]> {
+        Arc::default()
     }
 
     /// Returns the function that the instruction before an address calls; `None` if it is not a call.
@@ -368,6 +412,14 @@ enum Called {
     Function(u64),
     /// A function that the instruction alone does not say.
     Unknown,
+}
+
+/// A call, as its instruction shows it.
+enum Call {
+    /// The function that may have been called is its target.
+    Proven,
+    /// It does not say its target.
+    Possible,
 }
 
 /// The largest length of a function, where the tables do not say it.

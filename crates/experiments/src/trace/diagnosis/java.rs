@@ -34,6 +34,7 @@ impl Evidence<'_> {
             part: Part::Lock,
             spins: false,
             frames: frames(&lock.path),
+            may_be_gate: false,
             java: Some(lock.clone()),
         })
         .collect()

@@ -210,7 +210,14 @@ impl<'a> Evidence<'a> {
         let stated_s = of_objects.chain(unsampled).sum::<f64>() + vain_s;
         // The least wait is scaled as the waits are.
         let least_s = covered * LEAST_WAIT * self.elapsed_s;
-        let verdict = verdict(&whole, least_s, waited_s, spun_s, for_cpus_s / all_s.max(1e-9));
+        // Waits for a lock that may be no problem do not hide those for others.
+        let gates_s: f64 = objects.iter().filter(|object| object.may_be_gate).map(|object| object.waited.seconds).sum();
+        let others = Budget { unknown_s: (whole.unknown_s - gates_s).max(0.0), ..whole };
+        let for_cpus = for_cpus_s / all_s.max(1e-9);
+        let verdict = match verdict(&others, least_s, waited_s, spun_s, for_cpus) {
+            Some(Verdict::NotLocks) => verdict(&whole, least_s, waited_s, spun_s, for_cpus),
+            of_others => of_others,
+        };
         // Goroutines wait for each other without a thread. Where all CPUs are in use, such waits cost nothing.
         let uses_all_cpus = whole.on_cpu_s >= MANY_CPUS * self.cpus as f64 * self.elapsed_s;
         let hides_waits = verdict == Some(Verdict::NotLocks) && !uses_all_cpus && self.is_go();
@@ -237,10 +244,13 @@ impl<'a> Evidence<'a> {
             true => UNSEEN_GOROUTINES.to_owned(),
             false => self.reason(verdict, &whole, [stated_s, spun_s, vain_s], rows, &workers),
         });
-        let gate = objects.iter().find(|object| object.may_be_gate()).filter(|_| verdict == Some(Verdict::Undecided));
-        if let (Some(reason), Some(gate)) = (&mut reason, gate) {
+        // The one with the longest waits is named.
+        let gate = objects.iter().find(|object| object.may_be_gate);
+        let decides = verdict == Some(Verdict::Undecided) && !hides_waits && gates_s > 0.5 * whole.unknown_s;
+        if let (Some(reason), Some(gate)) = (&mut reason, gate.filter(|_| decides)) {
             reason.push_str(&format!(
-                " The holder of {} waited for a message, which is work or the answer to a request: as root, contend sees which.",
+                " A thread that waited for a message may have held {}: for work, or for the answer to a request. Samples do not \
+                 show that; the futex calls do (`contend trace --pid PID` as root).",
                 gate.name
             ));
         }

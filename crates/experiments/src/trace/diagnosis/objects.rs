@@ -30,6 +30,8 @@ pub(super) struct Object {
     pub(super) spins: bool,
     /// The path that waited most.
     pub(super) frames: Frames,
+    /// Whether a thread that waited for a message may have held it, for work or for an answer, which is not known.
+    pub(super) may_be_gate: bool,
     /// Data of the dumps if it is a lock of Java.
     pub(super) java: Option<JavaLock>,
 }
@@ -125,7 +127,7 @@ impl Evidence<'_> {
                 continue;
             }
             if idle.asked > 0.5 * idle.held {
-                object.part = Part::Unknown;
+                (object.part, object.may_be_gate) = (Part::Unknown, true);
             } else {
                 (object.part, object.kind) = (Part::Work, FrameKind::Park.name());
             }
@@ -204,6 +206,7 @@ impl Evidence<'_> {
             part: Part::Lock,
             spins: true,
             frames,
+            may_be_gate: false,
             java: None,
         };
         by_function.into_iter().map(object).collect()
@@ -229,7 +232,8 @@ impl Evidence<'_> {
             Wait::Word { process, address } => {
                 if let Some(place) = PythonPlace::of(&frames) {
                     let (name, kind, part) = (place.name.clone(), place.kind(), place.part());
-                    return Object { wait, members, name, kind, part, spins: false, waited, frames, java: None };
+                    let (spins, may_be_gate, java) = (false, false, None);
+                    return Object { wait, members, name, kind, part, spins, waited, frames, may_be_gate, java };
                 }
                 let kind = self.kind_of_word(process, address, frames.kind);
                 let part = match kind {
@@ -256,7 +260,7 @@ impl Evidence<'_> {
         };
         // A thread that waits for a lock whose holder waits for requests has nothing to do either: the lock is a gate.
         let part = if part == Part::Lock && is_gate(&waited) { Part::Work } else { part };
-        Object { wait, members, name, kind, part, spins, waited, frames, java: None }
+        Object { wait, members, name, kind, part, spins, waited, frames, may_be_gate: false, java: None }
     }
 
     /// Returns the name, the type and the reason to wait of a lock that the library noted; whether its waiters spin.
@@ -376,12 +380,6 @@ impl Object {
             let share = terminal::percent(most / self.waited.seconds);
             format!("; one of {} such locks has {share} of the wait", terminal::count(instances.into()))
         })
-    }
-
-    /// Returns whether it is a lock whose holder waited for a message, and it is not known whether for work or an answer.
-    pub(super) fn may_be_gate(&self) -> bool {
-        let kinds = [FrameKind::Mutex, FrameKind::RwLock];
-        self.part == Part::Unknown && kinds.iter().any(|kind| kind.name() == self.kind)
     }
 
     /// Returns whether most of its waits are those of threads that try again and again.
