@@ -105,8 +105,8 @@ pub enum Request {
     Spin(Word, Until, Option<Ps>),
     /// Blocks if the word has this value; the reply is 1 if the thread was woken.
     Sleep(Word, u64, Place),
-    /// Wakes threads that are blocked on the word, longest blocked first.
-    Wake(Word, usize),
+    /// Wakes threads that are blocked on the word, at this place or any, longest blocked first; the reply is their number.
+    Wake(Word, Option<Place>, usize),
     Yield,
 }
 
@@ -153,7 +153,7 @@ struct Line {
 /// The place of a blocked thread among those of its word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// It is woken before all others.
+    /// Among those that are woken before the others.
     First,
     InTurn,
 }
@@ -162,6 +162,12 @@ struct Sleeper {
     thread: usize,
     slot: usize,
     place: Place,
+}
+
+impl Sleeper {
+    fn is_at(&self, word: Word, place: Option<Place>) -> bool {
+        self.slot == word.slot && place.is_none_or(|place| place == self.place)
+    }
 }
 
 #[derive(Default)]
@@ -348,8 +354,8 @@ impl Machine {
                 self.write(thread, word, ps(self.costs.atomic_ns))
             }
             Request::Sleep(word, ..) => self.access(core, word, None) + syscall,
-            Request::Wake(word, most) => {
-                let sleepers = self.lines[word.line].sleepers.iter().filter(|one| one.slot == word.slot).count();
+            Request::Wake(word, place, most) => {
+                let sleepers = self.lines[word.line].sleepers.iter().filter(|one| one.is_at(word, place)).count();
                 self.now + syscall + ps(self.costs.wake_ns) * sleepers.min(most) as Ps
             }
             Request::Yield => self.now + syscall,
@@ -417,8 +423,8 @@ impl Machine {
                 None
             }
             Request::Sleep(word, expected, place) => self.sleep(thread, word, expected, place),
-            Request::Wake(word, most) => {
-                let woken = self.wake(word, most);
+            Request::Wake(word, place, most) => {
+                let woken = self.wake(word, place, most);
                 self.finish(thread, woken)
             }
             Request::Yield => {
@@ -487,14 +493,12 @@ impl Machine {
         None
     }
 
-    fn wake(&mut self, word: Word, most: usize) -> u64 {
+    fn wake(&mut self, word: Word, place: Option<Place>, most: usize) -> u64 {
         let mut woken = 0;
         while woken < most as u64 {
             let sleepers = &mut self.lines[word.line].sleepers;
-            let is_on_it = |one: &Sleeper| one.slot == word.slot;
-            let first = sleepers.iter().position(|one| is_on_it(one) && one.place == Place::First);
-            let Some(next) = first.or_else(|| sleepers.iter().position(is_on_it)) else { break };
-            let thread = sleepers.remove(next).expect("it was found").thread;
+            let Some(first) = sleepers.iter().position(|one| one.is_at(word, place)) else { break };
+            let thread = sleepers.remove(first).expect("it was found").thread;
             woken += 1;
             if self.threads[thread].doing == Doing::Blocking {
                 self.threads[thread].is_woken = true;

@@ -139,7 +139,12 @@ impl Thread {
     }
 
     pub async fn wake_one(&self, word: Word) {
-        self.ask(Request::Wake(word, 1)).await;
+        self.ask(Request::Wake(word, None, 1)).await;
+    }
+
+    /// Wakes one of those at a place, and returns whether there was one.
+    pub async fn wake_one_at(&self, word: Word, place: Place) -> bool {
+        self.ask(Request::Wake(word, Some(place), 1)).await == 1
     }
 
     pub async fn give_way(&self) {

@@ -1,8 +1,8 @@
 //! `Adaptive` of `ulocks`: its word, with the same transitions.
 //!
 //! These parts are missing: the membarrier before a thread blocks on a lock without recent waiters, the processor's
-//! reordering that makes it necessary, and the choice of releases that read the clock. Unlike there, a waiter learns
-//! without a cost how often to read a quiet lock.
+//! reordering that makes it necessary, the choice of releases that read the clock, and the return of a lock that was reserved
+//! just after its acquisition. Unlike there, a waiter learns without a cost how often to read a quiet lock.
 
 use super::Algorithm;
 use crate::machine::{Machine, Place, Ps, Word, ps};
@@ -118,7 +118,7 @@ impl Algorithm for Adaptive {
             let word = thread.load(self.word).await;
             let (freed, wakes) = freed(word, time(thread));
             if thread.replace(self.word, word, freed).await {
-                if wakes {
+                if wakes && !thread.wake_one_at(self.word, Place::First).await {
                     thread.wake_one(self.word).await;
                 }
                 return;
