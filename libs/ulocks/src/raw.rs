@@ -57,7 +57,8 @@ macro_rules! raw_mutex {
 
 /// Implements `lock_api::RawMutexTimed` by an attempt, and a private `lock_by(deadline)`.
 ///
-/// The attempt leaves the claims of other threads as they are: unlike `try_lock`, what follows can wait for them.
+/// The attempt does not cancel another thread's reservation, as `try_lock` of some locks does: the wait that follows lets it
+/// expire.
 macro_rules! raw_mutex_timed {
     ([$($generics:tt)*] $lock:ty, $guard:ty, $attempt:expr) => {
         impl<$($generics)*> $lock {

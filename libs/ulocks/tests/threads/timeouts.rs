@@ -47,6 +47,35 @@ where
     thread::scope(|scope| scope.spawn(waits).join().unwrap());
 }
 
+/// Sets the word of an unlocked lock.
+fn reserve<L>(lock: &L, word: u32) {
+    assert_eq!((size_of::<L>(), align_of::<L>()), (4, 4));
+    // SAFETY: the lock is one atomic word of 32 bits, which the first field of its `repr(C)` is.
+    unsafe { &*std::ptr::from_ref(lock).cast::<AtomicU32>() }.store(word, Relaxed);
+}
+
+/// A reservation of an unlocked lock expires after some 30 µs or 200 µs, so an acquisition takes that long unless it
+/// cancels the reservation. One attempt can be long for another reason.
+#[test]
+fn timed_acquisition_lets_a_reservation_expire() {
+    const BIT_OF_ADAPTIVE: u32 = 1 << 2;
+    const BIT_OF_ADAPTIVE_RW: u32 = 1 << 28;
+    for _ in 0..20 {
+        let (lock, read, written) = (Adaptive::<Private>::new(), AdaptiveRw::<Private>::new(), AdaptiveRw::new());
+        reserve(&lock, BIT_OF_ADAPTIVE);
+        reserve::<AdaptiveRw>(&read, BIT_OF_ADAPTIVE_RW);
+        reserve::<AdaptiveRw>(&written, BIT_OF_ADAPTIVE_RW);
+        let timed = |acquire: &dyn Fn(Duration) -> bool| {
+            let began = Instant::now();
+            assert!(acquire(Duration::from_secs(10)), "no thread holds the lock");
+            began.elapsed()
+        };
+        assert!(timed(&|most| lock.try_lock_for(most)) > Duration::from_micros(20));
+        assert!(timed(&|most| read.try_lock_shared_for(most)) > Duration::from_micros(100));
+        assert!(timed(&|most| written.try_lock_exclusive_for(most)) > Duration::from_micros(100));
+    }
+}
+
 #[test]
 fn wait_for_a_held_lock_lasts_as_long_as_requested() {
     held("calock", Calock::<Private>::new());
