@@ -393,18 +393,19 @@ fn after_stop(words: &str, rows: &[&Row]) -> Option<Figure> {
 
 /// Returns the shares of the held time that the children with the longer holds had; `None` where all holds are equal.
 fn held_by_long(words: &str, rows: &[&Row]) -> Option<Figure> {
-    let fair = (0.5, "as much as the others".to_owned());
+    let fair = (0.5, "half of the held time".to_owned());
     let bar = |row: &&Row| Some(bar(row, row.held_long_share?, Some(fair.clone())));
     let bars = rows.iter().filter_map(bar).collect();
-    bars_of(format!("{words}: share of the held time that the long holds have"), Unit::Share, bars, false)
+    bars_of(format!("{words}: share of the held time that the long holds have together"), Unit::Share, bars, false)
 }
 
-/// Returns how unequal the held times of the children are; `None` where fewer than two locks have runs with timestamps.
+/// Returns how unequal the held times of the children are; `None` for one child, and where fewer than two locks have runs with
+/// timestamps.
 fn held(words: &str, rows: &[&Row]) -> Option<Figure> {
     let bars: Vec<Bar> = rows.iter().filter_map(|row| Some(bar(row, row.held_cov?, None))).collect();
     let several = bars.len() > 1 && rows[0].children > 1;
     let title = format!("{words}: CV of the children's held time (0 is fair)");
-    several.then(|| bars_of(title, Unit::Times, bars, true)).flatten()
+    several.then(|| bars_of(title, Unit::Number, bars, true)).flatten()
 }
 
 fn bar(row: &Row, value: f64, limit: Option<(f64, String)>) -> Bar {
