@@ -40,6 +40,11 @@ impl Time {
         Self { clock, first, last: first, taken: Instant::now() }
     }
 
+    /// Returns the start on the kernel's clock.
+    pub fn began_raw_ns(&self) -> u64 {
+        self.first.raw_ns
+    }
+
     /// Holds the clocks against each other, if it is time.
     pub fn renew(&mut self) {
         if self.taken.elapsed() >= PERIOD {

@@ -42,6 +42,31 @@ pub struct Follower {
     pub waits: HashMap<(u64, StackNumber), Waits>,
     /// Waits at more places than there is room for.
     pub lost_waits: u64,
+    /// The first waits, as many as there is room for; and how many there were.
+    pub kept: Vec<Single>,
+    pub count: u64,
+    room: usize,
+}
+
+/// One wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Single {
+    /// The address of the goroutine's structure.
+    pub goroutine: u64,
+    pub object: u64,
+    pub stack: StackNumber,
+    pub since_ns: u64,
+    pub until_ns: u64,
+    pub end: Option<End>,
+}
+
+/// The end of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// The call path that made the waiter ready.
+    pub stack: StackNumber,
+    /// The goroutine that released a semaphore.
+    pub releaser: Option<u64>,
 }
 
 #[derive(Default)]
@@ -57,6 +82,7 @@ struct Goroutine {
 
 #[derive(Clone, Copy)]
 struct Parked {
+    goroutine: u64,
     since_ns: u64,
     object: u64,
     stack: StackNumber,
@@ -113,6 +139,11 @@ impl Waits {
 }
 
 impl Follower {
+    /// Keeps as many of the waits as this.
+    pub fn with_room(room: usize) -> Self {
+        Self { room, ..Self::default() }
+    }
+
     /// Forgets the states of goroutines: a window of the probes begins, or events were lost. Waits that have not ended
     /// count until now.
     pub fn forget_goroutines(&mut self, now_ns: u64) {
@@ -138,7 +169,7 @@ impl Follower {
     pub fn begin_part(&mut self) {
         self.waits.clear();
         self.lost_waits = 0;
-        if self.stacks.len() > MOST_STACKS / 2 {
+        if self.stacks.len() > MOST_STACKS / 2 && self.kept.is_empty() {
             // Nothing may have their numbers any more.
             self.goroutines.clear();
             self.releasing.clear();
@@ -164,7 +195,7 @@ impl Follower {
                 // The object of a wait for a semaphore is the lock of the runtime's table of semaphores.
                 let object = if is_semaphore { state.semaphore.unwrap_or(0) } else { object };
                 state.unseen_wake_ns = state.parked.map(|before| before.since_ns).or(state.unseen_wake_ns);
-                state.parked = Some(Parked { since_ns: at_ns, object, stack });
+                state.parked = Some(Parked { goroutine, since_ns: at_ns, object, stack });
             }
             What::Releases => {
                 self.releasing.insert(thread, goroutine);
@@ -187,7 +218,7 @@ impl Follower {
         if let Some(releaser) = releaser {
             self.held(parked.object, releaser, at_ns);
         }
-        self.add(parked, at_ns, Some(stack));
+        self.add(parked, at_ns, Some(End { stack, releaser }));
     }
 
     /// Notes that a goroutine releases an object that others wait for.
@@ -212,8 +243,13 @@ impl Follower {
         }
     }
 
-    /// Adds a wait, and the call path that ended it.
-    fn add(&mut self, parked: Parked, until_ns: u64, end: Option<StackNumber>) {
+    /// Adds a wait, and what ended it.
+    fn add(&mut self, parked: Parked, until_ns: u64, end: Option<End>) {
+        self.count += 1;
+        if self.kept.len() < self.room {
+            let Parked { goroutine, since_ns, object, stack } = parked;
+            self.kept.push(Single { goroutine, object, stack, since_ns, until_ns, end });
+        }
         let place = (parked.object, parked.stack);
         if self.waits.len() >= MOST_PLACES && !self.waits.contains_key(&place) {
             self.lost_waits += 1;
@@ -226,7 +262,7 @@ impl Follower {
         if waits.ns.len() < MOST_TIMES {
             waits.ns.push(ns);
         }
-        if let Some(stack) = end {
+        if let Some(End { stack, .. }) = end {
             *waits.releasers.entry(stack).or_default() += ns;
         }
         // Several goroutines may have had it in that time, one after the other.
@@ -347,6 +383,25 @@ mod tests {
         // That of goroutine 2 goes on.
         follower.note(event(270, 8, 50, readies(2)));
         assert_eq!(sums(&follower), [30, 70]);
+    }
+
+    #[test]
+    fn single_waits_are_kept_while_there_is_room() {
+        let mut follower = Follower::with_room(1);
+        for event in [
+            event(90, 7, 2, What::Acquires { semaphore: MUTEX }),
+            event(100, 7, 2, parks(true, 0x11)),
+            event(300, 8, 3, What::Releases),
+            event(300, 8, 50, readies(2)),
+            event(310, 7, 2, parks(false, 0x12)),
+            event(320, 8, 50, readies(2)),
+        ] {
+            follower.note(event);
+        }
+        let [stack, end] = [0x11, 0x99].map(|place| follower.stacks.iter().position(|path| path == &[place]).unwrap());
+        let end = Some(End { stack: end, releaser: Some(3) });
+        let first = Single { goroutine: 2, object: MUTEX, stack, since_ns: 100, until_ns: 300, end };
+        assert_eq!((follower.kept, follower.count), (vec![first], 2));
     }
 
     #[test]

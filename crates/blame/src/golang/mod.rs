@@ -7,7 +7,7 @@
 
 mod follow;
 
-pub use follow::{Event, Follower, StackNumber, Waits, What};
+pub use follow::{End, Event, Follower, Single, StackNumber, Waits, What};
 
 use crate::memory::{read, u64_at};
 use crate::names::{Mapping, Names};

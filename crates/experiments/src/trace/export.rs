@@ -1,7 +1,7 @@
 //! The waits in the forms of other programs.
 //!
-//! Perfetto: protocol buffers of `TracePacket`, with a track for each thread, a slice for each wait, and a flow from
-//! the thread that released the lock. Field numbers are those of `protos/perfetto/trace/` (trace_packet, track_event,
+//! Perfetto: protocol buffers of `TracePacket`, with a track for each thread or goroutine, a slice for each wait, and a flow
+//! from the one that released the lock. Field numbers are those of `protos/perfetto/trace/` (trace_packet, track_event,
 //! track_descriptor, thread_descriptor, debug_annotation).
 //!
 //! Folded stacks, from which flame graphs are drawn: a line each with the lock, the place that waited for it, and the
@@ -26,6 +26,7 @@ const PACKET_TRACK_EVENT: u32 = 11;
 const PACKET_SEQUENCE_FLAGS: u32 = 13;
 const PACKET_TRACK_DESCRIPTOR: u32 = 60;
 const DESCRIPTOR_UUID: u32 = 1;
+const DESCRIPTOR_NAME: u32 = 2;
 const DESCRIPTOR_THREAD: u32 = 4;
 const THREAD_PID: u32 = 1;
 const THREAD_TID: u32 = 2;
@@ -82,10 +83,44 @@ impl Message {
     }
 }
 
+/// The thread or goroutine of a track.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Track {
+    is_goroutine: bool,
+    process: u32,
+    number: u32,
+}
+
+impl Track {
+    fn of(wait: &NamedWait, number: u32) -> Self {
+        Self { is_goroutine: wait.are_goroutines, process: wait.process, number }
+    }
+
+    /// Returns the number of the track. Those of threads are the system's; goroutines of two processes have the same ones.
+    fn id(self) -> u64 {
+        let goroutine = 1 << 63 | u64::from(self.process) << 32;
+        u64::from(self.number) | if self.is_goroutine { goroutine } else { 0 }
+    }
+
+    fn descriptor(self) -> Message {
+        let Self { process, number, .. } = self;
+        let track = Message::default().number(DESCRIPTOR_UUID, self.id());
+        if self.is_goroutine {
+            return track.bytes(DESCRIPTOR_NAME, format!("goroutine {number} of process {process}").as_bytes());
+        }
+        let thread = Message::default()
+            .number(THREAD_PID, process.into())
+            .number(THREAD_TID, number.into())
+            .bytes(THREAD_NAME, format!("thread {number}").as_bytes());
+        track.message(DESCRIPTOR_THREAD, &thread)
+    }
+}
+
 /// Returns the whole file.
 pub fn trace(waits: &[NamedWait]) -> Vec<u8> {
-    let threads: BTreeSet<(u32, u32)> = waits.iter().flat_map(threads_of).collect();
-    let tracks = threads.into_iter().map(track);
+    let tracks: BTreeSet<Track> = waits.iter().flat_map(tracks_of).collect();
+    let tracks =
+        tracks.into_iter().map(|track| Message::default().message(PACKET_TRACK_DESCRIPTOR, &track.descriptor()));
     let mut events: Vec<(u64, Message)> =
         waits.iter().enumerate().flat_map(|(place, wait)| slice(place, wait)).collect();
     events.sort_by_key(|(at, _)| *at);
@@ -99,23 +134,16 @@ pub fn trace(waits: &[NamedWait]) -> Vec<u8> {
     packets.fold(Message::default(), |trace, packet| trace.message(TRACE_PACKET, &packet)).0
 }
 
-fn threads_of(wait: &NamedWait) -> impl Iterator<Item = (u32, u32)> {
-    [Some(wait.thread), wait.releaser].into_iter().flatten().map(|thread| (wait.process, thread))
-}
-
-fn track((process, thread): (u32, u32)) -> Message {
-    let descriptor = Message::default()
-        .number(THREAD_PID, process.into())
-        .number(THREAD_TID, thread.into())
-        .bytes(THREAD_NAME, format!("thread {thread}").as_bytes());
-    let track = Message::default().number(DESCRIPTOR_UUID, thread.into()).message(DESCRIPTOR_THREAD, &descriptor);
-    Message::default().message(PACKET_TRACK_DESCRIPTOR, &track)
+fn tracks_of(wait: &NamedWait) -> impl Iterator<Item = Track> {
+    [Some(wait.thread), wait.releaser].into_iter().flatten().map(|number| Track::of(wait, number))
 }
 
 /// Returns the wait, and the moment of the release on the track of who released it.
 fn slice(place: usize, wait: &NamedWait) -> Vec<(u64, Message)> {
     let at = |ns: f64| ns.max(0.0) as u64;
-    let on = |kind: u64, thread: u32| Message::default().number(EVENT_TYPE, kind).number(EVENT_TRACK, thread.into());
+    let on = |kind: u64, number: u32| {
+        Message::default().number(EVENT_TYPE, kind).number(EVENT_TRACK, Track::of(wait, number).id())
+    };
     let note = |name: &str, text: &str| {
         Message::default().bytes(ANNOTATION_NAME, name.as_bytes()).bytes(ANNOTATION_TEXT, text.as_bytes())
     };
@@ -161,6 +189,32 @@ fn written(frame: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn goroutines_have_tracks_apart_from_threads() {
+        let wait = |are_goroutines, process| NamedWait {
+            process,
+            thread: 7,
+            are_goroutines,
+            began: 100.0,
+            ended: 300.0,
+            in_vain: false,
+            releaser: None,
+            released: None,
+            lock: "cache".into(),
+            site: "main.request".into(),
+            holder: None,
+        };
+        let waits = [wait(false, 40), wait(true, 40), wait(true, 41)];
+        let ids: BTreeSet<u64> = waits.iter().flat_map(tracks_of).map(Track::id).collect();
+        assert_eq!(ids.len(), 3);
+        let text = String::from_utf8_lossy(&trace(&waits)).into_owned();
+        for name in ["thread 7", "goroutine 7 of process 40", "goroutine 7 of process 41"] {
+            assert!(text.contains(name), "{name}");
+        }
+    }
+
     #[test]
     fn a_frame_has_no_control_characters_and_no_separators() {
         assert_eq!(super::written("a;b\nc\u{1b}[31m\r\u{9b}d é"), "a:b:c\u{fffd}[31m\u{fffd}\u{fffd}d é");

@@ -118,10 +118,11 @@ impl Experiment for Trace {
                 return Err(UsageError("--word: words are watched in one process; name one with --pid".into()).into());
             }
             let words = watchpoint::Watch::attach(targets.first().pid, &flags.words()?)?;
-            let mut goroutines = Goroutines::attach(&mut lines, &pids);
+            let room = if exports.is_empty() { 0 } else { measure::MOST_EXPORTED };
+            let mut goroutines = Goroutines::attach(&mut lines, &pids, room);
             let plan = attach::Plan {
                 targets,
-                room: if exports.is_empty() { 0 } else { measure::MOST_EXPORTED },
+                room,
                 full: flags.full,
                 budget: run.session.seconds,
                 interval: flags.interval,
@@ -161,9 +162,10 @@ impl Experiment for Trace {
 /// Starts the program, and traces it from inside, or from outside if that shows more of it.
 fn launch(plan: &Plan, run: &Run<'_>, lines: &mut Lines<'_>) -> anyhow::Result<Measured> {
     let session = run.session;
+    let room = if plan.exports.is_empty() { 0 } else { measure::MOST_EXPORTED };
     if let Some(why) = plan.program.no_library {
         let started = attach::Started::start(plan, why, session)?;
-        let mut goroutines = Goroutines::begin(lines, started.pid());
+        let mut goroutines = Goroutines::begin(lines, started.pid(), room);
         let mut measured = started.watch(plan, session, &mut goroutines)?;
         goroutines.finish(&mut measured);
         return Ok(measured);
@@ -171,7 +173,7 @@ fn launch(plan: &Plan, run: &Run<'_>, lines: &mut Lines<'_>) -> anyhow::Result<M
     let record = (!plan.program.calls_locks).then(attach::Record::open).filter(|record| record.refusal().is_none());
     let switches = record.is_none().then(|| measure::switches(plan));
     let begun = Begun::start(plan, session, &run.clock(), switches)?;
-    let mut goroutines = Goroutines::begin(lines, begun.running.pid());
+    let mut goroutines = Goroutines::begin(lines, begun.running.pid(), room);
     let begun = match record {
         Some(record) => attach::watch_until_noted(begun, record, plan, session, &mut goroutines)?,
         None => ControlFlow::Continue(begun),

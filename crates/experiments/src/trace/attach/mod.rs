@@ -838,7 +838,7 @@ impl Watch {
             confirmation: None,
         };
         let status = self.child.as_ref().and_then(Running::shell_status);
-        Measured { parameters, rows, warnings, waits, status, preempted }
+        Measured { parameters, rows, warnings, waits, began_raw_ns: self.began_raw, status, preempted }
     }
 }
 

@@ -112,6 +112,7 @@ impl Builder<'_> {
             NamedWait {
                 process: word.process(),
                 thread: wait.thread,
+                are_goroutines: false,
                 began: since(wait.began),
                 ended: since(wait.ended),
                 in_vain: false,

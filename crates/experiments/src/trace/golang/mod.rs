@@ -6,6 +6,7 @@ use super::diagnosis::UNSEEN_GOROUTINES;
 use super::measure::{Measured, Piece, Snapshot};
 use super::plan::Parameters;
 use super::record::Row;
+use super::warnings::ExportCut;
 use blame::golang::{Event, Follower, Probes, Program, StackNumber, Waits};
 use blame::names::{Elf, Names, map_of, message, open_regular, parse};
 use blame::watchpoints::{Limits, Schedule};
@@ -28,6 +29,8 @@ use std::time::{Duration, Instant};
 pub struct Goroutines<'a> {
     observer: &'a mut dyn Observer<Piece>,
     watches: Vec<Watch>,
+    /// Waits of a process that are kept for exports.
+    room: usize,
     /// The waits for each lock up to the last line of `--interval`, in seconds.
     waited_s: HashMap<LockKey, f64>,
 }
@@ -87,21 +90,22 @@ const ROOM: u64 = 1 << 20;
 const NEARLY_ALL: f64 = 0.95;
 
 impl<'a> Goroutines<'a> {
-    /// Follows the goroutines of running processes, as far as they are Go programs, from the return of this call on.
-    pub fn attach(observer: &'a mut dyn Observer<Piece>, pids: &[u32]) -> Self {
+    /// Follows the goroutines of running processes, as far as they are Go programs, from the return of this call on. With
+    /// `room` for single waits, it leaves no gaps, whatever that costs.
+    pub fn attach(observer: &'a mut dyn Observer<Piece>, pids: &[u32], room: usize) -> Self {
         let watch = |pid: &u32| {
             let (ready, opened) = channel();
-            let watch = Watch::begin(*pid, Some(ready));
+            let watch = Watch::begin(*pid, Some(ready), room);
             // A thread that has ended has closed the channel.
             let _ = opened.recv();
             watch
         };
-        Self { observer, watches: pids.iter().map(watch).collect(), waited_s: HashMap::new() }
+        Self { observer, watches: pids.iter().map(watch).collect(), room, waited_s: HashMap::new() }
     }
 
     /// Follows those of a program that was just started.
-    pub fn begin(observer: &'a mut dyn Observer<Piece>, pid: u32) -> Self {
-        Self { observer, watches: vec![Watch::begin(pid, None)], waited_s: HashMap::new() }
+    pub fn begin(observer: &'a mut dyn Observer<Piece>, pid: u32, room: usize) -> Self {
+        Self { observer, watches: vec![Watch::begin(pid, None, room)], room, waited_s: HashMap::new() }
     }
 
     /// Ends it, and adds the waits to the last record.
@@ -150,7 +154,7 @@ impl Observer<Piece> for Goroutines<'_> {
     fn piece(&mut self, piece: &Piece) -> ControlFlow<()> {
         match piece {
             Piece::Restarted(restarted) => {
-                let successors = restarted.restarts.iter().map(|(_, new)| Watch::begin(new.pid, None));
+                let successors = restarted.restarts.iter().map(|(_, new)| Watch::begin(new.pid, None, self.room));
                 self.watches.extend(successors);
                 self.observer.piece(piece)
             }
@@ -180,12 +184,12 @@ impl Observer<Piece> for Goroutines<'_> {
 }
 
 impl Watch {
-    fn begin(pid: u32, ready: Option<Sender<()>>) -> Self {
+    fn begin(pid: u32, ready: Option<Sender<()>>, room: usize) -> Self {
         if !is_go(pid) {
             return Self { pid, work: None };
         }
         let watched = Watched {
-            follower: Follower::default(),
+            follower: Follower::with_room(room),
             began: Instant::now(),
             ended: None,
             opened: None,
@@ -197,7 +201,7 @@ impl Watch {
         let shared = Arc::new(Shared { stop, names, watched: Mutex::new(watched) });
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
-            if let Err(refused) = follow(pid, ready, &of_thread) {
+            if let Err(refused) = follow(pid, ready, room == 0, &of_thread) {
                 locked(&of_thread.watched).refused = Some(refused);
             }
         });
@@ -249,8 +253,15 @@ impl Watch {
         let Some((shared, thread)) = self.work.take() else { return };
         shared.stop.store(true, Relaxed);
         let is_joined = thread.join().is_ok();
-        if let Some(seen) = locked(&shared.watched).seen().filter(|_| is_joined) {
-            seen.add_to(self.pid, &mut locked(&shared.names), measured);
+        let mut watched = locked(&shared.watched);
+        if let Some(seen) = watched.seen().filter(|_| is_joined) {
+            let mut names = locked(&shared.names);
+            let kept = std::mem::take(&mut watched.follower.kept);
+            let (waits, exported) = (watched.follower.count, kept.len() as u64);
+            let builder = &mut seen.builder(self.pid, &mut names, seen.elapsed_s);
+            measured.waits.extend(builder.single(&kept, measured.began_raw_ns));
+            measured.warnings.extend((0 < exported && exported < waits).then(|| ExportCut { waits, exported }.into()));
+            seen.add_to(self.pid, &mut names, measured);
         }
     }
 }
@@ -341,7 +352,9 @@ fn is_go(pid: u32) -> bool {
 }
 
 /// Follows the goroutines of a process until it ends, or the trace.
-fn follow(pid: u32, mut ready: Option<Sender<()>>, shared: &Shared) -> Result<(), UnseenGoroutines> {
+///
+/// With `saves`, the probes are open in windows where they would cost more than [`BUDGET`].
+fn follow(pid: u32, mut ready: Option<Sender<()>>, saves: bool, shared: &Shared) -> Result<(), UnseenGoroutines> {
     let unknown = |reason: &str| UnseenGoroutines { reason: reason.to_owned(), need: Need::Profile };
     let map = map_of(pid).ok_or_else(|| unknown("the memory map of the process cannot be read"))?;
     let program = {
@@ -396,7 +409,8 @@ fn follow(pid: u32, mut ready: Option<Sender<()>>, shared: &Shared) -> Result<()
             let count = events.len() as u64;
             let within = events.into_iter().filter(|event: &Event| event.at_ns >= from_ns);
             within.for_each(|event| watched.follower.note(event));
-            if schedule.spend(count, COST_NS, Instant::now()) || is_last {
+            let is_over = saves && schedule.spend(count, COST_NS, Instant::now());
+            if is_over || is_last {
                 schedule.closed(Instant::now(), 0.0);
                 watched.close(until);
                 drop(watched);

@@ -1,12 +1,13 @@
 //! The rows of the waits of goroutines, the verdict, and the findings.
 
+use crate::trace::measure::NamedWait;
 use crate::trace::measure::aggregate::{bins, shares};
 use crate::trace::plan::Verdict;
 use crate::trace::record::{Blocker, Frame, Row, RowKind};
 use crate::trace::words;
 use blame::durations::Times;
 use blame::frames::function_of;
-use blame::golang::{Kind, StackNumber, Waits, is_standard};
+use blame::golang::{Kind, Single, StackNumber, Waits, is_standard};
 use blame::names::{Names, Site};
 use blame::time::Nanoseconds;
 use std::collections::{BTreeMap, HashMap};
@@ -67,6 +68,39 @@ impl Builder<'_> {
         rows.filter(Row::excludes).collect()
     }
 
+    /// Returns these waits with names, but for sleep, I/O and those of the runtime.
+    pub fn single(&mut self, waits: &[Single], began_raw_ns: u64) -> Vec<NamedWait> {
+        let paths = self.paths();
+        let since = |raw_ns: u64| raw_ns.saturating_sub(began_raw_ns) as f64;
+        let (mut numbers, mut locks) = (HashMap::new(), HashMap::new());
+        let mut named = Vec::new();
+        for wait in waits.iter().filter(|wait| is_shown(paths[wait.stack].kind)) {
+            let mut number = |goroutine: u64| {
+                let next = numbers.len() as u32 + 1;
+                *numbers.entry(goroutine).or_insert(next)
+            };
+            let path = &paths[wait.stack];
+            let place = (wait.object, wait.stack);
+            let lock: &mut String = locks.entry(place).or_insert_with(|| self.name(wait.object, path));
+            let thread = number(wait.goroutine);
+            let releaser = wait.end.and_then(|end| end.releaser).map(number);
+            named.push(NamedWait {
+                process: self.process,
+                thread,
+                are_goroutines: true,
+                began: since(wait.since_ns),
+                ended: since(wait.until_ns),
+                in_vain: false,
+                releaser,
+                released: releaser.map(|_| since(wait.until_ns)),
+                lock: lock.clone(),
+                site: path.site.label.clone(),
+                holder: wait.end.map(|end| paths[end.stack].site.label.clone()),
+            });
+        }
+        named
+    }
+
     fn paths(&mut self) -> Vec<Path> {
         (0..self.stacks.len()).map(|stack| self.path(stack)).collect()
     }
@@ -123,7 +157,7 @@ impl Builder<'_> {
         let mut groups: BTreeMap<(u64, &str, String), Group> = BTreeMap::new();
         for ((object, stack), waits) in self.waits {
             let kind = paths[*stack].kind;
-            if matches!(kind, Kind::Sleep | Kind::Io | Kind::Runtime) {
+            if !is_shown(kind) {
                 continue;
             }
             let group = groups.entry((*object, kind.name(), key(*object, *stack)));
@@ -232,6 +266,11 @@ impl Builder<'_> {
         }
         verdict
     }
+}
+
+/// Returns whether other goroutines of the program end a wait of this kind.
+fn is_shown(kind: Kind) -> bool {
+    !matches!(kind, Kind::Sleep | Kind::Io | Kind::Runtime)
 }
 
 /// Returns a site whose function has no offset.

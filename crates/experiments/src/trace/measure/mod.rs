@@ -91,6 +91,8 @@ pub struct Measured {
     pub warnings: Vec<Warning>,
     /// Waits with their names, for charts.
     pub waits: Vec<NamedWait>,
+    /// The begin of the trace on the clock of the kernel's records, in ns.
+    pub began_raw_ns: u64,
     /// The program's exit status, as a shell gives it.
     pub status: Option<u8>,
     /// The preempted holders, if the plan wants them.
@@ -731,7 +733,8 @@ impl Watch<'_> {
             .map(|preempted| Counted::of((region, window), &mut self.names, preempted, switches, time, elapsed_s))
             .unwrap_or_default();
         let status = self.running.shell_status();
-        let measured = Measured { parameters, rows, warnings, waits: built.waits, status, preempted };
+        let (waits, began_raw_ns) = (built.waits, self.time.began_raw_ns());
+        let measured = Measured { parameters, rows, warnings, waits, began_raw_ns, status, preempted };
         (measured, after)
     }
 

@@ -23,7 +23,10 @@ use std::sync::atomic::Ordering::Relaxed;
 #[derive(Clone)]
 pub struct NamedWait {
     pub process: u32,
+    /// The waiter, by the number of its thread; that of a goroutine is contend's.
     pub thread: u32,
+    /// Whether the waiter, and the one that released the lock, are goroutines.
+    pub are_goroutines: bool,
     /// Times in ns since the trace began.
     pub began: f64,
     pub ended: f64,
@@ -457,6 +460,7 @@ impl Builder<'_> {
         let holder = wait.releaser.filter(|(thread, _)| *thread != wait.thread);
         NamedWait {
             thread: wait.thread,
+            are_goroutines: false,
             began: wait.began,
             ended: wait.ended,
             in_vain: wait.in_vain,
