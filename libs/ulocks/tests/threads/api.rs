@@ -51,7 +51,7 @@ fn items(source: &str) -> Vec<String> {
             items.push(format!("{around} {attributes} {}", declared(&text)).trim().to_owned());
         }
         if text.ends_with('{') {
-            blocks.push(Block { head: declared(&text).to_owned(), hidden });
+            blocks.push(Block { head: declared(&text), hidden });
         }
         text.clear();
         attributes.clear();
@@ -68,9 +68,13 @@ fn is_named(head: &str) -> bool {
     ["pub ", "impl", "unsafe impl"].iter().any(|start| head.starts_with(start))
 }
 
-/// Returns a declaration without its body.
-fn declared(text: &str) -> &str {
-    text.split(" {").next().unwrap().trim_end_matches(['{', ';', ',', ' '])
+/// Returns a declaration without its body, and without the private functions that a macro is given.
+fn declared(text: &str) -> String {
+    let head = text.split(" {").next().unwrap().trim_end_matches(['{', ';', ',', ' ']);
+    match head.split_once(", Self::") {
+        Some((public, _)) => format!("{public})"),
+        None => head.to_owned(),
+    }
 }
 
 /// Returns the part of the version that Cargo compares for compatibility.
