@@ -6,7 +6,8 @@
 //! call of the function that could not be unwound, or behind an indirect call.
 //!
 //! Calls that ended leave such pairs in the stack as well. On the path of a thread, each address of return is behind a call
-//! of the function before it, so the path counts for which that is true longest.
+//! of the function before it, so a path counts for which that is true up to its end, or else the one for which it is true
+//! longest.
 
 use crate::memory::{read, u64_at};
 use crate::names::{Elf, Key, Mapping, PATIENCE, open_mapped, patiently};
@@ -74,8 +75,8 @@ pub struct Stacks {
     cache: CacheNative<framehop::MayAllocateDuringUnwind>,
     /// Files, and where they lie.
     known: HashMap<Key, Known>,
-    /// Where the jumps of functions lead.
-    jumps: RefCell<HashMap<u64, Arc<[u64]>>>,
+    /// The jumps of functions.
+    jumps: RefCell<HashMap<u64, Arc<[Jump]>>>,
     /// Bytes that tables may have still.
     room: u64,
     /// A file system did not answer, so no further file is opened.
@@ -182,13 +183,16 @@ impl Stacks {
             return frames;
         }
         let known = frames.len();
-        let mut best = (0, false, 0);
+        let mut best = (false, 0, false, 0);
         for frame in self.frame_pointers(stack, frames.last().copied().unwrap_or_default()) {
             let (found, is_whole) = self.unwind(&Stack { frame, ..stack.clone() });
             if found.len() <= known || found[..known] != frames[..known] {
                 continue;
             }
-            let rank = (self.calls_in(&found[known - 1..]), is_whole, found.len());
+            let unproven = &found[known - 1..];
+            let calls = self.calls_in(unproven);
+            let is_right = is_whole && calls + 1 == unproven.len();
+            let rank = (is_right, calls, is_whole, found.len());
             if rank > best {
                 (best, frames) = (rank, found);
             }
@@ -286,35 +290,51 @@ impl Stacks {
 
     /// Returns where the jumps of a function out of its code lead, as far as a search of the bytes shows.
     #[cfg(target_arch = "x86_64")]
-    fn jumps_from(&self, function: u64) -> Arc<[u64]> {
+    fn jumps_from(&self, function: u64) -> Vec<u64> {
+        let part = self.function_at(function);
+        let is_outside = |next: &u64| self.knows(*next) && part.as_ref().is_none_or(|part| !part.contains(next));
+        let target = |jump: &Jump| match *jump {
+            Jump::To(function) => self.behind_stub(function),
+            Jump::By(entry) => self.word_of_process(entry),
+        };
+        self.jumps_in(function, part.as_ref()).iter().filter_map(target).filter(is_outside).collect()
+    }
+
+    /// Returns the jumps of a function. They are remembered, but not what the tables hold that they use: an entry changes
+    /// with the first call through it.
+    #[cfg(target_arch = "x86_64")]
+    fn jumps_in(&self, function: u64, part: Option<&Range<u64>>) -> Arc<[Jump]> {
         const MOST: usize = 4_096;
         if let Some(jumps) = self.jumps.borrow().get(&function) {
             return Arc::clone(jumps);
         }
         let mut code = [0; 4096];
-        let part = self.function_at(function);
-        let most = part.as_ref().map_or(128, |part| part.end - function).min(code.len() as u64);
+        let most = part.map_or(128, |part| part.end - function).min(code.len() as u64);
         let length = read(self.process, function, &mut code[..most as usize]);
         let code = &code[..length];
-        let target = |at: usize| {
+        let jump = |at: usize| {
             let from = |length: usize| function + (at + length) as u64;
             let after = |length: usize| {
                 let offset = i32::from_le_bytes(*code.get(at + length - 4..)?.first_chunk()?);
                 from(length).checked_add_signed(offset.into())
             };
             match code[at..] {
-                [0xe9, ..] => self.behind_stub(after(5)?),
-                [0x0f, 0x80..=0x8f, ..] => after(6),
-                [0xff, 0x25, ..] => self.word_of_process(after(6)?),
+                [0xe9, ..] => after(5).map(Jump::To),
+                [0x0f, 0x80..=0x8f, ..] => after(6).map(Jump::To),
+                [0xff, 0x25, ..] => after(6).map(Jump::By),
                 [0xeb, offset, ..] => {
                     let next = from(2).checked_add_signed(i64::from(offset as i8))?;
-                    Some(next).filter(|next| self.function_at(*next).is_some_and(|part| part.start == *next))
+                    let begins = self.function_at(next).is_some_and(|part| part.start == next);
+                    begins.then_some(Jump::To(next))
                 }
                 _ => None,
             }
         };
-        let is_outside = |next: &u64| self.knows(*next) && part.as_ref().is_none_or(|part| !part.contains(next));
-        let jumps: Arc<[u64]> = (0..length).filter_map(target).filter(is_outside).collect();
+        let is_outside = |jump: &Jump| match (jump, part) {
+            (Jump::To(next), Some(part)) => !part.contains(next),
+            _ => true,
+        };
+        let jumps: Arc<[Jump]> = (0..length).filter_map(jump).filter(is_outside).collect();
         let mut known = self.jumps.borrow_mut();
         if known.len() >= MOST {
             known.clear();
@@ -324,8 +344,8 @@ impl Stacks {
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn jumps_from(&self, _function: u64) -> Arc<[u64]> {
-        Arc::default()
+    fn jumps_from(&self, _function: u64) -> Vec<u64> {
+        Vec::new()
     }
 
     /// Returns the function that the instruction before an address calls; `None` if it is not a call.
@@ -412,6 +432,15 @@ enum Called {
     Function(u64),
     /// A function that the instruction alone does not say.
     Unknown,
+}
+
+/// A jump.
+#[derive(Clone, Copy, Debug)]
+enum Jump {
+    /// The target.
+    To(u64),
+    /// The address of a table's entry, which holds the target.
+    By(u64),
 }
 
 /// A call, as its instruction shows it.

@@ -42,9 +42,8 @@ pub struct Follower {
     pub waits: HashMap<(u64, StackNumber), Waits>,
     /// Waits at more places than there is room for.
     pub lost_waits: u64,
-    /// The first waits, as many as there is room for; and how many there were.
-    pub kept: Vec<Single>,
-    pub count: u64,
+    /// The first waits, as many as there is room for.
+    kept: Vec<Single>,
     room: usize,
 }
 
@@ -144,6 +143,12 @@ impl Follower {
         Self { room, ..Self::default() }
     }
 
+    /// Returns the waits that were kept, and whether there was no room for more.
+    pub fn take_kept(&mut self) -> (Vec<Single>, bool) {
+        let is_full = self.kept.len() >= self.room && self.room > 0;
+        (std::mem::take(&mut self.kept), is_full)
+    }
+
     /// Forgets the states of goroutines: a window of the probes begins, or events were lost. Waits that have not ended
     /// count until now.
     pub fn forget_goroutines(&mut self, now_ns: u64) {
@@ -169,7 +174,7 @@ impl Follower {
     pub fn begin_part(&mut self) {
         self.waits.clear();
         self.lost_waits = 0;
-        if self.stacks.len() > MOST_STACKS / 2 && self.kept.is_empty() {
+        if self.stacks.len() > MOST_STACKS / 2 {
             // Nothing may have their numbers any more.
             self.goroutines.clear();
             self.releasing.clear();
@@ -245,7 +250,6 @@ impl Follower {
 
     /// Adds a wait, and what ended it.
     fn add(&mut self, parked: Parked, until_ns: u64, end: Option<End>) {
-        self.count += 1;
         if self.kept.len() < self.room {
             let Parked { goroutine, since_ns, object, stack } = parked;
             self.kept.push(Single { goroutine, object, stack, since_ns, until_ns, end });
@@ -401,7 +405,7 @@ mod tests {
         let [stack, end] = [0x11, 0x99].map(|place| follower.stacks.iter().position(|path| path == &[place]).unwrap());
         let end = Some(End { stack: end, releaser: Some(3) });
         let first = Single { goroutine: 2, object: MUTEX, stack, since_ns: 100, until_ns: 300, end };
-        assert_eq!((follower.kept, follower.count), (vec![first], 2));
+        assert_eq!(follower.kept, [first]);
     }
 
     #[test]

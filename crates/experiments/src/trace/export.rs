@@ -106,7 +106,10 @@ impl Track {
         let Self { process, number, .. } = self;
         let track = Message::default().number(DESCRIPTOR_UUID, self.id());
         if self.is_goroutine {
-            return track.bytes(DESCRIPTOR_NAME, format!("goroutine {number} of process {process}").as_bytes());
+            return track.bytes(
+                DESCRIPTOR_NAME,
+                format!("goroutine, number {number} by contend, of process {process}").as_bytes(),
+            );
         }
         let thread = Message::default()
             .number(THREAD_PID, process.into())
@@ -210,7 +213,7 @@ mod tests {
         let ids: BTreeSet<u64> = waits.iter().flat_map(tracks_of).map(Track::id).collect();
         assert_eq!(ids.len(), 3);
         let text = String::from_utf8_lossy(&trace(&waits)).into_owned();
-        for name in ["thread 7", "goroutine 7 of process 40", "goroutine 7 of process 41"] {
+        for name in ["thread 7", "number 7 by contend, of process 40", "number 7 by contend, of process 41"] {
             assert!(text.contains(name), "{name}");
         }
     }

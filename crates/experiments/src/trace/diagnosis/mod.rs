@@ -214,10 +214,12 @@ impl<'a> Evidence<'a> {
         let gates_s: f64 = objects.iter().filter(|object| object.may_be_gate).map(|object| object.waited.seconds).sum();
         let others = Budget { unknown_s: (whole.unknown_s - gates_s).max(0.0), ..whole };
         let for_cpus = for_cpus_s / all_s.max(1e-9);
-        let verdict = match verdict(&others, least_s, waited_s, spun_s, for_cpus) {
-            Some(Verdict::NotLocks) => verdict(&whole, least_s, waited_s, spun_s, for_cpus),
-            of_others => of_others,
-        };
+        let has_gates = gates_s > 0.5 * whole.unknown_s && gates_s >= LOCKS_SHARE * whole.busy_s();
+        let of_others = verdict(&others, least_s, waited_s, spun_s, for_cpus);
+        let is_locks = of_others == Some(Verdict::Locks);
+        // All shares are of the time that decides.
+        let whole = if is_locks { others } else { whole };
+        let verdict = if is_locks { of_others } else { verdict(&whole, least_s, waited_s, spun_s, for_cpus) };
         // Goroutines wait for each other without a thread. Where all CPUs are in use, such waits cost nothing.
         let uses_all_cpus = whole.on_cpu_s >= MANY_CPUS * self.cpus as f64 * self.elapsed_s;
         let hides_waits = verdict == Some(Verdict::NotLocks) && !uses_all_cpus && self.is_go();
@@ -246,8 +248,8 @@ impl<'a> Evidence<'a> {
         });
         // The one with the longest waits is named.
         let gate = objects.iter().find(|object| object.may_be_gate);
-        let decides = verdict == Some(Verdict::Undecided) && !hides_waits && gates_s > 0.5 * whole.unknown_s;
-        if let (Some(reason), Some(gate)) = (&mut reason, gate.filter(|_| decides)) {
+        let is_said = has_gates && !hides_waits && verdict != Some(Verdict::NotLocks);
+        if let (Some(reason), Some(gate)) = (&mut reason, gate.filter(|_| is_said)) {
             reason.push_str(&format!(
                 " A thread that waited for a message may have held {}: for work, or for the answer to a request. Samples do not \
                  show that; the futex calls do (`contend trace --pid PID` as root).",

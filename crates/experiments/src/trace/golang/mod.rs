@@ -256,12 +256,14 @@ impl Watch {
         let mut watched = locked(&shared.watched);
         if let Some(seen) = watched.seen().filter(|_| is_joined) {
             let mut names = locked(&shared.names);
-            let kept = std::mem::take(&mut watched.follower.kept);
-            let (waits, exported) = (watched.follower.count, kept.len() as u64);
-            let builder = &mut seen.builder(self.pid, &mut names, seen.elapsed_s);
-            measured.waits.extend(builder.single(&kept, measured.began_raw_ns));
-            measured.warnings.extend((0 < exported && exported < waits).then(|| ExportCut { waits, exported }.into()));
+            let (kept, is_full) = watched.follower.take_kept();
+            // The rows give names first: those of equal locks have numbers by their waits.
             seen.add_to(self.pid, &mut names, measured);
+            let (waits, count) =
+                seen.builder(self.pid, &mut names, seen.elapsed_s).single(&kept, measured.began_raw_ns);
+            let cut = ExportCut { waits: count, exported: waits.len() as u64 };
+            measured.waits.extend(waits);
+            measured.warnings.extend((is_full && cut.exported < count).then(|| cut.into()));
         }
     }
 }
@@ -313,8 +315,8 @@ impl Seen {
         Builder { process, names, stacks: &self.stacks, waits: &self.waits, elapsed_s, scale }
     }
 
-    fn add_to(self, process: u32, names: &mut Names, measured: &mut Measured) {
-        if let Some(refused) = self.refused {
+    fn add_to(&self, process: u32, names: &mut Names, measured: &mut Measured) {
+        if let Some(refused) = self.refused.clone() {
             let reason = measured.parameters.verdict_reason.as_mut();
             let is_permitted = refused.need != Need::Permission;
             let reason = reason.filter(|reason| !is_permitted && *reason == UNSEEN_GOROUTINES);

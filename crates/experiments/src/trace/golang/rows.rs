@@ -68,13 +68,17 @@ impl Builder<'_> {
         rows.filter(Row::excludes).collect()
     }
 
-    /// Returns these waits with names, but for sleep, I/O and those of the runtime.
-    pub fn single(&mut self, waits: &[Single], began_raw_ns: u64) -> Vec<NamedWait> {
+    /// Returns these waits with names, and how many there were; but for sleep, I/O, those of the runtime, and those that ended
+    /// before the trace began.
+    pub fn single(&mut self, waits: &[Single], began_raw_ns: u64) -> (Vec<NamedWait>, u64) {
         let paths = self.paths();
+        let counts = self.waits.iter().filter(|((_, stack), _)| is_shown(paths[*stack].kind));
+        let count = counts.map(|(_, waits)| waits.count).sum();
+        let is_wanted = |wait: &&Single| is_shown(paths[wait.stack].kind) && wait.until_ns > began_raw_ns;
         let since = |raw_ns: u64| raw_ns.saturating_sub(began_raw_ns) as f64;
         let (mut numbers, mut locks) = (HashMap::new(), HashMap::new());
         let mut named = Vec::new();
-        for wait in waits.iter().filter(|wait| is_shown(paths[wait.stack].kind)) {
+        for wait in waits.iter().filter(is_wanted) {
             let mut number = |goroutine: u64| {
                 let next = numbers.len() as u32 + 1;
                 *numbers.entry(goroutine).or_insert(next)
@@ -98,7 +102,7 @@ impl Builder<'_> {
                 holder: wait.end.map(|end| paths[end.stack].site.label.clone()),
             });
         }
-        named
+        (named, count)
     }
 
     fn paths(&mut self) -> Vec<Path> {
