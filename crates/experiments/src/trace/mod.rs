@@ -118,7 +118,7 @@ impl Experiment for Trace {
                 return Err(UsageError("--word: words are watched in one process; name one with --pid".into()).into());
             }
             let words = watchpoint::Watch::attach(targets.first().pid, &flags.words()?)?;
-            let room = if exports.is_empty() { 0 } else { measure::MOST_EXPORTED };
+            let room = measure::room_for(&exports);
             let mut goroutines = Goroutines::attach(&mut lines, &pids, room);
             let plan = attach::Plan {
                 targets,
@@ -162,7 +162,7 @@ impl Experiment for Trace {
 /// Starts the program, and traces it from inside, or from outside if that shows more of it.
 fn launch(plan: &Plan, run: &Run<'_>, lines: &mut Lines<'_>) -> anyhow::Result<Measured> {
     let session = run.session;
-    let room = if plan.exports.is_empty() { 0 } else { measure::MOST_EXPORTED };
+    let room = measure::room_for(&plan.exports);
     if let Some(why) = plan.program.no_library {
         let started = attach::Started::start(plan, why, session)?;
         let mut goroutines = Goroutines::begin(lines, started.pid(), room);

@@ -16,7 +16,7 @@ use super::diagnosis::{Diagnosis, Evidence};
 use super::flags::Level;
 use super::measure::aggregate::Window;
 use super::measure::preempted::Counted;
-use super::measure::{Begun, MOST_EXPORTED, Measured, OtherUsers, Outliving, Piece, Running, Snapshot, has_library};
+use super::measure::{Begun, Measured, OtherUsers, Outliving, Piece, Running, Snapshot, has_library, room_for};
 use super::parts::Parts;
 use super::plan::{Parameters, Snapshots};
 use super::record::{Row, RowKind};
@@ -141,7 +141,7 @@ impl Record {
     fn watch(self, child: Running, program_sha256: Option<String>, plan: &super::plan::Plan, cpus: usize) -> Watch {
         let words = plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let targets = Targets::of_child(Target::of_child(child.pid(), words, program_sha256));
-        let room = if plan.exports.is_empty() { 0 } else { MOST_EXPORTED };
+        let room = room_for(&plan.exports);
         let mut watch = Watch::new(targets, self.rings.ok(), (self.began_raw, room), plan.all, plan.deadline);
         watch.child = Some(child);
         let is_whole = watch.rings.is_none() || plan.level == Level::Full || room > 0;

@@ -118,7 +118,12 @@ const WITHOUT_LIBRARY: u32 = u32::MAX;
 const MOST_WITHOUT_LOCKS: usize = 32;
 const MOST_NAMED_WITHOUT_LOCKS: usize = 512;
 /// Waits that an export has at most: contend's memory is bounded.
-pub const MOST_EXPORTED: usize = 500_000;
+const MOST_EXPORTED: usize = 500_000;
+
+/// Returns the number of waits to keep: none without exports.
+pub fn room_for<T>(exports: &[T]) -> usize {
+    if exports.is_empty() { 0 } else { MOST_EXPORTED }
+}
 /// Notes that begin sooner after the start of the program are those of all of it.
 const LATE_S: f64 = 1.0;
 /// Period at which processes' maps are read.
@@ -212,7 +217,7 @@ impl Begun {
             running,
             switches,
             time: inside.time,
-            waits: Waits::with_room(if plan.exports.is_empty() { 0 } else { MOST_EXPORTED }),
+            waits: Waits::with_room(room_for(&plan.exports)),
             names: Names::default(),
             maps: HashMap::new(),
             without_library: None,
