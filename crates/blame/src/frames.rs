@@ -436,7 +436,9 @@ impl Frames {
         let source = site.source.as_deref().unwrap_or_default();
         let is_in_c_library = is_c_library(file) || is_of_c_library(symbol);
         let is_in_library = is_in_c_library || is_runtime_file(file);
-        let is_own_lock = *is_outside && self.kind.is_none() && is_lock_function(symbol);
+        // A lock of the program's own may wait by an atomic.
+        let may_be_own = matches!(self.kind, None | Some(Kind::Park));
+        let is_own_lock = *is_outside && may_be_own && is_lock_function(symbol);
         let is_runtime = is_in_library
             || is_own_lock
             || symbol.starts_with("runtime.")
@@ -449,7 +451,7 @@ impl Frames {
         if *is_outside && is_runtime {
             self.learn_kind(symbol, is_in_library, is_in_c_library);
         }
-        if is_own_lock && self.kind.is_none() {
+        if is_own_lock && matches!(self.kind, None | Some(Kind::Park)) {
             self.kind = Some(Kind::Mutex);
         }
         if *is_outside && file == "libjvm.so" {
@@ -485,6 +487,11 @@ impl Frames {
     /// Returns the program's own functions, the innermost first.
     pub fn own(&self) -> impl Iterator<Item = &Frame> {
         self.frames.iter().filter(|frame| !frame.is_runtime)
+    }
+
+    /// Returns the functions outside of the C library, the innermost first.
+    pub fn own_or_lock(&self) -> impl Iterator<Item = &Frame> {
+        self.frames.iter().filter(|frame| !frame.is_in_c_library)
     }
 
     /// Returns the function of the C library that the program called, and that acquires a lock of the library.
@@ -524,6 +531,11 @@ impl Frame {
     fn of_python(site: Site) -> Self {
         let is_of_library = is_of_library("", site.source.as_deref().unwrap_or_default());
         Self { site, is_runtime: false, is_in_c_library: false, is_of_library, begin: 0 }
+    }
+
+    /// Returns whether its name says that it acquires a lock.
+    pub fn has_name_of_lock(&self) -> bool {
+        self.site.symbol.as_deref().is_some_and(is_lock_function)
     }
 
     /// Returns whether its name says that it is a function of a lock, or one that waits.
@@ -618,6 +630,23 @@ mod tests {
         for name in ["my_unlock", "block_io", "clock_read", "unlocked", "deadlock_check", "update", "locksmith"] {
             assert!(!is_lock_function(name), "{name}");
         }
+    }
+
+    #[test]
+    fn lock_that_waits_by_an_atomic_is_a_mutex() {
+        let kind = |function: &str| {
+            let (mut frames, mut is_outside) = (Frames::default(), true);
+            let wait = "void std::__atomic_wait_address_bare<int>(int const*, std::__wait_args)";
+            let header = Some("/usr/include/c++/14/bits/atomic_wait.h:260");
+            for (function, file, source) in
+                [("syscall", "libc.so.6", None), (wait, "server", header), (function, "server", None)]
+            {
+                let (symbol, source) = (Some(function.to_owned()), source.map(str::to_owned));
+                frames.add(Site { symbol, source, label: function.to_owned() }, (1, file), &mut is_outside);
+            }
+            frames.kind
+        };
+        assert_eq!([kind("SpinLock::lock()"), kind("Queue::pop()")], [Some(Kind::Mutex), Some(Kind::Park)]);
     }
 
     /// A closure that was inlined into the function of the standard library that calls it, without debugging information.

@@ -116,19 +116,21 @@ pub(super) fn judge(
         let Some(other) = holder_of(next).filter(|next| next.sample.thread != holder.sample.thread) else { break };
         (holder, held) = (other, next);
     }
-    match holder.wait {
-        Some(wait) => {
-            let pair = holders.get(&held).map_or(u32::MAX, |held| held.pair);
-            let blocked = Holder::Blocked { wait, path: holder.path, lock: held, pair };
-            *waited.holders.entry(blocked).or_default() += waiter.span;
+    let pair = holders.get(&held).map_or(u32::MAX, |held| held.pair);
+    let (running_s, ready_s) = (waiter.span * holder.ran_share, waiter.span * (1.0 - holder.ran_share));
+    let parts = match holder.wait {
+        Some(wait) => vec![(Holder::Blocked { wait, path: holder.path, lock: held, pair }, waiter.span)],
+        None if held != lock => {
+            let chained = |is_running| Holder::Chained { lock: held, pair, is_running };
+            vec![(chained(true), running_s), (chained(false), ready_s)]
         }
-        None => {
-            *waited.holders.entry(Holder::Running).or_default() += waiter.span * holder.ran_share;
-            if holder.ran_share < 1.0 {
-                let ready = ready(holder.sample.thread, waiter.sample.thread);
-                *waited.holders.entry(ready).or_default() += waiter.span * (1.0 - holder.ran_share);
-            }
+        None if ready_s > 0.0 => {
+            vec![(Holder::Running, running_s), (ready(holder.sample.thread, waiter.sample.thread), ready_s)]
         }
+        None => vec![(Holder::Running, running_s)],
+    };
+    for (holder, seconds) in parts.into_iter().filter(|(_, seconds)| *seconds > 0.0) {
+        *waited.holders.entry(holder).or_default() += seconds;
     }
 }
 

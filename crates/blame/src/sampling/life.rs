@@ -107,13 +107,22 @@ pub(super) struct Tries {
     /// Sums of the times between samples in which the tries went on: the number of tries, and the time on a CPU.
     all: f64,
     ran_ns: f64,
+    /// Whether a sample showed the thread asleep at the try.
+    sleeps: bool,
 }
 
 impl Tries {
     /// A thread that runs for less time from one try to the next does nothing else.
-    const MOST_NS: f64 = 25e3;
+    const MOST_NS: f64 = 2e3;
+    /// The same of a thread that sleeps between two tries: to sleep and to be woken takes longer.
+    const MOST_WITH_SLEEP_NS: f64 = 25e3;
     /// Tries in succession between two samples that show the same.
     const MANY: u32 = 64;
+
+    /// Notes that the thread was asleep at the try.
+    pub(super) fn sleeps(&mut self) {
+        self.sleeps = true;
+    }
 
     /// Takes the number of tries, and the time on a CPU since the last sample. Returns whether the thread did nothing but
     /// try since then.
@@ -121,13 +130,17 @@ impl Tries {
         let before = std::mem::replace(self, Self { polled, count, ..*self });
         let is_same = before.polled == polled && count >= before.count;
         if before.polled != polled {
-            (self.all, self.ran_ns) = (0.0, 0.0);
+            (self.all, self.ran_ns, self.sleeps) = (0.0, 0.0, false);
         }
         let new = if is_same { count - before.count } else { count };
         if is_same {
             (self.all, self.ran_ns) = (self.all + f64::from(new), self.ran_ns + ran_ns);
         }
-        let is_quick = if self.all > 0.0 { self.ran_ns <= Self::MOST_NS * self.all } else { count >= Self::MANY };
+        let most_ns = if self.sleeps { Self::MOST_WITH_SLEEP_NS } else { Self::MOST_NS };
+        let is_quick = match self.all > 0.0 {
+            true => self.ran_ns <= most_ns * self.all,
+            false => count >= Self::MANY && ran_ns <= most_ns * f64::from(count),
+        };
         count >= 2 && is_quick && (new > 0 || ran_ns <= 0.0)
     }
 }
@@ -138,21 +151,24 @@ mod tests {
 
     /// Returns whether each of these samples shows a thread that does nothing but try: the number of its tries in
     /// succession, and the time on a CPU since the sample before, in us.
-    fn polls<const COUNT: usize>(samples: [(u32, f64); COUNT]) -> [bool; COUNT] {
-        let mut tries = Tries::default();
+    fn polls<const COUNT: usize>(sleeps: bool, samples: [(u32, f64); COUNT]) -> [bool; COUNT] {
+        let mut tries = Tries { polled: 7, sleeps, ..Tries::default() };
         samples.map(|(count, ran_us)| tries.next(7, count, ran_us * 1e3))
     }
 
     #[test]
     fn thread_that_tries_often_and_runs_little_polls() {
         // It sleeps for longer than a period at times.
-        assert_eq!(polls([(1, 20.0), (5, 80.0), (9, 80.0), (9, 0.0), (12, 40.0)]), [false, true, true, true, true]);
+        let samples = [(1, 20.0), (5, 80.0), (9, 80.0), (9, 0.0), (12, 40.0)];
+        assert_eq!(polls(true, samples), [false, true, true, true, true]);
         // Without a pause the first sample shows it.
-        assert_eq!(polls([(9_000, 4_000.0), (18_000, 4_000.0)]), [true, true]);
+        assert_eq!(polls(false, [(9_000, 4_000.0), (18_000, 4_000.0)]), [true, true]);
     }
 
     #[test]
     fn thread_that_computes_between_two_tries_does_not_poll() {
-        assert_eq!(polls([(1, 4_000.0), (8, 4_000.0), (15, 0.0), (22, 4_000.0)]), [false; 4]);
+        assert_eq!(polls(true, [(1, 4_000.0), (8, 4_000.0), (15, 0.0), (22, 4_000.0)]), [false; 4]);
+        // A cache that goes on where its lock is not free: 6 us of work between two tries.
+        assert_eq!(polls(false, [(600, 4_000.0), (1_300, 4_000.0), (700, 4_000.0)]), [false; 3]);
     }
 }

@@ -10,7 +10,7 @@ use super::holders::{Seen, holders, judge, note_peers, object};
 use super::life::{Allowed, Life, Tries, allowed};
 use super::notes::{CONDITION, Note, size_of_lock, threads_of};
 use super::quota::Quotas;
-use super::sockets::Sockets;
+use super::sockets::{Awaited, Sockets};
 use super::spins::Spins;
 use super::waited::{Path, Wait, Waited, room};
 use super::{FileType, Sample, Sampler, State, call_of, name_of};
@@ -145,6 +145,13 @@ impl Profile {
         let holders = region.map(|region| holders(region, &seen)).unwrap_or_default();
         let mut waiters: HashMap<Wait, usize> = HashMap::new();
         for seen in seen.iter().filter(|seen| seen.span > 0.0) {
+            // Some locks sleep between two tries: the path shows that.
+            if let Some(sleep @ Wait::Call { part: Part::Sleep, .. }) = seen.wait
+                && let Some(waited) = room(&mut self.waited, sleep)
+            {
+                waited.seconds += seen.span;
+                seen.path.iter().for_each(|path| *waited.paths.entry(*path).or_default() += seen.span);
+            }
             let Some(object) = object(seen) else { continue };
             *waiters.entry(object).or_default() += 1;
             let Some(waited) = room(&mut self.waited, object) else {
@@ -259,6 +266,9 @@ impl Profile {
                 let is_asleep = matches!(wait, Some(Wait::Call { part: Part::Sleep, .. }));
                 let near = path.is_some_and(|path| is_near(&self.paths[path].1, polled.site));
                 let polls = is_asleep && near && polled.tries >= 2;
+                if polls {
+                    life.tries.sleeps();
+                }
                 (if polls { Some(Wait::Lock(polled.lock)) } else { wait }, noted, polls)
             }
             _ => (wait, noted, false),
@@ -318,10 +328,13 @@ impl Profile {
         let holds_lock = note_in.is_some_and(|(note, _)| !note.held.is_empty());
         let part = if may_wait_for_map(call.number) && waits_for_map(sample.process, sample.thread) {
             Part::Lock
-        } else if holds_lock && self.sockets.waits_for_reply(sample.process, &call) {
-            Part::Io
         } else {
-            part_of_call(call.number, &call.arguments, file)
+            match holds_lock.then(|| self.sockets.awaited(sample.process, &call)).flatten() {
+                Some(Awaited::Reply) => Part::Io,
+                Some(Awaited::Request) => Part::Work,
+                Some(Awaited::Unknown) => Part::Unknown,
+                None => part_of_call(call.number, &call.arguments, file),
+            }
         };
         Some(Wait::Call { number: call.number, part })
     }

@@ -107,6 +107,13 @@ pub enum Holder {
         /// The pair at which it acquired that lock.
         pair: u32,
     },
+    /// It waited for another lock, which it or a further holder was kept from by a thread that ran, or had no CPU.
+    Chained {
+        /// The lock of that thread, and the pair at which it acquired it.
+        lock: u32,
+        pair: u32,
+        is_running: bool,
+    },
     /// The lock was released, and the thread that was woken for it did not run yet.
     None,
     /// No thread held the lock, and the waiter slept until its next try.

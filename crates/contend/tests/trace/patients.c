@@ -341,12 +341,101 @@ static void *computer(void *number) {
     return number;
 }
 
+/* The holder of the outer lock waits for the inner one, whose holder computes. */
+pthread_mutex_t shelf_lock = PTHREAD_MUTEX_INITIALIZER, book_lock = PTHREAD_MUTEX_INITIALIZER;
+static NOINLINE void recount(void) {
+    pthread_mutex_lock(&book_lock);
+    compute_us(5000);
+    pthread_mutex_unlock(&book_lock);
+    sleep_us(200);
+}
+static NOINLINE void lend(void) {
+    pthread_mutex_lock(&shelf_lock);
+    pthread_mutex_lock(&book_lock);
+    pthread_mutex_unlock(&book_lock);
+    pthread_mutex_unlock(&shelf_lock);
+    compute_us(5);
+}
+static void *librarian(void *number) {
+    UNTIL_OVER if (number == NULL) recount(); else lend();
+    return number;
+}
+
+/* A thread that finds the lock taken goes on without it: none waits. */
+pthread_mutex_t recent_lock = PTHREAD_MUTEX_INITIALIZER;
+static NOINLINE void look_up(void) {
+    compute_us(8);
+    if (pthread_mutex_trylock(&recent_lock) == 0) pthread_mutex_unlock(&recent_lock);
+}
+static void *reader(void *number) {
+    UNTIL_OVER {
+        if (number != NULL) { look_up(); continue; }
+        pthread_mutex_lock(&recent_lock);
+        sleep_us(8000);
+        pthread_mutex_unlock(&recent_lock);
+        sleep_us(2000);
+    }
+    return number;
+}
+
+/* The same as a request and its reply, by pipes: they could be jobs as well. */
+static int questions[2], answers[2];
+pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER;
+static NOINLINE void run_command(void) {
+    struct pollfd answer = {answers[0], POLLIN, 0};
+    char byte = 1;
+    if (write(questions[1], &byte, 1) != 1 || (poll(&answer, 1, 500) == 1 && read(answers[0], &byte, 1) != 1)) abort();
+}
+static void *commander(void *number) {
+    struct pollfd question = {questions[0], POLLIN, 0};
+    char byte;
+    UNTIL_OVER {
+        if (number != NULL) {
+            pthread_mutex_lock(&state_lock);
+            run_command();
+            pthread_mutex_unlock(&state_lock);
+        } else if (poll(&question, 1, 100) == 1 && read(questions[0], &byte, 1) == 1) {
+            sleep_us(10000);
+            if (write(answers[1], &byte, 1) != 1) abort();
+        }
+    }
+    return number;
+}
+
+/* A lock of the program's own that sleeps between two tries. */
+static atomic_int seat_word;
+static NOINLINE void seat_lock(void) { while (atomic_exchange(&seat_word, 1)) usleep(300); }
+static void *sitter(void *number) {
+    UNTIL_OVER { seat_lock(); sleep_us(5000); atomic_store(&seat_word, 0); }
+    return number;
+}
+
+/* Two places for six threads, made of a mutex and a condition. */
+pthread_mutex_t place_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t place_left = PTHREAD_COND_INITIALIZER;
+static int places = 2;
+static void *parker(void *number) {
+    UNTIL_OVER {
+        pthread_mutex_lock(&place_lock);
+        while (places == 0) pthread_cond_wait(&place_left, &place_lock);
+        places--;
+        pthread_mutex_unlock(&place_lock);
+        sleep_us(3000);
+        pthread_mutex_lock(&place_lock);
+        places++;
+        pthread_cond_signal(&place_left);
+        pthread_mutex_unlock(&place_lock);
+    }
+    return number;
+}
+
 static const struct patient { const char *name; int threads; void *(*work)(void *); } patients[] = {
     {"sleeps", 4, sleeper}, {"chain", 7, chained}, {"spins", 8, spinner}, {"own-spins", 8, appender}, {"herd", 24, queued}, {"idle", 4, queued},
     {"malloc", 4, allocator}, {"stream", 4, printer}, {"futex", 4, rower}, {"semaphore", 4, guard}, {"buckets", 4, hasher},
     {"connections", 6, client}, {"file", 4, exporter}, {"wrapped", 4, loader}, {"readers", 4, scanner},
     {"recursive", 4, saver}, {"short", 8, bumper},
     {"polls", 4, poller}, {"late", 4, late}, {"inverted", 4, consulter}, {"reply", 4, asker},
+    {"chain-computes", 7, librarian}, {"goes-on", 3, reader}, {"pipe", 5, commander}, {"naps", 6, sitter}, {"places", 6, parker},
     {"pinned", 4, computer}, {"healthy", 2, computer}, {"oversubscribed", 12, computer},
 };
 
@@ -364,7 +453,7 @@ int main(int count, char **words) {
     sem_init(&gate, 0, 1);
     sem_init(&connections, 0, 2);
     path_of_file = words[0];
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return 2;
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || pipe(questions) != 0 || pipe(answers) != 0) return 2;
     if (patient->work == consulter || strcmp(patient->name, "pinned") == 0) use_one_cpu_with_others();
     journal = fopen("/dev/null", "w");
     table_guard = guard_new();

@@ -114,7 +114,15 @@ const SLEEPING: [Answer; 13] = [
 ];
 
 /// Programs whose threads compute.
-const COMPUTING: [Answer; 7] = [
+const COMPUTING: [Answer; 8] = [
+    Answer {
+        patient: "chain-computes",
+        object: "shelf_lock",
+        place: "recount (patients.c:",
+        // It ran, or had no CPU.
+        cause: "the holder waited for book_lock, whose holder ",
+        remedy: "",
+    },
     Answer {
         patient: "spins",
         object: "index_spin",
@@ -353,6 +361,7 @@ fn programs_with_free_locks_have_the_verdict_not_locks() {
     for (patient, reason) in [
         ("idle", "waited for work or answers"),
         ("healthy", "CPU"),
+        ("goes-on", "CPU"),
         ("oversubscribed", "ready without a CPU"),
         ("pinned", "the 1 CPU that its busy threads may use"),
     ] {
@@ -370,6 +379,37 @@ fn programs_with_free_locks_have_the_verdict_not_locks() {
         // Other programs on the CPUs can be the larger problem; not in each of several runs.
         assert!((0..4).any(|_| wrong().is_none()), "four times: {:?}", wrong());
     }
+}
+
+/// Where samples do not show the purpose of a wait, the reason of the verdict says what it may be.
+#[test]
+fn waits_that_may_be_for_a_lock_or_for_work_are_said_to_be() {
+    let programs = Programs::new();
+    let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
+    for (patient, verdict, reason) in [
+        ("pipe", "undecided", "may have held state_lock: for work, or for the answer to a request."),
+        ("naps", "undecided", "Threads slept in seat_lock: if that is a lock which sleeps between two tries"),
+        ("places", "not_locks", "wait for it too: if it is a pool, that may be too small."),
+    ] {
+        let wrong = || {
+            let traced = traced(&programs, &[], &patients, &[patient]);
+            let parameters = &traced.record["parameters"];
+            let is_right = parameters["verdict"] == verdict && text(parameters, "verdict_reason").contains(reason);
+            (!is_right).then(|| format!("{patient}: {parameters} {:#}", program_of(&traced)))
+        };
+        // Other programs on the CPUs can be the larger problem; not in each of several runs.
+        assert!((0..4).any(|_| wrong().is_none()), "four times: {:?}", wrong());
+    }
+}
+
+/// The main thread sleeps until the others end, which does not make the run as long as it is.
+#[test]
+fn thread_that_sleeps_does_not_limit_the_gain() {
+    let programs = Programs::new();
+    let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
+    let traced = traced(&programs, &[], &patients, &["sleeps"]);
+    let first = traced.rows("finding")[0];
+    assert!(first["gain"].as_f64() > Some(0.0) && !text(first, "cause").contains("worked for"), "{first:#}");
 }
 
 #[test]

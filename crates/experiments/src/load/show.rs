@@ -6,7 +6,7 @@ use super::record::{AllCpusRow, IntervalRow, LoadRecord, Row, Shares, TotalRow};
 use instruments::statistics::Interval;
 use instruments::statistics::order::fewest_samples;
 use instruments::statistics::summary::CONFIDENCE;
-use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct, optional};
+use record::{Axis, Column, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Unit, column, distinct};
 use terminal::{self, Page, percent};
 
 pub fn show(record: &LoadRecord<'_>, page: &Page) -> String {
@@ -16,7 +16,7 @@ pub fn show(record: &LoadRecord<'_>, page: &Page) -> String {
     let totals: Vec<&TotalRow> = record.results.iter().filter_map(Row::total).collect();
     let lines = if lines.is_empty() { lines } else { heading() + "\n" + &lines + "\n" };
     let all_cpus = record.results.iter().find_map(Row::all_cpus);
-    lines + &summary(&totals, all_cpus)
+    lines + &summary(&totals, all_cpus, page)
 }
 
 /// Returns the heading above the lines.
@@ -60,27 +60,28 @@ fn points(share: Option<f64>) -> String {
     share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", share * 100.0))
 }
 
-fn summary(totals: &[&TotalRow], all_cpus: Option<&AllCpusRow>) -> String {
+/// The columns of the whole run, for the terminal and the page.
+const TOTALS: [Column<TotalRow>; 8] = [
+    Column::new("CPU", |total| Some(total.cpu.to_string())),
+    Column::new("load", |total| Some(percent(total.shares.load_share))),
+    Column::new("all tasks", |total| known(total.shares.exec_share)),
+    Column::new("/proc/stat", |total| known(total.shares.proc_stat_share)),
+    Column::new("spinner got", |total| Some(percent(total.shares.cputime_share))),
+    Column::new("usable", |total| Some(percent(total.shares.grind_share))),
+    Column::new("lost inside", |total| Some(percent(total.shares.lost_inside_share))),
+    Column::new("speed", |total| known(total.shares.speed_share)),
+];
+
+fn known(share: Option<f64>) -> Option<String> {
+    Some(share.map_or_else(|| "-".to_owned(), percent))
+}
+
+fn summary(totals: &[&TotalRow], all_cpus: Option<&AllCpusRow>, page: &Page) -> String {
     let Some(first) = totals.first() else { return String::new() };
     let of_intervals =
         if first.intervals == 1 { "1 interval".to_owned() } else { format!("{} intervals", first.intervals) };
     let mut text = format!("{:.1} s in {of_intervals}; priority of the spinner: {}\n", first.time_s, first.priority);
-    let rows = totals.iter().map(|total| {
-        let shares = &total.shares;
-        let known = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), percent);
-        vec![
-            total.cpu.to_string(),
-            percent(shares.load_share),
-            known(shares.exec_share),
-            known(shares.proc_stat_share),
-            percent(shares.cputime_share),
-            percent(shares.grind_share),
-            percent(shares.lost_inside_share),
-            known(shares.speed_share),
-        ]
-    });
-    let header = ["CPU", "load", "all tasks", "/proc/stat", "spinner got", "usable", "lost inside", "speed"];
-    text.push_str(&terminal::table(&header, rows));
+    text.push_str(&column::in_letters(&TOTALS, totals.iter().copied(), page));
     text.push_str(&match all_cpus {
         Some(all) => loss_words(all.taken_share, all.taken_ci, "all CPUs"),
         None => loss_words(first.taken_share, first.taken_ci, "the CPU"),
@@ -143,7 +144,13 @@ fn then(totals: &[&TotalRow]) -> String {
 }
 
 pub fn section(rows: &[Row]) -> Section {
-    let totals = rows.iter().filter_map(Row::total);
+    let totals: Vec<&TotalRow> = rows.iter().filter_map(Row::total).collect();
+    let whole = Figure {
+        title: "The whole run".into(),
+        picture: Picture::None,
+        tables: vec![column::on_page("Means of the whole run", &TOTALS, totals.iter().copied())],
+        secondary: false,
+    };
     let intervals: Vec<_> = rows.iter().filter_map(Row::interval).collect();
     let figures = distinct(&intervals, |row| row.cpu).into_iter().map(|cpu| {
         let of_cpu: Vec<&IntervalRow> = intervals.iter().copied().filter(|row| row.cpu == cpu).collect();
@@ -152,8 +159,8 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "load",
         title: "CPU time that a process would get".into(),
-        findings: totals.map(sentence).map(Statement::from).collect(),
-        figures: figures.collect(),
+        findings: totals.iter().map(|total| Statement::from(sentence(total))).collect(),
+        figures: std::iter::once(whole).filter(|_| !totals.is_empty()).chain(figures).collect(),
         histograms: Vec::new(),
     }
 }
@@ -191,25 +198,20 @@ fn figure(cpu: usize, intervals: &[&IntervalRow]) -> Figure {
                 series("all other tasks", |shares| shares.exec_share),
             ],
         }),
-        tables: vec![Table {
-            caption: "Intervals".into(),
-            header: vec!["end", "load", "spinner got", "usable", "/proc/stat", "all other tasks"],
-            rows: intervals.iter().map(|row| cells(row)).collect(),
-        }],
+        tables: vec![column::on_page("Intervals", &INTERVALS, intervals.iter().copied())],
         secondary: false,
     }
 }
 
-fn cells(row: &IntervalRow) -> Vec<String> {
-    vec![
-        format!("{:.1} s", row.time_s),
-        percent(row.shares.load_share),
-        percent(row.shares.cputime_share),
-        percent(row.shares.grind_share),
-        optional(row.shares.proc_stat_share, Unit::Share),
-        optional(row.shares.exec_share, Unit::Share),
-    ]
-}
+/// The columns of the intervals of a CPU on the page; on the terminal a line has the means of all CPUs.
+const INTERVALS: [Column<IntervalRow>; 6] = [
+    Column::page("end", |row| Some(format!("{:.1} s", row.time_s))),
+    Column::page("load", |row| Some(percent(row.shares.load_share))),
+    Column::page("all tasks", |row| row.shares.exec_share.map(percent)),
+    Column::page("/proc/stat", |row| row.shares.proc_stat_share.map(percent)),
+    Column::page("spinner got", |row| Some(percent(row.shares.cputime_share))),
+    Column::page("usable", |row| Some(percent(row.shares.grind_share))),
+];
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 //!
 //! The program `lockstep` measures, under an MPI launcher; here its record is read, checked, shown and archived.
 
+mod columns;
 mod findings;
 #[cfg(test)]
 mod fixtures;

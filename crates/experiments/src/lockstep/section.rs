@@ -1,9 +1,10 @@
 //! A bulk-synchronous job, measured and predicted.
 
+use super::columns::{NODES, RANKS, STEPS};
 use ::lockstep::prediction::TENTHS;
 use ::lockstep::record::{NodesRow, RankRow, Row, StepsRow};
-use harness::label;
-use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit};
+use record::column::on_page;
+use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Unit};
 use terminal::{count, ratio};
 
 pub fn section(rows: &[Row]) -> Section {
@@ -57,64 +58,19 @@ fn slowdowns(steps: &[&StepsRow], nodes: &[&NodesRow]) -> Figure {
                 series("more nodes", Mark::Line, more.collect()),
             ],
         }),
-        tables: vec![slowdown_table(steps, nodes)],
+        tables: vec![
+            on_page("Ranks, measured and predicted", &STEPS, steps.iter().copied()),
+            on_page("More nodes, predicted (*: extrapolated)", &NODES, nodes.iter().copied()),
+        ],
         secondary: false,
     }
 }
 
-fn slowdown_table(steps: &[&StepsRow], nodes: &[&NodesRow]) -> Table {
-    let of_steps = |row: &&StepsRow| {
-        vec![
-            format!("{} ranks", count(row.ranks)),
-            Unit::Times.words_with(row.slowdown, row.slowdown_ci),
-            Unit::Times.words_with(row.predicted_slowdown, row.predicted_ci),
-            ratio(row.apart_slowdown),
-            Unit::Ns.words(row.p50_us * 1e3),
-            Unit::Ns.words(row.p99_us * 1e3),
-        ]
-    };
-    let of_nodes = |row: &&NodesRow| {
-        let star = if row.supported { "" } else { ", extrapolated" };
-        let predicted = Unit::Times.words_with(row.slowdown, row.slowdown_ci);
-        let none = || "–".to_owned();
-        vec![format!("{} nodes{star}", count(row.nodes)), none(), predicted, none(), none(), none()]
-    };
-    Table {
-        caption: "Slowdown".into(),
-        header: vec!["ranks or nodes", "measured (95 % CI)", "predicted (95 % CI)", "apart", "median step", "p99 step"],
-        rows: steps.iter().map(of_steps).chain(nodes.iter().map(of_nodes)).collect(),
-    }
-}
-
 fn losses(ranks: &[&RankRow]) -> Figure {
-    let line = |row: &&RankRow| {
-        let cause = row.causes_in_steps.first().map_or_else(|| "–".to_owned(), |cause| label(&cause.cause));
-        vec![
-            format!("rank {} on {}, CPU {}", row.rank, row.host, row.cpu),
-            Unit::Share.words(row.lost_share),
-            Unit::Share.words(row.lost_in_steps_share),
-            Unit::Ns.words(row.longest_us * 1e3),
-            count(row.last_steps),
-            Unit::Ns.words(row.clock_error_us * 1e3),
-            cause,
-        ]
-    };
     Figure {
         title: "Time lost by each rank".into(),
         picture: Picture::None,
-        tables: vec![Table {
-            caption: "Ranks".into(),
-            header: vec![
-                "rank",
-                "lost, whole run",
-                "lost in steps",
-                "longest gap",
-                "certainly last",
-                "clock error",
-                "main cause",
-            ],
-            rows: ranks.iter().map(line).collect(),
-        }],
+        tables: vec![on_page("Ranks", &RANKS, ranks.iter().copied())],
         secondary: false,
     }
 }

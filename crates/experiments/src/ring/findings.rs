@@ -5,7 +5,7 @@
 //! eigenclass.org, 1 April and 24 March 2008. It was measured with 503 threads on a dual-core AMD Athlon 64 X2 6000+ in
 //! 32-bit mode. The page does not give the number of hops; 10 million fit its values best.
 
-use super::record::{Line, Row};
+use super::record::{Hops, Line, Row};
 use instruments::statistics::comparison::Estimate;
 use loops::ring::Class;
 use record::{Aspect, Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource};
@@ -34,8 +34,9 @@ fn is_small(row: &Row) -> bool {
 
 /// Returns the kernel threads that represent all others: those with the shortest hop.
 fn fastest_of_kernel<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
-    let timed = rows.filter(|row| row.class == Class::OsBlock).filter_map(|row| Some((row, row.hop()?.value)));
-    timed.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(row, _)| row)
+    let timed: Vec<&Row> = rows.filter(|row| row.class == Class::OsBlock && row.hop().is_some()).collect();
+    let hops = Hops::of(timed.iter().copied());
+    timed.into_iter().min_by(|one, other| hops.order(one).total_cmp(&hops.order(other)))
 }
 
 fn switch(what: &str, between: &str, (place, row): Placed<'_>, base: Option<&Row>) -> Option<Finding> {

@@ -104,7 +104,8 @@ impl Row {
         )
     }
 
-    /// Returns the time of a hop by itself: with the core exclusive, where that is known; otherwise of all repetitions.
+    /// Returns the time of a hop by itself: with the core exclusive, where that is known; otherwise of all repetitions. It is
+    /// not compared with others ([`Hops`]).
     pub fn hop(&self) -> Option<Estimate> {
         self.hops().single()
     }
@@ -131,6 +132,27 @@ impl Row {
     /// it.
     pub fn cycles(&self) -> Option<Estimate> {
         self.cycles_per_hop_alone.map(|cycles| Estimate::new(cycles, self.cycles_per_hop_alone_ci))
+    }
+}
+
+/// The times of a hop of rows that are compared with each other: all with the core exclusive, or all of all repetitions.
+#[derive(Clone, Copy)]
+pub struct Hops {
+    pub basis: Basis,
+}
+
+impl Hops {
+    pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Self {
+        Self { basis: Basis::common(rows.into_iter().map(Row::hops)) }
+    }
+
+    pub fn of_row(self, row: &Row) -> Option<Estimate> {
+        row.hops().on(self.basis)
+    }
+
+    /// Returns the time in nanoseconds by which rows are sorted; those without one are last.
+    pub fn order(self, row: &Row) -> f64 {
+        self.of_row(row).map_or(f64::INFINITY, |hop| hop.value)
     }
 }
 

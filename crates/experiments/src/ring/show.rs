@@ -3,11 +3,11 @@
 
 use super::findings::{HOPS_2008, THREADS_2008, cycles_in_words, table_2008};
 use super::plan::Absent;
-use super::record::{RingRecord, Row, failures};
+use super::record::{Hops, RingRecord, Row, failures};
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::median;
 use loops::ring::{Arrangement, Class};
-use record::{Bar, Bars, Figure, Picture, Section, Statement, Table, Unit, distinct, optional};
+use record::{Bar, Bars, Basis, Figure, Picture, Section, Statement, Table, Unit, distinct, optional};
 use terminal::{self, Page, count, nanoseconds, percent, ratio};
 
 pub fn show(record: &RingRecord<'_>, page: &Page) -> String {
@@ -65,8 +65,12 @@ fn tables(ring: &[&Row], threads: usize, across_classes: bool) -> Vec<String> {
 
 /// Draws a line for each contestant, the fastest first: pinned and free side by side.
 fn table(rows: &[&Row]) -> String {
+    let of = |pinned: bool| Hops::of(rows.iter().copied().filter(move |row| row.pinned == pinned));
+    let (pinned, free) = (of(true), of(false));
+    let hops = |row: &Row| if row.pinned { pinned } else { free };
     let mut pairs = pairs(rows);
-    pairs.sort_by(|a, b| a.time().total_cmp(&b.time()));
+    let order = |pair: &Pair<'_>| pair.pinned.or(pair.free).map_or(f64::INFINITY, |row| hops(row).order(row));
+    pairs.sort_by(|one, other| order(one).total_cmp(&order(other)));
     // Old records lack the value, and most cores are seldom shared.
     let has_shared = rows.iter().any(|row| row.ns_per_hop_shared.is_some());
     let before = ["contestant", "pinned", "±"].into_iter().chain(has_shared.then_some("shared"));
@@ -75,34 +79,34 @@ fn table(rows: &[&Row]) -> String {
         let best = pair.pinned.or(pair.free);
         let before = [
             pair.name.to_owned(),
-            pair.pinned.map_or_else(String::new, time_or_fault),
-            best.map_or_else(String::new, half_width),
+            pair.pinned.map_or_else(String::new, |row| time_or_fault(row, pinned.of_row(row))),
+            best.map_or_else(String::new, |row| half_width(hops(row).of_row(row))),
         ];
         let shared = pair.pinned.and_then(|row| row.ns_per_hop_shared).map_or_else(String::new, nanoseconds);
         let after = [
             best.and_then(|row| row.times_limit).map_or_else(String::new, ratio),
-            pair.free.map_or_else(String::new, time_or_fault),
+            pair.free.map_or_else(String::new, |row| time_or_fault(row, free.of_row(row))),
             pair.free.or(pair.pinned).map_or_else(String::new, switches),
             best.and_then(|row| row.bytes_per_thread).map_or_else(String::new, bytes),
             best.and_then(|row| row.rss_kib).map_or_else(String::new, |kib| count(kib.round() as u64)),
         ];
         before.into_iter().chain(has_shared.then_some(shared)).chain(after).collect::<Vec<String>>()
     });
-    in_cycles(rows) + &terminal::table(&header, lines) + &neighbour(rows)
+    in_cycles(rows) + &terminal::table(&header, lines) + &neighbour(rows, pinned.basis)
 }
 
 /// Describes how often an SMT sibling used the core.
-fn neighbour(rows: &[&Row]) -> String {
+fn neighbour(rows: &[&Row], basis: Basis) -> String {
     let shares: Vec<f64> = rows.iter().filter_map(|row| row.core_shared_share).collect();
     let Some(share) = median(&shares) else { return String::new() };
-    let known = rows.iter().any(|row| row.ns_per_hop_alone.is_some());
-    let pinned = if known { "pinned: core exclusive; shared: core shared with " } else { "Core shared with " };
+    let is_exclusive = basis == Basis::Exclusive;
+    let pinned = if is_exclusive { "pinned: core exclusive; shared: core shared with " } else { "Core shared with " };
     format!("{pinned}an SMT sibling, {} of the time\n", percent(share))
 }
 
 /// Writes the fastest one's hop in cycles, and the frequency, which explains differences of times.
 fn in_cycles(rows: &[&Row]) -> String {
-    let known = rows.iter().filter_map(|row| Some((row.hop()?.value, row.cycles()?, row)));
+    let known = rows.iter().filter_map(|row| Some((row.hops().exclusive?.value, row.cycles()?, row)));
     let fastest = known.min_by(|one, other| one.0.total_cmp(&other.0));
     let line = |(ns, cycles, row): (f64, Estimate, &&Row)| {
         let (name, hop) = (&row.contestant, cycles_in_words(cycles));
@@ -123,13 +127,6 @@ struct Pair<'a> {
     free: Option<&'a Row>,
 }
 
-impl Pair<'_> {
-    fn time(&self) -> f64 {
-        let time = |row: Option<&Row>| row.and_then(|row| row.hop()).map(|hop| hop.value);
-        time(self.pinned).or(time(self.free)).unwrap_or(f64::INFINITY)
-    }
-}
-
 fn pairs<'a>(rows: &[&'a Row]) -> Vec<Pair<'a>> {
     rows.iter().fold(Vec::new(), |mut pairs: Vec<Pair<'a>>, row| {
         let place = pairs.iter().position(|pair| pair.name == row.contestant).unwrap_or_else(|| {
@@ -142,16 +139,16 @@ fn pairs<'a>(rows: &[&'a Row]) -> Vec<Pair<'a>> {
     })
 }
 
-fn time_or_fault(row: &Row) -> String {
-    match (&row.failure, row.hop()) {
+fn time_or_fault(row: &Row, hop: Option<Estimate>) -> String {
+    match (&row.failure, hop) {
         (Some(_), _) => "failed".to_owned(),
         (None, Some(hop)) => nanoseconds(hop.value),
         (None, None) => "?".to_owned(),
     }
 }
 
-fn half_width(row: &Row) -> String {
-    let relative = row.hop().and_then(|hop| Some(hop.interval?.relative_width(hop.value) * 50.0));
+fn half_width(hop: Option<Estimate>) -> String {
+    let relative = hop.and_then(|hop| Some(hop.interval?.relative_width(hop.value) * 50.0));
     relative.map_or_else(|| "?".to_owned(), |percent| format!("{percent:.0} %"))
 }
 
@@ -176,8 +173,8 @@ fn limits(rows: &[Row]) -> String {
             if several && row.contestant == "chase" { format!(", {} lines", row.threads) } else { String::new() };
         vec![
             format!("{}{ring}", row.contestant),
-            time_or_fault(row),
-            half_width(row),
+            time_or_fault(row, row.hop()),
+            half_width(row.hop()),
             described(&row.contestant).to_owned(),
         ]
     });
@@ -200,12 +197,13 @@ fn described(limit: &str) -> &'static str {
 fn large(rows: &[Row]) -> String {
     let large: Vec<&Row> = rows.iter().filter(|row| row.large && row.class != Class::Limit).collect();
     let Some(first) = large.first() else { return String::new() };
+    let hops = Hops::of(large.iter().copied());
     let lines = large.iter().filter(|row| row.arrangement == Some(Arrangement::InOrder)).map(|in_order| {
         let shuffled =
             large.iter().find(|row| row.contestant == in_order.contestant && row.arrangement != in_order.arrangement);
         let columns = |row: &Row| {
             let times = row.times_limit.map_or_else(String::new, ratio);
-            [time_or_fault(row), row.limit_ns.map_or_else(String::new, nanoseconds), times]
+            [time_or_fault(row, hops.of_row(row)), row.limit_ns.map_or_else(String::new, nanoseconds), times]
         };
         let mut line = vec![in_order.contestant.clone()];
         line.extend(columns(in_order));
@@ -266,14 +264,12 @@ fn beside_2008(rows: &[Row]) -> String {
 }
 
 pub fn section(rows: &[Row]) -> Section {
-    let mut sorted: Vec<&Row> = rows.iter().collect();
-    let ns = |row: &Row| row.hop().map_or(f64::INFINITY, |hop| hop.value);
-    sorted.sort_by(|one, other| ns(one).total_cmp(&ns(other)));
+    let all: Vec<&Row> = rows.iter().collect();
     Section {
         experiment: "ring",
         title: "The thread ring".into(),
-        findings: sorted.iter().filter_map(|row| finding(row)).map(Statement::from).collect(),
-        figures: distinct(rows, group).into_iter().map(|wanted| figure(&wanted, &sorted)).collect(),
+        findings: distinct(rows, group).iter().flat_map(|wanted| findings(&sorted(wanted, &all))).collect(),
+        figures: distinct(rows, group).iter().map(|wanted| figure(wanted, &sorted(wanted, &all))).collect(),
         histograms: Vec::new(),
     }
 }
@@ -282,6 +278,18 @@ fn group(row: &Row) -> String {
     let place = if row.pinned { "pinned to one CPU" } else { "free to move" };
     let size = if row.large { format!(", large ring of {} threads", count(row.threads as u64)) } else { String::new() };
     format!("A hop, {place}{size}")
+}
+
+/// Returns the rows of a group, the fastest first.
+fn sorted<'a>(wanted: &str, rows: &[&'a Row]) -> Vec<&'a Row> {
+    let mut sorted: Vec<&Row> = rows.iter().copied().filter(|row| group(row) == wanted).collect();
+    let hops = Hops::of(sorted.iter().copied());
+    sorted.sort_by(|one, other| hops.order(one).total_cmp(&hops.order(other)));
+    sorted
+}
+
+fn findings(rows: &[&Row]) -> Vec<Statement> {
+    rows.iter().filter_map(|row| finding(row)).map(Statement::from).collect()
 }
 
 fn finding(row: &Row) -> Option<String> {
@@ -311,31 +319,28 @@ fn beside_neighbour(row: &Row) -> Option<String> {
     Some(format!("{hop} while an SMT sibling used the core ({} of the time)", percent(share)))
 }
 
-fn figure(wanted: &str, rows: &[&Row]) -> Figure {
-    let chosen: Vec<&Row> = rows.iter().copied().filter(|row| group(row) == wanted).collect();
+/// Returns the picture and the table of a group, whose rows are in order.
+fn figure(title: &str, rows: &[&Row]) -> Figure {
+    let hops = Hops::of(rows.iter().copied());
     let bar = |row: &&Row| {
         let limit = row.limit_ns.map(|ns| (ns, row.limit.clone().unwrap_or_default()));
         let name = if row.class == Class::Limit { format!("(limit) {}", row.variant()) } else { row.variant() };
-        row.hop().map(|hop| Bar { name, value: hop.value, interval: hop.interval, limit })
+        hops.of_row(row).map(|hop| Bar { name, value: hop.value, interval: hop.interval, limit })
     };
     Figure {
-        title: wanted.to_owned(),
-        picture: Picture::Bars(Bars {
-            unit: Unit::Ns,
-            logarithmic: true,
-            bars: chosen.iter().filter_map(bar).collect(),
-        }),
-        tables: vec![table_of_hops(&chosen)],
+        title: title.to_owned(),
+        picture: Picture::Bars(Bars { unit: Unit::Ns, logarithmic: true, bars: rows.iter().filter_map(bar).collect() }),
+        tables: vec![table_of_hops(rows, hops)],
         secondary: false,
     }
 }
 
-fn table_of_hops(rows: &[&Row]) -> Table {
+fn table_of_hops(rows: &[&Row], hops: Hops) -> Table {
     let line = |row: &&Row| {
         vec![
             row.variant(),
             row.class.name().to_owned(),
-            row.hop().map_or_else(
+            hops.of_row(row).map_or_else(
                 || row.failure.as_ref().map_or("–".into(), |failure| failure.fault.label().to_owned()),
                 |hop| Unit::Ns.words_with(hop.value, hop.interval),
             ),

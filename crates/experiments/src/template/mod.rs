@@ -33,11 +33,8 @@ impl Experiment for Template {
     type Parameters = Parameters;
     type Row = Row;
 
-    const VIEWS: Views<Self> = Views {
-        metrics: findings::metrics,
-        findings: findings::findings,
-        ..Views::of(|record, _| show::show(record), show::section)
-    };
+    const VIEWS: Views<Self> =
+        Views { metrics: findings::metrics, findings: findings::findings, ..Views::of(show::show, show::section) };
 
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let plan = Plan::of(flags, run.session);

@@ -2,14 +2,19 @@
 
 use super::NAME;
 use super::record::{Row, TemplateRecord};
-use record::{Bar, Bars, Figure, Picture, Section, Statement, Table, Unit};
+use record::{Bar, Bars, Column, Figure, Picture, Section, Statement, Unit, column};
+use terminal::Page;
+
+/// The columns of the table, for the terminal and the page.
+const COLUMNS: [Column<Row>; 3] = [
+    Column::new("CPU", |row| Some(row.cpu.to_string())),
+    Column::new("batches", |row| Some(row.batches.to_string())),
+    Column::new("a system call (95 %)", |row| Some(Unit::Ns.words_with(row.call_ns, row.call_ci_ns))),
+];
 
 /// Draws a line for each CPU.
-pub fn show(record: &TemplateRecord<'_>) -> String {
-    let line = |row: &Row| {
-        vec![row.cpu.to_string(), row.batches.to_string(), Unit::Ns.words_with(row.call_ns, row.call_ci_ns)]
-    };
-    terminal::table(&["CPU", "batches", "a system call (95 %)"], record.results.iter().map(line))
+pub fn show(record: &TemplateRecord<'_>, page: &Page) -> String {
+    column::in_letters(&COLUMNS, record.results, page)
 }
 
 /// Returns the section of this experiment.
@@ -17,12 +22,6 @@ pub fn section(rows: &[Row]) -> Section {
     let bar =
         |row: &Row| Bar { name: format!("CPU {}", row.cpu), value: row.call_ns, interval: row.call_ci_ns, limit: None };
     let bars = Bars { unit: Unit::Ns, logarithmic: false, bars: rows.iter().map(bar).collect() };
-    let line = |row: &Row| vec![format!("CPU {}", row.cpu), Unit::Ns.words_with(row.call_ns, row.call_ci_ns)];
-    let table = Table {
-        caption: "A system call".into(),
-        header: vec!["CPU", "median (95 %)"],
-        rows: rows.iter().map(line).collect(),
-    };
     Section {
         experiment: NAME,
         title: "System calls".into(),
@@ -30,7 +29,7 @@ pub fn section(rows: &[Row]) -> Section {
         figures: vec![Figure {
             title: "What a system call costs".into(),
             picture: Picture::Bars(bars),
-            tables: vec![table],
+            tables: vec![column::on_page("A system call", &COLUMNS, rows)],
             secondary: false,
         }],
         histograms: Vec::new(),

@@ -1,6 +1,6 @@
 //! Options of the user.
 
-use super::watchpoint::request::Request;
+use super::words_to_watch::Request;
 use clap::{Args, ValueEnum};
 use harness::parse_duration;
 use launch::ProgramFlags;

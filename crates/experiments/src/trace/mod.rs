@@ -1,13 +1,16 @@
 //! `contend trace`: the locks of any program, watched and explained.
 
+mod aggregate;
 mod attach;
 mod children;
+mod columns;
 mod confirm;
 mod diagnosis;
 mod export;
 mod findings;
 mod flags;
 mod golang;
+mod labels;
 mod live;
 mod measure;
 mod parts;
@@ -17,11 +20,16 @@ mod python_locks;
 mod record;
 mod section;
 mod show;
+mod show_cycles;
+mod show_words;
 mod story;
 mod stuck;
+mod views;
 mod warnings;
+mod watched_word;
 mod watchpoint;
 mod words;
+mod words_to_watch;
 
 pub use self::confirm::Confirm;
 pub use self::preempted::{Preempted, SliceExtension};
@@ -83,12 +91,7 @@ impl Experiment for Trace {
     type Parameters = Parameters;
     type Row = Row;
 
-    const VIEWS: Views<Self> = Views {
-        metrics: findings::metrics,
-        findings: findings::findings,
-        next: |_| findings::next(),
-        ..Views::of(show::show, section::section)
-    };
+    const VIEWS: Views<Self> = views::views();
 
     fn writes_parts(flags: &Flags) -> bool {
         flags.every.is_some()

@@ -1,9 +1,8 @@
 //! The plan that comes of the flags, and what the record says of it.
 
-use super::confirm::record::Confirmation;
 use super::flags::{Flags, Form, Level};
 use super::parts::Part;
-use super::watchpoint::request::Request;
+use super::words_to_watch::Request;
 use blame::Lost;
 use harness::Session;
 use harness::output::OutputFile;
@@ -76,6 +75,21 @@ pub const OUTCOMES: &[&str] = &[
     "part",
     "confirmation",
 ];
+
+/// The runs that tried to reach cycles, and how many cycles have which verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Confirmation {
+    /// Runs that try to reach a cycle, at most.
+    pub runs_most: u32,
+    /// Cycles that are possible by the first run, of which `reached` were reached.
+    pub possible: u32,
+    pub reached: u32,
+    pub excluded: u32,
+    /// The commands before and after each run.
+    pub prepare: Option<String>,
+    pub cleanup: Option<String>,
+}
 
 /// The parameters of a record, and what is known of the program as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! The rows of a trace: one for each lock, each call site, each order of locks that can end badly, each hang.
 
 use super::plan::Parameters;
-use super::watchpoint::record::WatchedWord;
+use super::watched_word::WatchedWord;
 use instruments::statistics::Interval;
 use record::{Bin, RecordRef};
 use serde::{Deserialize, Serialize};

@@ -1,12 +1,14 @@
 //! The rows on a page: wait time by lock and by its parts, the longest waits over time, the waits of the first locks.
 
+use super::columns::{self, WaitLine};
 use super::record::{Row, RowKind};
-use super::watchpoint::show as watched;
+use super::show_words;
 use super::words;
 use super::words::Matrix;
+use record::column::on_page;
 use record::{
-    Axis, Bar, Bars, Figure, Flame, FlamePart, Histogram, Lane, Mark, Picture, Plot, Point, Section, Series, Span,
-    Statement, Table, Timeline, Unit, optional,
+    Axis, Bar, Bars, Column, Figure, Flame, FlamePart, Histogram, Lane, Mark, Picture, Plot, Point, Section, Series,
+    Span, Statement, Table, Timeline, Unit,
 };
 use std::collections::BTreeMap;
 use terminal::{count, nanoseconds, percent};
@@ -19,7 +21,7 @@ pub fn section(rows: &[Row]) -> Section {
     let waited: Vec<&Row> = locks.iter().copied().filter(|row| row.contended > 0).collect();
     let tables = [words::budget_table(rows), words::label_table(rows)].into_iter().flatten();
     let mut figures: Vec<Figure> = tables.map(table).collect();
-    figures.extend(watched::figure(rows));
+    figures.extend(show_words::figure(rows));
     figures.push(by_lock(&waited, rows));
     figures.extend(flame(&waited, rows));
     figures.extend(timeline(&waited));
@@ -30,7 +32,7 @@ pub fn section(rows: &[Row]) -> Section {
         findings: words::summary(rows)
             .into_iter()
             .chain(rows.iter().filter_map(words::ending))
-            .chain(watched::sentences(rows))
+            .chain(show_words::sentences(rows))
             .map(Statement::from)
             .collect(),
         figures,
@@ -47,57 +49,31 @@ fn by_lock(waited: &[&Row], rows: &[Row]) -> Figure {
     let bar = |row: &&Row| Bar { name: row.lock.clone(), value: row.wait_total_s * 1e9, interval: None, limit: None };
     let bars = Bars { unit: Unit::Ns, logarithmic: false, bars: waited.iter().take(MOST_BARS).map(bar).collect() };
     let picture = if bars.bars.is_empty() { Picture::None } else { Picture::Bars(bars) };
-    let of = |kind: RowKind, excludes: bool| -> Vec<Vec<String>> {
-        rows.iter().filter(|row| row.kind == kind && row.excludes() == excludes).map(line).collect()
+    let of = |kind: RowKind, excludes: bool| -> Vec<&Row> {
+        rows.iter().filter(|row| row.kind == kind && row.excludes() == excludes).collect()
     };
-    let header = vec![
-        "lock",
-        "type",
-        "call site",
-        "acquired",
-        "contended",
-        "waited",
-        words::wait_share_head(&rows.iter().collect::<Vec<_>>()),
-        "wait p50",
-        "p99",
-        "hold p50",
-        "total hold time",
-        "holds timed",
-        "holder off CPU",
-    ];
-    let table = |caption: &str, rows| Table { caption: caption.into(), header: header.clone(), rows };
+    let table = |caption: &str, rows: &[&Row], columns: &[Column<Row>]| {
+        (!rows.is_empty()).then(|| on_page(caption, columns, rows.iter().copied()))
+    };
+    let (locks, sites, signals) = (of(RowKind::Lock, true), of(RowKind::Site, true), of(RowKind::Lock, false));
+    let whole = words::wait_share_head;
     Figure {
         title: "Wait time by lock".into(),
         picture,
         tables: [
-            table("Locks", of(RowKind::Lock, true)),
-            table("Call sites", of(RowKind::Site, true)),
-            table("Condition variables, semaphores, barriers, joins: waits may be idle time", of(RowKind::Lock, false)),
+            table("Locks", &locks, &columns::locks(whole(&locks))),
+            table("Call sites", &sites, &columns::sites(whole(&sites))),
+            table(
+                "Condition variables, semaphores, barriers, joins: waits may be idle time",
+                &signals,
+                &columns::locks(whole(&signals)),
+            ),
         ]
         .into_iter()
-        .filter(|table| !table.rows.is_empty())
+        .flatten()
         .collect(),
         secondary: false,
     }
-}
-
-fn line(row: &Row) -> Vec<String> {
-    let place = [row.symbol.as_deref(), row.source.as_deref().map(blame::names::short)];
-    vec![
-        row.lock.clone(),
-        row.lock_type.clone(),
-        place.into_iter().flatten().collect::<Vec<&str>>().join(" "),
-        if row.acquisitions == 0 { "–".to_owned() } else { count(row.acquisitions) },
-        count(row.contended),
-        nanoseconds(row.wait_total_s * 1e9),
-        optional(words::wait_share(row), Unit::Share),
-        optional(row.wait_p50_ns, Unit::Ns),
-        optional(row.wait_p99_ns, Unit::Ns),
-        optional(row.hold_p50_ns, Unit::Ns),
-        words::held(row),
-        count(row.holds_timed),
-        optional(row.holder_off_cpu_share, Unit::Share),
-    ]
 }
 
 fn waits(lock: &Row) -> Figure {
@@ -114,7 +90,6 @@ fn waits(lock: &Row) -> Figure {
             })
             .collect(),
     };
-    let blocker = |blocker: &super::record::Blocker| vec![blocker.site.clone(), percent(blocker.share)];
     Figure {
         title: format!("{}: wait and hold times", lock.lock),
         picture: Picture::Plot(Plot {
@@ -122,14 +97,7 @@ fn waits(lock: &Row) -> Figure {
             y: Axis { label: "count", unit: Unit::Number, logarithmic: true },
             series: vec![columns("wait time", &lock.waits), columns("hold time", &lock.holds)],
         }),
-        tables: vec![
-            spikes(lock),
-            Table {
-                caption: "Holders during the waits".into(),
-                header: vec![if lock.acquisitions == 0 { "woken from" } else { "acquired at" }, "share of wait"],
-                rows: lock.blocked_by.iter().map(blocker).collect(),
-            },
-        ],
+        tables: vec![spikes(lock), on_page("Holders during the waits", &columns::holders(lock), &lock.blocked_by)],
         secondary: false,
     }
 }
@@ -208,7 +176,7 @@ pub fn timeline(waited: &[&Row]) -> Option<Figure> {
             let from_ns = wait.began_s * 1e9;
             let span = Span { name, from_ns, to_ns: from_ns + wait.wait_ns, group };
             lanes.entry(wait.thread).or_default().push(span);
-            stories.push(story(lock, wait));
+            stories.push(WaitLine { lock, wait });
         }
     }
     let lane = |(thread, spans): (u32, Vec<Span>)| Lane { name: format!("thread {thread}"), spans };
@@ -216,23 +184,7 @@ pub fn timeline(waited: &[&Row]) -> Option<Figure> {
     (!lanes.is_empty()).then(|| Figure {
         title: "Longest waits".into(),
         picture: Picture::Timeline(Timeline { lanes }),
-        tables: vec![Table {
-            caption: "Event timeline of the longest waits".into(),
-            header: vec!["lock", "call site", "thread", "start", "waited", "holder off CPU", "released by"],
-            rows: stories,
-        }],
+        tables: vec![on_page("Event timeline of the longest waits", &columns::waits(), &stories)],
         secondary: false,
     })
-}
-
-fn story(row: &Row, wait: &super::record::LongWait) -> Vec<String> {
-    vec![
-        row.lock.clone(),
-        wait.site.clone(),
-        wait.thread.to_string(),
-        format!("{:.3} s", wait.began_s),
-        nanoseconds(wait.wait_ns),
-        optional(wait.holder_off_cpu_share, Unit::Share),
-        wait.holder.clone().unwrap_or_else(|| "–".into()),
-    ]
 }

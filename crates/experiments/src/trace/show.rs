@@ -1,11 +1,11 @@
 //! The record on a terminal: the longest waits, a block for each of the first locks, then possible deadlocks.
 
-use super::confirm::show as confirmed;
+use super::columns::{self, WaitLine};
 use super::parts::Part;
-use super::record::{LongWait, Row, RowKind, SeenBy, TimeSpike, TraceRecord, letter_of};
-use super::watchpoint::show as watched;
+use super::record::{Row, RowKind, SeenBy, TimeSpike, TraceRecord, letter_of};
 use super::words::{self, Matrix};
-use blame::names::short;
+use super::{show_cycles, show_words};
+use record::column::in_letters;
 use record::{Bin, Table, Unit, optional};
 use terminal::{Bar, Histogram, Page, count, counted, item, nanoseconds, percent, shortened};
 
@@ -19,7 +19,7 @@ const ENDINGS: [RowKind; 4] = [RowKind::Deadlock, RowKind::Order, RowKind::Inver
 
 pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     if let Some(confirmation) = &record.parameters.confirmation {
-        return confirmed::show(record, confirmation, page);
+        return show_cycles::show(record, confirmation, page);
     }
     let rows = &record.results;
     let of = |kind: RowKind| rows.iter().filter(move |row| row.kind == kind);
@@ -68,8 +68,8 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     }
     text.push_str(&titled(words::budget_table(rows)));
     text.push_str(&titled(words::label_table(rows)));
-    text.push_str(&table("Locks", &excluding));
-    text.push_str(&table("Condition variables, semaphores, barriers, joins (waits may be idle time)", &signals));
+    text.push_str(&table("Locks", &excluding, page));
+    text.push_str(&table("Condition variables, semaphores, barriers, joins (waits may be idle time)", &signals, page));
     text.push_str(&matrix(rows));
     for lock in excluding.iter().filter(|lock| lock.contended > 0).take(MOST_BLOCKS) {
         text.push_str(&block(lock, rows, page));
@@ -122,8 +122,8 @@ fn longest(locks: &[&Row]) -> String {
 
 /// Returns the words that were watched by hardware watchpoints.
 fn words_watched(rows: &[Row], page: &Page) -> String {
-    let sentences = watched::sentences(rows).into_iter().map(|sentence| said(&sentence, page));
-    let tables = watched::tables(rows);
+    let sentences = show_words::sentences(rows).into_iter().map(|sentence| said(&sentence, page));
+    let tables = show_words::tables(rows);
     let tables = tables.into_iter().map(|table| page.cut_lines(&terminal::table(&table.header, table.rows)));
     sentences.chain(tables).collect()
 }
@@ -193,69 +193,35 @@ fn threads(whole: &Row, used_locks: u32) -> String {
     terminal::counted(whole.threads.unwrap_or(0).max(used_locks) as usize, "thread")
 }
 
-fn table(title: &str, locks: &[&Row]) -> String {
+fn table(title: &str, locks: &[&Row], page: &Page) -> String {
     if locks.is_empty() {
         return String::new();
     }
-    let header = [
-        "lock",
-        "type",
-        "acquired",
-        "contended",
-        "waited",
-        words::wait_share_head(locks),
-        "wait p50",
-        "p99",
-        "max",
-        "hold p50",
-        "holder off CPU",
-    ];
-    let lines = locks.iter().take(MOST_LINES).map(|row| line(row));
+    let columns = columns::locks(words::wait_share_head(locks));
     let more = locks.len().saturating_sub(MOST_LINES);
     let more = if more > 0 { format!("and {more} more in the record\n") } else { String::new() };
-    format!("\n{title}\n{}{more}", terminal::table(&header, lines))
-}
-
-fn line(row: &Row) -> Vec<String> {
-    let time = |value: Option<f64>| optional(value, Unit::Ns);
-    vec![
-        row.lock.clone(),
-        row.lock_type.clone(),
-        taken(row),
-        count(row.contended),
-        nanoseconds(row.wait_total_s * 1e9),
-        optional(words::wait_share(row), Unit::Share),
-        time(row.wait_p50_ns),
-        time(row.wait_p99_ns),
-        time(row.wait_max_ns),
-        time(row.hold_p50_ns),
-        optional(row.holder_off_cpu_share, Unit::Share),
-    ]
-}
-
-/// Returns how often a lock was acquired, where that was seen.
-fn taken(row: &Row) -> String {
-    if row.acquisitions == 0 { "–".to_owned() } else { count(row.acquisitions) }
+    format!("\n{title}\n{}{more}", in_letters(&columns, locks.iter().copied().take(MOST_LINES), page))
 }
 
 fn block(lock: &Row, rows: &[Row], page: &Page) -> String {
     let mut text = format!("\n{} ({} at {})\n", lock.lock, kind(lock), lock.address);
     text.push_str(&histogram("wait time", &lock.waits, &lock.wait_spikes, page));
     text.push_str(&histogram("hold time", &lock.holds, &lock.hold_spikes, page));
-    text.push_str(&sites(lock, rows));
+    let here = |row: &&Row| {
+        row.kind == RowKind::Site && row.process == lock.process && row.address == lock.address && row.lock == lock.lock
+    };
+    let sites: Vec<&Row> = rows.iter().filter(here).take(MOST_SITES).collect();
+    text.push_str(&in_letters(&columns::sites(words::wait_share_head(&sites)), sites, page));
     if let Some(sentence) = words::wakes(lock) {
         text.push_str(&said(&sentence, page));
     }
     if !lock.blocked_by.is_empty() {
-        let line = |blocker: &super::record::Blocker| vec![blocker.site.clone(), percent(blocker.share)];
-        text.push_str(&terminal::table(
-            &[if lock.acquisitions == 0 { "woken from" } else { "holder acquired it at" }, "share of wait"],
-            lock.blocked_by.iter().map(line),
-        ));
+        text.push_str(&in_letters(&columns::holders(lock), &lock.blocked_by, page));
     }
     if !lock.longest.is_empty() {
-        let header = ["longest waits at", "start", "waited", "holder off CPU", "handoff delay", "released by"];
-        text.push_str(&terminal::table(&header, lock.longest.iter().take(MOST_WAITS).map(story)));
+        let lines: Vec<WaitLine<'_>> =
+            lock.longest.iter().take(MOST_WAITS).map(|wait| WaitLine { lock, wait }).collect();
+        text.push_str(&in_letters(&columns::waits(), &lines, page));
     }
     text
 }
@@ -277,38 +243,6 @@ fn histogram(title: &str, bins: &[Bin], spikes: &[TimeSpike], page: &Page) -> St
 fn kind(lock: &Row) -> String {
     let words = std::iter::once(&lock.lock_type).chain(&lock.attributes).map(|word| word.replace('_', "-"));
     words.collect::<Vec<String>>().join(", ")
-}
-
-fn sites(lock: &Row, rows: &[Row]) -> String {
-    let here = |row: &&Row| {
-        row.kind == RowKind::Site && row.process == lock.process && row.address == lock.address && row.lock == lock.lock
-    };
-    let line = |row: &Row| {
-        let place = row.source.as_deref().map_or_else(String::new, |source| format!(" ({})", short(source)));
-        vec![
-            row.symbol.clone().unwrap_or_else(|| "?".into()) + &place,
-            taken(row),
-            count(row.contended),
-            nanoseconds(row.wait_total_s * 1e9),
-            optional(row.wait_p50_ns, Unit::Ns),
-            optional(row.hold_p50_ns, Unit::Ns),
-            words::held(row),
-            count(row.holds_timed),
-        ]
-    };
-    let header = ["acquired at", "count", "contended", "waited", "wait p50", "hold p50", "total hold", "holds timed"];
-    terminal::table(&header, rows.iter().filter(here).take(MOST_SITES).map(line))
-}
-
-fn story(wait: &LongWait) -> Vec<String> {
-    vec![
-        wait.site.clone(),
-        format!("{:.3} s", wait.began_s),
-        nanoseconds(wait.wait_ns),
-        optional(wait.holder_off_cpu_share, Unit::Share),
-        optional(wait.handoff_ns, Unit::Ns),
-        wait.holder.clone().unwrap_or_else(|| "–".into()),
-    ]
 }
 
 /// Returns the matrix and the meaning of its letters: a line for each call site that waited, a column for each whose
@@ -338,7 +272,7 @@ pub fn matrix(rows: &[Row]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::watchpoint::record::{WatchedWord, WordSite};
+    use crate::trace::watched_word::{WatchedWord, WordSite};
 
     #[test]
     fn threads_without_a_sample_are_counted_if_they_used_locks() {

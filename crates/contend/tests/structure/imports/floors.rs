@@ -61,6 +61,23 @@ pub const MODULES: &[Floors] = &[
         folder: "crates/experiments/src/model",
         highest_first: &[&["mod"], &["frames", "locks", "step"], &["show"], &["trace"]],
     },
+    // From the measurement down to the record, the views down to the words; two modes that run it in other ways.
+    Floors {
+        folder: "crates/experiments/src/trace",
+        highest_first: &[
+            &["mod"],
+            &["confirm", "preempted"],
+            &["attach", "golang", "live", "export", "views"],
+            &["measure", "section", "show", "findings"],
+            &["diagnosis", "columns", "story", "show_cycles", "show_words"],
+            &["labels", "watchpoint", "words", "children"],
+            &["aggregate", "stuck", "warnings", "python_locks"],
+            &["record"],
+            &["plan", "watched_word"],
+            &["flags", "parts"],
+            &["words_to_watch"],
+        ],
+    },
 ];
 
 impl Floors {

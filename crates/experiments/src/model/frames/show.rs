@@ -5,21 +5,38 @@ use super::flags::Policy;
 use super::plan::Parameters;
 use super::record::{AnimationRow, AnyRow, FramesRecord, LostRow, MoreThanRow, Row};
 use crate::model::show::{printed, seconds, tiny, trace};
-use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct, optional};
+use record::{
+    Axis, Column, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, column, distinct,
+};
 use terminal::{self, Page, nanoseconds, percent};
 
 /// The maximum number of rows of a table; further outcomes are in the other formats.
 const MOST_LINES: usize = 12;
-const THEN: &str = "1999";
 
-/// A column that only some records have.
-type Column = (&'static str, fn(&LostRow) -> Option<f64>);
+/// The columns of the losses, for the terminal and the page; some records have no lottery, trace or value of 1999.
+const COLUMNS: [Column<LostRow>; 8] = [
+    Column::page("quantum", |row| Some(nanoseconds(row.quantum_us * 1e3))),
+    Column::terminal("  quanta lost", |row: &LostRow| Some(format!("  {}", terminal::count(row.lost_quanta))))
+        .with_page("quanta lost", |row| Some(format!("{} of {}", row.lost_quanta, row.quanta))),
+    Column::new("share of frame", |row| Some(percent(row.lost_share))),
+    Column::terminal("probability", |row: &LostRow| Some(tiny(row.probability))).with_page(
+        "probability (and of more)",
+        |row| {
+            let [this, more] = [row.probability, row.more_probability].map(|value| Unit::Probability.words(value));
+            Some(format!("{this} ({more})"))
+        },
+    ),
+    Column::new("simulated", |row| Some(tiny(row.simulated_probability))),
+    Column::new("lottery", |row: &LostRow| row.drawn_probability.map(tiny)).if_known(),
+    Column::new("trace", |row: &LostRow| row.measured_probability.map(tiny)).if_known(),
+    Column::new("1999", |row: &LostRow| row.then_probability.map(printed)).if_known(),
+];
 
 pub fn show(record: &FramesRecord<'_>, page: &Page) -> String {
     let mut text = heading(record.parameters, page);
     for block in record.results.chunk_by(|a, b| a.quantum_us() == b.quantum_us()) {
         text.push('\n');
-        text.push_str(&quantum(block, record.parameters));
+        text.push_str(&quantum(block, record.parameters, page));
     }
     text + "\n" + &terminal::items("Assumed", &record.parameters.assumptions, page)
 }
@@ -55,10 +72,10 @@ fn heading(parameters: &Parameters, page: &Page) -> String {
     text
 }
 
-fn quantum(block: &[Row], parameters: &Parameters) -> String {
+fn quantum(block: &[Row], parameters: &Parameters, page: &Page) -> String {
     let lost: Vec<&LostRow> =
         block.iter().filter_map(|row| if let Row::Lost(row) = row { Some(row) } else { None }).collect();
-    let mut text = table(&lost);
+    let mut text = table(&lost, page);
     for row in block {
         text.push_str(&match row {
             Row::Lost(_) => String::new(),
@@ -70,30 +87,10 @@ fn quantum(block: &[Row], parameters: &Parameters) -> String {
     text
 }
 
-fn table(rows: &[&LostRow]) -> String {
+fn table(rows: &[&LostRow], page: &Page) -> String {
     let Some(first) = rows.first() else { return String::new() };
-    let mut header = vec!["  quanta lost", "share of frame", "probability", "simulated"];
-    let columns: [Column; 3] = [
-        ("lottery", |row| row.drawn_probability),
-        ("trace", |row| row.measured_probability),
-        (THEN, |row| row.then_probability),
-    ];
-    let present: Vec<_> =
-        columns.into_iter().filter(|(_, value)| rows.iter().any(|row| value(row).is_some())).collect();
-    header.extend(present.iter().map(|(name, _)| *name));
     let likely = likeliest(rows);
     let shown = likely.len();
-    let lines = likely.into_iter().map(|row| {
-        let optional = present.iter().map(|(name, value)| {
-            let print = if *name == THEN { printed } else { tiny };
-            value(row).map_or_else(String::new, print)
-        });
-        [format!("  {}", terminal::count(row.lost_quanta)), percent(row.lost_share), tiny(row.probability)]
-            .into_iter()
-            .chain([tiny(row.simulated_probability)])
-            .chain(optional)
-            .collect()
-    });
     let rest = if shown < rows.len() {
         format!("  the {shown} likeliest of {} outcomes; --format csv prints all\n", terminal::count(rows.len() as u64))
     } else {
@@ -101,7 +98,7 @@ fn table(rows: &[&LostRow]) -> String {
     };
     let quantum = nanoseconds(first.quantum_us * 1e3);
     format!("Quantum of {quantum}: {} per frame\n", terminal::count(first.quanta))
-        + &terminal::table(&header, lines)
+        + &column::in_letters(&COLUMNS, likely, page)
         + &rest
 }
 
@@ -226,17 +223,6 @@ fn losses(rows: &[Row]) -> Figure {
             points: of.map(|row| Point::new(row.lost_share, row.probability)).collect(),
         }
     });
-    let lines = lost.iter().map(|row| {
-        vec![
-            nanoseconds(row.quantum_us * 1e3),
-            format!("{} of {}", row.lost_quanta, row.quanta),
-            Unit::Probability.words(row.probability),
-            Unit::Probability.words(row.more_probability),
-            Unit::Probability.words(row.simulated_probability),
-            optional(row.measured_probability, Unit::Probability),
-            optional(row.then_probability, Unit::Probability),
-        ]
-    });
     Figure {
         title: "Time that a frame loses".into(),
         picture: Picture::Plot(Plot {
@@ -244,11 +230,7 @@ fn losses(rows: &[Row]) -> Figure {
             y: Axis { label: "probability", unit: Unit::Probability, logarithmic: true },
             series: series.collect(),
         }),
-        tables: vec![Table {
-            caption: "Probability of a loss by number of quanta".into(),
-            header: vec!["quantum", "quanta lost", "P (exactly)", "P (more)", "simulated", "measured", "1999"],
-            rows: lines.collect(),
-        }],
+        tables: vec![column::on_page("Probability of a loss by number of quanta", &COLUMNS, lost.iter().copied())],
         secondary: false,
     }
 }

@@ -3,7 +3,8 @@
 use super::record::{Method, Row, StepRecord};
 use crate::model::show::trace;
 use crate::model::trace::Description;
-use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, optional};
+use record::column::{in_letters, on_page};
+use record::{Axis, Column, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit};
 use terminal::{self, Page, Scatter, count, microseconds, ratio, slowdown};
 
 pub fn show(record: &StepRecord<'_>, page: &Page) -> String {
@@ -26,19 +27,45 @@ fn step(block: &[Row], page: &Page) -> String {
     let mut text = String::new();
     if let Some(first) = exact.first() {
         text += &format!("Steps of {}, exact values\n", microseconds(first.step_us));
-        text += &exact_table(&exact);
+        text += &table(Method::Exact, &exact, page);
         text += &summary(first, exact.iter().any(|row| row.nodes > row.supported_nodes));
     }
     if let Some(first) = ranks.first() {
         text += &format!("Steps of {}, in groups of the recorded ranks\n", microseconds(first.step_us));
-        text += &ranks_table(&ranks);
+        text += &table(Method::Ranks, &ranks, page);
         text += &ranks_summary(&ranks);
     }
     if !barrier.is_empty() {
         text += "\nDissemination barrier, simulated step by step\n";
-        text += &barrier_table(&barrier);
+        text += &table(Method::Barrier, &barrier, page);
     }
     text + "\n" + &plot(block, page)
+}
+
+/// Returns the columns of the rows of a method, for the terminal and the page.
+fn columns(method: Method) -> Vec<Column<Row>> {
+    let mean = Column::new("mean", |row: &Row| Some(microseconds(row.mean_us)));
+    let p50 = Column::new("p50", |row: &Row| Some(microseconds(row.p50_us)));
+    let p90 = Column::new("p90", |row: &Row| Some(quantile_words(row.p90_us)));
+    let p99 = Column::new("p99", |row: &Row| Some(quantile_words(row.p99_us)));
+    let slowed =
+        Column::terminal("slowdown", |row: &Row| Some(slowdown(row.slowdown))).with_page("slowdown (95 % CI)", slowed);
+    let interval = Column::terminal("95 % CI", |row: &Row| Some(interval(row)));
+    let together = Column::new("together", |row: &Row| Some(slowdown(row.together_slowdown)));
+    match method {
+        Method::Exact => {
+            let running = Column::new("running", |row: &Row| row.running_slowdown.map(slowdown));
+            vec![Column::new("nodes", nodes), mean, p50, p90, p99, slowed, running]
+        }
+        Method::Barrier => {
+            let quiet = Column::new("no noise", |row: &Row| Some(microseconds(row.quiet_us)));
+            vec![Column::new("processes", nodes), quiet, mean, p99, slowed, interval, together]
+        }
+        Method::Ranks => {
+            let separate = Column::new("separate", |row: &Row| row.apart_slowdown.map(slowdown));
+            vec![Column::new("nodes", nodes), mean, p50, p99, slowed, interval, separate, together]
+        }
+    }
 }
 
 fn quantile_words(us: Option<f64>) -> String {
@@ -49,55 +76,20 @@ fn interval(row: &Row) -> String {
     row.slowdown_ci.map_or_else(String::new, |ci| format!("{}-{}", slowdown(ci.low), slowdown(ci.high)))
 }
 
+fn slowed(row: &Row) -> Option<String> {
+    let ends = row.slowdown_ci.map(|ends| format!(" ({}–{})", slowdown(ends.low), slowdown(ends.high)));
+    Some(slowdown(row.slowdown) + &ends.unwrap_or_default())
+}
+
 /// Writes a number of nodes, with a star if the trace is too short for it.
-fn nodes(row: &Row) -> String {
-    format!("  {}{}", count(row.nodes), if row.nodes > row.supported_nodes { "*" } else { "" })
+fn nodes(row: &Row) -> Option<String> {
+    Some(format!("{}{}", count(row.nodes), if row.nodes > row.supported_nodes { "*" } else { "" }))
 }
 
-fn exact_table(rows: &[&Row]) -> String {
-    let lines = rows.iter().map(|row| {
-        vec![
-            nodes(row),
-            microseconds(row.mean_us),
-            microseconds(row.p50_us),
-            quantile_words(row.p90_us),
-            quantile_words(row.p99_us),
-            slowdown(row.slowdown),
-            row.running_slowdown.map_or_else(String::new, slowdown),
-        ]
-    });
-    terminal::table(&["  nodes", "mean", "p50", "p90", "p99", "slowdown", "running"], lines)
-}
-
-fn barrier_table(rows: &[&Row]) -> String {
-    let lines = rows.iter().map(|row| {
-        vec![
-            nodes(row),
-            microseconds(row.quiet_us),
-            microseconds(row.mean_us),
-            quantile_words(row.p99_us),
-            slowdown(row.slowdown),
-            interval(row),
-            slowdown(row.together_slowdown),
-        ]
-    });
-    terminal::table(&["  processes", "no noise", "mean", "p99", "slowdown", "95 % CI", "together"], lines)
-}
-
-fn ranks_table(rows: &[&Row]) -> String {
-    let lines = rows.iter().map(|row| {
-        vec![
-            nodes(row),
-            microseconds(row.mean_us),
-            microseconds(row.p50_us),
-            quantile_words(row.p99_us),
-            slowdown(row.slowdown),
-            interval(row),
-            row.apart_slowdown.map_or_else(String::new, slowdown),
-            slowdown(row.together_slowdown),
-        ]
-    });
-    terminal::table(&["  nodes", "mean", "p50", "p99", "slowdown", "95 % CI", "separate", "together"], lines)
+/// Draws the table of a method; its lines begin with two spaces.
+fn table(method: Method, rows: &[&Row], page: &Page) -> String {
+    let text = in_letters(&columns(method), rows.iter().copied(), page);
+    text.lines().map(|line| format!("  {line}\n")).collect()
 }
 
 fn ranks_summary(rows: &[&Row]) -> String {
@@ -152,14 +144,6 @@ pub fn section(rows: &[Row]) -> Section {
     }
 }
 
-fn method(row: &Row) -> &'static str {
-    match row.method {
-        Method::Exact => "exact",
-        Method::Barrier => "simulated barrier",
-        Method::Ranks => "recorded ranks",
-    }
-}
-
 fn statements(rows: &[Row]) -> Vec<String> {
     let exact = || rows.iter().filter(|row| row.method != Method::Barrier);
     let most = exact().max_by_key(|row| row.nodes).map(|row| {
@@ -194,39 +178,23 @@ fn figure(rows: &[Row]) -> Figure {
                 ],
             },
         }),
-        tables: vec![table(rows)],
+        tables: tables(rows),
         secondary: false,
     }
 }
 
-fn table(rows: &[Row]) -> Table {
-    let line = |row: &Row| {
-        vec![
-            method(row).to_owned(),
-            count(row.nodes),
-            ratio(row.slowdown)
-                + &row
-                    .slowdown_ci
-                    .map_or_else(String::new, |ends| format!(" ({} to {})", ratio(ends.low), ratio(ends.high))),
-            optional(row.running_slowdown, Unit::Times),
-            ratio(row.together_slowdown),
-            microseconds(row.p50_us),
-            optional(row.p99_us.map(|us| us * 1e3), Unit::Ns),
-        ]
+/// Returns a table for each method.
+fn tables(rows: &[Row]) -> Vec<Table> {
+    let captions = [
+        (Method::Exact, "Exact values (*: extrapolated)"),
+        (Method::Ranks, "In groups of the recorded ranks (*: extrapolated)"),
+        (Method::Barrier, "Dissemination barrier, simulated step by step"),
+    ];
+    let table = |(method, caption)| {
+        let of: Vec<&Row> = rows.iter().filter(|row| row.method == method).collect();
+        (!of.is_empty()).then(|| on_page(caption, &columns(method), of))
     };
-    Table {
-        caption: "Slowdown".into(),
-        header: vec![
-            "method",
-            "nodes",
-            "slowdown (95 % CI)",
-            "starts outside gaps",
-            "together",
-            "median step",
-            "p99 step",
-        ],
-        rows: rows.iter().map(line).collect(),
-    }
+    captions.into_iter().filter_map(table).collect()
 }
 
 #[cfg(test)]

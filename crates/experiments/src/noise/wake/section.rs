@@ -1,10 +1,11 @@
 //! Wake-ups on a page: the latency, as histograms by interval and CPU, and its causes.
 
 use super::record::WakeRow;
-use super::show::of_group;
+use super::show::{CAUSES, WAKE_UPS, of_group};
 use crate::noise::cause_groups::{CauseGroup, groups, largest, lines};
-use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Stack, Statement, Table, Unit};
-use terminal::{count, nanoseconds, percent};
+use record::column::on_page;
+use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Stack, Statement, Unit};
+use terminal::{nanoseconds, percent};
 
 pub fn section(rows: &[WakeRow]) -> Section {
     Section {
@@ -65,28 +66,8 @@ fn histograms(rows: &[WakeRow]) -> Figure {
             y: Axis { label: "wake-ups", unit: Unit::Number, logarithmic: true },
             series: series.collect(),
         }),
-        tables: vec![lateness(rows)],
+        tables: vec![on_page("Wake-ups", &WAKE_UPS, rows)],
         secondary: false,
-    }
-}
-
-fn lateness(rows: &[WakeRow]) -> Table {
-    let line = |row: &WakeRow| {
-        let us = |value: f64| nanoseconds(value * 1e3);
-        vec![
-            name(row),
-            count(row.count),
-            us(row.late_p50_us),
-            us(row.late_p99_us),
-            row.p999_us().map_or_else(|| "–".to_owned(), us),
-            us(row.late_max_us),
-            count(row.skipped),
-        ]
-    };
-    Table {
-        caption: "Wake-ups".into(),
-        header: vec!["configuration", "wake-ups", "median", "p99", "p99.9", "max", "skipped"],
-        rows: rows.iter().map(line).collect(),
     }
 }
 
@@ -100,23 +81,10 @@ fn causes(row: &WakeRow) -> Figure {
     let part = |cause: &CauseGroup| cause.part(with_pid(cause));
     let stack = Stack { name: name(row), parts: groups(&row.causes).iter().map(part).collect() };
     let lines = lines(&row.causes, usize::MAX, with_pid);
-    let lines = lines.iter().map(|line| {
-        vec![
-            line.label.clone(),
-            percent(line.share),
-            count(line.count),
-            nanoseconds(line.total_us / line.count.max(1) as f64 * 1e3),
-            nanoseconds(line.longest_us * 1e3),
-        ]
-    });
     Figure {
         title: format!("{}: causes", name(row)),
         picture: Picture::Stacks(vec![stack]),
-        tables: vec![Table {
-            caption: "Causes".into(),
-            header: vec!["cause", "share of latency", "wake-ups", "mean", "longest"],
-            rows: lines.collect(),
-        }],
+        tables: vec![on_page("Causes", &CAUSES, &lines)],
         secondary: false,
     }
 }

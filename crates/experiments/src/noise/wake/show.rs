@@ -9,6 +9,8 @@ use harness::label;
 use harness::story_text;
 use instruments::environment::Environment;
 use instruments::evidence::{Cause, Kind};
+use record::column::in_letters;
+use record::{Column, Unit};
 use terminal::{Bar, Histogram, Page, microseconds, nanoseconds, percent, shortened};
 
 /// The number of rows above which there are no charts, which would take thousands of lines.
@@ -40,21 +42,7 @@ fn overview(rows: &[WakeRow], budget_s: Option<f64>, page: &Page) -> String {
         timer(first)
     );
     let heading = terminal::wrapped("", "  ", &heading, page);
-    let header = ["", "every", "wake-ups", "p50", "p99", "p99.9", "p99.99", "max", "main cause"];
-    let lines = rows.iter().map(|row| {
-        vec![
-            format!("CPU {}", row.cpu),
-            microseconds(row.interval_us),
-            terminal::count(row.count),
-            microseconds(row.late_p50_us),
-            microseconds(row.late_p99_us),
-            quantile(row.p999_us()),
-            quantile(row.late_p9999_us),
-            microseconds(row.late_max_us),
-            largest(&row.causes).map_or_else(String::new, |cause| short_group(&cause)),
-        ]
-    });
-    let table = page.cut_lines(&terminal::table(&header, lines));
+    let table = page.cut_lines(&in_letters(&WAKE_UPS, rows, page));
     let skipped = rows.iter().filter(|row| row.skipped > 0).map(|row| {
         let times = terminal::counted(row.skipped as usize, "instant");
         format!(
@@ -66,8 +54,39 @@ fn overview(rows: &[WakeRow], budget_s: Option<f64>, page: &Page) -> String {
     heading + &table + &missing_tails(rows, budget_s, page) + &skipped.collect::<String>()
 }
 
-fn quantile(value: Option<f64>) -> String {
-    value.map_or_else(|| "–".to_owned(), microseconds)
+/// The columns of the wake-ups, for the terminal and the page.
+pub const WAKE_UPS: [Column<WakeRow>; 10] = [
+    Column::terminal("", cpu).with_page("CPU", |row| Some(row.cpu.to_string())),
+    Column::new("every", |row| Some(microseconds(row.interval_us))),
+    Column::new("wake-ups", |row| Some(terminal::count(row.count))),
+    Column::terminal("p50", |row: &WakeRow| Some(microseconds(row.late_p50_us))).with_page("p50 (95 % CI)", |row| {
+        let interval = row.late_p50_ci_us.map(|ends| ends.scaled(1e3));
+        Some(Unit::Ns.words_with(row.late_p50_us * 1e3, interval))
+    }),
+    Column::new("p99", |row| Some(microseconds(row.late_p99_us))),
+    Column::new("p99.9", |row| quantile(row.p999_us())),
+    Column::new("p99.99", |row| quantile(row.late_p9999_us)),
+    Column::new("max", |row| Some(microseconds(row.late_max_us))),
+    Column::page("skipped", |row| Some(terminal::count(row.skipped))),
+    Column::new("main cause", |row| Some(largest(&row.causes).map_or_else(String::new, |cause| short_group(&cause)))),
+];
+
+/// The columns of the causes, for the terminal and the page.
+pub const CAUSES: [Column<CauseLine>; 5] = [
+    Column::terminal("Causes", |line: &CauseLine| Some(format!("  {}", line.label)))
+        .with_page("cause", |line: &CauseLine| Some(line.label.clone())),
+    Column::new("share", |line: &CauseLine| Some(percent(line.share))),
+    Column::new("wake-ups", |line: &CauseLine| Some(terminal::count(line.count))),
+    Column::new("mean", |line: &CauseLine| Some(microseconds(line.total_us / line.count.max(1) as f64))),
+    Column::new("longest", |line: &CauseLine| Some(microseconds(line.longest_us))),
+];
+
+fn cpu(row: &WakeRow) -> Option<String> {
+    Some(format!("CPU {}", row.cpu))
+}
+
+fn quantile(value: Option<f64>) -> Option<String> {
+    Some(value.map_or_else(|| "–".to_owned(), microseconds))
 }
 
 /// Explains the dashes of the table: the number of wake-ups that is missing, and the time in which they come.
@@ -105,7 +124,7 @@ fn of_row(row: &WakeRow, page: &Page) -> String {
     };
     let bars: Vec<Bar> = row.histogram.iter().map(bar).collect();
     let picture = Histogram { title: &title, bars: &bars, resolution_ns: 100.0 }.draw(page);
-    ["\n".to_owned(), picture, spikes(row, page), causes(row), latest(row, page), ledger(row, page)].concat()
+    ["\n".to_owned(), picture, spikes(row, page), causes(row, page), latest(row, page), ledger(row, page)].concat()
 }
 
 fn spikes(row: &WakeRow, page: &Page) -> String {
@@ -159,23 +178,13 @@ fn short_group(group: &CauseGroup) -> String {
 }
 
 /// The maximum number of causes; further ones are added up.
-const CAUSES: usize = 8;
+const MOST_CAUSES: usize = 8;
 
-fn causes(row: &WakeRow) -> String {
+fn causes(row: &WakeRow, page: &Page) -> String {
     if row.causes.is_empty() {
         return String::new();
     }
-    let line = |line: &CauseLine| {
-        vec![
-            format!("  {}", line.label),
-            percent(line.share),
-            terminal::count(line.count),
-            microseconds(line.total_us / line.count.max(1) as f64),
-            microseconds(line.longest_us),
-        ]
-    };
-    let lines = lines(&row.causes, CAUSES, short_group);
-    terminal::table(&["Causes", "share", "wake-ups", "mean", "longest"], lines.iter().map(line))
+    in_letters(&CAUSES, &lines(&row.causes, MOST_CAUSES, short_group), page)
 }
 
 /// The number of late wake-ups that are printed.

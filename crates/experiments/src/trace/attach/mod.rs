@@ -12,9 +12,9 @@ mod windows;
 
 pub use targets::Targets;
 
+use super::aggregate::Window;
 use super::diagnosis::{Diagnosis, Evidence};
 use super::flags::Level;
-use super::measure::aggregate::Window;
 use super::measure::preempted::Counted;
 use super::measure::{Begun, Measured, OtherUsers, Outliving, Piece, Running, Snapshot, has_library, room_for};
 use super::parts::Parts;

@@ -1,8 +1,8 @@
 //! The rows of the observed waits, with names.
 
 use super::targets::Targets;
+use crate::trace::aggregate::{bins, shares, time_spikes};
 use crate::trace::measure::NamedWait;
-use crate::trace::measure::aggregate::{bins, shares, time_spikes};
 use crate::trace::measure::preempted::Counted;
 use crate::trace::record::{Blocker, HolderWait, LongWait, Row, RowKind, Runner};
 use crate::trace::words::IDLE;

@@ -1,13 +1,12 @@
 //! The measurement: a run that finds the cycles, then runs that try to reach them. It prints nothing.
 
 use super::aim::{Aim, StepSites};
-use super::record::Confirmation;
 use super::schedule::holds;
 use super::watch::{Deadlock, Watcher};
 use crate::trace::flags::Level as Recorded;
 use crate::trace::measure::cycles::{self, Group};
 use crate::trace::measure::orders::Orders;
-use crate::trace::plan::Parameters;
+use crate::trace::plan::{Confirmation, Parameters};
 use crate::trace::record::{CycleVerdict, Row, RowKind};
 use crate::trace::warnings::{NoLockCalls, unnamed_code};
 use anyhow::Context;

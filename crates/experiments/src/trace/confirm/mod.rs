@@ -7,17 +7,15 @@
 mod aim;
 mod flags;
 mod measure;
-pub mod record;
 mod schedule;
-pub mod show;
 mod watch;
 
 use super::plan::{OUTCOMES, Parameters};
 use super::record::Row;
-use super::{findings, section};
 use flags::{ConfirmFlags, SharedFlags};
 use harness::{Experiment, Finished, ModeFlags, Run, Views};
 use launch::{FEWEST_RUNS, Plan};
+use serde_json::Value;
 
 /// The experiment.
 pub struct Confirm;
@@ -31,13 +29,12 @@ impl Experiment for Confirm {
     type Parameters = Parameters;
     type Row = Row;
 
-    /// A record has the parameters and the rows of a trace, so both have the same views.
-    const VIEWS: Views<Self> = Views {
-        metrics: findings::metrics,
-        findings: findings::findings,
-        next: |_| findings::next(),
-        ..Views::of(super::show::show, section::section)
-    };
+    const VIEWS: Views<Self> = super::views::views();
+
+    /// A record has the parameters and the rows of a trace, as which it is read.
+    fn has_row(_: &Value) -> bool {
+        false
+    }
 
     fn run(flags: &Self::Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let SharedFlags { all, launched } = &flags.shared;

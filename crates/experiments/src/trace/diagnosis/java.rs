@@ -35,6 +35,7 @@ impl Evidence<'_> {
             spins: false,
             frames: frames(&lock.path),
             may_be_gate: false,
+            sleeps_in: None,
             java: Some(lock.clone()),
         })
         .collect()

@@ -10,8 +10,8 @@ mod java;
 mod objects;
 mod python;
 
-use super::measure::aggregate::Window;
-use super::measure::labels;
+use super::aggregate::Window;
+use super::labels;
 use super::plan::Verdict;
 use super::python_locks::PythonPlace;
 use super::record::{Frame, LabelLock, Row, RowKind, SeenBy};
@@ -27,7 +27,7 @@ use blame::sampling::waited::{Path, Wait};
 use causes::{Limits, Shares, vain_share, waited};
 use interpose::Region;
 use objects::Object;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The data that the diagnosis is made from.
 pub struct Evidence<'a> {
@@ -90,7 +90,7 @@ struct Worker<'a> {
     lived_s: f64,
     /// The part of it on a CPU, or ready for one.
     runnable_s: f64,
-    /// The part of it outside waits for locks and for work.
+    /// The part of it in which it worked, or waited for I/O.
     own_s: f64,
 }
 
@@ -158,7 +158,7 @@ impl<'a> Evidence<'a> {
         let parts: HashMap<Wait, Part> =
             objects.iter().flat_map(|object| object.members.iter().map(|(wait, _)| (*wait, object.part))).collect();
         let part = |wait: Wait| match wait {
-            Wait::Call { part, .. } => part,
+            Wait::Call { part, .. } => parts.get(&wait).copied().unwrap_or(part),
             wait => parts.get(&wait).copied().unwrap_or(Part::Unknown),
         };
         let (whole, budgets, workers) = self.budgets(&part);
@@ -194,8 +194,8 @@ impl<'a> Evidence<'a> {
         let all_s: f64 = locks.iter().map(|object| object.waited.seconds).sum();
         let for_cpus_s: f64 = locks.iter().map(|object| for_cpus(&object)).sum();
         // Calls say exactly what samples only estimate, and short waits are seen by calls alone.
-        let is_work = |slot: &u32| parts.get(&Wait::Lock(*slot)) == Some(&Part::Work);
-        let counted = slots.iter().zip(rows.iter()).filter(|(slots, row)| row.excludes() && !slots.iter().any(is_work));
+        let is_lock = |slot: &u32| parts.get(&Wait::Lock(*slot)).is_none_or(|part| *part == Part::Lock);
+        let counted = slots.iter().zip(rows.iter()).filter(|(slots, row)| row.excludes() && slots.iter().all(is_lock));
         // They are of all the time, and the samples of a part of it: that part of them is set against the samples.
         let covered = self.covered(&whole);
         let counted_s = covered * counted.clone().map(|(_, row)| row.wait_total_s).sum::<f64>();
@@ -236,6 +236,7 @@ impl<'a> Evidence<'a> {
                     busy_s: whole.busy_s(),
                     useful_s,
                     capacity_s: self.allowed_cpus() as f64 * self.elapsed_s,
+                    cpu_limit: self.cpu_limit(on_cpu_s),
                 };
                 findings.push(self.finding(object, &by_class, &limits, &workers));
             }
@@ -244,16 +245,26 @@ impl<'a> Evidence<'a> {
         name_gates(rows, &objects);
         let mut reason = verdict.map(|verdict| match hides_waits {
             true => UNSEEN_GOROUTINES.to_owned(),
-            false => self.reason(verdict, &whole, [stated_s, spun_s, vain_s], rows, &workers),
+            false => self.reason(verdict, &whole, [stated_s, spun_s, vain_s], &Rows { rows, slots }, &workers),
         });
         // The one with the longest waits is named.
         let gate = objects.iter().find(|object| object.may_be_gate);
         let is_said = has_gates && !hides_waits && verdict != Some(Verdict::NotLocks);
         if let (Some(reason), Some(gate)) = (&mut reason, gate.filter(|_| is_said)) {
+            // Where the library saw the lock, there is nothing more to see.
+            let is_noted = matches!(gate.wait, Wait::Lock(_));
+            let more = if is_noted { "" } else { "; the futex calls do (`contend trace --pid PID` as root)" };
             reason.push_str(&format!(
                 " A thread that waited for a message may have held {}: for work, or for the answer to a request. Samples do not \
-                 show that; the futex calls do (`contend trace --pid PID` as root).",
+                 show that{more}.",
                 gate.name
+            ));
+        }
+        let sleeps_in = objects.iter().find_map(|object| object.sleeps_in.as_ref());
+        if let (Some(reason), Some(function)) = (&mut reason, sleeps_in.filter(|_| verdict == Some(Verdict::Undecided)))
+        {
+            reason.push_str(&format!(
+                " Threads slept in {function}: if that is a lock which sleeps between two tries, use one that blocks."
             ));
         }
         let has_tasks = reason.is_some() && self.has_tasks();
@@ -317,7 +328,8 @@ impl<'a> Evidence<'a> {
             whole.add(&budget);
             spun_s += life.spun_s;
             let runnable_s = budget.on_cpu_s + budget.ready_s;
-            let own_s = runnable_s + budget.sleep_s + budget.io_s;
+            // A thread that sleeps has no work that the run is as long as.
+            let own_s = runnable_s + budget.io_s;
             let (waits, holds, lived_s) = (&life.waits, &life.holds, budget.lived_s);
             workers.push(Worker { name: name.clone(), waits, holds, lived_s, runnable_s, own_s });
             threads.push((*life, budget));
@@ -444,13 +456,20 @@ impl<'a> Evidence<'a> {
         self.profile.allowed_cpus().unwrap_or(self.cpus).min(self.cpus)
     }
 
+    /// Returns the CPUs that the control group allows, where that is less than the machine has and nearly all of them are
+    /// used.
+    fn cpu_limit(&self, on_cpu_s: f64) -> Option<f64> {
+        let used = on_cpu_s / self.elapsed_s.max(1e-9);
+        self.profile.cpu_limit().filter(|limit| *limit < self.allowed_cpus() as f64 && used >= 0.75 * limit)
+    }
+
     /// Explains the verdict by where the time went.
     fn reason(
         &self,
         verdict: Verdict,
         whole: &Budget,
         [waited_s, spun_s, vain_s]: [f64; 3],
-        rows: &[Row],
+        rows: &Rows<'_>,
         workers: &[Worker<'_>],
     ) -> String {
         let (busy_s, percent) = (whole.busy_s().max(1e-9), whole_percent);
@@ -498,7 +517,7 @@ impl<'a> Evidence<'a> {
             format!("On average {cpus_used:.1} of {cpus} are in use")
         };
         let single = single(workers, self.elapsed_s);
-        let limit = self.profile.cpu_limit().filter(|limit| *limit < allowed as f64 && cpus_used >= 0.75 * limit);
+        let limit = self.cpu_limit(whole.on_cpu_s);
         let limited = limit.map(|limit| {
             let cpus = if limit == 1.0 { "CPU" } else { "CPUs" };
             format!("its control group allows {limit:.1} {cpus} (cpu.max): raise that, or run fewer busy threads.")
@@ -522,7 +541,7 @@ impl<'a> Evidence<'a> {
                      use.{single}"
                 )
             };
-            let others = (whole.work_s > whole.ready_s).then(|| work(rows)).flatten().unwrap_or_default();
+            let others = (whole.work_s > whole.ready_s).then(|| self.work(rows)).flatten().unwrap_or_default();
             return format!(
                 "Not the locks: {} of thread time was ready without a CPU; {waited}. {advice}{others}",
                 percent(whole.ready_s / whole.lived_s)
@@ -530,7 +549,7 @@ impl<'a> Evidence<'a> {
         }
         if is_cpu_bound {
             // Threads that wait for each other leave CPUs idle.
-            let others = (cpus_used < 0.9 * allowed as f64).then(|| work(rows)).flatten().unwrap_or_default();
+            let others = (cpus_used < 0.9 * allowed as f64).then(|| self.work(rows)).flatten().unwrap_or_default();
             let limited = limited.map_or_else(|| ".".to_owned(), |limited| format!(", and {limited}"));
             return format!(
                 "Not the locks: {waited}. {used}: the program's own work limits it{limited}{single}{others}"
@@ -546,8 +565,42 @@ impl<'a> Evidence<'a> {
         format!(
             "Not the locks: the threads slept, or waited for work or answers, for {} of their time; {waited}.{}",
             percent(idle),
-            work(rows).unwrap_or_default()
+            self.work(rows).unwrap_or_default()
         )
+    }
+
+    /// Returns the condition, semaphore or barrier that was waited for most, and the place that ended the waits.
+    fn work(&self, rows: &Rows<'_>) -> Option<String> {
+        let is_work = |row: &&Row| row.kind == RowKind::Lock && !row.excludes() && row.wait_total_s > 0.0;
+        let most = rows.rows.iter().filter(is_work);
+        let most = most.max_by(|one, other| one.wait_total_s.total_cmp(&other.wait_total_s))?;
+        // The name can have the place in it.
+        let place = most.symbol.as_ref().filter(|symbol| !most.lock.contains(symbol.as_str()));
+        let place = place.map_or_else(String::new, |symbol| format!(" in {}", without_arguments(symbol)));
+        let ended = most.acquisitions + most.timeouts;
+        let by = if most.timeouts > most.acquisitions {
+            let share = whole_percent(most.timeouts as f64 / ended as f64);
+            Some(format!(", of which {share} ended at their time limit, without a signal"))
+        } else {
+            // Some functions do nothing but wake another thread.
+            let waker = most.blocked_by.first().filter(|by| !is_lock_wrapper(&by.site));
+            waker.map(|by| format!(", woken by {}", without_arguments(&by.site)))
+        };
+        let lock = without_arguments(&most.lock);
+        let pool = match self.is_woken_by_its_waiters(most, rows) {
+            true => " The threads that wake others wait for it too: if it is a pool, that may be too small.",
+            false => "",
+        };
+        Some(format!(" The longest waits for work are those for {lock}{place}{}.{pool}", by.unwrap_or_default()))
+    }
+
+    /// Returns whether the threads that wake others from a condition wait for it as well, as those of a pool do.
+    fn is_woken_by_its_waiters(&self, row: &Row, rows: &Rows<'_>) -> bool {
+        let slots = rows.rows.iter().position(|one| std::ptr::eq(one, row)).and_then(|place| rows.slots.get(place));
+        let waits = |life: &Life| slots.into_iter().flatten().any(|slot| life.waits.contains_key(&Wait::Lock(*slot)));
+        let waiters: HashSet<u32> = self.profile.lives().filter(|life| waits(life)).map(|life| life.thread).collect();
+        let mut wakers = row.longest.iter().filter_map(|wait| wait.holder_thread).peekable();
+        row.lock_type == "cond" && wakers.peek().is_some() && wakers.all(|waker| waiters.contains(&waker))
     }
 }
 
@@ -578,26 +631,6 @@ fn single(workers: &[Worker<'_>], elapsed_s: f64) -> String {
         format!(" Nearly all of its work is that of one thread ({}), which more CPUs do not make faster.", worker.name)
     };
     most.filter(is_single).map_or_else(String::new, words)
-}
-
-/// Returns the condition, semaphore or barrier that was waited for most, and the place that ended the waits.
-fn work(rows: &[Row]) -> Option<String> {
-    let is_work = |row: &&Row| row.kind == RowKind::Lock && !row.excludes() && row.wait_total_s > 0.0;
-    let most = rows.iter().filter(is_work).max_by(|one, other| one.wait_total_s.total_cmp(&other.wait_total_s))?;
-    // The name can have the place in it.
-    let place = most.symbol.as_ref().filter(|symbol| !most.lock.contains(symbol.as_str()));
-    let place = place.map_or_else(String::new, |symbol| format!(" in {}", without_arguments(symbol)));
-    let ended = most.acquisitions + most.timeouts;
-    let by = if most.timeouts > most.acquisitions {
-        let share = whole_percent(most.timeouts as f64 / ended as f64);
-        Some(format!(", of which {share} ended at their time limit, without a signal"))
-    } else {
-        // Some functions do nothing but wake another thread.
-        let waker = most.blocked_by.first().filter(|by| !is_lock_wrapper(&by.site));
-        waker.map(|by| format!(", woken by {}", without_arguments(&by.site)))
-    };
-    let lock = without_arguments(&most.lock);
-    Some(format!(" The longest waits for work are those for {lock}{place}{}.", by.unwrap_or_default()))
 }
 
 /// Returns a name without the arguments of C++ functions in it: `pool::wait(std::unique_lock<std::mutex>&)+0xf0` is

@@ -32,6 +32,8 @@ pub(super) struct Object {
     pub(super) frames: Frames,
     /// Whether a thread that waited for a message may have held it, for work or for an answer, which is not known.
     pub(super) may_be_gate: bool,
+    /// The function with the name of a lock in which threads slept for most of this wait, if it is one for time to pass.
+    pub(super) sleeps_in: Option<String>,
     /// Data of the dumps if it is a lock of Java.
     pub(super) java: Option<JavaLock>,
 }
@@ -119,7 +121,9 @@ impl Evidence<'_> {
             let idle = match (rows.of(object.wait), function_of(&acquirer.site)) {
                 (Some(row), Some(function)) => {
                     let (held, here) = (idle_share(row, function), rows.share_in(row, function));
-                    Idle { held, here, asked: 0.0 }
+                    // The record has futex calls alone. Connections are requests in any case.
+                    let mut accepts = || self.idle_by_samples(object, &|wait| is_for_connection(wait), acquirer).held;
+                    Idle { held: if held > 0.5 { held } else { accepts() }, here, asked: 0.0 }
                 }
                 _ => self.idle_by_samples(object, &is_idle, acquirer),
             };
@@ -207,6 +211,7 @@ impl Evidence<'_> {
             spins: true,
             frames,
             may_be_gate: false,
+            sleeps_in: None,
             java: None,
         };
         by_function.into_iter().map(object).collect()
@@ -232,8 +237,20 @@ impl Evidence<'_> {
             Wait::Word { process, address } => {
                 if let Some(place) = PythonPlace::of(&frames) {
                     let (name, kind, part) = (place.name.clone(), place.kind(), place.part());
-                    let (spins, may_be_gate, java) = (false, false, None);
-                    return Object { wait, members, name, kind, part, spins, waited, frames, may_be_gate, java };
+                    let (spins, may_be_gate, sleeps_in, java) = (false, false, None, None);
+                    return Object {
+                        wait,
+                        members,
+                        name,
+                        kind,
+                        part,
+                        spins,
+                        waited,
+                        frames,
+                        may_be_gate,
+                        sleeps_in,
+                        java,
+                    };
                 }
                 let kind = self.kind_of_word(process, address, frames.kind);
                 let part = match kind {
@@ -259,8 +276,28 @@ impl Evidence<'_> {
             Wait::Hidden => (String::new(), "", Part::Unknown, false),
         };
         // A thread that waits for a lock whose holder waits for requests has nothing to do either: the lock is a gate.
-        let part = if part == Part::Lock && is_gate(&waited) { Part::Work } else { part };
-        Object { wait, members, name, kind, part, spins, waited, frames, may_be_gate: false, java: None }
+        let gate = if part == Part::Lock { gate(&waited) } else { None };
+        let (part, may_be_gate) = (gate.unwrap_or(part), gate == Some(Part::Unknown));
+        let sleeps_in = if part == Part::Sleep { self.sleeps_in(&waited) } else { None };
+        let part = if sleeps_in.is_some() { Part::Unknown } else { part };
+        Object { wait, members, name, kind, part, spins, waited, frames, may_be_gate, sleeps_in, java: None }
+    }
+
+    /// Returns the function with the name of a lock in which threads slept for most of the time that they did. It may try to
+    /// acquire the lock again after each sleep.
+    fn sleeps_in(&mut self, waited: &Waited) -> Option<String> {
+        /// The function itself, or one that it calls to sleep.
+        const NEAR: usize = 2;
+        let mut sum_s: BTreeMap<String, f64> = BTreeMap::new();
+        for (path, seconds) in &waited.paths {
+            let frames = self.frames(*path);
+            let lock = frames.own_or_lock().take(NEAR).find(|frame| frame.has_name_of_lock());
+            if let Some(function) = lock.and_then(|frame| function_of(&frame.site)) {
+                *sum_s.entry(function.to_owned()).or_default() += seconds;
+            }
+        }
+        let most = sum_s.into_iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
+        (most.1 > 0.5 * waited.seconds).then_some(most.0)
     }
 
     /// Returns the name, the type and the reason to wait of a lock that the library noted; whether its waiters spin.
@@ -609,14 +646,24 @@ fn most_of(waited: &Waited) -> Option<Path> {
     most.map(|(path, _)| *path)
 }
 
-/// Returns whether the holders of a lock wait for requests for most of the time in which others wait for it.
-fn is_gate(waited: &Waited) -> bool {
-    let is_idle = |holder: &Holder| match holder {
-        Holder::Blocked { wait: Wait::Call { number, part: Part::Work }, .. } => is_for_requests(*number),
-        _ => false,
+/// Returns the reason to wait for a lock whose holders wait for requests for most of the time in which others wait for it;
+/// `Unknown` if they may wait for replies. `None` for other locks.
+fn gate(waited: &Waited) -> Option<Part> {
+    let idle_s = |wanted: Part| {
+        let is_idle = |holder: &Holder| match holder {
+            Holder::Blocked { wait: Wait::Call { number, part }, .. } => *part == wanted && is_for_requests(*number),
+            _ => false,
+        };
+        waited.holders.iter().filter(|(holder, _)| is_idle(holder)).map(|(_, seconds)| seconds).sum::<f64>()
     };
-    let idle_s: f64 = waited.holders.iter().filter(|(holder, _)| is_idle(holder)).map(|(_, seconds)| seconds).sum();
-    idle_s > 0.5 * waited.seconds
+    let [work_s, unknown_s] = [Part::Work, Part::Unknown].map(idle_s);
+    let part = if unknown_s > work_s { Part::Unknown } else { Part::Work };
+    (work_s + unknown_s > 0.5 * waited.seconds).then_some(part)
+}
+
+/// Returns whether a thread waits for the next connection.
+fn is_for_connection(wait: &Wait) -> bool {
+    matches!(wait, Wait::Call { number, .. } if [libc::SYS_accept, libc::SYS_accept4].contains(number))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The rows of the waits of goroutines, the verdict, and the findings.
 
+use crate::trace::aggregate::{bins, shares};
 use crate::trace::measure::NamedWait;
-use crate::trace::measure::aggregate::{bins, shares};
 use crate::trace::plan::Verdict;
 use crate::trace::record::{Blocker, Frame, Row, RowKind};
 use crate::trace::words;

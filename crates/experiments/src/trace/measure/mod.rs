@@ -1,12 +1,10 @@
 //! The measurement: the program runs, and the notes of its threads are read while it does. It prints nothing.
 
-pub mod aggregate;
 mod circles;
 mod class;
 mod cost;
 pub mod cycles;
 pub mod deadlocks;
-pub mod labels;
 mod lives;
 pub mod orders;
 pub mod preempted;
@@ -17,8 +15,10 @@ pub use rows::NamedWait;
 
 use self::processes::Supervisor;
 pub use self::processes::{OtherUsers, Outliving, has_library};
+use super::aggregate::{Longest, Snapshot as Counts, Totals, Window};
 use super::diagnosis::{Diagnosis, Evidence};
 use super::flags::Level;
+use super::labels;
 use super::parts::Parts;
 use super::plan::{Parameters, Plan, Snapshots, Verdict};
 use super::python_locks;
@@ -29,7 +29,6 @@ use super::warnings::{
     RecordingLowered, RestartedProcess, WatchedScript, unnamed_code,
 };
 use super::watchpoint::Watch as WordWatch;
-use aggregate::{Longest, Snapshot as Counts, Totals, Window};
 use anyhow::Context;
 use blame::Lost;
 use blame::jvm::Machines;

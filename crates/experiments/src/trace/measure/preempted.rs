@@ -1,6 +1,6 @@
 //! The preempted holders of a run, by the names of the locks and of the call sites that acquired them.
 
-use super::aggregate::{Sum, Window};
+use crate::trace::aggregate::{Sum, Window};
 use blame::names::Names;
 use blame::places::{lock_name, site_label};
 use blame::preempted::{Preempted, Sums};

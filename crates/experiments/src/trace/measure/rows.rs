@@ -1,11 +1,11 @@
 //! The rows, with the names of locks and places.
 
-use super::aggregate::{self, Sum, Window, shares, time_spikes};
 use super::class::{Class, class_of};
 use super::cycles;
 use super::deadlocks::{Hang, Hangs, Stuck};
-use super::labels;
 use super::orders::Orders;
+use crate::trace::aggregate::{self, Sum, Window, shares, time_spikes};
+use crate::trace::labels;
 use crate::trace::python_locks::PythonPlace;
 use crate::trace::record::{Blocker, Cause, CycleVerdict, LabelLock, LongWait, Row, RowKind, Step};
 use blame::durations::Times;

@@ -10,7 +10,7 @@ use crate::trace::flags::Level;
 use crate::trace::live::Lines;
 use crate::trace::measure::{self, Measured as Traced};
 use crate::trace::plan::Plan;
-use crate::trace::watchpoint::request::Request;
+use crate::trace::words_to_watch::Request;
 use harness::{Run, Session, UsageError};
 use instruments::clock::Calibration;
 use instruments::warning::Warning;

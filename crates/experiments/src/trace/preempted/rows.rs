@@ -1,7 +1,7 @@
 //! The rows, from the sums of the preemptions by lock and call site.
 
 use super::record::{Row, RowKind};
-use crate::trace::measure::aggregate::shares;
+use crate::trace::aggregate::shares;
 use crate::trace::measure::preempted::{Counted, Key};
 use crate::trace::record::Runner;
 use blame::preempted::{SLICES_NS, Sums};

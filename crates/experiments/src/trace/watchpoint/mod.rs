@@ -1,14 +1,10 @@
 //! Words of a process that are watched by hardware watchpoints in short windows: acquisitions, holds and spinning of locks
 //! that make no call.
 
-pub mod record;
-pub mod request;
-pub mod show;
-
-use self::record::{WatchedWord, WordSite};
-use self::request::Request;
-use super::measure::aggregate::bins;
+use super::aggregate::bins;
 use super::record::{Row, RowKind};
+use super::watched_word::{WatchedWord, WordSite};
+use super::words_to_watch::Request;
 use anyhow::anyhow;
 use blame::durations::Times;
 use blame::frames::Frames;

@@ -9,19 +9,28 @@ pub(in crate::trace::diagnosis) struct Limits {
     /// The time on a CPU without spinning, and what all CPUs have.
     pub(in crate::trace::diagnosis) useful_s: f64,
     pub(in crate::trace::diagnosis) capacity_s: f64,
+    /// The CPUs that the control group allows, where the program uses nearly all of them.
+    pub(in crate::trace::diagnosis) cpu_limit: Option<f64>,
 }
 
 impl Limits {
     /// Returns the remedy for holders that had no CPU: the program's other threads use the CPUs, or other programs do.
-    pub(super) fn fewer_threads(&self) -> &'static str {
+    pub(super) fn fewer_threads(&self) -> String {
         const NEARLY_ALL: f64 = 0.75;
-        if self.on_cpu_s >= NEARLY_ALL * self.capacity_s {
+        if let Some(limit) = self.cpu_limit {
+            let cpus = if limit == 1.0 { "CPU" } else { "CPUs" };
+            return format!(
+                "raise the limit of its control group (cpu.max: {limit:.1} {cpus}), or use fewer busy threads"
+            );
+        }
+        let words = if self.on_cpu_s >= NEARLY_ALL * self.capacity_s {
             "use at most as many busy threads as CPUs"
         } else if self.on_cpu_s + self.ready_s <= self.capacity_s {
             "give the program CPUs that other programs do not use"
         } else {
             "give the program CPUs that other programs do not use, or use fewer busy threads"
-        }
+        };
+        words.to_owned()
     }
 
     /// Returns the most that the throughput can gain if a wait vanishes: the threads gain the time of the wait, as far
@@ -40,8 +49,13 @@ mod tests {
 
     #[test]
     fn a_gain_is_bounded_by_the_waits_and_by_the_cpus() {
-        let limits = Limits { on_cpu_s: 2.0, ready_s: 0.0, busy_s: 10.0, useful_s: 2.0, capacity_s: 20.0 };
+        let limits =
+            Limits { on_cpu_s: 2.0, ready_s: 0.0, busy_s: 10.0, useful_s: 2.0, capacity_s: 20.0, cpu_limit: None };
         assert_eq!(limits.gain(5.0), Some(1.0));
+        assert_eq!(limits.fewer_threads(), "give the program CPUs that other programs do not use");
+        assert!(
+            Limits { cpu_limit: Some(0.25), ..limits }.fewer_threads().starts_with("raise the limit of its control")
+        );
         assert_eq!(Limits { capacity_s: 3.0, ..limits }.gain(5.0), Some(0.5));
     }
 }

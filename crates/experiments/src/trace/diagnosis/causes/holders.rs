@@ -6,11 +6,12 @@ use super::priorities::inverted;
 use super::shares::Shares;
 use super::{Limits, larger_pool};
 use crate::trace::python_locks::PYTHON;
-use crate::trace::record::Row;
+use crate::trace::record::{Row, RowKind};
 use blame::frames::{Kind as FrameKind, is_lock_wrapper};
 use blame::places::{lock_name, site_label};
 use blame::sampling::budget::{Part, call_name};
 use blame::sampling::waited::{Holder, Wait};
+use record::Bin;
 use std::collections::BTreeMap;
 
 /// A critical section of this length is long.
@@ -18,6 +19,10 @@ const LONG_HOLD_NS: f64 = 20_000.0;
 
 /// Critical sections up to this length are shorter than the wait of a thread that sleeps and is woken.
 const SHORT_HOLD_NS: f64 = 2_000.0;
+
+/// The activities of a thread that kept a holder from another lock, and was not blocked.
+const RAN: &str = "ran";
+const NO_CPU: &str = "had no CPU";
 
 /// The place where a holder was blocked: the function and its caller, and the lock that it held.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -89,7 +94,7 @@ impl Evidence<'_> {
             });
         }
         if most == shares.blocked && most > 0.5 {
-            return Some(self.blocked_holder(object, shares.blocked, rows));
+            return Some(self.blocked_holder(object, shares.blocked, rows, limits));
         }
         // A mutex that inherits priorities lends its holder the waiter's, which the kernel does not show.
         let inherits = row.is_some_and(|row| row.attributes.iter().any(|word| word == "priority_inheritance"));
@@ -124,7 +129,7 @@ impl Evidence<'_> {
                 object: lock.clone(),
                 place: place(held_at),
                 text: format!("the holder was preempted for {} of the wait", percent(shares.preempted)),
-                remedy: Some(limits.fewer_threads().into()),
+                remedy: Some(limits.fewer_threads()),
                 share: shares.preempted,
                 measure: Measure::None,
             });
@@ -148,7 +153,15 @@ impl Evidence<'_> {
         let held_in = holding.and_then(|row| row.symbol.as_deref());
         let held_in = held_in.or_else(|| held_at.as_deref().map(function_in));
         let remedy = shorter_sections(lock, row, hold, held_in);
-        let hold = hold.map(|ns| format!("; median hold {}", terminal::nanoseconds(ns)));
+        let is_rare = row.is_some_and(has_long_holds) && hold.is_some_and(|hold| hold <= LONG_HOLD_NS);
+        let longest = row.and_then(|row| row.hold_max_ns).filter(|_| is_rare);
+        let longest = longest.map_or_else(String::new, |ns| format!(", longest {}", terminal::nanoseconds(ns)));
+        let hold = hold.map(|ns| format!("; median hold {}{longest}", terminal::nanoseconds(ns)));
+        let starved = row.filter(|row| shares.running > 0.5 && row.kind == RowKind::Lock).and_then(|row| {
+            let times = holds_in_a_wait(row, object.waited.most_waiters)?;
+            Some((format!("; half of the wait is in waits of {times} holds or more"), fair(lock, &row.lock_type)))
+        });
+        let (barged, remedy) = starved.map_or((String::new(), remedy), |(barged, fair)| (barged, fair));
         let ran = percent(shares.running);
         let (activity, share) = if most <= 0.5 {
             let ready = percent(shares.preempted);
@@ -159,7 +172,11 @@ impl Evidence<'_> {
         Some(Cause {
             object: lock.clone(),
             place: place(held_at),
-            text: format!("the holder {activity} of the wait{}{}", hold.unwrap_or_default(), shares.outranked_words()),
+            text: format!(
+                "the holder {activity} of the wait{}{barged}{}",
+                hold.unwrap_or_default(),
+                shares.outranked_words()
+            ),
             remedy: Some(remedy),
             share,
             measure: measure(object),
@@ -168,14 +185,28 @@ impl Evidence<'_> {
 
     /// Returns the cause for a holder that was blocked itself: the blocking function, and its caller. Where it waited
     /// for another lock, that lock's holder is the one that counts.
-    fn blocked_holder(&mut self, object: &Object, share: f64, rows: &Rows<'_>) -> Cause {
+    fn blocked_holder(&mut self, object: &Object, share: f64, rows: &Rows<'_>, limits: &Limits) -> Cause {
         let mut by_place: BTreeMap<Blocking, Blocked> = BTreeMap::new();
         let mut sampled_s = 0.0;
         for (holder, seconds) in &object.waited.holders {
-            let Holder::Blocked { wait, path, lock, pair } = holder else { continue };
+            let (lock, pair) = match holder {
+                Holder::Blocked { lock, pair, .. } | Holder::Chained { lock, pair, .. } => (*lock, *pair),
+                _ => continue,
+            };
             sampled_s += seconds;
-            let held = rows.first_of(Wait::Lock(*lock));
-            let acquired_at = self.region.map(|region| site_label(region, self.names, *pair));
+            let held = rows.first_of(Wait::Lock(lock));
+            let acquired_at = self.region.map(|region| site_label(region, self.names, pair));
+            let (wait, path) = match holder {
+                Holder::Blocked { wait, path, .. } => (wait, path),
+                Holder::Chained { is_running, .. } => {
+                    let blocked =
+                        by_place.entry(Blocking { place: acquired_at.unwrap_or_default(), held }).or_default();
+                    blocked.seconds += seconds;
+                    *blocked.whats.entry(if *is_running { RAN } else { NO_CPU }.to_owned()).or_default() += seconds;
+                    continue;
+                }
+                _ => continue,
+            };
             let acquired_in = acquired_at.as_deref().and_then(|site| site.split(" (").next()).map(without_offset);
             let frames = path.map(|path| self.frames(path)).unwrap_or_default();
             let python = python::section(&frames, &object.frames).filter(|_| held == object.wait);
@@ -227,6 +258,12 @@ impl Evidence<'_> {
         let waits_at = object.place();
         let remedy = if is_pool {
             larger_pool(section, &waits_at)
+        } else if what == RAN {
+            format!(
+                "do less in {function} while {section} is held, or acquire {section} outside of the critical section of {name}"
+            )
+        } else if what == NO_CPU {
+            limits.fewer_threads()
         } else if let Some(inner) = inners.main() {
             inner.remedy(section, &what)
         } else if function.is_empty() {
@@ -270,8 +307,6 @@ fn held_at(row: &Row) -> Option<String> {
 /// Returns the remedy for a lock whose holders ran. `hold` is the median hold of the place with the longest waits, in ns, and
 /// `held_in` is the function there.
 fn shorter_sections(lock: &str, row: Option<&Row>, hold: Option<f64>, held_in: Option<&str>) -> String {
-    // Half of the holds say nothing of the longest, in which others wait most.
-    let has_long = row.is_some_and(|row| row.hold_p99_ns.is_some_and(|p99| p99 > LONG_HOLD_NS));
     match hold.is_none_or(|hold| hold > LONG_HOLD_NS) {
         true => {
             // One of many places is not the one to change.
@@ -280,9 +315,53 @@ fn shorter_sections(lock: &str, row: Option<&Row>, hold: Option<f64>, held_in: O
             let held_in = held_in.map_or_else(String::new, |function| format!(" in {function}"));
             format!("do less{held_in} while {lock} is held, or use several locks")
         }
-        false if has_long => format!("shorten the longest critical sections of {lock}, or use several locks"),
+        false if row.is_some_and(has_long_holds) => {
+            format!("shorten the longest critical sections of {lock}, or use several locks")
+        }
         false => many_short_sections(lock),
     }
+}
+
+/// Returns whether long holds have most of the time of all, however few they are: others wait in these.
+fn has_long_holds(row: &Row) -> bool {
+    match median_by_time(&row.holds) {
+        Some(median) => median > LONG_HOLD_NS,
+        None => [row.hold_p99_ns, row.hold_max_ns].into_iter().flatten().any(|ns| ns > LONG_HOLD_NS),
+    }
+}
+
+/// Returns the time of which longer ones have half of the sum; `None` without any.
+fn median_by_time(bins: &[Bin]) -> Option<f64> {
+    let time = |bin: &Bin| bin.count as f64 * (bin.from_ns + bin.to_ns) / 2.0;
+    let all: f64 = bins.iter().map(time).sum();
+    let mut sum = 0.0;
+    let bin = bins.iter().rev().find(|bin| {
+        sum += time(bin);
+        sum >= 0.5 * all
+    });
+    bin.filter(|_| all > 0.0).map(|bin| bin.from_ns)
+}
+
+/// Returns how many holds the longest waits last, which are half of the whole wait, if that is far more than there are
+/// waiters: other threads acquire the lock again and again in the meantime.
+fn holds_in_a_wait(row: &Row, most_waiters: usize) -> Option<u64> {
+    const FAR_MORE: f64 = 10.0;
+    let (wait, hold) = (median_by_time(&row.waits)?, row.hold_p50_ns?.max(row.hold_p99_ns?));
+    let times = wait / hold.max(1.0);
+    (hold > SHORT_HOLD_NS && times > FAR_MORE * most_waiters.max(1) as f64).then_some(times as u64)
+}
+
+/// Returns the remedy for a lock that passes over its waiters.
+fn fair(lock: &str, lock_type: &str) -> String {
+    let writers = if lock_type == "rwlock" {
+        "let writers go first (PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP), or "
+    } else {
+        ""
+    };
+    format!(
+        "{writers}use a fair lock in place of {lock} (one that admits its waiters in turn): a thread that releases it \
+         acquires it again before a waiter runs"
+    )
 }
 
 /// Returns the remedy for a lock that is held often, and never for long.
@@ -292,7 +371,7 @@ fn many_short_sections(lock: &str) -> String {
 
 /// Returns whether nearly all of many holds were short.
 fn has_short_holds(row: &Row) -> bool {
-    row.holds_timed >= 1_000 && row.hold_p99_ns.is_some_and(|p99| p99 <= SHORT_HOLD_NS)
+    row.holds_timed >= 1_000 && row.hold_p99_ns.is_some_and(|p99| p99 <= SHORT_HOLD_NS) && !has_long_holds(row)
 }
 
 /// Returns how the gain is measured: virtual speedups are for locks that the library sees being acquired and released.
@@ -304,7 +383,7 @@ fn measure(object: &Object) -> Measure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::record::{Blocker, RowKind};
+    use crate::trace::record::Blocker;
 
     #[test]
     fn holds_are_short_if_many_are_known_and_nearly_all_are() {
@@ -313,6 +392,47 @@ mod tests {
         assert!(has_short_holds(&row(5_000, Some(160.0))));
         assert!(!has_short_holds(&row(5_000, Some(160_000.0))));
         assert!(!has_short_holds(&row(50, Some(160.0))) && !has_short_holds(&row(5_000, None)));
+    }
+
+    #[test]
+    fn wait_of_hundreds_of_holds_is_starvation() {
+        // A wait of each length; the longest one has most of the time.
+        let waits = |longest: f64| {
+            let bin = |ns: f64, count| Bin { from_ns: ns, to_ns: 1.1 * ns, count };
+            vec![bin(0.002 * longest, 20), bin(longest, 1)]
+        };
+        let row = |wait, hold| Row {
+            waits: waits(wait),
+            hold_p50_ns: Some(hold),
+            hold_p99_ns: Some(1.1 * hold),
+            ..Row::new(RowKind::Lock, 1, "frame_lock".into())
+        };
+        assert_eq!(holds_in_a_wait(&row(300e6, 1e6), 2), Some(272));
+        assert_eq!(holds_in_a_wait(&row(7e6, 1e6), 7), None, "each of seven waiters in turn");
+        // A thread that sleeps is woken late, however short the holds are.
+        assert_eq!(holds_in_a_wait(&row(50e3, 100.0), 2), None);
+        assert!(fair("rows", "rwlock").starts_with("let writers go first"));
+    }
+
+    #[test]
+    fn rare_long_holds_count_by_their_time() {
+        let bin = |ns: f64, count| Bin { from_ns: ns, to_ns: 1.1 * ns, count };
+        let row = |holds| Row {
+            holds_timed: 5_000,
+            hold_p99_ns: Some(600.0),
+            hold_max_ns: Some(4.1e6),
+            holds,
+            ..Row::new(RowKind::Lock, 1, "cache_lock".into())
+        };
+        // One hold of 4 ms in 200 of 0.5 us has nearly all of the time, and one in a million has nearly none.
+        for (holds, is_long) in
+            [(vec![bin(500.0, 199), bin(4e6, 1)], true), (vec![bin(500.0, 999_999), bin(4e6, 1)], false)]
+        {
+            let row = row(holds);
+            let remedy = shorter_sections("cache_lock", Some(&row), Some(600.0), None);
+            assert_eq!(remedy.starts_with("shorten the longest critical sections"), is_long, "{remedy}");
+            assert_eq!(has_short_holds(&row), !is_long);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use super::super::objects::{INTERPRETER, MAP, Object, function_in};
 use super::super::{Cause, Evidence, LEAST_READY, Measure, Rows};
 use super::Limits;
-use crate::trace::measure::aggregate::Window;
+use crate::trace::aggregate::Window;
 use blame::frames::Kind as FrameKind;
 use blame::places::{lock_name, site_label};
 use blame::sampling::waited::Holder;
@@ -187,6 +187,8 @@ impl Evidence<'_> {
         cause.text.push_str(&format!("; {waits_in} waits by trying again and again"));
         // Threads that try without a pause keep the holder from the CPUs.
         let is_spinning = object.waited.runnable_s > 0.5 * object.waited.seconds;
+        // Samples do not show what a thread does between two tries that are microseconds apart.
+        let waits = format!("if {waits_in} does nothing else between two tries, {waits}");
         cause.remedy = if is_spinning { Some(waits) } else { cause.remedy };
         if is_spinning {
             cause.place = place;
@@ -223,12 +225,26 @@ pub(super) fn of_map(object: &Object) -> Cause {
     }
 }
 
-pub(super) fn of_interpreter(object: &Object) -> Cause {
+pub(super) fn of_interpreter(object: &Object, limits: &Limits, elapsed_s: f64) -> Cause {
+    // Threads that run Python code use a CPU. Where hardly any is used, a call blocks and keeps the lock.
+    const LITTLE: f64 = 0.3;
+    let blocks = object.waited.seconds > 0.5 * elapsed_s && limits.on_cpu_s + limits.ready_s < LITTLE * elapsed_s;
+    let (text, remedy) = if blocks {
+        (
+            "the threads hardly ran: the one that has the interpreter's lock is blocked in a call that does not release it",
+            "release the interpreter's lock around that call (Py_BEGIN_ALLOW_THREADS; ctypes.CDLL, not PyDLL)",
+        )
+    } else {
+        (
+            "one thread at a time runs Python code; the others wait for the interpreter's lock",
+            "use processes instead of threads, or a free-threaded build of CPython",
+        )
+    };
     Cause {
         object: INTERPRETER.into(),
         place: object.place(),
-        text: "one thread at a time runs Python code; the others wait for the interpreter's lock".into(),
-        remedy: Some("use processes instead of threads, or a free-threaded build of CPython".into()),
+        text: text.into(),
+        remedy: Some(remedy.into()),
         // The lock has no other purpose.
         share: 1.0,
         measure: Measure::None,

@@ -16,7 +16,7 @@ use super::objects::{MAP, Object, function_in};
 use super::{Cause, Evidence, Measure, Rows, Worker, stack};
 use crate::trace::record::{Row, RowKind, SeenBy};
 use blame::frames::Kind as FrameKind;
-use blame::sampling::waited::Wait;
+use blame::sampling::waited::{Holder, Wait};
 use kinds::{of_interpreter, of_map};
 
 impl Evidence<'_> {
@@ -25,7 +25,7 @@ impl Evidence<'_> {
         let row = rows.of(object.wait);
         let cause = match object.wait {
             _ if object.kind == FrameKind::Allocator.name() => Some(self.of_allocator(object)),
-            _ if object.kind == FrameKind::Interpreter.name() => Some(of_interpreter(object)),
+            _ if object.kind == FrameKind::Interpreter.name() => Some(of_interpreter(object, limits, self.elapsed_s)),
             _ if object.kind == FrameKind::Stream.name() => Some(self.of_stream(object, rows, limits)),
             _ if object.kind == FrameKind::Library.name() => Some(self.of_library(object)),
             _ if object.kind == FrameKind::Once.name() => Some(self.of_once(object, rows, limits)),
@@ -61,7 +61,13 @@ impl Evidence<'_> {
             cause.text.push_str(&hottest);
         }
         // A loop that spins takes CPUs from the other threads.
-        let waits = || object.members.iter().map(|(wait, _)| *wait);
+        // So can one that has the lock which the holders wait for.
+        let chained = object.waited.holders.keys().filter_map(|holder| match holder {
+            Holder::Blocked { lock, .. } | Holder::Chained { lock, .. } => Some(Wait::Lock(*lock)),
+            _ => None,
+        });
+        let waits: Vec<Wait> = object.members.iter().map(|(wait, _)| *wait).chain(chained).collect();
+        let waits = || waits.iter().copied();
         let independent = workers.iter().find(|worker| !object.spins && worker.is_independent(waits(), self.elapsed_s));
         // The holders of words are not known, so the thread can be one.
         if let Some(worker) = independent.filter(|_| matches!(object.wait, Wait::Lock(_))) {

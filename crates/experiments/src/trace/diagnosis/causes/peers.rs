@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 
 /// Activities that are known for less than this part of a wait say nothing of its holder.
 const LEAST_SEEN: f64 = 0.2;
+/// A thread that is blocked in the function which acquires a lock for more than this part of the wait holds it.
+const SURE: f64 = 0.85;
 
 impl Evidence<'_> {
     /// Returns the waits of the threads that were in the function which acquires a word, or in the one that releases it:
@@ -109,7 +111,7 @@ impl Evidence<'_> {
         let lock = &object.name;
         // A semaphore that one thread at a time has acquired is a lock.
         let is_pool = object.kind == FrameKind::Semaphore.name() && several_s > 0.1 * inside_s;
-        let held = match released_in {
+        let held = match &released_in {
             _ if is_pool => "the threads that had acquired it",
             Some(_) => "the holder",
             None => "another thread in the same function",
@@ -124,6 +126,10 @@ impl Evidence<'_> {
         } else {
             format!("call {called} outside of the critical section of {lock}")
         };
+        // One that holds it is blocked there for nearly all of the wait. Others are in the function as well, outside of the
+        // critical section.
+        let is_sure = is_pool || released_in.is_some() || share > SURE;
+        let remedy = if is_sure { remedy } else { format!("if that is in the critical section, {remedy}") };
         Some(Cause {
             object: lock.clone(),
             place: if is_pool || place.is_empty() { object.place() } else { place },
@@ -170,7 +176,7 @@ fn of_runnable_peers(object: &Object, function: &str, peers: &Peers, whole_s: f6
     } else if is_inverted {
         Some(format!("hold {lock} at the priority of the threads that wait for it"))
     } else {
-        (shares[1] > 0.5).then(|| limits.fewer_threads().into())
+        (shares[1] > 0.5).then(|| limits.fewer_threads())
     };
     let inverted = if is_inverted { ", with a lower priority than the waiters (priority inversion)" } else { "" };
     Cause {

@@ -1,6 +1,6 @@
 //! The parts of the whole wait for a lock, by the state of its holder.
 
-use crate::trace::record::Row;
+use crate::trace::record::{Row, SeenBy};
 use blame::sampling::priority::Priority;
 use blame::sampling::waited::{Holder, Waited};
 
@@ -35,11 +35,13 @@ impl Shares {
         let by_samples = || Self {
             running: part(|holder| *holder == Holder::Running),
             preempted: ready,
-            blocked: part(|holder| matches!(holder, Holder::Blocked { .. })),
+            blocked: part(|holder| matches!(holder, Holder::Blocked { .. } | Holder::Chained { .. })),
             released: part(|holder| *holder == Holder::None),
             outranked: 0.0,
             priorities: None,
         };
+        // The record lacks waits that have not ended, and those to get a mutex back after a condition.
+        let row = row.filter(|row| super::waited(waited.seconds, Some(row)).1 == SeenBy::Call);
         let shares = row.and_then(Self::by_record).or_else(|| (sampled_s >= ENOUGH_S).then(by_samples))?;
         // Only samples know the priorities.
         let outranked = if ready > 0.0 { shares.preempted * outranked / ready } else { 0.0 };
@@ -100,6 +102,9 @@ mod tests {
         (row.held_running_s, row.held_preempted_s, row.held_blocked_s) = (Some(0.5), Some(0.5), Some(2.5));
         (row.released_s, row.unknown_s) = (Some(0.0), Some(0.5));
         assert_eq!(Shares::of(&waited, Some(&row)).unwrap().blocked, 0.625);
+        // Of most of the wait there is no record.
+        let long = Waited { seconds: 7.0, ..waited.clone() };
+        assert_eq!(Shares::of(&long, Some(&row)).unwrap().running, 0.75);
         row.unknown_s = Some(2.0);
         assert_eq!(Shares::of(&waited, Some(&row)).unwrap().running, 0.75);
         assert!(Shares::of(&Waited::default(), None).is_none());

@@ -1,7 +1,7 @@
 //! Watched words on a terminal and a page.
 
-use super::super::record::{Row, RowKind};
-use super::record::WatchedWord;
+use super::record::{Row, RowKind};
+use super::watched_word::WatchedWord;
 use record::{Figure, Picture, Table, Unit, optional};
 use terminal::{count, nanoseconds, percent};
 

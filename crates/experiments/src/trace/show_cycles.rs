@@ -1,8 +1,8 @@
-//! The verdicts on a terminal.
+//! Cycles of locks that further runs tried to reach, on a terminal: the verdicts.
 
-use super::record::Confirmation;
-use crate::trace::record::{ThreadStack, TraceRecord};
-use crate::trace::words;
+use super::plan::Confirmation;
+use super::record::{ThreadStack, TraceRecord};
+use super::words;
 use terminal::{Page, counted};
 
 pub fn show(record: &TraceRecord<'_>, confirmation: &Confirmation, page: &Page) -> String {
