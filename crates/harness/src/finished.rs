@@ -8,7 +8,6 @@ use instruments::warning::{self, Interrupted, Warning};
 use record::{Record, RunEnvironment, SCHEMA};
 use serde::Serialize;
 use serde_json::Value;
-use std::convert::Infallible;
 use std::time::Duration;
 
 /// A record of any experiment.
@@ -98,44 +97,6 @@ impl<P, R> Finished<P, R> {
         self
     }
 
-    /// Converts the parameters and the rows into those of a larger record.
-    pub fn map<Q, S>(self, parameters: impl FnOnce(P) -> Q, row: impl FnMut(R) -> S) -> Finished<Q, S> {
-        let convert = |own, rows: Vec<R>| Ok((parameters(own), rows.into_iter().map(row).collect()));
-        let Ok::<_, Infallible>(finished) = self.converted(convert);
-        finished
-    }
-
-    fn converted<Q, S, E>(
-        self,
-        convert: impl FnOnce(P, Vec<R>) -> Result<(Q, Vec<S>), E>,
-    ) -> Result<Finished<Q, S>, E> {
-        let Self {
-            parameters,
-            rows,
-            warnings,
-            conditions,
-            is_printed,
-            files,
-            failures,
-            exceeded,
-            keep,
-            program_status,
-        } = self;
-        let (parameters, rows) = convert(parameters, rows)?;
-        Ok(Finished {
-            parameters,
-            rows,
-            warnings,
-            conditions,
-            is_printed,
-            files,
-            failures,
-            exceeded,
-            keep,
-            program_status,
-        })
-    }
-
     /// Adds the CPUs that were found to share a core to the environment of the record.
     pub fn with_probed(mut self, found: Option<ProbedPairs>) -> Self {
         if let Conditions::Measured { probed, .. } = &mut self.conditions {
@@ -177,9 +138,29 @@ impl AnyFinished {
 impl<P: Serialize, R: Serialize> Finished<P, R> {
     /// Removes the types.
     pub fn erased(self) -> serde_json::Result<AnyFinished> {
-        self.converted(|parameters, rows| {
-            let rows = rows.into_iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
-            Ok((serde_json::to_value(parameters)?, rows))
+        let Self {
+            parameters,
+            rows,
+            warnings,
+            conditions,
+            is_printed,
+            files,
+            failures,
+            exceeded,
+            keep,
+            program_status,
+        } = self;
+        Ok(Finished {
+            parameters: serde_json::to_value(parameters)?,
+            rows: rows.into_iter().map(serde_json::to_value).collect::<Result<_, _>>()?,
+            warnings,
+            conditions,
+            is_printed,
+            files,
+            failures,
+            exceeded,
+            keep,
+            program_status,
         })
     }
 }

@@ -274,7 +274,8 @@ fn mutex_of_several_processes_is_one_row_with_its_holder() {
         (!(is_right && cause.contains("slept (nanosleep)"))).then(|| format!("{mutex:#} {findings:#?}"))
     };
     // Other programs on the CPUs can be the larger problem; not in each of several runs.
-    assert!((0..4).any(|_| wrong().is_none()), "four times: {:?}", wrong());
+    let all: Vec<String> = (0..4).map_while(|_| wrong()).collect();
+    assert!(all.len() < 4, "four times: {}", all.join("\n"));
 }
 
 /// Asserts that a finding has the wait of its row in the table unless it names samples as its source, and that the verdict
@@ -377,7 +378,8 @@ fn programs_with_free_locks_have_the_verdict_not_locks() {
             (!is_right).then(|| format!("{patient}: {said} {:#}", program_of(&traced)))
         };
         // Other programs on the CPUs can be the larger problem; not in each of several runs.
-        assert!((0..4).any(|_| wrong().is_none()), "four times: {:?}", wrong());
+        let all: Vec<String> = (0..4).map_while(|_| wrong()).collect();
+        assert!(all.len() < 4, "four times: {}", all.join("\n"));
     }
 }
 
@@ -398,7 +400,8 @@ fn waits_that_may_be_for_a_lock_or_for_work_are_said_to_be() {
             (!is_right).then(|| format!("{patient}: {parameters} {:#}", program_of(&traced)))
         };
         // Other programs on the CPUs can be the larger problem; not in each of several runs.
-        assert!((0..4).any(|_| wrong().is_none()), "four times: {:?}", wrong());
+        let all: Vec<String> = (0..4).map_while(|_| wrong()).collect();
+        assert!(all.len() < 4, "four times: {}", all.join("\n"));
     }
 }
 

@@ -30,7 +30,7 @@ impl Evidence<'_> {
         let acquirer = object.frames.caller()?;
         let name = function_of(&acquirer.site)?;
         // All locks of Python are released in one function of the interpreter.
-        let released_in = rows.of(object.wait).filter(|_| object.kind != PYTHON).and_then(released_in);
+        let released_in = rows.of(object.wait).filter(|_| object.kind != PYTHON).and_then(released_in_most);
         let released_in = released_in.filter(|function| *function != name && !acquirer.is_runtime);
         // A function that ends with the release jumps to it, so that its caller seems to release the lock.
         let is_caller = |function: &String| object.frames.own().any(|frame| function_of(&frame.site) == Some(function));
@@ -128,7 +128,8 @@ impl Evidence<'_> {
         };
         // One that holds it is blocked there for nearly all of the wait. Others are in the function as well, outside of the
         // critical section.
-        let is_sure = is_pool || released_in.is_some() || share > SURE;
+        let is_recorded = rows.of(object.wait).and_then(released_in_most).is_some();
+        let is_sure = is_pool || is_recorded || share > SURE;
         let remedy = if is_sure { remedy } else { format!("if that is in the critical section, {remedy}") };
         Some(Cause {
             object: lock.clone(),
@@ -152,7 +153,7 @@ impl Evidence<'_> {
 }
 
 /// Returns the function that released a lock for which others waited, if it is one for most of that time.
-fn released_in(row: &Row) -> Option<String> {
+fn released_in_most(row: &Row) -> Option<String> {
     let most = row.blocked_by.first().filter(|blocker| blocker.share > 0.5)?;
     // A name can contain parentheses. Where only the file and an offset are known, the function is not.
     let line = most.site.strip_suffix(')').and_then(|site| site.rsplit_once(" ("));
