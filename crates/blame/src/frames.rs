@@ -436,9 +436,13 @@ impl Frames {
         let source = site.source.as_deref().unwrap_or_default();
         let is_in_c_library = is_c_library(file) || is_of_c_library(symbol);
         let is_in_library = is_in_c_library || is_runtime_file(file);
-        // A lock of the program's own may wait by an atomic.
-        let may_be_own = matches!(self.kind, None | Some(Kind::Park));
-        let is_own_lock = *is_outside && may_be_own && is_lock_function(symbol);
+        // A lock of the program's own may wait by an atomic, and so may a queue from which threads acquire jobs.
+        let is_named = match self.kind {
+            None => is_lock_function(symbol),
+            Some(Kind::Park) => is_lock_function(symbol) && !symbol.to_ascii_lowercase().contains("acquire"),
+            _ => false,
+        };
+        let is_own_lock = *is_outside && is_named;
         let is_runtime = is_in_library
             || is_own_lock
             || symbol.starts_with("runtime.")
@@ -490,7 +494,7 @@ impl Frames {
     }
 
     /// Returns the functions outside of the C library, the innermost first.
-    pub fn own_or_lock(&self) -> impl Iterator<Item = &Frame> {
+    pub fn outside_c_library(&self) -> impl Iterator<Item = &Frame> {
         self.frames.iter().filter(|frame| !frame.is_in_c_library)
     }
 
@@ -646,7 +650,8 @@ mod tests {
             }
             frames.kind
         };
-        assert_eq!([kind("SpinLock::lock()"), kind("Queue::pop()")], [Some(Kind::Mutex), Some(Kind::Park)]);
+        assert_eq!(kind("SpinLock::lock()"), Some(Kind::Mutex));
+        assert_eq!([kind("Queue::pop()"), kind("JobQueue::acquire()")], [Some(Kind::Park); 2]);
     }
 
     /// A closure that was inlined into the function of the standard library that calls it, without debugging information.

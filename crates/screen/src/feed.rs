@@ -87,8 +87,10 @@ impl Feed {
         self.places.get(self.begun?)
     }
 
-    /// Returns the rank of a cell's value among the comparable ones of its column, 0 for the best, and their number.
-    pub fn rank(&self, place: &Place) -> Option<(usize, usize)> {
+    /// Returns the place of a cell's value among the comparable ones of its column, 0 for the best, and their number.
+    ///
+    /// It is the order of the values so far, for a colour. Which ones are shown to be better, the ranking of the record says.
+    pub fn order(&self, place: &Place) -> Option<(usize, usize)> {
         let current = place.seen.figure()?;
         let peers = self.places().filter(|other| other.column == place.column);
         let others: Vec<f64> = peers
@@ -96,7 +98,7 @@ impl Feed {
             .filter(|other| other.unit == current.unit)
             .map(|other| other.value)
             .collect();
-        Some((rank(current, &others), others.len()))
+        Some((order(current, &others), others.len()))
     }
 
     /// Returns one value for all: the mean of levels, otherwise the best of the values, and the row that has it.
@@ -116,7 +118,7 @@ impl Feed {
 }
 
 /// Returns how many of the others are better.
-pub fn rank(current: Figure, others: &[f64]) -> usize {
+pub fn order(current: Figure, others: &[f64]) -> usize {
     others.iter().filter(|&&other| is_better(Figure { value: other, ..current }, current.value)).count()
 }
 
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_ranked_within_their_column() {
+    fn places_are_in_order_within_their_column() {
         let mut feed = Feed::default();
         for (row, median) in [("slow", 90.0), ("fast", 20.0), ("middling", 40.0)] {
             feed.add(line(
@@ -199,8 +201,8 @@ mod tests {
             ));
             feed.add(line(row, "2 threads", Shown::Begun(())));
         }
-        let ranks: Vec<_> = feed.places().map(|place| (place.row.as_str(), feed.rank(place).unwrap())).collect();
-        assert_eq!(ranks, [("slow", (2, 3)), ("fast", (0, 3)), ("middling", (1, 3))]);
+        let orders: Vec<_> = feed.places().map(|place| (place.row.as_str(), feed.order(place).unwrap())).collect();
+        assert_eq!(orders, [("slow", (2, 3)), ("fast", (0, 3)), ("middling", (1, 3))]);
         assert_eq!(feed.best().unwrap().1, "fast");
     }
 

@@ -64,7 +64,7 @@ impl Kind {
         match self {
             Self::Latency => "Lock latency: median and a small histogram",
             Self::Throughput => "Iterations per second: 7 µs outside the lock, 3 µs inside",
-            Self::Cpus => "Measure one CPU after another, and rank them",
+            Self::Cpus => "Measure one CPU after another",
         }
     }
 }
@@ -173,13 +173,13 @@ impl Matrix {
         }
     }
 
-    /// Returns the rank of a cell among the locks of its column or the CPUs of its row, and the number of those.
-    pub fn rank(&self, (row, column): (usize, usize)) -> Option<(usize, usize)> {
+    /// Returns the place of a cell's value among the locks of its column or the CPUs of its row, and the number of those.
+    pub fn order(&self, (row, column): (usize, usize)) -> Option<(usize, usize)> {
         let own = self.known.get(&(row, column))?.figure;
         let is_peer = |cell: &(usize, usize)| if self.kind == Kind::Cpus { cell.0 == row } else { cell.1 == column };
         let peers: Vec<f64> =
             self.known.iter().filter(|(cell, _)| is_peer(cell)).map(|(_, known)| known.figure.value).collect();
-        Some((crate::feed::rank(own, &peers), peers.len()))
+        Some((crate::feed::order(own, &peers), peers.len()))
     }
 }
 

@@ -32,7 +32,8 @@ const MOST_DESCRIPTORS: usize = 8;
 const MOST_SOCKETS: usize = 4_096;
 
 impl Sockets {
-    /// Returns what a thread waits for that is blocked in `poll`, `select` or `epoll_wait`; `None` in other calls.
+    /// Returns what a thread waits for that is blocked in `poll`, `select` or `epoll_wait`; `None` in other calls, and where
+    /// it waits for no descriptor, which is to sleep.
     pub(super) fn awaited(&mut self, process: u32, call: &Call) -> Option<Awaited> {
         #[cfg(target_arch = "x86_64")]
         let [is_old_poll, is_old_epoll, is_select] =
@@ -41,7 +42,9 @@ impl Sockets {
         let [is_old_poll, is_old_epoll, is_select] = [false; 3];
         let is_poll = is_old_poll || call.number == libc::SYS_ppoll;
         let is_epoll = is_old_epoll || [libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2].contains(&call.number);
-        if !is_poll && !is_epoll && !is_select && call.number != libc::SYS_pselect6 {
+        let is_select = is_select || call.number == libc::SYS_pselect6;
+        let sleeps = is_poll && call.arguments[1] == 0 || is_select && call.arguments[0] == 0;
+        if sleeps || !is_poll && !is_epoll && !is_select {
             return None;
         }
         let descriptors = if is_poll { polled(process, call) } else { None };
@@ -163,6 +166,7 @@ mod tests {
         assert_eq!((poll(&[&udp[0]]), poll(&[&udp[1]])), (Some(Awaited::Reply), Some(Awaited::Unknown)));
         let call = Call { number: libc::SYS_read, arguments: [0; 4], pointer: 0, instruction: 0 };
         assert_eq!(Sockets::default().awaited(std::process::id(), &call), None);
+        assert_eq!(poll(&[]), None, "it sleeps");
     }
 
     /// The answer of a command, or the next job: only the program knows.

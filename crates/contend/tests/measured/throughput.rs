@@ -71,8 +71,8 @@ fn a_lock_that_is_always_held_limits_the_throughput() {
     ]);
     for row in results(&record) {
         assert!((0.0..2.0).contains(&number(row, "ideal_share")) && number(row, "hold_seen_us") > 0.0, "{row}");
-        // Where one child hardly gets a CPU, more than 99 of 100 waits are below the resolution.
-        let has_waits = number(row, "write_contended_share") >= 0.02;
+        // Where one child hardly gets a CPU, more than 99 of 100 waits are below the resolution. Not all locks count waits.
+        let has_waits = row["write_contended_share"].as_f64() >= Some(0.02);
         assert!(!has_waits || number(row, "wait_max_ns") >= number(row, "wait_p99_ns") * 0.9, "{row}");
         assert!(number(row, "cov") >= 0.0);
     }

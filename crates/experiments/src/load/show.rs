@@ -64,13 +64,19 @@ fn points(share: Option<f64>) -> String {
 const TOTALS: [Column<TotalRow>; 8] = [
     Column::new("CPU", |total| Some(total.cpu.to_string())),
     Column::new("load", |total| Some(percent(total.shares.load_share))),
-    Column::new("all tasks", |total| known(total.shares.exec_share)),
-    Column::new("/proc/stat", |total| known(total.shares.proc_stat_share)),
+    Column::terminal("all tasks", |total: &TotalRow| known(total.shares.exec_share))
+        .with_page(OTHERS, |total| total.shares.exec_share.map(percent)),
+    Column::terminal("/proc/stat", |total: &TotalRow| known(total.shares.proc_stat_share))
+        .with_page("/proc/stat", |total| total.shares.proc_stat_share.map(percent)),
     Column::new("spinner got", |total| Some(percent(total.shares.cputime_share))),
     Column::new("usable", |total| Some(percent(total.shares.grind_share))),
     Column::new("lost inside", |total| Some(percent(total.shares.lost_inside_share))),
-    Column::new("speed", |total| known(total.shares.speed_share)),
+    Column::terminal("speed", |total: &TotalRow| known(total.shares.speed_share))
+        .with_page("speed", |total| total.shares.speed_share.map(percent)),
 ];
+
+/// The heading for the time of all tasks but the spinner.
+const OTHERS: &str = "all other tasks";
 
 fn known(share: Option<f64>) -> Option<String> {
     Some(share.map_or_else(|| "-".to_owned(), percent))
@@ -195,7 +201,7 @@ fn figure(cpu: usize, intervals: &[&IntervalRow]) -> Figure {
             series: vec![
                 series("load", |shares| Some(shares.load_share)),
                 series("/proc/stat", |shares| shares.proc_stat_share),
-                series("all other tasks", |shares| shares.exec_share),
+                series(OTHERS, |shares| shares.exec_share),
             ],
         }),
         tables: vec![column::on_page("Intervals", &INTERVALS, intervals.iter().copied())],
@@ -207,7 +213,7 @@ fn figure(cpu: usize, intervals: &[&IntervalRow]) -> Figure {
 const INTERVALS: [Column<IntervalRow>; 6] = [
     Column::page("end", |row| Some(format!("{:.1} s", row.time_s))),
     Column::page("load", |row| Some(percent(row.shares.load_share))),
-    Column::page("all tasks", |row| row.shares.exec_share.map(percent)),
+    Column::page(OTHERS, |row| row.shares.exec_share.map(percent)),
     Column::page("/proc/stat", |row| row.shares.proc_stat_share.map(percent)),
     Column::page("spinner got", |row| Some(percent(row.shares.cputime_share))),
     Column::page("usable", |row| Some(percent(row.shares.grind_share))),

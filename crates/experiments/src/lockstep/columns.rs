@@ -1,4 +1,4 @@
-//! The columns of the tables, for the terminal and the page.
+//! The columns of the tables, for the terminal and the page. The page has no table of the longest steps.
 
 use ::lockstep::record::{LongStep, NodesRow, RankRow, StepsRow};
 use harness::label;

@@ -59,8 +59,16 @@ fn slowdowns(steps: &[&StepsRow], nodes: &[&NodesRow]) -> Figure {
             ],
         }),
         tables: vec![
-            on_page("Ranks, measured and predicted", &STEPS, steps.iter().copied()),
-            on_page("More nodes, predicted (*: extrapolated)", &NODES, nodes.iter().copied()),
+            on_page(
+                "Ranks, measured and predicted (separate: as if the ranks shared no interruptions; +: some shared a CPU)",
+                &STEPS,
+                steps.iter().copied(),
+            ),
+            on_page(
+                "More nodes, predicted (together: all interrupted at the same moments; *: extrapolated)",
+                &NODES,
+                nodes.iter().copied(),
+            ),
         ],
         secondary: false,
     }
@@ -70,7 +78,11 @@ fn losses(ranks: &[&RankRow]) -> Figure {
     Figure {
         title: "Time lost by each rank".into(),
         picture: Picture::None,
-        tables: vec![on_page("Ranks", &RANKS, ranks.iter().copied())],
+        tables: vec![on_page(
+            "Ranks (last: how often certainly the last; clock: its offset and error)",
+            &RANKS,
+            ranks.iter().copied(),
+        )],
         secondary: false,
     }
 }

@@ -69,7 +69,12 @@ fn table(rows: &[&Row]) -> String {
     let (pinned, free) = (of(true), of(false));
     let hops = |row: &Row| if row.pinned { pinned } else { free };
     let mut pairs = pairs(rows);
-    let order = |pair: &Pair<'_>| pair.pinned.or(pair.free).map_or(f64::INFINITY, |row| hops(row).order(row));
+    // One that failed on one CPU may have a time on all.
+    let timed = |row: &&Row| hops(row).of_row(row).is_some();
+    let order = |pair: &Pair<'_>| {
+        let row = pair.pinned.filter(timed).or(pair.free);
+        row.map_or(f64::INFINITY, |row| hops(row).order(row))
+    };
     pairs.sort_by(|one, other| order(one).total_cmp(&order(other)));
     // Old records lack the value, and most cores are seldom shared.
     let has_shared = rows.iter().any(|row| row.ns_per_hop_shared.is_some());
@@ -99,8 +104,12 @@ fn table(rows: &[&Row]) -> String {
 fn neighbour(rows: &[&Row], basis: Basis) -> String {
     let shares: Vec<f64> = rows.iter().filter_map(|row| row.core_shared_share).collect();
     let Some(share) = median(&shares) else { return String::new() };
-    let is_exclusive = basis == Basis::Exclusive;
-    let pinned = if is_exclusive { "pinned: core exclusive; shared: core shared with " } else { "Core shared with " };
+    let has_shared = rows.iter().any(|row| row.ns_per_hop_shared.is_some());
+    let pinned = match (basis, has_shared) {
+        (Basis::Exclusive, _) => "pinned: core exclusive; shared: core shared with ",
+        (Basis::All, true) => "pinned: all repetitions; shared: core shared with ",
+        (Basis::All, false) => "Core shared with ",
+    };
     format!("{pinned}an SMT sibling, {} of the time\n", percent(share))
 }
 

@@ -8,10 +8,11 @@ use record::{Column, Unit, optional};
 use terminal::{count, nanoseconds, percent};
 
 /// Returns the columns of locks whose wait is given as a share of this whole ([`words::wait_share_head`]).
-pub fn locks(whole: &'static str) -> [Column<Row>; 13] {
+pub fn locks(whole: &'static str) -> [Column<Row>; 14] {
     [
         Column::new("lock", |row: &Row| Some(row.lock.clone())),
         Column::new("type", |row: &Row| Some(row.lock_type.clone())),
+        Column::page("call site", |row: &Row| row.symbol.is_some().then(|| place(row))),
         Column::new("acquired", acquired),
         contended(),
         waited(),
@@ -27,14 +28,11 @@ pub fn locks(whole: &'static str) -> [Column<Row>; 13] {
 }
 
 /// Returns the columns of call sites.
-pub fn sites(whole: &'static str) -> [Column<Row>; 12] {
+pub fn sites(whole: &'static str) -> [Column<Row>; 13] {
     [
         Column::page("lock", |row: &Row| Some(row.lock.clone())),
         Column::page("type", |row: &Row| Some(row.lock_type.clone())),
-        Column::new("acquired at", |row: &Row| {
-            let place = row.source.as_deref().map_or_else(String::new, |source| format!(" ({})", short(source)));
-            Some(row.symbol.clone().unwrap_or_else(|| "?".into()) + &place)
-        }),
+        Column::new("acquired at", |row: &Row| Some(place(row))),
         Column::new("count", acquired),
         contended(),
         waited(),
@@ -44,6 +42,7 @@ pub fn sites(whole: &'static str) -> [Column<Row>; 12] {
         hold_p50(),
         Column::new("total hold", |row: &Row| Some(words::held(row))),
         Column::new("holds timed", |row: &Row| Some(count(row.holds_timed))),
+        Column::page("holder off CPU", |row: &Row| Some(optional(row.holder_off_cpu_share, Unit::Share))),
     ]
 }
 
@@ -82,6 +81,12 @@ pub fn waits<'a>() -> [Column<WaitLine<'a>>; 8] {
 
 fn site(line: &WaitLine<'_>) -> Option<String> {
     Some(line.wait.site.clone())
+}
+
+/// Writes the function and the line of a row.
+fn place(row: &Row) -> String {
+    let line = row.source.as_deref().map_or_else(String::new, |source| format!(" ({})", short(source)));
+    row.symbol.clone().unwrap_or_else(|| "?".into()) + &line
 }
 
 fn contended() -> Column<Row> {

@@ -2,7 +2,7 @@
 //!
 //! The row of titles is at the top, open menus are columns below it, and the view is in the middle. Two lines are at
 //! the bottom: a message, and the command line that does the same as the chosen item. `input` calls this module to find
-//! the item or cell of a click. A lock has the same colour everywhere, and so has a rank.
+//! the item or cell of a click. A lock has the same colour everywhere, and so has a place in the order of values.
 
 mod diagnosis;
 pub mod form;
@@ -120,12 +120,10 @@ fn live(frame: &mut Frame, area: Rect, app: &App, colours: Colours) {
     let [picture, line] = Layout::vertical([Constraint::Min(1), Constraint::Length(1)]).areas(area);
     pictures::draw(frame, picture, &run.feed, app.at, kind, colours);
     if let Some(place) = run.feed.places().nth(app.at.min(all - 1)) {
-        let (rank, figure) = (run.feed.rank(place), place.seen.figure());
+        let (order, figure) = (run.feed.order(place), place.seen.figure());
         let figure = figure.map_or_else(String::new, |figure| figure.unit.words(figure.value));
-        let of = rank.map_or_else(String::new, |(rank, of)| format!(", {} of {of}", rank + 1));
-        let words =
-            format!(" {} of {all}: {} {}: {figure}{of}   Tab: next, v: all", app.at + 1, place.row, place.column);
-        put(frame, line, 0, 0, &words, line.width, colours.rank(rank));
+        let words = format!(" {} of {all}: {} {}: {figure}   Tab: next, v: all", app.at + 1, place.row, place.column);
+        put(frame, line, 0, 0, &words, line.width, colours.order(order));
     }
 }
 
@@ -370,8 +368,8 @@ fn beside(frame: &mut Frame, menu: Rect, app: &App, name: &str, colours: Colours
 #[derive(Clone, Copy, Debug)]
 pub struct Colours(bool);
 
-/// The colours of ranks, the best first.
-const RANKS: [Color; 5] = [Color::Green, Color::LightGreen, Color::Yellow, Color::LightRed, Color::Red];
+/// The colours of values in order, the best first.
+const ORDER: [Color; 5] = [Color::Green, Color::LightGreen, Color::Yellow, Color::LightRed, Color::Red];
 const HUES: [Color; 10] = [
     Color::Cyan,
     Color::Magenta,
@@ -394,10 +392,10 @@ impl Colours {
         if self.0 { Style::new().fg(colour) } else { Style::new() }
     }
 
-    /// Returns the colour of a rank of 0 (the best) among this number; a single rank has none.
-    pub fn rank(self, rank: Option<(usize, usize)>) -> Style {
-        match rank {
-            Some((rank, of)) if of > 1 => self.of(RANKS[rank * (RANKS.len() - 1) / (of - 1)]),
+    /// Returns the colour of a place of 0 (the best value) among this number; a single value has none.
+    pub fn order(self, order: Option<(usize, usize)>) -> Style {
+        match order {
+            Some((place, of)) if of > 1 => self.of(ORDER[place * (ORDER.len() - 1) / (of - 1)]),
             _ => Style::new(),
         }
     }

@@ -14,17 +14,16 @@ const NAME: u16 = 18;
 const CELL: u16 = 19;
 const PICTURE: usize = 8;
 
-/// Draws every cell on a line: value, small picture, rank, name.
+/// Draws every cell on a line: value, small picture, name.
 pub fn places(frame: &mut Frame, area: Rect, feed: &Feed, at: usize, colours: Colours) {
     let places: Vec<&Place> = feed.places().collect();
     let room = usize::from(area.height);
     let from = at.saturating_sub(room / 2).min(places.len().saturating_sub(room));
     for (line, (number, place)) in places.iter().enumerate().skip(from).take(room).enumerate() {
-        let rank = feed.rank(place);
+        let order = feed.order(place);
         let figure = place.seen.figure().map_or_else(String::new, |figure| figure.unit.words(figure.value));
-        let place_of = rank.map_or_else(String::new, |(rank, of)| format!("{} of {of}", rank + 1));
-        let text = format!("{figure:>12} {} {place_of:>10}  {} {}", small(&place.seen), place.row, place.column);
-        let style = colours.rank(rank);
+        let text = format!("{figure:>12} {}  {} {}", small(&place.seen), place.row, place.column);
+        let style = colours.order(order);
         let style = if number == at { style.add_modifier(Modifier::REVERSED) } else { style };
         put(frame, area, 0, line as u16, &text, area.width, style);
     }
@@ -71,7 +70,7 @@ fn cell(matrix: &Matrix, place: (usize, usize), machine: &Machine, colours: Colo
     let (words, style) = match matrix.known.get(&place) {
         Some(Known { figure, seen, .. }) => (
             format!("{:>8} {}", short(&figure.unit.words(figure.value)), small(seen)),
-            colours.rank(matrix.rank(place)),
+            colours.order(matrix.order(place)),
         ),
         None if matrix.refusal(place, machine).is_some() => ("—".to_owned(), colours.grey()),
         None => ("·".to_owned(), colours.grey()),

@@ -19,13 +19,10 @@ const COLUMNS: [Column<LostRow>; 8] = [
     Column::terminal("  quanta lost", |row: &LostRow| Some(format!("  {}", terminal::count(row.lost_quanta))))
         .with_page("quanta lost", |row| Some(format!("{} of {}", row.lost_quanta, row.quanta))),
     Column::new("share of frame", |row| Some(percent(row.lost_share))),
-    Column::terminal("probability", |row: &LostRow| Some(tiny(row.probability))).with_page(
-        "probability (and of more)",
-        |row| {
-            let [this, more] = [row.probability, row.more_probability].map(|value| Unit::Probability.words(value));
-            Some(format!("{this} ({more})"))
-        },
-    ),
+    Column::terminal("probability", |row: &LostRow| Some(tiny(row.probability)))
+        .with_page("probability (and of more)", |row| {
+            Some(format!("{} ({})", tiny(row.probability), tiny(row.more_probability)))
+        }),
     Column::new("simulated", |row| Some(tiny(row.simulated_probability))),
     Column::new("lottery", |row: &LostRow| row.drawn_probability.map(tiny)).if_known(),
     Column::new("trace", |row: &LostRow| row.measured_probability.map(tiny)).if_known(),

@@ -186,9 +186,15 @@ fn figure(rows: &[Row]) -> Figure {
 /// Returns a table for each method.
 fn tables(rows: &[Row]) -> Vec<Table> {
     let captions = [
-        (Method::Exact, "Exact values (*: extrapolated)"),
-        (Method::Ranks, "In groups of the recorded ranks (*: extrapolated)"),
-        (Method::Barrier, "Dissemination barrier, simulated step by step"),
+        (Method::Exact, "Exact values (running: if no step began in a gap; *: extrapolated)"),
+        (
+            Method::Ranks,
+            "In groups of the recorded ranks (separate: as if they shared no interruptions; *: extrapolated)",
+        ),
+        (
+            Method::Barrier,
+            "Dissemination barrier, simulated step by step (together: all interrupted at once; *: extrapolated)",
+        ),
     ];
     let table = |(method, caption)| {
         let of: Vec<&Row> = rows.iter().filter(|row| row.method == method).collect();

@@ -22,7 +22,7 @@ use instruments::statistics::summary::CONFIDENCE;
 use instruments::statistics::{EndedBy, Interval};
 use instruments::team::on_cpu;
 use loops::ring::{Arrangement, BuiltIn, Class, RingSpec};
-use record::Unit;
+use record::{Basis, Estimates, Unit};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -274,6 +274,12 @@ impl Cell {
         monitor.split_turns(&self.parts)
     }
 
+    /// Returns the time of a hop by windows.
+    pub fn hops(&self) -> Estimates {
+        let Split { alone, shared, .. } = self.split;
+        Estimates { all: self.ns_per_hop().map(|ns| Estimate::new(ns, self.interval())), exclusive: alone, shared }
+    }
+
     /// Returns the estimate with the core exclusive, where that is known; otherwise that of all repetitions.
     pub fn estimate(&self) -> Option<Estimate> {
         let of_all = || self.ns_per_hop().map(|ns| Estimate::new(ns, self.interval()));
@@ -292,7 +298,7 @@ impl Cell {
         &self,
         ended_by: EndedBy,
         memory: Memory,
-        limit: Option<(String, f64)>,
+        limit: Option<(String, Estimates)>,
         monitor: &SmtMonitor,
     ) -> Option<Row> {
         // The classification uses everything that was learned since.
@@ -303,7 +309,12 @@ impl Cell {
         let ns_per_hop = self.ns_per_hop().filter(|_| self.failure.is_none());
         let [alone, shared] = [split.alone, split.shared].map(|figure| figure.filter(|_| ns_per_hop.is_some()));
         let (cycles, frequency) = (alone.and(self.cycles(monitor)), alone.and(self.frequency(monitor)));
-        let best = alone.map(|figure| figure.value).or(ns_per_hop);
+        // A hop and its limit are of the same windows.
+        let all = ns_per_hop.map(|ns| Estimate::new(ns, self.interval()));
+        let hop = Estimates { all, exclusive: alone, shared };
+        let basis = Basis::common(limit.iter().map(|(_, limit)| *limit).chain([hop]));
+        let limit = limit.and_then(|(name, limit)| Some((name, limit.on(basis)?.value)));
+        let hop_ns = hop.on(basis).map(|figure| figure.value);
         let per_hop = |count: u64| (self.all_hops > 0).then(|| count as f64 / self.all_hops as f64);
         Some(Row {
             contestant: contestant.name.clone(),
@@ -334,7 +345,7 @@ impl Cell {
             ended_by: ns_per_hop.map(|_| ended_by),
             start_ms: median(&self.starts_ns).map(|ns| ns / 1e6),
             limit_ns: limit.as_ref().map(|(_, ns)| *ns),
-            times_limit: limit.as_ref().zip(best).map(|((_, limit_ns), ns)| ns / limit_ns),
+            times_limit: limit.as_ref().zip(hop_ns).map(|((_, limit_ns), ns)| ns / limit_ns),
             limit: limit.map(|(name, _)| name),
             rss_kib: memory.rss_kib,
             bytes_per_thread: memory.bytes_per_thread,

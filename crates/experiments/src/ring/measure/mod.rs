@@ -18,6 +18,7 @@ use instruments::warning::Warning;
 use loops::ring::Class;
 use memory::{Memory, MemorySamples};
 use program::Ready;
+use record::{Basis, Estimates};
 use run::RunError;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -156,8 +157,8 @@ fn rows(cells: &[Cell], ended: &[EndedBy], known: &Known, monitor: &SmtMonitor) 
     cells.iter().zip(ended).filter_map(row).collect()
 }
 
-/// Returns the limit that a cell is compared with, and its time: of handoffs on one CPU and between two, the faster.
-fn limit_of(cell: &Cell, cells: &[Cell]) -> Option<(String, f64)> {
+/// Returns the limit that a cell is compared with, and its times: of handoffs on one CPU and between two, the faster.
+fn limit_of(cell: &Cell, cells: &[Cell]) -> Option<(String, Estimates)> {
     let plan = &cell.plan;
     let suits = |limit: &&Cell| {
         let other = &limit.plan;
@@ -179,9 +180,9 @@ fn limit_of(cell: &Cell, cells: &[Cell]) -> Option<(String, f64)> {
     if plan.contestant.class == Class::Limit {
         return None;
     }
-    let timed = cells
-        .iter()
-        .filter(suits)
-        .filter_map(|limit| Some((limit.plan.contestant.name.clone(), limit.estimate()?.value)));
-    timed.min_by(|a, b| a.1.total_cmp(&b.1))
+    let limits: Vec<(&Cell, Estimates)> = cells.iter().filter(suits).map(|limit| (limit, limit.hops())).collect();
+    let basis = Basis::common(limits.iter().map(|(_, hops)| *hops));
+    let timed = limits.into_iter().filter_map(|(limit, hops)| Some((limit, hops, hops.on(basis)?.value)));
+    let fastest = timed.min_by(|one, other| one.2.total_cmp(&other.2));
+    fastest.map(|(limit, hops, _)| (limit.plan.contestant.name.clone(), hops))
 }

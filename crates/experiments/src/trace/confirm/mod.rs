@@ -31,7 +31,7 @@ impl Experiment for Confirm {
 
     const VIEWS: Views<Self> = super::views::views();
 
-    /// A record has the parameters and the rows of a trace, as which it is read.
+    /// A record has the parameters and the rows of a trace, and is read as a trace.
     fn has_row(_: &Value) -> bool {
         false
     }

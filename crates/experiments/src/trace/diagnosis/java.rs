@@ -1,6 +1,6 @@
 //! The locks of Java programs, by the thread dumps of the virtual machine.
 
-use super::objects::{Inner, Inners, Object};
+use super::objects::{Inner, Inners, Object, larger_pool};
 use super::{Cause, Evidence, Measure};
 use blame::frames::{Frame, Frames};
 use blame::jvm::{JavaHolder, JavaLock, LockKey, Shares, State};
@@ -25,25 +25,35 @@ impl Evidence<'_> {
     /// Returns the locks that Java threads waited for.
     pub(super) fn java_locks(&self) -> Vec<Object> {
         let all = self.java.waits().flat_map(|(_, waits)| &waits.locks);
-        all.map(|(key, lock)| Object {
+        let object = |(key, lock): (&LockKey, &JavaLock)| {
+            let kind = if key.is_monitor { "monitor" } else { "java lock" };
+            Object { name: name(key), kind, ..Object::of_java(lock) }
+        };
+        all.map(object).collect()
+    }
+
+    /// Returns why there is no dump of a virtual machine.
+    pub(super) fn java_refusal(&self) -> Option<&str> {
+        self.java.waits().find_map(|(_, waits)| waits.refusal.as_deref().filter(|_| waits.dumps == 0))
+    }
+}
+
+impl Object {
+    /// Returns the waits for a lock of Java, which has no name yet.
+    fn of_java(lock: &JavaLock) -> Self {
+        Self {
             wait: Wait::Hidden,
             members: Vec::new(),
             waited: Waited { seconds: lock.seconds, most_waiters: lock.most_waiters, ..Waited::default() },
-            name: name(key),
-            kind: if key.is_monitor { "monitor" } else { "java lock" },
+            name: String::new(),
+            kind: "",
             part: Part::Lock,
             spins: false,
             frames: frames(&lock.path),
             may_be_gate: false,
             sleeps_in: None,
             java: Some(lock.clone()),
-        })
-        .collect()
-    }
-
-    /// Returns why there is no dump of a virtual machine.
-    pub(super) fn java_refusal(&self) -> Option<&str> {
-        self.java.waits().find_map(|(_, waits)| waits.refusal.as_deref().filter(|_| waits.dumps == 0))
+        }
     }
 }
 
@@ -99,6 +109,8 @@ pub(super) fn cause(object: &Object, lock: &JavaLock) -> Option<Cause> {
         None => holder.inner.label(),
     };
     let remedy = match holder.state {
+        // One that counts jobs is waited for by idle workers. Dumps do not show who releases it.
+        _ if name.starts_with("Semaphore ") => format!("if it is a pool, {}", larger_pool(name, method)),
         State::Runnable => format!("do less in {method} while {name} is held, or use several locks"),
         // The method that acquires the lock blocks itself.
         _ if caller.is_none() || lock.path.first().is_some_and(|frame| frame.method == method) => {
@@ -131,6 +143,29 @@ fn verb(state: &State) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn remedy_for_a_semaphore_depends_on_its_purpose() {
+        let frame = |method: &str| blame::jvm::Frame { method: method.into(), source: None };
+        let (inner, caller) = (frame("Store.query"), Some(frame("Store.run")));
+        let path = vec![inner.clone(), frame("Store.run")];
+        let holder = JavaHolder { state: State::Sleeping, inner, caller, path };
+        let lock =
+            JavaLock { seconds: 1.0, holders: [(holder, 0.9)].into(), most_waiters: 4, path: vec![frame("Store.run")] };
+        let remedy = |class: &str| {
+            let waits_in = frame("Store.run");
+            let key = LockKey { class: class.into(), waits_in, is_monitor: false };
+            let object = Object { name: name(&key), ..Object::of_java(&lock) };
+            cause(&object, &lock).unwrap().remedy.unwrap()
+        };
+        let pool = remedy("java.util.concurrent.Semaphore$NonfairSync");
+        assert_eq!(
+            pool,
+            "if it is a pool, raise the limit of Semaphore in Store.run (a larger pool), or hold it for less time in \
+             Store.query"
+        );
+        assert!(remedy("java.util.concurrent.locks.ReentrantLock$NonfairSync").contains("out of the critical section"));
+    }
 
     #[test]
     fn thread_that_dumps_show_as_runnable_waits_as_the_kernel_shows() {

@@ -519,8 +519,8 @@ impl<'a> Evidence<'a> {
         let single = single(workers, self.elapsed_s);
         let limit = self.cpu_limit(whole.on_cpu_s);
         let limited = limit.map(|limit| {
-            let cpus = if limit == 1.0 { "CPU" } else { "CPUs" };
-            format!("its control group allows {limit:.1} {cpus} (cpu.max): raise that, or run fewer busy threads.")
+            let cpus = causes::limited_cpus(limit);
+            format!("its control group allows {cpus} (cpu.max): raise that, or run fewer busy threads.")
         });
         // Many threads that have little work each can use a CPU together, and are not limited by it.
         let have_little = single.is_empty() && whole.work_s + whole.sleep_s > 0.8 * whole.lived_s;

@@ -32,7 +32,7 @@ pub(super) struct Object {
     pub(super) frames: Frames,
     /// Whether a thread that waited for a message may have held it, for work or for an answer, which is not known.
     pub(super) may_be_gate: bool,
-    /// The function with the name of a lock in which threads slept for most of this wait, if it is one for time to pass.
+    /// The function with the name of a lock in which threads slept for most of this wait, if they slept.
     pub(super) sleeps_in: Option<String>,
     /// Data of the dumps if it is a lock of Java.
     pub(super) java: Option<JavaLock>,
@@ -291,7 +291,7 @@ impl Evidence<'_> {
         let mut sum_s: BTreeMap<String, f64> = BTreeMap::new();
         for (path, seconds) in &waited.paths {
             let frames = self.frames(*path);
-            let lock = frames.own_or_lock().take(NEAR).find(|frame| frame.has_name_of_lock());
+            let lock = frames.outside_c_library().take(NEAR).find(|frame| frame.has_name_of_lock());
             if let Some(function) = lock.and_then(|frame| function_of(&frame.site)) {
                 *sum_s.entry(function.to_owned()).or_default() += seconds;
             }
@@ -543,6 +543,22 @@ impl Inner {
     }
 }
 
+/// Returns the remedy for a semaphore that limits the number of active threads. `place` is where they are active.
+pub(super) fn larger_pool(semaphore: &str, place: &str) -> String {
+    let function = function_in(place);
+    format!("raise the limit of {semaphore} (a larger pool), or hold it for less time in {function}")
+}
+
+/// Returns a remedy with its condition: a thread that waits for bytes may wait for its next job.
+pub(super) fn unless_job(what: &str, remedy: String) -> String {
+    const WAITS: [&str; 5] = ["read", "recv", "recvmsg", "poll", "epoll_wait"];
+    let call = what.strip_prefix("was blocked (").and_then(|rest| rest.strip_suffix(')'));
+    match call.is_some_and(|call| WAITS.contains(&call)) {
+        true => format!("unless that is the wait for the next job, {remedy}"),
+        false => remedy,
+    }
+}
+
 /// The innermost functions that blocked, and for how long.
 #[derive(Default)]
 pub(super) struct Inners(BTreeMap<Inner, f64>);
@@ -766,6 +782,13 @@ mod tests {
         );
         assert_eq!(remedy(&[], Some("refresh")), None);
         assert_eq!(remedy(&["nanosleep", "lib:run"], None), None);
+    }
+
+    #[test]
+    fn remedy_for_a_wait_for_bytes_has_a_condition() {
+        let remedy = |what| unless_job(what, "move it".into());
+        assert_eq!(remedy("was blocked (read)"), "unless that is the wait for the next job, move it");
+        assert_eq!([remedy("was blocked (connect)"), remedy("waited for I/O (read)")], ["move it", "move it"]);
     }
 
     #[test]

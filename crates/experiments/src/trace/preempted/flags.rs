@@ -23,7 +23,7 @@ pub struct Flags {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
     pub pid: Option<u32>,
 
-    /// Run PROGRAM six times plainly and six times with each remedy, interleaved: a longer time slice, a higher priority,
+    /// Run PROGRAM six times plainly and six times with each remedy, in rounds of random order: a longer time slice, a higher priority,
     /// and with --threads as many threads as CPUs. --seconds limits each run
     #[arg(long)]
     pub remedies: bool,

@@ -83,7 +83,8 @@ fn plan(flags: &Flags, threads: Option<u32>, session: &Session) -> anyhow::Resul
     })
 }
 
-/// Runs the program as it is and with each remedy, interleaved; returns the first plain run, and the rows of the remedies.
+/// Runs the program as it is and with each remedy, in rounds of random order; returns the first plain run, and the rows of the
+/// remedies.
 fn with_remedies(
     flags: &Flags,
     plain: &Plan,
@@ -97,8 +98,11 @@ fn with_remedies(
     let mut sides = remedies::all(fewer.is_some().then_some(cpus));
     let mut first = None;
     'rounds: for round in 0..remedies::ROUNDS as usize {
-        for place in 0..sides.len() {
-            let place = (place + round) % sides.len();
+        let mut order: Vec<usize> = (0..sides.len()).collect();
+        // The first run is plain: the others must end as it does.
+        let fixed = usize::from(round == 0);
+        fastrand::shuffle(&mut order[fixed..]);
+        for place in order {
             let side = &mut sides[place];
             if side.refused.is_some() {
                 continue;

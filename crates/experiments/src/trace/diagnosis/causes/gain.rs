@@ -14,14 +14,13 @@ pub(in crate::trace::diagnosis) struct Limits {
 }
 
 impl Limits {
-    /// Returns the remedy for holders that had no CPU: the program's other threads use the CPUs, or other programs do.
+    /// Returns the remedy for holders that had no CPU: a control group limits the program, its other threads use the CPUs, or
+    /// other programs do.
     pub(super) fn fewer_threads(&self) -> String {
         const NEARLY_ALL: f64 = 0.75;
         if let Some(limit) = self.cpu_limit {
-            let cpus = if limit == 1.0 { "CPU" } else { "CPUs" };
-            return format!(
-                "raise the limit of its control group (cpu.max: {limit:.1} {cpus}), or use fewer busy threads"
-            );
+            let cpus = limited_cpus(limit);
+            return format!("raise the limit of its control group (cpu.max: {cpus}), or use fewer busy threads");
         }
         let words = if self.on_cpu_s >= NEARLY_ALL * self.capacity_s {
             "use at most as many busy threads as CPUs"
@@ -43,6 +42,12 @@ impl Limits {
     }
 }
 
+/// Writes a number of CPUs: `1.0 CPU`, `2.5 CPUs`, `0.25 CPUs`.
+pub(in crate::trace::diagnosis) fn limited_cpus(limit: f64) -> String {
+    let digits = if (limit * 10.0).fract() == 0.0 { 1 } else { 2 };
+    format!("{limit:.digits$} {}", if limit == 1.0 { "CPU" } else { "CPUs" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,9 +58,9 @@ mod tests {
             Limits { on_cpu_s: 2.0, ready_s: 0.0, busy_s: 10.0, useful_s: 2.0, capacity_s: 20.0, cpu_limit: None };
         assert_eq!(limits.gain(5.0), Some(1.0));
         assert_eq!(limits.fewer_threads(), "give the program CPUs that other programs do not use");
-        assert!(
-            Limits { cpu_limit: Some(0.25), ..limits }.fewer_threads().starts_with("raise the limit of its control")
-        );
+        let limited = Limits { cpu_limit: Some(0.25), ..limits }.fewer_threads();
+        assert!(limited.starts_with("raise the limit of its control group (cpu.max: 0.25 CPUs)"), "{limited}");
+        assert_eq!([limited_cpus(1.0), limited_cpus(0.1)], ["1.0 CPU", "0.1 CPUs"]);
         assert_eq!(Limits { capacity_s: 3.0, ..limits }.gain(5.0), Some(0.5));
     }
 }

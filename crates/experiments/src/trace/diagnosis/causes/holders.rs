@@ -1,10 +1,10 @@
 //! Causes by the activity of the holders, which the samples or the record of the switches show.
 
-use super::super::objects::{Inner, Inners, Object, called_in, function_in, without_offset};
+use super::super::objects::{Inner, Inners, Object, called_in, function_in, larger_pool, unless_job, without_offset};
 use super::super::{Cause, Evidence, Measure, Rows, python};
+use super::Limits;
 use super::priorities::inverted;
 use super::shares::Shares;
-use super::{Limits, larger_pool};
 use crate::trace::python_locks::PYTHON;
 use crate::trace::record::{Row, RowKind};
 use blame::frames::{Kind as FrameKind, is_lock_wrapper};
@@ -244,14 +244,19 @@ impl Evidence<'_> {
                 measure: measure(object),
             };
         };
-        let share = share * blocked.seconds / sampled_s;
-        let (what, inners) = (blocked.what(), blocked.inners);
+        let what = blocked.what();
+        let is_chained = [RAN, NO_CPU].contains(&&*what);
+        // A thread that ran also had no CPU at times.
+        let seconds = if is_chained { blocked.whats[&what] } else { blocked.seconds };
+        let (share, inners) = (share * seconds / sampled_s, blocked.inners);
         let function = function_in(&place);
         let inside = if function.is_empty() { String::new() } else { format!(" in {function}") };
         let other = if held == object.wait { None } else { rows.of(held).map(|row| row.lock.clone()) };
-        let holder = other
-            .as_ref()
-            .map_or_else(|| object.holder(), |other| format!("the holder waited for {other}, whose holder"));
+        let holder = match &other {
+            Some(other) => format!("the holder waited for {other}, whose holder"),
+            None if is_chained => "the holder waited for another such lock, whose holder".to_owned(),
+            None => object.holder(),
+        };
         let section = other.as_ref().unwrap_or(name);
         // Several readers hold a lock at the same time as well.
         let is_pool = object.kind == FrameKind::Semaphore.name() && object.waited.most_holders > 1 && other.is_none();
@@ -259,9 +264,7 @@ impl Evidence<'_> {
         let remedy = if is_pool {
             larger_pool(section, &waits_at)
         } else if what == RAN {
-            format!(
-                "do less in {function} while {section} is held, or acquire {section} outside of the critical section of {name}"
-            )
+            less_in_chain(function, section, other.as_ref().map(|_| &**name))
         } else if what == NO_CPU {
             limits.fewer_threads()
         } else if let Some(inner) = inners.main() {
@@ -275,7 +278,7 @@ impl Evidence<'_> {
             object: name.clone(),
             place: if place.is_empty() || is_pool { waits_at } else { place.clone() },
             text: format!("{holder} {what}{inside} for {} of the wait", terminal::percent(share)),
-            remedy: Some(remedy).filter(|_| share > 0.5),
+            remedy: Some(unless_job(&what, remedy)).filter(|_| share > 0.5),
             share,
             measure: measure(object),
         }
@@ -346,7 +349,9 @@ fn median_by_time(bins: &[Bin]) -> Option<f64> {
 /// waiters: other threads acquire the lock again and again in the meantime.
 fn holds_in_a_wait(row: &Row, most_waiters: usize) -> Option<u64> {
     const FAR_MORE: f64 = 10.0;
-    let (wait, hold) = (median_by_time(&row.waits)?, row.hold_p50_ns?.max(row.hold_p99_ns?));
+    // Waits for a rare long hold are waits for one hold.
+    let hold = row.hold_p50_ns?.max(row.hold_p99_ns?).max(median_by_time(&row.holds).unwrap_or(0.0));
+    let wait = median_by_time(&row.waits)?;
     let times = wait / hold.max(1.0);
     (hold > SHORT_HOLD_NS && times > FAR_MORE * most_waiters.max(1) as f64).then_some(times as u64)
 }
@@ -359,9 +364,17 @@ fn fair(lock: &str, lock_type: &str) -> String {
         ""
     };
     format!(
-        "{writers}use a fair lock in place of {lock} (one that admits its waiters in turn): a thread that releases it \
-         acquires it again before a waiter runs"
+        "{writers}use a fair lock in place of {lock} (one that admits its waiters in turn): others acquire it again before a \
+         waiter runs"
     )
+}
+
+/// Returns the remedy for holders of a lock `outer` that wait for `inner`, which is held in a function that computes.
+fn less_in_chain(function: &str, inner: &str, outer: Option<&str>) -> String {
+    let place = if function.is_empty() || function == "?" { String::new() } else { format!(" in {function}") };
+    let apart = outer
+        .map_or_else(String::new, |outer| format!(", or acquire {inner} outside of the critical section of {outer}"));
+    format!("do less{place} while {inner} is held{apart}")
 }
 
 /// Returns the remedy for a lock that is held often, and never for long.
@@ -395,6 +408,15 @@ mod tests {
     }
 
     #[test]
+    fn chain_of_locks_has_a_remedy_for_each_of_them() {
+        let both = less_in_chain("flush", "inner_lock", Some("outer_lock"));
+        let words =
+            "do less in flush while inner_lock is held, or acquire inner_lock outside of the critical section of ";
+        assert_eq!(both, format!("{words}outer_lock"));
+        assert_eq!(less_in_chain("?", "account", None), "do less while account is held");
+    }
+
+    #[test]
     fn wait_of_hundreds_of_holds_is_starvation() {
         // A wait of each length; the longest one has most of the time.
         let waits = |longest: f64| {
@@ -411,6 +433,8 @@ mod tests {
         assert_eq!(holds_in_a_wait(&row(7e6, 1e6), 7), None, "each of seven waiters in turn");
         // A thread that sleeps is woken late, however short the holds are.
         assert_eq!(holds_in_a_wait(&row(50e3, 100.0), 2), None);
+        let rare = vec![Bin { from_ns: 3e3, to_ns: 3.1e3, count: 499 }, Bin { from_ns: 4e6, to_ns: 4.1e6, count: 1 }];
+        assert_eq!(holds_in_a_wait(&Row { holds: rare, ..row(4e6, 3e3) }, 2), None, "a wait for one long hold");
         assert!(fair("rows", "rwlock").starts_with("let writers go first"));
     }
 

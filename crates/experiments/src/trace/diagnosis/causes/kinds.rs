@@ -225,11 +225,19 @@ pub(super) fn of_map(object: &Object) -> Cause {
     }
 }
 
-pub(super) fn of_interpreter(object: &Object, limits: &Limits, elapsed_s: f64) -> Cause {
-    // Threads that run Python code use a CPU. Where hardly any is used, a call blocks and keeps the lock.
+/// Returns whether the thread that has the interpreter's lock is blocked while others wait for it: threads that run Python code
+/// use a CPU, and each second of theirs can be waited for by all waiters.
+fn blocks_with_lock(waited_s: f64, most_waiters: usize, runnable_s: f64, elapsed_s: f64) -> bool {
     const LITTLE: f64 = 0.3;
-    let blocks = object.waited.seconds > 0.5 * elapsed_s && limits.on_cpu_s + limits.ready_s < LITTLE * elapsed_s;
-    let (text, remedy) = if blocks {
+    const FAR_MORE: f64 = 2.0;
+    waited_s > 0.5 * elapsed_s
+        && runnable_s < LITTLE * elapsed_s
+        && waited_s > FAR_MORE * most_waiters as f64 * runnable_s
+}
+
+pub(super) fn of_interpreter(object: &Object, limits: &Limits, elapsed_s: f64) -> Cause {
+    let (waited, runnable_s) = (&object.waited, limits.on_cpu_s + limits.ready_s);
+    let (text, remedy) = if blocks_with_lock(waited.seconds, waited.most_waiters, runnable_s, elapsed_s) {
         (
             "the threads hardly ran: the one that has the interpreter's lock is blocked in a call that does not release it",
             "release the interpreter's lock around that call (Py_BEGIN_ALLOW_THREADS; ctypes.CDLL, not PyDLL)",
@@ -248,5 +256,18 @@ pub(super) fn of_interpreter(object: &Object, limits: &Limits, elapsed_s: f64) -
         // The lock has no other purpose.
         share: 1.0,
         measure: Measure::None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocked_call_has_the_interpreter_lock_if_no_thread_runs() {
+        assert!(blocks_with_lock(6.8, 4, 0.1, 2.1));
+        assert!(!blocks_with_lock(6.8, 4, 2.0, 2.1), "a thread computes all the time");
+        // Eight threads are woken together each 100 ms, and compute for 3 ms each.
+        assert!(!blocks_with_lock(0.84, 7, 0.24, 1.0));
     }
 }

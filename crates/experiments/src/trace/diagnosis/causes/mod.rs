@@ -7,12 +7,12 @@ mod peers;
 mod priorities;
 mod shares;
 
-pub(super) use gain::Limits;
+pub(super) use gain::{Limits, limited_cpus};
 pub(super) use kinds::vain_share;
 pub(super) use shares::Shares;
 
 use super::java;
-use super::objects::{MAP, Object, function_in};
+use super::objects::{MAP, Object};
 use super::{Cause, Evidence, Measure, Rows, Worker, stack};
 use crate::trace::record::{Row, RowKind, SeenBy};
 use blame::frames::Kind as FrameKind;
@@ -60,14 +60,14 @@ impl Evidence<'_> {
         if let Some(hottest) = object.hottest(instances).filter(|_| is_class) {
             cause.text.push_str(&hottest);
         }
-        // A loop that spins takes CPUs from the other threads.
-        // So can one that has the lock which the holders wait for.
+        // The thread can also be the holder of the lock that the holders wait for.
         let chained = object.waited.holders.keys().filter_map(|holder| match holder {
             Holder::Blocked { lock, .. } | Holder::Chained { lock, .. } => Some(Wait::Lock(*lock)),
             _ => None,
         });
         let waits: Vec<Wait> = object.members.iter().map(|(wait, _)| *wait).chain(chained).collect();
         let waits = || waits.iter().copied();
+        // A loop that spins takes CPUs from the other threads.
         let independent = workers.iter().find(|worker| !object.spins && worker.is_independent(waits(), self.elapsed_s));
         // The holders of words are not known, so the thread can be one.
         if let Some(worker) = independent.filter(|_| matches!(object.wait, Wait::Lock(_))) {
@@ -120,10 +120,4 @@ pub(super) fn waited(sampled_s: f64, row: Option<&Row>) -> (f64, SeenBy) {
 fn quoted(word: &str) -> String {
     let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-+./:".contains(&byte));
     if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-}
-
-/// Returns the remedy for a semaphore that limits the number of active threads. `place` is where they acquire it.
-fn larger_pool(semaphore: &str, place: &str) -> String {
-    let function = function_in(place);
-    format!("raise the limit of {semaphore} (a larger pool), or hold it for less time in {function}")
 }

@@ -1,8 +1,8 @@
 //! Causes by the activity of the threads that do not wait for a lock, one of which holds it.
 
-use super::super::objects::{Inner, Inners, Object, called_in, function_in, without_offset};
+use super::super::objects::{Inner, Inners, Object, called_in, function_in, larger_pool, unless_job, without_offset};
 use super::super::{Cause, Evidence, Measure, Rows};
-use super::{Limits, larger_pool};
+use super::Limits;
 use crate::trace::python_locks::PYTHON;
 use crate::trace::record::Row;
 use blame::frames::{Frame, Kind as FrameKind, function_of, is_lock_wrapper};
@@ -128,14 +128,15 @@ impl Evidence<'_> {
         };
         // One that holds it is blocked there for nearly all of the wait. Others are in the function as well, outside of the
         // critical section.
-        let is_recorded = rows.of(object.wait).and_then(released_in_most).is_some();
+        let is_recorded = object.kind != PYTHON && rows.of(object.wait).and_then(released_in_most).is_some();
         let is_sure = is_pool || is_recorded || share > SURE;
-        let remedy = if is_sure { remedy } else { format!("if that is in the critical section, {remedy}") };
+        let remedy = if is_sure { remedy } else { format!("if it holds {lock} there: {remedy}") };
         Some(Cause {
             object: lock.clone(),
             place: if is_pool || place.is_empty() { object.place() } else { place },
             text: format!("{held} {what} in {called} for {} of the wait", terminal::percent(share)),
-            remedy: Some(remedy).filter(|_| share > 0.5 && (is_blocked || blocked_s > 0.5 * whole_s)),
+            remedy: Some(unless_job(&what, remedy))
+                .filter(|_| share > 0.5 && (is_blocked || blocked_s > 0.5 * whole_s)),
             share,
             measure: Measure::None,
         })
