@@ -138,29 +138,17 @@ impl AnyFinished {
 impl<P: Serialize, R: Serialize> Finished<P, R> {
     /// Removes the types.
     pub fn erased(self) -> serde_json::Result<AnyFinished> {
-        let Self {
-            parameters,
-            rows,
-            warnings,
-            conditions,
-            is_printed,
-            files,
-            failures,
-            exceeded,
-            keep,
-            program_status,
-        } = self;
         Ok(Finished {
-            parameters: serde_json::to_value(parameters)?,
-            rows: rows.into_iter().map(serde_json::to_value).collect::<Result<_, _>>()?,
-            warnings,
-            conditions,
-            is_printed,
-            files,
-            failures,
-            exceeded,
-            keep,
-            program_status,
+            parameters: serde_json::to_value(self.parameters)?,
+            rows: self.rows.into_iter().map(serde_json::to_value).collect::<Result<_, _>>()?,
+            warnings: self.warnings,
+            conditions: self.conditions,
+            is_printed: self.is_printed,
+            files: self.files,
+            failures: self.failures,
+            exceeded: self.exceeded,
+            keep: self.keep,
+            program_status: self.program_status,
         })
     }
 }

@@ -69,6 +69,11 @@ pub fn in_letters<'r, R: 'r>(columns: &[Column<R>], rows: impl IntoIterator<Item
     terminal::table(&header, rows.iter().map(line))
 }
 
+/// Draws the table as [`in_letters`] does, with two spaces before each line.
+pub fn indented<'r, R: 'r>(columns: &[Column<R>], rows: impl IntoIterator<Item = &'r R>, page: &Page) -> String {
+    in_letters(columns, rows, page).lines().map(|line| format!("  {line}\n")).collect()
+}
+
 /// Returns the table for a page; a cell without a value has a dash.
 pub fn on_page<'r, R: 'r>(
     caption: impl Into<String>,
@@ -119,6 +124,7 @@ mod tests {
     fn each_format_has_its_columns_and_known_ones() {
         let narrow = in_letters(&COLUMNS, &ROWS, &Page::plain());
         assert_eq!(narrow, "name brief\na        1\nb\n");
+        assert_eq!(indented(&COLUMNS, &ROWS, &Page::plain()), "  name brief\n  a        1\n  b\n");
         let wide = in_letters(&COLUMNS, &ROWS, &Page { width: WIDE, ..Page::plain() });
         assert_eq!(wide.lines().next(), Some("name brief twice"));
         let page = on_page("", &COLUMNS, &ROWS);

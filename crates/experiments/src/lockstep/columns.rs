@@ -1,5 +1,6 @@
 //! The columns of the tables, for the terminal and the page. The page has no table of the longest steps.
 
+use crate::estimates::slowdown_with;
 use ::lockstep::record::{LongStep, NodesRow, RankRow, StepsRow};
 use harness::label;
 use instruments::statistics::Interval;
@@ -64,11 +65,6 @@ fn unknown() -> String {
 
 fn ends(interval: Option<Interval>) -> String {
     interval.map_or_else(unknown, |ends| format!("{}-{}", slowdown(ends.low), slowdown(ends.high)))
-}
-
-fn slowdown_with(value: f64, interval: Option<Interval>) -> String {
-    let ends = interval.map(|ends| format!(" ({}–{})", slowdown(ends.low), slowdown(ends.high)));
-    slowdown(value) + &ends.unwrap_or_default()
 }
 
 fn agreement(row: &StepsRow) -> Option<String> {

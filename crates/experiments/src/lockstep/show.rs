@@ -2,8 +2,8 @@
 
 use super::columns::{LONG_STEPS, NODES, RANKS, STEPS};
 use ::lockstep::record::{LongStep, NodesRow, Parameters, RankRow, Row, StepsRow};
-use record::column::in_letters;
-use record::{Column, RecordRef};
+use record::RecordRef;
+use record::column::indented;
 use terminal::{self, Page, count, microseconds};
 
 pub fn show(record: &RecordRef<'_, Parameters, Row>, page: &Page) -> String {
@@ -43,7 +43,7 @@ fn heading(parameters: &Parameters, page: &Page) -> String {
 }
 
 fn steps_table(rows: &[&StepsRow], page: &Page) -> String {
-    let table = page.cut_lines(&indented(&STEPS, rows, page));
+    let table = page.cut_lines(&indented(&STEPS, rows.iter().copied(), page));
     let shared = if rows.iter().any(|row| row.oversubscribed) { "  +: some ranks shared a CPU\n" } else { "" };
     let apart = "  separate: prediction as if the ranks shared no interruptions\n";
     format!("Measured slowdown, and its prediction from the ranks' traces\n{table}{apart}{shared}")
@@ -61,11 +61,14 @@ fn nodes_table(rows: &[&NodesRow], page: &Page) -> String {
     } else {
         String::new()
     };
-    format!("Prediction for more nodes, in groups like these ranks\n{}{note}", indented(&NODES, rows, page))
+    format!(
+        "Prediction for more nodes, in groups like these ranks\n{}{note}",
+        indented(&NODES, rows.iter().copied(), page)
+    )
 }
 
 fn ranks_table(rows: &[&RankRow], page: &Page) -> String {
-    let table = page.cut_lines(&indented(&RANKS, rows, page));
+    let table = page.cut_lines(&indented(&RANKS, rows.iter().copied(), page));
     format!("CPU time that each rank lost, and how often it was certainly the last\n{table}")
 }
 
@@ -73,10 +76,5 @@ fn long_table(rows: &[&LongStep], page: &Page) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    format!("Longest steps\n{}", indented(&LONG_STEPS, rows, page))
-}
-
-/// Draws a table whose lines begin with two spaces.
-fn indented<R>(columns: &[Column<R>], rows: &[&R], page: &Page) -> String {
-    in_letters(columns, rows.iter().copied(), page).lines().map(|line| format!("  {line}\n")).collect()
+    format!("Longest steps\n{}", indented(&LONG_STEPS, rows.iter().copied(), page))
 }

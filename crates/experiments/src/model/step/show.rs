@@ -1,9 +1,10 @@
 //! The record on a terminal and on a page.
 
 use super::record::{Method, Row, StepRecord};
+use crate::estimates::slowdown_with;
 use crate::model::show::trace;
 use crate::model::trace::Description;
-use record::column::{in_letters, on_page};
+use record::column::{indented, on_page};
 use record::{Axis, Column, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit};
 use terminal::{self, Page, Scatter, count, microseconds, ratio, slowdown};
 
@@ -48,8 +49,8 @@ fn columns(method: Method) -> Vec<Column<Row>> {
     let p50 = Column::new("p50", |row: &Row| Some(microseconds(row.p50_us)));
     let p90 = Column::new("p90", |row: &Row| Some(quantile_words(row.p90_us)));
     let p99 = Column::new("p99", |row: &Row| Some(quantile_words(row.p99_us)));
-    let slowed =
-        Column::terminal("slowdown", |row: &Row| Some(slowdown(row.slowdown))).with_page("slowdown (95 % CI)", slowed);
+    let slowed = Column::terminal("slowdown", |row: &Row| Some(slowdown(row.slowdown)))
+        .with_page("slowdown (95 % CI)", |row| Some(slowdown_with(row.slowdown, row.slowdown_ci)));
     let interval = Column::terminal("95 % CI", |row: &Row| Some(interval(row)));
     let together = Column::new("together", |row: &Row| Some(slowdown(row.together_slowdown)));
     match method {
@@ -76,20 +77,13 @@ fn interval(row: &Row) -> String {
     row.slowdown_ci.map_or_else(String::new, |ci| format!("{}-{}", slowdown(ci.low), slowdown(ci.high)))
 }
 
-fn slowed(row: &Row) -> Option<String> {
-    let ends = row.slowdown_ci.map(|ends| format!(" ({}–{})", slowdown(ends.low), slowdown(ends.high)));
-    Some(slowdown(row.slowdown) + &ends.unwrap_or_default())
-}
-
 /// Writes a number of nodes, with a star if the trace is too short for it.
 fn nodes(row: &Row) -> Option<String> {
     Some(format!("{}{}", count(row.nodes), if row.nodes > row.supported_nodes { "*" } else { "" }))
 }
 
-/// Draws the table of a method; its lines begin with two spaces.
 fn table(method: Method, rows: &[&Row], page: &Page) -> String {
-    let text = in_letters(&columns(method), rows.iter().copied(), page);
-    text.lines().map(|line| format!("  {line}\n")).collect()
+    indented(&columns(method), rows.iter().copied(), page)
 }
 
 fn ranks_summary(rows: &[&Row]) -> String {
