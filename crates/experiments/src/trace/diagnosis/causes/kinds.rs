@@ -198,11 +198,18 @@ impl Evidence<'_> {
     }
 }
 
-/// Returns the part of the wakes of some conditions that found nothing to do.
+/// Returns the part of the wakes of some conditions that found nothing to do. One without broadcasts has none: a signal
+/// wakes one thread, and if another took what that was woken for, it waited no longer because of the signal.
 pub(in crate::trace::diagnosis) fn vain_share(region: &Region, window: Window<'_>, conditions: &[u32]) -> f64 {
-    let pairs = region.pairs().filter(|(_, pair)| Kind::of(pair.kind.load(Relaxed)) == Some(Kind::Cond));
+    let pairs = |kind: Kind| region.pairs().filter(move |(_, pair)| Kind::of(pair.kind.load(Relaxed)) == Some(kind));
+    let broadcasts = pairs(Kind::Broadcast).filter(|(place, _)| window.counts(*place).signals() > 0);
+    let woken_all_at_once: Vec<u32> = broadcasts.map(|(_, pair)| pair.lock.load(Relaxed)).collect();
     let (mut vain, mut wakes) = (0_u64, 0_u64);
-    for (place, _) in pairs.filter(|(_, pair)| conditions.contains(&pair.lock.load(Relaxed))) {
+    for (place, pair) in pairs(Kind::Cond) {
+        let condition = pair.lock.load(Relaxed);
+        if !conditions.contains(&condition) || !woken_all_at_once.contains(&condition) {
+            continue;
+        }
         let counts = window.counts(place);
         vain = vain.saturating_add(counts.vain_wakes());
         wakes = wakes.saturating_add(counts.acquisitions);
