@@ -163,6 +163,18 @@ impl<S: Scope> Condvar<S> {
         true
     }
 
+    /// Waits as [`wait_while`](Self::wait_while) does, until `deadline` at most; returns whether the condition became
+    /// false.
+    #[cfg(feature = "std")]
+    pub fn wait_while_until<R: lock_api::RawMutex, T: ?Sized>(
+        &self,
+        guard: &mut lock_api::MutexGuard<'_, R, T>,
+        condition: impl FnMut(&mut T) -> bool,
+        deadline: Instant,
+    ) -> bool {
+        self.wait_while_for(guard, condition, deadline.saturating_duration_since(Instant::now()))
+    }
+
     /// Waits with a lock that has no guard, for at most `timeout`; returns whether the wait ended before.
     ///
     /// `unlocked` must release the lock, call its argument, and reacquire the lock.

@@ -134,6 +134,17 @@ mod kernel {
             &self.0
         }
 
+        /// Returns the same time on the wall clock, as long as that clock is not set.
+        #[cfg(feature = "std")]
+        pub(crate) fn by_wall_clock(&self) -> Timespec {
+            let (now, wall) = (clock_gettime(ClockId::Monotonic), clock_gettime(ClockId::Realtime));
+            let nanoseconds = wall.tv_nsec + self.0.tv_nsec - now.tv_nsec;
+            let seconds = wall.tv_sec.saturating_add(self.0.tv_sec.saturating_sub(now.tv_sec));
+            let tv_sec = seconds.saturating_add(nanoseconds.div_euclid(1_000_000_000));
+            // The kernel refuses a time before 1970.
+            Timespec { tv_sec: tv_sec.max(0), tv_nsec: nanoseconds.rem_euclid(1_000_000_000) }
+        }
+
         pub(crate) fn passed(&self) -> bool {
             let now = clock_gettime(ClockId::Monotonic);
             (now.tv_sec, now.tv_nsec) >= (self.0.tv_sec, self.0.tv_nsec)

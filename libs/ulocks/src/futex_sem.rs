@@ -38,7 +38,8 @@
 //! # Stopped or terminated threads
 //!
 //! A semaphore has no holder. The units of a dead process are lost. A dead waiter costs a superfluous wake-up for
-//! each later release, once a thread has blocked.
+//! each later release, once a thread has blocked. In [`Shared`](crate::Shared) scope, a process that is killed after it
+//! was woken leaves its unit to a waiter that blocks: this one looks again every 100 ms.
 //!
 //! # References
 //!
@@ -57,6 +58,8 @@ use core::{marker::PhantomData, time::Duration};
 
 const ASLEEP: u32 = 1 << 31;
 const COUNT: u32 = ASLEEP - 1;
+/// Longest sleep between processes, where a wake-up may be lost with the process that was woken.
+const SHARED_SLEEP: Duration = Duration::from_millis(100);
 
 /// A counting semaphore of 8 bytes on a futex.
 ///
@@ -108,12 +111,13 @@ impl<S: Scope> FutexSem<S> {
         loop {
             self.waiting.fetch_add(1, Relaxed);
             let _ = self.available.compare_exchange(0, ASLEEP, Release, Relaxed);
-            let ended = futex::wait::<S>(&self.available, ASLEEP, futex::ALL, deadline);
+            let nap = (!S::PRIVATE).then_some(SHARED_SLEEP);
+            let ended = futex::wait::<S>(&self.available, ASLEEP, futex::ALL, futex::sooner(deadline, nap));
             self.waiting.fetch_sub(1, Relaxed);
             if self.try_acquire() {
                 return true;
             }
-            if ended == Wait::TimedOut {
+            if ended == Wait::TimedOut && deadline.is_some_and(|deadline| deadline.passed()) {
                 return false;
             }
         }

@@ -18,8 +18,8 @@
 //!
 //! | lock | bytes | fairness | timeouts | between processes | use |
 //! |---|---|---|---|---|---|
-//! | [`Adaptive`] | 4 | waiters in turn | yes | yes | general use; the default choice |
-//! | [`Biased`] | 16 | waiters in turn once shared | yes | no | data that one thread uses nearly alone |
+//! | [`Adaptive`] | 4 | blocked waiters in turn | yes | yes | general use; the default choice |
+//! | [`Biased`] | 16 | blocked waiters in turn once shared | yes | no | data that one thread uses nearly alone |
 //! | [`Calock`], [`CalockSpin`] | 4 | none | yes | yes | convoy avoidance, with the smallest state |
 //! | [`Usema`], [`UsemaSpin`] | 8 | strict first come, first served | no | yes | order of arrival |
 //! | [`Pi`] | 4 | by priority | yes | yes | real-time threads |
@@ -62,7 +62,7 @@
 //!
 //! | private lock | the child can use it if |
 //! |---|---|
-//! | [`Adaptive`], [`AdaptiveRw`], [`Calock`], [`RwLock`], [`Pi`], [`Robust`] | no other thread held it; other threads may have waited for it |
+//! | [`Adaptive`], [`AdaptiveRw`], [`Calock`], [`RwLock`], [`Pi`], [`Robust`] | no other thread held it; other threads may have waited for it, unless one of them was just giving an [`Adaptive`] back that was reserved for another |
 //! | [`FutexSem`] | always |
 //! | [`Once`] | it was done, or no other thread was doing it; a call on one that another thread was doing never returns |
 //! | [`Usema`], [`Ticket`], [`Mcs`], [`Benaphore`], [`RwLockFair`], which hand off | no other thread held it, waited for it or tried it: the missing thread keeps a position in the queue |
@@ -74,7 +74,9 @@
 //! threads use them.
 //!
 //! A child of `vfork`, or of a bare `clone` with shared memory, must not use private locks: it runs with its parent's
-//! registration for restartable sequences, or with none, so `membarrier` cannot restart its sequences.
+//! registration for restartable sequences, or with none, so `membarrier` cannot restart its sequences. A child of
+//! `_Fork`, or of a bare `clone` without shared memory, must use no lock of this crate. No handler runs for such a
+//! fork, so [`Pi`] and [`Robust`] would write the parent's thread number.
 //!
 //! # Signal handlers
 //!

@@ -128,18 +128,27 @@ impl<S: Scope, C: Count> Pi<S, C> {
             // Without a deadline, the older call is sufficient, and kernels before 5.14 have it too.
             let locked = match &deadline {
                 None => kernel::lock_pi(&self.word, Self::flags(), None),
-                Some(deadline) => kernel::lock_pi2(&self.word, Self::flags(), Some(deadline.timespec())),
+                Some(deadline) => self.lock_until(deadline),
             };
             match locked {
                 Ok(()) => return true,
-                Err(Errno::TIMEDOUT) => return false,
-                Err(Errno::INTR) => {}
+                // The wall clock may have been set in the meantime.
+                Err(Errno::TIMEDOUT) if deadline.is_some_and(|deadline| deadline.passed()) => return false,
+                Err(Errno::INTR | Errno::TIMEDOUT) => {}
                 // The memory is unmapped, or the kernel has no such futexes: neither depends on the value of the
                 // word.
                 Err(error @ (Errno::FAULT | Errno::NOSYS)) => panic!("FUTEX_LOCK_PI: {error}"),
                 Err(_) if futex::nap(deadline) => return false,
                 Err(_) => {}
             }
+        }
+    }
+
+    /// Waits for the kernel's handoff. Kernels before 5.14 know deadlines of the wall clock only.
+    fn lock_until(&self, deadline: &Deadline) -> Result<(), Errno> {
+        match kernel::lock_pi2(&self.word, Self::flags(), Some(deadline.timespec())) {
+            Err(Errno::NOSYS) => kernel::lock_pi(&self.word, Self::flags(), Some(&deadline.by_wall_clock())),
+            locked => locked,
         }
     }
 

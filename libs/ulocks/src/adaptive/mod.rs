@@ -88,7 +88,9 @@
 //! # Fork
 //!
 //! A child process may use every lock that its only thread holds, and every lock that no thread held, regardless of
-//! how many threads of the parent were waiting for it. The child inherits their flags: `WAITERS` costs one wake-up
+//! how many threads of the parent were waiting for it. There is one exception: a thread that arrives at a reserved lock
+//! holds it for the few instructions until it has given it back, and is a holder in a child that was forked then. The
+//! child inherits their flags: `WAITERS` costs one wake-up
 //! that finds no thread. `AWAKE` contains the fork generation and is ignored in any other generation. (Generation
 //! numbers repeat after 15 nested forks, so no lock may stay held and contended through 15 generations.) A reservation
 //! expires after the spin limit, and the first `try_lock` that fails because of it cancels it. A lock held by another
@@ -97,7 +99,7 @@
 //!
 //! # Fairness
 //!
-//! Waiters are served in turn. No bound of the waiting time is proven: a woken waiter that does not run before its
+//! Blocked waiters are served in turn; a thread that arrives or spins can overtake them. No bound of the waiting time is proven: a woken waiter that does not run before its
 //! reservation expires blocks again, and is the next to be woken, once. An unlocked lock without a reservation may be
 //! acquired by any thread (barging). A waiter that has spun for the spin limit and saw others acquire the lock sets
 //! `RESERVED`, and the next release is for it alone; a blocked waiter does the same as soon as it has been woken.
@@ -106,7 +108,7 @@
 //! most once per *slice* of 0.3 to 3 ms: the release that is due reserves the lock for the thread that it wakes, and the
 //! lock is idle until that thread runs. The slice limits the cost of fairness: between two handoffs, the lock stays among
 //! running threads. A release reads the clock for that if no thread spins, and otherwise one of about 16, at random. A
-//! waiter that was blocked for more than about 8 ms sets the shortest slice; one that was blocked for less than a quarter
+//! waiter that was blocked for more than about 500 units of `STAMP` (5 to 8 ms) sets the shortest slice; one that was blocked for less than a quarter
 //! of that doubles it, as does a wake-up to which no thread responded. The next wake-up after such a one
 //! reserves the lock only if the slice is the shortest. A reservation whose owner does not run expires once the lock has been seen unlocked for the spin limit. A
 //! waiter that had announced that it blocks, and did not, may take it as well.
@@ -128,16 +130,18 @@
 //!
 //! A holder that is stopped or dies blocks all others. A *waiter* that is stopped or dies delays them only briefly:
 //! its reservation expires, and its flags are consumed; a lock without waiters is plain-held again after about 10 ms
-//! of use and some 80 releases. (A waiter that dies within the nanoseconds in which it gives a reserved lock back has
-//! died as its holder.) In [`Shared`](crate::Shared) scope, a blocked waiter also re-checks the word every 100
+//! of use and some 80 releases. (A waiter that is stopped or dies within the few instructions in which it gives a
+//! reserved lock back is a stopped or dead holder.) In [`Shared`](crate::Shared) scope, a blocked waiter also re-checks the word every 100
 //! ms, so a wake-up lost with a killed process only delays it.
 //!
 //! # Verification
 //!
-//! The loom model covers the word, blocking, reservations by waiters and by holders, and credit completely, and models the
-//! restartable sequence with its membarrier as the kernel documents them: an abort can occur at any step. Three
-//! deliberately wrong variants of that pair must each fail in the model. The model does not cover time (when a slice is
-//! over, spin limit), CPUs, or forks.
+//! The loom model has the word, blocking, reservations by waiters and by holders, and credit, and models the
+//! restartable sequence with its membarrier as the kernel documents them: an abort can occur at any step. It covers
+//! all executions of up to three contending threads with a bounded number of preemptions (`.ci/models` has the bounds),
+//! and a spin of at most two attempts. Three deliberately wrong variants of that pair must each fail in the model. The
+//! model does not cover time (when a slice is over, spin limit, a reservation that expires), CPUs, forks, or a kernel
+//! that refuses membarrier. Tests with threads and processes have these.
 //! `docs/restartable-unlock.md` contains the full argument, a second model, and measurements.
 //!
 //! # References
@@ -184,6 +188,8 @@ use word::{HELD, RESERVED, handed_off, moved, taken_quietly};
 /// - **signal handlers**: may call [`try_lock`](Self::try_lock) and [`unlock`](Self::unlock).
 /// - **spurious failure**: [`try_lock`](Self::try_lock) can fail on an unlocked lock that is reserved for a waiter; a timed
 ///   acquisition takes until the reservation expires (about 50 µs), also past its deadline.
+/// - **short timeouts**: a timed acquisition looks at its deadline when it blocks, not while it spins, and so can take
+///   some 50 µs longer, or 0.3 ms if the lock is reserved.
 /// - **membarrier**: a thread that is about to block on a lock without recent waiters interrupts the other CPUs that
 ///   run threads of this process, for some microseconds.
 /// - **dead holder**: a lock whose owner ended stays held; [`Robust`](crate::Robust) is the lock for owners that may

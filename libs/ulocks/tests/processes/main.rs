@@ -18,6 +18,7 @@ mod crafted;
 mod deaths;
 mod exclusion;
 mod forks;
+mod old_kernel;
 mod registration;
 mod stops;
 mod waiters_at_fork;
@@ -47,6 +48,22 @@ fn run_again(test: &str, file: &Path, lock: &str) -> Child {
         .stdout(Stdio::null())
         .spawn()
         .unwrap()
+}
+
+/// Returns a step of a filter of system calls; `jf` is how many steps are passed over if its comparison is false.
+fn filter_step(code: u32, jf: u8, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code: code as u16, jt: 0, jf, k }
+}
+
+/// Filters the system calls of this thread, and of the threads that it creates; returns whether that succeeded.
+fn install_filter(steps: &mut [libc::sock_filter]) -> bool {
+    let filter = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+    // SAFETY: the filter and its steps outlive the calls, which copy them.
+    unsafe {
+        let [no, yes, by_filter] = [0, 1, libc::SECCOMP_MODE_FILTER].map(libc::c_ulong::from);
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, no, no, no) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, by_filter, &raw const filter) == 0
+    }
 }
 
 macro_rules! safely {

@@ -3,6 +3,7 @@
 //! Each case is a separate process: this test binary again, with its role in the environment. Where no sequence was
 //! compiled (musl, another processor), the cases do not differ.
 
+use crate::{filter_step as step, install_filter};
 use std::{
     env, hint,
     os::unix::process::CommandExt,
@@ -44,7 +45,6 @@ fn is_child(test: &str, environment: &[(&str, &str)], is_fenced: bool) -> bool {
 /// Makes the kernel refuse `membarrier` to this thread, and to the threads that it creates; returns whether that
 /// succeeded.
 fn refuse_membarrier() -> bool {
-    let step = |code: u32, jf, k| libc::sock_filter { code: code as u16, jt: 0, jf, k };
     let denied = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
     let mut steps = [
         // The number of the system call is the first word of the data that the filter reads.
@@ -53,13 +53,7 @@ fn refuse_membarrier() -> bool {
         step(libc::BPF_RET | libc::BPF_K, 0, denied),
         step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
     ];
-    let filter = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
-    // SAFETY: the filter and its steps outlive the calls, which copy them.
-    unsafe {
-        let [no, yes, by_filter] = [0, 1, libc::SECCOMP_MODE_FILTER].map(libc::c_ulong::from);
-        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, no, no, no) == 0
-            && libc::prctl(libc::PR_SET_SECCOMP, by_filter, &raw const filter) == 0
-    }
+    install_filter(&mut steps)
 }
 
 /// Adds one to both halves, and asserts that they were equal: otherwise two threads were in the critical section.

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
     },
     thread,
     time::{Duration, Instant},
@@ -128,4 +128,53 @@ fn signals_do_not_end_a_wait() {
     semaphore.acquire();
     sysv.lock();
     assert!(!semaphore.try_acquire() && !sysv.try_lock());
+}
+
+/// Waits until a thread of this process is blocked.
+fn blocked(thread: &AtomicU32) {
+    loop {
+        let stat =
+            std::fs::read_to_string(format!("/proc/self/task/{}/stat", thread.load(Relaxed))).unwrap_or_default();
+        if stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S')) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Blocks as a waiter of the semaphore does, and goes away once it was woken, as if it were killed then.
+fn die_once_woken(words: &[AtomicU32; 2]) {
+    const ASLEEP: u32 = 1 << 31;
+    let [available, waiting] = words;
+    waiting.fetch_add(1, Relaxed);
+    available.store(ASLEEP, Relaxed);
+    // SAFETY: the word is alive in this call, which changes no memory.
+    unsafe { libc::syscall(libc::SYS_futex, available.as_ptr(), libc::FUTEX_WAIT, ASLEEP, std::ptr::null::<()>()) };
+}
+
+#[test]
+fn unit_of_a_waiter_that_was_killed_goes_to_another() {
+    const HANGS: Duration = Duration::from_secs(60);
+    let semaphore = FutexSem::<Shared>::new(0);
+    assert_eq!(size_of_val(&semaphore), size_of::<[AtomicU32; 2]>());
+    // SAFETY: the semaphore is two atomic words of 32 bits, which the fields of its `repr(C)` begin with.
+    let words = unsafe { &*std::ptr::from_ref(&semaphore).cast::<[AtomicU32; 2]>() };
+    let threads = [AtomicU32::new(0), AtomicU32::new(0)];
+    // SAFETY: the call takes no pointers.
+    let here = |place: usize| threads[place].store(unsafe { libc::gettid() }.cast_unsigned(), Relaxed);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            here(0);
+            die_once_woken(words);
+        });
+        blocked(&threads[0]);
+        let began = Instant::now();
+        let waiter = scope.spawn(|| {
+            here(1);
+            semaphore.acquire_for(HANGS)
+        });
+        blocked(&threads[1]);
+        semaphore.release();
+        assert!(waiter.join().unwrap() && began.elapsed() < HANGS / 2);
+    });
 }
