@@ -23,6 +23,7 @@ mod parking;
 mod queued;
 #[allow(dead_code, reason = "`exchange` compiles this file too, and calls the rest")]
 mod reciprocating;
+mod switches;
 #[allow(dead_code, reason = "`exchange` compiles this file too, and calls the rest")]
 mod twa;
 mod uscl;

@@ -1,8 +1,9 @@
 //! Loom's atomics, and models of spinning, sleeping and time, in place of `src/peers/atomic.rs`.
 
 pub use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use loom::sync::{Condvar, Mutex};
+use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread::yield_now;
+use std::cell::Cell;
 
 pub fn spin_until(mut done: impl FnMut() -> bool) {
     while !done() {
@@ -15,17 +16,24 @@ pub fn spin_for(_: u32, mut done: impl FnMut() -> bool) -> bool {
     done()
 }
 
-/// The sleepers of a model, on all words: a sleeper may wake without a reason.
-struct Kernel {
-    lock: Mutex<()>,
-    wakes: Condvar,
+/// A thread that sleeps on a word.
+struct Sleeper {
+    word: usize,
+    is_woken: Mutex<bool>,
+    alarm: Condvar,
+}
+
+std::thread_local! {
+    /// Whether a wake wakes all sleepers, of which all but one then wake without a reason. Loom runs the threads of a model
+    /// on the thread of its test.
+    pub static WAKES_ALL: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The number of slots of each array: few, so that locks and tickets share them.
 const SLOTS: usize = 2;
 
 loom::lazy_static! {
-    static ref KERNEL: Kernel = Kernel { lock: Mutex::new(()), wakes: Condvar::new() };
+    static ref SLEEPERS: Mutex<Vec<Arc<Sleeper>>> = Mutex::new(Vec::new());
     static ref TWA: [AtomicU64; SLOTS] = std::array::from_fn(|_| AtomicU64::new(0));
     static ref HAPAX: [AtomicU64; SLOTS] = std::array::from_fn(|_| AtomicU64::new(0));
     static ref READERS: [AtomicUsize; SLOTS] = std::array::from_fn(|_| AtomicUsize::new(0));
@@ -34,16 +42,32 @@ loom::lazy_static! {
 /// Sleeps unless the word has another value. The comparison and the sleep are one step with respect to wakes, as in the
 /// kernel.
 pub fn sleep_while(word: &AtomicU32, value: u32) {
-    let guard = KERNEL.lock.lock().unwrap();
-    if word.load(Ordering::SeqCst) == value {
-        drop(KERNEL.wakes.wait(guard).unwrap());
+    let sleeper = {
+        let mut sleepers = SLEEPERS.lock().unwrap();
+        if word.load(Ordering::SeqCst) != value {
+            return;
+        }
+        let word = std::ptr::from_ref(word).addr();
+        let sleeper = Arc::new(Sleeper { word, is_woken: Mutex::new(false), alarm: Condvar::new() });
+        sleepers.push(Arc::clone(&sleeper));
+        sleeper
+    };
+    let mut is_woken = sleeper.is_woken.lock().unwrap();
+    while !*is_woken {
+        is_woken = sleeper.alarm.wait(is_woken).unwrap();
     }
 }
 
-pub fn wake_one(_: *const AtomicU32) {
-    let guard = KERNEL.lock.lock().unwrap();
-    KERNEL.wakes.notify_all();
-    drop(guard);
+/// Wakes the thread that has slept longest on the word.
+pub fn wake_one(word: *const AtomicU32) {
+    let mut sleepers = SLEEPERS.lock().unwrap();
+    let most = if WAKES_ALL.get() { sleepers.len() } else { 1 };
+    for _ in 0..most {
+        let place = sleepers.iter().position(|sleeper| WAKES_ALL.get() || sleeper.word == word.addr());
+        let Some(sleeper) = place.map(|place| sleepers.remove(place)) else { return };
+        *sleeper.is_woken.lock().unwrap() = true;
+        sleeper.alarm.notify_one();
+    }
 }
 
 pub fn sleep_ns(_: u64) {

@@ -13,6 +13,8 @@ mod bravo;
 #[allow(dead_code, reason = "the models bring nodes and numbers themselves")]
 #[path = "../../src/peers/cna.rs"]
 mod cna;
+#[path = "../../src/peers/flexguard.rs"]
+mod flexguard;
 #[allow(dead_code, reason = "the models bring nodes and numbers themselves")]
 #[path = "../../src/peers/hapax.rs"]
 mod hapax;
@@ -32,8 +34,19 @@ mod twa;
 #[path = "../../src/peers/uscl.rs"]
 mod uscl;
 
+/// The kernel's records in a model: holders are always switched out, so that all waiters sleep.
+mod switches {
+    pub fn own_number() -> u32 {
+        1
+    }
+
+    pub fn is_switched_out(_: u32) -> Option<bool> {
+        Some(true)
+    }
+}
+
 use algorithm::Algorithm;
-use atomic::{AtomicU32, Ordering, bravo_readers, hapax_slots, spin_until};
+use atomic::{AtomicU32, Ordering, WAKES_ALL, bravo_readers, hapax_slots, spin_until};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
@@ -56,9 +69,21 @@ impl<L> Protected<L> {
     }
 }
 
-/// Checks that several threads each make several increments, in every order with that number of preemptions. `round` is
-/// one increment; it gets a number that no other has.
+/// Checks that several threads each make several increments, in every order with that number of preemptions, where a wake
+/// wakes one thread, and where it wakes all. `round` is one increment; it gets a number that no other has.
 fn excludes<L: Send + Sync + 'static>(
+    make: impl Fn() -> L + Copy + Send + Sync + 'static,
+    round: impl Fn(&Protected<L>, usize) + Copy + Send + Sync + 'static,
+    (threads, rounds): (usize, usize),
+    preemptions: usize,
+) {
+    for wakes_all in [false, true] {
+        WAKES_ALL.set(wakes_all);
+        excludes_with_these_wakes(make, round, (threads, rounds), preemptions);
+    }
+}
+
+fn excludes_with_these_wakes<L: Send + Sync + 'static>(
     make: impl Fn() -> L + Send + Sync + 'static,
     round: impl Fn(&Protected<L>, usize) + Copy + Send + Sync + 'static,
     (threads, rounds): (usize, usize),
@@ -99,6 +124,12 @@ fn twa_excludes_two_threads() {
 #[test]
 fn twa_excludes_three_threads_across_the_wrap_around() {
     excludes(|| twa::Twa::starting_at(u32::MAX), by_algorithm, (3, 1), 1);
+}
+
+#[test]
+fn flexguard_excludes_and_leaves_no_waiter_asleep() {
+    excludes(flexguard::FlexGuard::new, by_algorithm, (2, 2), 3);
+    excludes(flexguard::FlexGuard::new, by_algorithm, (3, 1), 2);
 }
 
 fn by_number(shared: &Protected<hapax::Hapax>, serial: usize) {
