@@ -29,8 +29,9 @@ pub use metric::{Better, Cell, MOSTLY, Metric, Naming, VariationSource};
 pub use ranking::Rank;
 pub use reading::{MOST_BYTES, check_size, content, fields, is_file, parsed, values};
 pub use section::{
-    Axis, Bar, Bars, Bin, Figure, Flame, FlamePart, HeatMap, HeatRow, Histogram, Lane, Mark, OTHERS, Picture, Plot,
-    Point, Section, Series, Span, Spikes, Stack, StackPart, Statement, Table, Timeline, distinct, optional,
+    Axis, Bar, Bars, Bin, Figure, Flame, FlamePart, Grid, GridCell, GridRow, HeatMap, HeatRow, Histogram, Lane, Mark,
+    OTHERS, Picture, Plot, Point, Section, Series, Span, Spikes, Stack, StackPart, Statement, Table, Timeline,
+    distinct, optional,
 };
 pub use source::{Source, flattened, typed, understand, warning};
 pub use then_and_now::ThenAndNow;

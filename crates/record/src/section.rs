@@ -76,6 +76,7 @@ pub enum Picture {
     Flame(Flame),
     Timeline(Timeline),
     Map(HeatMap),
+    Grid(Grid),
     /// No picture, for numbers that no picture makes clearer.
     None,
 }
@@ -224,6 +225,28 @@ pub struct HeatRow {
     pub name: String,
     /// The shares from 0 to 1, from left to right.
     pub shares: Vec<f64>,
+}
+
+/// Contenders under several conditions, as shares of the best under each.
+pub struct Grid {
+    /// The conditions, from left to right.
+    pub columns: Vec<String>,
+    pub rows: Vec<GridRow>,
+}
+
+pub struct GridRow {
+    pub name: String,
+    /// A cell for each column; `None` where it has no value.
+    pub cells: Vec<Option<GridCell>>,
+}
+
+pub struct GridCell {
+    /// The share of the best, from 0 to 1.
+    pub share: f64,
+    /// Whether it is the best, or not shown to be below it.
+    pub is_first: bool,
+    /// The value and its interval.
+    pub words: String,
 }
 
 pub struct Table {

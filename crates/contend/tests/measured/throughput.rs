@@ -1,6 +1,7 @@
 //! `contend throughput` through its binary.
 
 use crate::command::{contend, record, results};
+use crate::load::first_cpu;
 use serde_json::Value;
 
 const FIELDS: &[&str] = &[
@@ -197,12 +198,50 @@ fn variations_that_exclude_each_other_are_refused() {
         ("--zipf 1", "--zipf 1: needs several locks"),
         ("--share 20 --touch 1", "--share 20: not allowed with"),
         ("--stop-holder 10ms --run 20ms", "too short for --stop-holder"),
+        (
+            "--questions --lock std --seconds 1",
+            "--seconds 1: too short for --questions with 7 configurations; allowed: 4.20 s",
+        ),
+        ("--questions --hold 1us", "cannot be used with"),
         ("--zipf 11 --locks 2", "must be a number from 0 to 10"),
     ] {
         let output = contend(&["throughput"].into_iter().chain(flags.split(' ')).collect::<Vec<_>>());
         let text = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.code() == Some(2) && text.contains(message), "{flags}: {text}");
     }
+}
+
+/// Each question is a configuration of all locks, and the overview has a column for each.
+#[test]
+fn questions_are_configurations_with_an_overview() {
+    let cpu = first_cpu();
+    let output = contend(&[
+        "throughput",
+        "--questions",
+        "--lock",
+        "std,parking_lot",
+        "--cpus",
+        &cpu,
+        "--run",
+        "50ms",
+        "--quiet",
+    ]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    let overview = text.split("All configurations: ").nth(1).unwrap_or_else(|| panic!("{text}"));
+    for line in [
+        "1: 2 threads, 1 lock, 0+1 µs",
+        "2: 8 threads, 1 lock, 0+1 µs",
+        "3: 2 threads, 1 lock, 0+1 µs, holds 1:10",
+        "4: 2 threads, 1 lock, 0+0 µs, 256 lines touched",
+        "5: 8 threads, 64 locks, 0+1 µs, drawn by Zipf 1",
+        "6: 16 threads, 1 lock, 0+1 µs, ramp",
+        "7: 4 threads, 1 lock, 0+1 µs, holder stopped 10.0 ms",
+    ] {
+        assert!(overview.contains(line), "no {line} in\n{text}");
+    }
+    let shares = |lock: &str| overview.lines().any(|line| line.starts_with(lock) && line.matches('.').count() == 7);
+    assert!(shares("std ") && shares("parking_lot "), "{text}");
 }
 
 #[test]

@@ -118,6 +118,34 @@ impl fmt::Display for Conditions {
     }
 }
 
+/// Returns the questions that decide between locks on this number of CPUs: a thread for each CPU, threads beyond them,
+/// unequal hold times, data that the critical section uses, many locks of which some are hot, a number of threads that
+/// rises and falls, and a holder that stops.
+pub fn questions(cpus: usize) -> Vec<Conditions> {
+    // On one CPU, two threads are the fewest that contend.
+    let few = cpus.max(2);
+    let equal = Variations::default();
+    let usual = Conditions {
+        children: few,
+        processes: false,
+        locks: 1,
+        nonhold_us: 0.0,
+        hold_us: 1.0,
+        share: 0,
+        variations: equal,
+    };
+    let with = |children: usize, variations: Variations| Conditions { children, variations, ..usual };
+    vec![
+        usual,
+        with(4 * few, equal),
+        with(few, Variations { hold_ratio: 10, ..equal }),
+        Conditions { hold_us: 0.0, ..with(few, Variations { touched_lines: 256, ..equal }) },
+        Conditions { locks: 64, ..with(4 * few, Variations { zipf: Some(1.0), ..equal }) },
+        with(8 * few, Variations { ramp: true, ..equal }),
+        with(2 * few, Variations { stop_us: 10_000.0, ..equal }),
+    ]
+}
+
 /// Returns text such as `4 threads` or `1 process`.
 pub fn workers(children: usize, processes: bool) -> String {
     match (processes, children) {

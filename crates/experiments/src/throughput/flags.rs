@@ -68,6 +68,12 @@ pub struct Flags {
     #[arg(long, value_name = "TIME", value_parser = parse_duration::span, allow_hyphen_values = true)]
     pub stop_holder: Option<Duration>,
 
+    /// Measure the questions that decide between locks, each as a configuration: a thread for each CPU, more threads,
+    /// unequal hold times, data in the critical section, many locks, a changing number of threads, a stopped holder
+    #[arg(long, conflicts_with_all = ["children", "locks", "nonhold", "hold", "share", "hold_ratio", "zipf", "touch", "ramp",
+          "stop_holder"])]
+    pub questions: bool,
+
     /// Spin limit of contend's own spinning locks, after which they block
     #[arg(long, value_name = "TIME", default_value = "3us", value_parser = parse_duration::span, allow_hyphen_values = true)]
     pub patience: Duration,

@@ -4,6 +4,7 @@ mod conditions;
 mod findings;
 mod flags;
 mod measure;
+mod overview;
 mod plan;
 mod ranking;
 mod record;
@@ -23,6 +24,10 @@ impl Experiment for Throughput {
     const METHOD: &'static str = include_str!("method.md");
     const EXAMPLES: &'static [Example] = &[
         ("contend throughput --lock std,adaptive --children 1,4", "Compare two locks with one thread and with four"),
+        (
+            "contend throughput --questions --lock std,parking_lot,adaptive --seconds 60",
+            "Compare locks under the questions that decide between them",
+        ),
         ("contend throughput --lock list", "List the locks that can be measured"),
         (
             "contend throughput --processes --nonhold 7us --hold 3us",

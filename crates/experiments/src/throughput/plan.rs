@@ -1,6 +1,6 @@
 //! The cells that come of the flags, and what a record says of them.
 
-use super::conditions::{Conditions, Variations, workers};
+use super::conditions::{Conditions, Variations, questions};
 use super::flags::Flags;
 use harness::{Session, UsageError};
 use instruments::warning::{LeftOut, Warning};
@@ -28,6 +28,13 @@ pub struct CellPlan {
 }
 
 impl CellPlan {
+    fn of(lock: &str, conditions: &Conditions) -> Self {
+        let Conditions { children, processes, locks, share, variations, .. } = *conditions;
+        // Times of flags are whole nanoseconds.
+        let [nonhold_ns, hold_ns] = [conditions.nonhold_us, conditions.hold_us].map(|us| (us * 1e3).round());
+        Self { lock: lock.to_owned(), children, processes, locks, nonhold_ns, hold_ns, share, variations }
+    }
+
     pub fn conditions(&self) -> Conditions {
         let Self { children, processes, locks, share, variations, .. } = *self;
         let (nonhold_us, hold_us) = (self.nonhold_ns / 1e3, self.hold_ns / 1e3);
@@ -103,6 +110,7 @@ impl Plan {
         }
         check_locks_and_children(flags)?;
         check_variations(flags)?;
+        let wanted = conditions_of(flags, session.cpus.len());
         let reach = if flags.processes { Reach::Processes } else { Reach::Threads };
         let cpus = session.cpus.len();
         let (mut cells, mut left_out) = (Vec::new(), Vec::new());
@@ -112,7 +120,7 @@ impl Plan {
                 left_out.push(refuse(named, entry.name, "processes cannot share it", "--processes")?);
                 continue;
             }
-            cells.extend(cells_of(flags, entry, named, cpus, &mut left_out)?);
+            cells.extend(cells_of(&wanted, entry, named, cpus, &mut left_out)?);
         }
         if cells.is_empty() {
             return Err(UsageError("--lock: none of the selected locks can be measured this way".into()));
@@ -123,7 +131,7 @@ impl Plan {
             _ => flags.run,
         };
         check_run(run, &cells)?;
-        check_stop(run, flags)?;
+        check_stop(run, &cells, flags, session)?;
         let (patience, precision) = (flags.patience, flags.precision);
         // All locks of a run are compared, so that all of them run the same loop.
         let counts = cells.iter().any(|cell| locks::is_object(&cell.lock));
@@ -229,17 +237,23 @@ fn check_variations(flags: &Flags) -> Result<(), UsageError> {
 /// A run needs time before the stop and after it.
 const RUN_OF_STOPS: u32 = 5;
 
-fn check_stop(run: Duration, flags: &Flags) -> Result<(), UsageError> {
-    match flags.stop_holder {
-        Some(stop) if stop.is_zero() => {
-            Err(UsageError("--stop-holder 0: allowed: more than 0, such as 10ms".to_owned()))
-        }
-        Some(stop) if run < stop * RUN_OF_STOPS => {
-            let needed = terminal::nanoseconds((stop * RUN_OF_STOPS).as_nanos() as f64);
-            Err(UsageError(format!("--run {run:?}: too short for --stop-holder; allowed: {needed} or more")))
-        }
-        _ => Ok(()),
+fn check_stop(run: Duration, cells: &[CellPlan], flags: &Flags, session: &Session) -> Result<(), UsageError> {
+    let longest_us = cells.iter().map(|cell| cell.variations.stop_us).fold(0.0, f64::max);
+    let needed = Duration::from_nanos((longest_us * 1e3) as u64) * RUN_OF_STOPS;
+    if run >= needed {
+        return Ok(());
     }
+    let flag = if flags.questions { "--questions" } else { "--stop-holder" };
+    let words = |needed: Duration| terminal::nanoseconds(needed.as_nanos() as f64);
+    Err(UsageError(match session.seconds.filter(|_| !session.is_long()) {
+        Some(budget) => format!(
+            "--seconds {}: too short for {flag} with {} configurations; allowed: {} or more",
+            budget.as_secs_f64(),
+            cells.len(),
+            words(needed * (cells.len() as u32 * RUNS_EXPECTED))
+        ),
+        None => format!("--run {run:?}: too short for {flag}; allowed: {} or more", words(needed)),
+    }))
 }
 
 /// Refuses a lock that was named; omits one that came with `all`, and returns a warning for the record.
@@ -251,37 +265,58 @@ fn refuse(named: bool, lock: &str, reason: &str, flag: &str) -> Result<Warning, 
 }
 
 fn cells_of(
-    flags: &Flags,
+    wanted: &[Conditions],
     entry: &locks::Entry,
     named: bool,
     cpus: usize,
     left_out: &mut Vec<Warning>,
 ) -> Result<Vec<CellPlan>, UsageError> {
-    let (lock, mixes) = (entry.name, mixes(flags));
+    let lock = entry.name;
     let mut cells = Vec::new();
-    for &children in &flags.children {
-        let children = children as usize;
-        if entry.only_spins() && !named && children > SPINNERS_A_CPU * cpus {
+    for conditions in wanted {
+        let Conditions { children, share, .. } = *conditions;
+        let refusal = if entry.only_spins() && !named && children > SPINNERS_A_CPU * cpus {
             let reason =
                 "it only spins and collapses with more threads than CPUs; select it with --lock to measure it anyway";
-            let what = format!("{lock}, {}", workers(children, flags.processes));
-            left_out.push(Warning::from(LeftOut { what, reason: reason.into() }));
-            continue;
-        }
-        for &share in &flags.share {
-            if share > 0 && !entry.readers {
-                left_out.push(refuse(named, lock, "it has no read mode", &format!("--share {share}"))?);
-                continue;
-            }
-            for (&(nonhold_ns, hold_ns), variations) in
-                mixes.iter().flat_map(|mix| variations_of(flags).map(move |one| (mix, one)))
-            {
-                let (lock, locks, processes) = (lock.to_owned(), flags.locks as usize, flags.processes);
-                cells.push(CellPlan { lock, children, processes, locks, nonhold_ns, hold_ns, share, variations });
-            }
+            let what = format!("{lock}, {}", conditions.workers());
+            Some(Warning::from(LeftOut { what, reason: reason.into() }))
+        } else if share > 0 && !entry.readers {
+            Some(refuse(named, lock, "it has no read mode", &format!("--share {share}"))?)
+        } else {
+            None
+        };
+        match refusal {
+            Some(warning) if left_out.contains(&warning) => {}
+            Some(warning) => left_out.push(warning),
+            None => cells.push(CellPlan::of(lock, conditions)),
         }
     }
     Ok(cells)
+}
+
+/// Returns all combinations of the flags, or the questions.
+fn conditions_of(flags: &Flags, cpus: usize) -> Vec<Conditions> {
+    let processes = flags.processes;
+    if flags.questions {
+        return questions(cpus).into_iter().map(|question| Conditions { processes, ..question }).collect();
+    }
+    let mut all = Vec::new();
+    for (&children, &share) in
+        flags.children.iter().flat_map(|children| flags.share.iter().map(move |share| (children, share)))
+    {
+        for (nonhold_us, hold_us) in mixes(flags) {
+            all.extend(variations_of(flags).map(|variations| Conditions {
+                children: children as usize,
+                processes,
+                locks: flags.locks as usize,
+                nonhold_us,
+                hold_us,
+                share,
+                variations,
+            }));
+        }
+    }
+    all
 }
 
 /// Returns one variation for each number of touched lines.
@@ -292,10 +327,11 @@ fn variations_of(flags: &Flags) -> impl Iterator<Item = Variations> {
     flags.touch.iter().map(move |&lines| Variations { touched_lines: lines as usize, ..base })
 }
 
+/// Returns the mixes, in microseconds.
 fn mixes(flags: &Flags) -> Vec<(f64, f64)> {
     if flags.nonhold.is_none() && flags.hold.is_none() {
-        return MIXES_2002.map(|(nonhold_us, hold_us)| (nonhold_us * 1e3, hold_us * 1e3)).into();
+        return MIXES_2002.into();
     }
-    let ns = |span: Option<Duration>| span.unwrap_or_default().as_nanos() as f64;
-    vec![(ns(flags.nonhold), ns(flags.hold))]
+    let us = |span: Option<Duration>| span.unwrap_or_default().as_nanos() as f64 / 1e3;
+    vec![(us(flags.nonhold), us(flags.hold))]
 }

@@ -60,6 +60,9 @@ pub struct Row {
     /// Coefficient of variation of the children's loops in a run: the median of the runs; 0 is fair. It falls with the
     /// length of the run.
     pub cov: f64,
+    /// Its 95 % interval, by the runs; `null` with few runs, and in older records.
+    #[serde(default)]
+    pub cov_ci: Option<Interval>,
     /// Coefficient of variation of the time for which each child held a lock, in runs with timestamps: the median of the
     /// runs; 0 is fair. `null` without such runs, and in older records.
     #[serde(default)]
@@ -73,6 +76,8 @@ pub struct Row {
     /// The part of all held time that the children with the longer hold times had; `null` if all are equal.
     #[serde(default)]
     pub held_long_share: Option<f64>,
+    #[serde(default)]
+    pub held_long_share_ci: Option<Interval>,
     /// Loops by number of active children, where it rises and falls.
     #[serde(default)]
     pub steps: Vec<Step>,

@@ -1,5 +1,6 @@
 //! The rows on a terminal and on a page. The columns of their tables are declared once.
 
+use super::overview::Overview;
 use super::ranking::{Ends, LOOPS, Loops, contest, ranking};
 use super::ranking::{broken, clean, sound};
 use super::record::{Row, ThroughputRecord};
@@ -127,7 +128,8 @@ pub fn show(record: &ThroughputRecord<'_>, page: &Page) -> String {
         })
         .collect();
     let check: String = broken(all).into_iter().chain(clean(all)).map(|words| terminal::folded(&words, page)).collect();
-    tables.join("\n") + "\n" + &check + &legend(&rows, &ranks)
+    let overview = Overview::of(&ranks).map_or_else(String::new, |overview| overview.in_letters(page) + "\n");
+    tables.join("\n") + "\n" + &overview + &check + &legend(&rows, &ranks)
 }
 
 /// Returns the columns of the variations, each below the condition that some row has it.
@@ -258,7 +260,7 @@ pub fn section(all: &[Row]) -> Section {
         experiment: "throughput",
         title: "Throughput of locks".into(),
         findings: verdicts.chain(details.chain(clean(all)).map(Statement::from)).collect(),
-        figures: overview(&contests)
+        figures: overview(&ranks, &contests)
             .into_iter()
             .chain(figures(&ranks, &[LOOPS]))
             .chain(by_children)
@@ -296,13 +298,14 @@ fn verdict(contests: &[&[Rank]]) -> Option<String> {
 }
 
 /// Returns the table of all contests of several locks; `None` for one contest, whose ranking says the same.
-fn overview(contests: &[&[Rank]]) -> Option<Figure> {
+fn overview(ranks: &[Rank], contests: &[&[Rank]]) -> Option<Figure> {
     let several: Vec<&[Rank]> = contests.iter().copied().filter(|ranks| ranks.len() > 1).collect();
     let caption = "First: the lock with the highest throughput, and those not shown to be below it; the last lock has \
                    the lowest value";
     let table = column::on_page(caption, &overview_columns(), &several);
     let title = "Ranking by configuration".to_owned();
-    (several.len() > 1).then(|| Figure { title, picture: Picture::None, tables: vec![table], secondary: false })
+    let picture = Overview::of(ranks).map_or(Picture::None, |overview| Picture::Grid(overview.grid()));
+    (several.len() > 1).then(|| Figure { title, picture, tables: vec![table], secondary: false })
 }
 
 fn overview_columns<'a>() -> [Column<&'a [Rank]>; 5] {

@@ -2,6 +2,7 @@
 //! a separate file contains them, for light and for dark.
 
 mod bars;
+mod grid;
 mod ladder;
 mod parts;
 mod plot;
@@ -9,6 +10,7 @@ mod rows;
 mod scale;
 
 pub use bars::multiples;
+pub use grid::grid;
 pub use ladder::{narrow as narrow_ladder, wide as wide_ladder};
 pub use parts::{flame, narrow as narrow_stacks, wide as wide_stacks};
 pub use plot::{DrawnPlot, begins_at_zero, has_counts, plot, whole_values};
@@ -39,6 +41,7 @@ pub fn picture_file(figure: &Figure, sections: &[Section]) -> Option<String> {
         Picture::Flame(one) => flame(one, name, &hues),
         Picture::Timeline(one) => timeline(one, name),
         Picture::Map(one) => map(one, name),
+        Picture::Grid(one) => grid(one, name),
         other => plot(&DrawnPlot::from_picture(other, &hues)?, name),
     };
     Some(file(&picture, name))

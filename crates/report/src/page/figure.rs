@@ -92,6 +92,7 @@ fn picture(figure: &Figure, hues: &Hues) -> Markup {
             Picture::Timeline(timeline) => {
                 figure.stacks { div.static tabindex="0" { (draw::timeline(timeline, &name)) } }
             }
+            Picture::Grid(grid) => figure.stacks { div.static tabindex="0" { (draw::grid(grid, &name)) } },
             Picture::Map(map) => figure.stacks { div.static tabindex="0" { (draw::map(map, &name)) } },
             other => @if let Some(drawn) = DrawnPlot::from_picture(other, hues) { (plot(&drawn, &name)) },
         }

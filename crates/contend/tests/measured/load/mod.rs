@@ -27,7 +27,7 @@ fn warnings(record: &Value) -> Vec<&str> {
     record["warnings"].as_array().unwrap().iter().filter_map(|warning| warning["code"].as_str()).collect()
 }
 
-fn first_cpu() -> String {
+pub fn first_cpu() -> String {
     instruments::cpus::allowed().unwrap().first().unwrap().to_string()
 }
 

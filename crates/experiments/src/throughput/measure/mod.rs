@@ -6,7 +6,7 @@ mod cell;
 use super::plan::{CellPlan, LEAST_RUNS, MOST_RUNS, Plan};
 use super::record::{Row, ideal_per_s};
 use super::ulockflex_2002;
-use crate::estimates::fields;
+use crate::estimates::{fields, median_of};
 use cell::{Cell, throughput, times, window_ns};
 use harness::turns::{Rules, Turns, take_turns};
 use harness::{Calibrated, Progress, Session, SmtMonitor};
@@ -130,10 +130,12 @@ pub fn row(cell: &Cell, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy)
         read_contended_share: counts.map(|counts| share(counts.read_contended, reads)),
         retry: counts.map(|counts| retry(&cell.plan.lock, &counts)),
         cov: median(&cell.unevenness)?,
+        cov_ci: median_of(&cell.unevenness).and_then(|cov| cov.interval),
         held_cov: median(&observed.held_cov),
         held_least_share: median(&observed.held_least),
         held_most_share: median(&observed.held_most),
         held_long_share: median(&observed.held_long),
+        held_long_share_ci: median_of(&observed.held_long).and_then(|share| share.interval),
         steps: observed.steps(cell.plan.children),
         recovery_us,
         recovery_ci,
