@@ -90,12 +90,13 @@ impl Kind {
 }
 
 /// Parts of functions' names: of the C library, C++, Rust, Go, OpenMP. The first that is found counts.
-const KINDS: [(&str, Kind); 49] = [
+const KINDS: [(&str, Kind); 53] = [
     ("clockjoin", Kind::Join),
     ("pthread_join", Kind::Join),
     ("pthread_once", Kind::Once),
     ("cxa_guard_acquire", Kind::Once),
     ("sync::once", Kind::Once),
+    ("parking_lot::once", Kind::Once),
     ("lll_lock_wait_private", Kind::Library),
     ("mtx_lock", Kind::Mutex),
     ("mtx_timedlock", Kind::Mutex),
@@ -132,6 +133,9 @@ const KINDS: [(&str, Kind); 49] = [
     ("__kmpc_critical", Kind::Mutex),
     ("gomp_barrier", Kind::Barrier),
     ("gomp_team_barrier", Kind::Barrier),
+    ("g_cond_wait", Kind::Condition),
+    ("std::__future_base", Kind::Park),
+    ("__atomic_futex", Kind::Park),
     ("__atomic_wait", Kind::Park),
     ("__atomic_base", Kind::Park),
     ("thread::park", Kind::Park),
@@ -143,8 +147,10 @@ const KINDS: [(&str, Kind); 49] = [
 ];
 
 /// Functions of the C library that take the lock of its heap.
-const ALLOCATOR: [&str; 15] = [
+const ALLOCATOR: [&str; 16] = [
     "malloc",
+    // Of musl.
+    "malloc_impl",
     "free",
     "cfree",
     "calloc",
@@ -324,6 +330,15 @@ fn is_lock_function(function: &str) -> bool {
     words.iter().any(is_lock)
 }
 
+/// Returns whether a function's name says that it acquires a lock and does no more: `fair_lock`, `Gate::lockShared()`.
+fn is_named_lock_alone(function: &str) -> bool {
+    let name = function.split(['(', '+']).next().unwrap_or(function).to_ascii_lowercase();
+    let last = name.rsplit("::").next().unwrap_or(&name);
+    let how = ["_shared", "shared", "_exclusive", "exclusive", "_upgrade", "_read", "read", "_write", "write"];
+    let last = how.iter().find_map(|how| last.strip_suffix(how)).unwrap_or(last);
+    ["lock", "mutex"].iter().any(|end| last.ends_with(end))
+}
+
 /// Returns the name that the C library gives a function, without the marks of its aliases.
 fn plain(function: &str) -> &str {
     let mut function = function.split(['+', '@']).next().unwrap_or(function);
@@ -434,12 +449,14 @@ impl Frames {
         let file = short(path);
         let symbol = site.symbol.as_deref().unwrap_or_default();
         let source = site.source.as_deref().unwrap_or_default();
-        let is_in_c_library = is_c_library(file) || is_of_c_library(symbol);
+        let is_in_c_library = is_c_library(file) || is_of_c_library(symbol) || self.is_static_allocator(symbol);
         let is_in_library = is_in_c_library || is_runtime_file(file);
         // A lock of the program's own may wait by an atomic, and so may a queue from which threads acquire jobs.
         let is_named = match self.kind {
             None => is_lock_function(symbol),
             Some(Kind::Park) => is_lock_function(symbol) && !symbol.to_ascii_lowercase().contains("acquire"),
+            // A queue's `lock_and_pop` waits for work by the condition.
+            Some(Kind::Condition) => is_lock_function(symbol) && is_named_lock_alone(symbol),
             _ => false,
         };
         let is_own_lock = *is_outside && is_named;
@@ -455,7 +472,7 @@ impl Frames {
         if *is_outside && is_runtime {
             self.learn_kind(symbol, is_in_library, is_in_c_library);
         }
-        if is_own_lock && matches!(self.kind, None | Some(Kind::Park)) {
+        if is_own_lock && matches!(self.kind, None | Some(Kind::Park | Kind::Condition)) {
             self.kind = Some(Kind::Mutex);
         }
         if *is_outside && file == "libjvm.so" {
@@ -463,6 +480,17 @@ impl Frames {
         }
         *is_outside &= is_runtime;
         self.frames.push(Frame { site, is_runtime, is_in_c_library, is_of_library, begin });
+    }
+
+    /// Returns whether the next outer function is the heap's of a C library that was linked statically: it takes a lock that
+    /// only the C library takes.
+    fn is_static_allocator(&self, function: &str) -> bool {
+        let of_library = |frame: &Frame| {
+            function_of(&frame.site).is_some_and(|inner| inner.contains("lll_lock_wait_private") || inner == "__lock")
+        };
+        ALLOCATOR.contains(&plain(function))
+            && self.frames.iter().all(|frame| frame.is_runtime)
+            && self.frames.iter().any(of_library)
     }
 
     fn learn_kind(&mut self, function: &str, is_in_library: bool, is_in_c_library: bool) {
@@ -516,6 +544,18 @@ impl Frames {
     /// Returns the site of [`Self::caller`].
     pub fn site(&self) -> Option<&Site> {
         self.caller().map(|frame| &frame.site)
+    }
+
+    /// Returns whether the innermost functions are of a mutex of Rust's library or of parking_lot, which spin before they block.
+    pub fn is_in_library_lock(&self) -> bool {
+        let is_its = |frame: &Frame| {
+            frame
+                .site
+                .symbol
+                .as_deref()
+                .is_some_and(|symbol| symbol.contains("sync::mutex") || symbol.contains("parking_lot"))
+        };
+        self.frames.iter().take_while(|frame| frame.is_runtime).any(is_its)
     }
 
     /// Returns whether it waits in parking_lot.
@@ -652,6 +692,46 @@ mod tests {
         };
         assert_eq!(kind("SpinLock::lock()"), Some(Kind::Mutex));
         assert_eq!([kind("Queue::pop()"), kind("JobQueue::acquire()")], [Some(Kind::Park); 2]);
+    }
+
+    fn kind_in(functions: &[(&str, &str)]) -> Option<Kind> {
+        let (mut frames, mut is_outside) = (Frames::default(), true);
+        for (function, file) in functions {
+            let site = Site { symbol: Some((*function).into()), source: None, label: (*function).into() };
+            frames.add(site, (1, file), &mut is_outside);
+        }
+        frames.kind
+    }
+
+    #[test]
+    fn lock_that_is_made_of_a_mutex_and_a_condition_is_a_mutex() {
+        let kind = |function: &str| kind_in(&[("pthread_cond_wait", "libc.so.6"), (function, "/srv/server")]);
+        for lock in ["fair_lock", "boost::shared_mutex::lock_shared()", "Gate::lockShared()", "rw_rdlock+0x12"] {
+            assert_eq!(kind(lock), Some(Kind::Mutex), "{lock}");
+        }
+        for queue in ["take", "lock_and_pop", "acquire_job", "LockedQueue::pop()", "wait_for_lock_free"] {
+            assert_eq!(kind(queue), Some(Kind::Condition), "{queue}");
+        }
+    }
+
+    #[test]
+    fn heap_of_a_library_that_was_linked_statically_is_known() {
+        let of_program = |functions: &[&str]| {
+            kind_in(&functions.iter().map(|function| (*function, "/srv/server")).collect::<Vec<_>>())
+        };
+        assert_eq!(of_program(&["__lll_lock_wait_private", "malloc", "build"]), Some(Kind::Allocator));
+        assert_eq!(of_program(&["__lock", "__libc_malloc_impl", "build"]), Some(Kind::Allocator));
+        assert_eq!(of_program(&["pthread_mutex_lock", "malloc", "build"]), Some(Kind::Mutex), "the program's own heap");
+    }
+
+    #[test]
+    fn results_that_another_thread_computes_are_waited_for_as_work() {
+        let future = "std::__atomic_futex_unsigned_base::_M_futex_wait_until(unsigned*, unsigned, bool)";
+        let path = [("syscall", "libc.so.6"), (future, "libstdc++.so.6"), ("main", "/srv/server")];
+        assert_eq!(kind_in(&path), Some(Kind::Park));
+        let pool =
+            [("syscall", "libc.so.6"), ("g_cond_wait", "libglib-2.0.so.0"), ("g_async_queue_pop", "libglib-2.0.so.0")];
+        assert_eq!(kind_in(&pool), Some(Kind::Condition));
     }
 
     /// A closure that was inlined into the function of the standard library that calls it, without debugging information.

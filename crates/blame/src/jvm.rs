@@ -182,6 +182,8 @@ pub struct JavaWaits {
     pub threads: HashMap<u32, Shares>,
     /// The reason why there are no dumps.
     pub refusal: Option<String>,
+    /// Whether virtual threads were seen, which no dump lists.
+    pub has_virtual_threads: bool,
     last: Option<Instant>,
 }
 
@@ -209,6 +211,8 @@ pub struct JavaLock {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JavaHolder {
     pub state: State,
+    /// Whether it may be outside of the critical section: it is the only other thread in the method that waits.
+    pub is_supposed: bool,
     /// The method that the critical section called, and its caller.
     pub inner: Frame,
     pub caller: Option<Frame>,
@@ -233,6 +237,7 @@ impl JavaWaits {
         let span = self.last.map_or(PERIOD, |last| dump.at.saturating_duration_since(last)).as_secs_f64();
         self.last = Some(dump.at);
         self.dumps += 1;
+        self.has_virtual_threads |= dump.has_virtual_threads;
         let mut waiters: HashMap<LockKey, usize> = HashMap::new();
         for thread in &dump.threads {
             let shares = self.threads.entry(thread.number).or_default();
@@ -297,22 +302,22 @@ impl Dump {
             let others = || {
                 self.threads.iter().filter(|thread| thread.number != waiter.number && !is_waiting_for(thread, object))
             };
-            others().find(holds).or_else(|| {
+            others().find(holds).map(|holder| (holder, false)).or_else(|| {
                 // One of several is perhaps in the method without the lock.
                 let mut inside = others().filter(is_in_method);
-                inside.next().filter(|_| inside.next().is_none())
+                inside.next().filter(|_| inside.next().is_none()).map(|thread| (thread, true))
             })
         };
         let (mut object, mut method) = (object.to_owned(), waits_in.clone());
-        let mut holder = find(&object, &method)?;
+        let (mut holder, mut is_supposed) = find(&object, &method)?;
         // A holder that waits for another lock is followed to that lock's holder.
         for _ in 0..LONGEST_CHAIN {
             let State::Blocked { object: next, .. } = &holder.state else { break };
             let Some(key) = key_of(holder) else { break };
-            let Some(next_holder) = find(next, &key.waits_in).filter(|next| next.number != holder.number) else {
-                break;
-            };
+            let next_holder = find(next, &key.waits_in).filter(|(next, _)| next.number != holder.number);
+            let Some((next_holder, is_next_supposed)) = next_holder else { break };
             (object, method, holder) = (next.clone(), key.waits_in, next_holder);
+            is_supposed |= is_next_supposed;
         }
         // The critical section is in the method that locked the monitor; its callee is what it does.
         let locked = holder.held.iter().find(|(held, _)| *held == object).map(|(_, depth)| *depth);
@@ -321,6 +326,7 @@ impl Dump {
         let inner = own.unwrap_or(section);
         Some(JavaHolder {
             state: holder.state.clone(),
+            is_supposed,
             inner: holder.frames[inner].clone(),
             caller: holder.frames.get(inner + 1).cloned(),
             path: if holder.state == State::Runnable { Vec::new() } else { own_methods(&holder.frames[..=section]) },
@@ -470,6 +476,8 @@ impl Drop for Request {
 pub struct Dump {
     pub at: Instant,
     pub threads: Vec<JavaThread>,
+    /// Whether a thread carries virtual threads, or wakes them.
+    pub has_virtual_threads: bool,
 }
 
 /// A thread.
@@ -568,7 +576,10 @@ pub fn parse(text: &str, at: Instant) -> Dump {
         }
     }
     threads.retain(|thread| thread.number != 0 && !thread.frames.is_empty());
-    Dump { at, threads }
+    let of_virtual_threads =
+        ["\"VirtualThread-unparker\"", "at java.lang.VirtualThread", "at jdk.internal.vm.Continuation"];
+    let has_virtual_threads = of_virtual_threads.iter().any(|words| text.contains(words));
+    Dump { at, threads, has_virtual_threads }
 }
 
 /// Parses a thread's number: `nid=0x4327`, or from version 21 on `nid=17191`.
@@ -619,6 +630,14 @@ mod tests {
         \"idle \"quoted\"\" #14 daemon nid=0x12 in Object.wait()  [0x0]\n   java.lang.Thread.State: WAITING (on object monitor)\n\
         \tat java.lang.Object.wait(java.base@17.0.15/Native Method)\n\t- waiting on <0x0000000690000000> (a java.lang.Object)\n\
         \tat Store.take(Store.java:9)\n\t- locked <0x0000000690000000> (a java.lang.Object)\n\n";
+
+    #[test]
+    fn virtual_threads_are_noticed_by_the_thread_that_carries_them() {
+        assert!(!parse(MONITOR, Instant::now()).has_virtual_threads);
+        let carrier =
+            MONITOR.replace("Store.take(Store.java:9)", "java.lang.VirtualThread.runContinuation(java.base@21)");
+        assert!(parse(&carrier, Instant::now()).has_virtual_threads);
+    }
 
     #[test]
     fn a_dump_shows_the_lock_its_waiters_and_its_holder() {

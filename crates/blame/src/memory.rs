@@ -1,5 +1,7 @@
 //! Another process's memory, and the numbers in bytes of it.
 
+use std::io;
+
 /// Reads from an address of a process; returns how many bytes could be read.
 pub fn read(process: u32, address: u64, bytes: &mut [u8]) -> usize {
     const PAGE: usize = 4_096;
@@ -14,10 +16,21 @@ pub fn read(process: u32, address: u64, bytes: &mut [u8]) -> usize {
         at += length;
     }
     let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let (process, count) = (process as libc::pid_t, remote.len() as libc::c_ulong);
-    // SAFETY: the kernel writes into `bytes` alone, no more than its length, and checks the other process's addresses.
-    let read = unsafe { libc::process_vm_readv(process, &raw const local, 1, remote.as_ptr(), count, 0) };
-    usize::try_from(read).unwrap_or(0)
+    let read_by = |thread: u32| {
+        let (thread, count) = (thread as libc::pid_t, remote.len() as libc::c_ulong);
+        // SAFETY: the kernel writes into `bytes` alone, no more than its length, and checks the other process's addresses.
+        let read = unsafe { libc::process_vm_readv(thread, &raw const local, 1, remote.as_ptr(), count, 0) };
+        usize::try_from(read).map_err(|_| io::Error::last_os_error())
+    };
+    match read_by(process) {
+        Ok(read) => read,
+        // The first thread has ended, and perhaps not the others.
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
+            let others = crate::sampling::threads(process).filter(|thread| *thread != process);
+            others.filter_map(|thread| read_by(thread).ok()).next().unwrap_or(0)
+        }
+        Err(_) => 0,
+    }
 }
 
 /// Bytes of a stack that are read.

@@ -225,9 +225,21 @@ pub struct Mapping {
 
 /// Returns the memory map of a process, if it has one that can be read.
 pub fn map_of(pid: u32) -> Option<Vec<u8>> {
-    let mut map = Vec::new();
-    File::open(format!("/proc/{pid}/maps")).ok()?.take(MOST_BYTES).read_to_end(&mut map).ok()?;
-    Some(map)
+    let read = |path: String| {
+        let mut map = Vec::new();
+        File::open(path).ok()?.take(MOST_BYTES).read_to_end(&mut map).ok()?;
+        Some(map)
+    };
+    let map = read(format!("/proc/{pid}/maps"))?;
+    if !map.is_empty() {
+        return Some(map);
+    }
+    // A first thread that has ended before the others has no memory any more.
+    let others = crate::sampling::threads(pid).filter(|thread| *thread != pid);
+    others
+        .filter_map(|thread| read(format!("/proc/{pid}/task/{thread}/maps")))
+        .find(|map| !map.is_empty())
+        .or(Some(map))
 }
 
 /// Returns the pieces of files. Skips lines that are not as the kernel writes them, or cut short.

@@ -223,6 +223,10 @@ fn state_in(text: &str) -> Option<State> {
     let rest: Vec<u64> =
         fields.map(|field| u64::from_str_radix(field.strip_prefix("0x")?, 16).ok()).collect::<Option<_>>()?;
     let (arguments, [pointer, instruction]) = rest.split_last_chunk()?;
+    // A thread that has ended before its process has no stack.
+    if number == -1 && *pointer == 0 {
+        return None;
+    }
     let argument = |place: usize| arguments.get(place).copied().unwrap_or_default();
     Some(State::Blocked(Call {
         number,

@@ -223,8 +223,14 @@ impl Builder<'_> {
     /// time was recorded.
     fn wait_total_ci(&self, waits: &Waits) -> Option<Interval> {
         let (slices, seen_s) = (self.follower.slices(), waits.times.ticks as f64 / 1e9);
-        let deviation_s = waits.deviation_ns(slices).filter(|_| self.scale > 1.0)? / 1e9;
-        let count = slices.count;
+        if self.scale <= 1.0 {
+            return None;
+        }
+        let Some(deviation_ns) = waits.deviation_ns(slices) else {
+            // One slice says nothing of the time that was not recorded: no thread may have waited in it, or all.
+            return Some(Interval::new(seen_s, seen_s + self.thread_time_s * (1.0 - 1.0 / self.scale)));
+        };
+        let (deviation_s, count) = (deviation_ns / 1e9, slices.count);
         // The recorded part has no error.
         let deviation_s = deviation_s * (1.0 - 1.0 / self.scale).sqrt();
         let interval = Interval::of_mean(seen_s / count as f64, deviation_s, count, 0.95)?;

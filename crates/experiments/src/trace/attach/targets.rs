@@ -55,7 +55,12 @@ impl Target {
             line.map(str::trim).unwrap_or_default().to_owned()
         };
         if field("State").starts_with(['Z', 'X']) {
-            return Err(refuse("the process has ended (zombie)".into()));
+            return Err(refuse(match has_other_threads(pid) {
+                true => "its first thread has ended, and with it the kernel's view of its memory; trace the program from its \
+                         start instead: `contend trace -- PROGRAM`"
+                    .into(),
+                false => "the process has ended (zombie)".into(),
+            }));
         }
         let leader = field("Tgid");
         if leader != pid.to_string() {
@@ -160,8 +165,17 @@ fn ticks_since_boot() -> u64 {
 fn started(pid: u32) -> Option<String> {
     let stat = stat(pid)?;
     let mut fields = stat.split(' ');
-    let state = fields.next()?;
-    (state != "Z" && state != "X").then(|| fields.nth(18).map(str::to_owned))?
+    let has_ended = match fields.next()? {
+        "X" => true,
+        // Its first thread has ended, perhaps before the others.
+        "Z" => !has_other_threads(pid),
+        _ => false,
+    };
+    (!has_ended).then(|| fields.nth(18).map(str::to_owned))?
+}
+
+fn has_other_threads(pid: u32) -> bool {
+    sampling::threads(pid).any(|thread| thread != pid)
 }
 
 /// Returns the fields of `/proc/PID/stat` from the state on; the name before them can contain anything.

@@ -33,6 +33,11 @@ impl Evidence<'_> {
     }
 
     /// Returns why there is no dump of a virtual machine.
+    /// Returns whether the program has virtual threads, whose waits no dump shows.
+    pub(super) fn has_virtual_threads(&self) -> bool {
+        self.java.waits().any(|(_, waits)| waits.has_virtual_threads)
+    }
+
     pub(super) fn java_refusal(&self) -> Option<&str> {
         self.java.waits().find_map(|(_, waits)| waits.refusal.as_deref().filter(|_| waits.dumps == 0))
     }
@@ -40,7 +45,7 @@ impl Evidence<'_> {
 
 impl Object {
     /// Returns the waits for a lock of Java, which has no name yet.
-    fn of_java(lock: &JavaLock) -> Self {
+    pub(super) fn of_java(lock: &JavaLock) -> Self {
         Self {
             wait: Wait::Hidden,
             members: Vec::new(),
@@ -121,11 +126,15 @@ pub(super) fn cause(object: &Object, lock: &JavaLock) -> Option<Cause> {
             |inner| inner.remedy(name, &verb),
         ),
     };
+    let (who, condition) = match holder.is_supposed {
+        true => ("the only other thread in the same method", format!("if it holds {name} there: ")),
+        false => ("the holder", String::new()),
+    };
     Some(Cause {
         object: name.clone(),
         place,
-        text: format!("the holder {verb} in {method} for {} of the wait, by thread dumps", terminal::percent(share)),
-        remedy: Some(remedy).filter(|_| share > 0.5),
+        text: format!("{who} {verb} in {method} for {} of the wait, by thread dumps", terminal::percent(share)),
+        remedy: Some(format!("{condition}{remedy}")).filter(|_| share > 0.5),
         share,
         measure: Measure::None,
     })
@@ -149,7 +158,7 @@ mod tests {
         let frame = |method: &str| blame::jvm::Frame { method: method.into(), source: None };
         let (inner, caller) = (frame("Store.query"), Some(frame("Store.run")));
         let path = vec![inner.clone(), frame("Store.run")];
-        let holder = JavaHolder { state: State::Sleeping, inner, caller, path };
+        let holder = JavaHolder { state: State::Sleeping, is_supposed: false, inner, caller, path };
         let lock =
             JavaLock { seconds: 1.0, holders: [(holder, 0.9)].into(), most_waiters: 4, path: vec![frame("Store.run")] };
         let remedy = |class: &str| {
@@ -165,6 +174,13 @@ mod tests {
              Store.query"
         );
         assert!(remedy("java.util.concurrent.locks.ReentrantLock$NonfairSync").contains("out of the critical section"));
+        let supposed =
+            lock.holders.iter().map(|(holder, seconds)| (JavaHolder { is_supposed: true, ..holder.clone() }, *seconds));
+        let supposed = JavaLock { holders: supposed.collect(), ..lock.clone() };
+        let object = Object { name: "ReentrantLock in Store.run".into(), ..Object::of_java(&supposed) };
+        let cause = cause(&object, &supposed).unwrap();
+        assert!(cause.text.starts_with("the only other thread in the same method slept"), "{}", cause.text);
+        assert!(cause.remedy.unwrap().starts_with("if it holds ReentrantLock in Store.run there: "));
     }
 
     #[test]

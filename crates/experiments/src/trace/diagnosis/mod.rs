@@ -134,6 +134,10 @@ pub const UNSEEN_GOROUTINES: &str = "Undecided: goroutines wait for sync.Mutex a
                                      kernel does not see these waits. The program's own profile shows them: call \
                                      runtime.SetMutexProfileFraction(1), then run `go tool pprof` on \
                                      /debug/pprof/mutex.";
+/// The verdict on a Java program with virtual threads whose other threads hardly wait for each other.
+const UNSEEN_VIRTUAL_THREADS: &str = "Undecided: virtual threads of Java wait for locks without a thread of the kernel, and \
+                                      a thread dump does not list them. `jcmd PID Thread.dump_to_file FILE` writes what \
+                                      each of them waits for.";
 /// The limit of a trace of tasks.
 const TASKS: &str = " A task of tokio that waits for an async lock or a channel blocks no thread, so such waits are not \
                      seen: tokio-console shows them.";
@@ -153,8 +157,9 @@ impl<'a> Evidence<'a> {
     /// Divides the time, and explains the waits for the locks that were waited for most. `rows` begins with the rows of
     /// the locks in `slots`, which learn their call paths.
     pub fn diagnose(mut self, rows: &mut [Row], slots: &[Vec<u32>]) -> Diagnosis {
+        let mut objects = self.objects(&Rows { rows, slots });
+        use_samples_for_wide(rows, &objects);
         let by_class = Rows { rows, slots };
-        let mut objects = self.objects(&by_class);
         let parts: HashMap<Wait, Part> =
             objects.iter().flat_map(|object| object.members.iter().map(|(wait, _)| (*wait, object.part))).collect();
         let part = |wait: Wait| match wait {
@@ -205,7 +210,7 @@ impl<'a> Evidence<'a> {
         let unsampled = counted.filter(|(slots, _)| !is_sampled(slots[0])).map(|(_, row)| covered * row.wait_total_s);
         let of_objects = locks.iter().map(|object| match waited(object.waited.seconds, by_class.of(object.wait)) {
             (counted_s, SeenBy::Call) => covered * counted_s,
-            (sampled_s, _) => sampled_s,
+            (sampled_s, SeenBy::Sampling) => sampled_s,
         });
         let stated_s = of_objects.chain(unsampled).sum::<f64>() + vain_s;
         // The least wait is scaled as the waits are.
@@ -222,7 +227,9 @@ impl<'a> Evidence<'a> {
         let verdict = if is_locks { of_others } else { verdict(&whole, least_s, waited_s, spun_s, for_cpus) };
         // Goroutines wait for each other without a thread. Where all CPUs are in use, such waits cost nothing.
         let uses_all_cpus = whole.on_cpu_s >= MANY_CPUS * self.cpus as f64 * self.elapsed_s;
-        let hides_waits = verdict == Some(Verdict::NotLocks) && !uses_all_cpus && self.is_go();
+        let is_hidden = verdict == Some(Verdict::NotLocks) && !uses_all_cpus;
+        let unseen = is_hidden.then(|| self.unseen_waits()).flatten();
+        let hides_waits = unseen.is_some();
         let verdict = if hides_waits { Some(Verdict::Undecided) } else { verdict };
         let mut findings = Vec::new();
         if verdict == Some(Verdict::Locks) {
@@ -243,9 +250,9 @@ impl<'a> Evidence<'a> {
         }
         name_python_words(rows, &objects);
         name_gates(rows, &objects);
-        let mut reason = verdict.map(|verdict| match hides_waits {
-            true => UNSEEN_GOROUTINES.to_owned(),
-            false => self.reason(verdict, &whole, [stated_s, spun_s, vain_s], &Rows { rows, slots }, &workers),
+        let mut reason = verdict.map(|verdict| match unseen {
+            Some(reason) => reason.to_owned(),
+            None => self.reason(verdict, &whole, [stated_s, spun_s, vain_s], &Rows { rows, slots }, &workers),
         });
         // The one with the longest waits is named.
         let gate = objects.iter().find(|object| object.may_be_gate);
@@ -383,6 +390,14 @@ impl<'a> Evidence<'a> {
         let stripped = |name: String| self.names.stripped(&name).map(|build_id| StrippedFile { name, build_id });
         let files: Vec<StrippedFile> = names.into_iter().filter_map(stripped).collect();
         (!files.is_empty()).then_some(NoSymbols { files })
+    }
+
+    /// Returns the reason why waits can be without a thread that the kernel knows; `None` where there is none.
+    fn unseen_waits(&mut self) -> Option<&'static str> {
+        if self.has_virtual_threads() {
+            return Some(UNSEEN_VIRTUAL_THREADS);
+        }
+        self.is_go().then_some(UNSEEN_GOROUTINES)
     }
 
     /// Returns whether it is a Go program: its threads wait in the scheduler of Go's runtime.
@@ -577,9 +592,10 @@ impl<'a> Evidence<'a> {
         // The name can have the place in it.
         let place = most.symbol.as_ref().filter(|symbol| !most.lock.contains(symbol.as_str()));
         let place = place.map_or_else(String::new, |symbol| format!(" in {}", without_arguments(symbol)));
-        let ended = most.acquisitions + most.timeouts;
-        let by = if most.timeouts > most.acquisitions {
-            let share = whole_percent(most.timeouts as f64 / ended as f64);
+        // From outside only the calls that blocked are counted.
+        let woken = if most.acquisitions > 0 { most.acquisitions } else { most.contended };
+        let by = if most.timeouts > woken {
+            let share = whole_percent(most.timeouts as f64 / (woken + most.timeouts) as f64);
             Some(format!(", of which {share} ended at their time limit, without a signal"))
         } else {
             // Some functions do nothing but wake another thread.
@@ -597,7 +613,13 @@ impl<'a> Evidence<'a> {
     /// Returns whether the threads that wake others from a condition wait for it as well, as those of a pool do.
     fn is_woken_by_its_waiters(&self, row: &Row, rows: &Rows<'_>) -> bool {
         let slots = rows.rows.iter().position(|one| std::ptr::eq(one, row)).and_then(|place| rows.slots.get(place));
-        let waits = |life: &Life| slots.into_iter().flatten().any(|slot| life.waits.contains_key(&Wait::Lock(*slot)));
+        let address = row.address.strip_prefix("0x").and_then(|address| u64::from_str_radix(address, 16).ok());
+        let is_row = |wait: &Wait| match wait {
+            Wait::Lock(slot) => slots.is_some_and(|slots| slots.contains(slot)),
+            Wait::Word { process, address: word } => *process == row.process && Some(*word) == address,
+            _ => false,
+        };
+        let waits = |life: &Life| life.waits.keys().any(is_row);
         let waiters: HashSet<u32> = self.profile.lives().filter(|life| waits(life)).map(|life| life.thread).collect();
         let mut wakers = row.longest.iter().filter_map(|wait| wait.holder_thread).peekable();
         row.lock_type == "cond" && wakers.peek().is_some() && wakers.all(|waker| waiters.contains(&waker))
@@ -719,6 +741,26 @@ fn add_busy_shares(rows: &mut [Row], covered: f64, busy_s: f64) {
     }
 }
 
+/// Replaces the waits for words by those of the samples, where the record was so short a part of the time that it says less.
+fn use_samples_for_wide(rows: &mut [Row], objects: &[Object]) {
+    /// The larger end of an interval, as a multiple of the smaller one.
+    const WIDE: f64 = 1.5;
+    for object in objects.iter().filter(|object| object.waited.seconds > 0.0) {
+        let Wait::Word { process, address } = object.wait else { continue };
+        let address = format!("{address:#x}");
+        let is_of_word = |row: &&mut Row| row.kind == RowKind::Lock && row.process == process && row.address == address;
+        let is_wide = |row: &&mut Row| row.wait_total_ci_s.is_some_and(|ends| ends.high > WIDE * ends.low);
+        for row in rows.iter_mut().filter(is_of_word).filter(is_wide) {
+            let factor = object.waited.seconds / row.wait_total_s;
+            (row.wait_total_s, row.wait_total_ci_s, row.seen_by) = (object.waited.seconds, None, SeenBy::Sampling);
+            row.wait_share = row.wait_share.map(|share| (share * factor).min(1.0));
+            let parts = [&mut row.held_running_s, &mut row.held_preempted_s, &mut row.held_blocked_s];
+            let others = [&mut row.released_s, &mut row.unknown_s];
+            parts.into_iter().chain(others).flatten().for_each(|part| *part *= factor);
+        }
+    }
+}
+
 /// Names the rows of words that are locks of Python.
 fn name_python_words(rows: &mut [Row], objects: &[Object]) {
     for object in objects {
@@ -800,6 +842,9 @@ fn stack(frames: &Frames) -> Vec<Frame> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use blame::jvm::JavaLock;
+    use blame::sampling::waited::Waited;
+    use instruments::statistics::Interval;
     use instruments::warning::WarningKind;
 
     #[test]
@@ -814,6 +859,27 @@ mod tests {
         assert!(is_independent(&none, &free, 9.9) && is_independent(&other, &free, 9.9));
         assert!(!is_independent(&none, &free, 8.0), "it waits for other threads");
         assert!(!is_independent(&lock, &free, 9.9) && !is_independent(&none, &holder, 9.9), "it uses the lock");
+    }
+
+    #[test]
+    fn samples_count_where_the_record_covers_too_little() {
+        let wait = Wait::Word { process: 0, address: 0x10 };
+        let object = Object {
+            wait,
+            waited: Waited { seconds: 2.0, ..Waited::default() },
+            ..Object::of_java(&JavaLock::default())
+        };
+        let row = |ends: [f64; 2]| Row {
+            address: "0x10".into(),
+            wait_total_s: 8.0,
+            wait_total_ci_s: Some(Interval::new(ends[0], ends[1])),
+            held_blocked_s: Some(4.0),
+            ..Row::new(RowKind::Lock, 0, "lock".into())
+        };
+        let mut rows = [row([2.0, 30.0]), row([7.0, 9.0])];
+        use_samples_for_wide(&mut rows, &[object]);
+        assert_eq!((rows[0].wait_total_s, rows[0].held_blocked_s, rows[0].seen_by), (2.0, Some(1.0), SeenBy::Sampling));
+        assert_eq!((rows[1].wait_total_s, rows[1].seen_by), (8.0, SeenBy::Call));
     }
 
     /// Threads that end within milliseconds: samples cover a hundredth of 10 s of thread time in a second, in which waits

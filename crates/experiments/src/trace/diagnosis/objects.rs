@@ -205,7 +205,7 @@ impl Evidence<'_> {
             wait: Wait::Hidden,
             members: Vec::new(),
             waited: Waited { seconds: share * runnable_s, runnable_s: share * runnable_s, ..Waited::default() },
-            name: format!("spin loop in {name}"),
+            name: format!("{} in {name}", if frames.is_in_library_lock() { "mutex" } else { "spin loop" }),
             kind: "spin",
             part: Part::Lock,
             spins: true,

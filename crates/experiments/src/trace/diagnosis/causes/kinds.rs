@@ -88,7 +88,8 @@ impl Evidence<'_> {
     /// Returns the cause for a lock of the C library, which is held in a function of the library.
     pub(super) fn of_library(&mut self, object: &Object) -> Cause {
         let most = terminal::counted(object.waited.most_waiters, "thread");
-        let call = object.frames.library_call().unwrap_or("a function").to_owned();
+        let known = object.frames.library_call();
+        let call = known.unwrap_or("a function of the C library").to_owned();
         let another = match &*call {
             "rand" | "random" | "srand" | "srandom" => ", or use a generator for each thread (rand_r, random_r)",
             "drand48" | "lrand48" | "mrand48" => ", or use a generator for each thread (drand48_r)",
@@ -99,7 +100,7 @@ impl Evidence<'_> {
             object: object.name.clone(),
             place: object.place(),
             text: format!("up to {most} waited at the same time in {call}, which one thread at a time executes"),
-            remedy: Some(format!("call {call} less often{another}")),
+            remedy: known.map(|call| format!("call {call} less often{another}")),
             share: object.share_of(self, FrameKind::Library),
             measure: Measure::None,
         }
@@ -126,7 +127,9 @@ impl Evidence<'_> {
         let is_short_of_cpus = limits.ready_s >= LEAST_READY * self.elapsed_s;
         let cpus = terminal::counted(self.cpus, "CPU");
         let short = if is_short_of_cpus { format!(", with more threads than {cpus}") } else { String::new() };
-        let remedy = if is_short_of_cpus {
+        let remedy = if object.frames.is_in_library_lock() {
+            "do less while it is held, or use several locks: it spins before it blocks"
+        } else if is_short_of_cpus {
             "use a lock that sleeps, for example a mutex (for an event, a condition variable), and at most as many threads as \
              CPUs"
         } else {

@@ -109,11 +109,16 @@ impl Evidence<'_> {
 /// Returns how long a lock was waited for, and the source: its calls, which the tables have too, unless samples show far
 /// more. Calls do not show waits that have not ended, and those to get a mutex back after a condition.
 pub(super) fn waited(sampled_s: f64, row: Option<&Row>) -> (f64, SeenBy) {
-    const FAR_MORE: f64 = 1.5;
-    match row.map(|row| row.wait_total_s).filter(|by_calls_s| sampled_s <= FAR_MORE * by_calls_s) {
-        Some(by_calls_s) => (by_calls_s, SeenBy::Call),
+    match row.filter(|row| has_most(row, sampled_s)) {
+        Some(row) => (row.wait_total_s, row.seen_by),
         None => (sampled_s, SeenBy::Sampling),
     }
+}
+
+/// Returns whether a row has most of the waits that samples show.
+fn has_most(row: &Row, sampled_s: f64) -> bool {
+    const FAR_MORE: f64 = 1.5;
+    sampled_s <= FAR_MORE * row.wait_total_s
 }
 
 /// Returns a word of a command for the shell.

@@ -102,8 +102,9 @@ impl Evidence<'_> {
         if excludes && several_s > 0.5 * inside_s && several_s > 0.1 * whole_s {
             return None;
         }
+        let is_recorded = object.kind != PYTHON && rows.of(object.wait).and_then(released_in_most).is_some();
         if runnable.running_s + runnable.ready_s > seconds && !is_blocked {
-            return Some(of_runnable_peers(object, &function, &runnable, whole_s, limits));
+            return Some(of_runnable_peers(object, &function, &runnable, whole_s, limits, is_recorded));
         }
         let share = seconds / whole_s;
         let called = function_in(&place);
@@ -113,6 +114,8 @@ impl Evidence<'_> {
         let is_pool = object.kind == FrameKind::Semaphore.name() && several_s > 0.1 * inside_s;
         let held = match &released_in {
             _ if is_pool => "the threads that had acquired it",
+            // Its other readers released it before, and no call of the kernel shows that.
+            Some(_) if object.kind == FrameKind::RwLock.name() => "the last thread that had acquired it",
             Some(_) => "the holder",
             None => "another thread in the same function",
         };
@@ -128,9 +131,16 @@ impl Evidence<'_> {
         };
         // One that holds it is blocked there for nearly all of the wait. Others are in the function as well, outside of the
         // critical section.
-        let is_recorded = object.kind != PYTHON && rows.of(object.wait).and_then(released_in_most).is_some();
-        let is_sure = is_pool || is_recorded || share > SURE;
-        let remedy = if is_sure { remedy } else { format!("if it holds {lock} there: {remedy}") };
+        let is_shared = object.kind == FrameKind::RwLock.name();
+        let is_sure = is_pool || !is_shared && (is_recorded || share > SURE);
+        let remedy = match (is_sure, is_shared) {
+            (true, _) => remedy,
+            (false, false) => format!("if it holds {lock} there: {remedy}"),
+            // Readers that overlap keep a writer waiting, however short each of them is.
+            (false, true) => format!(
+                "if it holds {lock} there: {remedy}; if not, its readers overlap: use a lock that lets waiting writers go first"
+            ),
+        };
         Some(Cause {
             object: lock.clone(),
             place: if is_pool || place.is_empty() { object.place() } else { place },
@@ -167,8 +177,16 @@ fn released_in_most(row: &Row) -> Option<String> {
 }
 
 /// Returns the cause of waits for a word, in all `whole_s`, while no thread was blocked in the function that acquires it.
-/// `peers` are the times in which the other threads had a CPU, and in which they were ready for one.
-fn of_runnable_peers(object: &Object, function: &str, peers: &Peers, whole_s: f64, limits: &Limits) -> Cause {
+/// `peers` are the times in which the other threads had a CPU, and in which they were ready for one. `is_recorded` if the
+/// record knows who released the word; else none of these threads may hold it.
+fn of_runnable_peers(
+    object: &Object,
+    function: &str,
+    peers: &Peers,
+    whole_s: f64,
+    limits: &Limits,
+    is_recorded: bool,
+) -> Cause {
     let lock = &object.name;
     let shares = [peers.running_s / whole_s, peers.ready_s / whole_s];
     let [running, ready] = shares.map(terminal::percent);
@@ -180,13 +198,16 @@ fn of_runnable_peers(object: &Object, function: &str, peers: &Peers, whole_s: f6
     } else {
         (shares[1] > 0.5).then(|| limits.fewer_threads())
     };
+    let condition = if is_recorded { String::new() } else { format!("if one of them holds {lock}: ") };
+    let remedy = remedy.map(|remedy| format!("{condition}{remedy}"));
+    let [holder, not] = if is_recorded { ["the holder", "not "] } else { ["no other thread", ""] };
     let inverted = if is_inverted { ", with a lower priority than the waiters (priority inversion)" } else { "" };
     Cause {
         object: lock.clone(),
         place: object.place(),
         text: format!(
-            "the holder was not blocked in {function}; the other threads ran for {running} of the wait and were ready \
-             without a CPU for {ready}{inverted}"
+            "{holder} was {not}blocked in {function}; the other threads ran for {running} of the wait and were ready without \
+             a CPU for {ready}{inverted}"
         ),
         remedy,
         share: shares[0] + shares[1],

@@ -1,8 +1,8 @@
 //! The parts of the whole wait for a lock, by the state of its holder.
 
-use crate::trace::record::{Row, SeenBy};
+use crate::trace::record::Row;
 use blame::sampling::priority::Priority;
-use blame::sampling::waited::{Holder, Waited};
+use blame::sampling::waited::{Holder, Peers, Waited};
 
 /// Sampled seconds from which holders are known well enough.
 const ENOUGH_S: f64 = 0.1;
@@ -41,9 +41,15 @@ impl Shares {
             priorities: None,
         };
         // The record lacks waits that have not ended, and those to get a mutex back after a condition.
-        let row = row.filter(|row| super::waited(waited.seconds, Some(row)).1 == SeenBy::Call);
+        let row = row.filter(|row| super::has_most(row, waited.seconds));
         let shares = row.and_then(Self::by_record).or_else(|| (sampled_s >= ENOUGH_S).then(by_samples))?;
-        // Only samples know the priorities.
+        // Only samples know the priorities. Of a word's holder they know that it is one of the threads that were ready.
+        let peers = |seconds: fn(&Peers) -> f64| waited.peers.values().map(seconds).sum::<f64>();
+        let (outranked, ready) = if waited.holders.is_empty() {
+            (peers(|peers| peers.outranked_s), peers(|peers| peers.ready_s))
+        } else {
+            (outranked, ready)
+        };
         let outranked = if ready > 0.0 { shares.preempted * outranked / ready } else { 0.0 };
         Some(Self { outranked, priorities: priorities(waited), ..shares })
     }
@@ -108,5 +114,18 @@ mod tests {
         row.unknown_s = Some(2.0);
         assert_eq!(Shares::of(&waited, Some(&row)).unwrap().running, 0.75);
         assert!(Shares::of(&Waited::default(), None).is_none());
+    }
+
+    /// The samples do not know who holds a word, but that all threads that were ready had a lower priority.
+    #[test]
+    fn priorities_of_the_ready_threads_are_those_of_a_holder() {
+        let of = |outranked_s: f64| {
+            let peers = Peers { seconds: 4.0, running_s: 0.0, ready_s: 3.0, outranked_s };
+            let waited = Waited { seconds: 4.0, peers: [(Vec::new(), peers)].into(), ..Waited::default() };
+            let mut row = Row { wait_total_s: 4.0, unknown_s: Some(0.0), released_s: Some(0.0), ..Row::default() };
+            (row.held_running_s, row.held_preempted_s, row.held_blocked_s) = (Some(0.0), Some(4.0), Some(0.0));
+            Shares::of(&waited, Some(&row)).unwrap().outranked
+        };
+        assert_eq!([of(0.0), of(3.0)], [0.0, 1.0]);
     }
 }
