@@ -20,7 +20,11 @@
 //! | 22..32 | `STAMP` | when a blocked waiter was last served, in ~10 µs | the waker; a thread that has blocked |
 //!
 //! A word of `0` is unlocked. A word of exactly `HELD` is *plain-held*: its holder releases it with a plain store of
-//! 0.
+//! 0. A word without `WAITERS` and `CREDIT` is *quiet*: no thread is blocked, or was lately. A reservation is *void* once
+//! a thread has seen the lock unlocked for the spin limit: its owner does not run, and any thread may acquire the lock.
+//!
+//! An unlocked word with `WAITERS` is sound only while some thread is responsible for the blocked ones: see *No wake-up is
+//! lost* below. `STAMP` wraps around after 10 to 16 ms: a release that comes later than that can wait for one more slice.
 //!
 //! # Acquisition by one bit
 //!
