@@ -310,6 +310,22 @@ pub fn is_lock_wrapper(function: &str) -> bool {
 /// Returns whether a function's name says that all it does is to acquire a lock: `my_lock`, `SpinLock::Acquire()`. It
 /// is the program's own lock, and the caller is the waiter.
 fn is_lock_function(function: &str) -> bool {
+    let is_lock = |word: &String| matches!(&**word, "lock" | "acquire" | "spinlock" | "mutex" | "rdlock" | "wrlock");
+    words_of(function).iter().any(is_lock)
+}
+
+/// Returns whether a function's name says that it acquires a lock and does no more: `fair_lock`, `Gate::lockShared()`.
+fn is_named_lock_alone(function: &str) -> bool {
+    let mut words = words_of(function);
+    let how = ["shared", "exclusive", "upgrade", "read", "write"];
+    words.pop_if(|word| how.contains(&word.as_str()));
+    let is_lock = |word: &str| matches!(word, "lock" | "mutex" | "rdlock" | "wrlock");
+    let is_negated = words.iter().any(|word| matches!(word.as_str(), "no" | "without"));
+    words.last().is_some_and(|word| is_lock(word)) && !is_negated
+}
+
+/// Returns the words of a function's name, without its module or class, in small letters: `lockShared` has two.
+fn words_of(function: &str) -> Vec<String> {
     let name = function.split(['(', '+']).next().unwrap_or(function);
     let last = name.rsplit("::").next().unwrap_or(name);
     let mut words: Vec<String> = Vec::new();
@@ -324,19 +340,8 @@ fn is_lock_function(function: &str) -> bool {
             None => words.push(letter.into()),
         }
     }
-    let is_lock = |word: &String| {
-        matches!(&*word.to_ascii_lowercase(), "lock" | "acquire" | "spinlock" | "mutex" | "rdlock" | "wrlock")
-    };
-    words.iter().any(is_lock)
-}
-
-/// Returns whether a function's name says that it acquires a lock and does no more: `fair_lock`, `Gate::lockShared()`.
-fn is_named_lock_alone(function: &str) -> bool {
-    let name = function.split(['(', '+']).next().unwrap_or(function).to_ascii_lowercase();
-    let last = name.rsplit("::").next().unwrap_or(&name);
-    let how = ["_shared", "shared", "_exclusive", "exclusive", "_upgrade", "_read", "read", "_write", "write"];
-    let last = how.iter().find_map(|how| last.strip_suffix(how)).unwrap_or(last);
-    ["lock", "mutex"].iter().any(|end| last.ends_with(end))
+    words.retain(|word| !word.is_empty());
+    words.iter().map(|word| word.to_ascii_lowercase()).collect()
 }
 
 /// Returns the name that the C library gives a function, without the marks of its aliases.
@@ -548,12 +553,10 @@ impl Frames {
 
     /// Returns whether the innermost functions are of a mutex of Rust's library or of parking_lot, which spin before they block.
     pub fn is_in_library_lock(&self) -> bool {
+        const LOCKS: [&str; 4] = ["std::sync::", "std::sys::sync::mutex", "parking_lot::", "lock_api::"];
         let is_its = |frame: &Frame| {
-            frame
-                .site
-                .symbol
-                .as_deref()
-                .is_some_and(|symbol| symbol.contains("sync::mutex") || symbol.contains("parking_lot"))
+            let symbol = frame.site.symbol.as_deref().unwrap_or_default();
+            LOCKS.iter().any(|module| is_in_module(symbol, module))
         };
         self.frames.iter().take_while(|frame| frame.is_runtime).any(is_its)
     }
@@ -709,7 +712,8 @@ mod tests {
         for lock in ["fair_lock", "boost::shared_mutex::lock_shared()", "Gate::lockShared()", "rw_rdlock+0x12"] {
             assert_eq!(kind(lock), Some(Kind::Mutex), "{lock}");
         }
-        for queue in ["take", "lock_and_pop", "acquire_job", "LockedQueue::pop()", "wait_for_lock_free"] {
+        for queue in ["take", "lock_and_pop", "acquire_block", "LockedQueue::pop()", "popNoLock", "wait_for_lock_free"]
+        {
             assert_eq!(kind(queue), Some(Kind::Condition), "{queue}");
         }
     }

@@ -27,7 +27,9 @@ pub fn read(process: u32, address: u64, bytes: &mut [u8]) -> usize {
         // The first thread has ended, and perhaps not the others.
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
             let others = crate::sampling::threads(process).filter(|thread| *thread != process);
-            others.filter_map(|thread| read_by(thread).ok()).next().unwrap_or(0)
+            let is_gone =
+                |read: &io::Result<usize>| matches!(read, Err(error) if error.raw_os_error() == Some(libc::ESRCH));
+            others.map(read_by).find(|read| !is_gone(read)).and_then(Result::ok).unwrap_or(0)
         }
         Err(_) => 0,
     }

@@ -197,10 +197,11 @@ fn variations_that_exclude_each_other_are_refused() {
     for (flags, message) in [
         ("--zipf 1", "--zipf 1: needs several locks"),
         ("--share 20 --touch 1", "--share 20: not allowed with"),
+        ("--stop-holder 0", "--stop-holder 0: allowed: more than 0"),
         ("--stop-holder 10ms --run 20ms", "too short for --stop-holder"),
         (
             "--questions --lock std --seconds 1",
-            "--seconds 1: too short for --questions with 7 configurations; allowed: 4.20 s",
+            "--seconds 1: too short for --questions with 7 configurations; allowed: 5 or more",
         ),
         ("--questions --hold 1us", "cannot be used with"),
         ("--zipf 11 --locks 2", "must be a number from 0 to 10"),

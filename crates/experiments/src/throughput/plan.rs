@@ -238,6 +238,9 @@ fn check_variations(flags: &Flags) -> Result<(), UsageError> {
 const RUN_OF_STOPS: u32 = 5;
 
 fn check_stop(run: Duration, cells: &[CellPlan], flags: &Flags, session: &Session) -> Result<(), UsageError> {
+    if flags.stop_holder.is_some_and(|stop| stop.is_zero()) {
+        return Err(UsageError("--stop-holder 0: allowed: more than 0, such as 10ms".to_owned()));
+    }
     let longest_us = cells.iter().map(|cell| cell.variations.stop_us).fold(0.0, f64::max);
     let needed = Duration::from_nanos((longest_us * 1e3) as u64) * RUN_OF_STOPS;
     if run >= needed {
@@ -250,7 +253,7 @@ fn check_stop(run: Duration, cells: &[CellPlan], flags: &Flags, session: &Sessio
             "--seconds {}: too short for {flag} with {} configurations; allowed: {} or more",
             budget.as_secs_f64(),
             cells.len(),
-            words(needed * (cells.len() as u32 * RUNS_EXPECTED))
+            (needed * (cells.len() as u32 * RUNS_EXPECTED)).as_secs_f64().ceil()
         ),
         None => format!("--run {run:?}: too short for {flag}; allowed: {} or more", words(needed)),
     }))

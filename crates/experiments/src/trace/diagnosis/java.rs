@@ -32,12 +32,12 @@ impl Evidence<'_> {
         all.map(object).collect()
     }
 
-    /// Returns why there is no dump of a virtual machine.
     /// Returns whether the program has virtual threads, whose waits no dump shows.
     pub(super) fn has_virtual_threads(&self) -> bool {
         self.java.waits().any(|(_, waits)| waits.has_virtual_threads)
     }
 
+    /// Returns why there is no dump of a virtual machine.
     pub(super) fn java_refusal(&self) -> Option<&str> {
         self.java.waits().find_map(|(_, waits)| waits.refusal.as_deref().filter(|_| waits.dumps == 0))
     }
@@ -96,15 +96,15 @@ fn frames(path: &[blame::jvm::Frame]) -> Frames {
 
 /// Returns the activity of the holders while others waited, and the remedy.
 pub(super) fn cause(object: &Object, lock: &JavaLock) -> Option<Cause> {
-    let mut by_method: BTreeMap<(&str, String), (f64, &JavaHolder, Inners)> = BTreeMap::new();
+    let mut by_method: BTreeMap<(&str, String, bool), (f64, &JavaHolder, Inners)> = BTreeMap::new();
     for (holder, seconds) in &lock.holders {
-        let key = (&*holder.inner.method, verb(&holder.state));
+        let key = (&*holder.inner.method, verb(&holder.state), holder.is_supposed);
         let (sum, _, inners) = by_method.entry(key).or_insert_with(|| (0.0, holder, Inners::default()));
         *sum += seconds;
         let section = holder.path.last().map(|section| &*section.method);
         inners.add(Inner::of(&frames(&holder.path), section), *seconds);
     }
-    let ((method, verb), (seconds, holder, inners)) =
+    let ((method, verb, is_supposed), (seconds, holder, inners)) =
         by_method.into_iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0))?;
     let share = (seconds / lock.seconds).min(1.0);
     let name = &object.name;
@@ -126,8 +126,8 @@ pub(super) fn cause(object: &Object, lock: &JavaLock) -> Option<Cause> {
             |inner| inner.remedy(name, &verb),
         ),
     };
-    let (who, condition) = match holder.is_supposed {
-        true => ("the only other thread in the same method", format!("if it holds {name} there: ")),
+    let (who, condition) = match is_supposed && !name.starts_with("Semaphore ") {
+        true => ("the only other thread in the method of the lock", format!("if it holds {name} there: ")),
         false => ("the holder", String::new()),
     };
     Some(Cause {
@@ -179,7 +179,7 @@ mod tests {
         let supposed = JavaLock { holders: supposed.collect(), ..lock.clone() };
         let object = Object { name: "ReentrantLock in Store.run".into(), ..Object::of_java(&supposed) };
         let cause = cause(&object, &supposed).unwrap();
-        assert!(cause.text.starts_with("the only other thread in the same method slept"), "{}", cause.text);
+        assert!(cause.text.starts_with("the only other thread in the method of the lock slept"), "{}", cause.text);
         assert!(cause.remedy.unwrap().starts_with("if it holds ReentrantLock in Store.run there: "));
     }
 

@@ -25,6 +25,7 @@ use blame::sampling::life::Life;
 use blame::sampling::profile::Profile;
 use blame::sampling::waited::{Path, Wait};
 use causes::{Limits, Shares, vain_share, waited};
+use instruments::statistics::Interval;
 use interpose::Region;
 use objects::Object;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -136,8 +137,8 @@ pub const UNSEEN_GOROUTINES: &str = "Undecided: goroutines wait for sync.Mutex a
                                      /debug/pprof/mutex.";
 /// The verdict on a Java program with virtual threads whose other threads hardly wait for each other.
 const UNSEEN_VIRTUAL_THREADS: &str = "Undecided: virtual threads of Java wait for locks without a thread of the kernel, and \
-                                      a thread dump does not list them. `jcmd PID Thread.dump_to_file FILE` writes what \
-                                      each of them waits for.";
+                                      a thread dump does not list them. `jcmd PID Thread.dump_to_file FILE` writes the \
+                                      calls in which each of them waits.";
 /// The limit of a trace of tasks.
 const TASKS: &str = " A task of tokio that waits for an async lock or a channel blocks no thread, so such waits are not \
                      seen: tokio-console shows them.";
@@ -158,8 +159,6 @@ impl<'a> Evidence<'a> {
     /// the locks in `slots`, which learn their call paths.
     pub fn diagnose(mut self, rows: &mut [Row], slots: &[Vec<u32>]) -> Diagnosis {
         let mut objects = self.objects(&Rows { rows, slots });
-        use_samples_for_wide(rows, &objects);
-        let by_class = Rows { rows, slots };
         let parts: HashMap<Wait, Part> =
             objects.iter().flat_map(|object| object.members.iter().map(|(wait, _)| (*wait, object.part))).collect();
         let part = |wait: Wait| match wait {
@@ -167,6 +166,9 @@ impl<'a> Evidence<'a> {
             wait => parts.get(&wait).copied().unwrap_or(Part::Unknown),
         };
         let (whole, budgets, workers) = self.budgets(&part);
+        let covered = self.covered(&whole);
+        use_samples_for_wide(rows, &objects, covered);
+        let by_class = Rows { rows, slots };
         objects.extend(self.java_locks());
         objects.extend(self.spins(whole.on_cpu_s + whole.ready_s));
         objects.sort_by(|one, other| other.waited.seconds.total_cmp(&one.waited.seconds));
@@ -202,7 +204,6 @@ impl<'a> Evidence<'a> {
         let is_lock = |slot: &u32| parts.get(&Wait::Lock(*slot)).is_none_or(|part| *part == Part::Lock);
         let counted = slots.iter().zip(rows.iter()).filter(|(slots, row)| row.excludes() && slots.iter().all(is_lock));
         // They are of all the time, and the samples of a part of it: that part of them is set against the samples.
-        let covered = self.covered(&whole);
         let counted_s = covered * counted.clone().map(|(_, row)| row.wait_total_s).sum::<f64>();
         let waited_s = counted_s.max(whole.lock_s + spun_s) + vain_s;
         // The sentence has the sum of the findings and the tables.
@@ -741,24 +742,45 @@ fn add_busy_shares(rows: &mut [Row], covered: f64, busy_s: f64) {
     }
 }
 
-/// Replaces the waits for words by those of the samples, where the record was so short a part of the time that it says less.
-fn use_samples_for_wide(rows: &mut [Row], objects: &[Object]) {
+/// Replaces the waits for the words of locks by those of the samples, where the record was so short a part of the time that
+/// it says less. The samples are of the part `covered` of the threads' time.
+fn use_samples_for_wide(rows: &mut [Row], objects: &[Object], covered: f64) {
     /// The larger end of an interval, as a multiple of the smaller one.
     const WIDE: f64 = 1.5;
-    for object in objects.iter().filter(|object| object.waited.seconds > 0.0) {
-        let Wait::Word { process, address } = object.wait else { continue };
-        let address = format!("{address:#x}");
-        let is_of_word = |row: &&mut Row| row.kind == RowKind::Lock && row.process == process && row.address == address;
-        let is_wide = |row: &&mut Row| row.wait_total_ci_s.is_some_and(|ends| ends.high > WIDE * ends.low);
-        for row in rows.iter_mut().filter(is_of_word).filter(is_wide) {
-            let factor = object.waited.seconds / row.wait_total_s;
-            (row.wait_total_s, row.wait_total_ci_s, row.seen_by) = (object.waited.seconds, None, SeenBy::Sampling);
+    let is_wide = |row: &Row| row.wait_total_ci_s.filter(|ends| ends.high > WIDE * ends.low && row.wait_total_s > 0.0);
+    let wide = (0..rows.len()).filter(|place| rows[*place].kind == RowKind::Lock);
+    let wide: Vec<(usize, Interval)> = wide.filter_map(|place| Some((place, is_wide(&rows[place])?))).collect();
+    for (place, ends) in wide {
+        let (process, address) = (rows[place].process, rows[place].address.clone());
+        let Some(sampled_s) = sampled_s(objects, process, &address) else { continue };
+        // The recorded part is certain.
+        let wait_total_s = (sampled_s / covered).max(ends.low);
+        let factor = wait_total_s / rows[place].wait_total_s;
+        rows[place].seen_by = SeenBy::Sampling;
+        let is_its = |row: &&mut Row| {
+            matches!(row.kind, RowKind::Lock | RowKind::Site) && row.process == process && row.address == address
+        };
+        for row in rows.iter_mut().filter(is_its) {
+            (row.wait_total_s, row.wait_total_ci_s) = (row.wait_total_s * factor, None);
             row.wait_share = row.wait_share.map(|share| (share * factor).min(1.0));
             let parts = [&mut row.held_running_s, &mut row.held_preempted_s, &mut row.held_blocked_s];
             let others = [&mut row.released_s, &mut row.unknown_s];
             parts.into_iter().chain(others).flatten().for_each(|part| *part *= factor);
         }
     }
+}
+
+/// Returns the sampled waits for the lock at an address; `None` if samples do not show that it is one. The locks of a class
+/// have the time of each, and those of parking_lot the sum of the words that its threads wait for.
+fn sampled_s(objects: &[Object], process: u32, address: &str) -> Option<f64> {
+    let is_it = |wait: Wait| match wait {
+        Wait::Word { process: of, address: word } => of == process && format!("{word:#x}") == address,
+        _ => false,
+    };
+    objects.iter().filter(|object| object.part == Part::Lock).find_map(|object| {
+        let member = object.members.iter().find(|(wait, _)| is_it(*wait)).map(|(_, seconds)| *seconds);
+        member.or_else(|| is_it(object.wait).then_some(object.waited.seconds)).filter(|seconds| *seconds > 0.0)
+    })
 }
 
 /// Names the rows of words that are locks of Python.
@@ -844,7 +866,6 @@ mod tests {
     use super::*;
     use blame::jvm::JavaLock;
     use blame::sampling::waited::Waited;
-    use instruments::statistics::Interval;
     use instruments::warning::WarningKind;
 
     #[test]
@@ -863,23 +884,31 @@ mod tests {
 
     #[test]
     fn samples_count_where_the_record_covers_too_little() {
-        let wait = Wait::Word { process: 0, address: 0x10 };
-        let object = Object {
-            wait,
-            waited: Waited { seconds: 2.0, ..Waited::default() },
-            ..Object::of_java(&JavaLock::default())
-        };
-        let row = |ends: [f64; 2]| Row {
-            address: "0x10".into(),
-            wait_total_s: 8.0,
+        let word = |address| Wait::Word { process: 0, address };
+        let members = vec![(word(0x10), 1.0), (word(0x20), 2.0)];
+        let waited = Waited { seconds: 3.0, ..Waited::default() };
+        let object =
+            Object { wait: word(0x10), members, waited, part: Part::Lock, ..Object::of_java(&JavaLock::default()) };
+        let row = |kind, address: &str, wait_total_s: f64, ends: [f64; 2]| Row {
+            address: address.into(),
+            wait_total_s,
             wait_total_ci_s: Some(Interval::new(ends[0], ends[1])),
             held_blocked_s: Some(4.0),
-            ..Row::new(RowKind::Lock, 0, "lock".into())
+            ..Row::new(kind, 0, "lock".into())
         };
-        let mut rows = [row([2.0, 30.0]), row([7.0, 9.0])];
-        use_samples_for_wide(&mut rows, &[object]);
-        assert_eq!((rows[0].wait_total_s, rows[0].held_blocked_s, rows[0].seen_by), (2.0, Some(1.0), SeenBy::Sampling));
-        assert_eq!((rows[1].wait_total_s, rows[1].seen_by), (8.0, SeenBy::Call));
+        let mut rows = [
+            row(RowKind::Lock, "0x10", 8.0, [1.0, 30.0]),
+            row(RowKind::Site, "0x10", 4.0, [0.5, 15.0]),
+            row(RowKind::Lock, "0x20", 8.0, [7.0, 9.0]),
+            row(RowKind::Lock, "0x10", 0.0, [0.0, 30.0]),
+            row(RowKind::Lock, "0x30", 8.0, [1.0, 30.0]),
+        ];
+        use_samples_for_wide(&mut rows, &[object], 0.5);
+        let seen = rows.each_ref().map(|row| (row.wait_total_s, row.held_blocked_s, row.seen_by == SeenBy::Sampling));
+        assert_eq!(seen[0], (2.0, Some(1.0), true), "of one member, in all of the time");
+        assert_eq!(seen[1].0, 1.0, "its call sites follow");
+        assert_eq!(seen[2], (8.0, Some(4.0), false), "the record says enough");
+        assert_eq!((seen[3].0, seen[4].0), (0.0, 8.0), "nothing to scale, and no samples");
     }
 
     /// Threads that end within milliseconds: samples cover a hundredth of 10 s of thread time in a second, in which waits

@@ -104,7 +104,8 @@ impl Evidence<'_> {
         }
         let is_recorded = object.kind != PYTHON && rows.of(object.wait).and_then(released_in_most).is_some();
         if runnable.running_s + runnable.ready_s > seconds && !is_blocked {
-            return Some(of_runnable_peers(object, &function, &runnable, whole_s, limits, is_recorded));
+            let blocked = seconds / whole_s;
+            return Some(of_runnable_peers(object, &function, &runnable, whole_s, limits, (is_recorded, blocked)));
         }
         let share = seconds / whole_s;
         let called = function_in(&place);
@@ -112,10 +113,11 @@ impl Evidence<'_> {
         let lock = &object.name;
         // A semaphore that one thread at a time has acquired is a lock.
         let is_pool = object.kind == FrameKind::Semaphore.name() && several_s > 0.1 * inside_s;
+        let is_shared = object.kind == FrameKind::RwLock.name() && several_s > 0.1 * inside_s;
         let held = match &released_in {
             _ if is_pool => "the threads that had acquired it",
             // Its other readers released it before, and no call of the kernel shows that.
-            Some(_) if object.kind == FrameKind::RwLock.name() => "the last thread that had acquired it",
+            Some(_) if is_shared => "the last thread that had acquired it",
             Some(_) => "the holder",
             None => "another thread in the same function",
         };
@@ -131,7 +133,6 @@ impl Evidence<'_> {
         };
         // One that holds it is blocked there for nearly all of the wait. Others are in the function as well, outside of the
         // critical section.
-        let is_shared = object.kind == FrameKind::RwLock.name();
         let is_sure = is_pool || !is_shared && (is_recorded || share > SURE);
         let remedy = match (is_sure, is_shared) {
             (true, _) => remedy,
@@ -178,14 +179,15 @@ fn released_in_most(row: &Row) -> Option<String> {
 
 /// Returns the cause of waits for a word, in all `whole_s`, while no thread was blocked in the function that acquires it.
 /// `peers` are the times in which the other threads had a CPU, and in which they were ready for one. `is_recorded` if the
-/// record knows who released the word; else none of these threads may hold it.
+/// record knows who released the word; else none of these threads may hold it. `blocked` is the part in which another
+/// thread was blocked in the function.
 fn of_runnable_peers(
     object: &Object,
     function: &str,
     peers: &Peers,
     whole_s: f64,
     limits: &Limits,
-    is_recorded: bool,
+    (is_recorded, blocked): (bool, f64),
 ) -> Cause {
     let lock = &object.name;
     let shares = [peers.running_s / whole_s, peers.ready_s / whole_s];
@@ -200,14 +202,19 @@ fn of_runnable_peers(
     };
     let condition = if is_recorded { String::new() } else { format!("if one of them holds {lock}: ") };
     let remedy = remedy.map(|remedy| format!("{condition}{remedy}"));
-    let [holder, not] = if is_recorded { ["the holder", "not "] } else { ["no other thread", ""] };
+    let inside = if is_recorded {
+        format!("the holder was not blocked in {function}")
+    } else if blocked > 0.0 {
+        format!("another thread was blocked in {function} for {} of the wait", terminal::percent(blocked))
+    } else {
+        format!("no other thread was blocked in {function}")
+    };
     let inverted = if is_inverted { ", with a lower priority than the waiters (priority inversion)" } else { "" };
     Cause {
         object: lock.clone(),
         place: object.place(),
         text: format!(
-            "{holder} was {not}blocked in {function}; the other threads ran for {running} of the wait and were ready without \
-             a CPU for {ready}{inverted}"
+            "{inside}; the other threads ran for {running} of the wait and were ready without a CPU for {ready}{inverted}"
         ),
         remedy,
         share: shares[0] + shares[1],
