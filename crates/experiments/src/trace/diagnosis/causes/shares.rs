@@ -43,15 +43,24 @@ impl Shares {
         // The record lacks waits that have not ended, and those to get a mutex back after a condition.
         let row = row.filter(|row| super::has_most(row, waited.seconds));
         let shares = row.and_then(Self::by_record).or_else(|| (sampled_s >= ENOUGH_S).then(by_samples))?;
-        // Only samples know the priorities. Of a word's holder they know that it is one of the threads that were ready.
-        let peers = |seconds: fn(&Peers) -> f64| waited.peers.values().map(seconds).sum::<f64>();
-        let (outranked, ready) = if waited.holders.is_empty() {
-            (peers(|peers| peers.outranked_s), peers(|peers| peers.ready_s))
-        } else {
-            (outranked, ready)
-        };
+        if waited.holders.is_empty() {
+            return Some(shares.of_word(waited, row));
+        }
+        // Only samples know the priorities.
         let outranked = if ready > 0.0 { shares.preempted * outranked / ready } else { 0.0 };
         Some(Self { outranked, priorities: priorities(waited), ..shares })
+    }
+
+    /// Adds the priorities of those who held a word, which samples do not show: by the threads that ended the longest waits,
+    /// or else by all threads that were ready.
+    fn of_word(self, waited: &Waited, row: Option<&Row>) -> Self {
+        if let Some((share, priorities)) = row.and_then(outranked_in_longest) {
+            return Self { outranked: self.preempted * share, priorities, ..self };
+        }
+        let peers = |seconds: fn(&Peers) -> f64| waited.peers.values().map(seconds).sum::<f64>();
+        let (outranked_s, ready_s) = (peers(|peers| peers.outranked_s), peers(|peers| peers.ready_s));
+        let share = if ready_s > 0.0 { outranked_s / ready_s } else { 0.0 };
+        Self { outranked: self.preempted * share, ..self }
     }
 
     /// Returns the parts by the kernel's record of the switches, if it covers the wait.
@@ -86,6 +95,22 @@ impl Shares {
     }
 }
 
+/// Returns the part of the longest waits for a word whose holder has a lower priority than the waiter now, with these two
+/// priorities for the longest of them; `None` once the threads have ended.
+fn outranked_in_longest(row: &Row) -> Option<(f64, Option<[Priority; 2]>)> {
+    let (mut known_ns, mut outranked_ns, mut first) = (0.0, 0.0, None);
+    for wait in &row.longest {
+        let holder = wait.holder_thread.and_then(Priority::of);
+        let Some((holder, waiter)) = holder.zip(Priority::of(wait.thread)) else { continue };
+        known_ns += wait.wait_ns;
+        if holder < waiter {
+            outranked_ns += wait.wait_ns;
+            first = first.or(Some([holder, waiter]));
+        }
+    }
+    (known_ns > 0.0).then(|| (outranked_ns / known_ns, first))
+}
+
 /// Returns the priorities of holder and waiter that were seen for most of the time in which the holder had the lower one.
 fn priorities(waited: &Waited) -> Option<[Priority; 2]> {
     let outranked = waited.holders.iter().filter_map(|(holder, seconds)| match holder {
@@ -98,6 +123,7 @@ fn priorities(waited: &Waited) -> Option<[Priority; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::record::LongWait;
 
     #[test]
     fn switch_record_counts_where_it_covers_the_wait() {
@@ -127,5 +153,35 @@ mod tests {
             Shares::of(&waited, Some(&row)).unwrap().outranked
         };
         assert_eq!([of(0.0), of(3.0)], [0.0, 1.0]);
+    }
+
+    #[test]
+    fn priorities_of_the_threads_that_ended_the_longest_waits_count() {
+        // SAFETY: the calls take no pointers.
+        let own = || unsafe { libc::gettid() }.cast_unsigned();
+        let ((number, numbers), (end, ends)) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
+        let low = std::thread::spawn(move || {
+            // SAFETY: the call takes numbers alone; the number is this thread's.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, own(), 19) };
+            number.send(own()).unwrap();
+            let _ = ends.recv();
+        });
+        let holder = numbers.recv().unwrap();
+        let wait = |wait_ns, thread, holder| LongWait {
+            began_s: 0.0,
+            wait_ns,
+            thread,
+            site: String::new(),
+            holder: None,
+            holder_thread: Some(holder),
+            holder_off_cpu_share: None,
+            handoff_ns: None,
+        };
+        let row = Row { longest: vec![wait(3.0, own(), holder), wait(1.0, holder, own())], ..Row::default() };
+        let (share, priorities) = outranked_in_longest(&row).unwrap();
+        assert_eq!((share, priorities.map(|both| both[0] < both[1])), (0.75, Some(true)));
+        drop(end);
+        low.join().unwrap();
+        assert!(outranked_in_longest(&Row::default()).is_none());
     }
 }
