@@ -178,9 +178,9 @@ fn released_in_most(row: &Row) -> Option<String> {
 }
 
 /// Returns the cause of waits for a word, in all `whole_s`, while no thread was blocked in the function that acquires it.
-/// `peers` are the times in which the other threads had a CPU, and in which they were ready for one. `is_recorded` if the
-/// record knows who released the word; else none of these threads may hold it. `blocked` is the part in which another
-/// thread was blocked in the function.
+/// `peers` are the times in which the other threads had a CPU, and in which they were ready for one. Unless `is_recorded`,
+/// the record does not say who released the word, and perhaps no thread of them holds it. `blocked` is the part in which
+/// another thread was blocked in the function.
 fn of_runnable_peers(
     object: &Object,
     function: &str,
