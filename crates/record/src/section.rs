@@ -229,6 +229,8 @@ pub struct HeatRow {
 
 /// Contenders under several conditions, as shares of the best under each.
 pub struct Grid {
+    /// The meaning of the numbers and of the frames.
+    pub key: &'static str,
     /// The conditions, from left to right.
     pub columns: Vec<String>,
     pub rows: Vec<GridRow>,

@@ -45,6 +45,7 @@ impl<'a> Overview<'a> {
             cells: self.contests.iter().map(|contest| self.rank(lock, contest).and_then(cell)).collect(),
         };
         Grid {
+            key: "Share of the best throughput; framed: first, or not shown to be below the first.",
             columns: self.contests.iter().map(|ranks| ranks[0].among.clone()).collect(),
             rows: self.locks.iter().map(row).collect(),
         }

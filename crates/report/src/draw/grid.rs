@@ -27,7 +27,7 @@ pub fn grid(grid: &Grid, name: &str) -> Markup {
         @for number in 0..bands {
             (band(grid, number * MOST, number as f64 * band_height))
         }
-        text.dim x="8" y=(line(0)) { "Share of the best throughput; framed: first, or not shown to be below the first." }
+        text.dim x="8" y=(line(0)) { (grid.key) }
         @for (place, words) in grid.columns.iter().enumerate() {
             text.dim x="8" y=(line(place + 1)) { (place + 1) ": " (shortened(words, ROOM)) }
         }
@@ -88,7 +88,8 @@ mod tests {
             GridRow { name: "mcs".into(), cells: vec![None, cell(1.0, true)] },
         ];
         let picture =
-            grid(&Grid { columns: vec!["2 threads".into(), "8 threads".into()], rows }, "ranking").into_string();
+            grid(&Grid { key: "shares", columns: vec!["2 threads".into(), "8 threads".into()], rows }, "ranking")
+                .into_string();
         assert_eq!((picture.matches("class=\"frame\"").count(), picture.matches("class=\"fill\"").count()), (2, 3));
         assert!(picture.contains(">0.25<") && picture.contains("2: 8 threads") && picture.contains(">–<"), "{picture}");
         assert!(shade(0.1) < shade(0.9));
@@ -100,7 +101,8 @@ mod tests {
         let cells =
             columns.iter().map(|_| Some(GridCell { share: 0.5, is_first: false, words: "1/s".into() })).collect();
         let picture =
-            grid(&Grid { columns, rows: vec![GridRow { name: "std".into(), cells }] }, "ranking").into_string();
+            grid(&Grid { key: "shares", columns, rows: vec![GridRow { name: "std".into(), cells }] }, "ranking")
+                .into_string();
         assert_eq!((picture.matches(">std<").count(), picture.matches(">0.50<").count()), (2, 9));
     }
 }
