@@ -60,7 +60,11 @@ impl Time for Clock {
 
     #[cfg(not(loom))]
     fn is_looked_at(&self) -> bool {
-        turns::is_one_of_sixteen(self.lock)
+        let is_looked_at = turns::is_one_of_sixteen(self.lock);
+        if is_looked_at {
+            super::rotation::used(self.lock);
+        }
+        is_looked_at
     }
 
     /// In a model, each release reads the clock, which always has the same value.

@@ -12,7 +12,7 @@
 //! | 0 | `HELD` | the lock is held | the acquiring thread; the holder |
 //! | 1 | `WAITERS` | threads may be blocked; `unlock` must check | a thread that blocks or has blocked; the holder |
 //! | 2 | `RESERVED` | only a spinner that has waited long, or a woken thread, may acquire the lock | that spinner; the holder; the acquiring thread |
-//! | 3..7 | `CREDIT` | releases without waiters that are still to be read-modify-writes | acquirer; holder |
+//! | 3..7 | `CREDIT` | releases without waiters that are still to be read-modify-writes; with `WAITERS`, its lowest bit is set if the last acquirer had waited | acquirer; holder |
 //! | 7..9 | `SLICE` | how long blocked waiters wait to be served; 0 is longest | thread that has blocked; holder |
 //! | 9 | `WAKING` | a woken waiter has neither acquired the lock nor blocked again | the holder; the woken waiter |
 //! | 10..14 | `AWAKE` | a spinner of this fork generation will acquire the lock or clear the field | that spinner |
@@ -108,6 +108,12 @@
 //! acquired by any thread (barging). A waiter that has spun for the spin limit and saw others acquire the lock sets
 //! `RESERVED`, and the next release is for it alone; a blocked waiter does the same as soon as it has been woken.
 //!
+//! Where threads are blocked and the lock is acquired *promptly*, that is without waiting, an arriving thread yields its CPU
+//! up to seven times before it spins or blocks. So all threads that can run take turns. Blocked ones are then woken one after
+//! another, at most every 20 µs or so, whether the last one has run or not. A thread that got the lock after such a
+//! yield keeps the lock in that state. The head of `rotation.rs` has the reason, and says when threads do not yield; those with a
+//! deadline never do.
+//!
 //! While a thread spins, the lock is handed off to blocked waiters one at a time, in the order in which they blocked, at
 //! most once per *slice* of 0.3 to 3 ms: the release that is due reserves the lock for the thread that it wakes, and the
 //! lock is idle until that thread runs. The slice limits the cost of fairness: between two handoffs, the lock stays among
@@ -134,7 +140,7 @@
 //!
 //! A holder that is stopped or dies blocks all others. A *waiter* that is stopped or dies delays them only briefly:
 //! its reservation expires, and its flags are consumed; a lock without waiters is plain-held again after about 10 ms
-//! of use and some 80 releases. (A waiter that is stopped or dies within the few instructions in which it gives a
+//! of use and some 80 to 1,000 releases. (A waiter that is stopped or dies within the few instructions in which it gives a
 //! reserved lock back is a stopped or dead holder.) In [`Shared`](crate::Shared) scope, a blocked waiter also re-checks the word every 100
 //! ms, so a wake-up lost with a killed process only delays it.
 //!
@@ -153,7 +159,7 @@
 //! The restartable unlock is original to this crate. It builds on rseq(2) and membarrier(2) by Paul Turner and Mathieu
 //! Desnoyers, and on musl's lock, which does not access memory after release. Bounded unfairness: eventual fairness in
 //! parking_lot and WebKit. Few circulating threads while the others block: Dave Dice, "Malthusian Locks", EuroSys
-//! 2017. No spinning behind a holder that does not run: Mutexee and FlexGuard.
+//! 2017. Yields before blocking: parking_lot. No spinning behind a holder that does not run: Mutexee and FlexGuard.
 
 #[macro_use]
 mod nounwind;
@@ -161,6 +167,14 @@ mod freeing;
 mod generation;
 #[cfg(not(loom))]
 mod pace;
+#[cfg(not(loom))]
+mod rotation;
+#[cfg(loom)]
+mod rotation {
+    //! The model has neither CPUs nor turns.
+    pub(super) fn used(_lock: usize) {}
+    pub(super) fn crowds(_lock: usize) {}
+}
 mod spinning;
 mod waiting;
 mod word;

@@ -1,6 +1,6 @@
 //! When and how long a waiter spins.
 
-use super::word::{Awake, HELD, RESERVED, is_quiet, marked, taken_after_sleep, taken_spinning};
+use super::word::{self, Awake, HELD, RESERVED, is_quiet, marked};
 use crate::{
     atomic::{
         AtomicU32,
@@ -18,6 +18,11 @@ pub(super) struct Spinner<'a> {
     since: u32,
     /// Whether it has blocked or announced that it would, so that other threads may rely on it.
     has_slept: bool,
+    /// Whether it may yield to threads that may not use the lock: without a deadline.
+    #[cfg_attr(loom, expect(dead_code, reason = "the model has no turns"))]
+    takes_turns: bool,
+    /// Whether another thread ran while this one yielded.
+    has_yielded: bool,
     /// Whether this thread is the one that the field `AWAKE` identifies.
     is_spinner: bool,
     /// Whether a reservation of the lock is for this thread.
@@ -25,8 +30,17 @@ pub(super) struct Spinner<'a> {
 }
 
 impl<'a> Spinner<'a> {
-    pub(super) fn arriving(word: &'a AtomicU32, awake: Awake) -> Self {
-        Spinner { word, awake, since: coarse_now(), has_slept: false, is_spinner: false, reserved: false }
+    pub(super) fn arriving(word: &'a AtomicU32, awake: Awake, takes_turns: bool) -> Self {
+        Spinner {
+            word,
+            awake,
+            since: coarse_now(),
+            has_slept: false,
+            takes_turns,
+            has_yielded: false,
+            is_spinner: false,
+            reserved: false,
+        }
     }
 
     pub(super) fn will_sleep(&mut self) {
@@ -44,13 +58,28 @@ impl<'a> Spinner<'a> {
         if word & HELD != 0 || (word & RESERVED != 0 && !self.has_slept && !self.reserved && !void) {
             return false;
         }
-        let taken = if self.has_slept {
+        self.word.compare_exchange(word, self.taken(word), Acquire, Relaxed).is_ok()
+    }
+
+    /// Returns the word as acquired by this thread.
+    fn taken(&self, word: u32) -> u32 {
+        let times = || {
             let now = coarse_now();
-            taken_after_sleep(word, self.is_spinner, cpu_hint(), now, now.wrapping_sub(self.since))
-        } else {
-            taken_spinning(word, self.is_spinner, cpu_hint())
+            (now, now.wrapping_sub(self.since))
         };
-        self.word.compare_exchange(word, taken, Acquire, Relaxed).is_ok()
+        let cpu = cpu_hint();
+        if self.has_slept {
+            let (now, waited) = times();
+            return word::taken_after_sleep(word, self.is_spinner, cpu, now, waited);
+        }
+        if self.has_yielded {
+            if !word::may_have_blocked(word) {
+                super::rotation::crowds(core::ptr::from_ref(self.word).addr());
+            }
+            let (now, waited) = times();
+            return word::taken_after_yields(word, self.awake, self.is_spinner, cpu, now, waited);
+        }
+        word::taken_spinning(word, self.is_spinner, cpu)
     }
 
     /// Sets `AWAKE` if no thread has set it.
@@ -76,7 +105,8 @@ impl<'a> Spinner<'a> {
 #[cfg(not(loom))]
 mod patience {
     use super::super::pace::Pace;
-    use super::super::word::{CPU, CREDIT, held_on, is_overloaded};
+    use super::super::rotation::yield_in_turn;
+    use super::super::word::{CPU, CREDIT, has_long_waits, held_on, is_overloaded, is_prompt};
     use super::*;
     use crate::atomic::give_way;
 
@@ -97,6 +127,14 @@ mod patience {
     const PAUSES: u32 = 4;
     const QUIET_PAUSES: u32 = 32;
     const MOST_PAUSES: u32 = 512;
+    /// Reads of the word before an arriving thread yields, each after twice as many pauses as the one before; and yields
+    /// before it spins or blocks.
+    ///
+    /// The first number of reads lasts about as long as a yield takes. Where threads wait long, there are many of them: the
+    /// second number makes them run in turn faster.
+    const LOOKS: u32 = 5;
+    const LOOKS_OF_MANY: u32 = 3;
+    const TURNS: u32 = 7;
 
     impl Spinner<'_> {
         /// Spins while that can pay off; returns whether it acquired the lock.
@@ -109,6 +147,7 @@ mod patience {
                 if woken { (0, PATIENCE_RESERVED, YIELDS_WOKEN) } else { (PATIENCE, PATIENCE + 1, YIELDS) };
             let pace = Pace::of(self.word, start);
             let (mut changed, mut yields, mut rounds, mut pauses) = (woken, 0, 0, PAUSES);
+            let (mut looks, mut turns) = (0, if woken || !self.takes_turns { TURNS } else { 0 });
             let mut free_since = None;
             let mut seen = self.word.load(Relaxed);
             loop {
@@ -133,6 +172,18 @@ mod patience {
                     continue;
                 }
                 free_since = None;
+                if turns < TURNS && is_prompt(word) {
+                    if looks < if has_long_waits(word) { LOOKS_OF_MANY } else { LOOKS } {
+                        looks += 1;
+                        pass_time(1 << looks);
+                    } else if let Some(switched) = yield_in_turn(self.word) {
+                        turns += 1;
+                        self.has_yielded |= switched;
+                    } else {
+                        turns = TURNS;
+                    }
+                    continue;
+                }
                 let quiet = is_quiet(word) && !self.reserved;
                 pauses = if quiet && age < patience && !pace.is_soon(rounds) {
                     (pauses * 2).clamp(QUIET_PAUSES, MOST_PAUSES)

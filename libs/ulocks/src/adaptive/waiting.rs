@@ -1,9 +1,9 @@
 //! The slow path of acquisition: spin, block, check again.
 
 use super::{
-    generation,
+    generation, rotation,
     spinning::Spinner,
-    word::{HELD, WAITERS, may_be_stored_over},
+    word::{HELD, WAITERS, may_be_stored_over, may_have_blocked},
 };
 use crate::{
     atomic::{AtomicU32, Ordering::Relaxed},
@@ -43,7 +43,7 @@ enum Announced {
 #[cold]
 pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Option<Deadline>) -> bool {
     counts.write_contended();
-    let mut spinner = Spinner::arriving(word, generation::awake::<S>());
+    let mut spinner = Spinner::arriving(word, generation::awake::<S>(), deadline.is_none());
     if spinner.spin() {
         counts.spun();
         return true;
@@ -54,6 +54,7 @@ pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Op
             return true;
         };
         counts.slept();
+        rotation::used(core::ptr::from_ref(word).addr());
         let until = futex::sooner(deadline, at_most);
         let ended = futex::wait::<S>(word, expected, class, until);
         // A signal handler may have run past the deadline while the lock was released: POSIX requires another check.
@@ -84,6 +85,9 @@ fn announce<S: Scope>(word: &AtomicU32, spinner: &mut Spinner<'_>) -> Announced 
             continue;
         }
         let mark = spinner.marked(now);
+        if !may_have_blocked(now) {
+            rotation::crowds(core::ptr::from_ref(word).addr());
+        }
         if mark == now {
             return Announced::Sleep { word: mark, at_most: longest_sleep::<S>() };
         }

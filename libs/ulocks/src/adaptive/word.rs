@@ -5,6 +5,10 @@ pub(super) const WAITERS: u32 = 1 << 1;
 pub(super) const RESERVED: u32 = 1 << 2;
 const ONE_CREDIT: u32 = 1 << 3;
 pub(super) const CREDIT: u32 = 15 << 3;
+/// The lowest bit of `CREDIT`, while `WAITERS` is set: the last thread to acquire the lock had waited for it.
+const WAITED: u32 = ONE_CREDIT;
+/// The credit after a release while `WAITERS` is set, which keeps `WAITED`.
+const CREDIT_OF_WAITERS: u32 = CREDIT - WAITED;
 const ONE_SLICE: u32 = 1 << 7;
 const SLICE: u32 = 3 << 7;
 const WAKING: u32 = 1 << 9;
@@ -21,6 +25,8 @@ const LONGEST_SLICE: u32 = 200;
 /// Waiting time in units of about 10 µs above which a waiter that was blocked sets the shortest slice; one below a
 /// quarter of it doubles the slice.
 const GOOD_WAIT: u32 = 500;
+/// Time between two wake-ups while no thread waits for long, in units of about 10 µs. In the model, all times are the same.
+const PROMPT_PAUSE: u32 = if cfg!(loom) { 0 } else { 2 };
 
 /// Value of the field `AWAKE` that a spinning thread of this process generation sets.
 ///
@@ -63,13 +69,17 @@ pub(super) struct Freed {
 pub(super) trait Time {
     fn now(&self) -> u32;
 
-    /// Returns whether this release reads the time although a thread spins or has been woken.
+    /// Returns whether this release reads the time although a thread spins or has been woken: one of about 16 does, at
+    /// random.
     fn is_looked_at(&self) -> bool;
 }
 
-/// Returns the word that releases the lock to any thread, or hands it off if the slice of a blocked one is over. A thread
-/// that did not respond to the last wake-up may not exist. Then the lock stays free for all, unless the slice is the
-/// shortest: threads have waited long, and are likely to be late.
+/// Returns the word that releases the lock to any thread, or hands it off if a thread spins and the slice of a blocked one is
+/// over. A thread that did not respond to the last wake-up may not exist. Then the lock stays free for all, unless the slice is
+/// the shortest: threads have waited long, and are likely to be late.
+///
+/// While the lock is acquired promptly, blocked threads only lose time: they are woken every some 10 µs, whether the last one
+/// has responded or not. One of 16 such wake-ups counts as one without a response.
 ///
 /// If no thread is blocked, one credit is consumed, and with the last one all flags but a reservation: the spinner of
 /// `AWAKE` has let the lock pass so often that it may not exist any more. While threads are blocked, the word without
@@ -83,15 +93,24 @@ pub(super) fn freed(word: u32, awake: Awake, time: &impl Time) -> Freed {
     let is_left_alone = !awake.is_in(word) && word & WAKING == 0;
     if is_left_alone || time.is_looked_at() {
         let now = time.now();
-        let is_due = age(word, now) >= slice(word);
-        if is_due && (word & WAKING == 0 || word & SLICE == SLICE) && !is_left_alone {
+        let age = age(word, now);
+        let is_due = age >= slice(word);
+        if is_due && awake.is_in(word) && (word & WAKING == 0 || word & SLICE == SLICE) {
             return handed_to_blocked(free, now);
         }
         if is_due || is_left_alone {
-            return Freed { word: stamped(waking(free), now) | CREDIT, wakes: true };
+            return woken(waking(free), now);
+        }
+        if is_prompt(word) && !awake.is_in(word) && age >= PROMPT_PAUSE {
+            return woken(if time.is_looked_at() { waking(free) } else { free }, now);
         }
     }
-    Freed { word: free | CREDIT, wakes: false }
+    Freed { word: free | CREDIT_OF_WAITERS, wakes: false }
+}
+
+/// Returns the word of an unlocked lock after a release that wakes a thread.
+fn woken(free: u32, now: u32) -> Freed {
+    Freed { word: stamped(free, now) | CREDIT_OF_WAITERS, wakes: true }
 }
 
 /// Returns `word` with a wake-up noted.
@@ -122,17 +141,23 @@ pub(super) fn handed_off(word: u32, awake: Awake, time: &impl Time) -> Freed {
 
 /// Returns the word that wakes a blocked thread, and lets no other thread acquire the lock first.
 fn handed_to_blocked(free: u32, now: u32) -> Freed {
-    Freed { word: stamped(waking(free), now) | RESERVED | CREDIT, wakes: true }
+    woken(waking(free) | RESERVED, now)
 }
 
-/// Returns the bits of the field `CPU` that differ from this CPU's.
+/// Returns the bits that change when a thread on this CPU has acquired the lock without waiting.
 pub(super) fn moved(word: u32, cpu: u32) -> u32 {
-    (word ^ cpu << CPU_SHIFT) & CPU
+    let waited = if word & WAITERS != 0 { word & WAITED } else { 0 };
+    (word ^ cpu << CPU_SHIFT) & CPU | waited
 }
 
 /// Returns the word of an unlocked, unreserved lock as acquired by a thread that did not wait.
 pub(super) fn taken_quietly(word: u32, cpu: impl FnOnce() -> u32) -> u32 {
     if word == 0 { HELD } else { (word ^ moved(word, cpu())) | HELD }
+}
+
+/// Returns whether threads may be blocked, and the last thread to acquire the lock had not waited for it.
+pub(super) fn is_prompt(word: u32) -> bool {
+    word & (WAITERS | WAITED) == WAITERS
 }
 
 /// Returns the word as acquired by a thread that spun; `is_spinner` tells whether that thread set `AWAKE`.
@@ -145,6 +170,14 @@ pub(super) fn taken_spinning(word: u32, is_spinner: bool, cpu: u32) -> u32 {
 fn taken_contended(word: u32, is_spinner: bool, cpu: u32) -> u32 {
     let base = if is_spinner { without_awake(word) } else { word };
     base & !(CPU | RESERVED) | HELD | CREDIT | cpu << CPU_SHIFT
+}
+
+/// Returns the word as acquired by a thread that has let other threads run meanwhile; `waited` is its waiting time.
+///
+/// Threads outnumber the CPUs, so the lock stays one with `WAITERS`, and arriving threads yield.
+pub(super) fn taken_after_yields(word: u32, awake: Awake, is_spinner: bool, cpu: u32, now: u32, waited: u32) -> u32 {
+    let taken = taken_contended(word, is_spinner, cpu) | WAITERS | if waited > GOOD_WAIT { SLICE } else { 0 };
+    if awake.is_in(word) { taken } else { stamped(taken, now) }
 }
 
 /// Returns the word as acquired by a thread that blocked, or announced that it would; `waited` is its waiting time.
@@ -183,6 +216,17 @@ pub(super) fn held_on(word: u32, cpu: u32) -> bool {
 /// Returns whether more threads wait than there are CPUs, as far as the word shows.
 pub(super) fn is_overloaded(word: u32) -> bool {
     word & (WAITERS | SLICE) != 0
+}
+
+/// Returns whether threads may be blocked.
+pub(super) fn may_have_blocked(word: u32) -> bool {
+    word & WAITERS != 0
+}
+
+#[cfg(not(loom))]
+/// Returns whether threads have lately waited for long, as far as the word shows.
+pub(super) fn has_long_waits(word: u32) -> bool {
+    word & SLICE != 0
 }
 
 fn stamped(word: u32, now: u32) -> u32 {
@@ -238,7 +282,9 @@ mod tests {
 
     #[test]
     fn word_stays_the_same_while_one_thread_acquires_it_repeatedly() {
-        let (held, free) = (contended(), freed(contended(), AWAKE, &At(0, false)).word);
+        let free_after = |held| freed(held, AWAKE, &At(0, false)).word;
+        let held = entered(free_after(contended()), 1);
+        let free = free_after(held);
         assert_eq!(free, held & !HELD);
         assert_eq!(entered(free, 1), held);
         assert_eq!(taken_quietly(free, || 1), held);
@@ -274,6 +320,43 @@ mod tests {
         };
         assert_eq!(after(contended()), (1, 0), "nothing is left of it");
         assert_eq!(after(contended() | SLICE), (2, 0));
+    }
+
+    /// The word of a lock that one thread acquires repeatedly, while others are blocked and one was woken.
+    fn prompt() -> u32 {
+        entered(waking(stamped(WAITERS | CREDIT | SLICE, 0)), 1)
+    }
+
+    #[test]
+    fn promptly_acquired_lock_wakes_blocked_threads_at_a_pace() {
+        let mut word = prompt();
+        let mut wakes = Vec::new();
+        for now in 0..4 * PROMPT_PAUSE {
+            let freed = freed(word, AWAKE, &At(now, true));
+            assert_eq!(freed.word & RESERVED, 0);
+            wakes.extend(freed.wakes.then_some(now));
+            word = entered(freed.word, 1);
+        }
+        assert_eq!(wakes, [1, 2, 3].map(|nth| nth * PROMPT_PAUSE));
+        let waited = taken_after_yields(word & !HELD, AWAKE, false, 1, 0, 0);
+        assert!(!is_prompt(waited) && !freed(waited, AWAKE, &At(PROMPT_PAUSE, true)).wakes, "the holder had waited");
+        let spun_for = AWAKE.put_in(prompt());
+        assert!(!freed(spun_for, AWAKE, &At(PROMPT_PAUSE, true)).wakes, "a thread spins");
+    }
+
+    #[test]
+    fn lock_of_one_thread_becomes_plain_however_it_was_contended() {
+        let waited = taken_after_yields(prompt() & !HELD, AWAKE, false, 1, 0, GOOD_WAIT + 1);
+        for mut word in [prompt(), waited] {
+            let plain = (0..20 * LONGEST_SLICE).find(|&now| {
+                word = entered(freed(word, AWAKE, &At(now, true)).word, 1) & !HELD;
+                word & (WAITERS | CREDIT) == 0 || {
+                    word |= HELD;
+                    false
+                }
+            });
+            assert!(plain.is_some());
+        }
     }
 
     #[test]

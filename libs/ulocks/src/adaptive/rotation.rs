@@ -1,0 +1,154 @@
+//! Yields of arriving threads to other threads, on a lock for which threads are blocked.
+//!
+//! A thread that yields stays in the run queue, and each thread that runs next runs only until it finds the lock held. So all
+//! threads run in turn within a few milliseconds, and the holder again soon if it was preempted. A thread that blocks needs a
+//! wake-up, and then waits in the run queue behind threads that use up their time slices.
+//!
+//! A yield is worth that only if the threads that run next use the same lock. Any other thread takes a whole time slice of some
+//! milliseconds, and the fair scheduler counts the yield as a slice that this thread has used up. What runs next is not known.
+//! Each CPU therefore notes when the lock was last used on it. If that was long ago when a yield ends, something else ran, and
+//! threads do not yield on this CPU for about 5 ms. Each further such yield doubles that time, until many other yields
+//! have followed each other.
+//!
+//! All of it is a hint: locks and CPUs that share an entry of the table, threads that overwrite each other's update, and a
+//! forked child that inherits the table cost time only.
+
+use super::{pace::entry_of, word::may_have_blocked};
+use crate::{
+    atomic::{AtomicU32 as Word, give_way},
+    cpu::{coarse_now, cpu_hint, fine_now},
+};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// Entries of the table; locks and CPUs share them.
+const ENTRIES: usize = 64;
+static TABLE: [Entry; ENTRIES] = [const { Entry::new() }; ENTRIES];
+
+/// Time from which a yield has let another thread run, in units of about 10 ns. A yield without another runnable thread takes
+/// about a tenth of it.
+const SWITCHED: u32 = 300;
+/// Time without a use of the lock on this CPU after which another program has run, in units of about 10 ns. A time slice is
+/// longer, and threads that use the lock do so more often.
+const UNUSED: u32 = 200_000;
+/// How long yields are forbidden first, in units of about 10 µs, and how often that time doubles.
+const FORBIDDEN: u32 = 1 << 9;
+const DOUBLINGS: u32 = 6;
+/// Number of other yields after which the time is the first one again.
+const REGULAR: u32 = 256;
+
+/// What is known of a lock on a CPU.
+#[repr(align(64))]
+struct Entry {
+    /// When a thread last used the lock, in units of about 10 ns.
+    used: AtomicU32,
+    /// Until when yields are forbidden, in units of about 10 µs; 0 if they are not.
+    forbidden: AtomicU32,
+    /// How often the time has doubled.
+    doublings: AtomicU32,
+    /// Yields since then.
+    regular: AtomicU32,
+}
+
+impl Entry {
+    const fn new() -> Self {
+        let [used, forbidden, doublings, regular] = [const { AtomicU32::new(0) }; 4];
+        Entry { used, forbidden, doublings, regular }
+    }
+
+    /// Returns the entry of the lock at this address on a CPU.
+    fn of(lock: usize, cpu: u32) -> &'static Self {
+        &TABLE[(entry_of(lock, ENTRIES) + cpu as usize) % ENTRIES]
+    }
+
+    fn is_forbidden(&self, now: u32) -> bool {
+        let until = self.forbidden.load(Relaxed);
+        until != 0 && until.wrapping_sub(now).cast_signed() > 0
+    }
+
+    /// Notes a yield that ended at this time, in both units.
+    fn note(&self, fine: u32, coarse: u32) {
+        let doublings = self.doublings.load(Relaxed);
+        let unused = fine.wrapping_sub(self.used.load(Relaxed));
+        if unused.cast_signed() > UNUSED.cast_signed() {
+            self.forbidden.store(coarse.wrapping_add(FORBIDDEN << doublings).max(1), Relaxed);
+            self.doublings.store((doublings + 1).min(DOUBLINGS), Relaxed);
+            self.regular.store(0, Relaxed);
+        } else if doublings != 0 {
+            let regular = self.regular.load(Relaxed) + 1;
+            self.regular.store(regular, Relaxed);
+            if regular >= REGULAR {
+                self.doublings.store(0, Relaxed);
+            }
+        }
+    }
+}
+
+/// How often threads began to block on a lock without blocked threads, whose uses are not noted; locks share the entries.
+static CROWDED: [AtomicU32; ENTRIES] = [const { AtomicU32::new(0) }; ENTRIES];
+
+/// Notes that threads begin to block on the lock at this address.
+pub(super) fn crowds(lock: usize) {
+    CROWDED[entry_of(lock, ENTRIES)].fetch_add(1, Relaxed);
+}
+
+/// Notes that a thread uses the lock at this address on this CPU.
+pub(super) fn used(lock: usize) {
+    Entry::of(lock, cpu_hint()).used.store(fine_now() as u32, Relaxed);
+}
+
+/// Yields, and returns whether another thread ran; returns `None` if yields are forbidden.
+pub(super) fn yield_in_turn(word: &Word) -> Option<bool> {
+    let (lock, cpu) = (core::ptr::from_ref(word).addr(), cpu_hint());
+    let entry = Entry::of(lock, cpu);
+    if entry.is_forbidden(coarse_now()) {
+        return None;
+    }
+    let crowded = CROWDED[entry_of(lock, ENTRIES)].load(Relaxed);
+    let before = fine_now() as u32;
+    entry.used.store(before, Relaxed);
+    give_way();
+    let after = fine_now();
+    let was_noted = may_have_blocked(word.load(Relaxed)) && CROWDED[entry_of(lock, ENTRIES)].load(Relaxed) == crowded;
+    if was_noted && cpu_hint() == cpu {
+        entry.note(after as u32, (after >> 10) as u32);
+    }
+    Some((after as u32).wrapping_sub(before) > SWITCHED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const END: u32 = u32::MAX - 5;
+
+    /// An entry after a yield in which something else ran.
+    fn forbidden() -> Entry {
+        let entry = Entry::new();
+        entry.note(UNUSED + 1, END);
+        entry
+    }
+
+    #[test]
+    fn yields_to_others_are_forbidden_for_a_while() {
+        let entry = Entry::new();
+        entry.note(UNUSED, END);
+        assert!(!entry.is_forbidden(END), "the lock was used meanwhile");
+        let last = END.wrapping_add(FORBIDDEN - 1);
+        assert!(forbidden().is_forbidden(END) && forbidden().is_forbidden(last));
+        assert!(!forbidden().is_forbidden(last.wrapping_add(1)));
+    }
+
+    #[test]
+    fn time_doubles_until_many_yields_were_regular() {
+        let after = |regular| {
+            let entry = forbidden();
+            (0..regular).for_each(|_| entry.note(UNUSED, END));
+            entry.note(UNUSED + 1, 0);
+            (1..).find(|&now| !entry.is_forbidden(now)).unwrap()
+        };
+        assert_eq!((after(0), after(REGULAR - 1), after(REGULAR)), (2 * FORBIDDEN, 2 * FORBIDDEN, FORBIDDEN));
+        let entry = forbidden();
+        (0..100).for_each(|_| entry.note(UNUSED + 1, 0));
+        assert!(!entry.is_forbidden(FORBIDDEN << DOUBLINGS));
+    }
+}
