@@ -3,6 +3,7 @@
 //! These parts are missing: the membarrier before a thread blocks on a lock without recent waiters, the processor's
 //! reordering that makes it necessary, the choice of releases that read the clock, and the return of a lock that was reserved
 //! just after its acquisition. Unlike there, a waiter learns without a cost how often to read a quiet lock.
+//! Arriving threads do not yield in turn here either, which matters where threads outnumber the cores.
 
 use super::Algorithm;
 use crate::machine::{Machine, Place, Ps, Word, ps};

@@ -108,10 +108,10 @@
 //! acquired by any thread (barging). A waiter that has spun for the spin limit and saw others acquire the lock sets
 //! `RESERVED`, and the next release is for it alone; a blocked waiter does the same as soon as it has been woken.
 //!
-//! Where threads are blocked and the lock is acquired *promptly*, that is without waiting, an arriving thread yields its CPU
-//! up to seven times before it spins or blocks. So all threads that can run take turns. Blocked ones are then woken one after
-//! another, at most every 20 µs or so, whether the last one has run or not. A thread that got the lock after such a
-//! yield keeps the lock in that state. The head of `rotation.rs` has the reason, and says when threads do not yield; those with a
+//! A lock whose last acquirer did not wait is *promptly acquired*. If threads are blocked on it, an arriving thread yields its
+//! CPU up to seven times before it spins or blocks. So all threads that can run do so one after another. Blocked ones are
+//! then woken at most every 20 µs or so, whether the last one has run or not. A thread that acquired the lock after such a
+//! yield keeps it in that state. The head of `rotation.rs` has the reason, and says when threads do not yield. Those with a
 //! deadline never do.
 //!
 //! While a thread spins, the lock is handed off to blocked waiters one at a time, in the order in which they blocked, at

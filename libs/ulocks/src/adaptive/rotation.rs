@@ -1,12 +1,12 @@
 //! Yields of arriving threads to other threads, on a lock for which threads are blocked.
 //!
 //! A thread that yields stays in the run queue, and each thread that runs next runs only until it finds the lock held. So all
-//! threads run in turn within a few milliseconds, and the holder again soon if it was preempted. A thread that blocks needs a
-//! wake-up, and then waits in the run queue behind threads that use up their time slices.
+//! threads run one after another within a few milliseconds, and a preempted holder runs again soon. A thread that blocks
+//! needs a wake-up. It then waits in the run queue behind threads that use up their time slices.
 //!
-//! A yield is worth that only if the threads that run next use the same lock. Any other thread takes a whole time slice of some
-//! milliseconds, and the fair scheduler counts the yield as a slice that this thread has used up. What runs next is not known.
-//! Each CPU therefore notes when the lock was last used on it. If that was long ago when a yield ends, something else ran, and
+//! That helps only if the threads that run next use the same lock. Any other thread takes a whole time slice of some
+//! milliseconds. The fair scheduler counts the yield as a slice that this thread has used up. A thread cannot know which
+//! one runs next. So each CPU notes when the lock was last used on it. If that was long ago when a yield ends, something else ran, and
 //! threads do not yield on this CPU for about 5 ms. Each further such yield doubles that time, until many other yields
 //! have followed each other.
 //!
@@ -36,7 +36,7 @@ const DOUBLINGS: u32 = 6;
 /// Number of other yields after which the time is the first one again.
 const REGULAR: u32 = 256;
 
-/// What is known of a lock on a CPU.
+/// The uses of a lock on a CPU, and whether threads may yield there.
 #[repr(align(64))]
 struct Entry {
     /// When a thread last used the lock, in units of about 10 ns.
@@ -132,7 +132,7 @@ mod tests {
     fn yields_to_others_are_forbidden_for_a_while() {
         let entry = Entry::new();
         entry.note(UNUSED, END);
-        assert!(!entry.is_forbidden(END), "the lock was used meanwhile");
+        assert!(!entry.is_forbidden(END), "the lock was used during the yield");
         let last = END.wrapping_add(FORBIDDEN - 1);
         assert!(forbidden().is_forbidden(END) && forbidden().is_forbidden(last));
         assert!(!forbidden().is_forbidden(last.wrapping_add(1)));

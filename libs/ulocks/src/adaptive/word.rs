@@ -172,7 +172,7 @@ fn taken_contended(word: u32, is_spinner: bool, cpu: u32) -> u32 {
     base & !(CPU | RESERVED) | HELD | CREDIT | cpu << CPU_SHIFT
 }
 
-/// Returns the word as acquired by a thread that has let other threads run meanwhile; `waited` is its waiting time.
+/// Returns the word as acquired by a thread during whose wait other threads ran, after a yield; `waited` is its waiting time.
 ///
 /// Threads outnumber the CPUs, so the lock stays one with `WAITERS`, and arriving threads yield.
 pub(super) fn taken_after_yields(word: u32, awake: Awake, is_spinner: bool, cpu: u32, now: u32, waited: u32) -> u32 {
