@@ -10,14 +10,14 @@
 //! | bits of `word` | name | meaning | written by |
 //! |---|---|---|---|
 //! | 0 | `HELD` | the lock is held | the acquiring thread; the holder |
-//! | 1 | `WAITERS` | threads may be blocked; `unlock` must check | a thread that blocks or has blocked; the holder |
+//! | 1 | `WAITERS` | threads may be blocked; `unlock` must check | a thread that blocks, has blocked or has yielded; the holder |
 //! | 2 | `RESERVED` | only a spinner that has waited long, or a woken thread, may acquire the lock | that spinner; the holder; the acquiring thread |
 //! | 3..7 | `CREDIT` | releases without waiters that are still to be read-modify-writes; with `WAITERS`, its lowest bit is set if the last acquirer had waited | acquirer; holder |
-//! | 7..9 | `SLICE` | how long blocked waiters wait to be served; 0 is longest | thread that has blocked; holder |
+//! | 7..9 | `SLICE` | how long blocked waiters wait to be served; 0 is longest | thread that has blocked or yielded; holder |
 //! | 9 | `WAKING` | a woken waiter has neither acquired the lock nor blocked again | the holder; the woken waiter |
 //! | 10..14 | `AWAKE` | a spinner of this fork generation will acquire the lock or clear the field | that spinner |
 //! | 14..22 | `CPU` | hint: CPU on which the lock was acquired last under contention, plus one | the acquiring thread |
-//! | 22..32 | `STAMP` | when a blocked waiter was last served, in ~10 µs | the waker; a thread that has blocked |
+//! | 22..32 | `STAMP` | when a blocked waiter was last served, in ~10 µs | the waker; a thread that has blocked or yielded |
 //!
 //! A word of `0` is unlocked. A word of exactly `HELD` is *plain-held*: its holder releases it with a plain store of
 //! 0. A word without `WAITERS` and `CREDIT` is *quiet*: no thread is blocked, or was lately. A reservation is *void* once
@@ -94,8 +94,8 @@
 //! A child process may use every lock that its only thread holds, and every lock that no thread held, regardless of
 //! how many threads of the parent were waiting for it. There is one exception: a thread that arrives at a reserved lock
 //! holds it for the few instructions until it has given it back, and is a holder in a child that was forked then. The
-//! child inherits their flags: `WAITERS` costs one wake-up
-//! that finds no thread. `AWAKE` contains the fork generation and is ignored in any other generation. (Generation
+//! child inherits their flags: `WAITERS` costs some wake-ups
+//! that find no thread. `AWAKE` contains the fork generation and is ignored in any other generation. (Generation
 //! numbers repeat after 15 nested forks, so no lock may stay held and contended through 15 generations.) A reservation
 //! expires after the spin limit, and the first `try_lock` that fails because of it cancels it. A lock held by another
 //! thread of the parent stays held forever, as in POSIX. A child of `vfork` or of a bare `clone` must not use private
@@ -109,15 +109,15 @@
 //! `RESERVED`, and the next release is for it alone; a blocked waiter does the same as soon as it has been woken.
 //!
 //! A lock whose last acquirer did not wait is *promptly acquired*. If threads are blocked on it, an arriving thread yields its
-//! CPU up to seven times before it spins or blocks. So all threads that can run do so one after another. Blocked ones are
-//! then woken at most every 20 µs or so, whether the last one has run or not. A thread that acquired the lock after such a
+//! CPU up to seven times before it spins or blocks. So all threads that can run do so one after another. While no
+//! thread spins, a further blocked one is woken some 20 µs after the last, though that one has not run. A thread that acquired the lock after such a
 //! yield keeps it in that state. The head of `rotation.rs` has the reason, and says when threads do not yield. Those with a
-//! deadline never do.
+//! deadline never do, nor those of a lock between processes.
 //!
 //! While a thread spins, the lock is handed off to blocked waiters one at a time, in the order in which they blocked, at
 //! most once per *slice* of 0.3 to 3 ms: the release that is due reserves the lock for the thread that it wakes, and the
 //! lock is idle until that thread runs. The slice limits the cost of fairness: between two handoffs, the lock stays among
-//! running threads. A release reads the clock for that if no thread spins, and otherwise one of about 16, at random. A
+//! running threads. A release reads the clock for that if no thread spins or has been woken, and otherwise one of about 16, at random. A
 //! waiter that was blocked for more than about 500 units of `STAMP` (5 to 8 ms) sets the shortest slice; one that was blocked for less than a quarter
 //! of that doubles it, as does a wake-up to which no thread responded. The next wake-up after such a one
 //! reserves the lock only if the slice is the shortest. A reservation whose owner does not run expires once the lock has been seen unlocked for the spin limit. A
@@ -131,8 +131,8 @@
 //! A waiter spins for about the cost of a wake-up (some 40 µs). On a plain-held lock it reads the word often or
 //! seldom, by whether the sections of such locks were long or short lately. It does not spin if the holder was last
 //! seen on the waiter's own CPU, because the holder cannot be running then; it yields a few times and blocks. Only
-//! one thread spins at a time. Other arriving threads spin for about 4 µs or, if there are many, block immediately.
-//! This keeps the run queue short: with 100 runnable threads on two CPUs, a thread that is descheduled while
+//! one thread spins at a time. Unless they yield, other arriving threads spin for about 4 µs or, if there are many, block
+//! immediately. This keeps the run queue short: with 100 runnable threads on two CPUs, a thread that is descheduled while
 //! waiting runs again after a tenth of a second, regardless of the lock. A spinner that has seen no change for the
 //! spin limit also blocks: the critical section is long, or the holder does not run.
 //!
@@ -150,7 +150,7 @@
 //! restartable sequence with its membarrier as the kernel documents them: an abort can occur at any step. It covers
 //! all executions of up to three contending threads with a bounded number of preemptions (`.ci/models` has the bounds),
 //! and a spin of at most two attempts. Three deliberately wrong variants of that pair must each fail in the model. The
-//! model does not cover time (when a slice is over, spin limit, a reservation that expires), CPUs, forks, or a kernel
+//! model does not cover time (when a slice is over, spin limit, a reservation that expires), yields, CPUs, forks, or a kernel
 //! that refuses membarrier. Tests with threads and processes have these.
 //! `docs/restartable-unlock.md` contains the full argument, a second model, and measurements.
 //!

@@ -28,7 +28,7 @@ static TABLE: [Entry; ENTRIES] = [const { Entry::new() }; ENTRIES];
 /// about a tenth of it.
 const SWITCHED: u32 = 300;
 /// Time without a use of the lock on this CPU after which another program has run, in units of about 10 ns. A time slice is
-/// longer, and threads that use the lock do so more often.
+/// longer. Threads that need some 100 µs for each use count as another program, since one of 16 uses is noted.
 const UNUSED: u32 = 200_000;
 /// How long yields are forbidden first, in units of about 10 µs, and how often that time doubles.
 const FORBIDDEN: u32 = 1 << 9;
@@ -41,7 +41,7 @@ const REGULAR: u32 = 256;
 struct Entry {
     /// When a thread last used the lock, in units of about 10 ns.
     used: AtomicU32,
-    /// Until when yields are forbidden, in units of about 10 µs; 0 if they are not.
+    /// Until when yields are forbidden, in units of about 10 µs.
     forbidden: AtomicU32,
     /// How often the time has doubled.
     doublings: AtomicU32,
@@ -61,8 +61,8 @@ impl Entry {
     }
 
     fn is_forbidden(&self, now: u32) -> bool {
-        let until = self.forbidden.load(Relaxed);
-        until != 0 && until.wrapping_sub(now).cast_signed() > 0
+        // A time that has passed looks like one in the far future, once the clock has wrapped around.
+        (1..=FORBIDDEN << DOUBLINGS).contains(&self.forbidden.load(Relaxed).wrapping_sub(now))
     }
 
     /// Notes a yield that ended at this time, in both units.
@@ -70,7 +70,7 @@ impl Entry {
         let doublings = self.doublings.load(Relaxed);
         let unused = fine.wrapping_sub(self.used.load(Relaxed));
         if unused.cast_signed() > UNUSED.cast_signed() {
-            self.forbidden.store(coarse.wrapping_add(FORBIDDEN << doublings).max(1), Relaxed);
+            self.forbidden.store(coarse.wrapping_add(FORBIDDEN << doublings), Relaxed);
             self.doublings.store((doublings + 1).min(DOUBLINGS), Relaxed);
             self.regular.store(0, Relaxed);
         } else if doublings != 0 {
@@ -131,11 +131,13 @@ mod tests {
     #[test]
     fn yields_to_others_are_forbidden_for_a_while() {
         let entry = Entry::new();
-        entry.note(UNUSED, END);
-        assert!(!entry.is_forbidden(END), "the lock was used during the yield");
+        entry.note(UNUSED, 7);
+        assert!(!entry.is_forbidden(7), "the lock was used during the yield");
         let last = END.wrapping_add(FORBIDDEN - 1);
         assert!(forbidden().is_forbidden(END) && forbidden().is_forbidden(last));
-        assert!(!forbidden().is_forbidden(last.wrapping_add(1)));
+        assert!(
+            !forbidden().is_forbidden(last.wrapping_add(1)) && !forbidden().is_forbidden(last.wrapping_add(1 << 31))
+        );
     }
 
     #[test]

@@ -18,7 +18,8 @@ pub(super) struct Spinner<'a> {
     since: u32,
     /// Whether it has blocked or announced that it would, so that other threads may rely on it.
     has_slept: bool,
-    /// Whether it may yield to threads that may not use the lock: without a deadline.
+    /// Whether it may yield to threads that may not use the lock: not with a deadline, nor on a lock between processes, whose
+    /// uses by others are not noted.
     #[cfg_attr(loom, expect(dead_code, reason = "the model has no turns"))]
     takes_turns: bool,
     /// Whether another thread ran while this one yielded.
@@ -172,7 +173,7 @@ mod patience {
                     continue;
                 }
                 free_since = None;
-                if turns < TURNS && is_prompt(word) {
+                if turns < TURNS && is_prompt(word) && !self.is_spinner && !self.reserved {
                     if looks < if has_long_waits(word) { LOOKS_OF_MANY } else { LOOKS } {
                         looks += 1;
                         pass_time(1 << looks);

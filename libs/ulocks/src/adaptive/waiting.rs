@@ -43,7 +43,7 @@ enum Announced {
 #[cold]
 pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Option<Deadline>) -> bool {
     counts.write_contended();
-    let mut spinner = Spinner::arriving(word, generation::awake::<S>(), deadline.is_none());
+    let mut spinner = Spinner::arriving(word, generation::awake::<S>(), S::PRIVATE && deadline.is_none());
     if spinner.spin() {
         counts.spun();
         return true;

@@ -5,7 +5,8 @@ pub(super) const WAITERS: u32 = 1 << 1;
 pub(super) const RESERVED: u32 = 1 << 2;
 const ONE_CREDIT: u32 = 1 << 3;
 pub(super) const CREDIT: u32 = 15 << 3;
-/// The lowest bit of `CREDIT`, while `WAITERS` is set: the last thread to acquire the lock had waited for it.
+/// The lowest bit of `CREDIT`, while `WAITERS` is set: the last thread to acquire the lock had waited for it. Until the first
+/// acquisition after `WAITERS` was set, it is arbitrary.
 const WAITED: u32 = ONE_CREDIT;
 /// The credit after a release while `WAITERS` is set, which keeps `WAITED`.
 const CREDIT_OF_WAITERS: u32 = CREDIT - WAITED;
@@ -25,7 +26,8 @@ const LONGEST_SLICE: u32 = 200;
 /// Waiting time in units of about 10 µs above which a waiter that was blocked sets the shortest slice; one below a
 /// quarter of it doubles the slice.
 const GOOD_WAIT: u32 = 500;
-/// Time between two wake-ups while no thread waits for long, in units of about 10 µs. In the model, all times are the same.
+/// Time between two wake-ups on a promptly acquired lock, while the woken thread has not run, in units of about 10 µs. In the
+/// model, all times are the same.
 const PROMPT_PAUSE: u32 = if cfg!(loom) { 0 } else { 2 };
 
 /// Value of the field `AWAKE` that a spinning thread of this process generation sets.
@@ -78,8 +80,8 @@ pub(super) trait Time {
 /// over. A thread that did not respond to the last wake-up may not exist. Then the lock stays free for all, unless the slice is
 /// the shortest: threads have waited long, and are likely to be late.
 ///
-/// While the lock is acquired promptly, blocked threads only lose time: they are woken every some 10 µs, whether the last one
-/// has responded or not. One of 16 such wake-ups counts as one without a response.
+/// While the lock is acquired promptly and no thread spins, another thread is woken some 20 µs after the last one, though that
+/// one has not run. One of 16 such wake-ups counts as one without a response.
 ///
 /// If no thread is blocked, one credit is consumed, and with the last one all flags but a reservation: the spinner of
 /// `AWAKE` has let the lock pass so often that it may not exist any more. While threads are blocked, the word without
