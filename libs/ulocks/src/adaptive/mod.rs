@@ -103,25 +103,27 @@
 //!
 //! # Fairness
 //!
-//! Blocked waiters are served in turn; a thread that arrives or spins can overtake them. No bound of the waiting time is proven: a woken waiter that does not run before its
-//! reservation expires blocks again, and is the next to be woken, once. An unlocked lock without a reservation may be
-//! acquired by any thread (barging). A waiter that has spun for the spin limit and saw others acquire the lock sets
-//! `RESERVED`, and the next release is for it alone; a blocked waiter does the same as soon as it has been woken.
+//! Blocked waiters are served in turn; a thread that arrives or spins can overtake them. No bound of the waiting time is
+//! proven: a woken waiter that does not run before its reservation expires blocks again, and is the next to be woken,
+//! once. An unlocked lock without a reservation may be acquired by any thread (barging). A waiter that has spun for the
+//! spin limit and saw others acquire the lock sets `RESERVED`, and the next release is for it alone; a blocked waiter
+//! does the same as soon as it has been woken.
 //!
-//! A lock whose last acquirer did not wait is *promptly acquired*. If threads are blocked on it, an arriving thread yields its
-//! CPU up to seven times before it spins or blocks. So all threads that can run do so one after another. While no
-//! thread spins, a further blocked one is woken some 20 µs after the last, though that one has not run. A thread that acquired the lock after such a
-//! yield keeps it in that state. The head of `rotation.rs` has the reason, and says when threads do not yield. Those with a
-//! deadline never do, nor those of a lock between processes.
+//! A lock whose last acquirer did not wait is *promptly acquired*. If threads are blocked on it, an arriving thread
+//! yields its CPU up to seven times before it spins or blocks. So all threads that can run do so one after another.
+//! While no thread spins, a further blocked one is woken some 20 µs after the last, though that one has not run. A
+//! thread that acquired the lock after such a yield keeps it in that state. The head of `rotation.rs` has the reason,
+//! and says when threads do not yield. Those with a deadline never do, nor those of a lock between processes.
 //!
 //! While a thread spins, the lock is handed off to blocked waiters one at a time, in the order in which they blocked, at
 //! most once per *slice* of 0.3 to 3 ms: the release that is due reserves the lock for the thread that it wakes, and the
-//! lock is idle until that thread runs. The slice limits the cost of fairness: between two handoffs, the lock stays among
-//! running threads. A release reads the clock for that if no thread spins or has been woken, and otherwise one of about 16, at random. A
-//! waiter that was blocked for more than about 500 units of `STAMP` (5 to 8 ms) sets the shortest slice; one that was blocked for less than a quarter
-//! of that doubles it, as does a wake-up to which no thread responded. The next wake-up after such a one
-//! reserves the lock only if the slice is the shortest. A reservation whose owner does not run expires once the lock has been seen unlocked for the spin limit. A
-//! waiter that had announced that it blocks, and did not, may take it as well.
+//! lock is idle until that thread runs. The slice limits the cost of fairness: between two handoffs, the lock stays
+//! among running threads. A release reads the clock for that if no thread spins or has been woken, and otherwise one of
+//! about 16, at random. A waiter that was blocked for more than about 500 units of `STAMP` (5 to 8 ms) sets the shortest
+//! slice; one that was blocked for less than a quarter of that doubles it, as does a wake-up to which no thread
+//! responded. The next wake-up after such a one reserves the lock only if the slice is the shortest. A reservation whose
+//! owner does not run expires once the lock has been seen unlocked for the spin limit. A waiter that had announced that
+//! it blocks, and did not, may take it as well.
 //!
 //! Priorities do not count: a waiter of real-time priority is woken after one that was woken in vain.
 //! [`Pi`](crate::Pi) is the lock for them.
@@ -138,21 +140,21 @@
 //!
 //! # Stopped or terminated threads
 //!
-//! A holder that is stopped or dies blocks all others. A *waiter* that is stopped or dies delays them only briefly:
-//! its reservation expires, and its flags are consumed; a lock without waiters is plain-held again after about 10 ms
-//! of use and some 80 to 1,000 releases. (A waiter that is stopped or dies within the few instructions in which it gives a
-//! reserved lock back is a stopped or dead holder.) In [`Shared`](crate::Shared) scope, a blocked waiter also re-checks the word every 100
-//! ms, so a wake-up lost with a killed process only delays it.
+//! A holder that is stopped or dies blocks all others. A *waiter* that is stopped or dies delays them only briefly: its
+//! reservation expires, and its flags are consumed; a lock without waiters is plain-held again after about 10 ms of use
+//! and some 80 to 1,000 releases. (A waiter that is stopped or dies within the few instructions in which it gives a
+//! reserved lock back is a stopped or dead holder.) In [`Shared`](crate::Shared) scope, a blocked waiter also re-checks
+//! the word every 100 ms, so a wake-up lost with a killed process only delays it.
 //!
 //! # Verification
 //!
-//! The loom model has the word, blocking, reservations by waiters and by holders, and credit, and models the
-//! restartable sequence with its membarrier as the kernel documents them: an abort can occur at any step. It covers
-//! all executions of up to three contending threads with a bounded number of preemptions (`.ci/models` has the bounds),
-//! and a spin of at most two attempts. Three deliberately wrong variants of that pair must each fail in the model. The
-//! model does not cover time (when a slice is over, spin limit, a reservation that expires), yields, CPUs, forks, or a kernel
-//! that refuses membarrier. Tests with threads and processes have these.
-//! `docs/restartable-unlock.md` contains the full argument, a second model, and measurements.
+//! The loom model has the word, blocking, reservations by waiters and by holders, and credit, and models the restartable
+//! sequence with its membarrier as the kernel documents them: an abort can occur at any step. It covers all executions
+//! of up to three contending threads with a bounded number of preemptions (`.ci/models` has the bounds), and a spin of
+//! at most two attempts. Three deliberately wrong variants of that pair must each fail in the model. The model does not
+//! cover time (when a slice is over, spin limit, a reservation that expires), yields, CPUs, forks, or a kernel that
+//! refuses membarrier. Tests with threads and processes have these. `docs/restartable-unlock.md` contains the full
+//! argument, a second model, and measurements.
 //!
 //! # References
 //!

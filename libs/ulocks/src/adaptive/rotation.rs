@@ -1,14 +1,14 @@
 //! Yields of arriving threads to other threads, on a lock for which threads are blocked.
 //!
-//! A thread that yields stays in the run queue, and each thread that runs next runs only until it finds the lock held. So all
-//! threads run one after another within a few milliseconds, and a preempted holder runs again soon. A thread that blocks
-//! needs a wake-up. It then waits in the run queue behind threads that use up their time slices.
+//! A thread that yields stays in the run queue, and each thread that runs next runs only until it finds the lock held.
+//! So all threads run one after another within a few milliseconds, and a preempted holder runs again soon. A thread that
+//! blocks needs a wake-up. It then waits in the run queue behind threads that use up their time slices.
 //!
 //! That helps only if the threads that run next use the same lock. Any other thread takes a whole time slice of some
 //! milliseconds. The fair scheduler counts the yield as a slice that this thread has used up. A thread cannot know which
-//! one runs next. So each CPU notes when the lock was last used on it. If that was long ago when a yield ends, something else ran, and
-//! threads do not yield on this CPU for about 5 ms. Each further such yield doubles that time, until many other yields
-//! have followed each other.
+//! one runs next. So each CPU notes when the lock was last used on it. If that was long ago when a yield ends, something
+//! else ran, and threads do not yield on this CPU for about 5 ms. Each further such yield doubles that time, until many
+//! other yields have followed each other.
 //!
 //! All of it is a hint: locks and CPUs that share an entry of the table, threads that overwrite each other's update, and a
 //! forked child that inherits the table cost time only.

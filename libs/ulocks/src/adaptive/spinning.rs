@@ -1,6 +1,9 @@
 //! When and how long a waiter spins.
 
-use super::word::{self, Awake, HELD, RESERVED, is_quiet, marked};
+use super::{
+    rotation,
+    word::{self, Awake, HELD, RESERVED, is_quiet, marked},
+};
 use crate::{
     atomic::{
         AtomicU32,
@@ -59,7 +62,11 @@ impl<'a> Spinner<'a> {
         if word & HELD != 0 || (word & RESERVED != 0 && !self.has_slept && !self.reserved && !void) {
             return false;
         }
-        self.word.compare_exchange(word, self.taken(word), Acquire, Relaxed).is_ok()
+        let has_taken = self.word.compare_exchange(word, self.taken(word), Acquire, Relaxed).is_ok();
+        if has_taken && self.has_yielded && !word::may_have_blocked(word) {
+            rotation::crowds(core::ptr::from_ref(self.word).addr());
+        }
+        has_taken
     }
 
     /// Returns the word as acquired by this thread.
@@ -74,9 +81,6 @@ impl<'a> Spinner<'a> {
             return word::taken_after_sleep(word, self.is_spinner, cpu, now, waited);
         }
         if self.has_yielded {
-            if !word::may_have_blocked(word) {
-                super::rotation::crowds(core::ptr::from_ref(self.word).addr());
-            }
             let (now, waited) = times();
             return word::taken_after_yields(word, self.awake, self.is_spinner, cpu, now, waited);
         }
@@ -106,7 +110,6 @@ impl<'a> Spinner<'a> {
 #[cfg(not(loom))]
 mod patience {
     use super::super::pace::Pace;
-    use super::super::rotation::yield_in_turn;
     use super::super::word::{CPU, CREDIT, has_long_waits, held_on, is_overloaded, is_prompt};
     use super::*;
     use crate::atomic::give_way;
@@ -177,7 +180,7 @@ mod patience {
                     if looks < if has_long_waits(word) { LOOKS_OF_MANY } else { LOOKS } {
                         looks += 1;
                         pass_time(1 << looks);
-                    } else if let Some(switched) = yield_in_turn(self.word) {
+                    } else if let Some(switched) = rotation::yield_in_turn(self.word) {
                         turns += 1;
                         self.has_yielded |= switched;
                     } else {
