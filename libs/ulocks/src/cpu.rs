@@ -5,9 +5,11 @@
 pub(crate) fn cpu_hint() -> u32 {
     #[cfg(not(loom))]
     {
-        // SAFETY: `sched_getcpu` takes no argument and returns a number, or -1.
-        let cpu = unsafe { libc::sched_getcpu() };
-        (cpu + 1).cast_unsigned() & 0xff
+        let cpu = crate::restartable::current_cpu().unwrap_or_else(|| {
+            // SAFETY: `sched_getcpu` takes no argument and returns a number, or -1.
+            unsafe { libc::sched_getcpu() }.cast_unsigned()
+        });
+        cpu.wrapping_add(1) & 0xff
     }
     #[cfg(loom)]
     0

@@ -3,7 +3,7 @@
 use super::{
     generation,
     waiting::wake,
-    word::{Awake, Freed, Time, freed},
+    word::{Awake, Freed, HELD, Time, freed, freed_without_time, may_have_blocked},
 };
 use crate::{
     atomic::{
@@ -18,9 +18,42 @@ use crate::{
 nounwind_unless_loom! {
     /// Releases a lock by a read-modify-write: where restartable sequences do not work, or threads wait or waited
     /// recently.
+    ///
+    /// Most releases while threads are blocked read no time and wake no thread. A short path for them makes a pair of
+    /// acquisition and release 10 % shorter.
     #[cold]
     #[inline(never)]
     pub(super) fn free<S: Scope>(word: &AtomicU32) {
+        if !free_without_time::<S>(word) {
+            free_slowly::<S>(word);
+        }
+    }
+}
+
+/// Attempts a release that neither reads the time nor wakes a thread; returns whether it succeeded.
+#[inline(always)]
+fn free_without_time<S: Scope>(lock: &AtomicU32) -> bool {
+    let word = lock.load(Relaxed);
+    if word == HELD {
+        // Perhaps no constructor has run.
+        return false;
+    }
+    let draw = turns::Draw::of(core::ptr::from_ref(lock).addr());
+    let reads_no_time = |next: &u32| !may_have_blocked(*next) || !draw.hits();
+    let Some(next) = freed_without_time(word, generation::awake::<S>()).filter(reads_no_time) else {
+        return false;
+    };
+    let is_freed = lock.compare_exchange(word, next, Release, Relaxed).is_ok();
+    if is_freed && may_have_blocked(next) {
+        draw.advance();
+    }
+    is_freed
+}
+
+nounwind_unless_loom! {
+    #[cold]
+    #[inline(never)]
+    fn free_slowly<S: Scope>(word: &AtomicU32) {
         free_by::<S>(word, freed);
         // This call does nothing unless no constructor has run. It may then take milliseconds, so it comes after the
         // release.
@@ -49,7 +82,6 @@ pub(super) fn free_by<S: Scope>(lock: &AtomicU32, next: impl Fn(u32, Awake, &Clo
 /// not in the word, which would then change with each release, so that the kernel would refuse to block threads.
 pub(super) struct Clock {
     /// The address of the lock.
-    #[cfg_attr(loom, expect(dead_code, reason = "the model has no turns"))]
     lock: usize,
 }
 
@@ -58,19 +90,14 @@ impl Time for Clock {
         coarse_now()
     }
 
-    #[cfg(not(loom))]
     fn is_looked_at(&self) -> bool {
-        let is_looked_at = turns::is_one_of_sixteen(self.lock);
-        if is_looked_at {
-            super::rotation::used(self.lock);
+        let draw = turns::Draw::of(self.lock);
+        let hits = draw.hits();
+        draw.advance();
+        if hits {
+            super::rotation::released(self.lock);
         }
-        is_looked_at
-    }
-
-    /// In a model, each release reads the clock, which always has the same value.
-    #[cfg(loom)]
-    fn is_looked_at(&self) -> bool {
-        true
+        hits
     }
 }
 
@@ -86,14 +113,48 @@ mod turns {
     #[repr(align(64))]
     struct Line(AtomicU32);
 
-    /// Returns whether this release is one of the about 16 that reads the clock.
+    /// Tells which releases read the clock: about one of 16.
     ///
-    /// The entry is a random number, the next one for each call. A count would give the same lock the wrong remainder
+    /// The entry is a random number, the next one for each release. A count would give the same lock the wrong remainder
     /// forever if each of its releases were followed by one of another lock of the entry.
-    pub(super) fn is_one_of_sixteen(lock: usize) -> bool {
-        let Line(entry) = &TABLE[entry_of(lock, ENTRIES)];
-        let next = entry.load(Relaxed).wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        entry.store(next, Relaxed);
-        next >> (u32::BITS - 4) == 0
+    pub(super) struct Draw(&'static AtomicU32);
+
+    impl Draw {
+        /// Returns the draw of the next release of the lock at this address.
+        #[inline]
+        pub(super) fn of(lock: usize) -> Self {
+            let Line(entry) = &TABLE[entry_of(lock, ENTRIES)];
+            Draw(entry)
+        }
+
+        /// Returns whether the release reads the clock.
+        #[inline]
+        pub(super) fn hits(&self) -> bool {
+            self.0.load(Relaxed) >> (u32::BITS - 4) == 0
+        }
+
+        /// Passes to the release after it.
+        #[inline]
+        pub(super) fn advance(&self) {
+            self.0.store(self.0.load(Relaxed).wrapping_mul(1_664_525).wrapping_add(1_013_904_223), Relaxed);
+        }
+    }
+}
+
+#[cfg(loom)]
+mod turns {
+    //! In a model, each release reads the clock, which always has the same value.
+    pub(super) struct Draw;
+
+    impl Draw {
+        pub(super) fn of(_lock: usize) -> Self {
+            Draw
+        }
+
+        pub(super) fn hits(&self) -> bool {
+            true
+        }
+
+        pub(super) fn advance(&self) {}
     }
 }

@@ -13,7 +13,10 @@
 //! All of it is a hint: locks and CPUs that share an entry of the table, threads that overwrite each other's update, and a
 //! forked child that inherits the table cost time only.
 
-use super::{pace::entry_of, word::may_have_blocked};
+use super::{
+    pace::{self, entry_of},
+    word::may_have_blocked,
+};
 use crate::{
     atomic::{AtomicU32 as Word, give_way},
     cpu::{coarse_now, cpu_hint, fine_now},
@@ -41,6 +44,8 @@ const REGULAR: u32 = 256;
 struct Entry {
     /// When a thread last used the lock, in units of about 10 ns.
     used: AtomicU32,
+    /// When a release last read the clock, in units of about 10 ns.
+    released: AtomicU32,
     /// Until when yields are forbidden, in units of about 10 µs.
     forbidden: AtomicU32,
     /// How often the time has doubled.
@@ -51,8 +56,8 @@ struct Entry {
 
 impl Entry {
     const fn new() -> Self {
-        let [used, forbidden, doublings, regular] = [const { AtomicU32::new(0) }; 4];
-        Entry { used, forbidden, doublings, regular }
+        let [used, released, forbidden, doublings, regular] = [const { AtomicU32::new(0) }; 5];
+        Entry { used, released, forbidden, doublings, regular }
     }
 
     /// Returns the entry of the lock at this address on a CPU.
@@ -94,6 +99,14 @@ pub(super) fn crowds(lock: usize) {
 /// Notes that a thread uses the lock at this address on this CPU.
 pub(super) fn used(lock: usize) {
     Entry::of(lock, cpu_hint()).used.store(fine_now() as u32, Relaxed);
+}
+
+/// Notes a release that has read the clock: it is a use of the lock, and shows how long its sections are at most.
+pub(super) fn released(lock: usize) {
+    let (entry, now) = (Entry::of(lock, cpu_hint()), fine_now() as u32);
+    entry.used.store(now, Relaxed);
+    pace::released(lock, now.wrapping_sub(entry.released.load(Relaxed)));
+    entry.released.store(now, Relaxed);
 }
 
 /// Yields, and returns whether another thread ran; returns `None` if yields are forbidden.

@@ -27,6 +27,8 @@ pub(super) struct Spinner<'a> {
     takes_turns: bool,
     /// Whether another thread ran while this one yielded.
     has_yielded: bool,
+    /// Whether arriving threads go on to yield after this one, however it acquires the lock: where sections are short.
+    keeps_prompt: bool,
     /// Whether this thread is the one that the field `AWAKE` identifies.
     is_spinner: bool,
     /// Whether a reservation of the lock is for this thread.
@@ -42,6 +44,7 @@ impl<'a> Spinner<'a> {
             has_slept: false,
             takes_turns,
             has_yielded: false,
+            keeps_prompt: false,
             is_spinner: false,
             reserved: false,
         }
@@ -70,7 +73,16 @@ impl<'a> Spinner<'a> {
     }
 
     /// Returns the word as acquired by this thread.
+    ///
+    /// The flag of a promptly acquired lock would otherwise change twice for each change of hands. A thread that arrives
+    /// in between would not yield, but spin, and take the cache line from short sections.
     fn taken(&self, word: u32) -> u32 {
+        let taken = self.taken_with_flags(word);
+        let is_prompt = self.keeps_prompt && !self.has_slept && !self.is_spinner && word::is_prompt(word);
+        if is_prompt { word::promptly(taken) } else { taken }
+    }
+
+    fn taken_with_flags(&self, word: u32) -> u32 {
         let times = || {
             let now = coarse_now();
             (now, now.wrapping_sub(self.since))
@@ -135,9 +147,10 @@ mod patience {
     /// before it spins or blocks.
     ///
     /// The first number of reads lasts about as long as a yield takes. Where threads wait long, there are many of them: the
-    /// second number makes them run in turn faster.
+    /// second number makes them run in turn faster. Where sections are short, each read costs the holder several of them.
     const LOOKS: u32 = 5;
     const LOOKS_OF_MANY: u32 = 3;
+    const LOOKS_OF_SHORT: u32 = 1;
     const TURNS: u32 = 7;
 
     impl Spinner<'_> {
@@ -152,6 +165,7 @@ mod patience {
             let pace = Pace::of(self.word, start);
             let (mut changed, mut yields, mut rounds, mut pauses) = (woken, 0, 0, PAUSES);
             let (mut looks, mut turns) = (0, if woken || !self.takes_turns { TURNS } else { 0 });
+            self.keeps_prompt = self.takes_turns && !pace.is_often();
             let mut free_since = None;
             let mut seen = self.word.load(Relaxed);
             loop {
@@ -177,7 +191,7 @@ mod patience {
                 }
                 free_since = None;
                 if turns < TURNS && is_prompt(word) && !self.is_spinner && !self.reserved {
-                    if looks < if has_long_waits(word) { LOOKS_OF_MANY } else { LOOKS } {
+                    if looks < most_looks(word, &pace) {
                         looks += 1;
                         pass_time(1 << looks);
                     } else if let Some(switched) = rotation::yield_in_turn(self.word) {
@@ -213,6 +227,14 @@ mod patience {
                 rounds += 1;
                 pass_time(pauses);
             }
+        }
+    }
+
+    fn most_looks(word: u32, pace: &Pace) -> u32 {
+        match (pace.is_often(), has_long_waits(word)) {
+            (false, _) => LOOKS_OF_SHORT,
+            (true, true) => LOOKS_OF_MANY,
+            (true, false) => LOOKS,
         }
     }
 

@@ -72,7 +72,7 @@ pub(super) trait Time {
     fn now(&self) -> u32;
 
     /// Returns whether this release reads the time although a thread spins or has been woken: one of about 16 does, at
-    /// random.
+    /// random, and each call is another draw.
     fn is_looked_at(&self) -> bool;
 }
 
@@ -87,27 +87,36 @@ pub(super) trait Time {
 /// `AWAKE` has let the lock pass so often that it may not exist any more. While threads are blocked, the word without
 /// `HELD` stays as it is.
 pub(super) fn freed(word: u32, awake: Awake, time: &impl Time) -> Freed {
-    let free = word & !HELD;
-    if word & WAITERS == 0 {
-        let word = if word & CREDIT > ONE_CREDIT { free - ONE_CREDIT } else { free & RESERVED };
+    let timeless = freed_without_time(word, awake);
+    if let Some(word) = timeless
+        && (word & WAITERS == 0 || !time.is_looked_at())
+    {
         return Freed { word, wakes: false };
     }
-    let is_left_alone = !awake.is_in(word) && word & WAKING == 0;
-    if is_left_alone || time.is_looked_at() {
-        let now = time.now();
-        let age = age(word, now);
-        let is_due = age >= slice(word);
-        if is_due && awake.is_in(word) && (word & WAKING == 0 || word & SLICE == SLICE) {
-            return handed_to_blocked(free, now);
-        }
-        if is_due || is_left_alone {
-            return woken(waking(free), now);
-        }
-        if is_prompt(word) && !awake.is_in(word) && age >= PROMPT_PAUSE {
-            return woken(if time.is_looked_at() { waking(free) } else { free }, now);
-        }
+    let (free, now) = (word & !HELD, time.now());
+    let age = age(word, now);
+    let is_due = age >= slice(word);
+    if is_due && awake.is_in(word) && (word & WAKING == 0 || word & SLICE == SLICE) {
+        handed_to_blocked(free, now)
+    } else if is_due || timeless.is_none() {
+        woken(waking(free), now)
+    } else if is_prompt(word) && !awake.is_in(word) && age >= PROMPT_PAUSE {
+        woken(if time.is_looked_at() { waking(free) } else { free }, now)
+    } else {
+        Freed { word: free | CREDIT_OF_WAITERS, wakes: false }
     }
-    Freed { word: free | CREDIT_OF_WAITERS, wakes: false }
+}
+
+/// Returns the word after a release that wakes no thread, or `None` if threads are blocked of which none spins or has been
+/// woken. With `WAITERS`, a release may do that if it does not read the time.
+#[inline]
+pub(super) fn freed_without_time(word: u32, awake: Awake) -> Option<u32> {
+    let free = word & !HELD;
+    if word & WAITERS == 0 {
+        Some(if word & CREDIT > ONE_CREDIT { free - ONE_CREDIT } else { free & RESERVED })
+    } else {
+        (awake.is_in(word) || word & WAKING != 0).then_some(free | CREDIT_OF_WAITERS)
+    }
 }
 
 /// Returns the word of an unlocked lock after a release that wakes a thread.
@@ -155,6 +164,11 @@ pub(super) fn moved(word: u32, cpu: u32) -> u32 {
 /// Returns the word of an unlocked, unreserved lock as acquired by a thread that did not wait.
 pub(super) fn taken_quietly(word: u32, cpu: impl FnOnce() -> u32) -> u32 {
     if word == 0 { HELD } else { (word ^ moved(word, cpu())) | HELD }
+}
+
+/// Returns a word as acquired by a thread whose wait does not count.
+pub(super) fn promptly(taken: u32) -> u32 {
+    taken & !WAITED
 }
 
 /// Returns whether threads may be blocked, and the last thread to acquire the lock had not waited for it.
@@ -359,6 +373,26 @@ mod tests {
             });
             assert!(plain.is_some());
         }
+    }
+
+    #[test]
+    fn release_without_the_time_is_the_one_that_reads_none() {
+        for word in [HELD | CREDIT, HELD | RESERVED | ONE_CREDIT, contended(), prompt()] {
+            let freed = freed(word, AWAKE, &At(0, false));
+            assert_eq!((freed_without_time(word, AWAKE), freed.wakes), (Some(freed.word), false));
+        }
+        assert_eq!(freed_without_time(HELD | WAITERS, AWAKE), None, "a thread must be woken");
+    }
+
+    #[test]
+    fn promptly_acquired_lock_can_stay_one() {
+        let taken = taken_spinning(prompt() & !HELD, false, 1);
+        assert!(!is_prompt(taken) && is_prompt(promptly(taken)));
+        assert_eq!(
+            entered(freed(promptly(taken), AWAKE, &At(0, false)).word, 1),
+            promptly(taken),
+            "the word does not change"
+        );
     }
 
     #[test]

@@ -94,5 +94,6 @@ pub(crate) use model::{
 pub use registration::{RESTARTABLE_OFFSET, RestartableOffset};
 #[cfg(not(loom))]
 pub(crate) use registration::{
-    current_thread, mark_and_fence, mark_wide_and_fence, may_be_in_vain, prepare, store_if, store_zero_if, works,
+    current_cpu, current_thread, mark_and_fence, mark_wide_and_fence, may_be_in_vain, prepare, store_if, store_zero_if,
+    works,
 };

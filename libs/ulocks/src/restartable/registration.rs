@@ -56,6 +56,23 @@ pub(crate) fn current_thread() -> u64 {
     sequence::thread_pointer()
 }
 
+/// Returns the number of the CPU on which this thread runs, if sequences work here.
+///
+/// The C library has a function for it, whose call takes as long as the rest of an acquisition's slow path.
+#[inline]
+pub(crate) fn current_cpu() -> Option<u32> {
+    const CPU_ID: usize = 4;
+    let offset = RESTARTABLE_OFFSET.0.load(Acquire);
+    if offset == 0 {
+        return None;
+    }
+    let cpu = (sequence::thread_pointer() as usize).wrapping_add(offset).wrapping_add(CPU_ID);
+    // SAFETY: `register` stores an offset other than 0 only if the C library has registered its threads at that offset from
+    // the thread pointer. The kernel writes the second word of that `struct rseq` while the thread does not run, so the
+    // read is volatile.
+    Some(unsafe { core::ptr::with_exposed_provenance::<u32>(cpu).read_volatile() })
+}
+
 /// Changes `word` from `old` to `mark` and fences, as [`mark_and_fence`] does, for a word that is only stored to if
 /// sequences work.
 pub(crate) fn mark_wide_and_fence(word: &AtomicU64, old: u64, mark: u64) -> Result<(), u64> {
