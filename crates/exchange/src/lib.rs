@@ -60,6 +60,6 @@ pub use c::*;
 pub use memory::{Counts, LIBRARY, library};
 pub use names::{CHOICE, COUNTS, LOCKS, Left, Named, ONLY, PASS};
 #[cfg(any(preload, clippy))]
-pub use raw::{GuardSend, RawMutex, RawMutexFair};
+pub use raw::{GuardSend, RawMutex};
 #[cfg(any(preload, clippy))]
 use semaphore::Semaphore;

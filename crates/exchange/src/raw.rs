@@ -19,18 +19,6 @@ pub trait RawMutex {
     fn is_locked(&self) -> bool;
 }
 
-/// Locks that can be handed off; not used here.
-///
-/// # Safety
-/// It releases the lock.
-pub unsafe trait RawMutexFair: RawMutex {
-    /// Hands it off.
-    ///
-    /// # Safety
-    /// As for `unlock`.
-    unsafe fn unlock_fair(&self, _: Self::Guard);
-}
-
 /// The marker of a lock that any thread may release, as all locks here.
 pub struct GuardSend;
 
@@ -82,8 +70,9 @@ macro_rules! raw_mutex_timed {
     };
 }
 
+/// Implements nothing: no mutex is handed off here.
 macro_rules! raw_mutex_fair {
-    ([$($generics:tt)*] $lock:ty) => {};
+    ([$($generics:tt)*] $lock:ty $(, $unlock:ident)?) => {};
 }
 
 /// Implements nothing: a reader-writer lock is only its functions.

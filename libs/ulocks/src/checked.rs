@@ -234,6 +234,8 @@ unsafe impl<R: RawMutex, W: Watch> RawMutex for Checked<R, W> {
     }
 }
 
+raw_mutex_04!([R: RawMutex<Guard: crate::raw::StatelessGuard>, W: Watch] Checked<R, W>);
+
 // SAFETY: `Some` is returned only if the inner lock was acquired.
 unsafe impl<R: RawMutexTimed, W: Watch> RawMutexTimed for Checked<R, W> {
     type Duration = R::Duration;
@@ -248,6 +250,8 @@ unsafe impl<R: RawMutexTimed, W: Watch> RawMutexTimed for Checked<R, W> {
     }
 }
 
+raw_mutex_timed_04!([R: RawMutexTimed<Guard: crate::raw::StatelessGuard>, W: Watch] Checked<R, W>);
+
 // SAFETY: `unlock_fair` of the inner lock releases it, as `unlock` does.
 unsafe impl<R: RawMutexFair, W: Watch> RawMutexFair for Checked<R, W> {
     unsafe fn unlock_fair(&self, guard: Self::Guard) {
@@ -256,6 +260,8 @@ unsafe impl<R: RawMutexFair, W: Watch> RawMutexFair for Checked<R, W> {
         unsafe { self.lock.unlock_fair(guard) }
     }
 }
+
+raw_mutex_fair_04!([R: RawMutexFair<Guard: crate::raw::StatelessGuard>, W: Watch] Checked<R, W>);
 
 /// Number of a lock, unique as long as the process lives.
 type LockId = u64;

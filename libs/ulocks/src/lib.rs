@@ -47,7 +47,11 @@
 //!   as the thread that closes the cycle starts to wait, and each lock order that can deadlock before it does.
 //!
 //! All locks except [`Benaphore`] and [`SysvSem`] are `lock_api` raw locks, and [`lock_api`] is re-exported:
-//! `ulocks::lock_api::Mutex<ulocks::Usema, T>`.
+//! `ulocks::lock_api::Mutex<ulocks::Usema, T>`. This is version 0.5.
+//!
+//! The feature `lock_api_04` implements the traits of version 0.4 for the same locks, and re-exports that version as
+//! `ulocks::lock_api_04`. A [`Condvar`] waits with a guard of 0.4 by
+//! `condvar.wait_with(None, |wait| MutexGuard::unlocked(&mut guard, wait))`.
 //!
 //! # Memory
 //!
@@ -195,6 +199,8 @@ pub use count::{Count, Counted, Counts, NoCount};
 pub use futex::{Private, Scope, Shared};
 pub use futex_sem::FutexSem;
 pub use lock_api;
+#[cfg(feature = "lock_api_04")]
+pub use lock_api_04;
 #[cfg(feature = "std")]
 pub use mcs::Mcs;
 pub use once::Once;

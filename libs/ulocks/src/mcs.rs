@@ -232,12 +232,5 @@ fn spin_until(mut done: impl FnMut() -> bool) {
 }
 
 raw_mutex!([C: Count] Mcs<C>, lock_api::GuardSend);
-
-// SAFETY: `unlock` hands the lock off to the next thread in the queue.
-#[cfg(not(loom))]
-unsafe impl<C: Count> lock_api::RawMutexFair for Mcs<C> {
-    unsafe fn unlock_fair(&self, _: Self::Guard) {
-        // SAFETY: the caller holds the lock, because it has the guard.
-        unsafe { self.unlock() }
-    }
-}
+// `unlock` hands the lock off to the next thread in the queue.
+raw_mutex_fair!([C: Count] Mcs<C>, unlock);

@@ -1,4 +1,24 @@
-//! Macros for `const` constructors and for the traits of `lock_api`.
+//! Macros for `const` constructors and for the traits of `lock_api`: those of 0.5, and those of 0.4 on top of them.
+
+/// Guard without state of `lock_api` 0.5, with the marker of 0.4 that makes a guard `Send` exactly if this one is.
+///
+/// It is public, in a private module, because implementations of public traits contain it.
+#[cfg(all(feature = "lock_api_04", not(loom)))]
+#[doc(hidden)]
+pub trait StatelessGuard: Default {
+    /// Marker of `lock_api` 0.4.
+    type Marker;
+}
+
+#[cfg(all(feature = "lock_api_04", not(loom)))]
+impl StatelessGuard for lock_api::GuardSend {
+    type Marker = lock_api_04::GuardSend;
+}
+
+#[cfg(all(feature = "lock_api_04", not(loom)))]
+impl StatelessGuard for lock_api::GuardNoSend {
+    type Marker = lock_api_04::GuardNoSend;
+}
 
 /// Defines a `const fn`; under loom a plain `fn`, because loom's atomics cannot be created in a constant.
 macro_rules! const_unless_loom {
@@ -52,6 +72,42 @@ macro_rules! raw_mutex {
                 <$lock>::is_locked(self)
             }
         }
+
+        raw_mutex_04!([$($generics)*] $lock);
+    };
+}
+
+/// Implements `RawMutex` of `lock_api` 0.4 by that of 0.5.
+macro_rules! raw_mutex_04 {
+    ([$($generics:tt)*] $lock:ty) => {
+        // SAFETY: the lock excludes other threads, as 0.5 requires too.
+        #[cfg(all(feature = "lock_api_04", not(loom)))]
+        unsafe impl<$($generics)*> lock_api_04::RawMutex for $lock {
+            #[allow(clippy::declare_interior_mutable_const)] // a template for a new lock, never shared
+            const INIT: Self = <Self as lock_api::RawMutex>::INIT;
+            type GuardMarker = <<Self as lock_api::RawMutex>::Guard as crate::raw::StatelessGuard>::Marker;
+
+            #[inline]
+            fn lock(&self) {
+                lock_api::RawMutex::lock(self);
+            }
+
+            #[inline]
+            fn try_lock(&self) -> bool {
+                lock_api::RawMutex::try_lock(self).is_some()
+            }
+
+            #[inline]
+            unsafe fn unlock(&self) {
+                // SAFETY: the caller holds the lock. Its guard has no state, so a new one replaces it.
+                unsafe { lock_api::RawMutex::unlock(self, Default::default()) }
+            }
+
+            #[inline]
+            fn is_locked(&self) -> bool {
+                lock_api::RawMutex::is_locked(self)
+            }
+        }
     };
 }
 
@@ -88,18 +144,59 @@ macro_rules! raw_mutex_timed {
                 <$lock>::try_lock_until(self, deadline).then(<$guard>::new)
             }
         }
+
+        raw_mutex_timed_04!([$($generics)*] $lock);
     };
 }
 
-/// Implements `lock_api::RawMutexFair` by an inherent `unlock_fair`.
+/// Implements `RawMutexTimed` of `lock_api` 0.4 by that of 0.5.
+macro_rules! raw_mutex_timed_04 {
+    ([$($generics:tt)*] $lock:ty) => {
+        // SAFETY: the methods of 0.5 return a guard only if they acquired the lock.
+        #[cfg(all(feature = "lock_api_04", feature = "std", not(loom)))]
+        unsafe impl<$($generics)*> lock_api_04::RawMutexTimed for $lock {
+            type Duration = <Self as lock_api::RawMutexTimed>::Duration;
+            type Instant = <Self as lock_api::RawMutexTimed>::Instant;
+
+            fn try_lock_for(&self, timeout: Self::Duration) -> bool {
+                lock_api::RawMutexTimed::try_lock_for(self, timeout).is_some()
+            }
+
+            fn try_lock_until(&self, deadline: Self::Instant) -> bool {
+                lock_api::RawMutexTimed::try_lock_until(self, deadline).is_some()
+            }
+        }
+    };
+}
+
+/// Implements `lock_api::RawMutexFair` by an inherent `unlock_fair`, or by the named method.
 macro_rules! raw_mutex_fair {
     ([$($generics:tt)*] $lock:ty) => {
-        // SAFETY: the inherent `unlock_fair` releases the lock, as `unlock` does.
+        raw_mutex_fair!([$($generics)*] $lock, unlock_fair);
+    };
+    ([$($generics:tt)*] $lock:ty, $unlock:ident) => {
+        // SAFETY: the inherent method releases the lock and hands it off to a waiting thread.
         #[cfg(not(loom))]
         unsafe impl<$($generics)*> lock_api::RawMutexFair for $lock {
             unsafe fn unlock_fair(&self, _: Self::Guard) {
                 // SAFETY: the caller holds the lock, because it has the guard.
-                unsafe { <$lock>::unlock_fair(self) }
+                unsafe { <$lock>::$unlock(self) }
+            }
+        }
+
+        raw_mutex_fair_04!([$($generics)*] $lock);
+    };
+}
+
+/// Implements `RawMutexFair` of `lock_api` 0.4 by that of 0.5.
+macro_rules! raw_mutex_fair_04 {
+    ([$($generics:tt)*] $lock:ty) => {
+        // SAFETY: the method of 0.5 releases the lock, as `unlock` does.
+        #[cfg(all(feature = "lock_api_04", not(loom)))]
+        unsafe impl<$($generics)*> lock_api_04::RawMutexFair for $lock {
+            unsafe fn unlock_fair(&self) {
+                // SAFETY: the caller holds the lock. Its guard has no state, so a new one replaces it.
+                unsafe { lock_api::RawMutexFair::unlock_fair(self, Default::default()) }
             }
         }
     };
@@ -168,6 +265,56 @@ macro_rules! raw_rwlock {
                 <$lock>::is_locked_exclusive(self)
             }
         }
+
+        // SAFETY: a writer excludes all other threads, and readers exclude writers, as 0.5 requires too.
+        #[cfg(all(feature = "lock_api_04", not(loom)))]
+        unsafe impl<$($generics)*> lock_api_04::RawRwLock for $lock {
+            #[allow(clippy::declare_interior_mutable_const)] // a template for a new lock, never shared
+            const INIT: Self = <$lock>::new();
+            type GuardMarker = lock_api_04::GuardSend;
+
+            #[inline]
+            fn lock_shared(&self) {
+                <$lock>::lock_shared(self);
+            }
+
+            #[inline]
+            fn try_lock_shared(&self) -> bool {
+                <$lock>::try_lock_shared(self)
+            }
+
+            #[inline]
+            unsafe fn unlock_shared(&self) {
+                // SAFETY: the caller has a shared acquisition.
+                unsafe { <$lock>::unlock_shared(self) }
+            }
+
+            #[inline]
+            fn lock_exclusive(&self) {
+                <$lock>::lock_exclusive(self);
+            }
+
+            #[inline]
+            fn try_lock_exclusive(&self) -> bool {
+                <$lock>::try_lock_exclusive(self)
+            }
+
+            #[inline]
+            unsafe fn unlock_exclusive(&self) {
+                // SAFETY: the caller has the exclusive acquisition.
+                unsafe { <$lock>::unlock_exclusive(self) }
+            }
+
+            #[inline]
+            fn is_locked(&self) -> bool {
+                <$lock>::is_locked(self)
+            }
+
+            #[inline]
+            fn is_locked_exclusive(&self) -> bool {
+                <$lock>::is_locked_exclusive(self)
+            }
+        }
     };
 }
 
@@ -219,6 +366,29 @@ macro_rules! raw_rwlock_timed {
 
             fn try_lock_exclusive_until(&self, deadline: std::time::Instant) -> Option<Self::ExclusiveGuard> {
                 <$lock>::try_lock_exclusive_until(self, deadline).then(lock_api::GuardSend::new)
+            }
+        }
+
+        // SAFETY: the inherent methods return `true` only if they acquired the lock in that mode.
+        #[cfg(all(feature = "lock_api_04", feature = "std", not(loom)))]
+        unsafe impl<$($generics)*> lock_api_04::RawRwLockTimed for $lock {
+            type Duration = core::time::Duration;
+            type Instant = std::time::Instant;
+
+            fn try_lock_shared_for(&self, timeout: core::time::Duration) -> bool {
+                <$lock>::try_lock_shared_for(self, timeout)
+            }
+
+            fn try_lock_shared_until(&self, deadline: std::time::Instant) -> bool {
+                <$lock>::try_lock_shared_until(self, deadline)
+            }
+
+            fn try_lock_exclusive_for(&self, timeout: core::time::Duration) -> bool {
+                <$lock>::try_lock_exclusive_for(self, timeout)
+            }
+
+            fn try_lock_exclusive_until(&self, deadline: std::time::Instant) -> bool {
+                <$lock>::try_lock_exclusive_until(self, deadline)
             }
         }
     };

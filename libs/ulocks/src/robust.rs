@@ -308,6 +308,8 @@ unsafe impl<S: Scope, C: Count> lock_api::RawMutex for Robust<S, C> {
     }
 }
 
+raw_mutex_04!([S: Scope, C: Count] Robust<S, C>);
+
 // SAFETY: `Some` is returned only if the lock was acquired.
 unsafe impl<S: Scope, C: Count> lock_api::RawMutexTimed for Robust<S, C> {
     type Duration = Duration;
@@ -321,3 +323,5 @@ unsafe impl<S: Scope, C: Count> lock_api::RawMutexTimed for Robust<S, C> {
         Robust::try_lock_until(self, deadline).map(|_| lock_api::GuardNoSend::new())
     }
 }
+
+raw_mutex_timed_04!([S: Scope, C: Count] Robust<S, C>);

@@ -141,12 +141,5 @@ impl<C: Count> Ticket<C> {
 }
 
 raw_mutex!([C: Count] Ticket<C>, lock_api::GuardSend);
-
-// SAFETY: `unlock` hands the lock off to the next thread in the queue.
-#[cfg(not(loom))]
-unsafe impl<C: Count> lock_api::RawMutexFair for Ticket<C> {
-    unsafe fn unlock_fair(&self, _: Self::Guard) {
-        // SAFETY: the caller holds the lock, because it has the guard.
-        unsafe { self.unlock() }
-    }
-}
+// `unlock` hands the lock off to the next thread in the queue.
+raw_mutex_fair!([C: Count] Ticket<C>, unlock);

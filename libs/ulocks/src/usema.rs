@@ -221,12 +221,5 @@ impl<S: Scope, C: Count, P: Patience> UsemaSpin<S, C, P> {
 }
 
 raw_mutex!([S: Scope, C: Count, P: Patience] UsemaSpin<S, C, P>, lock_api::GuardSend);
-
-// SAFETY: `unlock` hands the lock off to the next thread in the queue.
-#[cfg(not(loom))]
-unsafe impl<S: Scope, C: Count, P: Patience> lock_api::RawMutexFair for UsemaSpin<S, C, P> {
-    unsafe fn unlock_fair(&self, _: Self::Guard) {
-        // SAFETY: the caller holds the lock, because it has the guard.
-        unsafe { self.unlock() }
-    }
-}
+// `unlock` hands the lock off to the next thread in the queue.
+raw_mutex_fair!([S: Scope, C: Count, P: Patience] UsemaSpin<S, C, P>, unlock);
