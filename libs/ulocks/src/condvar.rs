@@ -26,7 +26,7 @@
 //!
 //! # Stopped or terminated threads
 //!
-//! A waiter that is stopped or dies may consume a notification. Processes that can be killed should use `notify_all`.
+//! A waiter that is stopped or dies may consume a notification, and is counted as woken. Processes that can be killed should use `notify_all`.
 //!
 //! # References
 //!
@@ -38,7 +38,7 @@ use crate::{
     atomic::{AtomicU32, Ordering::Relaxed},
     futex::{self, Deadline, Private, Scope, Wait},
 };
-use core::{marker::PhantomData, time::Duration};
+use core::{fmt, marker::PhantomData, time::Duration};
 #[cfg(feature = "std")]
 use std::time::Instant;
 
@@ -65,7 +65,6 @@ use std::time::Instant;
 /// CHANGED.notify_one();
 /// waiter.join().unwrap();
 /// ```
-#[derive(Debug)]
 #[repr(C)]
 pub struct Condvar<S: Scope = Private> {
     notes: AtomicU32,
@@ -191,20 +190,30 @@ impl<S: Scope> Condvar<S> {
         ended != Wait::TimedOut
     }
 
-    /// Wakes the thread that has waited longest, if any waits.
-    pub fn notify_one(&self) {
-        self.notify(1);
+    /// Wakes the thread that has waited longest, if any waits; returns whether a blocked thread was woken.
+    ///
+    /// A thread that has begun to wait and is not blocked yet is not counted. It returns too, as from a spurious
+    /// wake-up. Hence `false` does not mean that no thread waited.
+    pub fn notify_one(&self) -> bool {
+        self.notify(1) > 0
     }
 
-    /// Wakes all waiting threads.
-    pub fn notify_all(&self) {
-        self.notify(u32::MAX);
+    /// Wakes all waiting threads; returns the number of blocked threads that were woken.
+    ///
+    /// Threads that have begun to wait and are not blocked yet are not counted. They return too, as from a spurious
+    /// wake-up.
+    pub fn notify_all(&self) -> usize {
+        self.notify(u32::MAX)
     }
 
-    fn notify(&self, count: u32) {
-        if self.waiting.load(Relaxed) > 0 {
-            futex::add_and_wake::<S>(&self.notes, count);
-        }
+    fn notify(&self, count: u32) -> usize {
+        if self.waiting.load(Relaxed) > 0 { futex::add_and_wake::<S>(&self.notes, count) } else { 0 }
+    }
+}
+
+impl<S: Scope> fmt::Debug for Condvar<S> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Condvar").finish_non_exhaustive()
     }
 }
 

@@ -187,22 +187,24 @@ mod kernel {
         futex::wake_bitset(word, flags::<S>(), count.min(i32::MAX as u32), set(class)).unwrap_or(0)
     }
 
-    /// Adds 1 to `word` and wakes up to `count` of its waiters of any class, as one step.
+    /// Adds 1 to `word` and wakes up to `count` of its waiters of any class, as one step; returns the number woken.
     ///
     /// A thread that reads the new value cannot block before the wake-up, and so cannot be woken in place of one that
     /// blocked earlier. (Among the latter, the kernel prefers a real-time priority to an earlier arrival.)
     #[cold]
-    pub(crate) fn add_and_wake<S: Scope>(word: &AtomicU32, count: u32) {
+    pub(crate) fn add_and_wake<S: Scope>(word: &AtomicU32, count: u32) -> usize {
         use core::sync::atomic::Ordering::Release;
         use rustix::thread::futex::{WakeOp, WakeOpCmp};
         let count = count.min(i32::MAX as u32);
         // The operation can also wake waiters of a second word if a comparison is true. This comparison is true once
         // in 2^32 calls, and then one more waiter is woken.
         let never = (1 << 12) - 1;
-        let done = futex::wake_op(word, flags::<S>(), count, 0, word, WakeOp::Add, WakeOpCmp::Eq, 1, never);
-        if done == Err(Errno::NOSYS) {
-            word.fetch_add(1, Release);
-            wake::<S>(word, count, super::ALL);
+        match futex::wake_op(word, flags::<S>(), count, 0, word, WakeOp::Add, WakeOpCmp::Eq, 1, never) {
+            Err(Errno::NOSYS) => {
+                word.fetch_add(1, Release);
+                wake::<S>(word, count, super::ALL)
+            }
+            woken => woken.unwrap_or(0),
         }
     }
 }
@@ -294,10 +296,10 @@ mod model {
         KERNEL.lock().unwrap().wake(word, count, class)
     }
 
-    pub(crate) fn add_and_wake<S: Scope>(word: &AtomicU32, count: u32) {
+    pub(crate) fn add_and_wake<S: Scope>(word: &AtomicU32, count: u32) -> usize {
         let mut kernel = KERNEL.lock().unwrap();
         word.fetch_add(1, Ordering::SeqCst);
-        kernel.wake(word, count, super::ALL);
+        kernel.wake(word, count, super::ALL)
     }
 
     impl Kernel {

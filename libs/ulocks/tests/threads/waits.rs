@@ -9,10 +9,13 @@ use std::{
     time::{Duration, Instant},
 };
 use ulocks::{
-    Adaptive, Biased, Calock, CalockSpin, FutexSem, NoCount, Pi, Private, Robust, RwLock, Semaphore, Shared, SysvSem,
-    Ticket, Usema, UsemaSpin,
+    Adaptive, Biased, Calock, CalockSpin, Condvar, FutexSem, NoCount, Pi, Private, Robust, RwLock, Scope, Semaphore,
+    Shared, SysvSem, Ticket, Usema, UsemaSpin,
     lock_api::{self, Mutex, RawMutex, RawMutexTimed},
 };
+
+/// Timeout of a wait that ends earlier, unless the test fails.
+const HANGS: Duration = Duration::from_secs(60);
 
 #[test]
 fn timeouts_end_a_wait_and_leave_a_working_lock() {
@@ -154,7 +157,6 @@ fn die_once_woken(words: &[AtomicU32; 2]) {
 
 #[test]
 fn unit_of_a_waiter_that_was_killed_goes_to_another() {
-    const HANGS: Duration = Duration::from_secs(60);
     let semaphore = FutexSem::<Shared>::new(0);
     assert_eq!(size_of_val(&semaphore), size_of::<[AtomicU32; 2]>());
     // SAFETY: the semaphore is two atomic words of 32 bits, which the fields of its `repr(C)` begin with.
@@ -177,4 +179,51 @@ fn unit_of_a_waiter_that_was_killed_goes_to_another() {
         semaphore.release();
         assert!(waiter.join().unwrap() && began.elapsed() < HANGS / 2);
     });
+}
+
+/// Asserts that a notification returns the number of threads that it wakes.
+fn counts_the_woken<S: Scope>() {
+    const WAITERS: usize = 4;
+    let (changed, lock) = (Condvar::<S>::new(), Mutex::<Adaptive, ()>::new(()));
+    let threads = [const { AtomicU32::new(0) }; WAITERS];
+    assert!(!changed.notify_one() && changed.notify_all() == 0, "no thread waits");
+    thread::scope(|scope| {
+        for thread in &threads {
+            scope.spawn(|| {
+                let mut guard = lock.lock();
+                // From here, the thread first blocks in the wait.
+                // SAFETY: the call takes no pointers.
+                thread.store(unsafe { libc::gettid() }.cast_unsigned(), Relaxed);
+                changed.wait_for(&mut guard, HANGS);
+            });
+        }
+        threads.iter().for_each(blocked);
+        assert!(changed.notify_one());
+        assert_eq!(changed.notify_all(), WAITERS - 1);
+        assert!(!changed.notify_one() && changed.notify_all() == 0, "all were woken");
+    });
+}
+
+#[test]
+fn notification_returns_the_number_of_woken_threads() {
+    counts_the_woken::<Private>();
+    counts_the_woken::<Shared>();
+}
+
+#[test]
+fn waiter_that_is_not_blocked_yet_returns_uncounted() {
+    let changed = Condvar::<Private>::new();
+    assert!(changed.wait_with(None, |block| {
+        assert!(!changed.notify_one());
+        block();
+    }));
+    assert!(changed.wait_with(None, |block| {
+        assert_eq!(changed.notify_all(), 0);
+        block();
+    }));
+}
+
+#[test]
+fn condition_variable_is_printed_without_its_words() {
+    assert_eq!(format!("{:?}", Condvar::<Private>::new()), "Condvar { .. }");
 }
