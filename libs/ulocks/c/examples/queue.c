@@ -67,5 +67,6 @@ int main(void)
     printf("semaphore: %s\n", usem_wait_until(&slots, &soon) == ETIMEDOUT ? "time is over" : "taken");
     urw_rdlock(&table);
     printf("readers: %s\n", urw_tryrdlock(&table) == 0 && urw_trywrlock(&table) == EBUSY ? "share" : "do not");
+    printf("writer: %s\n", urw_wrlock_until(&table, &soon) == ETIMEDOUT ? "time is over" : "taken");
     return 0;
 }

@@ -84,7 +84,7 @@ typedef struct { uint64_t word_; } robust_ulock_t;
 #define ROBUST_ULOCK_INIT { 0 }
 
 /* trylock: 0 or EBUSY. timedlock: 0, or ETIMEDOUT after this number of nanoseconds. lock_until: 0, or ETIMEDOUT at that
- * time of CLOCK_MONOTONIC; EINVAL if it is not a valid time. */
+ * time of CLOCK_MONOTONIC; EINVAL if it is not a valid time. The calls for reading and writing (rd, wr) return the same. */
 void ulocks_ulock_lock(ulock_t *lock);
 int ulocks_ulock_trylock(ulock_t *lock);
 int ulocks_ulock_timedlock(ulock_t *lock, uint64_t nanoseconds);
@@ -131,16 +131,24 @@ void ulocks_shared_pilock_unlock(shared_pilock_t *lock);
 
 void ulocks_urw_rdlock(urw_t *lock);
 int ulocks_urw_tryrdlock(urw_t *lock);
+int ulocks_urw_timedrdlock(urw_t *lock, uint64_t nanoseconds);
+int ulocks_urw_rdlock_until(urw_t *lock, const struct timespec *deadline);
 void ulocks_urw_rdunlock(urw_t *lock);
 void ulocks_urw_wrlock(urw_t *lock);
 int ulocks_urw_trywrlock(urw_t *lock);
+int ulocks_urw_timedwrlock(urw_t *lock, uint64_t nanoseconds);
+int ulocks_urw_wrlock_until(urw_t *lock, const struct timespec *deadline);
 void ulocks_urw_wrunlock(urw_t *lock);
 
 void ulocks_shared_urw_rdlock(shared_urw_t *lock);
 int ulocks_shared_urw_tryrdlock(shared_urw_t *lock);
+int ulocks_shared_urw_timedrdlock(shared_urw_t *lock, uint64_t nanoseconds);
+int ulocks_shared_urw_rdlock_until(shared_urw_t *lock, const struct timespec *deadline);
 void ulocks_shared_urw_rdunlock(shared_urw_t *lock);
 void ulocks_shared_urw_wrlock(shared_urw_t *lock);
 int ulocks_shared_urw_trywrlock(shared_urw_t *lock);
+int ulocks_shared_urw_timedwrlock(shared_urw_t *lock, uint64_t nanoseconds);
+int ulocks_shared_urw_wrlock_until(shared_urw_t *lock, const struct timespec *deadline);
 void ulocks_shared_urw_wrunlock(shared_urw_t *lock);
 
 void ulocks_urwlock_rdlock(urwlock_t *lock);
@@ -259,15 +267,23 @@ void ulocks_robust_ulock_unlock(robust_ulock_t *lock);
 #define shared_pilock_unlock ulocks_shared_pilock_unlock
 #define urw_rdlock ulocks_urw_rdlock
 #define urw_tryrdlock ulocks_urw_tryrdlock
+#define urw_timedrdlock ulocks_urw_timedrdlock
+#define urw_rdlock_until ulocks_urw_rdlock_until
 #define urw_rdunlock ulocks_urw_rdunlock
 #define urw_wrlock ulocks_urw_wrlock
 #define urw_trywrlock ulocks_urw_trywrlock
+#define urw_timedwrlock ulocks_urw_timedwrlock
+#define urw_wrlock_until ulocks_urw_wrlock_until
 #define urw_wrunlock ulocks_urw_wrunlock
 #define shared_urw_rdlock ulocks_shared_urw_rdlock
 #define shared_urw_tryrdlock ulocks_shared_urw_tryrdlock
+#define shared_urw_timedrdlock ulocks_shared_urw_timedrdlock
+#define shared_urw_rdlock_until ulocks_shared_urw_rdlock_until
 #define shared_urw_rdunlock ulocks_shared_urw_rdunlock
 #define shared_urw_wrlock ulocks_shared_urw_wrlock
 #define shared_urw_trywrlock ulocks_shared_urw_trywrlock
+#define shared_urw_timedwrlock ulocks_shared_urw_timedwrlock
+#define shared_urw_wrlock_until ulocks_shared_urw_wrlock_until
 #define shared_urw_wrunlock ulocks_shared_urw_wrunlock
 #define urwlock_rdlock ulocks_urwlock_rdlock
 #define urwlock_tryrdlock ulocks_urwlock_tryrdlock

@@ -64,7 +64,8 @@ private:
     ulock_t lock_;
 };
 
-// The adaptive reader-writer lock: a SharedLockable, for std::shared_lock and std::unique_lock.
+// The adaptive reader-writer lock: a TimedLockable and SharedTimedLockable, for std::shared_lock and
+// std::unique_lock.
 class adaptive_rw {
 public:
     constexpr adaptive_rw() noexcept : lock_ URW_INIT {}
@@ -77,6 +78,23 @@ public:
     void lock_shared() { ulocks_urw_rdlock(&lock_); }
     bool try_lock_shared() { return ulocks_urw_tryrdlock(&lock_) == 0; }
     void unlock_shared() { ulocks_urw_rdunlock(&lock_); }
+
+    template <class Rep, class Period> bool try_lock_for(std::chrono::duration<Rep, Period> time)
+    {
+        return ulocks_urw_timedwrlock(&lock_, detail::nanoseconds(time)) == 0;
+    }
+    template <class Clock, class Duration> bool try_lock_until(std::chrono::time_point<Clock, Duration> time)
+    {
+        return ulocks_urw_timedwrlock(&lock_, detail::from_now(time)) == 0;
+    }
+    template <class Rep, class Period> bool try_lock_shared_for(std::chrono::duration<Rep, Period> time)
+    {
+        return ulocks_urw_timedrdlock(&lock_, detail::nanoseconds(time)) == 0;
+    }
+    template <class Clock, class Duration> bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> time)
+    {
+        return ulocks_urw_timedrdlock(&lock_, detail::from_now(time)) == 0;
+    }
 
     urw_t *native_handle() { return &lock_; }
 

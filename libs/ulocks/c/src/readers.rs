@@ -1,7 +1,11 @@
 //! The reader-writer locks.
 
-use crate::pointer::{answer, at};
-use std::ffi::c_int;
+use crate::{
+    deadline::remaining,
+    pointer::{answer, at},
+};
+use libc::timespec;
+use std::{ffi::c_int, time::Duration};
 use ulocks::{AdaptiveRw, NoCount, Private, RwLock, RwLockFair, Shared};
 
 /// Defines the six functions of a reader-writer lock.
@@ -77,6 +81,65 @@ macro_rules! readers {
     };
 }
 
+/// Defines `timedrdlock`, `rdlock_until`, `timedwrlock` and `wrlock_until` of a reader-writer lock with timeouts.
+macro_rules! timed_readers {
+    ($lock:ty, $timedrd:ident, $rduntil:ident, $timedwr:ident, $wruntil:ident) => {
+        /// Acquires the lock for reading if that is possible within this number of nanoseconds; returns 0 or
+        /// `ETIMEDOUT`.
+        ///
+        /// # Safety
+        ///
+        /// `lock` points to a lock of this kind that is all zero or used only by these functions.
+        #[unsafe(export_name = concat!("ulocks_", stringify!($timedrd)))]
+        pub unsafe extern "C" fn $timedrd(lock: *const $lock, nanoseconds: u64) -> c_int {
+            // SAFETY: by the contract of this function, `lock` points to a lock that lives as long as the call.
+            let lock = unsafe { at(lock) };
+            answer(lock.try_lock_shared_for(Duration::from_nanos(nanoseconds)), libc::ETIMEDOUT)
+        }
+
+        /// Acquires the lock for reading if that is possible before this time of `CLOCK_MONOTONIC`; returns 0,
+        /// `ETIMEDOUT` or `EINVAL`.
+        ///
+        /// # Safety
+        ///
+        /// `lock` points to a lock of this kind that is all zero or used only by these functions. `deadline` points
+        /// to a time.
+        #[unsafe(export_name = concat!("ulocks_", stringify!($rduntil)))]
+        pub unsafe extern "C" fn $rduntil(lock: *const $lock, deadline: *const timespec) -> c_int {
+            // SAFETY: by the contract of this function, both point to valid objects that live as long as the call.
+            let (lock, remaining) = unsafe { (at(lock), remaining(at(deadline))) };
+            remaining.map_or(libc::EINVAL, |time| answer(lock.try_lock_shared_for(time), libc::ETIMEDOUT))
+        }
+
+        /// Acquires the lock for writing if it becomes unlocked within this number of nanoseconds; returns 0 or
+        /// `ETIMEDOUT`.
+        ///
+        /// # Safety
+        ///
+        /// `lock` points to a lock of this kind that is all zero or used only by these functions.
+        #[unsafe(export_name = concat!("ulocks_", stringify!($timedwr)))]
+        pub unsafe extern "C" fn $timedwr(lock: *const $lock, nanoseconds: u64) -> c_int {
+            // SAFETY: by the contract of this function, `lock` points to a lock that lives as long as the call.
+            let lock = unsafe { at(lock) };
+            answer(lock.try_lock_exclusive_for(Duration::from_nanos(nanoseconds)), libc::ETIMEDOUT)
+        }
+
+        /// Acquires the lock for writing if it becomes unlocked before this time of `CLOCK_MONOTONIC`; returns 0,
+        /// `ETIMEDOUT` or `EINVAL`.
+        ///
+        /// # Safety
+        ///
+        /// `lock` points to a lock of this kind that is all zero or used only by these functions. `deadline` points
+        /// to a time.
+        #[unsafe(export_name = concat!("ulocks_", stringify!($wruntil)))]
+        pub unsafe extern "C" fn $wruntil(lock: *const $lock, deadline: *const timespec) -> c_int {
+            // SAFETY: by the contract of this function, both point to valid objects that live as long as the call.
+            let (lock, remaining) = unsafe { (at(lock), remaining(at(deadline))) };
+            remaining.map_or(libc::EINVAL, |time| answer(lock.try_lock_exclusive_for(time), libc::ETIMEDOUT))
+        }
+    };
+}
+
 readers!(
     AdaptiveRw<Private, NoCount>,
     urw_rdlock,
@@ -86,6 +149,13 @@ readers!(
     urw_trywrlock,
     urw_wrunlock
 );
+timed_readers!(
+    AdaptiveRw<Private, NoCount>,
+    urw_timedrdlock,
+    urw_rdlock_until,
+    urw_timedwrlock,
+    urw_wrlock_until
+);
 readers!(
     AdaptiveRw<Shared, NoCount>,
     shared_urw_rdlock,
@@ -94,6 +164,13 @@ readers!(
     shared_urw_wrlock,
     shared_urw_trywrlock,
     shared_urw_wrunlock
+);
+timed_readers!(
+    AdaptiveRw<Shared, NoCount>,
+    shared_urw_timedrdlock,
+    shared_urw_rdlock_until,
+    shared_urw_timedwrlock,
+    shared_urw_wrlock_until
 );
 readers!(
     RwLock<Private, NoCount>,

@@ -8,7 +8,7 @@ use std::{
 
 const TALLY: &str = "threads: 40000\nprocesses: 40000\nrobust: the owner died\nbusy: yes\n";
 const QUEUE: &str = "once\ntaken: 1000\ncondition: time is over\nheld: time is over\nno time: refused\n\
-                     semaphore: time is over\nreaders: share\n";
+                     semaphore: time is over\nreaders: share\nwriter: time is over\n";
 const TALLY_OF_CPP: &str = "total: 40000\ntaken while held: no\nwritten while read: no\n";
 
 const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
@@ -247,6 +247,25 @@ fn inline_functions_in_several_files_are_linked_once() {
         let parts = [&[][..], &["-DELSEWHERE"]];
         let Some(printed) = output_of(command, "copies.cpp", &parts, &library("libulocks_c.so")) else { continue };
         assert_eq!(printed, "1 2\n");
+    }
+}
+
+/// Each call gives up after its timeout and not before, and acquires the lock if that is possible.
+#[test]
+fn timed_calls_of_readers_and_writers_time_out() {
+    const TIMEOUT: &str = "timeout timeout timeout";
+    const ACQUIRED: &str = "acquired acquired acquired";
+    let expected = format!(
+        "reader of a written table: {TIMEOUT}\nwriter of a written table: {TIMEOUT}\nreader of a released table: {ACQUIRED}\n\
+         reader of a read table: {ACQUIRED}\nwriter of a read table: {TIMEOUT}\nwriter of an unlocked table: {ACQUIRED}\n\
+         urw: 1111111111\nshared_urw: 1111111111\n"
+    );
+    for compiler in COMPILERS {
+        for name in ["libulocks_c.so", "libulocks_c.a"] {
+            let command = || strict_with(compiler, "c++14");
+            let Some(printed) = output_of(command, "timed_readers.cpp", &[&[]], &library(name)) else { continue };
+            assert_eq!(printed, expected, "{compiler:?} with {name}");
+        }
     }
 }
 
