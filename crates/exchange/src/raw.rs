@@ -107,3 +107,8 @@ macro_rules! raw_rwlock_recursive {
         }
     };
 }
+
+/// Implements nothing: the C library's locks cannot be upgraded.
+macro_rules! raw_rwlock_upgrade {
+    ([$($generics:tt)*] $lock:ty, $upgradable:expr, $upgrade:expr) => {};
+}

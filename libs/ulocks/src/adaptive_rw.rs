@@ -4,17 +4,24 @@
 //! operation is a read-modify-write of the word. The releasing one is the last memory access of an unlock, so the
 //! next owner may free the memory.
 //!
+//! One of the readers can hold the lock *upgradably*. It excludes writers and other upgradable holders, and can become
+//! the writer without releasing the lock. A writer can become a reader, upgradable or not.
+//!
 //! # State
 //!
 //! | bits of `word` | name | meaning | set by | cleared by |
 //! |---|---|---|---|---|
 //! | 31 | `WRITER` | a writer holds the lock | that writer | that writer |
 //! | 30 | `WRITERS` | a writer may be blocked; readers that arrive now wait | a writer that is about to block, or has blocked | the thread that wakes a writer |
-//! | 29 | `READERS` | a reader may be blocked | a reader that is about to block | the writer that wakes all readers |
+//! | 29 | `READERS` | a reader may be blocked | a reader that is about to block | the thread that wakes all readers |
 //! | 28 | `RESERVED` | only threads that have blocked may acquire the lock | such a thread while it runs; a writer keeps it set while blocked | that thread |
-//! | 0..28 | | number of readers that hold the lock | readers | readers |
+//! | 27 | `UPGRADABLE` | one of the readers holds the lock upgradably | that reader | that reader |
+//! | 26 | `UPGRADER` | that reader waits for the others to leave; readers that arrive now wait | that reader when it is about to block | that reader |
+//! | 0..26 | | number of readers that hold the lock, with the upgradable one | readers | readers |
 //!
-//! All threads block on the word, readers in one of its queues and writers in another.
+//! All threads block on the word, in three queues: readers, writers, and the upgradable holder that waits to become
+//! the writer. A thread that wants the lock upgradably waits as a reader, and blocks while `UPGRADABLE` is set, too.
+//! `UPGRADER` is not `WRITERS`: when it ends, no writer loses its precedence, and no mark of a missing writer remains.
 //!
 //! # Memory ordering
 //!
@@ -22,14 +29,23 @@
 //! no fence.
 //!
 //! **No wake-up is lost.** A reader blocks only while a writer holds the lock, or while readers hold it and `WRITERS`
-//! is set. A writer blocks only while a thread holds the lock. Both set their flag in the word that the kernel
-//! compares.
+//! or `UPGRADER` is set. A thread that wants the lock upgradably also blocks while `UPGRADABLE` is set. A writer blocks
+//! only while a thread holds the lock, and the upgradable holder only while other readers hold it. Each sets its flag in
+//! the word that the kernel compares.
 //!
-//! - The last reader that leaves clears `WRITERS` and wakes a writer.
+//! - The last reader that leaves, upgradable or not, clears `WRITERS` and wakes a writer.
 //! - A writer that leaves wakes all readers. If there are none, it clears `WRITERS` and wakes a writer.
-//! - A reader that saw no flag subtracts itself without a loop. If the flag was set in between, the reader wakes a
-//!   writer too, and the flag stays on the unlocked lock. If that writer has just given up, arriving readers ignore
+//! - A writer that becomes a reader wakes all readers. `WRITERS` stays, because the last reader checks it.
+//! - A reader that leaves the upgradable holder as the only one wakes it if `UPGRADER` is set. That queue has at most
+//!   one thread, so a wake-up that comes late, or too early, is taken from no other thread.
+//! - A reader that saw no flag subtracts itself without a loop. If a flag was set in between, the reader wakes that
+//!   thread too, and `WRITERS` stays on the unlocked lock. If that writer has just given up, arriving readers ignore
 //!   the flag after 0.2 ms.
+//! - The thread that ends `UPGRADABLE` or `UPGRADER`, and remains a reader or is not the last one, wakes all readers
+//!   and clears `READERS`, in that step. It does not if `WRITERS` is set: they then wait for the writers, and the last
+//!   reader wakes a writer, or the readers if that writer has given up.
+//! - An upgrade to the writer ends both flags and keeps the others: threads that blocked because of them now wait for
+//!   the writer to leave.
 //! - A woken writer acquires the lock with `WRITERS` set, since other writers may be blocked.
 //! - If the wake-up found no thread (it timed out), the waker wakes the other side.
 //! - A woken thread that gives up sets `WRITERS` again or, if the lock is unlocked, wakes another thread.
@@ -41,8 +57,10 @@
 //!
 //! # Fork
 //!
-//! A forked child may use a lock that its thread held or that no thread held, regardless of which threads were
-//! waiting for it. Their flags cost a wake-up that finds no thread, and their reservation expires after about 0.2 ms.
+//! A forked child may use a lock that its thread held (in any mode, and as the only holder) or that no thread held,
+//! regardless of which threads were waiting for it. Their flags cost a wake-up that finds no thread, and their
+//! reservation expires after about 0.2 ms. A thread that waits for its upgrade holds the lock, so its flags never get
+//! into a child that may use the lock.
 //!
 //! # Fairness
 //!
@@ -54,20 +72,29 @@
 //! A reader that acquires the lock twice can therefore deadlock with a writer that arrives in between, unless it
 //! calls [`lock_shared_recursive`](AdaptiveRw::lock_shared_recursive), which overtakes waiting writers.
 //!
+//! An upgrade goes before the blocked writers, since none of them can acquire the lock earlier. While the holder waits for
+//! it, readers that arrive wait, too. An upgrade that times out lets them in, unless a writer is blocked.
+//!
+//! A thread that wants the lock upgradably waits behind a blocked writer, as a reader does. An upgradable holder that
+//! leaves while a writer is blocked wakes no reader, so a chain of such holders does not starve the writers. Waiters for
+//! upgradable mode are woken together, and one of them acquires the lock: they have no order.
+//!
 //! No bound of the waiting time is proven: a woken thread that does not run before its reservation expires blocks again.
 //! A timed acquisition of an unlocked lock that is reserved takes until the reservation expires, also past its deadline.
 //!
 //! # Stopped or terminated threads
 //!
 //! A writer that is stopped or dies while it holds the lock blocks all other threads; a reader blocks the writers,
-//! and the readers behind them. A stopped or dead waiter does not: its reservation expires when the lock has been
+//! and the readers behind them. An upgradable holder also blocks the threads that want this mode, and all readers that
+//! arrive if it is stopped or dies within `upgrade`. In [`Shared`](crate::Shared) scope, that includes all processes. A stopped or dead waiter does not: its reservation expires when the lock has been
 //! unlocked for about 0.2 ms, or after about 0.5 ms among readers. In [`Shared`](crate::Shared) scope, a blocked
 //! waiter also re-checks the word every 100 ms.
 //!
 //! # References
 //!
 //! One word for both sides: `rwlock` of Hubertus Franke's ulocks, 2002. Priority for threads that have waited:
-//! phase-fair locks (Brandenburg and Anderson, ECRTS 2009), and [`Adaptive`](crate::Adaptive) of this crate. Readers
+//! phase-fair locks (Brandenburg and Anderson, ECRTS 2009), and [`Adaptive`](crate::Adaptive) of this crate. Upgradable
+//! mode: the *update* locks of databases (Gray and Reuter, 1992), and the `RwLock` of parking_lot. Readers
 //! share the cache line of the word. Locks with a line for each reader (BRAVO: Dice and Kogan, USENIX ATC 2019) scale
 //! further on many CPUs, and their writers must scan all lines.
 
@@ -84,9 +111,9 @@ use core::{marker::PhantomData, time::Duration};
 
 /// A general-purpose reader-writer lock of 4 bytes.
 ///
-/// Neither side starves the other. Readers on several CPUs share one cache line. `try_lock_shared` and
-/// `try_lock_exclusive` can fail on an unlocked lock that is reserved for a waiter. The [crate's
-/// documentation](crate) describes the behaviour across fork, dlclose and signals.
+/// Neither side starves the other. Readers on several CPUs share one cache line. `try_lock_shared`,
+/// `try_lock_upgradable` and `try_lock_exclusive` can fail on an unlocked lock that is reserved for a waiter. The
+/// [crate's documentation](crate) describes the behaviour across fork, dlclose and signals.
 ///
 /// # Examples
 ///
@@ -96,6 +123,23 @@ use core::{marker::PhantomData, time::Duration};
 /// static NAMES: RwLock<AdaptiveRw, Vec<&str>> = RwLock::new(Vec::new());
 /// NAMES.write().push("Hoare");
 /// assert_eq!(NAMES.read().len(), 1);
+/// ```
+///
+/// A thread that reads, and writes only if it must, while other threads read:
+///
+/// ```
+/// use ulocks::{AdaptiveRw, lock_api::{RwLock, RwLockUpgradableReadGuard, RwLockWriteGuard}};
+///
+/// static NAMES: RwLock<AdaptiveRw, Vec<&str>> = RwLock::new(Vec::new());
+///
+/// let names = NAMES.upgradable_read();
+/// assert!(NAMES.try_read().is_some() && NAMES.try_upgradable_read().is_none());
+/// if !names.contains(&"Hoare") {
+///     let mut names = RwLockUpgradableReadGuard::upgrade(names);
+///     names.push("Hoare");
+///     let names = RwLockWriteGuard::downgrade(names);
+///     assert_eq!(names.len(), 1);
+/// }
 /// ```
 #[derive(Debug)]
 #[repr(C)]
@@ -117,7 +161,7 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
 
     /// Acquires the lock for reading, and waits if a writer holds it or waits for it.
     ///
-    /// If the maximum number of readers (268,435,455) holds the lock, it also waits until one leaves.
+    /// If the maximum number of readers (67,108,863) holds the lock, it also waits until one leaves.
     #[inline]
     pub fn lock_shared(&self) {
         if !self.take_as::<Reading>() {
@@ -125,7 +169,7 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
         }
     }
 
-    /// Acquires the lock for reading if no writer holds it or waits for it, and fewer than 268,435,455 readers, the
+    /// Acquires the lock for reading if no writer holds it or waits for it, and fewer than 67,108,863 readers, the
     /// largest count, hold it.
     #[inline]
     pub fn try_lock_shared(&self) -> bool {
@@ -157,33 +201,21 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
     /// The caller holds the lock for reading, and gives up that acquisition.
     #[inline]
     pub unsafe fn unlock_shared(&self) {
-        if self.word.load(Relaxed) & WRITERS != 0 {
-            return self.leave_to_a_writer();
+        if self.word.load(Relaxed) & (WRITERS | UPGRADER) != 0 {
+            return self.leave_to_a_waiter();
         }
         let before = self.word.fetch_sub(1, Release);
-        if left_by_reader(before).1 {
-            // `WRITERS` was set after the check. It stays, since the lock may be gone by now: the writer clears it.
-            wake_writer::<S>(&self.word, before & READERS != 0);
+        if before & (WRITERS | UPGRADER) != 0 {
+            // The flag was set after the check. `WRITERS` stays, since the lock may be gone by now: the writer clears it.
+            wake::<S>(&self.word, left_by_reader(before).1);
         }
     }
 
-    /// Releases a shared acquisition while a writer may be blocked: the last reader clears `WRITERS` in the step that
-    /// releases the lock.
+    /// Releases a shared acquisition while a writer or an upgrade may be blocked: the last reader clears `WRITERS` in the
+    /// step that releases the lock.
     #[cold]
-    fn leave_to_a_writer(&self) {
-        let mut word = self.word.load(Relaxed);
-        loop {
-            let (next, wakes) = left_by_reader(word);
-            match self.word.compare_exchange_weak(word, next, Release, Relaxed) {
-                Ok(_) => {
-                    if wakes {
-                        wake_writer::<S>(&self.word, next & READERS != 0);
-                    }
-                    return;
-                }
-                Err(now) => word = now,
-            }
-        }
+    fn leave_to_a_waiter(&self) {
+        change::<S>(&self.word, left_by_reader);
     }
 
     /// Acquires the lock for writing, and waits if it is held.
@@ -246,6 +278,91 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
         }
     }
 
+    /// Converts the exclusive acquisition into a shared one, without releasing the lock. Wakes all blocked readers.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lock for writing, and afterwards for reading.
+    #[inline]
+    pub unsafe fn downgrade(&self) {
+        change::<S>(&self.word, |word| changed_by_writer(word, 1));
+    }
+
+    /// Acquires the lock upgradably: for reading, and as the only thread that can [`upgrade`](Self::upgrade).
+    ///
+    /// It waits if a writer holds the lock or waits for it, or another thread holds it upgradably. Readers are not
+    /// excluded.
+    #[inline]
+    pub fn lock_upgradable(&self) {
+        if !self.take_as::<Upgradable>() {
+            self.lock_upgradable_by(None);
+        }
+    }
+
+    /// Acquires the lock upgradably if no writer holds it or waits for it, and no other thread holds it upgradably.
+    #[inline]
+    pub fn try_lock_upgradable(&self) -> bool {
+        self.try_as::<Upgradable>()
+    }
+
+    /// Releases an upgradable acquisition. Wakes a writer or, if none waits, the threads that want to acquire the lock
+    /// upgradably.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lock upgradably, and gives up that acquisition.
+    #[inline]
+    pub unsafe fn unlock_upgradable(&self) {
+        change::<S>(&self.word, left_by_upgradable);
+    }
+
+    /// Converts the upgradable acquisition into the exclusive one, without releasing the lock.
+    ///
+    /// It waits until all other readers have left, and readers that arrive wait. A thread that holds the lock for
+    /// reading a second time therefore waits for itself.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lock upgradably, and afterwards for writing.
+    #[inline]
+    pub unsafe fn upgrade(&self) {
+        if !self.take_as::<Upgrading>() {
+            self.upgrade_by(None);
+        }
+    }
+
+    /// Converts the upgradable acquisition into the exclusive one if no other reader holds the lock; returns whether it
+    /// did.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lock upgradably, and afterwards for writing if the result is `true`.
+    #[inline]
+    pub unsafe fn try_upgrade(&self) -> bool {
+        self.take_as::<Upgrading>()
+    }
+
+    /// Converts the upgradable acquisition into a shared one, without releasing the lock. Wakes the threads that want to
+    /// acquire the lock upgradably, if no writer waits.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lock upgradably, and afterwards for reading.
+    #[inline]
+    pub unsafe fn downgrade_upgradable(&self) {
+        change::<S>(&self.word, |word| let_in(word & !UPGRADABLE));
+    }
+
+    /// Converts the exclusive acquisition into an upgradable one, without releasing the lock. Wakes all blocked readers.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lock for writing, and afterwards upgradably.
+    #[inline]
+    pub unsafe fn downgrade_to_upgradable(&self) {
+        change::<S>(&self.word, |word| changed_by_writer(word, UPGRADABLE | 1));
+    }
+
     /// Returns whether a thread holds the lock at this moment.
     #[inline]
     pub fn is_locked(&self) -> bool {
@@ -283,9 +400,51 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
     }
 
     #[cold]
+    fn lock_upgradable_by(&self, deadline: Option<Deadline>) -> bool {
+        self.counts.read_contended();
+        wait::<S, Upgradable>(&self.word, &self.counts, deadline)
+    }
+
+    #[cold]
+    fn upgrade_by(&self, deadline: Option<Deadline>) -> bool {
+        self.counts.write_contended();
+        wait::<S, Upgrading>(&self.word, &self.counts, deadline)
+    }
+
+    #[cold]
     fn lock_exclusive_by(&self, deadline: Option<Deadline>) -> bool {
         self.counts.write_contended();
         wait::<S, Writing>(&self.word, &self.counts, deadline)
+    }
+}
+
+/// Releases the lock, or changes the mode in which it is held, and wakes the threads that this lets in.
+#[inline]
+fn change<S: Scope>(lock: &AtomicU32, changed: impl Fn(u32) -> (u32, Wake)) {
+    let mut word = lock.load(Relaxed);
+    loop {
+        let (next, wakes) = changed(word);
+        match lock.compare_exchange_weak(word, next, Release, Relaxed) {
+            Ok(_) if wakes == Wake::None => return,
+            Ok(_) => return wake::<S>(lock, wakes),
+            Err(now) => word = now,
+        }
+    }
+}
+
+#[cold]
+fn wake<S: Scope>(lock: &AtomicU32, wakes: Wake) {
+    match wakes {
+        Wake::None => {}
+        Wake::Writer { or_readers } => {
+            wake_writer::<S>(lock, or_readers);
+        }
+        Wake::Readers => {
+            futex::wake::<S>(lock, u32::MAX, READING);
+        }
+        Wake::Upgrader => {
+            futex::wake::<S>(lock, 1, UPGRADING);
+        }
     }
 }
 
@@ -315,6 +474,7 @@ fn wake_writer<S: Scope>(lock: &AtomicU32, or_readers: bool) -> bool {
 raw_rwlock!([S: Scope, C: Count] AdaptiveRw<S, C>);
 raw_rwlock_timed!([S: Scope, C: Count] AdaptiveRw<S, C>, Self::take_as::<Reading>, Self::take_as::<Writing>);
 raw_rwlock_recursive!([S: Scope, C: Count] AdaptiveRw<S, C>, Self::take_as::<Again>);
+raw_rwlock_upgrade!([S: Scope, C: Count] AdaptiveRw<S, C>, Self::take_as::<Upgradable>, Self::take_as::<Upgrading>);
 
 // The word of the lock: the meaning of its bits, and the transitions of each side as pure functions.
 
@@ -322,11 +482,14 @@ const WRITER: u32 = 1 << 31;
 const WRITERS: u32 = 1 << 30;
 const READERS: u32 = 1 << 29;
 const RESERVED: u32 = 1 << 28;
-const COUNT: u32 = RESERVED - 1;
+const UPGRADABLE: u32 = 1 << 27;
+const UPGRADER: u32 = 1 << 26;
+const COUNT: u32 = UPGRADER - 1;
 
 /// Wait queues of the word.
 const READING: u32 = 1;
 const WRITING: u32 = 2;
+const UPGRADING: u32 = 4;
 
 /// The restrictions that a thread that wants the lock may ignore.
 #[derive(Clone, Copy, Debug)]
@@ -360,12 +523,36 @@ trait Side {
     fn taken(word: u32, claim: Claim) -> Option<u32>;
     /// Returns whether a holder will wake a thread of this side.
     fn must_wait(word: u32) -> bool;
+
+    /// Returns the word after a thread of this side has given up, which may have blocked, and the threads to be woken.
+    fn given_up(word: u32, slept: bool) -> (u32, Wake) {
+        let mark = if slept && !is_free(word) { Self::MARK & WRITERS } else { 0 };
+        (word | mark, if is_free(word) { a_writer(word) } else { Wake::None })
+    }
 }
 
 struct Reading;
 /// Reading that overtakes waiting writers.
 struct Again;
+/// Reading as the thread that can become the writer.
+struct Upgradable;
+/// Writing by the thread that holds the lock upgradably.
+struct Upgrading;
 struct Writing;
+
+/// The threads to be woken after a change of the word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wake {
+    None,
+    /// One writer, or all readers if no writer is blocked any more, and they may be.
+    Writer {
+        or_readers: bool,
+    },
+    /// All readers, with those that want the lock upgradably.
+    Readers,
+    /// The upgradable holder that waits for the other readers.
+    Upgrader,
+}
 
 impl Side for Reading {
     const MARK: u32 = READERS;
@@ -374,7 +561,7 @@ impl Side for Reading {
     fn taken(word: u32, claim: Claim) -> Option<u32> {
         // While readers hold the lock, the last of them wakes the writer that set `WRITERS`, however long this thread
         // was without a CPU in the meantime. On an unlocked lock, the flag may be that of a writer that gave up.
-        let yields_to_writers = word & WRITERS != 0 && !(claim.void && is_free(word));
+        let yields_to_writers = word & (WRITERS | UPGRADER) != 0 && !(claim.void && is_free(word));
         let is_reserved = word & RESERVED != 0 && !claim.void;
         let is_barred = (yields_to_writers || is_reserved) && !claim.slept;
         (word & WRITER == 0 && word & COUNT != COUNT && !is_barred).then(|| claim.used(word) + 1)
@@ -382,7 +569,7 @@ impl Side for Reading {
 
     /// No thread blocks on a reservation alone, because no thread would report its end.
     fn must_wait(word: u32) -> bool {
-        word & WRITER != 0 || (word & COUNT != 0 && word & WRITERS != 0)
+        word & WRITER != 0 || (word & COUNT != 0 && word & (WRITERS | UPGRADER) != 0)
     }
 }
 
@@ -396,6 +583,39 @@ impl Side for Again {
 
     fn must_wait(word: u32) -> bool {
         word & WRITER != 0
+    }
+}
+
+impl Side for Upgradable {
+    const MARK: u32 = READERS;
+    const QUEUE: u32 = READING;
+
+    fn taken(word: u32, claim: Claim) -> Option<u32> {
+        Reading::taken(word, claim).filter(|_| word & UPGRADABLE == 0).map(|taken| taken | UPGRADABLE)
+    }
+
+    fn must_wait(word: u32) -> bool {
+        Reading::must_wait(word) || word & UPGRADABLE != 0
+    }
+}
+
+impl Side for Upgrading {
+    const MARK: u32 = UPGRADER;
+    const QUEUE: u32 = UPGRADING;
+
+    /// The thread is a reader, so a reservation, which is for a thread that waits for the lock, does not concern it.
+    fn taken(word: u32, claim: Claim) -> Option<u32> {
+        let used = Claim { void: false, ..claim }.used(word) & !(UPGRADABLE | UPGRADER);
+        (word & (WRITER | COUNT) == 1).then(|| (used - 1) | WRITER)
+    }
+
+    fn must_wait(word: u32) -> bool {
+        word & (WRITER | COUNT) != 1
+    }
+
+    /// The thread remains a reader.
+    fn given_up(word: u32, _: bool) -> (u32, Wake) {
+        let_in(word & !UPGRADER)
     }
 }
 
@@ -419,11 +639,40 @@ fn is_free(word: u32) -> bool {
     word & (WRITER | COUNT) == 0
 }
 
-/// Returns the word after a reader has left, and whether a writer is to be woken.
-fn left_by_reader(word: u32) -> (u32, bool) {
+fn a_writer(word: u32) -> Wake {
+    Wake::Writer { or_readers: word & READERS != 0 }
+}
+
+/// Returns the word after a reader has left that does not hold the lock upgradably, and the threads to be woken.
+fn left_by_reader(word: u32) -> (u32, Wake) {
     let next = word.wrapping_sub(1);
-    let wakes = is_free(next) && next & WRITERS != 0;
-    (if wakes { next & !WRITERS } else { next }, wakes)
+    if is_free(next) && next & WRITERS != 0 {
+        (next & !WRITERS, a_writer(next))
+    } else if next & UPGRADER != 0 && next & COUNT == 1 {
+        (next, Wake::Upgrader)
+    } else {
+        (next, Wake::None)
+    }
+}
+
+/// Returns the word after the upgradable holder has left, and the threads to be woken.
+fn left_by_upgradable(word: u32) -> (u32, Wake) {
+    let next = word.wrapping_sub(1) & !UPGRADABLE;
+    if is_free(next) && next & WRITERS != 0 { (next & !WRITERS, a_writer(next)) } else { let_in(next) }
+}
+
+/// Returns the word after a flag has ended that kept readers out, or threads that want the lock upgradably: they are
+/// to be woken.
+///
+/// Behind a blocked writer they still wait. The last reader wakes it, or them if it has given up.
+fn let_in(word: u32) -> (u32, Wake) {
+    if word & (WRITERS | READERS) == READERS { (word & !READERS, Wake::Readers) } else { (word, Wake::None) }
+}
+
+/// Returns the word after the writer has become the holder `as_reader`, and the threads to be woken.
+fn changed_by_writer(word: u32, as_reader: u32) -> (u32, Wake) {
+    let next = (word & !(WRITER | READERS)) + as_reader;
+    (next, if word & READERS != 0 { Wake::Readers } else { Wake::None })
 }
 
 /// Returns the word after a writer has left. `WRITERS` stays set while readers go first, because the last of them
@@ -541,15 +790,10 @@ impl<W: Side> Waiter<'_, W> {
     fn give_up<S: Scope>(&self) {
         loop {
             let word = self.word.load(Relaxed);
-            let mark = if self.claim.slept && !is_free(word) { W::MARK & WRITERS } else { 0 };
-            let next = self.without_reservation(word) | mark;
-            if self.word.compare_exchange(word, next, Relaxed, Relaxed).is_err() {
-                continue;
+            let (next, wakes) = W::given_up(self.without_reservation(word), self.claim.slept);
+            if self.word.compare_exchange(word, next, Relaxed, Relaxed).is_ok() {
+                return wake::<S>(self.word, wakes);
             }
-            if is_free(next) && futex::wake::<S>(self.word, 1, WRITING) == 0 && next & READERS != 0 {
-                futex::wake::<S>(self.word, u32::MAX, READING);
-            }
-            return;
         }
     }
 }

@@ -408,3 +408,145 @@ macro_rules! raw_rwlock_recursive {
         }
     };
 }
+
+/// Implements the traits of `lock_api` for downgrades and upgrades by inherent methods of the same names. Defines the timed ones
+/// by an attempt for each, as for `raw_mutex_timed`, and private `lock_upgradable_by(deadline)` and
+/// `upgrade_by(deadline)`.
+macro_rules! raw_rwlock_upgrade {
+    ([$($generics:tt)*] $lock:ty, $upgradable:expr, $upgrade:expr) => {
+        impl<$($generics)*> $lock {
+            /// Acquires the lock upgradably if that is possible within `timeout`; returns whether it did.
+            pub fn try_lock_upgradable_for(&self, timeout: core::time::Duration) -> bool {
+                $upgradable(self) || self.lock_upgradable_by(crate::futex::Deadline::after(timeout))
+            }
+
+            /// Acquires the lock upgradably if that is possible before `deadline`; returns whether it did.
+            #[cfg(feature = "std")]
+            pub fn try_lock_upgradable_until(&self, deadline: std::time::Instant) -> bool {
+                $upgradable(self) || self.lock_upgradable_by(crate::futex::Deadline::at(deadline))
+            }
+
+            /// Upgrades as `upgrade` does if the other readers leave within `timeout`; returns whether it did.
+            ///
+            /// If it did not, readers that waited for the upgrade can acquire the lock again.
+            ///
+            /// # Safety
+            ///
+            /// The caller holds the lock upgradably, and afterwards for writing if the result is `true`.
+            pub unsafe fn try_upgrade_for(&self, timeout: core::time::Duration) -> bool {
+                $upgrade(self) || self.upgrade_by(crate::futex::Deadline::after(timeout))
+            }
+
+            /// Upgrades as `upgrade` does if the other readers leave before `deadline`; returns whether it did.
+            ///
+            /// # Safety
+            ///
+            /// The caller holds the lock upgradably, and afterwards for writing if the result is `true`.
+            #[cfg(feature = "std")]
+            pub unsafe fn try_upgrade_until(&self, deadline: std::time::Instant) -> bool {
+                $upgrade(self) || self.upgrade_by(crate::futex::Deadline::at(deadline))
+            }
+        }
+
+        // SAFETY: the inherent method leaves no moment at which another thread could acquire the lock for writing, and
+        // its change of the word is a release.
+        #[cfg(not(loom))]
+        unsafe impl<$($generics)*> lock_api::RawRwLockDowngrade for $lock {
+            #[inline]
+            unsafe fn downgrade(&self, _: Self::ExclusiveGuard) -> Self::SharedGuard {
+                // SAFETY: the caller has the guard of the exclusive acquisition.
+                unsafe { <$lock>::downgrade(self) };
+                lock_api::GuardSend::new()
+            }
+        }
+
+        // SAFETY: an upgradable holder excludes writers and other upgradable holders. An upgrade waits for the other
+        // readers, and its change of the word acquires from their releases.
+        #[cfg(not(loom))]
+        unsafe impl<$($generics)*> lock_api::RawRwLockUpgrade for $lock {
+            type UpgradableGuard = lock_api::GuardSend;
+
+            #[inline]
+            fn lock_upgradable(&self) -> Self::UpgradableGuard {
+                <$lock>::lock_upgradable(self);
+                lock_api::GuardSend::new()
+            }
+
+            #[inline]
+            fn try_lock_upgradable(&self) -> Option<Self::UpgradableGuard> {
+                <$lock>::try_lock_upgradable(self).then(lock_api::GuardSend::new)
+            }
+
+            #[inline]
+            unsafe fn unlock_upgradable(&self, _: Self::UpgradableGuard) {
+                // SAFETY: the caller has the guard of the upgradable acquisition.
+                unsafe { <$lock>::unlock_upgradable(self) }
+            }
+
+            #[inline]
+            unsafe fn upgrade(&self, _: Self::UpgradableGuard) -> Self::ExclusiveGuard {
+                // SAFETY: the caller has the guard of the upgradable acquisition.
+                unsafe { <$lock>::upgrade(self) };
+                lock_api::GuardSend::new()
+            }
+
+            #[inline]
+            unsafe fn try_upgrade(
+                &self,
+                guard: Self::UpgradableGuard,
+            ) -> Result<Self::ExclusiveGuard, Self::UpgradableGuard> {
+                // SAFETY: the caller has the guard of the upgradable acquisition.
+                if unsafe { <$lock>::try_upgrade(self) } { Ok(lock_api::GuardSend::new()) } else { Err(guard) }
+            }
+        }
+
+        // SAFETY: the inherent methods leave no moment at which the lock is not held, and their changes of the word are
+        // releases.
+        #[cfg(not(loom))]
+        unsafe impl<$($generics)*> lock_api::RawRwLockUpgradeDowngrade for $lock {
+            #[inline]
+            unsafe fn downgrade_upgradable(&self, _: Self::UpgradableGuard) -> Self::SharedGuard {
+                // SAFETY: the caller has the guard of the upgradable acquisition.
+                unsafe { <$lock>::downgrade_upgradable(self) };
+                lock_api::GuardSend::new()
+            }
+
+            #[inline]
+            unsafe fn downgrade_to_upgradable(&self, _: Self::ExclusiveGuard) -> Self::UpgradableGuard {
+                // SAFETY: the caller has the guard of the exclusive acquisition.
+                unsafe { <$lock>::downgrade_to_upgradable(self) };
+                lock_api::GuardSend::new()
+            }
+        }
+
+        // SAFETY: the inherent methods return `true` only if they acquired the lock in that mode.
+        #[cfg(all(feature = "std", not(loom)))]
+        unsafe impl<$($generics)*> lock_api::RawRwLockUpgradeTimed for $lock {
+            fn try_lock_upgradable_for(&self, timeout: core::time::Duration) -> Option<Self::UpgradableGuard> {
+                <$lock>::try_lock_upgradable_for(self, timeout).then(lock_api::GuardSend::new)
+            }
+
+            fn try_lock_upgradable_until(&self, deadline: std::time::Instant) -> Option<Self::UpgradableGuard> {
+                <$lock>::try_lock_upgradable_until(self, deadline).then(lock_api::GuardSend::new)
+            }
+
+            unsafe fn try_upgrade_for(
+                &self,
+                guard: Self::UpgradableGuard,
+                timeout: core::time::Duration,
+            ) -> Result<Self::ExclusiveGuard, Self::UpgradableGuard> {
+                // SAFETY: the caller has the guard of the upgradable acquisition.
+                if unsafe { <$lock>::try_upgrade_for(self, timeout) } { Ok(lock_api::GuardSend::new()) } else { Err(guard) }
+            }
+
+            unsafe fn try_upgrade_until(
+                &self,
+                guard: Self::UpgradableGuard,
+                deadline: std::time::Instant,
+            ) -> Result<Self::ExclusiveGuard, Self::UpgradableGuard> {
+                // SAFETY: the caller has the guard of the upgradable acquisition.
+                if unsafe { <$lock>::try_upgrade_until(self, deadline) } { Ok(lock_api::GuardSend::new()) } else { Err(guard) }
+            }
+        }
+    };
+}

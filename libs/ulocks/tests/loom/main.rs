@@ -21,5 +21,6 @@ mod faults;
 mod lifetime;
 mod readers;
 mod spinning;
+mod upgrades;
 mod usema;
 mod waiting;
