@@ -38,9 +38,9 @@
 //! - A writer that becomes a reader wakes all readers. `WRITERS` stays, because the last reader checks it.
 //! - A reader that leaves the upgradable holder as the only one wakes it if `UPGRADER` is set. That queue has at most
 //!   one thread, so a wake-up that comes late, or too early, is taken from no other thread.
-//! - A reader that saw no flag subtracts itself without a loop. If a flag was set in between, the reader wakes that
-//!   thread too, and `WRITERS` stays on the unlocked lock. If that writer has just given up, arriving readers ignore
-//!   the flag after 0.2 ms.
+//! - A reader that did not see `WRITERS` subtracts itself without a loop. If the flag was set in between, the reader
+//!   wakes a writer too, and the flag stays on the unlocked lock. If that writer has just given up, arriving readers
+//!   ignore the flag after 0.2 ms. `UPGRADER` needs no such check: a reader that leaves does not clear it.
 //! - The thread that ends `UPGRADABLE` or `UPGRADER`, and remains a reader or is not the last one, wakes all readers
 //!   and clears `READERS`, in that step. It does not if `WRITERS` is set: they then wait for the writers, and the last
 //!   reader wakes a writer, or the readers if that writer has given up.
@@ -201,20 +201,20 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
     /// The caller holds the lock for reading, and gives up that acquisition.
     #[inline]
     pub unsafe fn unlock_shared(&self) {
-        if self.word.load(Relaxed) & (WRITERS | UPGRADER) != 0 {
-            return self.leave_to_a_waiter();
+        if self.word.load(Relaxed) & WRITERS != 0 {
+            return self.leave_to_a_writer();
         }
         let before = self.word.fetch_sub(1, Release);
         if before & (WRITERS | UPGRADER) != 0 {
-            // The flag was set after the check. `WRITERS` stays, since the lock may be gone by now: the writer clears it.
+            // `WRITERS`, if it was set after the check, stays, since the lock may be gone by now: the writer clears it.
             wake::<S>(&self.word, left_by_reader(before).1);
         }
     }
 
-    /// Releases a shared acquisition while a writer or an upgrade may be blocked: the last reader clears `WRITERS` in the
-    /// step that releases the lock.
+    /// Releases a shared acquisition while a writer may be blocked: the last reader clears `WRITERS` in the step that
+    /// releases the lock.
     #[cold]
-    fn leave_to_a_waiter(&self) {
+    fn leave_to_a_writer(&self) {
         change::<S>(&self.word, left_by_reader);
     }
 
@@ -885,5 +885,35 @@ mod tests {
         assert_eq!(Reading::taken(WRITERS, late), Some(WRITERS | 1), "the writer may have given up");
         assert_eq!(Reading::taken(RESERVED | 1, late), Some(2), "a reservation is void in the end");
         assert_eq!(Reading::taken(WRITERS | 1, Claim { slept: true, ..Claim::NONE }), Some(WRITERS | 2));
+    }
+
+    /// The writer would otherwise hold a flag that keeps readers out after its downgrade, or give away a reservation.
+    #[test]
+    fn upgrade_ends_its_flags_and_keeps_those_of_waiters() {
+        let kept = WRITERS | READERS | RESERVED;
+        let late = Claim { void: true, ..Claim::NONE };
+        assert_eq!(Upgrading::taken(kept | UPGRADABLE | UPGRADER | 1, late), Some(kept | WRITER));
+        assert_eq!(Upgrading::taken(UPGRADABLE | UPGRADER | 2, late), None);
+        assert_eq!(changed_by_writer(kept | WRITER, 1), (kept & !READERS | 1, Wake::Readers));
+    }
+
+    #[test]
+    fn upgradable_reader_is_one_of_the_largest_number() {
+        let full = UPGRADABLE | COUNT;
+        assert_eq!(Upgradable::taken(COUNT - 1, Claim::NONE), Some(full));
+        assert_eq!((Upgradable::taken(COUNT, Claim::NONE), Reading::taken(full, Claim::NONE)), (None, None));
+        assert_eq!(let_in(full & !UPGRADABLE), (COUNT, Wake::None));
+        assert_eq!(left_by_upgradable(full), (COUNT - 1, Wake::None));
+    }
+
+    /// A reader arrives after the upgrade has begun to wait, and waits, too; the last reader that is inside wakes it.
+    #[test]
+    fn readers_that_arrive_wait_for_an_upgrade() {
+        let word = UPGRADABLE | UPGRADER | 2;
+        assert!(Reading::taken(word, Claim::NONE).is_none() && Reading::must_wait(word));
+        assert_eq!(Again::taken(word, Claim::NONE), Some(word + 1), "it holds the lock already");
+        assert_eq!(left_by_reader(word + 1), (word, Wake::None));
+        assert_eq!(left_by_reader(word), (word - 1, Wake::Upgrader));
+        assert_eq!(left_by_reader(word | WRITERS), ((word | WRITERS) - 1, Wake::Upgrader), "no writer can go first");
     }
 }

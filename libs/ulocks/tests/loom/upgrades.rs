@@ -71,12 +71,11 @@ impl<S: Scope> Number<S> {
         }
     }
 
-    /// Writes, and reads the result through both downgrades.
-    fn writes_and_downgrades(&self) {
-        self.lock.lock_exclusive();
+    /// Writes as the holder, and reads the result through both downgrades.
+    fn downgrades(&self) {
         self.increase();
         let number = self.number();
-        // SAFETY: this thread holds the lock in the mode in which the previous call left it.
+        // SAFETY: the caller holds the lock for writing, and each call leaves it in the mode of the next.
         unsafe {
             self.lock.downgrade_to_upgradable();
             assert_eq!(self.number(), number);
@@ -84,6 +83,16 @@ impl<S: Scope> Number<S> {
             assert_eq!(self.number(), number);
             self.lock.unlock_shared();
         }
+    }
+
+    fn unlock_shared(&self) {
+        // SAFETY: the callers have acquired the lock for reading.
+        unsafe { self.lock.unlock_shared() }
+    }
+
+    fn unlock_upgradable(&self) {
+        // SAFETY: the callers have acquired the lock upgradably.
+        unsafe { self.lock.unlock_upgradable() }
     }
 }
 
@@ -96,10 +105,19 @@ fn spawn<S: Scope>(shared: &Arc<Number<S>>, work: fn(&Number<S>)) -> JoinHandle<
     thread::spawn(move || work(&shared))
 }
 
-/// Runs each of these threads, and this one as the first: all of them end, and then the lock is unlocked.
-fn all_end<S: Scope>(preemptions: usize, first: fn(&Number<S>), threads: &'static [fn(&Number<S>)]) {
+/// Runs `before` and then `first` in this thread, next to the other threads from then on: all of them end, and the lock is
+/// unlocked.
+///
+/// A thread that is to meet a holder needs one preemption less if the lock is held before it starts.
+fn all_end<S: Scope>(
+    preemptions: usize,
+    before: fn(&AdaptiveRw<S>),
+    first: fn(&Number<S>),
+    threads: &'static [fn(&Number<S>)],
+) {
     model(preemptions, move || {
         let shared = unlocked();
+        before(&shared.lock);
         let threads: Vec<_> = threads.iter().map(|&work| spawn(&shared, work)).collect();
         first(&shared);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -107,69 +125,74 @@ fn all_end<S: Scope>(preemptions: usize, first: fn(&Number<S>), threads: &'stati
     });
 }
 
+fn holds_nothing<S: Scope>(_: &AdaptiveRw<S>) {}
+
+/// The other reader leaves at any moment of the upgrade.
 #[test]
 fn upgrade_excludes_readers_that_leave() {
-    all_end::<Private>(3, Number::upgrades, &[Number::reads]);
-    all_end::<Private>(2, Number::upgrades, &[Number::reads, Number::reads]);
-    all_end::<Shared>(2, Number::upgrades, &[Number::reads]);
+    all_end::<Private>(3, AdaptiveRw::lock_shared, Number::unlock_shared, &[Number::upgrades]);
+    all_end::<Private>(2, AdaptiveRw::lock_shared, Number::unlock_shared, &[Number::upgrades, Number::reads]);
+    all_end::<Shared>(2, AdaptiveRw::lock_shared, Number::unlock_shared, &[Number::upgrades]);
+    all_end::<Private>(3, holds_nothing, Number::upgrades, &[Number::reads]);
 }
 
 #[test]
 fn upgrade_goes_before_a_waiting_writer() {
-    all_end::<Private>(3, Number::upgrades, &[Number::writes]);
-    all_end::<Private>(2, Number::upgrades, &[Number::writes, Number::reads]);
-    all_end::<Private>(2, Number::upgrades, &[Number::upgrades, Number::reads]);
+    all_end::<Private>(2, AdaptiveRw::lock_shared, Number::unlock_shared, &[Number::upgrades, Number::writes]);
+    all_end::<Private>(2, AdaptiveRw::lock_shared, Number::unlock_shared, &[Number::upgrades, Number::upgrades]);
+    all_end::<Private>(3, holds_nothing, Number::upgrades, &[Number::writes]);
 }
 
 #[test]
 fn upgradable_holder_leaves_to_others() {
-    all_end::<Private>(3, Number::reads_upgradably, &[Number::reads_upgradably]);
-    all_end::<Private>(2, Number::reads_upgradably, &[Number::reads_upgradably, Number::writes]);
-    all_end::<Private>(2, Number::reads_upgradably, &[Number::reads_upgradably, Number::reads]);
-    all_end::<Private>(1, Number::reads_upgradably, &[Number::reads_upgradably, Number::writes, Number::reads]);
+    let check = |preemptions, threads| {
+        all_end::<Private>(preemptions, AdaptiveRw::lock_upgradable, Number::unlock_upgradable, threads);
+    };
+    check(3, &[Number::reads_upgradably]);
+    check(2, &[Number::reads_upgradably, Number::writes]);
+    check(2, &[Number::reads_upgradably, Number::reads]);
+    check(1, &[Number::reads_upgradably, Number::writes, Number::reads]);
 }
 
 #[test]
 fn downgrade_leaves_to_others() {
-    all_end::<Private>(3, Number::writes_and_downgrades, &[Number::reads]);
-    all_end::<Private>(2, Number::writes_and_downgrades, &[Number::reads, Number::writes]);
-    all_end::<Private>(2, Number::writes_and_downgrades, &[Number::reads_upgradably, Number::writes]);
-    all_end::<Private>(2, Number::writes_and_downgrades, &[Number::writes_and_downgrades]);
+    let check = |preemptions, threads| {
+        all_end::<Private>(preemptions, AdaptiveRw::lock_exclusive, Number::downgrades, threads);
+    };
+    check(3, &[Number::reads]);
+    check(2, &[Number::reads, Number::writes]);
+    check(2, &[Number::reads_upgradably, Number::writes]);
+    check(2, &[Number::reads_upgradably, Number::upgrades]);
 }
 
 /// All deadlines pass at one moment, before or during the upgrade.
 #[test]
 fn upgrade_that_gives_up_loses_no_wake_up() {
-    fn expires<S: Scope>(_: &Number<S>) {
-        futex::expire();
-    }
-    all_end::<Private>(2, expires, &[Number::upgrades_hastily, Number::reads]);
-    all_end::<Private>(2, expires, &[Number::upgrades_hastily, Number::reads, Number::writes]);
-    all_end::<Private>(1, expires, &[Number::upgrades_hastily, Number::reads, Number::reads_upgradably]);
-    all_end::<Private>(1, expires, &[Number::upgrades_hastily, Number::reads, Number::upgrades]);
+    let check = |preemptions, threads| {
+        let leaves = |shared: &Number| {
+            futex::expire();
+            shared.unlock_shared();
+        };
+        all_end::<Private>(preemptions, AdaptiveRw::lock_shared, leaves, threads);
+    };
+    check(3, &[Number::upgrades_hastily]);
+    check(2, &[Number::upgrades_hastily, Number::reads]);
+    check(2, &[Number::upgrades_hastily, Number::writes]);
+    check(1, &[Number::upgrades_hastily, Number::reads, Number::writes]);
+    check(1, &[Number::upgrades_hastily, Number::upgrades]);
 }
 
-/// Runs `work` while this thread holds the lock, and changes how it holds it: `work` ends before the lock is released.
-fn lets_in(acquire: fn(&AdaptiveRw), change: fn(&AdaptiveRw), release: fn(&AdaptiveRw), work: fn(&Number)) {
+/// Acquires the lock by `before` and changes that by `change`, and releases it by `after` only when `work` has ended.
+fn lets_in(before: fn(&AdaptiveRw), change: fn(&Number), after: fn(&Number), work: fn(&Number)) {
     model(3, move || {
         let shared = unlocked();
-        acquire(&shared.lock);
+        before(&shared.lock);
         let thread = spawn(&shared, work);
-        change(&shared.lock);
+        change(&shared);
         thread.join().unwrap();
-        release(&shared.lock);
+        after(&shared);
         assert!(shared.lock.try_lock_exclusive());
     });
-}
-
-fn unlock_shared(lock: &AdaptiveRw) {
-    // SAFETY: the callers have acquired the lock for reading.
-    unsafe { lock.unlock_shared() }
-}
-
-fn unlock_upgradable(lock: &AdaptiveRw) {
-    // SAFETY: the callers have acquired the lock upgradably.
-    unsafe { lock.unlock_upgradable() }
 }
 
 /// Acquires the lock for reading and upgradably.
@@ -178,49 +201,44 @@ fn lock_twice(lock: &AdaptiveRw) {
     lock.lock_shared();
 }
 
-fn unlock_twice(lock: &AdaptiveRw) {
-    unlock_shared(lock);
-    unlock_upgradable(lock);
-}
-
 #[test]
 fn downgraded_holder_lets_readers_in() {
-    fn downgrade(lock: &AdaptiveRw) {
+    fn downgrade(shared: &Number) {
         // SAFETY: `lets_in` has acquired the lock for writing.
-        unsafe { lock.downgrade() }
+        unsafe { shared.lock.downgrade() }
     }
-    fn downgrade_to_upgradable(lock: &AdaptiveRw) {
+    fn downgrade_to_upgradable(shared: &Number) {
         // SAFETY: `lets_in` has acquired the lock for writing.
-        unsafe { lock.downgrade_to_upgradable() }
+        unsafe { shared.lock.downgrade_to_upgradable() }
     }
-    lets_in(AdaptiveRw::lock_exclusive, downgrade, unlock_shared, Number::reads);
-    lets_in(AdaptiveRw::lock_exclusive, downgrade, unlock_shared, Number::reads_upgradably);
-    lets_in(AdaptiveRw::lock_exclusive, downgrade_to_upgradable, unlock_upgradable, Number::reads);
+    lets_in(AdaptiveRw::lock_exclusive, downgrade, Number::unlock_shared, Number::reads);
+    lets_in(AdaptiveRw::lock_exclusive, downgrade, Number::unlock_shared, Number::reads_upgradably);
+    lets_in(AdaptiveRw::lock_exclusive, downgrade_to_upgradable, Number::unlock_upgradable, Number::reads);
 }
 
 #[test]
 fn end_of_upgradable_mode_lets_the_next_in() {
-    fn downgrade(lock: &AdaptiveRw) {
+    fn downgrade(shared: &Number) {
         // SAFETY: `lets_in` has acquired the lock upgradably.
-        unsafe { lock.downgrade_upgradable() }
+        unsafe { shared.lock.downgrade_upgradable() }
     }
-    lets_in(AdaptiveRw::lock_upgradable, downgrade, unlock_shared, Number::reads_upgradably);
-    lets_in(lock_twice, unlock_upgradable, unlock_shared, Number::reads_upgradably);
-    lets_in(AdaptiveRw::lock_upgradable, |_| (), unlock_upgradable, Number::reads);
+    lets_in(AdaptiveRw::lock_upgradable, downgrade, Number::unlock_shared, Number::reads_upgradably);
+    lets_in(lock_twice, Number::unlock_upgradable, Number::unlock_shared, Number::reads_upgradably);
 }
 
+/// A holder in upgradable mode keeps no reader out, unless it waits for its upgrade.
 #[test]
 fn upgrade_that_gives_up_lets_readers_in() {
-    model(2, || {
-        let shared = unlocked::<Private>();
-        lock_twice(&shared.lock);
+    fn gives_up(shared: &Number) {
         let clock = thread::spawn(futex::expire);
-        let reader = spawn(&shared, Number::reads);
         // SAFETY: this thread holds the lock upgradably, and also for reading, so the upgrade cannot succeed.
         assert!(!unsafe { shared.lock.try_upgrade_for(Duration::ZERO) });
-        reader.join().unwrap();
         clock.join().unwrap();
-        unlock_twice(&shared.lock);
-        assert!(shared.lock.try_lock_exclusive());
-    });
+    }
+    fn unlock_twice(shared: &Number) {
+        shared.unlock_shared();
+        shared.unlock_upgradable();
+    }
+    lets_in(AdaptiveRw::lock_upgradable, |_| (), Number::unlock_upgradable, Number::reads);
+    lets_in(lock_twice, gives_up, unlock_twice, Number::reads);
 }

@@ -18,7 +18,9 @@ use std::{
 use ulocks::{
     Adaptive, AdaptiveRw, Calock, CalockSpin, Condvar, FutexSem, NoCount, Once, Pi, Robust, RwLock, RwLockFair,
     Semaphore, Shared, Ticket, Usema, UsemaSpin,
-    lock_api::{Mutex, RawMutex, RawMutexTimed, RawRwLock, RawRwLockTimed},
+    lock_api::{
+        Mutex, RawMutex, RawMutexTimed, RawRwLock, RawRwLockTimed, RawRwLockUpgradeDowngrade, RawRwLockUpgradeTimed,
+    },
     shared::{Plain, SharedMemory},
 };
 
@@ -135,6 +137,23 @@ fn readers_wait<R: RawRwLockTimed<Duration = Duration>>(lock: &R) {
     }
 }
 
+fn upgradable_readers_wait<R: RawRwLockUpgradeTimed<Duration = Duration> + RawRwLockUpgradeDowngrade>(lock: &R) {
+    for _ in 0..2 {
+        let Some(guard) = lock.try_lock_upgradable().or_else(|| lock.try_lock_upgradable_for(TIMEOUT)) else { return };
+        // SAFETY: each guard is that of the acquisition that the previous call made or left.
+        unsafe {
+            match lock.try_upgrade_for(guard, TIMEOUT) {
+                Ok(guard) => lock.unlock_shared(lock.downgrade(guard)),
+                Err(guard) => lock.unlock_shared(lock.downgrade_upgradable(guard)),
+            }
+        }
+    }
+    if let Some(guard) = lock.try_lock_exclusive_for(TIMEOUT) {
+        // SAFETY: this thread acquired the lock with this guard.
+        unsafe { lock.unlock_upgradable(lock.downgrade_to_upgradable(guard)) };
+    }
+}
+
 #[test]
 fn trying_and_timed_calls_end_on_any_word() {
     ends("adaptive", waits::<Adaptive<Shared>>);
@@ -147,6 +166,7 @@ fn trying_and_timed_calls_end_on_any_word() {
     ends("ticket", tries::<Ticket<NoCount>>);
     ends("rwlock", readers_wait::<RwLock<Shared>>);
     ends("adaptive-rw", readers_wait::<AdaptiveRw<Shared>>);
+    ends("adaptive-rw, upgradable", upgradable_readers_wait::<AdaptiveRw<Shared>>);
     ends("rwlock-fair", readers_try::<RwLockFair<Shared>>);
     ends("pi, held by the caller", |lock: &Pi<Shared>| {
         // SAFETY: `gettid` takes no argument and returns a number.
@@ -179,6 +199,24 @@ fn holder_of_an_overwritten_lock_can_release_it() {
             unsafe { lock.unlock(guard) };
         }
     }
+    fn upgradable_readers_free(lock: &AdaptiveRw<Shared>) {
+        type Holder = (fn(&AdaptiveRw<Shared>), unsafe fn(&AdaptiveRw<Shared>));
+        let holders: [Holder; 4] = [
+            (AdaptiveRw::lock_upgradable, AdaptiveRw::unlock_upgradable),
+            (AdaptiveRw::lock_upgradable, AdaptiveRw::downgrade_upgradable),
+            (AdaptiveRw::lock_exclusive, AdaptiveRw::downgrade),
+            (AdaptiveRw::lock_exclusive, AdaptiveRw::downgrade_to_upgradable),
+        ];
+        for content in contents(1) {
+            for (acquire, change) in holders {
+                write(lock, &[0]);
+                acquire(lock);
+                write(lock, &content);
+                // SAFETY: this thread acquired the lock in the mode that the function changes.
+                unsafe { change(lock) };
+            }
+        }
+    }
     fn readers_free<R: RawRwLock + Plain>(lock: &R) {
         let words = size_of::<R>() / size_of::<u32>();
         for content in contents(words) {
@@ -197,6 +235,7 @@ fn holder_of_an_overwritten_lock_can_release_it() {
     ends_once("ticket", frees::<Ticket<NoCount>>);
     ends_once("rwlock", readers_free::<RwLock<Shared>>);
     ends_once("adaptive-rw", readers_free::<AdaptiveRw<Shared>>);
+    ends_once("adaptive-rw, upgradable", upgradable_readers_free);
     ends_once("rwlock-fair", readers_free::<RwLockFair<Shared>>);
 }
 
@@ -267,6 +306,9 @@ fn waiting_calls_block_on_any_word() {
     blocks("rwlock, reading", |lock: &RwLock<Shared>| lock.lock_shared());
     blocks("rwlock, writing", |lock: &RwLock<Shared>| lock.lock_exclusive());
     blocks("adaptive-rw, reading", |lock: &AdaptiveRw<Shared>| lock.lock_shared());
+    blocks("adaptive-rw, upgradable", |lock: &AdaptiveRw<Shared>| lock.lock_upgradable());
+    // SAFETY: the child exits after the call, or is killed within it, so no thread relies on the lock.
+    blocks("adaptive-rw, upgrading", |lock: &AdaptiveRw<Shared>| unsafe { lock.upgrade() });
     blocks("adaptive-rw, writing", |lock: &AdaptiveRw<Shared>| lock.lock_exclusive());
     blocks("rwlock-fair, reading", |lock: &RwLockFair<Shared>| lock.lock_shared());
     blocks("rwlock-fair, writing", |lock: &RwLockFair<Shared>| lock.lock_exclusive());

@@ -22,6 +22,28 @@ const ROUNDS: u32 = 60;
 /// A lock that is not a mutex, used as one.
 struct As<L>(L);
 
+/// A reader-writer lock that its holders acquire upgradably and upgrade only when they release it.
+struct Upgradable(AdaptiveRw);
+
+impl Upgradable {
+    fn acquire(&self) {
+        self.0.lock_upgradable();
+    }
+
+    fn try_acquire(&self) -> bool {
+        self.0.try_lock_upgradable()
+    }
+
+    unsafe fn release(&self) {
+        // SAFETY: the caller holds the lock upgradably, and each call leaves it in the mode of the next.
+        unsafe {
+            self.0.upgrade();
+            self.0.downgrade_to_upgradable();
+            self.0.unlock_upgradable();
+        }
+    }
+}
+
 macro_rules! as_mutex {
     ($lock:ty, $init:expr, $take:ident, $try:ident, $free:ident) => {
         // SAFETY: one thread at a time acquires the lock; the module documentation of its file contains the argument.
@@ -55,6 +77,7 @@ macro_rules! as_mutex {
 }
 as_mutex!(RwLock<Private>, RwLock::INIT, lock_exclusive, try_lock_exclusive, unlock_exclusive);
 as_mutex!(AdaptiveRw<Private>, AdaptiveRw::INIT, lock_exclusive, try_lock_exclusive, unlock_exclusive);
+as_mutex!(Upgradable, Upgradable(AdaptiveRw::INIT), acquire, try_acquire, release);
 as_mutex!(FutexSem<Private>, FutexSem::new(1), acquire, try_acquire, release);
 
 fn busy(micros: u64) {
@@ -156,9 +179,12 @@ fn lock_held_and_waited_for_at_fork_works_in_the_child() {
         Ok("calock-spin") => is_forked_while_held_and_waited_for::<CalockSpin<Private>>(forks / 2),
         Ok("rwlock") => is_forked_while_held_and_waited_for::<As<RwLock>>(forks / 2),
         Ok("adaptive-rw") => is_forked_while_held_and_waited_for::<As<AdaptiveRw>>(forks / 2),
+        Ok("adaptive-rw, upgradable") => is_forked_while_held_and_waited_for::<As<Upgradable>>(forks / 2),
         Ok("semaphore") => is_forked_while_held_and_waited_for::<As<FutexSem>>(forks / 2),
         _ => {
-            for lock in ["adaptive", "calock", "calock-spin", "rwlock", "adaptive-rw", "semaphore"] {
+            let locks =
+                ["adaptive", "calock", "calock-spin", "rwlock", "adaptive-rw", "adaptive-rw, upgradable", "semaphore"];
+            for lock in locks {
                 let test = name_of!(lock_held_and_waited_for_at_fork_works_in_the_child);
                 let ended = Command::new(env::current_exe().unwrap())
                     .args(["--exact", test, "--test-threads=1"])

@@ -11,5 +11,6 @@ mod lifetime;
 mod readers;
 mod spin;
 mod timeouts;
+mod upgrades;
 mod waits;
 mod without_std;

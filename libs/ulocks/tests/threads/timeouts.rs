@@ -13,7 +13,7 @@ use std::{
 };
 use ulocks::{
     Adaptive, AdaptiveRw, Biased, Calock, CalockSpin, Condvar, FutexSem, NoCount, Pi, Private, Robust, RwLock, Shared,
-    lock_api::{Mutex, RawMutexTimed, RawRwLockTimed},
+    lock_api::{GuardSend, Mutex, RawMutexTimed, RawRwLockTimed, RawRwLockUpgradeTimed},
 };
 
 const REQUESTED: Duration = Duration::from_millis(16);
@@ -62,9 +62,11 @@ fn timed_acquisition_lets_a_reservation_expire() {
     const BIT_OF_ADAPTIVE_RW: u32 = 1 << 28;
     for _ in 0..20 {
         let (lock, read, written) = (Adaptive::<Private>::new(), AdaptiveRw::<Private>::new(), AdaptiveRw::new());
+        let upgradable = AdaptiveRw::<Private>::new();
         reserve(&lock, BIT_OF_ADAPTIVE);
         reserve::<AdaptiveRw>(&read, BIT_OF_ADAPTIVE_RW);
         reserve::<AdaptiveRw>(&written, BIT_OF_ADAPTIVE_RW);
+        reserve::<AdaptiveRw>(&upgradable, BIT_OF_ADAPTIVE_RW);
         let timed = |acquire: &dyn Fn(Duration) -> bool| {
             let began = Instant::now();
             assert!(acquire(Duration::from_secs(10)), "no thread holds the lock");
@@ -73,6 +75,7 @@ fn timed_acquisition_lets_a_reservation_expire() {
         assert!(timed(&|most| lock.try_lock_for(most)) > Duration::from_micros(20));
         assert!(timed(&|most| read.try_lock_shared_for(most)) > Duration::from_micros(100));
         assert!(timed(&|most| written.try_lock_exclusive_for(most)) > Duration::from_micros(100));
+        assert!(timed(&|most| upgradable.try_lock_upgradable_for(most)) > Duration::from_micros(100));
     }
 }
 
@@ -97,8 +100,22 @@ fn held_by_a_writer<R: RawRwLockTimed<Duration = Duration>>(name: &str, lock: R)
     });
 }
 
+/// Checks waits for upgradable mode and for an upgrade, while another reader holds the lock upgradably or at all.
+fn held_by_another_reader<R: RawRwLockUpgradeTimed<Duration = Duration, UpgradableGuard = GuardSend>>(lock: R) {
+    let (_read, guard) = (lock.lock_shared(), lock.lock_upgradable());
+    lasts_as_long_as_requested("upgradable", |requested| lock.try_lock_upgradable_for(requested).is_some());
+    lasts_as_long_as_requested("an upgrade", |requested| {
+        // SAFETY: this thread holds the lock upgradably. A second reader is inside, so the upgrade cannot succeed.
+        unsafe { lock.try_upgrade_for(GuardSend::new(), requested) }.is_ok()
+    });
+    // SAFETY: this thread has this guard of the upgradable acquisition.
+    unsafe { lock.unlock_upgradable(guard) };
+}
+
 #[test]
 fn wait_without_a_mutex_lasts_as_long_as_requested() {
+    held_by_another_reader(AdaptiveRw::<Private>::new());
+    held_by_another_reader(AdaptiveRw::<Shared>::new());
     held_by_a_writer("rwlock", RwLock::<Private, NoCount>::new());
     held_by_a_writer("adaptive-rw", AdaptiveRw::<Private>::new());
     held_by_a_writer("adaptive-rw, shared", AdaptiveRw::<Shared>::new());
