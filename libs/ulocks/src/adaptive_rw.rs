@@ -41,11 +41,12 @@
 //! - A reader that did not see `WRITERS` subtracts itself without a loop. If the flag was set in between, the reader
 //!   wakes a writer too, and the flag stays on the unlocked lock. If that writer has just given up, arriving readers
 //!   ignore the flag after 0.2 ms. `UPGRADER` needs no such check: a reader that leaves does not clear it.
-//! - The thread that ends `UPGRADABLE` or `UPGRADER`, and remains a reader or is not the last one, wakes all readers
-//!   and clears `READERS`, in that step. It does not if `WRITERS` is set: they then wait for the writers, and the last
-//!   reader wakes a writer, or the readers if that writer has given up.
-//! - An upgrade to the writer ends both flags and keeps the others: threads that blocked because of them now wait for
+//! - The reader that ends `UPGRADABLE` or `UPGRADER` clears `READERS` in that step and wakes all readers. If `WRITERS`
+//!   is set, it leaves this to the last reader, since they would block again. The last reader wakes a writer or, if that
+//!   writer has given up, the readers.
+//! - An upgrade that succeeds ends both flags and keeps the others: threads that blocked because of them now wait for
 //!   the writer to leave.
+//! - An upgrade that gives up ends `UPGRADER` only. Its thread remains a reader, and no thread relied on its wake-up.
 //! - A woken writer acquires the lock with `WRITERS` set, since other writers may be blocked.
 //! - If the wake-up found no thread (it timed out), the waker wakes the other side.
 //! - A woken thread that gives up sets `WRITERS` again or, if the lock is unlocked, wakes another thread.
@@ -85,18 +86,22 @@
 //! # Stopped or terminated threads
 //!
 //! A writer that is stopped or dies while it holds the lock blocks all other threads; a reader blocks the writers,
-//! and the readers behind them. An upgradable holder also blocks the threads that want this mode, and all readers that
-//! arrive if it is stopped or dies within `upgrade`. In [`Shared`](crate::Shared) scope, that includes all processes. A stopped or dead waiter does not: its reservation expires when the lock has been
-//! unlocked for about 0.2 ms, or after about 0.5 ms among readers. In [`Shared`](crate::Shared) scope, a blocked
-//! waiter also re-checks the word every 100 ms.
+//! and the readers behind them. An upgradable holder also blocks the threads that want this mode and, if it is stopped
+//! or dies while it waits for its upgrade, the readers that arrive. In [`Shared`](crate::Shared) scope, these may be
+//! threads of other processes.
+//!
+//! A stopped or dead waiter blocks no thread: its reservation expires when the lock has been unlocked for about 0.2 ms,
+//! or after about 0.5 ms among readers. In [`Shared`](crate::Shared) scope, a blocked waiter also re-checks the word
+//! every 100 ms.
 //!
 //! # References
 //!
 //! One word for both sides: `rwlock` of Hubertus Franke's ulocks, 2002. Priority for threads that have waited:
 //! phase-fair locks (Brandenburg and Anderson, ECRTS 2009), and [`Adaptive`](crate::Adaptive) of this crate. Upgradable
-//! mode: the *update* locks of databases (Gray and Reuter, 1992), and the `RwLock` of parking_lot. Readers
-//! share the cache line of the word. Locks with a line for each reader (BRAVO: Dice and Kogan, USENIX ATC 2019) scale
-//! further on many CPUs, and their writers must scan all lines.
+//! mode: the update locks of databases (Gray and Reuter, *Transaction Processing*, 1993), and `RwLock` of parking_lot.
+//!
+//! Readers share the cache line of the word. Locks with a line for each reader (BRAVO: Dice and Kogan, USENIX ATC 2019)
+//! scale further on many CPUs, and their writers must scan all lines.
 
 use crate::{
     atomic::{
@@ -291,7 +296,7 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
     /// Acquires the lock upgradably: for reading, and as the only thread that can [`upgrade`](Self::upgrade).
     ///
     /// It waits if a writer holds the lock or waits for it, or another thread holds it upgradably. Readers are not
-    /// excluded.
+    /// excluded. A thread that holds the lock in any mode must not call it: it may wait for itself.
     #[inline]
     pub fn lock_upgradable(&self) {
         if !self.take_as::<Upgradable>() {
@@ -831,7 +836,8 @@ mod patience {
                     return true;
                 }
                 rounds += 1;
-                if is_free(word) {
+                // A thread must wait for an unlocked lock only if a stray write has changed the word: then it blocks.
+                if is_free(word) && !W::must_wait(word) {
                     // The lock is reserved for a thread that does not run, or it would have acquired the lock. It may
                     // be waiting for this CPU.
                     free_since = free_since.or(Some(age));

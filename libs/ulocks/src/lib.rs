@@ -24,7 +24,7 @@
 //! | [`Usema`], [`UsemaSpin`] | 8 | strict first come, first served | no | yes | order of arrival |
 //! | [`Pi`] | 4 | by priority | yes | yes | real-time threads |
 //! | [`Robust`] | 8 | none | yes | yes | owners that may die |
-//! | [`AdaptiveRw`] | 4 | writers in turn with the readers that wait | yes | yes | readers and writers that must not starve each other |
+//! | [`AdaptiveRw`] | 4 | writers in turn with the readers that wait | yes | yes | readers and writers that must not starve each other; upgrades and downgrades |
 //! | [`RwLock`] | 4 | readers first | yes | yes | readers that may acquire the lock recursively |
 //! | [`RwLockFair`] | 16 | readers and writers alternate | no | yes | writers that must not starve |
 //! | [`Ticket`], [`Mcs`] | 8 | strict first come, first served | no | `Ticket` | comparison: they only spin |
@@ -101,7 +101,7 @@
 //!
 //! # Spurious failure of `try_lock`
 //!
-//! `try_lock` of [`Adaptive`], and of [`AdaptiveRw`] on either side, can fail although no thread holds the lock: the
+//! `try_lock` of [`Adaptive`], and of [`AdaptiveRw`] in any mode, can fail although no thread holds the lock: the
 //! lock is reserved for a thread that has waited long, or that thread or one that gives the lock back for it changed the
 //! word at the same moment.
 //! `assert!(lock.try_lock().is_some())` is therefore correct only if no other thread waits for the lock or acquires

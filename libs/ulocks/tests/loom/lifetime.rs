@@ -18,6 +18,45 @@ macro_rules! destroy {
 }
 destroy!(Adaptive, Biased, Usema, RwLock, RwLockFair, AdaptiveRw, FutexSem);
 
+/// A reader-writer lock that is acquired by an upgrade, after its owner has read, and released from upgradable mode.
+struct Upgraded(AdaptiveRw);
+
+impl Upgraded {
+    fn new() -> Self {
+        Self(AdaptiveRw::new())
+    }
+}
+
+impl Lock for Upgraded {
+    fn lock(&self) {
+        self.0.lock_shared();
+        // SAFETY: this thread holds the lock for reading, and then upgradably.
+        unsafe {
+            self.0.unlock_shared();
+            self.0.lock_upgradable();
+            self.0.upgrade();
+        }
+    }
+
+    fn try_lock(&self) -> bool {
+        self.0.try_lock_exclusive()
+    }
+
+    fn unlock(&self) {
+        // SAFETY: the models release only locks that they have acquired for writing.
+        unsafe {
+            self.0.downgrade_to_upgradable();
+            self.0.unlock_upgradable();
+        }
+    }
+}
+
+impl Destroy for Upgraded {
+    fn destroy(&mut self) {
+        self.0.destroy();
+    }
+}
+
 /// Asserts that the last owner can destroy the lock as soon as it has released it.
 ///
 /// The other owners, which released it before, must not access it any more.
@@ -89,4 +128,6 @@ fn readers_locks_are_destroyed_by_their_last_owner() {
     is_destroyed_by_its_last_owner(RwLockFair::<Private>::new, 3, 1);
     is_destroyed_by_its_last_owner(AdaptiveRw::<Private>::new, 2, 3);
     is_destroyed_by_its_last_owner(AdaptiveRw::<Private>::new, 3, 1);
+    is_destroyed_by_its_last_owner(Upgraded::new, 2, 3);
+    is_destroyed_by_its_last_owner(Upgraded::new, 3, 1);
 }
