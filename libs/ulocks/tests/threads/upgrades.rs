@@ -2,7 +2,7 @@
 
 use std::{
     sync::atomic::{
-        AtomicBool,
+        AtomicBool, AtomicU64,
         Ordering::{Relaxed, SeqCst},
     },
     thread,
@@ -24,56 +24,64 @@ const SHORT: Duration = Duration::from_millis(5);
 const THREADS: u64 = 4;
 const ROUNDS: u64 = 4_000;
 
-/// Uses every mode and every change between two modes, with a value in two halves that are equal unless a thread
-/// writes.
-fn changes_modes<R: RawRwLockUpgradeDowngrade + Sync>(lock: R) {
-    let halves = RwLock::from_raw(lock, (0u64, 0u64));
-    let write = |halves: &mut (u64, u64), round: u64| {
-        halves.0 += 1;
-        if round % 64 == 0 {
+/// A value in two halves that are equal unless a thread writes. They are atomic, since a broken lock lets threads race.
+#[derive(Default)]
+struct Halves(AtomicU64, AtomicU64);
+
+impl Halves {
+    /// Yields the CPU within some of the critical sections, so that another thread can meet this one there.
+    fn write(&mut self, round: u64) {
+        self.0.fetch_add(1, Relaxed);
+        if round.is_multiple_of(32) {
             thread::yield_now();
         }
-        halves.1 += 1;
-    };
-    let is_equal = |halves: &(u64, u64)| assert_eq!(halves.0, halves.1, "a thread wrote next to a reader");
+        self.1.fetch_add(1, Relaxed);
+    }
+
+    fn read(&self, round: u64) -> u64 {
+        let first = self.0.load(Relaxed);
+        if round.is_multiple_of(16) {
+            thread::yield_now();
+        }
+        assert_eq!(first, self.1.load(Relaxed), "a thread wrote next to a reader");
+        first
+    }
+}
+
+/// Uses every mode and every change between two modes.
+fn changes_modes<R: RawRwLockUpgradeDowngrade + Sync>(lock: R) {
+    let halves = RwLock::from_raw(lock, Halves::default());
     thread::scope(|scope| {
         for thread in 0..THREADS {
             let halves = &halves;
             scope.spawn(move || {
                 for round in 0..ROUNDS {
-                    match (round + thread) % 4 {
-                        0 => is_equal(&halves.read()),
+                    match (round + round / 64 + thread) % 4 {
+                        0 => {
+                            halves.read().read(round);
+                        }
                         1 => {
                             let reading = halves.upgradable_read();
-                            let before = *reading;
+                            let before = reading.read(round);
                             let mut writing = Upgradable::upgrade(reading);
-                            assert_eq!(*writing, before, "another writer came between");
-                            write(&mut writing, round);
-                            is_equal(&Writing::downgrade(writing));
+                            assert_eq!(writing.read(round), before, "another writer came between");
+                            writing.write(round);
+                            assert_eq!(Writing::downgrade(writing).read(round), before + 1);
                         }
-                        2 => {
-                            let reading = halves.upgradable_read();
-                            is_equal(&reading);
-                            match Upgradable::try_upgrade(reading) {
-                                Ok(mut writing) => {
-                                    write(&mut writing, round);
-                                    write(&mut writing, round);
-                                }
-                                Err(reading) => {
-                                    is_equal(&reading);
-                                    is_equal(&Upgradable::downgrade(reading));
-                                    write(&mut halves.write(), round);
-                                    write(&mut halves.write(), round);
-                                }
+                        2 => match Upgradable::try_upgrade(halves.upgradable_read()) {
+                            Ok(mut writing) => writing.write(round),
+                            Err(reading) => {
+                                let before = reading.read(round);
+                                assert_eq!(Upgradable::downgrade(reading).read(round), before);
+                                halves.write().write(round);
                             }
-                        }
+                        },
                         _ => {
                             let mut writing = halves.write();
-                            write(&mut writing, round);
+                            writing.write(round);
                             let reading = Writing::downgrade_to_upgradable(writing);
-                            is_equal(&reading);
-                            let mut writing = Upgradable::upgrade(reading);
-                            write(&mut writing, round);
+                            reading.read(round);
+                            Upgradable::upgrade(reading).write(round);
                         }
                     }
                 }
@@ -81,7 +89,7 @@ fn changes_modes<R: RawRwLockUpgradeDowngrade + Sync>(lock: R) {
         }
     });
     assert!(!halves.is_locked());
-    assert_eq!(halves.into_inner(), (THREADS * ROUNDS * 5 / 4, THREADS * ROUNDS * 5 / 4));
+    assert_eq!(halves.read().read(1), THREADS * ROUNDS);
 }
 
 #[test]
@@ -207,20 +215,22 @@ fn upgrade_that_times_out_leaves_the_writer_its_turn() {
     assert_eq!(lock.into_inner(), 1);
 }
 
+/// The lock is never unlocked unless threads that want it upgradably wait for the writer: each holder becomes a reader,
+/// and leaves when the next one is inside, or does not come for long.
 fn check_writer_within_a_chain_of_upgradable_holders<S: Scope>(lock: AdaptiveRw<S>) {
-    let (lock, stop) = (RwLock::from_raw(lock, 0), AtomicBool::new(false));
+    const ENOUGH: u32 = 1_000;
+    let (lock, stop, holders) = (RwLock::from_raw(lock, 0), AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
-        for thread in 0..3 {
-            let (lock, stop) = (&lock, &stop);
-            scope.spawn(move || {
-                for round in 0.. {
-                    if stop.load(Relaxed) {
-                        break;
-                    }
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !stop.load(Relaxed) {
                     let reading = lock.upgradable_read();
-                    thread::yield_now();
-                    if (round + thread) % 2 == 0 {
-                        drop(Upgradable::downgrade(reading));
+                    let number = holders.fetch_add(1, Relaxed) + 1;
+                    let _reading = Upgradable::downgrade(reading);
+                    let mut yields = 0;
+                    while holders.load(Relaxed) == number && yields < ENOUGH && !stop.load(Relaxed) {
+                        thread::yield_now();
+                        yields += 1;
                     }
                 }
             });
@@ -240,6 +250,27 @@ fn check_writer_within_a_chain_of_upgradable_holders<S: Scope>(lock: AdaptiveRw<
 fn writer_acquires_within_a_chain_of_upgradable_holders() {
     check_writer_within_a_chain_of_upgradable_holders(AdaptiveRw::<Private>::new());
     check_writer_within_a_chain_of_upgradable_holders(AdaptiveRw::<Shared>::new());
+}
+
+#[test]
+fn blocked_upgrade_succeeds_when_the_reader_leaves() {
+    let lock = RwLock::<AdaptiveRw, u32>::new(0);
+    thread::scope(|scope| {
+        let reading = lock.read();
+        let upgrade = scope.spawn(|| {
+            let upgradable = lock.upgradable_read();
+            Upgradable::try_upgrade_for(upgradable, LONG).is_ok_and(|mut number| {
+                *number += 1;
+                true
+            })
+        });
+        until_readers_wait(&lock);
+        // The thread is likely to block; the result does not depend on it.
+        thread::sleep(Duration::from_millis(20));
+        drop(reading);
+        assert!(upgrade.join().unwrap());
+    });
+    assert_eq!(lock.into_inner(), 1);
 }
 
 #[test]
