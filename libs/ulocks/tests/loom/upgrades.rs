@@ -131,15 +131,15 @@ fn holds_nothing<S: Scope>(_: &AdaptiveRw<S>) {}
 #[test]
 fn upgrade_excludes_readers_that_leave() {
     all_end::<Private>(3, AdaptiveRw::lock_shared, Number::unlock_shared, &[Number::upgrades]);
-    all_end::<Private>(2, AdaptiveRw::lock_shared, Number::unlock_shared, &[Number::upgrades, Number::reads]);
-    all_end::<Shared>(2, AdaptiveRw::lock_shared, Number::unlock_shared, &[Number::upgrades]);
+    all_end::<Private>(3, AdaptiveRw::lock_shared, Number::unlock_shared, &[Number::upgrades, Number::reads]);
+    all_end::<Shared>(3, AdaptiveRw::lock_shared, Number::unlock_shared, &[Number::upgrades]);
     all_end::<Private>(3, holds_nothing, Number::upgrades, &[Number::reads]);
 }
 
 #[test]
 fn upgrade_goes_before_a_waiting_writer() {
-    all_end::<Private>(2, AdaptiveRw::lock_shared, Number::unlock_shared, &[Number::upgrades, Number::writes]);
-    all_end::<Private>(2, AdaptiveRw::lock_shared, Number::unlock_shared, &[Number::upgrades, Number::upgrades]);
+    all_end::<Private>(3, AdaptiveRw::lock_shared, Number::unlock_shared, &[Number::upgrades, Number::writes]);
+    all_end::<Private>(3, AdaptiveRw::lock_shared, Number::unlock_shared, &[Number::upgrades, Number::upgrades]);
     all_end::<Private>(3, holds_nothing, Number::upgrades, &[Number::writes]);
 }
 
@@ -149,9 +149,9 @@ fn upgradable_holder_leaves_to_others() {
         all_end::<Private>(preemptions, AdaptiveRw::lock_upgradable, Number::unlock_upgradable, threads);
     };
     check(3, &[Number::reads_upgradably]);
-    check(2, &[Number::reads_upgradably, Number::writes]);
-    check(2, &[Number::reads_upgradably, Number::reads]);
-    check(1, &[Number::reads_upgradably, Number::writes, Number::reads]);
+    check(3, &[Number::reads_upgradably, Number::writes]);
+    check(3, &[Number::reads_upgradably, Number::reads]);
+    check(2, &[Number::reads_upgradably, Number::writes, Number::reads]);
 }
 
 #[test]
@@ -160,9 +160,9 @@ fn downgrade_leaves_to_others() {
         all_end::<Private>(preemptions, AdaptiveRw::lock_exclusive, Number::downgrades, threads);
     };
     check(3, &[Number::reads]);
-    check(2, &[Number::reads, Number::writes]);
-    check(2, &[Number::reads_upgradably, Number::writes]);
-    check(2, &[Number::reads_upgradably, Number::upgrades]);
+    check(3, &[Number::reads, Number::writes]);
+    check(3, &[Number::reads_upgradably, Number::writes]);
+    check(3, &[Number::reads_upgradably, Number::upgrades]);
 }
 
 /// All deadlines pass at one moment, before or during the upgrade.
@@ -176,10 +176,10 @@ fn upgrade_that_gives_up_loses_no_wake_up() {
         all_end::<Private>(preemptions, AdaptiveRw::lock_shared, leaves, threads);
     };
     check(3, &[Number::upgrades_hastily]);
-    check(2, &[Number::upgrades_hastily, Number::reads]);
-    check(2, &[Number::upgrades_hastily, Number::writes]);
-    check(1, &[Number::upgrades_hastily, Number::reads, Number::writes]);
-    check(1, &[Number::upgrades_hastily, Number::upgrades]);
+    check(3, &[Number::upgrades_hastily, Number::reads]);
+    check(3, &[Number::upgrades_hastily, Number::writes]);
+    check(2, &[Number::upgrades_hastily, Number::reads, Number::writes]);
+    check(2, &[Number::upgrades_hastily, Number::upgrades]);
 }
 
 /// Acquires the lock by `before` and changes that by `change`, and releases it by `after` only when `work` has ended.

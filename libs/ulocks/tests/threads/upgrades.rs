@@ -218,7 +218,8 @@ fn upgrade_that_times_out_leaves_the_writer_its_turn() {
 /// The lock is never unlocked unless threads that want it upgradably wait for the writer: each holder becomes a reader,
 /// and leaves when the next one is inside, or does not come for long.
 fn check_writer_within_a_chain_of_upgradable_holders<S: Scope>(lock: AdaptiveRw<S>) {
-    const ENOUGH: u32 = 1_000;
+    const ENOUGH: u32 = 20_000;
+    const WRITES: u32 = 10;
     let (lock, stop, holders) = (RwLock::from_raw(lock, 0), AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
         for _ in 0..3 {
@@ -226,6 +227,8 @@ fn check_writer_within_a_chain_of_upgradable_holders<S: Scope>(lock: AdaptiveRw<
                 while !stop.load(Relaxed) {
                     let reading = lock.upgradable_read();
                     let number = holders.fetch_add(1, Relaxed) + 1;
+                    // The other threads are likely to block; the result does not depend on it.
+                    thread::sleep(Duration::from_millis(1));
                     let _reading = Upgradable::downgrade(reading);
                     let mut yields = 0;
                     while holders.load(Relaxed) == number && yields < ENOUGH && !stop.load(Relaxed) {
@@ -235,7 +238,11 @@ fn check_writer_within_a_chain_of_upgradable_holders<S: Scope>(lock: AdaptiveRw<
                 }
             });
         }
-        for _ in 0..50 {
+        for _ in 0..WRITES {
+            let goal = holders.load(Relaxed) + 5;
+            while holders.load(Relaxed) < goal {
+                thread::yield_now();
+            }
             let written = lock.try_write_for(LONG).map(|mut number| *number += 1);
             if written.is_none() {
                 break;
@@ -243,7 +250,7 @@ fn check_writer_within_a_chain_of_upgradable_holders<S: Scope>(lock: AdaptiveRw<
         }
         stop.store(true, Relaxed);
     });
-    assert_eq!(lock.into_inner(), 50);
+    assert_eq!(lock.into_inner(), WRITES);
 }
 
 #[test]
