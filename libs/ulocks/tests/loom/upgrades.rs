@@ -105,6 +105,16 @@ fn spawn<S: Scope>(shared: &Arc<Number<S>>, work: fn(&Number<S>)) -> JoinHandle<
     thread::spawn(move || work(&shared))
 }
 
+/// Checks a model for each number of times that its first thread yields before it changes the lock.
+///
+/// A waiter yields before it blocks. Loom then runs another thread for one step, and does not examine all orders of that
+/// step and those of the waiter: with a holder that never yields, it finds no order in which the waiter blocks.
+fn for_each_delay(preemptions: usize, checked: impl Fn(&dyn Fn()) + Copy + Send + Sync + 'static) {
+    for yields in 0..3 {
+        model(preemptions, move || checked(&|| (0..yields).for_each(|_| thread::yield_now())));
+    }
+}
+
 /// Runs `before` and then `first` in this thread, next to the other threads from then on: all of them end, and the lock is
 /// unlocked.
 ///
@@ -115,10 +125,11 @@ fn all_end<S: Scope>(
     first: fn(&Number<S>),
     threads: &'static [fn(&Number<S>)],
 ) {
-    model(preemptions, move || {
+    for_each_delay(preemptions, move |delay| {
         let shared = unlocked();
         before(&shared.lock);
         let threads: Vec<_> = threads.iter().map(|&work| spawn(&shared, work)).collect();
+        delay();
         first(&shared);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert!(shared.lock.try_lock_exclusive());
@@ -184,10 +195,11 @@ fn upgrade_that_gives_up_loses_no_wake_up() {
 
 /// Acquires the lock by `before` and changes that by `change`, and releases it by `after` only when `work` has ended.
 fn lets_in(before: fn(&AdaptiveRw), change: fn(&Number), after: fn(&Number), work: fn(&Number)) {
-    model(3, move || {
+    for_each_delay(3, move |delay| {
         let shared = unlocked();
         before(&shared.lock);
         let thread = spawn(&shared, work);
+        delay();
         change(&shared);
         thread.join().unwrap();
         after(&shared);
