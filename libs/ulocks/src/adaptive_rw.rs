@@ -49,7 +49,8 @@
 //! - An upgrade that gives up ends `UPGRADER` only. Its thread remains a reader, and no thread relied on its wake-up.
 //! - A woken writer acquires the lock with `WRITERS` set, since other writers may be blocked.
 //! - If the wake-up found no thread (it timed out), the waker wakes the other side.
-//! - A woken thread that gives up sets `WRITERS` again or, if the lock is unlocked, wakes another thread.
+//! - A thread that gives up on an unlocked lock wakes another one. A writer that gives up on a held lock clears `WRITERS`
+//!   and wakes a writer, which sets the flag again before it blocks; if it finds none, it wakes the readers.
 //!
 //! # Lifetime
 //!
@@ -529,10 +530,9 @@ trait Side {
     /// Returns whether a holder will wake a thread of this side.
     fn must_wait(word: u32) -> bool;
 
-    /// Returns the word after a thread of this side has given up, which may have blocked, and the threads to be woken.
-    fn given_up(word: u32, slept: bool) -> (u32, Wake) {
-        let mark = if slept && !is_free(word) { Self::MARK & WRITERS } else { 0 };
-        (word | mark, if is_free(word) { a_writer(word) } else { Wake::None })
+    /// Returns the word after a thread of this side has given up, and the threads to be woken.
+    fn given_up(word: u32) -> (u32, Wake) {
+        (word, if is_free(word) { a_writer(word) } else { Wake::None })
     }
 }
 
@@ -619,7 +619,7 @@ impl Side for Upgrading {
     }
 
     /// The thread remains a reader.
-    fn given_up(word: u32, _: bool) -> (u32, Wake) {
+    fn given_up(word: u32) -> (u32, Wake) {
         let_in(word & !UPGRADER)
     }
 }
@@ -637,6 +637,16 @@ impl Side for Writing {
 
     fn must_wait(word: u32) -> bool {
         word & (WRITER | COUNT) != 0
+    }
+
+    /// The flag may be that of other writers. One of them is woken and sets it again; without one, readers that waited
+    /// behind it are woken. While a writer holds the lock, these wait for its end.
+    fn given_up(word: u32) -> (u32, Wake) {
+        if is_free(word) {
+            (word, a_writer(word))
+        } else {
+            (word & !WRITERS, Wake::Writer { or_readers: word & (WRITER | READERS) == READERS })
+        }
     }
 }
 
@@ -795,7 +805,7 @@ impl<W: Side> Waiter<'_, W> {
     fn give_up<S: Scope>(&self) {
         loop {
             let word = self.word.load(Relaxed);
-            let (next, wakes) = W::given_up(self.without_reservation(word), self.claim.slept);
+            let (next, wakes) = W::given_up(self.without_reservation(word));
             if self.word.compare_exchange(word, next, Relaxed, Relaxed).is_ok() {
                 return wake::<S>(self.word, wakes);
             }
@@ -921,5 +931,16 @@ mod tests {
         assert_eq!(left_by_reader(word + 1), (word, Wake::None));
         assert_eq!(left_by_reader(word), (word - 1, Wake::Upgrader));
         assert_eq!(left_by_reader(word | WRITERS), ((word | WRITERS) - 1, Wake::Upgrader), "no writer can go first");
+    }
+
+    /// Regression: the flag of a writer that had given up kept readers out until those that held the lock left.
+    #[test]
+    fn writer_that_gives_up_takes_its_flag_away() {
+        assert_eq!(Writing::given_up(WRITERS | 1), (1, Wake::Writer { or_readers: false }));
+        assert_eq!(Writing::given_up(WRITERS | READERS | 1), (READERS | 1, Wake::Writer { or_readers: true }));
+        assert_eq!(
+            Writing::given_up(WRITERS | READERS | WRITER),
+            (READERS | WRITER, Wake::Writer { or_readers: false })
+        );
     }
 }

@@ -548,5 +548,88 @@ macro_rules! raw_rwlock_upgrade {
                 if unsafe { <$lock>::try_upgrade_until(self, deadline) } { Ok(lock_api::GuardSend::new()) } else { Err(guard) }
             }
         }
+
+        // SAFETY: the inherent method leaves no moment at which another thread could acquire the lock for writing, and
+        // its change of the word is a release.
+        #[cfg(all(feature = "lock_api_04", not(loom)))]
+        unsafe impl<$($generics)*> lock_api_04::RawRwLockDowngrade for $lock {
+            #[inline]
+            unsafe fn downgrade(&self) {
+                // SAFETY: the caller holds the lock for writing.
+                unsafe { <$lock>::downgrade(self) }
+            }
+        }
+
+        // SAFETY: an upgradable holder excludes writers and other upgradable holders. An upgrade waits for the other
+        // readers, and its change of the word acquires from their releases.
+        #[cfg(all(feature = "lock_api_04", not(loom)))]
+        unsafe impl<$($generics)*> lock_api_04::RawRwLockUpgrade for $lock {
+            #[inline]
+            fn lock_upgradable(&self) {
+                <$lock>::lock_upgradable(self);
+            }
+
+            #[inline]
+            fn try_lock_upgradable(&self) -> bool {
+                <$lock>::try_lock_upgradable(self)
+            }
+
+            #[inline]
+            unsafe fn unlock_upgradable(&self) {
+                // SAFETY: the caller holds the lock upgradably.
+                unsafe { <$lock>::unlock_upgradable(self) }
+            }
+
+            #[inline]
+            unsafe fn upgrade(&self) {
+                // SAFETY: the caller holds the lock upgradably.
+                unsafe { <$lock>::upgrade(self) }
+            }
+
+            #[inline]
+            unsafe fn try_upgrade(&self) -> bool {
+                // SAFETY: the caller holds the lock upgradably.
+                unsafe { <$lock>::try_upgrade(self) }
+            }
+        }
+
+        // SAFETY: the inherent methods leave no moment at which the lock is not held, and their changes of the word are
+        // releases.
+        #[cfg(all(feature = "lock_api_04", not(loom)))]
+        unsafe impl<$($generics)*> lock_api_04::RawRwLockUpgradeDowngrade for $lock {
+            #[inline]
+            unsafe fn downgrade_upgradable(&self) {
+                // SAFETY: the caller holds the lock upgradably.
+                unsafe { <$lock>::downgrade_upgradable(self) }
+            }
+
+            #[inline]
+            unsafe fn downgrade_to_upgradable(&self) {
+                // SAFETY: the caller holds the lock for writing.
+                unsafe { <$lock>::downgrade_to_upgradable(self) }
+            }
+        }
+
+        // SAFETY: the inherent methods return `true` only if they acquired the lock in that mode.
+        #[cfg(all(feature = "lock_api_04", feature = "std", not(loom)))]
+        unsafe impl<$($generics)*> lock_api_04::RawRwLockUpgradeTimed for $lock {
+            fn try_lock_upgradable_for(&self, timeout: core::time::Duration) -> bool {
+                <$lock>::try_lock_upgradable_for(self, timeout)
+            }
+
+            fn try_lock_upgradable_until(&self, deadline: std::time::Instant) -> bool {
+                <$lock>::try_lock_upgradable_until(self, deadline)
+            }
+
+            unsafe fn try_upgrade_for(&self, timeout: core::time::Duration) -> bool {
+                // SAFETY: the caller holds the lock upgradably.
+                unsafe { <$lock>::try_upgrade_for(self, timeout) }
+            }
+
+            unsafe fn try_upgrade_until(&self, deadline: std::time::Instant) -> bool {
+                // SAFETY: the caller holds the lock upgradably.
+                unsafe { <$lock>::try_upgrade_until(self, deadline) }
+            }
+        }
     };
 }

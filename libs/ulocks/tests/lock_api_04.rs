@@ -10,7 +10,7 @@ use ulocks::{
     Ticket, Usema,
     lock_api_04::{
         GuardNoSend, GuardSend, Mutex, MutexGuard, RawMutex, RawMutexFair, RawMutexTimed, RawRwLock, RawRwLockTimed,
-        RwLock as ReaderWriter,
+        RwLock as ReaderWriter, RwLockUpgradableReadGuard as Upgradable, RwLockWriteGuard as Writing,
     },
 };
 
@@ -169,6 +169,28 @@ fn readers_time_out<R: RawRwLockTimed<Duration = Duration, Instant = Instant>>()
 fn timed_reader_writer_locks_of_0_4_time_out() {
     readers_time_out::<AdaptiveRw>();
     readers_time_out::<RwLock>();
+}
+
+#[test]
+fn upgradable_readers_of_0_4_change_modes() {
+    let lock = ReaderWriter::<AdaptiveRw, u32>::new(0);
+    let first = lock.upgradable_read();
+    assert!(lock.try_upgradable_read().is_none() && lock.try_upgradable_read_for(HELD).is_none());
+    let reader = lock.try_read();
+    assert!(reader.is_some(), "an upgradable reader excludes no reader");
+    let first = Upgradable::try_upgrade(first).expect_err("another reader is there");
+    let first = Upgradable::try_upgrade_for(first, HELD).expect_err("it is there all the time");
+    drop(reader);
+    let mut writer = Upgradable::upgrade(first);
+    *writer += 1;
+    assert!(lock.try_read().is_none());
+    let first = Writing::downgrade_to_upgradable(writer);
+    assert!(lock.try_upgradable_read().is_none());
+    let reader = Upgradable::downgrade(first);
+    assert!(lock.try_upgradable_read_until(Instant::now() + LONG).is_some());
+    drop(reader);
+    let reader = Writing::downgrade(lock.write());
+    assert_eq!((*reader, lock.try_write().is_none(), *lock.read()), (1, true, 1));
 }
 
 fn releases_fairly<R: RawMutexFair>() {

@@ -167,6 +167,51 @@ fn adaptive_rw_waiter_that_gives_up_loses_no_wake_up() {
     });
 }
 
+/// The reader acquires the lock next to the other one, although that writer's flag kept it out.
+#[test]
+fn adaptive_rw_writer_that_gives_up_lets_readers_in() {
+    model(2, || {
+        let shared = Arc::new(Protected { lock: AdaptiveRw::<Private>::new(), number: UnsafeCell::new(0) });
+        shared.lock.lock_shared();
+        let hasty = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || assert!(!shared.lock.try_lock_exclusive_for(Duration::ZERO)))
+        };
+        let reader = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || shared.read_shared())
+        };
+        futex::expire();
+        hasty.join().unwrap();
+        reader.join().unwrap();
+        Readers::unlock_shared(&shared.lock);
+    });
+}
+
+#[test]
+fn adaptive_rw_writer_that_gives_up_forgets_no_other() {
+    model(2, || {
+        let shared = Arc::new(Protected { lock: AdaptiveRw::<Private>::new(), number: UnsafeCell::new(0) });
+        shared.lock.lock_shared();
+        let hasty = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                if shared.lock.try_lock_exclusive_for(Duration::ZERO) {
+                    Readers::unlock_exclusive(&shared.lock);
+                }
+            })
+        };
+        let writer = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || shared.write())
+        };
+        futex::expire();
+        Readers::unlock_shared(&shared.lock);
+        hasty.join().unwrap();
+        writer.join().unwrap();
+    });
+}
+
 #[test]
 fn rwlock_reader_times_out() {
     a_reader_gives_up(RwLock::<Private>::new, |lock| lock.try_lock_shared_for(Duration::ZERO));

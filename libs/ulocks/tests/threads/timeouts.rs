@@ -12,7 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 use ulocks::{
-    Adaptive, AdaptiveRw, Biased, Calock, CalockSpin, Condvar, FutexSem, NoCount, Pi, Private, Robust, RwLock, Shared,
+    Adaptive, AdaptiveRw, Biased, Calock, CalockSpin, Condvar, FutexSem, NoCount, Pi, Private, Robust, RwLock, Scope,
+    Shared,
     lock_api::{GuardSend, Mutex, RawMutexTimed, RawRwLockTimed, RawRwLockUpgradeTimed},
 };
 
@@ -241,4 +242,39 @@ fn rw_lock_after_two_timeouts_is_unlocked() {
     // SAFETY: this thread acquired the lock at the beginning of the test.
     unsafe { lock.unlock_exclusive() };
     assert!(lock.try_lock_shared());
+}
+
+/// Readers that arrive wait behind a writer only while that writer waits.
+#[test]
+fn readers_enter_after_a_writer_next_to_a_reader_timed_out() {
+    fn check<S: Scope>() {
+        let lock = &AdaptiveRw::<S>::new();
+        lock.lock_shared();
+        assert!(!lock.try_lock_exclusive_for(Duration::from_millis(2)));
+        assert!(lock.try_lock_shared());
+        thread::scope(|scope| {
+            let hasty = scope.spawn(|| lock.try_lock_exclusive_for(Duration::from_millis(20)));
+            let reader = scope.spawn(|| lock.try_lock_shared_for(Duration::from_secs(60)));
+            assert!(!hasty.join().unwrap() && reader.join().unwrap());
+        });
+        // SAFETY: the lock was acquired three times for reading.
+        (0..3).for_each(|_| unsafe { lock.unlock_shared() });
+        assert!(lock.try_lock_exclusive());
+    }
+    check::<Private>();
+    check::<Shared>();
+}
+
+#[test]
+fn writer_acquires_after_another_one_timed_out() {
+    let lock = &AdaptiveRw::<Private>::new();
+    lock.lock_shared();
+    thread::scope(|scope| {
+        let patient = scope.spawn(|| lock.try_lock_exclusive_for(Duration::from_secs(60)));
+        let hasty = scope.spawn(|| lock.try_lock_exclusive_for(Duration::from_millis(20)));
+        assert!(!hasty.join().unwrap());
+        // SAFETY: this thread acquired the lock at the beginning of the test.
+        unsafe { lock.unlock_shared() };
+        assert!(patient.join().unwrap());
+    });
 }
