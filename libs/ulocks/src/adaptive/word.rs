@@ -381,6 +381,8 @@ mod tests {
             let freed = freed(word, AWAKE, &At(0, false));
             assert_eq!((freed_without_time(word, AWAKE), freed.wakes), (Some(freed.word), false));
         }
+        let without_credit = AWAKE.put_in(WAITERS);
+        assert_eq!(freed_without_time(HELD | without_credit, AWAKE), Some(without_credit | CREDIT_OF_WAITERS));
         assert_eq!(freed_without_time(HELD | WAITERS, AWAKE), None, "a thread must be woken");
     }
 
