@@ -50,7 +50,8 @@
 //! - A woken writer acquires the lock with `WRITERS` set, since other writers may be blocked.
 //! - If the wake-up found no thread (it timed out), the waker wakes the other side.
 //! - A thread that gives up on an unlocked lock wakes another one. A writer that gives up on a held lock clears `WRITERS`
-//!   and wakes a writer, which sets the flag again before it blocks; if it finds none, it wakes the readers.
+//!   and wakes a writer, which sets the flag again before it blocks; if it finds none, it wakes the readers, unless an
+//!   upgrade waits. On a reserved lock, it sets the flag instead, so that the thread that leaves wakes a writer.
 //!
 //! # Lifetime
 //!
@@ -640,12 +641,17 @@ impl Side for Writing {
     }
 
     /// The flag may be that of other writers. One of them is woken and sets it again; without one, readers that waited
-    /// behind it are woken. While a writer holds the lock, these wait for its end.
+    /// behind it are woken. While a writer holds the lock, or an upgrade waits for it, these wait for its end.
+    ///
+    /// With a reservation, the flag stays: a woken writer may be running, which no wake-up would find, and woken readers
+    /// would go before it.
     fn given_up(word: u32) -> (u32, Wake) {
         if is_free(word) {
-            (word, a_writer(word))
+            (word & !WRITERS, a_writer(word))
+        } else if word & RESERVED != 0 {
+            (word | WRITERS, Wake::None)
         } else {
-            (word & !WRITERS, Wake::Writer { or_readers: word & (WRITER | READERS) == READERS })
+            (word & !WRITERS, Wake::Writer { or_readers: word & (WRITER | READERS | UPGRADER) == READERS })
         }
     }
 }
@@ -941,6 +947,21 @@ mod tests {
         assert_eq!(
             Writing::given_up(WRITERS | READERS | WRITER),
             (READERS | WRITER, Wake::Writer { or_readers: false })
+        );
+    }
+
+    /// Readers that it wakes would go before a writer that spins, or before an upgrade, which could starve.
+    #[test]
+    fn writer_that_gives_up_wakes_no_reader_past_others() {
+        let spinning = RESERVED | WRITERS | READERS | 1;
+        assert_eq!(Writing::given_up(spinning), (spinning, Wake::None));
+        assert_eq!(Writing::given_up(RESERVED | 1), (RESERVED | WRITERS | 1, Wake::None), "others relied on it");
+        let upgrading = UPGRADABLE | UPGRADER | READERS | 2;
+        assert_eq!(Writing::given_up(upgrading | WRITERS), (upgrading, Wake::Writer { or_readers: false }));
+        assert_eq!(
+            Writing::given_up(WRITERS | READERS),
+            (READERS, Wake::Writer { or_readers: true }),
+            "it is unlocked"
         );
     }
 }

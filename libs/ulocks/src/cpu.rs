@@ -5,7 +5,7 @@
 pub(crate) fn cpu_hint() -> u32 {
     #[cfg(not(loom))]
     {
-        let cpu = crate::restartable::current_cpu().unwrap_or_else(|| {
+        let cpu = crate::restartable::current_cpu().filter(|cpu| cpu.cast_signed() >= 0).unwrap_or_else(|| {
             // SAFETY: `sched_getcpu` takes no argument and returns a number, or -1.
             unsafe { libc::sched_getcpu() }.cast_unsigned()
         });

@@ -112,9 +112,10 @@
 //! A lock whose last acquirer did not wait is *promptly acquired*. If threads are blocked on it, an arriving thread
 //! yields its CPU up to seven times before it spins or blocks. So all threads that can run do so one after another.
 //! While no thread spins, a further blocked one is woken some 20 µs after the last, though that one has not run. A
-//! thread that acquired the lock after such a yield keeps it in that state. The head of `rotation.rs` has the reason,
+//! thread that acquired the lock after such a yield keeps `WAITERS`. The head of `rotation.rs` has the reason,
 //! and says when threads do not yield. Those with a deadline never do, nor those of a lock between processes. Where
-//! sections are short, every such thread keeps that state, and reads the word only once before it yields: `pace.rs`.
+//! sections are short, a thread that finds the lock promptly acquired leaves it so, unless it has blocked or spins; it reads
+//! the word only once before it yields: `pace.rs`.
 //!
 //! While a thread spins, the lock is handed off to blocked waiters one at a time, in the order in which they blocked, at
 //! most once per *slice* of 0.3 to 3 ms: the release that is due reserves the lock for the thread that it wakes, and the

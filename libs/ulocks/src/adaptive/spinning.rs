@@ -27,7 +27,8 @@ pub(super) struct Spinner<'a> {
     takes_turns: bool,
     /// Whether another thread ran while this one yielded.
     has_yielded: bool,
-    /// Whether arriving threads go on to yield after this one, however it acquires the lock: where sections are short.
+    /// Whether arriving threads go on to yield if this one acquires the lock without having blocked: where sections are
+    /// short.
     keeps_prompt: bool,
     /// Whether this thread is the one that the field `AWAKE` identifies.
     is_spinner: bool,

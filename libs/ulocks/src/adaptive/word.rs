@@ -5,7 +5,7 @@ pub(super) const WAITERS: u32 = 1 << 1;
 pub(super) const RESERVED: u32 = 1 << 2;
 const ONE_CREDIT: u32 = 1 << 3;
 pub(super) const CREDIT: u32 = 15 << 3;
-/// The lowest bit of `CREDIT`, while `WAITERS` is set: the last thread to acquire the lock had waited for it. Until the first
+/// The lowest bit of `CREDIT`, while `WAITERS` is set: the last thread to acquire the lock had waited for it, and its wait counts: see [`promptly`]. Until the first
 /// acquisition after `WAITERS` was set, it is arbitrary.
 const WAITED: u32 = ONE_CREDIT;
 /// The credit after a release while `WAITERS` is set, which keeps `WAITED`.
