@@ -1,9 +1,9 @@
 //! The slow path of release: a read-modify-write, and a wake-up.
 
 use super::{
-    generation,
+    generation, rotation,
     waiting::wake,
-    word::{Awake, Freed, HELD, Time, freed, freed_without_time, may_have_blocked},
+    word::{Awake, Freed, HELD, Time, freed, freed_without_time, iterations, may_have_blocked},
 };
 use crate::{
     atomic::{
@@ -46,6 +46,8 @@ fn free_without_time<S: Scope>(lock: &AtomicU32) -> bool {
     let is_freed = lock.compare_exchange(word, next, Release, Relaxed).is_ok();
     if is_freed && may_have_blocked(next) {
         draw.advance();
+    } else if is_freed && let Some(at) = iterations(word) {
+        rotation::iterated(core::ptr::from_ref(lock).addr(), at);
     }
     is_freed
 }
@@ -95,7 +97,7 @@ impl Time for Clock {
         let hits = draw.hits();
         draw.advance();
         if hits {
-            super::rotation::released(self.lock);
+            rotation::released(self.lock);
         }
         hits
     }

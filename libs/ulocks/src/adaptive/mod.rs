@@ -20,7 +20,7 @@
 //! | 22..32 | `STAMP` | when a blocked waiter was last served, in ~10 µs | the waker; a thread that has blocked or yielded |
 //!
 //! A word of `0` is unlocked. A word of exactly `HELD` is *plain-held*: its holder releases it with a plain store of
-//! 0. A word without `WAITERS` and `CREDIT` is *quiet*: no thread is blocked, or was lately. A reservation is *void* once
+//! 0. A word without `WAITERS` and with a credit of at most three is *quiet*: no thread is blocked, or was lately. A reservation is *void* once
 //! a thread has seen the lock unlocked for the spin limit: its owner does not run, and any thread may acquire the lock.
 //!
 //! An unlocked word with `WAITERS` is sound only while some thread is responsible for the blocked ones: see *No wake-up is
@@ -52,7 +52,9 @@
 //! often block must not pay that on each wait. A thread that has waited therefore acquires the lock with the maximum
 //! `CREDIT`. While credit remains, the lock is released by compare-and-swap, which cannot overwrite a flag, and
 //! waiters need no membarrier. Each release that finds no waiters consumes one credit; after the last one the lock
-//! can be plain-held again.
+//! can be plain-held again. A waiter now and then gives a plain-held lock a credit of three, so that the holder measures its
+//! iterations: `pace.rs`. The holder may already have compared the word, so its store can erase that credit. A thread
+//! that wants to block therefore needs the membarrier up to a credit of three.
 //!
 //! A spinner leaves a plain-held lock plain: no thread blocks on it, so the spinner sets no flag. It reads the word
 //! rarely if critical sections are short, because each read takes the cache line from the holder, and it acquires
@@ -115,7 +117,8 @@
 //! thread that acquired the lock after such a yield keeps `WAITERS`. The head of `rotation.rs` has the reason,
 //! and says when threads do not yield. Those with a deadline never do, nor those of a lock between processes. Where
 //! sections are short, a thread that finds the lock promptly acquired leaves it so, unless it has blocked or spins; it reads
-//! the word only once before it yields: `pace.rs`.
+//! the word only once before it yields. Such a lock is soon one without blocked threads, and threads go on to yield on it for
+//! a while.
 //!
 //! While a thread spins, the lock is handed off to blocked waiters one at a time, in the order in which they blocked, at
 //! most once per *slice* of 0.3 to 3 ms: the release that is due reserves the lock for the thread that it wakes, and the
@@ -133,7 +136,7 @@
 //! # Spinning
 //!
 //! A waiter spins for about the cost of a wake-up (some 40 µs). On a plain-held lock it reads the word often or
-//! seldom, by whether the sections of such locks were long or short lately. It does not spin if the holder was last
+//! seldom, by whether the iterations of the lock were long or short lately: `pace.rs`. It does not spin if the holder was last
 //! seen on the waiter's own CPU, because the holder cannot be running then; it yields a few times and blocks. Only
 //! one thread spins at a time. Unless they yield, other arriving threads spin for about 4 µs or, if there are many, block
 //! immediately. This keeps the run queue short: with 100 runnable threads on two CPUs, a thread that is descheduled while
@@ -178,6 +181,7 @@ mod rotation {
     //! The model has neither CPUs nor turns.
     pub(super) fn used(_lock: usize) {}
     pub(super) fn released(_lock: usize) {}
+    pub(super) fn iterated(_lock: usize, _at: super::word::Iterations) {}
     pub(super) fn crowds(_lock: usize) {}
 }
 mod spinning;

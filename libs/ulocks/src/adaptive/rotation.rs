@@ -1,4 +1,4 @@
-//! Yields of arriving threads to other threads, on a lock for which threads are blocked.
+//! Yields of arriving threads to other threads of the same lock.
 //!
 //! A thread that yields stays in the run queue, and each thread that runs next runs only until it finds the lock held.
 //! So all threads run one after another within a few milliseconds, and a preempted holder runs again soon. A thread that
@@ -10,12 +10,18 @@
 //! else ran, and threads do not yield on this CPU for about 5 ms. Each further such yield doubles that time, until many
 //! other yields have followed each other.
 //!
+//! Threads begin to yield while threads are blocked, since only then releases note that the lock was used. Where sections are
+//! short, they go on for some 0.2 s when no thread is blocked any more. The holder then releases the lock by a plain store, and
+//! the threads of another CPU read the word every 2 µs or so: this more than doubles the throughput of empty sections.
+//! It ends on a CPU where a yield takes longer than any thread that arrives there: the holder has used up its time slice, or
+//! another program has run, and threads that block will show which.
+//!
 //! All of it is a hint: locks and CPUs that share an entry of the table, threads that overwrite each other's update, and a
 //! forked child that inherits the table cost time only.
 
 use super::{
     pace::{self, entry_of},
-    word::may_have_blocked,
+    word::{Iterations, may_have_blocked},
 };
 use crate::{
     atomic::{AtomicU32 as Word, give_way},
@@ -38,8 +44,12 @@ const FORBIDDEN: u32 = 1 << 9;
 const DOUBLINGS: u32 = 6;
 /// Number of other yields after which the time is the first one again.
 const REGULAR: u32 = 256;
+/// How long threads go on to yield once no thread is blocked, in units of about 10 µs.
+const ROTATION: u32 = 1 << 14;
 
 /// The uses of a lock on a CPU, and whether threads may yield there.
+///
+/// The times are those of `fine_now` or `coarse_now`.
 #[repr(align(64))]
 struct Entry {
     /// When a thread last used the lock, in units of about 10 ns.
@@ -52,12 +62,14 @@ struct Entry {
     doublings: AtomicU32,
     /// Yields since then.
     regular: AtomicU32,
+    /// When a yield last ended in which others used the lock, in units of about 10 µs.
+    rotated: AtomicU32,
 }
 
 impl Entry {
     const fn new() -> Self {
-        let [used, released, forbidden, doublings, regular] = [const { AtomicU32::new(0) }; 5];
-        Entry { used, released, forbidden, doublings, regular }
+        let [used, released, forbidden, doublings, regular, rotated] = [const { AtomicU32::new(0) }; 6];
+        Entry { used, released, forbidden, doublings, regular, rotated }
     }
 
     /// Returns the entry of the lock at this address on a CPU.
@@ -70,15 +82,37 @@ impl Entry {
         (1..=FORBIDDEN << DOUBLINGS).contains(&self.forbidden.load(Relaxed).wrapping_sub(now))
     }
 
-    /// Notes a yield that ended at this time, in both units.
-    fn note(&self, fine: u32, coarse: u32) {
+    /// Returns whether the threads of a lock have lately run in turn on this CPU.
+    fn rotates(&self, now: u32) -> bool {
+        now.wrapping_sub(self.rotated.load(Relaxed)) < ROTATION && !self.is_forbidden(now)
+    }
+
+    /// Returns whether the lock was not used for so long that something else must have run.
+    fn is_unused(&self, fine: u32) -> bool {
+        fine.wrapping_sub(self.used.load(Relaxed)).cast_signed() > UNUSED.cast_signed()
+    }
+
+    /// Notes a yield on a lock whose uses are not noted. If a thread of it has used up its time slice, or another program,
+    /// yields are to be tried while threads are blocked first.
+    fn note_quiet(&self, fine: u32, coarse: u32) {
+        if self.is_unused(fine) {
+            self.rotated.store(coarse.wrapping_sub(ROTATION), Relaxed);
+        }
+    }
+
+    /// Notes a yield that ended at this time, in both units, and whether another thread ran.
+    fn note(&self, switched: bool, fine: u32, coarse: u32) {
         let doublings = self.doublings.load(Relaxed);
-        let unused = fine.wrapping_sub(self.used.load(Relaxed));
-        if unused.cast_signed() > UNUSED.cast_signed() {
+        if self.is_unused(fine) {
             self.forbidden.store(coarse.wrapping_add(FORBIDDEN << doublings), Relaxed);
             self.doublings.store((doublings + 1).min(DOUBLINGS), Relaxed);
             self.regular.store(0, Relaxed);
-        } else if doublings != 0 {
+            return;
+        }
+        if switched {
+            self.rotated.store(coarse, Relaxed);
+        }
+        if doublings != 0 {
             let regular = self.regular.load(Relaxed) + 1;
             self.regular.store(regular, Relaxed);
             if regular >= REGULAR {
@@ -122,10 +156,39 @@ pub(super) fn yield_in_turn(word: &Word) -> Option<bool> {
     give_way();
     let after = fine_now();
     let was_noted = may_have_blocked(word.load(Relaxed)) && CROWDED[entry_of(lock, ENTRIES)].load(Relaxed) == crowded;
+    let switched = (after as u32).wrapping_sub(before) > SWITCHED;
     if was_noted && cpu_hint() == cpu {
-        entry.note(after as u32, (after >> 10) as u32);
+        entry.note(switched, after as u32, (after >> 10) as u32);
+    }
+    Some(switched)
+}
+
+/// Yields where threads ran in turn lately, on a lock without blocked threads, and returns whether another thread ran; returns
+/// `None` if they did not.
+pub(super) fn yield_in_rotation(word: &Word) -> Option<bool> {
+    let (lock, cpu) = (core::ptr::from_ref(word).addr(), cpu_hint());
+    let entry = Entry::of(lock, cpu);
+    if !entry.rotates(coarse_now()) {
+        return None;
+    }
+    let before = fine_now() as u32;
+    entry.used.store(before, Relaxed);
+    give_way();
+    let after = fine_now();
+    if cpu_hint() == cpu {
+        entry.note_quiet(after as u32, (after >> 10) as u32);
     }
     Some((after as u32).wrapping_sub(before) > SWITCHED)
+}
+
+/// Notes that two iterations of a probe begin or end with a release of the lock at this address.
+#[cold]
+pub(super) fn iterated(lock: usize, at: Iterations) {
+    let (entry, now) = (Entry::of(lock, cpu_hint()), fine_now() as u32);
+    match at {
+        Iterations::Begin => entry.released.store(now, Relaxed),
+        Iterations::End => pace::iterated(lock, now.wrapping_sub(entry.released.load(Relaxed))),
+    }
 }
 
 #[cfg(test)]
@@ -137,14 +200,14 @@ mod tests {
     /// An entry after a yield in which something else ran.
     fn forbidden() -> Entry {
         let entry = Entry::new();
-        entry.note(UNUSED + 1, END);
+        entry.note(true, UNUSED + 1, END);
         entry
     }
 
     #[test]
     fn yields_to_others_are_forbidden_for_a_while() {
         let entry = Entry::new();
-        entry.note(UNUSED, 7);
+        entry.note(true, UNUSED, 7);
         assert!(!entry.is_forbidden(7), "the lock was used during the yield");
         let last = END.wrapping_add(FORBIDDEN - 1);
         assert!(forbidden().is_forbidden(END) && forbidden().is_forbidden(last));
@@ -154,16 +217,34 @@ mod tests {
     }
 
     #[test]
+    fn threads_rotate_for_a_while_after_others_used_the_lock() {
+        const START: u32 = 1 << 31;
+        let entry = Entry::new();
+        let rotates_at = |since: u32| entry.rotates(START.wrapping_add(since));
+        entry.note(false, UNUSED, START);
+        assert!(!rotates_at(0), "no other thread ran");
+        entry.note(true, UNUSED, START);
+        assert!(rotates_at(0) && rotates_at(ROTATION - 1) && !rotates_at(ROTATION));
+        entry.note_quiet(UNUSED, START.wrapping_add(1));
+        assert!(rotates_at(1), "the lock was used");
+        entry.note_quiet(UNUSED + 1, START.wrapping_add(1));
+        assert!(!rotates_at(1), "something else ran");
+        entry.note(true, UNUSED, START);
+        entry.note(true, UNUSED + 1, START);
+        assert!(!rotates_at(0), "yields are forbidden");
+    }
+
+    #[test]
     fn time_doubles_until_many_yields_were_regular() {
         let after = |regular| {
             let entry = forbidden();
-            (0..regular).for_each(|_| entry.note(UNUSED, END));
-            entry.note(UNUSED + 1, 0);
+            (0..regular).for_each(|_| entry.note(true, UNUSED, END));
+            entry.note(true, UNUSED + 1, 0);
             (1..).find(|&now| !entry.is_forbidden(now)).unwrap()
         };
         assert_eq!((after(0), after(REGULAR - 1), after(REGULAR)), (2 * FORBIDDEN, 2 * FORBIDDEN, FORBIDDEN));
         let entry = forbidden();
-        (0..100).for_each(|_| entry.note(UNUSED + 1, 0));
+        (0..100).for_each(|_| entry.note(true, UNUSED + 1, 0));
         assert!(!entry.is_forbidden(FORBIDDEN << DOUBLINGS));
     }
 }

@@ -67,10 +67,16 @@ impl<'a> Spinner<'a> {
             return false;
         }
         let has_taken = self.word.compare_exchange(word, self.taken(word), Acquire, Relaxed).is_ok();
-        if has_taken && self.has_yielded && !word::may_have_blocked(word) {
+        if has_taken && self.has_yielded && !word::may_have_blocked(word) && !self.stays_quiet(word) {
             rotation::crowds(core::ptr::from_ref(self.word).addr());
         }
         has_taken
+    }
+
+    /// Returns whether a lock without blocked threads stays one when this thread acquires it after a yield: where sections
+    /// are short, arriving threads yield for a while without the flag of blocked threads.
+    fn stays_quiet(&self, word: u32) -> bool {
+        self.keeps_prompt && is_quiet(word)
     }
 
     /// Returns the word as acquired by this thread.
@@ -93,7 +99,7 @@ impl<'a> Spinner<'a> {
             let (now, waited) = times();
             return word::taken_after_sleep(word, self.is_spinner, cpu, now, waited);
         }
-        if self.has_yielded {
+        if self.has_yielded && !self.stays_quiet(word) {
             let (now, waited) = times();
             return word::taken_after_yields(word, self.awake, self.is_spinner, cpu, now, waited);
         }
@@ -153,6 +159,11 @@ mod patience {
     const LOOKS_OF_MANY: u32 = 3;
     const LOOKS_OF_SHORT: u32 = 1;
     const TURNS: u32 = 7;
+    /// Yields on a lock without blocked threads, and pauses after each.
+    ///
+    /// All threads of the lock on this CPU together thus read its word every 2 µs or so.
+    const ROTATIONS: u32 = 30;
+    const ROTATION_PAUSES: u32 = 64;
 
     impl Spinner<'_> {
         /// Spins while that can pay off; returns whether it acquired the lock.
@@ -163,10 +174,11 @@ mod patience {
             self.reserved = false;
             let (patience, mut until, most_yields) =
                 if woken { (0, PATIENCE_RESERVED, YIELDS_WOKEN) } else { (PATIENCE, PATIENCE + 1, YIELDS) };
-            let pace = Pace::of(self.word, start);
+            let mut pace = Pace::of(self.word, start);
             let (mut changed, mut yields, mut rounds, mut pauses) = (woken, 0, 0, PAUSES);
             let (mut looks, mut turns) = (0, if woken || !self.takes_turns { TURNS } else { 0 });
-            self.keeps_prompt = self.takes_turns && !pace.is_often();
+            let mut rotations = if woken { ROTATIONS } else { 0 };
+            self.keeps_prompt = self.takes_turns && pace.is_short();
             let mut free_since = None;
             let mut seen = self.word.load(Relaxed);
             loop {
@@ -175,9 +187,6 @@ mod patience {
                 let void = free_since.is_some_and(|since: u32| age.wrapping_sub(since) > PATIENCE);
                 self.reserved &= word & RESERVED != 0;
                 if word & HELD == 0 && self.take(word, void) {
-                    if is_quiet(word) {
-                        pace.acquired();
-                    }
                     return true;
                 }
                 changed |= (word ^ seen) & (HELD | CREDIT | CPU) != 0;
@@ -191,6 +200,16 @@ mod patience {
                     continue;
                 }
                 free_since = None;
+                pace.learn(self.word, word, self.has_yielded);
+                if rotations < ROTATIONS && self.keeps_prompt && is_quiet(word) && !self.reserved {
+                    let switched = rotation::yield_in_rotation(self.word);
+                    rotations = if switched == Some(true) { rotations + 1 } else { ROTATIONS };
+                    self.has_yielded |= switched == Some(true);
+                    if switched.is_some() {
+                        pass_time(ROTATION_PAUSES);
+                        continue;
+                    }
+                }
                 if turns < TURNS && is_prompt(word) && !self.is_spinner && !self.reserved {
                     if looks < most_looks(word, &pace) {
                         looks += 1;
@@ -232,10 +251,10 @@ mod patience {
     }
 
     fn most_looks(word: u32, pace: &Pace) -> u32 {
-        match (pace.is_often(), has_long_waits(word)) {
-            (false, _) => LOOKS_OF_SHORT,
-            (true, true) => LOOKS_OF_MANY,
-            (true, false) => LOOKS,
+        match (pace.is_short(), has_long_waits(word)) {
+            (true, _) => LOOKS_OF_SHORT,
+            (false, true) => LOOKS_OF_MANY,
+            (false, false) => LOOKS,
         }
     }
 
@@ -259,6 +278,9 @@ impl Spinner<'_> {
             return false;
         }
         self.set_awake(word);
+        if let Some(probed) = word::probed(word) {
+            let _ = self.word.compare_exchange(word, probed, Relaxed, Relaxed);
+        }
         pause();
         let word = self.word.load(Relaxed);
         if self.has_slept {

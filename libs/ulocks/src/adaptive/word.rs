@@ -10,6 +10,8 @@ pub(super) const CREDIT: u32 = 15 << 3;
 const WAITED: u32 = ONE_CREDIT;
 /// The credit after a release while `WAITERS` is set, which keeps `WAITED`.
 const CREDIT_OF_WAITERS: u32 = CREDIT - WAITED;
+/// The credit that a waiter gives a plain-held lock, so that the holder measures its next iterations: a *probe*.
+const PROBE: u32 = 3 * ONE_CREDIT;
 const ONE_SLICE: u32 = 1 << 7;
 const SLICE: u32 = 3 << 7;
 const WAKING: u32 = 1 << 9;
@@ -212,14 +214,44 @@ pub(super) fn marked(word: u32, is_spinner: bool, awake: Awake) -> u32 {
 }
 
 /// Returns whether no thread is blocked on this lock or has waited for it recently, so that a holder releases it by a
-/// plain store even while other threads spin.
+/// plain store even while other threads spin, but for the few releases of a probe.
 pub(super) fn is_quiet(word: u32) -> bool {
-    word & (CREDIT | WAITERS) == 0
+    word & WAITERS == 0 && word & CREDIT <= PROBE
+}
+
+/// Returns a plain-held word with a probe.
+pub(super) fn probed(word: u32) -> Option<u32> {
+    (word == HELD).then_some(HELD | PROBE)
+}
+
+#[cfg(not(loom))]
+/// Returns whether the holder has not yet ended the iterations of a probe.
+pub(super) fn is_probed(word: u32) -> bool {
+    word & (HELD | WAITERS) == HELD && (1..=PROBE).contains(&(word & CREDIT))
+}
+
+/// The two iterations that a probe measures, of which each ends with a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Iterations {
+    Begin,
+    End,
+}
+
+/// Returns whether a release that finds this word begins or ends the iterations of a probe.
+#[inline]
+pub(super) fn iterations(word: u32) -> Option<Iterations> {
+    match word & (WAITERS | CREDIT) {
+        PROBE => Some(Iterations::Begin),
+        ONE_CREDIT => Some(Iterations::End),
+        _ => None,
+    }
 }
 
 /// Returns whether a holder of this word may release it by a plain store.
+///
+/// It may have read the word before a waiter set the credit of a probe.
 pub(super) fn may_be_stored_over(word: u32) -> bool {
-    word & CREDIT == 0
+    word & CREDIT <= PROBE
 }
 
 #[cfg(not(loom))]
@@ -395,6 +427,24 @@ mod tests {
             promptly(taken),
             "the word does not change"
         );
+    }
+
+    #[test]
+    fn probe_ends_after_two_iterations_and_leaves_the_lock_plain() {
+        let mut word = probed(HELD).unwrap();
+        let mut seen = Vec::new();
+        while word != HELD {
+            assert!(is_quiet(word) && is_probed(word));
+            assert!(may_be_stored_over(word), "the holder may have read the word before");
+            assert_eq!(taken_spinning(word & !HELD, false, 1), HELD, "a spinner leaves the lock plain");
+            seen.push(iterations(word));
+            word = entered(freed(word, AWAKE, &At(0, true)).word, 0);
+        }
+        assert_eq!(seen, [Some(Iterations::Begin), None, Some(Iterations::End)]);
+        assert_eq!(iterations(HELD), None);
+        assert!([HELD | RESERVED, HELD | CREDIT, contended()].into_iter().all(|word| probed(word).is_none()));
+        let contended = [HELD | CREDIT, prompt()];
+        assert!(contended.into_iter().all(|word| !is_quiet(word) && !is_probed(word) && iterations(word).is_none()));
     }
 
     #[test]

@@ -165,3 +165,13 @@ pub fn gives_up<L: Lock>(make: fn() -> L) {
         assert!(shared.lock.try_lock());
     });
 }
+
+/// Checks a model for each number of times that its first thread yields before it changes the lock.
+///
+/// A waiter yields before it blocks. Loom then runs another thread for one step, and does not examine all orders of that
+/// step and those of the waiter: with a holder that never yields, it finds no order in which the waiter blocks.
+pub fn for_each_delay(preemptions: usize, checked: impl Fn(&dyn Fn()) + Copy + Send + Sync + 'static) {
+    for yields in 0..3 {
+        model(preemptions, move || checked(&|| (0..yields).for_each(|_| thread::yield_now())));
+    }
+}

@@ -1,6 +1,6 @@
 //! Reader-writer locks.
 
-use crate::model::{Lock, Protected, model};
+use crate::model::{Lock, Protected, for_each_delay, model};
 use loom::{cell::UnsafeCell, sync::Arc, thread};
 use std::time::Duration;
 use ulocks::{AdaptiveRw, Private, RwLock, RwLockFair, Shared, futex};
@@ -144,7 +144,7 @@ fn adaptive_rw_recursive_reader_does_not_wait_for_a_writer() {
 #[test]
 fn adaptive_rw_waiter_that_gives_up_loses_no_wake_up() {
     a_reader_gives_up(AdaptiveRw::<Private>::new, |lock| lock.try_lock_shared_for(Duration::ZERO));
-    model(2, || {
+    for_each_delay(2, |delay| {
         let shared = Arc::new(Protected { lock: AdaptiveRw::<Private>::new(), number: UnsafeCell::new(0) });
         shared.lock.lock_shared();
         let hasty = {
@@ -159,6 +159,7 @@ fn adaptive_rw_waiter_that_gives_up_loses_no_wake_up() {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.read_shared())
         };
+        delay();
         futex::expire();
         Readers::unlock_shared(&shared.lock);
         hasty.join().unwrap();
@@ -170,7 +171,7 @@ fn adaptive_rw_waiter_that_gives_up_loses_no_wake_up() {
 /// The reader acquires the lock next to the other one, although that writer's flag kept it out.
 #[test]
 fn adaptive_rw_writer_that_gives_up_lets_readers_in() {
-    model(2, || {
+    for_each_delay(2, |delay| {
         let shared = Arc::new(Protected { lock: AdaptiveRw::<Private>::new(), number: UnsafeCell::new(0) });
         shared.lock.lock_shared();
         let hasty = {
@@ -181,6 +182,7 @@ fn adaptive_rw_writer_that_gives_up_lets_readers_in() {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.read_shared())
         };
+        delay();
         futex::expire();
         hasty.join().unwrap();
         reader.join().unwrap();
@@ -190,7 +192,7 @@ fn adaptive_rw_writer_that_gives_up_lets_readers_in() {
 
 #[test]
 fn adaptive_rw_writer_that_gives_up_forgets_no_other() {
-    model(2, || {
+    for_each_delay(2, |delay| {
         let shared = Arc::new(Protected { lock: AdaptiveRw::<Private>::new(), number: UnsafeCell::new(0) });
         shared.lock.lock_shared();
         let hasty = {
@@ -205,6 +207,7 @@ fn adaptive_rw_writer_that_gives_up_forgets_no_other() {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.write())
         };
+        delay();
         futex::expire();
         Readers::unlock_shared(&shared.lock);
         hasty.join().unwrap();

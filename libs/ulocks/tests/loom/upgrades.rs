@@ -1,6 +1,6 @@
 //! The reader-writer lock whose holders change the mode in which they hold it.
 
-use crate::model::{Protected, model};
+use crate::model::{Protected, for_each_delay};
 use loom::{
     cell::UnsafeCell,
     sync::Arc,
@@ -55,6 +55,15 @@ impl<S: Scope> Number<S> {
         unsafe { self.lock.unlock_upgradable() };
     }
 
+    /// Writes if its time is not over before it has acquired the lock.
+    fn writes_hastily(&self) {
+        if self.lock.try_lock_exclusive_for(Duration::ZERO) {
+            self.increase();
+            // SAFETY: this thread acquired the lock for writing in the condition.
+            unsafe { self.lock.unlock_exclusive() };
+        }
+    }
+
     /// Acquires the lock upgradably, tries an upgrade whose time may be over, and releases the lock.
     fn upgrades_hastily(&self) {
         self.lock.lock_upgradable();
@@ -103,16 +112,6 @@ fn unlocked<S: Scope>() -> Arc<Number<S>> {
 fn spawn<S: Scope>(shared: &Arc<Number<S>>, work: fn(&Number<S>)) -> JoinHandle<()> {
     let shared = Arc::clone(shared);
     thread::spawn(move || work(&shared))
-}
-
-/// Checks a model for each number of times that its first thread yields before it changes the lock.
-///
-/// A waiter yields before it blocks. Loom then runs another thread for one step, and does not examine all orders of that
-/// step and those of the waiter: with a holder that never yields, it finds no order in which the waiter blocks.
-fn for_each_delay(preemptions: usize, checked: impl Fn(&dyn Fn()) + Copy + Send + Sync + 'static) {
-    for yields in 0..3 {
-        model(preemptions, move || checked(&|| (0..yields).for_each(|_| thread::yield_now())));
-    }
 }
 
 /// Runs `before` and then `first` in this thread, next to the other threads from then on: all of them end, and the lock is
@@ -176,21 +175,30 @@ fn downgrade_leaves_to_others() {
     check(1, &[Number::reads_upgradably, Number::upgrades]);
 }
 
-/// All deadlines pass at one moment, before or during the upgrade.
+/// All deadlines pass at one moment, before this thread releases the lock.
+fn all_end_though_one_gives_up(preemptions: usize, threads: &'static [fn(&Number)]) {
+    let leaves = |shared: &Number| {
+        futex::expire();
+        shared.unlock_shared();
+    };
+    all_end::<Private>(preemptions, AdaptiveRw::lock_shared, leaves, threads);
+}
+
 #[test]
 fn upgrade_that_gives_up_loses_no_wake_up() {
-    let check = |preemptions, threads| {
-        let leaves = |shared: &Number| {
-            futex::expire();
-            shared.unlock_shared();
-        };
-        all_end::<Private>(preemptions, AdaptiveRw::lock_shared, leaves, threads);
-    };
+    let check = all_end_though_one_gives_up;
     check(3, &[Number::upgrades_hastily]);
     check(3, &[Number::upgrades_hastily, Number::reads]);
     check(3, &[Number::upgrades_hastily, Number::writes]);
     check(1, &[Number::upgrades_hastily, Number::reads, Number::writes]);
     check(1, &[Number::upgrades_hastily, Number::upgrades]);
+}
+
+#[test]
+fn writer_that_gives_up_stops_no_upgrade() {
+    let check = all_end_though_one_gives_up;
+    check(2, &[Number::writes_hastily, Number::upgrades]);
+    check(1, &[Number::writes_hastily, Number::upgrades, Number::reads]);
 }
 
 /// Acquires the lock by `before` and changes that by `change`, and releases it by `after` only when `work` has ended.
