@@ -62,7 +62,7 @@
 //!
 //! A forked child may use a lock that its thread held (in any mode, and as the only holder) or that no thread held,
 //! regardless of which threads were waiting for it. Their flags cost a wake-up that finds no thread, and their
-//! reservation expires after about 0.2 ms. A thread that waits for its upgrade holds the lock, so its flags never get
+//! reservation expires after about 0.2 ms. If a writer was waiting, readers of the child wait for its first holder. A thread that waits for its upgrade holds the lock, so its flags never get
 //! into a child that may use the lock.
 //!
 //! # Fairness
@@ -92,7 +92,8 @@
 //! or dies while it waits for its upgrade, the readers that arrive. In [`Shared`](crate::Shared) scope, these may be
 //! threads of other processes.
 //!
-//! A stopped or dead waiter blocks no thread: its reservation expires when the lock has been unlocked for about 0.2 ms,
+//! A stopped or dead waiter blocks no thread once the present holders have left: until then, readers that arrive wait
+//! behind a writer that waits, stopped or not. Its reservation expires when the lock has been unlocked for about 0.2 ms,
 //! or after about 0.5 ms among readers. In [`Shared`](crate::Shared) scope, a blocked waiter also re-checks the word
 //! every 100 ms.
 //!

@@ -101,6 +101,16 @@ impl Time for Clock {
         }
         hits
     }
+
+    #[cfg(not(loom))]
+    fn is_of_short(&self) -> bool {
+        super::pace::is_short(self.lock)
+    }
+
+    #[cfg(loom)]
+    fn is_of_short(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(not(loom))]

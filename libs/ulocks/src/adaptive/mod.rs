@@ -113,7 +113,7 @@
 //!
 //! A lock whose last acquirer did not wait is *promptly acquired*. If threads are blocked on it, an arriving thread
 //! yields its CPU up to seven times before it spins or blocks. So all threads that can run do so one after another.
-//! While no thread spins, a further blocked one is woken some 20 µs after the last, though that one has not run. A
+//! While no thread spins, a further blocked one is woken some 0.1 ms after the last (20 µs where sections are short), though that one has not run. A
 //! thread that acquired the lock after such a yield keeps `WAITERS`. The head of `rotation.rs` has the reason,
 //! and says when threads do not yield. Those with a deadline never do, nor those of a lock between processes. Where
 //! sections are short, a thread that finds the lock promptly acquired leaves it so, unless it has blocked or spins; it reads

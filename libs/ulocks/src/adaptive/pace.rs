@@ -46,6 +46,11 @@ pub(super) fn entry_of(address: usize, entries: usize) -> usize {
     (hash >> (u32::BITS - entries.ilog2())) as usize
 }
 
+/// Returns whether the iterations of the lock at this address are short.
+pub(super) fn is_short(lock: usize) -> bool {
+    TABLE[entry_of(lock, ENTRIES)].load(Relaxed) < LONG
+}
+
 /// The pace of one waiter.
 pub(super) struct Pace {
     entry: &'static AtomicU32,
@@ -67,9 +72,9 @@ enum Probe {
 impl Pace {
     /// Returns the pace of a thread that has begun to wait at this time, in units of about 10 µs.
     pub(super) fn of(word: &Word, since: u32) -> Self {
-        let entry = &TABLE[entry_of(core::ptr::from_ref(word).addr(), ENTRIES)];
+        let lock = core::ptr::from_ref(word).addr();
         let probe = if since.is_multiple_of(PERIODS) { Probe::Due } else { Probe::Over };
-        Self { entry, is_short: entry.load(Relaxed) < LONG, probe }
+        Self { entry: &TABLE[entry_of(lock, ENTRIES)], is_short: is_short(lock), probe }
     }
 
     /// Returns whether the iterations of the lock are short.

@@ -28,9 +28,12 @@ const LONGEST_SLICE: u32 = 200;
 /// Waiting time in units of about 10 µs above which a waiter that was blocked sets the shortest slice; one below a
 /// quarter of it doubles the slice.
 const GOOD_WAIT: u32 = 500;
-/// Time between two wake-ups on a promptly acquired lock, while the woken thread has not run, in units of about 10 µs. In the
-/// model, all times are the same.
-const PROMPT_PAUSE: u32 = if cfg!(loom) { 0 } else { 2 };
+/// Time between two wake-ups on a promptly acquired lock, while the woken thread has not run, in units of about 10 µs.
+///
+/// Half of these wake-ups find no thread, so a longer time costs the holder less. Where iterations are short, the lock is
+/// to be one without blocked threads soon. In the model, all times are the same.
+const PROMPT_PAUSE: u32 = if cfg!(loom) { 0 } else { 8 };
+const PROMPT_PAUSE_OF_SHORT: u32 = if cfg!(loom) { 0 } else { 2 };
 
 /// Value of the field `AWAKE` that a spinning thread of this process generation sets.
 ///
@@ -76,14 +79,17 @@ pub(super) trait Time {
     /// Returns whether this release reads the time although a thread spins or has been woken: one of about 16 does, at
     /// random, and each call is another draw.
     fn is_looked_at(&self) -> bool;
+
+    /// Returns whether the iterations of the lock are short.
+    fn is_of_short(&self) -> bool;
 }
 
 /// Returns the word that releases the lock to any thread, or hands it off if a thread spins and the slice of a blocked one is
 /// over. A thread that did not respond to the last wake-up may not exist. Then the lock stays free for all, unless the slice is
 /// the shortest: threads have waited long, and are likely to be late.
 ///
-/// While the lock is acquired promptly and no thread spins, another thread is woken some 20 µs after the last one, though that
-/// one has not run. One of 16 such wake-ups counts as one without a response.
+/// While the lock is acquired promptly and no thread spins, another thread is woken [a while](PROMPT_PAUSE) after the last
+/// one, though that one has not run. One of 16 such wake-ups counts as one without a response.
 ///
 /// If no thread is blocked, one credit is consumed, and with the last one all flags but a reservation: the spinner of
 /// `AWAKE` has let the lock pass so often that it may not exist any more. While threads are blocked, the word without
@@ -102,11 +108,15 @@ pub(super) fn freed(word: u32, awake: Awake, time: &impl Time) -> Freed {
         handed_to_blocked(free, now)
     } else if is_due || timeless.is_none() {
         woken(waking(free), now)
-    } else if is_prompt(word) && !awake.is_in(word) && age >= PROMPT_PAUSE {
+    } else if is_prompt(word) && !awake.is_in(word) && age >= prompt_pause(time) {
         woken(if time.is_looked_at() { waking(free) } else { free }, now)
     } else {
         Freed { word: free | CREDIT_OF_WAITERS, wakes: false }
     }
+}
+
+fn prompt_pause(time: &impl Time) -> u32 {
+    if time.is_of_short() { PROMPT_PAUSE_OF_SHORT } else { PROMPT_PAUSE }
 }
 
 /// Returns the word after a release that wakes no thread, or `None` if threads are blocked of which none spins or has been
@@ -316,6 +326,27 @@ mod tests {
         fn is_looked_at(&self) -> bool {
             self.1
         }
+
+        fn is_of_short(&self) -> bool {
+            false
+        }
+    }
+
+    /// A time at which a release looks, of a lock whose iterations are short.
+    struct OfShort(u32);
+
+    impl Time for OfShort {
+        fn now(&self) -> u32 {
+            self.0
+        }
+
+        fn is_looked_at(&self) -> bool {
+            true
+        }
+
+        fn is_of_short(&self) -> bool {
+            true
+        }
     }
 
     /// Returns the word as `lock` acquires it on this CPU.
@@ -375,17 +406,24 @@ mod tests {
         entered(waking(stamped(WAITERS | CREDIT | SLICE, 0)), 1)
     }
 
-    #[test]
-    fn promptly_acquired_lock_wakes_blocked_threads_at_a_pace() {
+    /// Asserts that a promptly acquired lock wakes a thread after each such time, and returns its word.
+    fn wakes_of<T: Time>(time: impl Fn(u32, bool) -> T, pause: u32) -> u32 {
         let mut word = prompt();
         let mut wakes = Vec::new();
-        for now in 0..4 * PROMPT_PAUSE {
-            let freed = freed(word, AWAKE, &At(now, true));
+        for now in 0..4 * pause {
+            let freed = freed(word, AWAKE, &time(now, true));
             assert_eq!(freed.word & RESERVED, 0);
             wakes.extend(freed.wakes.then_some(now));
             word = entered(freed.word, 1);
         }
-        assert_eq!(wakes, [1, 2, 3].map(|nth| nth * PROMPT_PAUSE));
+        assert_eq!(wakes, [1, 2, 3].map(|nth| nth * pause));
+        word
+    }
+
+    #[test]
+    fn promptly_acquired_lock_wakes_blocked_threads_at_a_pace() {
+        let word = wakes_of(At, PROMPT_PAUSE);
+        wakes_of(|now, _| OfShort(now), PROMPT_PAUSE_OF_SHORT);
         let waited = taken_after_yields(word & !HELD, AWAKE, false, 1, 0, 0);
         assert!(!is_prompt(waited) && !freed(waited, AWAKE, &At(PROMPT_PAUSE, true)).wakes, "the holder had waited");
         let spun_for = AWAKE.put_in(prompt());
