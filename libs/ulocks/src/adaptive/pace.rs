@@ -58,7 +58,7 @@ pub(super) struct Pace {
     probe: Probe,
 }
 
-/// What a waiter does to learn the length of iterations.
+/// How a waiter learns the length of iterations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Probe {
     /// It will probe the lock.
