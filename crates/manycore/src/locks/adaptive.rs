@@ -2,7 +2,8 @@
 //!
 //! These parts are missing: the membarrier before a thread blocks on a lock without recent waiters, the processor's
 //! reordering that makes it necessary, the choice of releases that read the clock, and the return of a lock that was reserved
-//! just after its acquisition. Unlike there, a waiter learns without a cost how often to read a quiet lock.
+//! just after its acquisition. Unlike there, a waiter learns without a cost how often to read a quiet lock, and by the time
+//! between two changes of hands, where the holder of the real lock measures its iterations.
 //! Arriving threads do not yield in turn here either, which matters where threads outnumber the cores.
 
 use super::Algorithm;

@@ -103,12 +103,12 @@ impl Time for Clock {
     }
 
     #[cfg(not(loom))]
-    fn is_of_short(&self) -> bool {
+    fn has_short_iterations(&self) -> bool {
         super::pace::is_short(self.lock)
     }
 
     #[cfg(loom)]
-    fn is_of_short(&self) -> bool {
+    fn has_short_iterations(&self) -> bool {
         false
     }
 }

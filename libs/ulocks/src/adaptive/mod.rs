@@ -12,16 +12,17 @@
 //! | 0 | `HELD` | the lock is held | the acquiring thread; the holder |
 //! | 1 | `WAITERS` | threads may be blocked; `unlock` must check | a thread that blocks, has blocked or has yielded; the holder |
 //! | 2 | `RESERVED` | only a spinner that has waited long, or a woken thread, may acquire the lock | that spinner; the holder; the acquiring thread |
-//! | 3..7 | `CREDIT` | releases without waiters that are still to be read-modify-writes; with `WAITERS`, its lowest bit is set if the last acquirer had waited | acquirer; holder |
+//! | 3..7 | `CREDIT` | releases without waiters that are still to be read-modify-writes; with `WAITERS`, its lowest bit is set if the last acquirer had waited | acquirer; holder; a waiter that probes |
 //! | 7..9 | `SLICE` | how long blocked waiters wait to be served; 0 is longest | thread that has blocked or yielded; holder |
 //! | 9 | `WAKING` | a woken waiter has neither acquired the lock nor blocked again | the holder; the woken waiter |
 //! | 10..14 | `AWAKE` | a spinner of this fork generation will acquire the lock or clear the field | that spinner |
 //! | 14..22 | `CPU` | hint: CPU on which the lock was acquired last under contention, plus one | the acquiring thread |
 //! | 22..32 | `STAMP` | when a blocked waiter was last served, in ~10 µs | the waker; a thread that has blocked or yielded |
 //!
-//! A word of `0` is unlocked. A word of exactly `HELD` is *plain-held*: its holder releases it with a plain store of
-//! 0. A word without `WAITERS` and with a credit of at most three is *quiet*: no thread is blocked, or was lately. A reservation is *void* once
-//! a thread has seen the lock unlocked for the spin limit: its owner does not run, and any thread may acquire the lock.
+//! A word of `0` is unlocked. A word of exactly `HELD` is *plain-held*: its holder releases it with a plain store of 0.
+//! A word without `WAITERS` and with a credit of at most three is *quiet*: no thread is blocked, or was lately. A
+//! reservation is *void* once a thread has seen the lock unlocked for the spin limit: its owner does not run, and any
+//! thread may acquire the lock.
 //!
 //! An unlocked word with `WAITERS` is sound only while some thread is responsible for the blocked ones: see *No wake-up is
 //! lost* below. `STAMP` wraps around after 10 to 16 ms: a release that comes later than that can wait for one more slice.
@@ -50,16 +51,16 @@
 //!
 //! A membarrier costs 0.4 µs if no other CPU has to be interrupted, and about 9 µs otherwise. Locks on which threads
 //! often block must not pay that on each wait. A thread that has waited therefore acquires the lock with the maximum
-//! `CREDIT`. While credit remains, the lock is released by compare-and-swap, which cannot overwrite a flag, and
-//! waiters need no membarrier. Each release that finds no waiters consumes one credit; after the last one the lock
-//! can be plain-held again. A waiter now and then gives a plain-held lock a credit of three, so that the holder measures its
-//! iterations: `pace.rs`. The holder may already have compared the word, so its store can erase that credit. A thread
-//! that wants to block therefore needs the membarrier up to a credit of three.
+//! `CREDIT`. While more than three of it remain, the lock is released by compare-and-swap, which cannot overwrite a
+//! flag, and waiters need no membarrier. Each release that finds no waiters consumes one credit; after the last one the
+//! lock can be plain-held again. A waiter that *probes* a plain-held lock gives it a credit of three, so that the
+//! holder measures its iterations: `pace.rs`. The holder may already have compared the word, so its store can erase
+//! that credit. A thread that wants to block therefore needs the membarrier up to a credit of three.
 //!
 //! A spinner leaves a plain-held lock plain: no thread blocks on it, so the spinner sets no flag. It reads the word
-//! rarely if critical sections are short, because each read takes the cache line from the holder, and it acquires
-//! the lock plain-held. The only flag it sets is `RESERVED`, which a plain store may erase; the spinner then sets
-//! it again.
+//! rarely if iterations are short, because each read takes the cache line from the holder, and it acquires the lock
+//! plain-held. It sets only `RESERVED` and the credit of a probe. A plain store may erase both, and the spinner then
+//! reserves the lock again.
 //!
 //! Process-shared locks ([`Shared`](crate::Shared)), and all locks on systems without usable restartable sequences,
 //! are always released by compare-and-swap. This costs a second atomic operation and changes nothing else.
@@ -113,12 +114,13 @@
 //!
 //! A lock whose last acquirer did not wait is *promptly acquired*. If threads are blocked on it, an arriving thread
 //! yields its CPU up to seven times before it spins or blocks. So all threads that can run do so one after another.
-//! While no thread spins, a further blocked one is woken some 0.1 ms after the last (20 µs where sections are short), though that one has not run. A
-//! thread that acquired the lock after such a yield keeps `WAITERS`. The head of `rotation.rs` has the reason,
-//! and says when threads do not yield. Those with a deadline never do, nor those of a lock between processes. Where
-//! sections are short, a thread that finds the lock promptly acquired leaves it so, unless it has blocked or spins; it reads
-//! the word only once before it yields. Such a lock is soon one without blocked threads, and threads go on to yield on it for
-//! a while.
+//! While no thread spins, a further blocked one is woken some 0.1 ms after the last (20 µs where sections are short),
+//! though that one has not run. A thread that acquired the lock after such a yield keeps `WAITERS`. The head of
+//! `rotation.rs` has the reason, and says when threads do not yield. Those with a deadline never do, nor those of a
+//! lock between processes. Where sections are short (short iterations: `pace.rs`), a thread that finds the lock
+//! promptly acquired leaves it so, unless it has blocked or spins; it reads the word only once before it yields. Such a
+//! lock is soon one without blocked threads. Threads go on to yield on it for a while, up to 30 times, and acquire it
+//! plain-held.
 //!
 //! While a thread spins, the lock is handed off to blocked waiters one at a time, in the order in which they blocked, at
 //! most once per *slice* of 0.3 to 3 ms: the release that is due reserves the lock for the thread that it wakes, and the
@@ -153,13 +155,13 @@
 //!
 //! # Verification
 //!
-//! The loom model has the word, blocking, reservations by waiters and by holders, and credit, and models the restartable
-//! sequence with its membarrier as the kernel documents them: an abort can occur at any step. It covers all executions
-//! of up to three contending threads with a bounded number of preemptions (`.ci/models` has the bounds), and a spin of
-//! at most two attempts. Three deliberately wrong variants of that pair must each fail in the model. The model does not
-//! cover time (when a slice is over, spin limit, a reservation that expires), yields, CPUs, forks, or a kernel that
-//! refuses membarrier. Tests with threads and processes have these. `docs/restartable-unlock.md` contains the full
-//! argument, a second model, and measurements.
+//! The loom model has the word, blocking, reservations by waiters and by holders, and credit, and models the
+//! restartable sequence with its membarrier as the kernel documents them: an abort can occur at any step. It covers all
+//! executions of up to three contending threads with a bounded number of preemptions (`.ci/models` has the bounds), and
+//! a spin of at most two attempts. Every second thread probes. Three deliberately wrong variants of that pair must each
+//! fail in the model. The model does not cover time (when a slice is over, spin limit, a reservation that expires),
+//! yields, CPUs, forks, or a kernel that refuses membarrier. Tests with threads and processes have these.
+//! `docs/restartable-unlock.md` contains the full argument, a second model, and measurements.
 //!
 //! # References
 //!

@@ -65,7 +65,7 @@ enum Probe {
     Due,
     /// It did so at this time.
     Since(u32),
-    /// Nothing, or nothing more.
+    /// It does not probe the lock, or has finished.
     Over,
 }
 
@@ -111,8 +111,8 @@ impl Pace {
     }
 }
 
-/// Returns whether iterations are long, by a word of a held lock that was read so long after the probe of this waiter;
-/// returns `None` if a later read may tell more.
+/// Returns whether iterations are shown to be long, by a word of a held lock that was read so long after the probe of this
+/// waiter; returns `None` if a later read may tell more.
 fn outcome(word: u32, has_yielded: bool, since: u32) -> Option<bool> {
     if has_yielded || !super::word::is_probed(word) {
         Some(false)

@@ -64,12 +64,14 @@ struct Entry {
     regular: AtomicU32,
     /// When a yield last ended in which others used the lock, in units of about 10 µs.
     rotated: AtomicU32,
+    /// When the last release began the iterations of a credit that ends, in units of about 10 ns; 0 after their end.
+    began: AtomicU32,
 }
 
 impl Entry {
     const fn new() -> Self {
-        let [used, released, forbidden, doublings, regular, rotated] = [const { AtomicU32::new(0) }; 6];
-        Entry { used, released, forbidden, doublings, regular, rotated }
+        let [used, released, forbidden, doublings, regular, rotated, began] = [const { AtomicU32::new(0) }; 7];
+        Entry { used, released, forbidden, doublings, regular, rotated, began }
     }
 
     /// Returns the entry of the lock at this address on a CPU.
@@ -92,8 +94,15 @@ impl Entry {
         fine.wrapping_sub(self.used.load(Relaxed)).cast_signed() > UNUSED.cast_signed()
     }
 
-    /// Notes a yield on a lock whose uses are not noted. If a thread of it has used up its time slice, or another program,
-    /// yields are to be tried while threads are blocked first.
+    /// Notes the begin or the end of two iterations at this time, and returns how long they took.
+    fn iterated(&self, at: Iterations, now: u32) -> Option<u32> {
+        let began = self.began.load(Relaxed);
+        self.began.store(if at == Iterations::Begin { now | 1 } else { 0 }, Relaxed);
+        (at == Iterations::End && began != 0).then(|| now.wrapping_sub(began))
+    }
+
+    /// Notes a yield on a lock whose uses are not noted. After a long one, a thread of it has used up its time slice, or
+    /// another program has run. Threads then do not yield until they have done so while threads were blocked.
     fn note_quiet(&self, fine: u32, coarse: u32) {
         if self.is_unused(fine) {
             self.rotated.store(coarse.wrapping_sub(ROTATION), Relaxed);
@@ -181,13 +190,13 @@ pub(super) fn yield_in_rotation(word: &Word) -> Option<bool> {
     Some((after as u32).wrapping_sub(before) > SWITCHED)
 }
 
-/// Notes that two iterations of a probe begin or end with a release of the lock at this address.
+/// Notes a release that begins or ends the last two iterations of a credit, which may be that of a probe, on the lock at this
+/// address. If they end on another CPU than they began, they tell nothing.
 #[cold]
 pub(super) fn iterated(lock: usize, at: Iterations) {
-    let (entry, now) = (Entry::of(lock, cpu_hint()), fine_now() as u32);
-    match at {
-        Iterations::Begin => entry.released.store(now, Relaxed),
-        Iterations::End => pace::iterated(lock, now.wrapping_sub(entry.released.load(Relaxed))),
+    let now = fine_now() as u32;
+    if let Some(time) = Entry::of(lock, cpu_hint()).iterated(at, now) {
+        pace::iterated(lock, time);
     }
 }
 
@@ -232,6 +241,15 @@ mod tests {
         entry.note(true, UNUSED, START);
         entry.note(true, UNUSED + 1, START);
         assert!(!rotates_at(0), "yields are forbidden");
+    }
+
+    #[test]
+    fn iterations_are_measured_from_their_begin() {
+        let entry = Entry::new();
+        assert_eq!(entry.iterated(Iterations::End, 7), None, "they began on another CPU");
+        assert_eq!(entry.iterated(Iterations::Begin, END), None);
+        assert_eq!(entry.iterated(Iterations::End, END.wrapping_add(40)), Some(40 - (END & 1 ^ 1)));
+        assert_eq!(entry.iterated(Iterations::End, END.wrapping_add(50)), None, "they have ended");
     }
 
     #[test]

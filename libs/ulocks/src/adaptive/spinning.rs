@@ -27,8 +27,8 @@ pub(super) struct Spinner<'a> {
     takes_turns: bool,
     /// Whether another thread ran while this one yielded.
     has_yielded: bool,
-    /// Whether arriving threads go on to yield if this one acquires the lock without having blocked: where sections are
-    /// short.
+    /// Whether it may yield, and the iterations of the lock are short: then arriving threads go on to yield if this one
+    /// acquires the lock without having blocked.
     keeps_prompt: bool,
     /// Whether this thread is the one that the field `AWAKE` identifies.
     is_spinner: bool,
@@ -76,7 +76,7 @@ impl<'a> Spinner<'a> {
     /// Returns whether a lock without blocked threads stays one when this thread acquires it after a yield: where sections
     /// are short, arriving threads yield for a while without the flag of blocked threads.
     fn stays_quiet(&self, word: u32) -> bool {
-        self.keeps_prompt && is_quiet(word)
+        self.keeps_prompt && !self.has_slept && is_quiet(word)
     }
 
     /// Returns the word as acquired by this thread.
@@ -189,7 +189,7 @@ mod patience {
                 if word & HELD == 0 && self.take(word, void) {
                     return true;
                 }
-                changed |= (word ^ seen) & (HELD | CREDIT | CPU) != 0;
+                changed |= (word ^ seen) & (HELD | CREDIT | CPU) != 0 && word::probed(seen) != Some(word);
                 seen = word;
                 if word & HELD == 0 {
                     free_since = free_since.or(Some(age));
@@ -201,7 +201,7 @@ mod patience {
                 }
                 free_since = None;
                 pace.learn(self.word, word, self.has_yielded);
-                if rotations < ROTATIONS && self.keeps_prompt && is_quiet(word) && !self.reserved {
+                if rotations < ROTATIONS && self.keeps_prompt && is_quiet(word) && !self.is_spinner && !self.reserved {
                     let switched = rotation::yield_in_rotation(self.word);
                     rotations = if switched == Some(true) { rotations + 1 } else { ROTATIONS };
                     self.has_yielded |= switched == Some(true);
@@ -267,6 +267,11 @@ mod patience {
 /// spin proves nothing.
 #[cfg(loom)]
 impl Spinner<'_> {
+    /// Every second thread probes plain-held locks, so that the model has words with a probe and without one.
+    fn probes() -> bool {
+        (crate::restartable::current_thread() >> 6).is_multiple_of(2)
+    }
+
     pub(super) fn spin(&mut self) -> bool {
         self.is_spinner = false;
         self.reserved = false;
@@ -278,7 +283,9 @@ impl Spinner<'_> {
             return false;
         }
         self.set_awake(word);
-        if let Some(probed) = word::probed(word) {
+        if Self::probes()
+            && let Some(probed) = word::probed(word)
+        {
             let _ = self.word.compare_exchange(word, probed, Relaxed, Relaxed);
         }
         pause();

@@ -81,7 +81,7 @@ pub(super) trait Time {
     fn is_looked_at(&self) -> bool;
 
     /// Returns whether the iterations of the lock are short.
-    fn is_of_short(&self) -> bool;
+    fn has_short_iterations(&self) -> bool;
 }
 
 /// Returns the word that releases the lock to any thread, or hands it off if a thread spins and the slice of a blocked one is
@@ -116,7 +116,7 @@ pub(super) fn freed(word: u32, awake: Awake, time: &impl Time) -> Freed {
 }
 
 fn prompt_pause(time: &impl Time) -> u32 {
-    if time.is_of_short() { PROMPT_PAUSE_OF_SHORT } else { PROMPT_PAUSE }
+    if time.has_short_iterations() { PROMPT_PAUSE_OF_SHORT } else { PROMPT_PAUSE }
 }
 
 /// Returns the word after a release that wakes no thread, or `None` if threads are blocked of which none spins or has been
@@ -224,7 +224,7 @@ pub(super) fn marked(word: u32, is_spinner: bool, awake: Awake) -> u32 {
 }
 
 /// Returns whether no thread is blocked on this lock or has waited for it recently, so that a holder releases it by a
-/// plain store even while other threads spin, but for the few releases of a probe.
+/// plain store even while other threads spin, but for the few releases of a probe or the last ones of another credit.
 pub(super) fn is_quiet(word: u32) -> bool {
     word & WAITERS == 0 && word & CREDIT <= PROBE
 }
@@ -240,14 +240,14 @@ pub(super) fn is_probed(word: u32) -> bool {
     word & (HELD | WAITERS) == HELD && (1..=PROBE).contains(&(word & CREDIT))
 }
 
-/// The two iterations that a probe measures, of which each ends with a release.
+/// The last two iterations of a credit, which is that of a probe or another one; each ends with a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Iterations {
     Begin,
     End,
 }
 
-/// Returns whether a release that finds this word begins or ends the iterations of a probe.
+/// Returns whether a release that finds this word begins or ends the last two iterations of a credit.
 #[inline]
 pub(super) fn iterations(word: u32) -> Option<Iterations> {
     match word & (WAITERS | CREDIT) {
@@ -327,7 +327,7 @@ mod tests {
             self.1
         }
 
-        fn is_of_short(&self) -> bool {
+        fn has_short_iterations(&self) -> bool {
             false
         }
     }
@@ -344,7 +344,7 @@ mod tests {
             true
         }
 
-        fn is_of_short(&self) -> bool {
+        fn has_short_iterations(&self) -> bool {
             true
         }
     }
@@ -474,9 +474,12 @@ mod tests {
         while word != HELD {
             assert!(is_quiet(word) && is_probed(word));
             assert!(may_be_stored_over(word), "the holder may have read the word before");
-            assert_eq!(taken_spinning(word & !HELD, false, 1), HELD, "a spinner leaves the lock plain");
+            for free in [word & !HELD, AWAKE.put_in(word & !HELD)] {
+                assert_eq!(taken_spinning(free, false, 1), HELD, "a spinner leaves the lock plain");
+            }
             seen.push(iterations(word));
-            word = entered(freed(word, AWAKE, &At(0, true)).word, 0);
+            let free = freed(word, AWAKE, &At(0, true)).word;
+            word = if free == 0 { HELD } else { entered(free, 1) };
         }
         assert_eq!(seen, [Some(Iterations::Begin), None, Some(Iterations::End)]);
         assert_eq!(iterations(HELD), None);
