@@ -62,8 +62,9 @@
 //!
 //! A forked child may use a lock that its thread held (in any mode, and as the only holder) or that no thread held,
 //! regardless of which threads were waiting for it. Their flags cost a wake-up that finds no thread, and their
-//! reservation expires after about 0.2 ms. If a writer was waiting, a reader of the child that arrives while another one holds the lock waits until that one leaves. A thread that waits for its upgrade holds the lock, so its flags never get
-//! into a child that may use the lock.
+//! reservation expires after about 0.2 ms. If a writer was waiting, a reader of the child that arrives while another
+//! one holds the lock waits until that one leaves. A thread that waits for its upgrade holds the lock, so its flags
+//! never get into a child that may use the lock.
 //!
 //! # Fairness
 //!

@@ -7,7 +7,7 @@
 //!
 //! The word has no room for the length of a lock's iterations, so a process remembers in a table whether most of the recent
 //! ones were short. Only the thread that runs them can measure them: the time between two changes of hands is mostly that of
-//! transfers where iterations are short, and differs by a factor of four between two states of one machine.
+//! transfers where iterations are short, and depends on the state of the machine.
 //!
 //! - In one of 16 periods of about 10 µs, a waiter *probes* a plain-held lock: it gives the word some credit. The holder's
 //!   next releases are then read-modify-writes, and two of them read the clock. If the waiter still finds credit when two

@@ -89,6 +89,15 @@ impl Entry {
         now.wrapping_sub(self.rotated.load(Relaxed)) < ROTATION && !self.is_forbidden(now)
     }
 
+    /// Notes a use and yields; returns whether another thread ran, and the time after it.
+    fn yield_and_time(&self) -> (bool, u64) {
+        let before = fine_now() as u32;
+        self.used.store(before, Relaxed);
+        give_way();
+        let after = fine_now();
+        ((after as u32).wrapping_sub(before) > SWITCHED, after)
+    }
+
     /// Returns whether the lock was not used for so long that something else must have run.
     fn is_unused(&self, fine: u32) -> bool {
         fine.wrapping_sub(self.used.load(Relaxed)).cast_signed() > UNUSED.cast_signed()
@@ -160,12 +169,8 @@ pub(super) fn yield_in_turn(word: &Word) -> Option<bool> {
         return None;
     }
     let crowded = CROWDED[entry_of(lock, ENTRIES)].load(Relaxed);
-    let before = fine_now() as u32;
-    entry.used.store(before, Relaxed);
-    give_way();
-    let after = fine_now();
+    let (switched, after) = entry.yield_and_time();
     let was_noted = may_have_blocked(word.load(Relaxed)) && CROWDED[entry_of(lock, ENTRIES)].load(Relaxed) == crowded;
-    let switched = (after as u32).wrapping_sub(before) > SWITCHED;
     if was_noted && cpu_hint() == cpu {
         entry.note(switched, after as u32, (after >> 10) as u32);
     }
@@ -180,14 +185,11 @@ pub(super) fn yield_in_rotation(word: &Word) -> Option<bool> {
     if !entry.rotates(coarse_now()) {
         return None;
     }
-    let before = fine_now() as u32;
-    entry.used.store(before, Relaxed);
-    give_way();
-    let after = fine_now();
+    let (switched, after) = entry.yield_and_time();
     if cpu_hint() == cpu {
         entry.note_quiet(after as u32, (after >> 10) as u32);
     }
-    Some((after as u32).wrapping_sub(before) > SWITCHED)
+    Some(switched)
 }
 
 /// Notes a release that begins or ends the last two iterations of a credit, which may be that of a probe, on the lock at this

@@ -202,13 +202,13 @@ mod patience {
                 free_since = None;
                 pace.learn(self.word, word, self.has_yielded);
                 if rotations < ROTATIONS && self.keeps_prompt && is_quiet(word) && !self.is_spinner && !self.reserved {
-                    let switched = rotation::yield_in_rotation(self.word);
-                    rotations = if switched == Some(true) { rotations + 1 } else { ROTATIONS };
-                    self.has_yielded |= switched == Some(true);
-                    if switched.is_some() {
+                    if let Some(switched) = rotation::yield_in_rotation(self.word) {
+                        rotations = if switched { rotations + 1 } else { ROTATIONS };
+                        self.has_yielded |= switched;
                         pass_time(ROTATION_PAUSES);
                         continue;
                     }
+                    rotations = ROTATIONS;
                 }
                 if turns < TURNS && is_prompt(word) && !self.is_spinner && !self.reserved {
                     if looks < most_looks(word, &pace) {
