@@ -37,8 +37,9 @@ const LONG_ITERATIONS: u32 = 60;
 const LONG_RELEASES: u32 = 800;
 /// Periods of which one is for probes; a power of two.
 const PERIODS: u32 = 16;
-/// Reads of a waiter that reads often, after which it reads at growing distances: the section is long.
-const READS: u32 = 8;
+/// Reads of a waiter that reads often, each after about 0.1 µs. A section of 1 µs is then over; from a longer one, it
+/// reads at growing distances.
+const READS: u32 = 12;
 
 /// Returns the entry of the lock at this address in a table of a power of two of them.
 pub(super) fn entry_of(address: usize, entries: usize) -> usize {

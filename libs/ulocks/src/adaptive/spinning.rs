@@ -21,8 +21,8 @@ pub(super) struct Spinner<'a> {
     since: u32,
     /// Whether it has blocked or announced that it would, so that other threads may rely on it.
     has_slept: bool,
-    /// Whether it may yield to threads that may not use the lock: not with a deadline, nor on a lock between processes, whose
-    /// uses by others are not noted.
+    /// Whether it may yield to threads that may not use the lock, and spin longer where threads are blocked: not with a
+    /// deadline, nor on a lock between processes, whose uses by others are not noted.
     #[cfg_attr(loom, expect(dead_code, reason = "the model has no turns"))]
     takes_turns: bool,
     /// Whether another thread ran while this one yielded.
@@ -129,13 +129,18 @@ impl<'a> Spinner<'a> {
 #[cfg(not(loom))]
 mod patience {
     use super::super::pace::Pace;
-    use super::super::word::{CPU, CREDIT, has_long_waits, held_on, is_overloaded, is_prompt};
+    use super::super::word::{CPU, CREDIT, has_long_waits, held_on, is_overloaded, is_prompt, may_have_blocked};
     use super::*;
     use crate::atomic::give_way;
 
     /// Time limit of a spin without success, and of a spin with a reservation, in units of about 10 µs.
     const PATIENCE: u32 = 3;
     const PATIENCE_RESERVED: u32 = 20;
+    /// Time limit of a spin of an arriving thread while threads are blocked, if the lock changes hands.
+    ///
+    /// A reservation at its end passes over the blocked threads, and moves the word and the data from one CPU to another.
+    /// Where a holder leaves the lock free for some nanoseconds only, most acquisitions would be such ones.
+    const PATIENCE_OF_MANY: u32 = 20;
     /// Iterations of a spin, of about 100 ns each, after which a thread leaves the spinning to the thread that spins
     /// already.
     const ROUNDS: u32 = 12;
@@ -143,13 +148,17 @@ mod patience {
     /// a thread that was blocked, which would become the last in the queue.
     const YIELDS: u32 = 8;
     const YIELDS_WOKEN: u32 = 100;
-    /// Pauses between two reads of the word.
+    /// Pauses between two reads of the word; after the first reads they grow.
     ///
-    /// On a lock without recent waiters, which one thread may be acquiring again and again, they last about 0.5 µs at
-    /// first. They double after each read, up to about 10 µs. Each read takes the cache line from that thread.
+    /// Each read takes the cache line from the holder. A thread that works only under the lock leaves it free for some
+    /// nanoseconds, which a waiter is unlikely to see however often it reads; it must reserve the lock.
     const PAUSES: u32 = 4;
+    const MOST_PAUSES: u32 = 128;
+    const READS: u32 = 16;
+    /// Pauses between two reads of a lock without recent waiters, which one thread may be acquiring again and again. They
+    /// double after each read, from about 0.5 µs to about 10 µs.
     const QUIET_PAUSES: u32 = 32;
-    const MOST_PAUSES: u32 = 512;
+    const MOST_QUIET_PAUSES: u32 = 512;
     /// Reads of the word before an arriving thread yields, each after twice as many pauses as the one before; and yields
     /// before it spins or blocks.
     ///
@@ -223,17 +232,22 @@ mod patience {
                     continue;
                 }
                 let quiet = is_quiet(word) && !self.reserved;
+                let is_patient = self.takes_turns && !woken && changed && may_have_blocked(word);
+                let extension = if is_patient { PATIENCE_OF_MANY } else { 0 };
+                let may_reserve = age >= patience.max(extension);
                 pauses = if quiet && age < patience && !pace.is_soon(rounds) {
-                    (pauses * 2).clamp(QUIET_PAUSES, MOST_PAUSES)
-                } else {
+                    (pauses * 2).clamp(QUIET_PAUSES, MOST_QUIET_PAUSES)
+                } else if quiet || self.reserved || may_reserve {
                     PAUSES
+                } else {
+                    pauses_after(rounds, pauses)
                 };
                 if !self.awake.is_in(word) {
                     self.set_awake(word);
                 } else if !self.is_spinner && !woken && (is_overloaded(word) || rounds > ROUNDS) {
                     return false;
                 }
-                if !self.reserved && (changed || quiet) && age >= patience && self.reserve(word) {
+                if !self.reserved && (changed || quiet) && may_reserve && self.reserve(word) {
                     until = age + if changed { PATIENCE_RESERVED } else { PATIENCE };
                 } else if held_on(word, cpu_hint()) {
                     if yields == most_yields {
@@ -241,7 +255,7 @@ mod patience {
                     }
                     yields += 1;
                     give_way();
-                } else if age >= until {
+                } else if age >= until.max(extension + 1) {
                     return false;
                 }
                 rounds += 1;
@@ -258,8 +272,31 @@ mod patience {
         }
     }
 
+    /// Returns the pauses before the next read of a lock with recent waiters, after `reads` of it and `pauses` before the last.
+    ///
+    /// The next read follows after a seventh of the pauses so far at most, and so is late by no more than that.
+    fn pauses_after(reads: u32, pauses: u32) -> u32 {
+        if reads < READS { PAUSES } else { (pauses + pauses / 8 + 1).min(MOST_PAUSES) }
+    }
+
     fn pass_time(pauses: u32) {
         (0..pauses).for_each(|_| pause());
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn later_reads_are_late_by_at_most_a_seventh_of_the_wait() {
+            let (mut pauses, mut waited) = (PAUSES, 0);
+            for reads in 0..100 {
+                pauses = pauses_after(reads, pauses);
+                assert!(if reads < READS { pauses == PAUSES } else { pauses > PAUSES && pauses <= waited / 7 });
+                waited += pauses;
+            }
+            assert_eq!(pauses, MOST_PAUSES);
+        }
     }
 }
 
