@@ -144,7 +144,7 @@
 //! costs the holder a transfer of the cache line. On a plain-held lock it reads the word often or seldom, by whether the
 //! iterations of the lock were long or short lately: `pace.rs`. It does not spin if the holder was last
 //! seen on the waiter's own CPU, because the holder cannot be running then; it yields a few times and blocks. Only one
-//! thread spins at a time. Unless they yield, other arriving threads spin for about 4 µs or, if there are many, block
+//! thread spins at a time. Unless they yield, other arriving threads spin for a few µs or, if there are many, block
 //! immediately. This keeps the run queue short: with 100 runnable threads on two CPUs, a thread that is descheduled
 //! while waiting runs again after a tenth of a second, regardless of the lock. A spinner that has seen no change for
 //! the spin limit also blocks: the critical section is long, or the holder does not run.
