@@ -139,12 +139,12 @@
 //!
 //! # Spinning
 //!
-//! A waiter spins for about the cost of a wake-up (the spin limit, some 40 µs), and longer where threads are blocked and the lock
-//! changes hands. It reads the word every 0.1 µs at first, then at distances that grow to some 3 µs, since each read
-//! costs the holder a transfer of the cache line. On a plain-held lock it reads the word often or seldom, by whether the
-//! iterations of the lock were long or short lately: `pace.rs`. It does not spin if the holder was last
-//! seen on the waiter's own CPU, because the holder cannot be running then; it yields a few times and blocks. Only one
-//! thread spins at a time. Unless they yield, other arriving threads spin for a few µs or, if there are many, block
+//! A waiter spins for about the cost of a wake-up (the spin limit, some 40 µs), and longer where threads are blocked and
+//! the lock changes hands. It reads the word every 0.1 µs at first, then at distances that grow to some 3 µs, since each
+//! read costs the holder a transfer of the cache line. On a plain-held lock it reads the word often or seldom, by
+//! whether the iterations of the lock were long or short lately: `pace.rs`. It does not spin if the holder was last seen
+//! on the waiter's own CPU, because the holder cannot be running then; it yields a few times and blocks. Only one thread
+//! spins at a time. Unless they yield, other arriving threads spin for a few µs or, if there are many, block
 //! immediately. This keeps the run queue short: with 100 runnable threads on two CPUs, a thread that is descheduled
 //! while waiting runs again after a tenth of a second, regardless of the lock. A spinner that has seen no change for
 //! the spin limit also blocks: the critical section is long, or the holder does not run.

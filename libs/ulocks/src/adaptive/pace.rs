@@ -1,4 +1,4 @@
-//! How often a waiter reads the word of a lock.
+//! How often a waiter reads the word of a lock without recent waiters.
 //!
 //! Each read takes the cache line of the word from the holder. If the holder acquires the lock again within about 0.1 µs,
 //! it makes dozens of acquisitions per transfer of the line, as long as the waiter leaves it alone. If iterations, a section

@@ -139,7 +139,7 @@ mod patience {
     /// Time limit of a spin of an arriving thread while threads are blocked, if the lock changes hands.
     ///
     /// A reservation at its end passes over the blocked threads, and moves the word and the data from one CPU to another.
-    /// Where a holder leaves the lock free for some nanoseconds only, most acquisitions would be such ones.
+    /// Where a holder leaves the lock free for some nanoseconds only, a waiter seldom acquires it in another way.
     const PATIENCE_OF_MANY: u32 = 20;
     /// Iterations of a spin, of about 100 ns each, after which a thread leaves the spinning to the thread that spins
     /// already.
