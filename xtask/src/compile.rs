@@ -2,20 +2,28 @@
 
 use crate::programs::{PROGRAMS, Program};
 use crate::tool::{self, Arch, Skipped, is_here, need, need_target, run};
+use anyhow::Context;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Programs in a directory.
+/// Programs in a directory, without their symbols. The file `NAME.debug` beside each has these.
 pub struct Binaries {
     pub folder: PathBuf,
     pub programs: Vec<&'static Program>,
+    /// The C library that they use: the end of the name of their target.
+    pub library: &'static str,
 }
 
 impl Binaries {
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
+    }
+
+    pub fn debug(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.debug"))
     }
 }
 
@@ -30,7 +38,7 @@ impl Binaries {
 pub fn static_binaries(arch: &Arch) -> anyhow::Result<Binaries> {
     need_target(&arch.target("musl"))?;
     need_target(&arch.target("gnu"))?;
-    compile(arch, &arch.target("musl"), "rust-lld", "-C target-feature=+crt-static")
+    compile(arch, "musl", "rust-lld", "-C target-feature=+crt-static")
 }
 
 /// Compiles binaries that use the system's C library, as Debian's do.
@@ -41,13 +49,14 @@ pub fn debian_binaries(arch: &Arch) -> anyhow::Result<Binaries> {
     need("dpkg-deb", "dpkg")?;
     need_target(&arch.target("gnu"))?;
     need(arch.c_compiler(), &arch.c_package())?;
-    compile(arch, &arch.target("gnu"), arch.c_compiler(), "")
+    compile(arch, "gnu", arch.c_compiler(), "")
 }
 
-fn compile(arch: &Arch, target: &str, linker: &str, flags: &str) -> anyhow::Result<Binaries> {
+fn compile(arch: &Arch, library: &'static str, linker: &str, flags: &str) -> anyhow::Result<Binaries> {
+    let target = &arch.target(library);
     let programs = that_can_be_compiled(arch);
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--profile", "whole", "--locked", "--target", target]);
+    cargo.args(["build", "--release", "--locked", "--target", target]);
     for package in programs.iter().map(|program| program.package).collect::<BTreeSet<&str>>() {
         cargo.args(["--package", package]);
     }
@@ -62,7 +71,13 @@ fn compile(arch: &Arch, target: &str, linker: &str, flags: &str) -> anyhow::Resu
         cargo.env(variable(target, "RUSTFLAGS"), flags);
     }
     run(&mut cargo)?;
-    Ok(Binaries { folder: folder_of_builds()?.join(target).join("whole"), programs })
+    let built = folder_of_builds()?.join(target).join("release");
+    let binaries = Binaries { folder: built.join("stripped"), programs, library };
+    fs::create_dir_all(&binaries.folder)?;
+    for program in &binaries.programs {
+        split(&built.join(program.name), &binaries.path(program.name), &binaries.debug(program.name))?;
+    }
+    Ok(binaries)
 }
 
 /// Returns the programs that can be compiled here; prints a message for each skipped one.
@@ -82,30 +97,38 @@ fn folder_of_builds() -> anyhow::Result<PathBuf> {
     Ok(PathBuf::from(metadata["target_directory"].as_str().unwrap_or("target")))
 }
 
-/// Copies the programs to where a user's shell finds them, without their symbols.
+/// Copies the programs to where a user's shell finds them.
 ///
 /// # Errors
-/// A program is missing, the destination cannot be written, or no tool can strip.
+/// A program is missing, or the destination cannot be written.
 pub fn install(binaries: &Binaries, folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder)?;
     for program in &binaries.programs {
         let place = folder.join(program.name);
-        strip(&binaries.path(program.name), &place)?;
+        fs::copy(binaries.path(program.name), &place).with_context(|| place.display().to_string())?;
         tool::run(Command::new("chmod").arg("755").arg(&place))?;
     }
     Ok(())
 }
 
-/// Strips with the compiler's own tool, which supports every processor; it finds its libraries next to the compiler's.
-fn strip(binary: &Path, stripped: &Path) -> anyhow::Result<()> {
+/// Divides a binary into the program and its debug information, which debuggers find by its name.
+fn split(binary: &Path, stripped: &Path, debug: &Path) -> anyhow::Result<()> {
+    run(objcopy()?.arg("--only-keep-debug").arg(binary).arg(debug))?;
+    let mut link = OsString::from("--add-gnu-debuglink=");
+    link.push(debug);
+    run(objcopy()?.arg("--strip-all").arg(link).arg(binary).arg(stripped))
+}
+
+/// Returns the compiler's own tool, which supports every processor; it finds its libraries next to the compiler's.
+fn objcopy() -> anyhow::Result<Command> {
     let sysroot = PathBuf::from(tool::output_of(Command::new("rustc").args(["--print", "sysroot"]))?.trim());
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let llvm_objcopy = sysroot.join("lib/rustlib").join(host).join("bin/rust-objcopy");
-    if llvm_objcopy.exists() {
-        let mut objcopy = Command::new(llvm_objcopy);
-        objcopy.env("LD_LIBRARY_PATH", sysroot.join("lib")).arg("--strip-all");
-        return run(objcopy.arg(binary).arg(stripped));
+    let own = sysroot.join("lib/rustlib").join(host).join("bin/rust-objcopy");
+    if own.exists() {
+        let mut objcopy = Command::new(own);
+        objcopy.env("LD_LIBRARY_PATH", sysroot.join("lib"));
+        return Ok(objcopy);
     }
     need("llvm-objcopy", "llvm")?;
-    run(Command::new("llvm-objcopy").arg("--strip-all").arg(binary).arg(stripped))
+    Ok(Command::new("llvm-objcopy"))
 }

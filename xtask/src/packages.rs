@@ -96,6 +96,24 @@ pub fn make_archive(arch: &Arch, binaries: &Binaries, output: &Path) -> anyhow::
     Ok(file)
 }
 
+/// Packs the debug information of programs, beside their archive or package; returns its name within `output`.
+///
+/// # Errors
+/// A tool is missing, or fails.
+pub fn make_debug_archive(arch: &Arch, binaries: &Binaries, output: &Path) -> anyhow::Result<PathBuf> {
+    need("tar", "tar")?;
+    let name = format!("contend-{}-{}-linux-{}-debug", version()?, arch.name, binaries.library);
+    let folder = fresh(output, &name)?;
+    for program in &binaries.programs {
+        let debug = binaries.debug(program.name);
+        fs::copy(&debug, folder.join(format!("{}.debug", program.name)))
+            .with_context(|| debug.display().to_string())?;
+    }
+    let file = PathBuf::from(format!("{name}.tar.gz"));
+    tar(&output.join("stage"), &name, &output.join(&file))?;
+    Ok(file)
+}
+
 /// Makes the Debian package; returns its name within `output`.
 ///
 /// The input of `dpkg-deb` is a directory with the layout of the system, and a page of fields. The package depends on

@@ -13,6 +13,7 @@ mod cycles;
 mod diagnosis;
 mod ends;
 mod faults;
+mod hostile;
 mod labels;
 mod languages;
 mod parts;

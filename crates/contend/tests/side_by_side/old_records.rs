@@ -51,7 +51,7 @@ fn old_record_is_shown_unchanged() {
         assert!(
             stored == text,
             "`contend history show --all` says something else of tests/records/{name}.json than tests/records/{name}.txt. \
-             If it is meant to, `{RENEW}=1 cargo test -p contend --test structure old_records` writes the texts anew; look at what \
+             If it is meant to, `{RENEW}=1 cargo test -p contend --test side_by_side old_records` writes the texts anew; look at what \
              changed. It says now:\n{text}",
             name = old.name(),
         );
