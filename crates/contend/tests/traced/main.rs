@@ -14,6 +14,7 @@ mod diagnosis;
 mod ends;
 mod faults;
 mod hostile;
+mod killed;
 mod labels;
 mod languages;
 mod parts;
