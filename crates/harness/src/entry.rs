@@ -38,7 +38,8 @@ pub trait Rows {
     fn metrics(&self) -> Vec<Metric>;
     fn ranking(&self) -> Vec<Rank>;
     fn findings(&self) -> Vec<Finding>;
-    fn costs(&self) -> Vec<Cost>;
+    /// Returns the costs for the ladder; `None` of an experiment that has none.
+    fn costs(&self) -> Option<Vec<Cost>>;
     fn then_and_now(&self) -> Vec<ThenAndNow>;
     /// Returns the words of the command that answers the next question of a reader, if there is one.
     ///
@@ -106,8 +107,8 @@ impl<E: Experiment> Rows for Typed<E> {
         (E::VIEWS.findings)(&self.placed())
     }
 
-    fn costs(&self) -> Vec<Cost> {
-        (E::VIEWS.costs)(&self.rows)
+    fn costs(&self) -> Option<Vec<Cost>> {
+        E::VIEWS.costs.map(|costs| costs(&self.rows))
     }
 
     fn then_and_now(&self) -> Vec<ThenAndNow> {

@@ -103,13 +103,17 @@ pub struct Views<E: Experiment> {
     pub ranking: fn(&[E::Row]) -> Vec<Rank>,
     /// Statements about the rows of a survey, which are given with their indices among all its results.
     pub findings: OfPlaced<E, Finding>,
-    /// Times of single operations for the ladder, which orders them together with those of other experiments.
-    pub costs: fn(&[E::Row]) -> Vec<Cost>,
+    /// Times of single operations for the ladder, which orders them together with those of other experiments; `None` of
+    /// an experiment that has none.
+    pub costs: Option<Costs<E>>,
     /// The values of the old documents, each with that of a row.
     pub then_and_now: OfPlaced<E, ThenAndNow>,
     /// The command that answers the next question of a reader, if there is one.
     pub next: Suggest<E>,
 }
+
+/// A function that returns the costs of rows.
+type Costs<E> = fn(&[<E as Experiment>::Row]) -> Vec<Cost>;
 
 /// A function that returns the words of a command after `contend`, with the names of the record; [`THIS_RECORD`] is
 /// replaced by the record's ID.
@@ -135,7 +139,7 @@ impl<E: Experiment> Views<E> {
             metrics: |_| Vec::new(),
             ranking: |_| Vec::new(),
             findings: |_| Vec::new(),
-            costs: |_| Vec::new(),
+            costs: None,
             then_and_now: |_| Vec::new(),
             next: |_| None,
         }

@@ -22,6 +22,9 @@ use instruments::warning::{NotConverged, Warning};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+#[cfg(test)]
+mod tests;
+
 /// A configuration whose repetitions are interleaved with those of others.
 pub trait Cell {
     /// Returns its title, for people.

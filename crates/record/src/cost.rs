@@ -139,15 +139,15 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// Builds the ladder from all costs that fit on it; `None` where none does.
-    pub fn of(costs: impl IntoIterator<Item = Cost>) -> Option<Self> {
+    /// Builds the ladder from all costs that fit on it.
+    pub fn of(costs: impl IntoIterator<Item = Cost>) -> Self {
         let mut costs: Vec<Cost> = costs.into_iter().filter(Cost::can_stand).collect();
         for cost in &mut costs {
             cost.ns_ci = cost.ns_ci.filter(|ends| is_time(ends.low) && is_time(ends.high));
             cost.then.retain(|then| is_time(then.ns));
         }
         costs.sort_by(|one, other| one.ns.total_cmp(&other.ns));
-        (!costs.is_empty()).then_some(Self { costs })
+        Self { costs }
     }
 
     /// Draws the axis and a line for each cost, on a terminal.
@@ -174,10 +174,10 @@ mod tests {
     #[test]
     fn costs_are_sorted_and_invalid_times_are_omitted() {
         let costs = [f64::NAN, 30.0, -1.0, 0.0, 2.0, f64::INFINITY].map(|ns| cost(&ns.to_string(), ns));
-        let ladder = Ladder::of(costs).unwrap();
+        let ladder = Ladder::of(costs);
         let order: Vec<&str> = ladder.costs.iter().map(|cost| cost.what.as_str()).collect();
         assert_eq!(order, ["2", "30"]);
-        assert_eq!(Ladder::of([cost("", 0.0)]), None);
+        assert_eq!(Ladder::of([cost("", 0.0)]).costs, []);
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
             .with_old_value(1998, Some(7.0))
             .with_old_value(1999, None)
             .with_old_value(2002, Some(f64::NAN));
-        let ladder = Ladder::of([known]).unwrap();
+        let ladder = Ladder::of([known]);
         assert_eq!(ladder.costs[0].then, [CostThen { year: 1998, ns: 7.0 }]);
     }
 }

@@ -4,10 +4,11 @@ use crate::column::{Column, on_page};
 use crate::ranking::{Rank, contests, legend};
 use crate::section::{Bar, Bars, Figure, Picture, Table};
 
-/// Returns a figure for every contest of these names in which two or more have a rank.
+/// Returns a figure for every contest of these names between two or more.
+///
+/// One without a rank is drawn with a dash, so that nothing is missing where a run was too short for all of them.
 pub fn figures(ranking: &[Rank], deciding: &[&str]) -> Vec<Figure> {
-    let is_ranked = |ranks: &[Rank]| ranks.iter().filter(|rank| rank.rank.is_some()).count() > 1;
-    let wanted = |ranks: &&[Rank]| is_ranked(ranks) && deciding.contains(&ranks[0].figure.as_str());
+    let wanted = |ranks: &&[Rank]| ranks.len() > 1 && deciding.contains(&ranks[0].figure.as_str());
     contests(ranking).filter(wanted).map(figure).collect()
 }
 
@@ -22,12 +23,20 @@ pub fn table(ranks: &[Rank]) -> Table {
     on_page(legend(ranks).replace('\n', " "), &COLUMNS, ranks)
 }
 
+/// The line of a picture that explains its dashes.
+const UNRANKED: &str = "no rank (no confidence interval, or below the resolution)";
+
 fn figure(ranks: &[Rank]) -> Figure {
-    let bar = |rank: &Rank| {
-        let value = rank.value?;
-        Some(Bar { name: format!("{}. {}", rank.place(), rank.name()), value, interval: None, limit: None })
+    let bar = |rank: &Rank| Bar {
+        name: format!("{}. {}", rank.place(), rank.name()),
+        value: rank.value.ok_or_else(|| rank.value_words()),
+        interval: None,
+        limit: None,
     };
-    let bars = Bars { unit: ranks[0].unit, logarithmic: true, bars: ranks.iter().filter_map(bar).collect() };
+    let is_unranked = ranks.iter().any(|rank| rank.rank.is_none());
+    let key = is_unranked.then(|| Bar { name: "–".into(), value: Err(UNRANKED.into()), interval: None, limit: None });
+    let bars = ranks.iter().map(bar).chain(key).collect();
+    let bars = Bars { unit: ranks[0].unit, logarithmic: true, bars };
     Figure {
         title: format!("{}: {}, best first", ranks[0].among, ranks[0].figure),
         picture: Picture::Bars(bars),
@@ -55,17 +64,31 @@ mod tests {
         contest.ranked(contenders.iter().map(contender).collect())
     }
 
-    /// A page once gave ranks 1 and 1 to locks with a dash as their figure, and drew the third's bar alone.
+    fn bars(figure: &Figure) -> Vec<(&str, Result<f64, &str>)> {
+        let Picture::Bars(bars) = &figure.picture else { panic!("bars") };
+        bars.bars.iter().map(|bar| (bar.name.as_str(), bar.value.as_ref().copied().map_err(String::as_str))).collect()
+    }
+
     #[test]
-    fn a_contest_with_fewer_than_two_ranks_has_no_figure() {
-        let lone = ranks(&[("sysv", Some(402.0)), ("std", None), ("benaphore", None)]);
-        assert!(figures(&lone, &["lock, 99 %"]).is_empty());
+    fn contest_without_ranks_is_drawn_with_the_reason() {
+        let mut ranks = ranks(&[("sysv", Some(402.0)), ("std", None)]);
+        for rank in &mut ranks {
+            (rank.rank, rank.ratio, rank.ratio_ci) = (None, None, None);
+        }
+        let figures = figures(&ranks, &["lock, 99 %"]);
+        assert_eq!(bars(&figures[0]), [("–. std", Err("< 9.63 ns")), ("–. sysv", Ok(402.0)), ("–", Err(UNRANKED))]);
+    }
+
+    #[test]
+    fn one_lock_has_no_contest() {
+        assert!(figures(&ranks(&[("sysv", Some(402.0))]), &["lock, 99 %"]).is_empty());
     }
 
     #[test]
     fn rows_without_a_value_have_no_rank_on_a_page() {
         let found = figures(&ranks(&[("sysv", Some(402.0)), ("std", None), ("usema", Some(40.0))]), &["lock, 99 %"]);
         assert_eq!(found.len(), 1);
+        assert_eq!(bars(&found[0])[..2], [("–. std", Err("< 9.63 ns")), ("2. usema", Ok(40.0))]);
         let (rows, caption): (Vec<[&str; 3]>, _) = {
             let table = &found[0].tables[0];
             (table.rows.iter().map(|row| [&*row[0], &*row[1], &*row[2]]).collect(), &table.caption)

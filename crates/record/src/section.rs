@@ -208,7 +208,8 @@ pub struct Bars {
 
 pub struct Bar {
     pub name: String,
-    pub value: f64,
+    /// The value, or the words that are in its place: why there is none, or what bounds it.
+    pub value: Result<f64, String>,
     pub interval: Option<Interval>,
     /// The limit that the values are compared with, and its name.
     pub limit: Option<(f64, String)>,

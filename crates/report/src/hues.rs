@@ -140,10 +140,10 @@ impl Hues {
     }
 }
 
-/// Returns the lock of a bar in a ranking: `3. std`; `None` for other names.
+/// Returns the lock of a bar in a ranking: `3. std`, or `–. std` without a rank; `None` for other names.
 fn ranked(name: &str) -> Option<&str> {
     let (rank, lock) = name.split_once(". ")?;
-    rank.bytes().all(|letter| letter.is_ascii_digit()).then_some(lock)
+    (rank == "–" || rank.bytes().all(|letter| letter.is_ascii_digit())).then_some(lock)
 }
 
 /// Returns the lock of a series that has the values of an old document: `sysv, 2002`.

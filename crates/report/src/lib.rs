@@ -3,6 +3,8 @@
 mod draw;
 mod hues;
 mod page;
+#[cfg(test)]
+mod tests;
 
 pub use draw::{ladder_file, picture_file};
 pub use page::{

@@ -35,8 +35,11 @@ pub fn decade_words(power: u32) -> String {
 /// The columns of the axis that a label must leave on an 80-column page.
 const LEAST_AXIS: usize = 24;
 
-/// Draws the axis, and a line for each rung, all of them within the page.
+/// Draws the axis, and a line for each rung, all of them within the page; a line that says so where there is none.
 pub fn ladder(rungs: &[Rung], page: &Page) -> String {
+    if rungs.is_empty() {
+        return "  (no values)\n".to_owned();
+    }
     let layout = Layout::of(rungs, page);
     let mut lines = vec![layout.axis()];
     lines.extend(rungs.iter().map(|rung| layout.line(rung)));

@@ -42,7 +42,7 @@ struct Answer<'a> {
 /// selects.
 ///
 /// # Errors
-/// There is no such record, it has no cost, or the picture cannot be written.
+/// There is no such record, its experiments have no costs, or the picture cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let kind = Kind::of(shared)?;
     let (source, further) = chosen(flags.record.as_deref(), shared)?;
@@ -141,5 +141,5 @@ fn with_user_supplied(ladder: Ladder, records: &[Source]) -> Ladder {
         let named = |cost: Cost| Cost { figure: format!("{}; record {}", cost.figure, source.name), ..cost };
         costs.extend(found.into_iter().map(named));
     }
-    Ladder::of(costs).expect("it had a cost before")
+    Ladder::of(costs)
 }

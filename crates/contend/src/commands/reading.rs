@@ -41,14 +41,17 @@ impl Reading {
         self.0.get(experiment).map(|rows| &**rows)
     }
 
-    /// Returns the ladder; `None` where no cost fits on it.
+    /// Returns the ladder; `None` where no experiment of the record has costs.
+    ///
+    /// It is empty where none of them was measured.
     pub fn ladder(&self) -> Option<Ladder> {
         // The order of the registry remains for equal costs.
-        let read = experiments::ALL.iter().filter_map(|entry| Some((entry.name, self.rows(entry.name)?)));
-        let costs = read.flat_map(|(name, rows)| {
-            rows.costs().into_iter().map(move |cost| Cost { experiment: Some(name.to_owned()), ..cost })
+        let read = experiments::ALL.iter().filter_map(|entry| Some((entry.name, self.rows(entry.name)?.costs()?)));
+        let read: Vec<(&str, Vec<Cost>)> = read.collect();
+        let costs = read.iter().flat_map(|(name, costs)| {
+            costs.iter().map(move |cost| Cost { experiment: Some((*name).to_owned()), ..cost.clone() })
         });
-        Ladder::of(costs.collect::<Vec<Cost>>())
+        (!read.is_empty()).then(|| Ladder::of(costs.collect::<Vec<Cost>>()))
     }
 
     /// Returns the findings of a survey in this version's words: an older record has the same values in older words.

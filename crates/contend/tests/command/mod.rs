@@ -6,13 +6,16 @@
 pub mod archive;
 pub mod browser;
 pub mod cpuset;
+pub mod forge;
 pub mod heard;
 pub mod held;
 pub mod hostile;
 pub mod mutation;
 pub mod objects;
 pub mod place;
+pub mod report;
 pub mod schema;
+pub mod screen;
 pub mod stored;
 pub mod terminal;
 pub mod typed;

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The quickest of records: computed, not measured.
@@ -75,6 +75,14 @@ impl Place {
         list.as_array().unwrap().iter().map(|entry| entry["id"].as_str().unwrap().to_owned()).collect()
     }
 
+    /// Returns the remains of a killed Git or `contend`: locks, partial objects, fetches and archives.
+    pub fn left(&self) -> Vec<String> {
+        let names = ["*.lock", "tmp_*", "incoming-*", ".contend-archive-*"];
+        let wanted = names.map(|name| ["-name", name]).join(&"-o");
+        let found = Command::new("find").arg(self.archive.parent().unwrap()).args(wanted).output().unwrap();
+        String::from_utf8(found.stdout).unwrap().lines().map(str::to_owned).collect()
+    }
+
     /// Returns Git's output, as a line; it must succeed.
     pub fn line(&self, arguments: &[&str], input: &[u8]) -> String {
         let output = self.git(arguments, input);
@@ -125,9 +133,13 @@ pub fn kill(pid: i32) {
     let _ = rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::KILL);
 }
 
-/// Waits some seconds until `look` finds a value.
+/// A hang is one at any speed of the machine.
+const HANGS: Duration = Duration::from_secs(300);
+
+/// Waits until `look` finds a value.
 pub fn waited_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..200 {
+    let began = Instant::now();
+    while began.elapsed() < HANGS {
         if let Some(found) = look() {
             return found;
         }

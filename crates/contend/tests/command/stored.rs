@@ -74,3 +74,36 @@ pub fn all() -> Vec<Old> {
     };
     files.into_iter().map(read).collect()
 }
+
+/// Returns the record of this name.
+pub fn named(name: &str) -> Value {
+    all().into_iter().find(|old| old.name() == name).unwrap_or_else(|| panic!("no record {name}")).record
+}
+
+/// Returns the survey's rows of one experiment that are chosen, as a record of that experiment.
+pub fn of_survey(experiment: &str, is_chosen: impl Fn(&Value) -> bool) -> Value {
+    let mut record = named("survey");
+    record["experiment"] = json!(experiment);
+    record["parameters"] = record["parameters"][experiment].take();
+    let rows = record["results"].as_array_mut().unwrap();
+    rows.retain(|row| row["experiment"] == experiment && is_chosen(row));
+    rows.iter_mut().for_each(|row| drop(row.as_object_mut().unwrap().remove("experiment")));
+    record
+}
+
+/// Returns a record of `contend latency --lock std`, with one thread and with two.
+pub fn latency() -> Value {
+    let mut record = of_survey("latency", |row| row["lock"] == "std" && row["competitors"] == 0);
+    record["environment"]["command_line"] = json!(["contend", "latency", "--lock", "std", "--threads", "1,2"]);
+    record
+}
+
+/// Returns the rows of [`latency`] with one thread, which holds the lock for 1 µs.
+pub fn uncontended() -> Value {
+    let mut record = latency();
+    record["parameters"]["hold_us"] = json!(1.0);
+    let rows = record["results"].as_array_mut().unwrap();
+    rows.retain(|row| row["threads"] == 1);
+    rows.iter_mut().for_each(|row| row["hold_us"] = json!(1.0));
+    record
+}

@@ -22,7 +22,8 @@ pub struct Terminal {
     before: (LocalModes, OutputModes),
 }
 
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A hang is one at any speed of the machine.
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 impl Terminal {
     /// Starts `contend screen` with an archive, or none, on a terminal of this size.

@@ -1,6 +1,6 @@
 //! `contend clock` through its binary.
 
-use crate::command::{contend, record, results};
+use crate::command::{record, results};
 use serde_json::Value;
 
 fn rows<'a>(record: &'a Value, measurement: &'a str) -> impl Iterator<Item = &'a Value> {
@@ -37,15 +37,4 @@ fn curve_spans_ten_us_to_the_longest_measured_window() {
     assert_eq!(rows(&record, "grind").count(), 1);
     assert_eq!(rows(&record, "grind_check").count(), 5);
     assert_eq!(rows(&record, "losses").count(), 1);
-}
-
-#[test]
-fn clock_text_fits_eighty_columns() {
-    let output = contend(&["clock", "--seconds", "1", "--quiet"]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        text.contains("The clock:") && text.contains("Calibrated busy loop") && text.contains("Time lost on CPU"),
-        "{text}"
-    );
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }

@@ -1,9 +1,8 @@
 //! `contend core` through its binary, and the SMT sibling in the records of the other experiments.
 
 use crate::command::archive::{Archive, has_git};
-use crate::command::stored::all;
-use crate::command::{contend, record, results, shared};
-use serde_json::{Value, json};
+use crate::command::{record, results, shared};
+use serde_json::Value;
 
 /// Every CPU and every pair of CPUs, for the shortest time that gives each of them a row.
 const EVERY_CPU: &[&str] = &["core", "--seconds", "1"];
@@ -45,6 +44,10 @@ fn every_cpu_has_its_shares_stretches_and_costs() {
             row["stretches"]["histogram"].as_array().unwrap().iter().map(|bin| bin["count"].as_u64().unwrap()).sum();
         assert!(binned <= row["stretches"]["count"].as_u64().unwrap());
         assert!(row["memory"]["latency_p50_ns"].as_f64().unwrap() > 0.0, "{row}");
+        if let Some(hour) = row["hours"].as_array().unwrap().first() {
+            let began = record["environment"]["started_unix_s"].as_u64().unwrap();
+            assert!([began / 3600 % 24, (began + 60) / 3600 % 24].contains(&hour["hour"].as_u64().unwrap()), "{hour}");
+        }
     }
 }
 
@@ -106,99 +109,12 @@ fn later_records_have_the_probed_topology() {
     assert!(is_shared || String::from_utf8_lossy(&output.stderr).contains("contend core"), "{output:?}");
 }
 
-/// Returns a record of one CPU that began then, with these hours; a record without hours is from an older version.
-fn night(measured: &Value, hours: Value, started: u64) -> String {
-    let mut record = measured.clone();
-    record["environment"]["started_unix_s"] = json!(started);
-    record["results"].as_array_mut().unwrap().truncate(1);
-    record["results"][0]["hours"] = hours;
-    if record["results"][0]["hours"].is_null() {
-        record["results"][0].as_object_mut().unwrap().remove("hours");
-        let piece = |from_s: u64, share: f64| json!({"from_s": from_s, "shared_share": share});
-        record["results"][0]["timeline"] = json!([piece(0, 1.0), piece(3_600, 0.0)]);
-    }
-    record.to_string() + "\n"
-}
-
-#[test]
-fn hours_of_several_records_are_combined() {
-    if !has_git() {
-        return println!("skipped: needs git");
-    }
-    let mut archive = Archive::new();
-    let measured = shared(EVERY_CPU);
-    let (cpu, began) = (&results(measured)[0]["cpu"], measured["environment"]["started_unix_s"].as_u64().unwrap());
-    let hours = results(measured)[0]["hours"].as_array().unwrap();
-    if let Some(hour) = hours.first() {
-        assert!([began / 3600 % 24, (began + 60) / 3600 % 24].contains(&hour["hour"].as_u64().unwrap()), "{hour}");
-    }
-    let mut night = |hours, started| archive.insert_bytes(&night(measured, hours, started));
-    night(
-        json!([{"hour": 22, "steps": 400, "seconds": 100.0, "shared_share": 0.5},
-        {"hour": 3, "steps": 50, "seconds": 50.0, "shared_share": 0.0}]),
-        0,
-    );
-    night(json!([{"hour": 22, "steps": 300, "seconds": 300.0, "shared_share": 0.25}]), 1_000_000_000);
-    // A record of two hours from an older version without hours, begun at five past ten.
-    night(Value::Null, 86_400 * 20_000 + 10 * 3_600 + 300);
-    let found = archive.contend(&["history", "hours", "--format", "json"]).stdout;
-    let found: Value = serde_json::from_slice(&found).unwrap();
-    let text: Vec<_> =
-        found.as_array().unwrap().iter().map(|of| (&of["cpu"], &of["hour"], &of["shared_share"])).collect();
-    assert_eq!(
-        text,
-        [
-            (cpu, &json!(3), &json!(0.0)),
-            (cpu, &json!(10), &json!(1.0)),
-            (cpu, &json!(11), &json!(0.0)),
-            (cpu, &json!(22), &json!(0.3125))
-        ]
-    );
-    let text = String::from_utf8(archive.contend(&["history", "hours"]).stdout).unwrap();
-    assert!(text.contains("······") && text.contains("Maximum at 10:00") && text.contains("██"), "{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-}
-
-/// Runs before and after the topology of a core was probed are runs of the same machine.
-#[test]
-fn records_before_and_after_a_probe_are_of_one_machine() {
-    if !has_git() {
-        return println!("skipped: needs git");
-    }
-    let mut archive = Archive::new();
-    let old = all().into_iter().find(|old| old.experiment() == "core").expect("there is one in tests/records");
-    let before = old.record;
-    let mut after = before.clone();
-    after["environment"]["cpu"]["probed"] =
-        json!({"probed_unix_s": 1_700_000_000, "pairs": [{"cpus": [0, 1], "share_a_core": false}]});
-    after["environment"]["kernel"]["release"] = json!("another");
-    let [before, after] = [before, after].map(|record| archive.insert_bytes(&(record.to_string() + "\n")));
-    let text = archive.contend(&["compare", &before, &after, "--format", "json"]).stdout;
-    let text = String::from_utf8(text).unwrap();
-    assert!(text.contains("another") && !text.contains("probed"), "{text}");
-}
-
 #[test]
 fn one_cpu_without_pairs_is_measured() {
     let cpu = instruments::cpus::allowed().unwrap().first().unwrap().to_string();
     let record = record(&["core", "--seconds", "0.3", "--cpus", &cpu, "--no-pairs"]);
     assert_eq!(results(&record).len(), 1);
     assert_eq!(results(&record)[0]["pairs"], serde_json::json!([]));
-}
-
-#[test]
-fn text_has_a_line_for_each_cpu_and_bottleneck() {
-    let output = contend(&["core", "--seconds", "0.5", "--quiet"]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("SMT") && text.contains("bottleneck"), "{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-}
-
-#[test]
-fn ignoring_the_sibling_is_refused() {
-    let output = contend(&["core", "--neighbour", "ignore"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("--neighbour ignore"));
 }
 
 /// Calls of all other experiments that record whether the core was shared.

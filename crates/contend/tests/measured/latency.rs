@@ -1,6 +1,6 @@
 //! `contend latency` through its binary.
 
-use crate::command::{contend, record, results, shared};
+use crate::command::{record, results, shared};
 use serde_json::Value;
 
 const FIELDS: &[&str] = &[
@@ -208,16 +208,6 @@ fn seed_determines_the_order_of_the_cells() {
 }
 
 #[test]
-fn the_list_names_every_lock_with_a_line() {
-    let output = contend(&["latency", "--lock", "list"]);
-    let list = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success());
-    for name in ["sysv", "posix", "benaphore", "benaphore-posix", "pthread", "pthread-adaptive", "std", "parking_lot"] {
-        assert!(list.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name} is missing in\n{list}");
-    }
-}
-
-#[test]
 fn lock_all_measures_every_lock() {
     let names = ["sysv", "posix", "benaphore", "benaphore-posix", "pthread", "pthread-adaptive", "std", "parking_lot"];
     // On a busy machine a short run has no iteration of some locks.
@@ -235,26 +225,6 @@ fn lock_all_measures_every_lock() {
         last.is_empty()
     };
     assert!(["4", "16", "60"].iter().any(is_whole), "not measured: {last:?}");
-}
-
-#[test]
-fn chart_fits_eighty_columns_and_names_its_spikes() {
-    let output = contend(&["latency", "--lock", "sysv", "--threads", "2", "--seconds", "0.5", "--quiet"]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(output.stderr.is_empty(), "--quiet leaves stderr empty");
-    assert!(text.contains("sysv, 2 threads, locking") && text.contains("(A)"), "{text}");
-    assert!(!text.contains('\x1b'), "no colour in a pipe");
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(text.contains("95 % CI: median"), "{text}");
-}
-
-#[test]
-fn csv_has_a_line_for_each_result() {
-    let output = contend(&["latency", "--lock", "std", "--seconds", "0.2", "--format", "csv"]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    let header = text.lines().next().unwrap();
-    assert!(header.starts_with("lock,threads,competitors,") && header.contains("p50_ci_ns_low"), "{header}");
-    assert_eq!(text.lines().count(), 1 + 3);
 }
 
 #[test]

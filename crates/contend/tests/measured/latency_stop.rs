@@ -125,30 +125,3 @@ fn early_wait_beyond_the_limit_is_recorded() {
     assert_eq!(text.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&text.stdout).contains("Stopped at"));
 }
-
-#[test]
-fn event_timeline_is_at_the_end_of_the_text() {
-    let cpus = cpus();
-    let _culprit = Culprit::on(&cpus[0]);
-    let call = ["latency", "--lock", "std", "--stop-above", "2ms", "--seconds", "60", "--threads", "2", "--quiet"];
-    let output = contend(&[&call[..], &["--placement", &cpus[0]]].concat());
-    let text = String::from_utf8(output.stdout).unwrap();
-    let story = &text[text.find("Stopped at").expect("it is told")..];
-    assert!(story.contains("held the lock") && story.contains(&format!("CPU {}", cpus[0])), "{story}");
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-}
-
-#[test]
-fn a_limit_that_everything_exceeds_is_refused() {
-    let output = contend(&["latency", "--stop-above", "500ns"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("at least 1us"));
-}
-
-#[test]
-fn throughput_refuses_stop_above_with_an_alternative() {
-    let output = contend(&["throughput", "--stop-above", "1ms"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("`contend latency --stop-above`"));
-    assert!(!String::from_utf8_lossy(&contend(&["throughput", "--help"]).stdout).contains("stop-above"));
-}

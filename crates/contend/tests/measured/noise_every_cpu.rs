@@ -90,15 +90,3 @@ fn text_has_a_line_per_cpu_and_a_map_within_80_columns() {
     let lines = text.lines().filter(|line| line.starts_with("CPU") && line.ends_with('|')).count();
     assert!((1..=read).contains(&lines), "{text}");
 }
-
-#[test]
-fn flags_of_one_cpu_are_refused_for_several() {
-    for flags in [&["--scenario", "competitor"][..], &["--remedies"], &["--interval", "1s"]] {
-        let output = contend(&[&["noise", "--cpus", "all"], flags].concat());
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{flags:?}: {stderr}");
-        assert!(stderr.contains("--cpus all") && stderr.contains("--cpus N"), "{stderr}");
-    }
-    let output = contend(&["noise", "--cpus", "0-4095"]);
-    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
-}

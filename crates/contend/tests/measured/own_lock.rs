@@ -172,16 +172,6 @@ fn blocking_lock_is_ended_and_named() {
 }
 
 #[test]
-fn file_that_is_not_an_object_is_refused_with_the_reason() {
-    let missing = refused("latency", Path::new("/nonexistent/libmine.so"));
-    assert!(missing.contains("does not exist"), "{missing}");
-    let text = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
-    std::fs::write(text.path(), "a lock").unwrap();
-    let message = refused("latency", text.path());
-    assert!(message.contains("not a shared object"), "{message}");
-}
-
-#[test]
 fn processes_and_readers_are_refused_for_an_object() {
     let Some(objects) = Objects::get() else { return };
     let own = objects.path("own");

@@ -81,29 +81,3 @@ fn markdown_has_a_table_per_contest_or_a_text_block() {
     let block = text(&["model", "frames", "--format", "markdown"]);
     assert!(block.starts_with("```text\n") && block.contains("\n```\n"), "{block}");
 }
-
-#[test]
-fn a_comparison_has_both_sides_within_80_columns() {
-    let folder = tempfile::tempdir().unwrap();
-    let files = ["a.json", "b.json"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
-    for file in &files {
-        let call =
-            ["latency", "--lock", "std,sysv", "--threads", "1,2", "--competitors", "0,1", "--placement", "spread"];
-        assert!(
-            contend(&[&call[..], &["--seconds", "1", "--quiet", "--output", file, "--format", "json"]].concat())
-                .status
-                .success()
-        );
-    }
-    let output = text(&["compare", &files[0], &files[1]]);
-    let wide: Vec<&str> = output.lines().filter(|line| line.chars().count() > 80).collect();
-    assert!(wide.is_empty(), "{wide:#?}");
-    // No line of values was cut: each ends with the ratio of both sides.
-    assert!(
-        !output.lines().any(|line| line.starts_with("   ") && line.contains(" (") && line.ends_with('…')),
-        "{output}"
-    );
-    assert!(output.lines().filter(|line| line.contains("× (")).count() > 4, "{output}");
-    let markdown = text(&["compare", &files[0], &files[1], "--format", "markdown"]);
-    assert!(markdown.contains("| metric | verdict | A | B | B/A (95 % CI) |"), "{markdown}");
-}

@@ -192,26 +192,6 @@ fn loop_of_2002_has_no_variations() {
     assert!((sum - 1.0).abs() < 0.5, "medians of two shares that add up to 1 in each run: {row}");
 }
 
-#[test]
-fn variations_that_exclude_each_other_are_refused() {
-    for (flags, message) in [
-        ("--zipf 1", "--zipf 1: needs several locks"),
-        ("--share 20 --touch 1", "--share 20: not allowed with"),
-        ("--stop-holder 0", "--stop-holder 0: allowed: more than 0"),
-        ("--stop-holder 10ms --run 20ms", "too short for --stop-holder"),
-        (
-            "--questions --lock std --seconds 1",
-            "--seconds 1: too short for --questions with 7 configurations; allowed: 5 or more",
-        ),
-        ("--questions --hold 1us", "cannot be used with"),
-        ("--zipf 11 --locks 2", "must be a number from 0 to 10"),
-    ] {
-        let output = contend(&["throughput"].into_iter().chain(flags.split(' ')).collect::<Vec<_>>());
-        let text = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.code() == Some(2) && text.contains(message), "{flags}: {text}");
-    }
-}
-
 /// Each question is a configuration of all locks, and the overview has a column for each.
 #[test]
 fn questions_are_configurations_with_an_overview() {
@@ -266,14 +246,4 @@ fn the_layout_of_2002_has_its_columns() {
         assert_eq!(line.split(' ').count(), 13, "{line}");
         assert!(line.contains(" F 3 ") || line.contains(" std 0 "), "{line}");
     }
-}
-
-#[test]
-fn tables_fit_eighty_columns() {
-    let output = contend(&["throughput", "--children", "2", "--run", "1ms", "--quiet"]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success());
-    // On a busy machine runs of 1 ms may leave some mixes without a table.
-    assert!(text.contains("2 threads, 1 lock, ") && text.contains(" µs; ideal ") && text.contains("2002"), "{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }

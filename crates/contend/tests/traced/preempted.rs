@@ -76,13 +76,3 @@ fn preempted_holds_of_a_running_process_are_counted() {
     assert!(by > 0.0 && by < 1.001, "{lock}");
     assert_eq!(record["parameters"]["attached_pid"], process.id());
 }
-
-#[test]
-fn number_of_threads_needs_its_place_in_the_arguments() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
-    command.env("CONTEND_ARCHIVE", "").args(["preempted", "--threads", "3", "--", "true", "{thread}"]);
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(message.contains("--threads 3: no argument of the program contains {threads}"), "{message}");
-}

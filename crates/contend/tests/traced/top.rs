@@ -64,22 +64,6 @@ fn ended_program_leaves_its_last_view_until_a_key() {
     assert!(status.success() && text.contains("Thread time"), "{status}\n{text}");
 }
 
-#[test]
-fn top_without_a_terminal_names_the_alternative() {
-    let output = command("", &["--", "true"]).stdin(Stdio::null()).output().unwrap();
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains("`contend top` needs a terminal") && text.contains("contend trace --interval 1s"), "{text}");
-    assert_eq!(output.status.code(), Some(1));
-}
-
-#[test]
-fn missing_program_is_reported_without_a_view() {
-    let terminal = Terminal::start(command("", &["./no-such-program"]), 80, 24);
-    let (status, text) = terminal.end();
-    assert_eq!(status.code(), Some(2), "{text}");
-    assert!(text.contains("no-such-program"), "{text}");
-}
-
 /// The waits for the first lock are over before the first snapshot, so their maximum must outlive the snapshots.
 #[test]
 fn snapshots_leave_the_maxima_of_the_record_unchanged() {

@@ -260,7 +260,7 @@ pub fn section(rows: &[AbRow]) -> Section {
 
 fn ratios(metric: &str, rows: &[&AbRow]) -> Figure {
     let bar =
-        |row: &&AbRow| Some(Bar { name: row.side.clone(), value: row.ratio?, interval: row.ratio_ci, limit: None });
+        |row: &&AbRow| Some(Bar { name: row.side.clone(), value: Ok(row.ratio?), interval: row.ratio_ci, limit: None });
     let bars = Bars { unit: Unit::Times, logarithmic: false, bars: rows.iter().filter_map(bar).collect() };
     let sides: Vec<String> = rows.iter().map(|row| row.side.clone()).collect();
     let named = |row: &&AbRow| {
@@ -270,7 +270,7 @@ fn ratios(metric: &str, rows: &[&AbRow]) -> Figure {
     };
     Figure {
         title: format!("{}, relative to the first command", metric_words(metric)),
-        picture: if bars.bars.is_empty() { Picture::None } else { Picture::Bars(bars) },
+        picture: if rows.len() > 1 { Picture::Bars(bars) } else { Picture::None },
         tables: vec![Table { caption: "Runs".into(), header: HEADER.to_vec(), rows: rows.iter().map(named).collect() }],
         secondary: !rows[0].is_decisive,
     }

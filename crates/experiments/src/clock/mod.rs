@@ -36,7 +36,7 @@ impl Experiment for Clock {
         metrics: findings::metrics,
         findings: findings::findings,
         then_and_now: findings::then_and_now,
-        costs: findings::costs,
+        costs: Some(findings::costs),
         ..Views::of(show::show, show::section)
     };
 

@@ -305,10 +305,11 @@ fn lines(row: &Row) -> Vec<Vec<String>> {
 }
 
 fn curve_figure(rows: &[Row]) -> Option<Figure> {
-    let slices = slices(rows);
-    if slices.is_empty() {
+    if rows.is_empty() {
         return None;
     }
+    // A run that was interrupted before its windows has no point.
+    let slices = slices(rows);
     let best = slices.iter().map(|slice| Point::new(slice.slice_us * 1e3, slice.best_mhz));
     let median =
         slices.iter().map(|slice| Point::with_interval(slice.slice_us * 1e3, slice.median_mhz, slice.median_ci_mhz));

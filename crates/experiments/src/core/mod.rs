@@ -36,7 +36,7 @@ impl Experiment for Core {
     const VIEWS: Views<Self> = Views {
         metrics: findings::metrics,
         findings: findings::findings,
-        costs: findings::costs,
+        costs: Some(findings::costs),
         next: |record| findings::next(record.results),
         ..Views::of(show::show, section::section)
     };

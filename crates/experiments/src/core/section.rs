@@ -85,7 +85,7 @@ fn costs(rows: &[Row]) -> Figure {
     let lines: Vec<CostLine<'_>> =
         rows.iter().flat_map(|row| row.costs.iter().map(move |cost| CostLine { row, cost })).collect();
     let bar = |line: &CostLine<'_>| {
-        Some(Bar { name: line.name(), value: line.cost.ratio?, interval: line.cost.ratio_ci, limit: None })
+        Some(Bar { name: line.name(), value: Ok(line.cost.ratio?), interval: line.cost.ratio_ci, limit: None })
     };
     Figure {
         title: "Run time while the core is shared, relative to exclusive, by bottleneck".into(),

@@ -61,7 +61,7 @@ impl Experiment for Latency {
         ranking: ranking::ranking,
         findings: findings::findings,
         then_and_now: findings::then_and_now,
-        costs: findings::costs,
+        costs: Some(findings::costs),
         next: findings::next,
         ..Views::of(show, section::section)
     };

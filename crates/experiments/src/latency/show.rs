@@ -402,8 +402,11 @@ pub fn stopped(wait: &StoppedWait, page: &Page) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::plan::{CpuStory, Holder};
     use super::super::sample::row;
     use super::*;
+    use harness::StoryPart;
+    use instruments::evidence::{Cause, Kind};
 
     #[test]
     fn ranking_fits_a_screen_with_a_line_per_lock() {
@@ -473,6 +476,39 @@ mod tests {
         cell[0].fenced_pair_ns = Some(23.5e6);
         let text = apart_of(&cell);
         assert!(text.lines().count() > 2 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn stopped_wait_names_holders_and_tasks() {
+        let part = |from_us, kind, name: &str| StoryPart {
+            from_us,
+            length_us: 12_000.0,
+            who: Cause { kind, name: Some(name.into()), pid: Some(77) },
+        };
+        let wait = StoppedWait {
+            lock: "std".into(),
+            threads: 2,
+            competitors: 0,
+            thread: 1,
+            cpu: 3,
+            start_s: 1.5,
+            wait_us: 12_100.0,
+            cause: "switched out to culprit".into(),
+            cause_us: 12_000.0,
+            holders: vec![Holder { thread: 0, cpu: 3, from_us: -2.0, length_us: 12_101.0 }],
+            stories: vec![CpuStory { cpu: 3, story: vec![part(1.0, Kind::Task, "culprit")] }],
+        };
+        let text = stopped(&wait, &Page::plain());
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.starts_with("Stopped at 1.500 s: with std and 2 threads, thread 1 on CPU 3 waited 12.1 ms"),
+            "{text}"
+        );
+        assert!(
+            words.contains("-2.00 µs 12.1 ms thread 0 held the lock (CPU 3) CPU 3 +1.00 µs 12.0 ms task culprit (77)"),
+            "{text}"
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
     fn sharing(threads: usize) -> String {

@@ -80,7 +80,7 @@ impl Experiment for Noise {
         metrics: findings::metrics,
         findings: findings::findings,
         then_and_now: findings::then_and_now,
-        costs: findings::costs,
+        costs: Some(findings::costs),
         next: |record| findings::next(record.parameters, record.results),
         ..Views::of(show, |rows| section::section(&told_apart(rows)))
     };

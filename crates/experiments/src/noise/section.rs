@@ -49,7 +49,7 @@ fn finding(row: &Row) -> String {
 fn scenarios(rows: &[Row]) -> Figure {
     let bar = |row: &Row| Bar {
         name: row.scenario.clone(),
-        value: row.lost_share,
+        value: Ok(row.lost_share),
         interval: row.lost().interval,
         limit: None,
     };

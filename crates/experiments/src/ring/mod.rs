@@ -46,7 +46,7 @@ impl Experiment for Ring {
         metrics: findings::metrics,
         findings: findings::findings,
         then_and_now: findings::then_and_now,
-        costs: findings::costs,
+        costs: Some(findings::costs),
         next: |_| Some(report_to("ring.html")),
         ..Views::of(show::show, show::section)
     };

@@ -334,11 +334,14 @@ fn figure(title: &str, rows: &[&Row]) -> Figure {
     let bar = |row: &&Row| {
         let limit = row.limit_ns.map(|ns| (ns, row.limit.clone().unwrap_or_default()));
         let name = if row.class == Class::Limit { format!("(limit) {}", row.variant()) } else { row.variant() };
-        hops.of_row(row).map(|hop| Bar { name, value: hop.value, interval: hop.interval, limit })
+        let hop = hops.of_row(row);
+        let missing = || row.failure.as_ref().map_or("not measured", |failure| failure.fault.label()).to_owned();
+        let value = hop.map(|hop| hop.value).ok_or_else(missing);
+        Bar { name, value, interval: hop.and_then(|hop| hop.interval), limit }
     };
     Figure {
         title: title.to_owned(),
-        picture: Picture::Bars(Bars { unit: Unit::Ns, logarithmic: true, bars: rows.iter().filter_map(bar).collect() }),
+        picture: Picture::Bars(Bars { unit: Unit::Ns, logarithmic: true, bars: rows.iter().map(bar).collect() }),
         tables: vec![table_of_hops(rows, hops)],
         secondary: false,
     }

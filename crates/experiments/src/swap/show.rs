@@ -143,12 +143,13 @@ pub fn section(rows: &[SwapRow]) -> Section {
 }
 
 fn of_metric(metric: &str, rows: &[&SwapRow], fewest: u64) -> Figure {
-    let bar =
-        |row: &&SwapRow| Some(Bar { name: row.lock.clone(), value: row.ratio?, interval: row.ratio_ci, limit: None });
+    let bar = |row: &&SwapRow| {
+        Some(Bar { name: row.lock.clone(), value: Ok(row.ratio?), interval: row.ratio_ci, limit: None })
+    };
     let bars = Bars { unit: Unit::Times, logarithmic: false, bars: rows.iter().filter_map(bar).collect() };
     Figure {
         title: format!("{metric} relative to the plain program"),
-        picture: if bars.bars.is_empty() { Picture::None } else { Picture::Bars(bars) },
+        picture: Picture::Bars(bars),
         tables: vec![Table {
             caption: "Runs".into(),
             header: HEADER.to_vec(),

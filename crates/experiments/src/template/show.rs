@@ -19,8 +19,12 @@ pub fn show(record: &TemplateRecord<'_>, page: &Page) -> String {
 
 /// Returns the section of this experiment.
 pub fn section(rows: &[Row]) -> Section {
-    let bar =
-        |row: &Row| Bar { name: format!("CPU {}", row.cpu), value: row.call_ns, interval: row.call_ci_ns, limit: None };
+    let bar = |row: &Row| Bar {
+        name: format!("CPU {}", row.cpu),
+        value: Ok(row.call_ns),
+        interval: row.call_ci_ns,
+        limit: None,
+    };
     let bars = Bars { unit: Unit::Ns, logarithmic: false, bars: rows.iter().map(bar).collect() };
     Section {
         experiment: NAME,

@@ -128,7 +128,7 @@ pub fn show(record: &ThroughputRecord<'_>, page: &Page) -> String {
         })
         .collect();
     let check: String = broken(all).into_iter().chain(clean(all)).map(|words| terminal::folded(&words, page)).collect();
-    let overview = Overview::of(&ranks).map_or_else(String::new, |overview| overview.in_letters(page) + "\n");
+    let overview = Overview::of(&ranks).in_letters(page).map_or_else(String::new, |text| text + "\n");
     tables.join("\n") + "\n" + &overview + &check + &legend(&rows, &ranks)
 }
 
@@ -304,7 +304,7 @@ fn overview(ranks: &[Rank], contests: &[&[Rank]]) -> Option<Figure> {
                    the lowest value";
     let table = column::on_page(caption, &overview_columns(), &several);
     let title = "Ranking by configuration".to_owned();
-    let picture = Overview::of(ranks).map_or(Picture::None, |overview| Picture::Grid(overview.grid()));
+    let picture = Picture::Grid(Overview::of(ranks).grid());
     (several.len() > 1).then(|| Figure { title, picture, tables: vec![table], secondary: false })
 }
 
@@ -412,7 +412,7 @@ fn held(words: &str, rows: &[&Row]) -> Option<Figure> {
 }
 
 fn bar(row: &Row, value: f64, limit: Option<(f64, String)>) -> Bar {
-    Bar { name: row.lock.clone(), value, interval: None, limit }
+    Bar { name: row.lock.clone(), value: Ok(value), interval: None, limit }
 }
 
 fn bars_of(title: String, unit: Unit, bars: Vec<Bar>, secondary: bool) -> Option<Figure> {

@@ -46,9 +46,9 @@ fn table(table: Table) -> Figure {
 }
 
 fn by_lock(waited: &[&Row], rows: &[Row]) -> Figure {
-    let bar = |row: &&Row| Bar { name: row.lock.clone(), value: row.wait_total_s * 1e9, interval: None, limit: None };
+    let bar =
+        |row: &&Row| Bar { name: row.lock.clone(), value: Ok(row.wait_total_s * 1e9), interval: None, limit: None };
     let bars = Bars { unit: Unit::Ns, logarithmic: false, bars: waited.iter().take(MOST_BARS).map(bar).collect() };
-    let picture = if bars.bars.is_empty() { Picture::None } else { Picture::Bars(bars) };
     let of = |kind: RowKind, excludes: bool| -> Vec<&Row> {
         rows.iter().filter(|row| row.kind == kind && row.excludes() == excludes).collect()
     };
@@ -59,7 +59,7 @@ fn by_lock(waited: &[&Row], rows: &[Row]) -> Figure {
     let whole = words::wait_share_head;
     Figure {
         title: "Wait time by lock".into(),
-        picture,
+        picture: Picture::Bars(bars),
         tables: [
             table("Locks", &locks, &columns::locks(whole(&locks))),
             table("Call sites", &sites, &columns::sites(whole(&sites))),

@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 use tempfile::TempDir;
 
+/// The limit of memory in docs/serve.md for 1,024 connections.
+pub const MOST_KIB: u64 = 512 << 10;
+
 /// Returns how often a test repeats something: `normally`, or the value of the variable.
 pub fn times(variable: &str, normally: usize) -> usize {
     std::env::var(variable).ok().map_or(normally, |text| text.parse().unwrap())
@@ -95,12 +98,40 @@ pub fn keep_from(host: &str, archive: &Archive, record: &Value) -> String {
     archive.append((record.to_string() + "\n").as_bytes(), &manifest, &summary).unwrap()
 }
 
+/// Returns an archive with records of several experiments from two machines, the oldest first.
+pub fn varied_place() -> Place {
+    let place = Place::new();
+    let archive = place.open();
+    let runs = [
+        ("server-1", "clock"),
+        ("server-1", "latency"),
+        ("server-2", "latency"),
+        ("server-1", "throughput"),
+        ("server-2", "noise"),
+        ("server-1", "trace"),
+        ("server-2", "survey"),
+    ];
+    for (seed, (host, experiment)) in runs.into_iter().enumerate() {
+        keep_from(host, &archive, &record_of(experiment, seed as u64));
+    }
+    place
+}
+
 /// Returns a record that is not in any archive of the tests.
 pub fn portable(seed: u64) -> PortableRecord {
     let place = Place::new();
     let archive = place.open();
     let id = keep(&archive, &record(seed));
     archive.portable(&id).unwrap()
+}
+
+/// Asserts that both archives have the same records, byte for byte.
+pub fn assert_same(one: &Place, other: &Place) {
+    assert_eq!(one.ids(), other.ids());
+    for id in one.ids() {
+        assert_eq!(one.open().portable(&id).unwrap(), other.open().portable(&id).unwrap());
+    }
+    other.verify();
 }
 
 /// A running server, which ends with the test.
@@ -206,10 +237,13 @@ fn ended(output: Output, status: i32) -> String {
     stderr
 }
 
-/// Waits half a minute until `look` finds a value.
+/// A hang is one at any speed of the machine.
+pub const HANGS: Duration = Duration::from_secs(300);
+
+/// Waits until `look` finds a value.
 pub fn waited_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
-    while began.elapsed() < Duration::from_secs(30) {
+    while began.elapsed() < HANGS {
         if let Some(found) = look() {
             return found;
         }
@@ -253,8 +287,8 @@ impl Answer {
 
 pub fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    stream.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_read_timeout(Some(HANGS)).unwrap();
+    stream.set_write_timeout(Some(HANGS)).unwrap();
     stream
 }
 

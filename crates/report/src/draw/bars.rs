@@ -51,10 +51,11 @@ fn some(bars: &Bars, piece: &[Bar], name: &str, hues: &Hues) -> Markup {
 fn scale(bars: &Bars, even: Option<f64>) -> Scale {
     let values = bars.bars.iter().flat_map(|bar| {
         let ends = bar.interval.into_iter().flat_map(|ends| [ends.low, ends.high]);
-        [bar.value].into_iter().chain(ends).chain(bar.limit.iter().map(|limit| limit.0)).collect::<Vec<f64>>()
+        bar.value.iter().copied().chain(ends).chain(bar.limit.iter().map(|limit| limit.0)).collect::<Vec<f64>>()
     });
     // On a logarithmic axis the smallest bar needs a length.
-    let least = bars.bars.iter().map(|bar| bar.value).filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+    let known = bars.bars.iter().filter_map(|bar| bar.value.as_ref().ok().copied());
+    let least = known.filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
     let foot = (bars.logarithmic && least.is_finite()).then_some(least / 2.0);
     Scale::over(values.chain(foot).chain(even), bars.logarithmic, LEFT, RIGHT)
 }
@@ -62,11 +63,17 @@ fn scale(bars: &Bars, even: Option<f64>) -> Scale {
 fn bar(bar: &Bar, unit: Unit, top: f64, from: f64, scale: &Scale) -> Markup {
     let (middle, above, below) = (top + 26.0, top + 17.0, top + 35.0);
     let (ends_from, ends_to) = (middle - 4.0, middle + 4.0);
-    let to = scale.place(bar.value);
+    let value = match &bar.value {
+        Ok(value) => *value,
+        Err(words) => {
+            return html! { text.dim x=(LEFT) y=(top + 15.0) { (shortened(&bar.name, ROOM)) ": " (words) } };
+        }
+    };
+    let to = scale.place(value);
     let (left, width) = (from.min(to), (to - from).abs().max(1.0));
     let interval = bar.interval.map(|ends| (scale.place(ends.low), scale.place(ends.high)));
     html! {
-        text x=(LEFT) y=(top + 15.0) { (shortened(&bar.name, ROOM)) ": " (unit.words(bar.value)) }
+        text x=(LEFT) y=(top + 15.0) { (shortened(&bar.name, ROOM)) ": " (unit.words(value)) }
         rect.fill x=(format_args!("{left:.1}")) y=(top + 20.0) width=(format_args!("{width:.1}")) height="12" {}
         @if let Some((low, high)) = interval {
             path.ends d=(format_args!("M{low:.1} {middle}H{high:.1}M{low:.1} {ends_from}V{ends_to}M{high:.1} {ends_from}V{ends_to}")) {}

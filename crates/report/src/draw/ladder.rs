@@ -1,6 +1,7 @@
 //! The ladder: times on one logarithmic axis from 1 ns to 10 s, a line each. In the wide picture its words are in front
 //! of the axis; in the narrow one they are above it, so that they can be read on a phone.
 
+use super::empty::REASON;
 use super::svg;
 use crate::hues::{Hues, class};
 use maud::{Markup, html};
@@ -107,9 +108,10 @@ impl Layout {
 
     /// Draws the axis and the lines, and returns the bottom of the last line.
     fn content(&self, ladder: &Ladder, hues: &Hues) -> (Markup, f64) {
-        let bottom = self.top + self.row * ladder.costs.len() as f64;
+        let bottom = self.top + self.row * ladder.costs.len().max(1) as f64;
         let content = html! {
             (self.axis(bottom))
+            @if ladder.costs.is_empty() { text.dim x=(self.words) y=(self.top + self.text) { (REASON) } }
             @for (place, cost) in ladder.costs.iter().enumerate() {
                 (self.line(cost, self.top + self.row * place as f64, hues))
             }

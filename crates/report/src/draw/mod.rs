@@ -2,6 +2,7 @@
 //! a separate file contains them, for light and for dark.
 
 mod bars;
+mod empty;
 mod grid;
 mod ladder;
 mod parts;
@@ -10,6 +11,7 @@ mod rows;
 mod scale;
 
 pub use bars::multiples;
+pub use empty::empty;
 pub use grid::grid;
 pub use ladder::{narrow as narrow_ladder, wide as wide_ladder};
 pub use parts::{flame, narrow as narrow_stacks, wide as wide_stacks};
@@ -24,6 +26,8 @@ use terminal::escaped_lines;
 const STYLE: &str = include_str!("../../assets/report/picture.css");
 
 /// Draws the ladder of this machine into a file, with a title, the machine, the time and a key.
+///
+/// One without costs has a line that says so.
 pub fn ladder_file(ladder: &Ladder, machine: &str, time: Option<&str>) -> String {
     let hues = Hues::of(std::iter::empty(), ladder.costs.iter().filter_map(|cost| cost.lock.as_deref()));
     let about = time.map_or_else(|| machine.to_owned(), |time| format!("{machine}; {time}"));
@@ -34,6 +38,9 @@ pub fn ladder_file(ladder: &Ladder, machine: &str, time: Option<&str>) -> String
 pub fn picture_file(figure: &Figure, sections: &[Section]) -> Option<String> {
     let hues = Hues::of(sections.iter(), std::iter::empty());
     let name = figure.title.as_str();
+    if let Some(empty) = empty(&figure.picture, name) {
+        return Some(file(&empty, name));
+    }
     let picture = match &figure.picture {
         Picture::Bars(all) => bars::column(all, name, &hues),
         Picture::Stacks(all) => wide_stacks(all, name, &hues),

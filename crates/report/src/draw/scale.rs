@@ -98,7 +98,8 @@ impl Scale {
     }
 }
 
-fn holds(value: f64, logarithmic: bool) -> bool {
+/// Returns whether the value can be placed on an axis.
+pub fn holds(value: f64, logarithmic: bool) -> bool {
     value.abs() <= MOST && (!logarithmic || value >= LEAST)
 }
 

@@ -67,6 +67,9 @@ fn years(id: &str) -> Markup {
 
 fn picture(figure: &Figure, hues: &Hues) -> Markup {
     let name = format!("{}; the table below contains the values", figure.title);
+    if let Some(empty) = draw::empty(&figure.picture, &name) {
+        return html! { figure.stacks { div.static { (empty) } } };
+    }
     html! {
         @match &figure.picture {
             Picture::Bars(bars) => {

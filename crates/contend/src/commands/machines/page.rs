@@ -37,7 +37,7 @@ fn verdict(machines: &[Machine]) -> String {
 fn scores(comparison: &Comparison) -> Figure {
     let bar = |machine: &Machine| Bar {
         name: machine.rank.map_or_else(|| machine.machine.clone(), |rank| format!("{rank}. {}", machine.machine)),
-        value: machine.score_times,
+        value: Ok(machine.score_times),
         interval: machine.score_ci_times,
         limit: Some((1.0, "geometric mean".into())),
     };

@@ -77,12 +77,12 @@ fn of_times(rows: &[&ThenAndNow]) -> Figure {
         header: vec!["figure", "year", "then", "now (95 %)", "then/now", "95 %"],
         rows: rows.iter().map(line).collect(),
     };
-    let picture = drawn(rows).map_or(Picture::None, Picture::Ladder);
+    let picture = Picture::Ladder(drawn(rows));
     Figure { title: "Times, then and now".into(), picture, tables: vec![table], secondary: false }
 }
 
 /// Returns the times of both on one axis: one line for each time that was measured today too.
-fn drawn(rows: &[&ThenAndNow]) -> Option<Ladder> {
+fn drawn(rows: &[&ThenAndNow]) -> Ladder {
     Ladder::of(rows.iter().filter_map(|row| {
         let today = Estimate::new(row.today?, row.today_ci);
         Some(Cost::new(row.figure.clone(), "", today).with_old_value(row.year, Some(row.then)))
@@ -173,15 +173,11 @@ fn figure(cells: &[(&Shared<'_>, Judgement)]) -> Figure {
         let comparison = judgement.comparison?;
         let name = format!("{}: {}", cell.cell, cell.first().figure);
         let limit = Some((1.0, "no difference".into()));
-        Some(Bar { name, value: comparison.ratio, interval: Some(comparison.interval), limit })
+        Some(Bar { name, value: Ok(comparison.ratio), interval: Some(comparison.interval), limit })
     });
     let bars = bars.filter(|bar| bar.interval.is_some_and(|ends| ends.low > 0.0 && ends.high.is_finite()));
     let bars: Vec<Bar> = bars.collect();
-    let picture = if bars.is_empty() {
-        Picture::None
-    } else {
-        Picture::Bars(Bars { unit: Unit::Times, logarithmic: true, bars })
-    };
+    let picture = Picture::Bars(Bars { unit: Unit::Times, logarithmic: true, bars });
     Figure {
         title: format!("contend {experiment}: ratio of the last record to the first"),
         picture,

@@ -1,8 +1,7 @@
 //! The file of metrics that `--metrics` keeps.
 
 use super::{rows, start, warnings};
-use crate::command::{contend, read};
-use std::path::Path;
+use crate::command::read;
 use std::process::Command;
 use std::time::Duration;
 
@@ -44,19 +43,6 @@ fn check_exposition(text: &str) {
             }
         }
     }
-}
-
-#[test]
-fn unwritable_metrics_file_is_reported_before_measuring() {
-    let folder = tempfile::tempdir().unwrap();
-    let missing = folder.path().join("no/such/folder/load.prom");
-    for place in [missing.to_str().unwrap(), folder.path().to_str().unwrap(), "/dev/full"] {
-        let output = contend(&["load", "--seconds", "600", "--metrics", place]);
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{stderr}");
-        assert!(output.stdout.is_empty() && stderr.contains("--metrics") && stderr.contains(place), "{stderr}");
-    }
-    assert!(!Path::new("/dev/full").metadata().unwrap().is_file(), "the device was replaced");
 }
 
 /// The disk fills up in a private mount namespace, which ends with the command.

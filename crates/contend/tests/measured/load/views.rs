@@ -26,36 +26,3 @@ fn every_json_line_is_one_object() {
         SHARES.iter().chain(&["time_s", "cpu"]).for_each(|field| assert!(line.get(field).is_some(), "{field}"));
     }
 }
-
-#[test]
-fn csv_has_a_row_for_each_result() {
-    let output = contend(&["load", "--format", "csv", "--seconds", "0.5", "--quiet"]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.starts_with("measurement,time_s,cpu,load_share,"), "{text}");
-    assert!(text.lines().count() > 2, "{text}");
-}
-
-#[test]
-fn wrong_flags_exit_with_2_and_name_what_is_allowed() {
-    let cases: &[(&[&str], &[&str])] = &[
-        (&["--interval", "0"], &["--interval", "at least 100ms"]),
-        (&["--interval", "1ms"], &["--interval", "at least 100ms"]),
-        (&["--interval", "-1s"], &["--interval", "negative"]),
-        (&["--interval", "10min"], &["--interval", "at most 1min"]),
-        (&["--priority", "20"], &["--priority", "20", "-20 to 19"]),
-        (&["--priority", "-21"], &["--priority", "-21", "-20 to 19"]),
-        (&["--priority", "fifo:100"], &["--priority", "1 to 99"]),
-        (&["--priority", "fifo", "--grinders", "2"], &["--grinders 2", "--priority fifo", "must sleep"]),
-        (&["--grinders", "0"], &["--grinders", "from 1 to 64"]),
-        (&["--view", "json", "--format", "json"], &["--view json", "--output FILE"]),
-        (&["--view", "tea"], &["--view", "graph"]),
-        (&["--cpus", "4095"], &["--cpus", "4095"]),
-    ];
-    for (arguments, words) in cases {
-        let output = contend(&[&["load"], *arguments].concat());
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
-        assert!(output.stdout.is_empty());
-        words.iter().for_each(|word| assert!(stderr.contains(word), "{arguments:?} should say {word:?}:\n{stderr}"));
-    }
-}

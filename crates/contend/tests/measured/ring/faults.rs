@@ -1,7 +1,7 @@
 //! Contestants that fail or are missing, and invalid flags.
 
 use super::{quick, row, shell_contestant, with_recipe};
-use crate::command::{contend, executable, read};
+use crate::command::{executable, read};
 use std::process::Command;
 
 #[test]
@@ -80,33 +80,4 @@ fn absent_contestant_is_listed_with_its_package() {
     let alone = nothing_on_the_path(&quick(&["--contestant", "lua-coroutines"]));
     assert_eq!(alone.status.code(), Some(1));
     assert!(String::from_utf8(alone.stderr).unwrap().contains("--list"));
-}
-
-#[test]
-fn invalid_ring_flags_exit_with_2_and_name_allowed_values() {
-    let nowhere = tempfile::tempdir().unwrap();
-    let nowhere = nowhere.path().to_str().unwrap();
-    let cases: &[(&[&str], i32, &[&str])] = &[
-        (&["--contestant", "cobol"], 2, &["--contestant cobol", "--list"]),
-        (&["--class", "postbox"], 2, &["--class", "postbox", "mailbox", "os-block"]),
-        (&["--class", "limit"], 2, &["--class", "limit"]),
-        (&["--class", "channel", "--contestant", "rust-fifo"], 2, &["--class"]),
-        (&["--threads", "0"], 2, &["--threads", "0", "from 1 to 10000000"]),
-        (&["--hops", "-1"], 2, &["-1"]),
-        (&["--hops", "9000000000"], 2, &["--hops", "4000000000"]),
-        (&["--contestant", "rust-futex", "--threads", "20000"], 2, &["rust-futex", "10000", "20000"]),
-        (&["--contestant", "rust-futex", "--hops", "4000000000"], 2, &["rust-futex", "--timeout"]),
-        (&["--placement", "there"], 2, &["--placement", "pinned"]),
-        (&["--timeout", "0"], 2, &["--timeout", "greater than 0"]),
-        (&["--alone", "rust-fifo", "3", "x"], 2, &["--alone", "x"]),
-        (&["--recipe", "/no/such/folder"], 1, &["--recipe", "/no/such/folder"]),
-        (&["--recipe", nowhere], 1, &["--recipe", "recipe.toml"]),
-    ];
-    for (arguments, status, words) in cases {
-        let output = contend(&[&["ring"], *arguments].concat());
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(*status), "{arguments:?}: {stderr}");
-        words.iter().for_each(|word| assert!(stderr.contains(word), "{arguments:?} should say {word:?}: {stderr}"));
-        assert!(output.stdout.is_empty() && !stderr.contains("panicked"), "{stderr}");
-    }
 }

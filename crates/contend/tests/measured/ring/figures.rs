@@ -157,21 +157,3 @@ fn classes_have_separate_tables_unless_requested() {
     assert_eq!(apart.matches("503 threads:").count(), 3, "{apart}");
     assert_eq!(together.matches("503 threads:").count(), 1, "{together}");
 }
-
-#[test]
-fn built_in_contestant_also_runs_as_a_program() {
-    let output = contend(&["ring", "--alone", "rust-async-fifo", "503", "1000"]);
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\n", 1000 % 503 + 1));
-}
-
-#[test]
-fn csv_has_a_line_for_each_row() {
-    let output =
-        contend(&quick(&["--contestant", "rust-fifo", "--large", "0", "--no-memory", "--format", "csv", "--quiet"]));
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        text.lines().next().unwrap().starts_with("contestant,class,scheduler,threads,hops,answer,correct"),
-        "{text}"
-    );
-    assert!(text.lines().filter(|line| line.starts_with("rust-fifo,mailbox,fifo,503,")).count() == 2, "{text}");
-}

@@ -12,15 +12,12 @@ pub fn section(rows: &[Row]) -> Section {
     let preempted = || rows.iter().filter(|row| row.kind == RowKind::Preempted);
     let bar = |row: &Row| Bar {
         name: format!("{} ({})", row.lock, row.site),
-        value: row.waited_s * 1e9,
+        value: Ok(row.waited_s * 1e9),
         interval: None,
         limit: None,
     };
     let bars: Vec<Bar> = preempted().take(MOST_BARS).map(bar).collect();
-    let picture = match bars.is_empty() {
-        true => Picture::None,
-        false => Picture::Bars(Bars { unit: Unit::Ns, logarithmic: false, bars }),
-    };
+    let picture = Picture::Bars(Bars { unit: Unit::Ns, logarithmic: false, bars });
     let sentences = rows.iter().filter(|row| row.kind == RowKind::Total).chain(preempted().take(1));
     Section {
         experiment: "preempted",
