@@ -9,7 +9,7 @@ use lockstep::prediction::Job;
 use lockstep::traces::{Traces, read, shortest_kept_ns, written};
 use lockstep::watched::{Injection, Schedule, Watched};
 use serde_json::json;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 // Aligned clocks: the true offset is within the stated error, on any network path.
 
@@ -184,20 +184,28 @@ fn injected_interruption_holds_the_work_and_is_recorded() {
         watched.take_seen();
         (due, clock.stamp(), watched)
     };
-    // A thread that loses its CPU here begins the work after the interruption.
-    let began = (0..1_000).map(|_| begin()).find(|(due, start, _)| start < due);
-    let (due, start, mut watched) = began.expect("a thread that has the CPU for some microseconds");
-    let ends = due + ticks(1_000.0);
-    let (grinds, end) = watched.work_until(start, due + ticks(5_000.0));
-    let seen = watched.take_seen();
-    let injected: Vec<_> = seen.iter().filter(|seen| seen.injected).collect();
-    // A thread without a CPU in that time meets none.
-    let met = seen.iter().any(|one| one.length > ticks(900.0));
-    assert!(met, "{seen:?}");
-    assert!(injected.iter().all(|one| one.start + one.length >= ends), "{injected:?}");
-    assert!(seen.windows(2).all(|pair| pair[0].start + pair[0].length <= pair[1].start), "{seen:?}");
-    let lost: u64 = seen.iter().map(|one| one.length).sum();
-    assert!(grinds > 0 && lost <= end - start, "{lost} of {}", end - start);
+    let first = Instant::now();
+    loop {
+        let (due, start, mut watched) = begin();
+        // A thread that loses its CPU here begins the work after the interruption.
+        if start < due {
+            let ends = due + ticks(1_000.0);
+            let (grinds, end) = watched.work_until(start, due + ticks(5_000.0));
+            let seen = watched.take_seen();
+            let injected: Vec<_> = seen.iter().filter(|seen| seen.injected).collect();
+            // A thread without a CPU in that time meets none.
+            let met = seen.iter().any(|one| one.length > ticks(900.0));
+            assert!(met, "{seen:?}");
+            assert!(injected.iter().all(|one| one.start + one.length >= ends), "{injected:?}");
+            assert!(seen.windows(2).all(|pair| pair[0].start + pair[0].length <= pair[1].start), "{seen:?}");
+            let lost: u64 = seen.iter().map(|one| one.length).sum();
+            assert!(lost <= end - start, "{lost} of {}", end - start);
+            if grinds > 0 && !injected.is_empty() {
+                return;
+            }
+        }
+        assert!(first.elapsed() < Duration::from_secs(120), "it never had the CPU for some milliseconds");
+    }
 }
 
 // Predictions of the model, compared with closed forms and with a walk through the steps.

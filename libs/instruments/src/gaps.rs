@@ -224,11 +224,24 @@ fn usual(mut differences: Vec<u64>) -> u64 {
 mod tests {
     use super::*;
 
+    #[test]
+    fn step_of_a_coarse_clock_is_not_a_gap() {
+        let coarse = (0..READS).map(|read| if read % 30 == 0 { 62 } else { 0 });
+        assert_eq!(usual(coarse.collect()), 62);
+        assert_eq!(usual((0..READS as u64).map(|read| 25 + read % 2 * 25).collect()), 25);
+    }
+}
+
+#[cfg(test)]
+mod measured {
+    use super::*;
+
     fn clock() -> Clock {
         Clock::calibrate(Duration::from_millis(20)).clock
     }
 
     #[test]
+    #[ignore = "measured: needs a CPU"]
     fn watch_has_the_requested_length_and_contains_its_gaps() {
         let clock = clock();
         let watch = watch(clock, Duration::from_millis(50));
@@ -239,6 +252,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "measured: needs a CPU"]
     fn a_watch_ends_after_its_passes() {
         let watch = Reader::new(clock(), 8)
             .read(Limit { length: Duration::from_secs(60), passes: 100 }, |_, _| ControlFlow::Continue(()));
@@ -246,6 +260,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "measured: needs a CPU"]
     fn full_buffer_ends_the_watch_and_is_reported() {
         let clock = clock();
         let mut numbers = Vec::new();
@@ -261,6 +276,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "measured: needs a CPU"]
     fn callback_on_a_gap_can_end_the_watch() {
         let watch = Reader::new(clock(), 8)
             .read(Limit { length: Duration::from_secs(60), passes: u64::MAX }, |_, _| ControlFlow::Break(()));
@@ -268,6 +284,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "measured: needs a CPU"]
     fn time_spent_on_a_gap_is_watched_too() {
         let clock = clock();
         let mut reader = Reader::new(clock, 1_000);
@@ -283,6 +300,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "measured: needs a CPU"]
     fn pauses_of_the_reader_are_not_watched() {
         let clock = clock();
         let mut reader = Reader::new(clock, 100_000);
@@ -301,23 +319,12 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "measured: needs a CPU"]
     fn threshold_exceeds_the_usual_pass() {
         let clock = clock();
         let mut reader = Reader::new(clock, 1_000);
         let cost = reader.cost();
         assert!(cost.pass > 0.0 && cost.bare_pass > 0.0);
         assert!(reader.threshold() as f64 > cost.pass);
-    }
-}
-
-#[cfg(test)]
-mod threshold_tests {
-    use super::*;
-
-    #[test]
-    fn step_of_a_coarse_clock_is_not_a_gap() {
-        let coarse = (0..READS).map(|read| if read % 30 == 0 { 62 } else { 0 });
-        assert_eq!(usual(coarse.collect()), 62);
-        assert_eq!(usual((0..READS as u64).map(|read| 25 + read % 2 * 25).collect()), 25);
     }
 }

@@ -12,7 +12,7 @@
 //! In 1998 the author assumed 3 cycles per load to convert time into MHz. Here a second chain, of dependent register
 //! additions of one cycle each, measures the cycle, and the latency in cycles follows from it.
 //!
-//! ```
+//! ```no_run
 //! use instruments::{clock::Clock, grind::Grind};
 //! use std::time::Duration;
 //!
@@ -295,24 +295,12 @@ pub fn undisturbed_mean(sorted: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn work_is_split_into_passes_and_single_loads() {
         assert_eq!(Work::of_loads(100), Work { passes: 3, rest: 4 });
         assert_eq!(Work::of_loads(100).loads(), 100);
         Work::of_loads(0).run();
-    }
-
-    #[test]
-    fn longer_grinds_last_longer() {
-        let clock = Clock::calibrate(Duration::from_millis(20)).clock;
-        let grind = Grind::calibrate(clock, || false);
-        let best = |ns| grind.check(clock, ns).best_ns;
-        assert!(best(1_000.0) < best(10_000.0) && best(10_000.0) < best(100_000.0), "{grind:?}");
-        assert!(grind.search.windows(2).all(|pair| pair[0].loads < pair[1].loads));
-        let (last, before) = grind.search.split_last().unwrap();
-        assert!(last.best_ns > SEARCH_UNTIL_NS && before.iter().all(|other| other.best_ns <= SEARCH_UNTIL_NS));
     }
 
     #[test]
@@ -341,5 +329,23 @@ mod tests {
         let check = |requested_ns, best_ns| Check { requested_ns, best_ns, median_ns: best_ns }.holds();
         assert!(check(100.0, 119.0) && !check(100.0, 121.0));
         assert!(check(10_000.0, 9_901.0) && !check(10_000.0, 9_899.0));
+    }
+}
+
+#[cfg(test)]
+mod measured {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    #[ignore = "measured: needs a CPU"]
+    fn longer_grinds_last_longer() {
+        let clock = Clock::calibrate(Duration::from_millis(20)).clock;
+        let grind = Grind::calibrate(clock, || false);
+        let best = |ns| grind.check(clock, ns).best_ns;
+        assert!(best(1_000.0) < best(10_000.0) && best(10_000.0) < best(100_000.0), "{grind:?}");
+        assert!(grind.search.windows(2).all(|pair| pair[0].loads < pair[1].loads));
+        let (last, before) = grind.search.split_last().unwrap();
+        assert!(last.best_ns > SEARCH_UNTIL_NS && before.iter().all(|other| other.best_ns <= SEARCH_UNTIL_NS));
     }
 }

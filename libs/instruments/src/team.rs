@@ -410,6 +410,17 @@ pub fn work_together_or_leave(
     is_lost: impl Fn() -> bool,
 ) -> Result<(), TeamError> {
     let most_looks = MOST_LOOKS.saturating_add((own.as_millis() / LOOK.as_millis()) as u32);
+    work_together_for(most_looks, clock, length, members, is_lost)
+}
+
+/// Does the work of [`work_together_or_leave`] with this number of checks without progress.
+fn work_together_for(
+    most_looks: u32,
+    clock: Clock,
+    length: Duration,
+    members: Vec<Member<'static>>,
+    is_lost: impl Fn() -> bool,
+) -> Result<(), TeamError> {
     let gate = Arc::new(StartGate::new(clock, members.len(), length));
     let (sender, ended) = mpsc::channel();
     let (mut left, mut outcome) = (0, Ok(()));
@@ -554,7 +565,6 @@ mod threads_tests {
 mod leavers_tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::time::Instant;
 
     fn clock() -> Clock {
         Clock::calibrate(Duration::from_millis(10)).clock
@@ -582,20 +592,19 @@ mod leavers_tests {
             gate.ready();
             forever()
         });
-        let began = Instant::now();
-        let left =
-            work_together_or_leave(clock(), Duration::from_millis(5), Duration::ZERO, vec![waits, hangs], || {
-                others.load(Ordering::Relaxed)
-            });
-        assert!(matches!(left, Err(TeamError::LeftBehind { members: 1 })), "{left:?}");
-        assert!(began.elapsed() < LOOK * MOST_LOOKS, "no thread waited for the limit");
+        // Without the report, the wait would not end.
+        let left = work_together_for(u32::MAX, clock(), Duration::from_millis(5), vec![waits, hangs], || {
+            others.load(Ordering::Relaxed)
+        });
+        // The thread of the other member may not have returned yet.
+        assert!(matches!(left, Err(TeamError::LeftBehind { members: 1 | 2 })), "{left:?}");
     }
 
     #[test]
     fn member_hanging_before_the_start_is_abandoned() {
         let waits = member(|gate| assert!(gate.ready().is_none()));
         let members = vec![waits, member(|_| forever())];
-        let left = work_together_or_leave(clock(), Duration::from_millis(5), Duration::ZERO, members, || false);
+        let left = work_together_for(3, clock(), Duration::from_millis(5), members, || false);
         assert!(matches!(left, Err(TeamError::LeftBehind { .. })), "{left:?}");
     }
 

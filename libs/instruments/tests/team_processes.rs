@@ -1,4 +1,4 @@
-//! Teams of processes, in one test without a harness: they are forked, and a process that forks should have one
+//! Teams of processes, in a program without a harness: they are forked, and a process that forks should have one
 //! thread.
 
 use instruments::clock::Clock;
@@ -7,13 +7,28 @@ use instruments::team::{Member, StartGate, TeamError, work_together_as_processes
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+const TESTS: [(&str, fn(Clock)); 4] = [
+    ("members_work_between_start_and_stop", members_work_between_start_and_stop),
+    ("killed_child_is_reported_and_the_others_end", killed_child_is_reported_and_the_others_end),
+    ("a_child_that_panics_is_reported", a_child_that_panics_is_reported),
+    ("the_caller_can_cut_the_window_short", the_caller_can_cut_the_window_short),
+];
+
+/// Lists the tests with `--list`, and runs all of them or those that are named, as a program with a harness does.
 fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.iter().any(|word| word == "--list") {
+        return TESTS.iter().for_each(|(name, _)| println!("{name}: test"));
+    }
+    let named: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.starts_with('-')).collect();
+    let is_wanted = |name: &str| named.is_empty() || named.iter().any(|part| name.contains(part));
+    let wanted: Vec<_> = TESTS.into_iter().filter(|(name, _)| is_wanted(name)).collect();
     let clock = Clock::calibrate(Duration::from_millis(20)).clock;
-    members_work_between_start_and_stop(clock);
-    killed_child_is_reported_and_the_others_end(clock);
-    a_child_that_panics_is_reported(clock);
-    the_caller_can_cut_the_window_short(clock);
-    println!("4 passed, 0 failed");
+    for (name, test) in &wanted {
+        test(clock);
+        println!("test {name} ... ok");
+    }
+    println!("\ntest result: ok. {} passed; 0 failed", wanted.len());
 }
 
 fn no_child_remains() -> bool {

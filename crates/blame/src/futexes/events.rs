@@ -319,7 +319,6 @@ fn find_points() -> io::Result<Vec<(u16, Point)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicU32;
 
     fn words(words: &[u64]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
@@ -346,8 +345,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn switches_and_losses() {
+        let (points, own) = ([], HashSet::from([3]));
+        let body = words(&[0, 4 << 32 | 3, 9]);
+        let what = |misc| parse(&points, &own, 0, SWITCH_CPU_WIDE, misc, &body).unwrap().what;
+        assert!(matches!(what(0), What::In));
+        assert!(matches!(what(SWITCH_OUT), What::Out { is_preempted: false }));
+        assert!(matches!(what(SWITCH_OUT | SWITCH_OUT_PREEMPT), What::Out { is_preempted: true }));
+        let lost = parse(&points, &own, 0, LOST, 0, &words(&[1, 5, 4 << 32 | 3, 9])).unwrap();
+        assert!(matches!(lost.what, What::Lost { records: 5 }));
+    }
+}
+
+#[cfg(test)]
+mod measured {
+    use super::*;
+    use std::sync::atomic::AtomicU32;
+
     /// A program makes calls on one CPU, and then on another, while nothing reads the rings.
     #[test]
+    #[ignore = "measured: needs CAP_PERFMON and tracefs"]
     fn calls_of_a_backlog_are_read_in_order_and_in_portions() {
         const CALLS: usize = 500;
         let cpus = instruments::cpus::allowed().unwrap();
@@ -376,6 +394,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "measured: needs CAP_PERFMON and tracefs"]
     fn processes_that_start_in_a_pause_are_followed() {
         let Ok(mut rings) = Rings::open(&instruments::cpus::allowed().unwrap()) else {
             println!("skipped: needs CAP_PERFMON and the kernel's list of tracepoints");
@@ -392,17 +411,5 @@ mod tests {
         let events: Vec<Event> = std::iter::from_fn(|| rings.next(now)).flatten().collect();
         let is_own = |event: &&Event| event.process == std::process::id();
         assert!(events.iter().filter(is_own).any(|event| matches!(event.what, What::Fork { .. })), "{events:?}");
-    }
-
-    #[test]
-    fn switches_and_losses() {
-        let (points, own) = ([], HashSet::from([3]));
-        let body = words(&[0, 4 << 32 | 3, 9]);
-        let what = |misc| parse(&points, &own, 0, SWITCH_CPU_WIDE, misc, &body).unwrap().what;
-        assert!(matches!(what(0), What::In));
-        assert!(matches!(what(SWITCH_OUT), What::Out { is_preempted: false }));
-        assert!(matches!(what(SWITCH_OUT | SWITCH_OUT_PREEMPT), What::Out { is_preempted: true }));
-        let lost = parse(&points, &own, 0, LOST, 0, &words(&[1, 5, 4 << 32 | 3, 9])).unwrap();
-        assert!(matches!(lost.what, What::Lost { records: 5 }));
     }
 }

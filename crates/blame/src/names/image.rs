@@ -420,9 +420,8 @@ pub fn is_wrapper(name: &str, file: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+mod measured {
     use super::*;
-    use crate::names::elf::text;
     use crate::names::mutants::{compiled, mutated};
     use crate::names::patiently;
     use fastrand::Rng;
@@ -455,6 +454,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "measured: needs cc"]
     fn a_thousand_mutants_of_a_program_are_read_or_refused() {
         let folder = tempfile::tempdir().unwrap();
         let kinds: [&[&str]; 3] = [&[], &["-gz=zlib"], &["-gdwarf-4", "-fdebug-types-section"]];
@@ -489,6 +489,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "measured: needs cc"]
     fn image_without_room_for_lines_still_has_symbols() {
         let folder = tempfile::tempdir().unwrap();
         let Some(bytes) = compiled(folder.path(), &[]) else { return };
@@ -504,6 +505,7 @@ mod tests {
 
     /// Checks that debugging information in a separate file is used only if its build ID is the program's.
     #[test]
+    #[ignore = "measured: needs cc"]
     fn a_debug_file_of_another_build_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let Some(bytes) = compiled(folder.path(), &["-Wl,--build-id=sha1"]) else { return };
@@ -582,6 +584,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "measured: needs cc"]
     fn members_of_variables_are_named_as_in_the_language() {
         let folder = tempfile::tempdir().unwrap();
         let c: [&[&str]; 3] = [&["-g"], &["-g", "-O2", "-gdwarf-4"], &["-g", "-gz=zlib"]];
@@ -611,6 +614,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "measured: needs cc"]
     fn members_without_types_are_offsets() {
         let folder = tempfile::tempdir().unwrap();
         let Some(program) = members_of(folder.path(), "cc", &[], MEMBERS_IN_C) else { return };
@@ -624,6 +628,12 @@ mod tests {
             assert_eq!(image.named(wrong), [], "{wrong}");
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::elf::text;
 
     /// A table of two functions, as Go 1.26 writes it: without the address of the code.
     fn table() -> Vec<u8> {

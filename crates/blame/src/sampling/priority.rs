@@ -76,6 +76,9 @@ mod tests {
         })
         .join()
         .unwrap();
-        assert!(before > after && after == Some(Priority::Fair(1)), "{before:?} {after:?}");
+        if before <= Some(Priority::Fair(1)) {
+            return println!("skipped: needs a nice value below 19");
+        }
+        assert_eq!(after, Some(Priority::Fair(1)), "{before:?}");
     }
 }

@@ -539,6 +539,17 @@ mod tests {
         assert_eq!(address_in(&own, &other, 0x7f00_0000_2040), None);
     }
 
+    #[test]
+    fn sleep_is_a_pause_between_tries_if_its_call_is_near() {
+        assert!(is_near(&[0x7f00, 0x40_1180], 0x40_1150));
+        assert!(!is_near(&[0x7f00, 0x40_2180], 0x40_1150) && !is_near(&[], 0x40_1150));
+    }
+}
+
+#[cfg(test)]
+mod measured {
+    use super::*;
+
     /// Returns the addresses of the longest path on which threads wait for a word.
     fn longest_path(profile: &Profile) -> usize {
         let words = profile.waited().filter(|(wait, _)| matches!(wait, Wait::Word { .. }));
@@ -546,6 +557,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "measured: needs a process of its own"]
     fn path_is_found_again_with_a_new_file_or_in_a_new_part() {
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let sleeper = std::thread::spawn(move || _ = receiver.recv());
@@ -579,11 +591,5 @@ mod tests {
         assert_eq!(longest_path(&profile), after);
         drop(sender);
         sleeper.join().unwrap();
-    }
-
-    #[test]
-    fn sleep_is_a_pause_between_tries_if_its_call_is_near() {
-        assert!(is_near(&[0x7f00, 0x40_1180], 0x40_1150));
-        assert!(!is_near(&[0x7f00, 0x40_2180], 0x40_1150) && !is_near(&[], 0x40_1150));
     }
 }

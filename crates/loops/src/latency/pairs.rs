@@ -122,7 +122,7 @@ fn multiply(mut number: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+mod measured {
     use super::*;
     use instruments::clock::ordered_read_cost_ns;
     use instruments::grind::Work;
@@ -152,6 +152,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "measured: needs a CPU"]
     fn pairs_exclude_the_first_lock_of_a_thread() {
         let clock = clock();
         let pair_ns = clock.to_ns(bare_pair(&SlowAtFirst::create().unwrap(), clock) as u64);
@@ -190,6 +191,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "measured: needs a CPU"]
     fn fenced_pair_has_both_operations_and_no_timestamp() {
         let clock = clock();
         let short = || fenced_pair(&Loads::<640>, clock);
@@ -203,6 +205,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "measured: needs a CPU"]
     fn fenced_pair_without_a_lock_is_zero() {
         let clock = clock();
         let left_ns = middle(|| fenced_pair(&NoLock, clock) * clock.ns_per_tick());

@@ -315,6 +315,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn median_is_followed_in_spite_of_outliers() {
+        let mut rng = fastrand::Rng::with_seed(3);
+        let mut median = 55_000;
+        for speed in [60_000_u64, 50_000] {
+            for _ in 0..5_000 {
+                let interrupted = rng.u32(..100) < 5;
+                let value = speed + rng.u64(..40) + if interrupted { 30_000 } else { 0 };
+                median = follow_median(median, value);
+            }
+            let away = median.abs_diff(speed + 21);
+            assert!(away < speed / 1_000, "{median} is not the median of about {speed}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod measured {
+    use super::*;
+
+    #[test]
+    #[ignore = "measured: needs a CPU that is idle at times"]
     fn spinners_run_and_rest_on_order_and_end_when_dropped() {
         let clock = Clock::calibrate(Duration::from_millis(10)).clock;
         let grind = Grind { ns_per_load: 1.0, overhead_ns: 0.0, ns_per_cycle: None, search: Vec::new() };
@@ -336,21 +357,6 @@ mod tests {
         while ended_clock.exact_ns().is_ok() {
             assert!(patience.elapsed() < Duration::from_secs(60), "its thread still lives");
             std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-
-    #[test]
-    fn median_is_followed_in_spite_of_outliers() {
-        let mut rng = fastrand::Rng::with_seed(3);
-        let mut median = 55_000;
-        for speed in [60_000_u64, 50_000] {
-            for _ in 0..5_000 {
-                let interrupted = rng.u32(..100) < 5;
-                let value = speed + rng.u64(..40) + if interrupted { 30_000 } else { 0 };
-                median = follow_median(median, value);
-            }
-            let away = median.abs_diff(speed + 21);
-            assert!(away < speed / 1_000, "{median} is not the median of about {speed}");
         }
     }
 }

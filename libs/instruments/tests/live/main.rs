@@ -1,4 +1,4 @@
-//! The instruments on the machine that runs the tests, and on simulated machines.
+//! The instruments on the machine that runs the tests: what they time, and what the kernel reports.
 
 mod cpus;
 mod environment;

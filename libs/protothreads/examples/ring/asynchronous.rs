@@ -1,7 +1,7 @@
 //! The ring of async threads: straight code.
 use std::{cell::Cell, pin::Pin};
 
-use crate::neighbour::after;
+use super::neighbour::after;
 use protothreads::{Handle, Link, Report, Runtime, Scheduler};
 
 /// The token of a thread.

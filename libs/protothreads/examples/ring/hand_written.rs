@@ -4,7 +4,7 @@ use std::{
     task::{Poll, ready},
 };
 
-use crate::neighbour::{after, before};
+use super::neighbour::{after, before};
 use protothreads::{Report, Scheduler, Slot, Thread, ThreadHandle, run};
 
 /// A thread of the ring: it waits for its own semaphore, and passes the token to its successor.

@@ -6,7 +6,7 @@ use std::{
     task::{Poll, Waker},
 };
 
-use crate::neighbour::after;
+use super::neighbour::after;
 use protothreads::{Link, Report, Runtime, Scheduler};
 
 /// A slot for a token, and the waker of the future that waits for it.

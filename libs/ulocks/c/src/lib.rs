@@ -8,6 +8,8 @@ mod condition;
 mod deadline;
 mod pointer;
 mod readers;
+#[cfg(test)]
+mod tests;
 
 pub use condition::*;
 pub use readers::*;

@@ -159,6 +159,10 @@ mod tests {
     fn priorities_of_the_threads_that_ended_the_longest_waits_count() {
         // SAFETY: the calls take no pointers.
         let own = || unsafe { libc::gettid() }.cast_unsigned();
+        // SAFETY: the call takes numbers alone; 0 is this thread.
+        if unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) } == 19 {
+            return println!("skipped: needs a nice value below 19");
+        }
         let ((number, numbers), (end, ends)) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
         let low = std::thread::spawn(move || {
             // SAFETY: the call takes numbers alone; the number is this thread's.

@@ -96,17 +96,6 @@ fn second_thread_may_arrive_at_any_moment() {
     println!("{rounds} rounds, {} signals", HANDLED.load(Relaxed));
 }
 
-#[test]
-fn biased_lock_works_for_one_thread_after_another() {
-    let lock = Halves::new((0, 0));
-    for thread in 1..=10 {
-        thread::scope(|scope| {
-            scope.spawn(|| (0..100).for_each(|_| add(&lock)));
-        });
-        assert_eq!(lock.try_lock().map(|halves| halves.0), Some(thread * 100));
-    }
-}
-
 const ROLE: &str = "ULOCKS_TEST_BIASED_FORK";
 
 /// Uses the inherited lock in threads of the child, and ends the process: with 0 if all is correct.
@@ -122,7 +111,7 @@ fn check_in_child(lock: &Halves) -> ! {
 #[test]
 fn forked_child_uses_biased_locks_without_waiters() {
     if env::var_os(ROLE).is_none() {
-        let again = ["--exact", "biased::forked_child_uses_biased_locks_without_waiters", "--test-threads=1"];
+        let again = ["--exact", name_of!(forked_child_uses_biased_locks_without_waiters), "--test-threads=1"];
         let ended = Command::new(env::current_exe().unwrap()).args(again).env(ROLE, "1").output().unwrap();
         let output = String::from_utf8_lossy(&ended.stdout);
         assert!(ended.status.success() && output.contains("1 passed"), "{output}");

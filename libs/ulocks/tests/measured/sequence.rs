@@ -1,5 +1,5 @@
 //! The restartable sequences in this program's machine code: the descriptor of each for the kernel, and its effect.
-#![cfg(all(not(loom), target_arch = "x86_64", target_env = "gnu"))]
+#![cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 
 use std::{
     fs,

@@ -1,5 +1,6 @@
 //! The locks between processes: at different addresses, with stopped or killed holders, across forks, and with
-//! unexpected kernels or memory contents.
+//! unexpected kernels or memory contents. Under signals and against the clock; their machine code, the models of Spin,
+//! and a program without the standard library.
 //!
 //! For another process, the test binary runs itself again (so that threads of the test runner are not forked). The
 //! arguments name the test, and the environment contains its role. `ULOCKS_KILLS` sets how often the robust lock's
@@ -14,15 +15,21 @@ macro_rules! name_of {
     }};
 }
 
+mod biased;
 mod crafted;
 mod deaths;
 mod exclusion;
+mod fenced;
 mod forks;
 mod old_kernel;
 mod registration;
+mod sequence;
+mod spin;
 mod stops;
+mod timeouts;
 mod waiters_at_fork;
 mod without_sequences;
+mod without_std;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
