@@ -9,6 +9,8 @@ use std::os::fd::AsRawFd;
 /// The most memory of a ring of samples, and the least that is of use.
 pub const LARGEST: usize = 4 << 20;
 const SMALLEST: usize = 64 << 10;
+/// The most memory of all rings together, which the kernel cannot swap out.
+const LARGEST_OF_ALL: usize = 64 << 20;
 
 const LOST: u32 = 2;
 const SAMPLE: u32 = 9;
@@ -57,7 +59,8 @@ impl<T> SampleRings<T> {
     /// # Errors
     /// The kernel refuses it.
     pub fn open(cpus: &[usize], builder: impl Fn(usize) -> Builder<'static>) -> io::Result<Self> {
-        let rings = cpus.iter().map(|cpu| ring(SMALLEST..=LARGEST, || builder(*cpu))).collect::<io::Result<_>>()?;
+        let largest = 1 << (LARGEST_OF_ALL / cpus.len().max(1)).clamp(SMALLEST, LARGEST).ilog2();
+        let rings = cpus.iter().map(|cpu| ring(SMALLEST..=largest, || builder(*cpu))).collect::<io::Result<_>>()?;
         Ok(Self { rings, early: Vec::new(), lost: 0 })
     }
 

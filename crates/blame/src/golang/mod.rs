@@ -4,79 +4,44 @@
 //! The probes are at the instruction `push %rbp` behind the check of the stack: there the arguments are still in
 //! registers, the goroutine is in `r14`, and the kernel emulates the
 //! instruction, so that it maps nothing into the process. Go keeps frame pointers, so the kernel can follow the calls.
+//!
+//! A probe of all processes would put its breakpoint into each process that runs the file. These are opened for the
+//! process's first thread instead: the kernel then changes the memory of that process alone. Such an event has the hits
+//! of its own thread only, but a BPF program that is attached to it runs for every thread with that memory. The program
+//! writes the samples into the ring of the CPU.
 
 mod follow;
+mod program;
+mod writer;
 
 pub use follow::{End, Event, Follower, Single, StackNumber, Waits, What};
+pub use program::{Program, Unfit, is_go};
 
-use crate::memory::{read, u64_at};
-use crate::names::{Mapping, Names};
-use crate::perf_rings::{SampleRings, redirect};
+use crate::memory::{u32_at, u64_at};
+use crate::perf_rings::SampleRings;
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag};
-use std::collections::HashMap;
+use std::cell::Cell;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::ops::Range;
-
-/// A Go program, and the places of the probes in its file.
-#[derive(Clone, Debug)]
-pub struct Program {
-    process: u32,
-    offsets: [u64; 4],
-    /// The code of the function in which a goroutine waits for a semaphore: that of a mutex, for example.
-    semaphore: Range<u64>,
-}
-
-/// The probed functions, in the order of [`Program::offsets`].
-const FUNCTIONS: [&str; 4] = ["runtime.gopark", "runtime.ready", "runtime.semacquire1", "runtime.readyWithTime"];
-
-/// A reason why the goroutines of a Go program cannot be followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfit {
-    /// A function of the runtime is missing, or begins in another way: Go 1.20 or older, or another processor.
-    Layout,
-}
-
-/// `push %rbp; mov %rsp,%rbp`: functions begin so since Go 1.21.
-const PROLOGUE: [u8; 4] = [0x55, 0x48, 0x89, 0xe5];
-/// Bytes of a function that are searched for it.
-const SEARCHED: usize = 64;
-
-impl Program {
-    /// Finds Go's runtime in a process; `None` if it is not a Go program. `names` knows the process as `number`.
-    pub fn find(names: &mut Names, number: u32, process: u32, mappings: &[Mapping]) -> Option<Result<Self, Unfit>> {
-        let functions = FUNCTIONS.map(|name| names.named(number, name).first().copied());
-        functions[0]?;
-        let place = |function: Option<(u64, u64)>| {
-            let (address, _) = function?;
-            let mut code = [0; SEARCHED];
-            let length = read(process, address, &mut code);
-            let prologue = code[..length].windows(PROLOGUE.len()).position(|bytes| bytes == PROLOGUE)?;
-            let at = address.checked_add(prologue as u64)?;
-            let piece = mappings.iter().find(|piece| piece.is_code && (piece.start..piece.end).contains(&at))?;
-            Some(at - piece.start + piece.offset)
-        };
-        let found = || {
-            let [park, ready, acquire, release] = functions.map(place);
-            let (address, size) = functions[2]?;
-            let semaphore = address..address.checked_add(size)?;
-            Some(Self { process, offsets: [park?, ready?, acquire?, release?], semaphore })
-        };
-        let is_supported = cfg!(target_arch = "x86_64");
-        Some(found().filter(|_| is_supported).ok_or(Unfit::Layout))
-    }
-}
+use std::os::fd::AsRawFd;
+use writer::Writer;
 
 /// Open probes.
 pub struct Probes {
+    /// Those of `gopark` and `ready`, which are hit most, come first, and end first.
+    counters: Vec<Counter>,
     process: u32,
+    /// The addresses of the probes, in the order of [`program::FUNCTIONS`].
+    places: [u64; 4],
     semaphore: Range<u64>,
     rings: SampleRings<Event>,
-    counters: Vec<Counter>,
-    /// The function that an event probes, by its place in [`FUNCTIONS`].
-    probed: HashMap<u64, usize>,
-    /// Events that did not fit into a ring.
+    /// It is needed as long as the probes are open.
+    _writer: Writer,
+    /// Hits of the probes that were read, also those of other processes with the same memory.
+    pub hits: u64,
+    /// Hits that did not fit into a ring.
     pub lost: u64,
 }
 
@@ -97,37 +62,51 @@ impl Probes {
     /// Opens the probes.
     ///
     /// # Errors
-    /// The kernel refuses: `EACCES` and `EPERM` without `CAP_PERFMON`.
+    /// The kernel refuses: `EACCES` and `EPERM` without `CAP_PERFMON` and `CAP_BPF`. The program's code is not that of its
+    /// file any more, for example under a debugger (`EBUSY`), or the process runs another program (`ESRCH`).
     pub fn open(program: &Program, cpus: &[usize]) -> io::Result<Self> {
-        let mut probes = Self {
-            process: program.process,
-            semaphore: program.semaphore.clone(),
-            rings: SampleRings::open(cpus, ring)?,
-            counters: Vec::new(),
-            probed: HashMap::new(),
+        program.check()?;
+        let rings = SampleRings::open(cpus, ring)?;
+        let fds = cpus.iter().zip(rings.rings()).map(|(cpu, ring)| (*cpu, ring.as_counter().as_raw_fd()));
+        let writer = Writer::open(fds)?;
+        // The descriptor that was checked: a path could lead to another file by now.
+        let path = CString::new(format!("/proc/self/fd/{}", program.file().as_raw_fd())).map_err(io::Error::other)?;
+        let kind = kind()?;
+        let open = |offset: &u64| probe(kind, &path, *offset, program.process(), &writer);
+        let counters = program.offsets().iter().map(open).collect::<io::Result<_>>()?;
+        let probes = Self {
+            counters,
+            process: program.process(),
+            places: program.addresses(),
+            semaphore: program.semaphore(),
+            rings,
+            _writer: writer,
+            hits: 0,
             lost: 0,
         };
-        let path = CString::new(format!("/proc/{}/exe", program.process)).map_err(io::Error::other)?;
-        let kind = std::fs::read_to_string(KIND)?;
-        let kind = kind.trim().parse().map_err(io::Error::other)?;
-        for (cpu, ring) in cpus.iter().zip(probes.rings.rings()) {
-            for (place, offset) in program.offsets.iter().enumerate() {
-                let counter = probe(kind, &path, *offset, *cpu)?;
-                redirect(&counter, ring)?;
-                probes.probed.insert(counter.id(), place);
-                probes.counters.push(counter);
-            }
-        }
-        probes.counters.iter_mut().try_for_each(Counter::enable)?;
-        Ok(probes)
+        // The process may have become another program meanwhile.
+        if program.is_running() { Ok(probes) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
     }
 
     /// Returns the events until `now`, in the order of their times.
     pub fn drain(&mut self, now: u64) -> Vec<Event> {
-        let parse = |body: &[u8]| parse(body, self.process, &self.probed, &self.semaphore);
+        let hits = Cell::new(0);
+        let parse = |body: &[u8]| {
+            hits.set(hits.get() + 1);
+            parse(body, self.process, &self.places, &self.semaphore)
+        };
         let events = self.rings.drain(now, parse, |event| event.at_ns);
+        self.hits += hits.get();
         self.lost = self.rings.lost;
         events
+    }
+
+    /// Closes the probes, which takes some tenths of a second; returns the number of hits since the last [`Self::drain`].
+    pub fn close(mut self) -> u64 {
+        let before = self.hits + self.lost;
+        self.counters.clear();
+        self.drain(u64::MAX);
+        self.hits + self.lost - before
     }
 }
 
@@ -136,50 +115,58 @@ impl Probes {
 /// No code is at the probed offset, so that the probe is never hit.
 ///
 /// # Errors
-/// The kernel has no probes, or refuses: `EACCES` and `EPERM` without `CAP_PERFMON`.
+/// The kernel has no probes, or refuses: `EACCES` and `EPERM` without `CAP_PERFMON` and `CAP_BPF`.
 pub fn may_probe(cpu: usize) -> io::Result<()> {
-    let kind = std::fs::read_to_string(KIND)?;
-    probe(kind.trim().parse().map_err(io::Error::other)?, c"/proc/self/exe", 0, cpu).map(drop)
+    let rings = SampleRings::<()>::open(&[cpu], ring)?;
+    let writer = Writer::open(rings.rings().iter().map(|ring| (cpu, ring.as_counter().as_raw_fd())))?;
+    probe(kind()?, c"/proc/self/exe", 0, std::process::id(), &writer).map(drop)
 }
 
-/// Returns the event of a ring of one CPU, to which the probes of all threads write.
+fn kind() -> io::Result<u32> {
+    std::fs::read_to_string(KIND)?.trim().parse().map_err(io::Error::other)
+}
+
+/// Returns the event of a ring of one CPU, whose samples are those that the BPF program writes.
 fn ring(cpu: usize) -> Builder<'static> {
-    let mut builder = Builder::new(Software::DUMMY);
-    builder.any_pid().one_cpu(cpu).read_format(ReadFormat::empty()).clockid(Clock::MONOTONIC_RAW);
-    builder.wakeup_watermark(u32::MAX as usize);
+    let mut builder = Builder::new(Software::BPF_OUTPUT);
+    builder.any_pid().one_cpu(cpu).include_kernel().exclude_callchain_kernel(true).sample_period(1).enabled(true);
+    builder.clockid(Clock::MONOTONIC_RAW).read_format(ReadFormat::empty());
+    builder.sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN | SampleFlag::RAW);
+    builder.sample(SampleFlag::REGS_USER | SampleFlag::STACK_USER).sample_max_stack(MOST_FRAMES);
+    builder.sample_regs_user(REGISTERS).sample_stack_user(STACK).wakeup_watermark(u32::MAX as usize);
     builder
 }
 
-/// Opens a probe at an offset of a file. `kind` is the kernel's number of such probes.
-fn probe(kind: u32, path: &CStr, offset: u64, cpu: usize) -> io::Result<Counter> {
+/// Opens a probe at an offset of a file, in the memory of one process. `kind` is the kernel's number of such probes.
+fn probe(kind: u32, path: &CStr, offset: u64, process: u32, writer: &Writer) -> io::Result<Counter> {
     // The event of a probe is that of another kind of unit of the kernel, with the path and the offset in the file.
     let mut builder = Builder::new(Software::DUMMY);
     let attributes = builder.attrs_mut();
     (attributes.type_, attributes.config) = (kind, 0);
     attributes.kprobe_func = path.as_ptr().expose_provenance() as u64;
     attributes.probe_offset = offset;
-    builder.any_pid().one_cpu(cpu).include_kernel().exclude_callchain_kernel(true).sample_period(1);
-    builder.clockid(Clock::MONOTONIC_RAW).read_format(ReadFormat::empty());
-    builder.sample(SampleFlag::IDENTIFIER | SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN);
-    builder.sample(SampleFlag::REGS_USER | SampleFlag::STACK_USER).sample_max_stack(MOST_FRAMES);
-    builder.sample_regs_user(REGISTERS).sample_stack_user(STACK).wakeup_watermark(u32::MAX as usize);
-    builder.build()
+    builder.observe_pid(process as i32).any_cpu().include_kernel().sample_period(1).read_format(ReadFormat::empty());
+    let mut probe = builder.build()?;
+    probe.set_bpf(writer.program())?;
+    Ok(probe)
 }
 
-/// Parses `IDENTIFIER | TID | TIME | CALLCHAIN | REGS_USER | STACK_USER`.
-fn parse(body: &[u8], process: u32, probed: &HashMap<u64, usize>, semaphore: &Range<u64>) -> Option<Event> {
-    let place = *probed.get(&u64_at(body, 0)?)?;
-    let (ids, at_ns, count) = (u64_at(body, 8)?, u64_at(body, 16)?, u64_at(body, 24)?);
+/// Parses `TID | TIME | CALLCHAIN | RAW | REGS_USER | STACK_USER`.
+fn parse(body: &[u8], process: u32, places: &[u64; 4], semaphore: &Range<u64>) -> Option<Event> {
+    let (ids, at_ns, count) = (u64_at(body, 0)?, u64_at(body, 8)?, u64_at(body, 16)?);
     (ids as u32 == process).then_some(())?;
     let count = usize::try_from(count).ok().filter(|count| *count < body.len())?;
-    let registers_at = 32 + 8 * count;
+    let raw_at = 24 + 8 * count;
+    let raw = usize::try_from(u32_at(body, raw_at)?).ok().filter(|raw| *raw < body.len())?;
+    let registers_at = raw_at + 4 + raw;
     // Without registers of user space there is nothing to know.
     (u64_at(body, registers_at)? != 0).then_some(())?;
     let register = |place: usize| u64_at(body, registers_at + 8 + 8 * place);
-    let (first, second, goroutine) = (register(0)?, register(1)?, register(3)?);
+    let (first, second, instruction, goroutine) = (register(0)?, register(1)?, register(2)?, register(3)?);
+    let place = places.iter().position(|address| *address == instruction)?;
     // Marks of the kernel are the highest addresses.
     const MARKS: u64 = u64::MAX - 4_095;
-    let chain = (0..count).filter_map(|place| u64_at(body, 32 + 8 * place)).filter(|address| *address < MARKS);
+    let chain = (0..count).filter_map(|place| u64_at(body, 24 + 8 * place)).filter(|address| *address < MARKS);
     let mut frames: Vec<u64> = chain.collect();
     // The frame pointer is still the caller's. Before Linux 6.11 the kernel omits the caller for this reason.
     let back = u64_at(body, registers_at + 8 + 8 * REGISTERS.count_ones() as usize + 8);
@@ -362,16 +349,17 @@ mod tests {
     fn event_has_its_caller_and_its_goroutine() {
         // The kernel's chain lacks the caller, which is at the top of the stack.
         let words: Vec<u64> =
-            vec![7, 4 << 32 | 3, 900, 3, u64::MAX - 511, 0x100, 0x300, 2, 1, 2, 0x100, 0xc0, 8, 0x210, 8];
+            vec![4 << 32 | 3, 900, 3, u64::MAX - 511, 0x100, 0x300, 12, 0, 2, 1, 2, 0x100, 0xc0, 8, 0x210, 8];
         let body: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let probed = HashMap::from([(7, 0)]);
-        let event = parse(&body, 3, &probed, &(0x200..0x220)).unwrap();
+        let places = [0x100, 0x104, 0x108, 0x10c];
+        let event = parse(&body, 3, &places, &(0x200..0x220)).unwrap();
         assert_eq!((event.at_ns, event.thread, event.goroutine), (900, 4, 0xc0));
         let What::Parks { object: 2, is_semaphore: true, frames } = event.what else { panic!("{event:?}") };
         assert_eq!(frames, [0x100, 0x210, 0x300]);
-        assert!(parse(&body, 9, &probed, &(0..1)).is_none(), "another process's");
+        assert!(parse(&body, 9, &places, &(0..1)).is_none(), "another process's");
+        assert!(parse(&body, 3, &[0; 4], &(0..1)).is_none(), "at another place");
         for length in 0..body.len() {
-            let _ = parse(&body[..length], 3, &probed, &(0..1));
+            let _ = parse(&body[..length], 3, &places, &(0..1));
         }
     }
 }

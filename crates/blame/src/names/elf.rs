@@ -6,7 +6,7 @@
 
 use crate::memory::{u16_at, u32_at, u64_at};
 use object::elf::{
-    CompressionHeader64, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, NT_GNU_BUILD_ID, PT_LOAD, PT_NOTE, SHF_COMPRESSED,
+    CompressionHeader64, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, NT_GNU_BUILD_ID, PF_X, PT_LOAD, PT_NOTE, SHF_COMPRESSED,
     SHT_NOBITS, SHT_NOTE, STT_COMMON, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT,
 };
 use object::{CompressedData, CompressionFormat};
@@ -35,6 +35,9 @@ pub struct Segment {
     pub address: u64,
     pub size: u64,
     pub offset: u64,
+    /// Bytes of it that are in the file.
+    file_size: u64,
+    is_code: bool,
 }
 
 /// A section's header.
@@ -120,6 +123,16 @@ impl Elf {
 
     pub fn section(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|section| text(&self.names, section.name) == Some(name.as_bytes()))
+    }
+
+    /// Returns the offset in the file of code at this address; `None` if no segment with code has all of it.
+    pub fn code_offset(&self, address: u64, size: u64) -> Option<u64> {
+        let offset = |segment: &Segment| {
+            let at = address.checked_sub(segment.address)?;
+            let end = at.checked_add(size).filter(|end| segment.is_code && *end <= segment.file_size);
+            end.and_then(|_| segment.offset.checked_add(at))
+        };
+        self.segments.iter().find_map(offset)
     }
 
     /// Returns a section's bytes, decompressed if need be; `None` if it has none in the file, or no room is left for
@@ -219,7 +232,9 @@ fn unpacked(mut data: &[u8], size: usize) -> Option<Vec<u8>> {
 
 fn segment(bytes: &[u8]) -> Option<Segment> {
     (u32_at(bytes, 0)? == PT_LOAD).then_some(())?;
-    Some(Segment { offset: u64_at(bytes, 8)?, address: u64_at(bytes, 16)?, size: u64_at(bytes, 40)? })
+    let is_code = u32_at(bytes, 4)? & PF_X != 0;
+    let (offset, address) = (u64_at(bytes, 8)?, u64_at(bytes, 16)?);
+    Some(Segment { offset, address, size: u64_at(bytes, 40)?, file_size: u64_at(bytes, 32)?, is_code })
 }
 
 fn section(bytes: &[u8]) -> Option<Section> {

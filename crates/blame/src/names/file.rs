@@ -175,7 +175,17 @@ pub fn open_regular(path: &Path) -> Result<File, Refusal> {
 
 /// Returns whether a file is the one that a memory map has.
 fn is_file(file: &File, mapped: FileId) -> bool {
-    fstat(file).is_ok_and(|stat| FileId::of(&stat) == mapped) || as_mapped(file) == Some(mapped)
+    by_stat(file) == Some(mapped) || as_mapped(file) == Some(mapped)
+}
+
+/// Returns the pieces of a file's code.
+pub fn code_of(file: &File, mappings: Vec<Mapping>) -> Vec<Mapping> {
+    let own = [by_stat(file), as_mapped(file)];
+    mappings.into_iter().filter(|piece| piece.is_code && own.contains(&Some(piece.file))).collect()
+}
+
+fn by_stat(file: &File) -> Option<FileId> {
+    fstat(file).ok().map(|stat| FileId::of(&stat))
 }
 
 impl FileId {

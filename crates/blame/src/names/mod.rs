@@ -8,9 +8,11 @@ mod members;
 #[cfg(test)]
 pub(crate) mod mutants;
 
+pub(crate) use elf::Symbol;
 pub use elf::{Elf, hex};
-pub use file::{Mapping, Refusal, is_c_library, map_of, message, open_mapped, open_regular, parse};
+pub use file::{Mapping, Refusal, code_of, is_c_library, map_of, message, open_mapped, open_regular, parse};
 pub use files::{Key, PATIENCE, patiently};
+pub(crate) use image::functions;
 pub use image::{demangled, is_wrapper};
 
 use files::Files;

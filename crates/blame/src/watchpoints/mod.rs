@@ -251,9 +251,20 @@ fn ring(cpu: usize) -> Builder<'static> {
     builder
 }
 
+/// Opens the watchpoint of a thread, and of the threads that it starts. A process that it starts has other memory at the
+/// address, and so has the process itself after exec: a watchpoint there would only delay them.
 fn watchpoint(word: Word, thread: u32, cpu: usize) -> io::Result<Counter> {
+    match confined_watchpoint(word, thread, cpu, true) {
+        // Before Linux 5.13, each process that the thread starts inherits the watchpoint.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => confined_watchpoint(word, thread, cpu, false),
+        opened => opened,
+    }
+}
+
+fn confined_watchpoint(word: Word, thread: u32, cpu: usize, is_confined: bool) -> io::Result<Counter> {
     let mut builder = Builder::new(Breakpoint::read_write(word.address, word.bytes));
-    builder.observe_pid(thread as i32).one_cpu(cpu).inherit(true).exclude_kernel(true).exclude_hv(true);
+    builder.observe_pid(thread as i32).one_cpu(cpu).exclude_kernel(true).exclude_hv(true);
+    builder.inherit(true).inherit_thread(is_confined).remove_on_exec(is_confined);
     builder.clockid(Clock::MONOTONIC_RAW).read_format(ReadFormat::empty()).sample_period(1);
     builder.sample(SampleFlag::IDENTIFIER | SampleFlag::TID | SampleFlag::TIME | SampleFlag::ADDR);
     builder.sample(SampleFlag::REGS_USER | SampleFlag::STACK_USER);

@@ -151,10 +151,10 @@ fn events(allowed: &CpuSet, cpu: usize) -> Vec<Check> {
             state: State::NotNeeded,
             ..met(
                 EVENTS,
-                "BPF",
+                "BTF",
                 match Path::new("/sys/kernel/btf/vmlinux").is_file() {
-                    true => "this kernel has BTF; contend loads no BPF programs",
-                    false => "this kernel has no BTF; contend loads no BPF programs",
+                    true => "this kernel has it; the BPF program of contend needs none",
+                    false => "this kernel has none; the BPF program of contend needs none",
                 },
             )
         },
@@ -189,7 +189,11 @@ fn processes(cpu: usize) -> Vec<Check> {
             blame::golang::may_probe(cpu),
             "probes on functions of Go's runtime",
             &["trace of Go programs"],
-            |_| format!("{setcap}; a kernel without CONFIG_UPROBE_EVENTS has none"),
+            |_| {
+                "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep $(command -v contend); a kernel without \
+                 CONFIG_UPROBE_EVENTS and CONFIG_BPF_SYSCALL has none"
+                    .to_owned()
+            },
         ),
         tried(
             (PROCESSES, "watchpoints"),

@@ -7,11 +7,11 @@ use super::measure::{Measured, Piece, Snapshot};
 use super::plan::Parameters;
 use super::record::Row;
 use super::warnings::ExportCut;
-use blame::golang::{Event, Follower, Probes, Program, StackNumber, Waits};
-use blame::names::{Elf, Names, map_of, message, open_regular, parse};
+use blame::golang::{Event, Follower, Probes, Program, StackNumber, Unfit, Waits, is_go};
+use blame::names::{Names, PATIENCE, map_of, message, patiently};
 use blame::watchpoints::{Limits, Schedule};
 use harness::Observer;
-use instruments::clock::monotonic_raw_ns;
+use instruments::clock::{monotonic_raw_ns, thread_cpu_ns};
 use instruments::warning::{Warning, WarningKind};
 use rows::{Builder, Diagnosed};
 use serde::Serialize;
@@ -20,7 +20,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -82,10 +82,6 @@ const COST_NS: f64 = 4_000.0;
 const LIMITS: Limits = Limits { window_s: 0.25, accesses: 50_000 };
 const TICK: Duration = Duration::from_millis(5);
 const MAPS_PERIOD: Duration = Duration::from_millis(500);
-/// The sections that every Go program has, and other programs do not.
-const MARKS: [&str; 3] = [".note.go.buildid", ".go.buildinfo", ".gopclntab"];
-/// Bytes of the file's headers that are read.
-const ROOM: u64 = 1 << 20;
 /// Windows that cover more of the run are not worth a warning.
 const NEARLY_ALL: f64 = 0.95;
 
@@ -93,14 +89,17 @@ impl<'a> Goroutines<'a> {
     /// Follows the goroutines of running processes, as far as they are Go programs, from the return of this call on. With
     /// `room` for single waits, it leaves no gaps, whatever that costs.
     pub fn attach(observer: &'a mut dyn Observer<Piece>, pids: &[u32], room: usize) -> Self {
-        let watch = |pid: &u32| {
-            let (ready, opened) = channel();
-            let watch = Watch::begin(*pid, Some(ready), room);
-            // A thread that has ended has closed the channel.
-            let _ = opened.recv();
-            watch
-        };
-        Self { observer, watches: pids.iter().map(watch).collect(), room, waited_s: HashMap::new() }
+        let (ready, opened) = channel();
+        let watches = pids.iter().map(|pid| Watch::begin(*pid, Some(ready.clone()), room)).collect();
+        // The channel is closed once each thread has opened its probes, or has ended.
+        drop(ready);
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until && observer.wait(Instant::now()).is_continue() {
+            if let Err(RecvTimeoutError::Disconnected) = opened.recv_timeout(TICK) {
+                break;
+            }
+        }
+        Self { observer, watches, room, waited_s: HashMap::new() }
     }
 
     /// Follows those of a program that was just started.
@@ -110,7 +109,9 @@ impl<'a> Goroutines<'a> {
 
     /// Ends it, and adds the waits to the last record.
     pub fn finish(self, measured: &mut Measured) {
-        self.watches.into_iter().for_each(|watch| watch.finish(measured));
+        self.watches.iter().for_each(Watch::stop);
+        let until = Instant::now() + PATIENCE;
+        self.watches.into_iter().for_each(|watch| watch.finish(measured, until));
     }
 
     fn are_none(&self) -> bool {
@@ -185,23 +186,14 @@ impl Observer<Piece> for Goroutines<'_> {
 
 impl Watch {
     fn begin(pid: u32, ready: Option<Sender<()>>, room: usize) -> Self {
-        if !is_go(pid) {
+        if patiently(PATIENCE, move || is_go(pid)) != Some(true) {
             return Self { pid, work: None };
         }
-        let watched = Watched {
-            follower: Follower::with_room(room),
-            began: Instant::now(),
-            ended: None,
-            opened: None,
-            closed_s: 0.0,
-            lost: 0,
-            refused: None,
-        };
         let (stop, names) = (AtomicBool::new(false), Mutex::new(Names::default()));
-        let shared = Arc::new(Shared { stop, names, watched: Mutex::new(watched) });
+        let shared = Arc::new(Shared { stop, names, watched: Mutex::new(Watched::begin(room)) });
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
-            if let Err(refused) = follow(pid, ready, room == 0, &of_thread) {
+            if let Err(refused) = follow(pid, ready, room, &of_thread) {
                 locked(&of_thread.watched).refused = Some(refused);
             }
         });
@@ -248,10 +240,21 @@ impl Watch {
         }
     }
 
-    /// Ends it, and adds the waits to the last record: the rows, the verdict, and the findings.
-    fn finish(mut self, measured: &mut Measured) {
+    fn stop(&self) {
+        self.work.iter().for_each(|(shared, _)| shared.stop.store(true, Relaxed));
+    }
+
+    /// Ends it, and adds the waits to the last record: the rows, the verdict, and the findings. The kernel can keep the
+    /// thread waiting for a file system of the program's own, and ends it with contend if it does so longer than `until`.
+    fn finish(mut self, measured: &mut Measured, until: Instant) {
+        self.stop();
         let Some((shared, thread)) = self.work.take() else { return };
-        shared.stop.store(true, Relaxed);
+        while !thread.is_finished() && Instant::now() < until {
+            std::thread::sleep(TICK);
+        }
+        if !thread.is_finished() {
+            return measured.warnings.push(unseen("the system did not answer in time").into());
+        }
         let is_joined = thread.join().is_ok();
         let mut watched = locked(&shared.watched);
         if let Some(seen) = watched.seen().filter(|_| is_joined) {
@@ -273,6 +276,19 @@ fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Watched {
+    /// Begins now, with room for as many single waits.
+    fn begin(room: usize) -> Self {
+        Self {
+            follower: Follower::with_room(room),
+            began: Instant::now(),
+            ended: None,
+            opened: None,
+            closed_s: 0.0,
+            lost: 0,
+            refused: None,
+        }
+    }
+
     /// Returns the time of the windows.
     fn watched_s(&self) -> f64 {
         self.closed_s + self.opened.map_or(0.0, |opened| opened.elapsed().as_secs_f64())
@@ -339,103 +355,135 @@ impl Seen {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        if let Some((shared, thread)) = self.work.take() {
-            shared.stop.store(true, Relaxed);
-            // The measurement has failed for another reason.
-            let _ = thread.join();
-        }
+        // The measurement has failed for another reason. The kernel closes the probes with contend.
+        self.stop();
     }
 }
 
-fn is_go(pid: u32) -> bool {
-    let file = open_regular(format!("/proc/{pid}/exe").as_ref()).ok();
-    let elf = file.and_then(|file| Elf::open(file, ROOM));
-    elf.is_some_and(|elf| MARKS.iter().any(|mark| elf.section(mark).is_some()))
+/// The end of the following of a program.
+enum End {
+    /// The process or the trace ended.
+    Over,
+    /// The process runs another program.
+    Replaced,
 }
 
 /// Follows the goroutines of a process until it ends, or the trace.
 ///
-/// With `saves`, the probes are open in windows where they would cost more than [`BUDGET`].
-fn follow(pid: u32, mut ready: Option<Sender<()>>, saves: bool, shared: &Shared) -> Result<(), UnseenGoroutines> {
-    let unknown = |reason: &str| UnseenGoroutines { reason: reason.to_owned(), need: Need::Profile };
-    let map = map_of(pid).ok_or_else(|| unknown("the memory map of the process cannot be read"))?;
-    let program = {
-        let mut names = locked(&shared.names);
-        names.learn(0, Some(pid), &map);
-        Program::find(&mut names, 0, pid, &parse(&map))
-    };
-    let program = program.and_then(Result::ok).ok_or_else(|| {
-        unknown(
-            "the functions of its runtime were not found, or begin in an unknown way: contend knows Go 1.21 and later on \
-             x86-64",
-        )
-    })?;
+/// Without `room` for single waits, the probes are open in windows where they would cost more than [`BUDGET`].
+fn follow(pid: u32, mut ready: Option<Sender<()>>, room: usize, shared: &Shared) -> Result<(), UnseenGoroutines> {
+    let mut program = find(pid)?.ok_or_else(|| unseen("the process runs another program by now"))?;
+    while let End::Replaced = windows(pid, &program, &mut ready, room == 0, shared)? {
+        let successor = find(pid);
+        if !is_there(pid) {
+            break;
+        }
+        let Some(found) = successor? else { break };
+        program = found;
+        // The addresses of the program before mean something else now.
+        locked(&shared.names).forget_processes();
+        *locked(&shared.watched) = Watched::begin(room);
+    }
+    Ok(())
+}
+
+/// Finds the Go program of a process; `None` if it runs another one. Its memory is not complete at once.
+fn find(pid: u32) -> Result<Option<Program>, UnseenGoroutines> {
+    const TRIES: usize = 3;
+    let mut tries = 1;
+    loop {
+        match patiently(PATIENCE, move || Program::find(pid)) {
+            None => return Err(unseen("its file cannot be read in time")),
+            Some(Err(_)) if tries < TRIES => {
+                tries += 1;
+                std::thread::sleep(TICK);
+            }
+            Some(found) => return Ok(found?),
+        }
+    }
+}
+
+/// Returns whether a process has a program: one that has ended has none, although its parent may not know yet, and
+/// neither has one whose first thread has ended.
+fn is_there(pid: u32) -> bool {
+    std::fs::read_link(format!("/proc/{pid}/exe")).is_ok()
+}
+
+/// Opens windows of the probes until the program ends.
+fn windows(
+    pid: u32,
+    program: &Program,
+    ready: &mut Option<Sender<()>>,
+    saves: bool,
+    shared: &Shared,
+) -> Result<End, UnseenGoroutines> {
     let cpus: Vec<usize> = instruments::cpus::online().map_err(UnseenGoroutines::from)?.iter().collect();
     let began = Instant::now();
     let mut schedule = Schedule::new(BUDGET, LIMITS, began);
     let (mut probes, mut was_open): (Option<Probes>, bool) = (None, false);
     // The begin of the window: contend can lose the CPU after it has opened the probes, and such events are not of it.
     let mut from_ns = 0;
-    let mut next_maps = began + MAPS_PERIOD;
+    let (mut next_maps, mut next_open) = (began, began);
     loop {
-        // A process that has ended has no program, although its parent may not know yet.
-        let has_ended = std::fs::read_link(format!("/proc/{pid}/exe")).is_err();
-        let (is_last, time) = (has_ended || shared.stop.load(Relaxed), Instant::now());
-        if probes.is_none() && !is_last && schedule.is_due(time) {
-            match Probes::open(&program, &cpus) {
-                Ok(opened) => probes = Some(opened),
-                Err(error) if !was_open => return Err(error.into()),
-                // The process may have ended just now; the waits of the windows before count.
-                Err(_) => {
-                    locked(&shared.watched).ended = Some(Instant::now());
-                    return Ok(());
+        let time = Instant::now();
+        let (has_ended, is_stopped) = (!program.is_running() || !is_there(pid), shared.stop.load(Relaxed));
+        let is_last = has_ended || is_stopped;
+        if time >= next_maps
+            && !has_ended
+            && let Some(map) = map_of(pid)
+        {
+            locked(&shared.names).learn(0, Some(pid), &map);
+            next_maps = time + MAPS_PERIOD;
+        }
+        if probes.is_none() && !is_last && schedule.is_due(time) && time >= next_open {
+            let cpu_ns = thread_cpu_ns();
+            match Probes::open(program, &cpus) {
+                Ok(opened) => {
+                    (probes, was_open) = (Some(opened), true);
+                    let now = Instant::now();
+                    schedule.opened(now, (thread_cpu_ns() - cpu_ns) as f64 / 1e9);
+                    locked(&shared.watched).opened = Some(now);
+                    from_ns = monotonic_raw_ns();
+                    *ready = None;
                 }
+                // A debugger has changed the code for the moment, or the process ends or becomes another program.
+                Err(error) if was_open || error.raw_os_error() == Some(libc::ESRCH) => {
+                    next_open = time + MAPS_PERIOD;
+                }
+                Err(error) => return Err(error.into()),
             }
-            was_open = true;
-            let now = Instant::now();
-            schedule.opened(now, 0.0);
-            locked(&shared.watched).opened = Some(now);
-            from_ns = monotonic_raw_ns();
-            // The receiver of a program that was just started does not wait.
-            let _ = ready.take().map(|ready| ready.send(()).is_ok());
         }
         if let Some(open) = &mut probes {
             let mut watched = locked(&shared.watched);
             let until = monotonic_raw_ns();
-            let lost = open.lost;
+            let (hits, lost) = (open.hits, open.lost);
             let events = open.drain(until);
             if open.lost > lost {
                 watched.lost += open.lost - lost;
                 watched.follower.forget_goroutines(until);
             }
-            let count = events.len() as u64;
             let within = events.into_iter().filter(|event: &Event| event.at_ns >= from_ns);
             within.for_each(|event| watched.follower.note(event));
-            let is_over = saves && schedule.spend(count, COST_NS, Instant::now());
+            let is_over = saves && schedule.spend(open.hits - hits + open.lost - lost, COST_NS, Instant::now());
             if is_over || is_last {
-                schedule.closed(Instant::now(), 0.0);
                 watched.close(until);
                 drop(watched);
-                // Closing them takes milliseconds.
-                probes = None;
+                let cpu_ns = thread_cpu_ns();
+                let late_hits = probes.take().map_or(0, Probes::close);
+                schedule.spend(late_hits, COST_NS, Instant::now());
+                schedule.closed(Instant::now(), (thread_cpu_ns() - cpu_ns) as f64 / 1e9);
             }
         }
         if is_last {
-            locked(&shared.watched).ended = Some(Instant::now());
-            return Ok(());
-        }
-        if time >= next_maps {
-            if let Some(map) = map_of(pid) {
-                locked(&shared.names).learn(0, Some(pid), &map);
-            }
-            next_maps = time + MAPS_PERIOD;
+            locked(&shared.watched).ended = Some(time);
+            return Ok(if is_stopped || !is_there(pid) { End::Over } else { End::Replaced });
         }
         std::thread::sleep(TICK);
     }
 }
 
 /// The words that follow the verdict where only a permission is missing.
-const BY_PERMISSION: &str = " So does contend as root, or with CAP_PERFMON.";
+const BY_PERMISSION: &str = " So does contend as root, or with CAP_PERFMON and CAP_BPF.";
 
 /// The waits of goroutines were not seen.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -454,6 +502,23 @@ enum Need {
     Kernel,
     /// Nothing that contend knows: the program's own profiles have them.
     Profile,
+}
+
+fn unseen(reason: &str) -> UnseenGoroutines {
+    UnseenGoroutines { reason: reason.to_owned(), need: Need::Profile }
+}
+
+impl From<Unfit> for UnseenGoroutines {
+    fn from(unfit: Unfit) -> Self {
+        match unfit {
+            Unfit::Layout => unseen(
+                "the functions of its runtime were not found, or begin in an unknown way: contend knows Go 1.21 and later \
+                 on x86-64",
+            ),
+            Unfit::Altered => unseen("the code of its runtime is not that of its file, as under a debugger"),
+            Unfit::Unreadable(error) => error.into(),
+        }
+    }
 }
 
 impl From<io::Error> for UnseenGoroutines {
@@ -481,12 +546,12 @@ impl WarningKind for UnseenGoroutines {
     fn remedy(&self) -> &'static str {
         match self.need {
             Need::Permission => {
-                "run contend as root or `sudo setcap cap_perfmon,cap_sys_ptrace+ep $(command -v contend)`, or use the \
+                "run contend as root or `sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep $(command -v contend)`, or use the \
                  program's own profiles (/debug/pprof/mutex and /debug/pprof/block)"
             }
             Need::OpenFiles => "raise the limit of open files with `ulimit -n`, or close other programs' files",
             Need::Kernel => {
-                "use a kernel with uprobes (CONFIG_UPROBE_EVENTS), or the program's own profiles (/debug/pprof/mutex and \
+                "use a kernel with uprobes and BPF (CONFIG_UPROBE_EVENTS, CONFIG_BPF_SYSCALL), or the program's own profiles (/debug/pprof/mutex and \
                  /debug/pprof/block)"
             }
             Need::Profile => "use the program's own profiles (/debug/pprof/mutex and /debug/pprof/block)",
@@ -524,15 +589,7 @@ mod tests {
     use super::*;
 
     fn watched() -> Watched {
-        Watched {
-            follower: Follower::default(),
-            began: Instant::now(),
-            ended: None,
-            opened: None,
-            closed_s: 2.0,
-            lost: 0,
-            refused: None,
-        }
+        Watched { closed_s: 2.0, ..Watched::begin(0) }
     }
 
     #[test]

@@ -1,0 +1,180 @@
+//! What a trace of a Go program does to processes that were not named: nothing.
+
+use crate::command::read;
+use crate::programs::{Programs, traced};
+use serde_json::Value;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Builds the Go program; `None` without Go.
+fn instance(programs: &Programs) -> Option<PathBuf> {
+    let program = programs.path("instance");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trace/instance.go");
+    let mut go = Command::new("go");
+    let Ok(output) = go.args(["build", "-o"]).arg(&program).arg(source).env("CGO_ENABLED", "0").output() else {
+        println!("skipped: needs go");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(program)
+}
+
+fn started(program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Child {
+    let mut command = Command::new(program);
+    command.args(arguments).envs(environment.iter().copied()).stdout(Stdio::piped()).stdin(Stdio::null());
+    command.spawn().unwrap()
+}
+
+fn ended(child: Child) -> (Option<i32>, String) {
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+/// Runs `contend trace --pid`, and returns its record.
+fn attached(programs: &Programs, pid: u32, seconds: &str) -> Value {
+    let file = programs.path("attached.json");
+    let flags = ["--pid", &pid.to_string(), "--seconds", seconds, "--format", "json", "--output"];
+    let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
+    contend.env("CONTEND_ARCHIVE", "").arg("trace").args(flags).arg(&file).stdin(Stdio::null());
+    let output = contend.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    read(&std::fs::read(&file).unwrap())
+}
+
+/// Returns whether the goroutines were followed; `false` with a message.
+fn are_seen(record: &Value) -> bool {
+    let warnings = record["warnings"].as_array().unwrap();
+    let is_unseen = warnings.iter().any(|warning| warning["code"] == "unseen_goroutines");
+    if is_unseen {
+        println!("skipped: needs CAP_PERFMON, CAP_BPF and uprobes");
+    }
+    !is_unseen
+}
+
+/// Returns how many bytes of a process's code differ from its executable; the process is not a traced one.
+fn changed_bytes(pid: u32) -> usize {
+    let open = |name: &str| std::fs::File::open(format!("/proc/{pid}/{name}")).unwrap();
+    let (memory, file) = (open("mem"), open("exe"));
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let line = maps.lines().find(|line| line.contains("r-xp") && line.ends_with("/instance")).unwrap();
+    let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
+    let (start, end) = line.split([' ', '-']).next().zip(line.split([' ', '-']).nth(1)).unwrap();
+    let offset = line.split(' ').nth(2).unwrap();
+    let length = (number(end) - number(start)) as usize;
+    let [mut loaded, mut own] = [vec![0; length], vec![0; length]];
+    memory.read_exact_at(&mut loaded, number(start)).unwrap();
+    // The last page of the code can be longer than the file.
+    let filled = file.read_at(&mut own, number(offset)).unwrap();
+    loaded.iter().zip(&own[..filled]).filter(|(loaded, own)| loaded != own).count()
+}
+
+/// The speed is by the CPU time of the process, so that it does not matter what else the CPUs do.
+#[test]
+fn untraced_instance_is_neither_changed_nor_slowed() {
+    let programs = Programs::new();
+    let Some(program) = instance(&programs) else { return };
+    let (named, other) = (started(&program, &["locks", "20000"], &[]), started(&program, &["pairs", "9000"], &[]));
+    let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    let mut windows = Vec::new();
+    let mut is_seen = true;
+    for _ in 0..3 {
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        let from = now();
+        let pid = named.id();
+        std::thread::scope(|scope| {
+            let record = scope.spawn(|| attached(&programs, pid, "1"));
+            while !record.is_finished() {
+                assert_eq!(changed_bytes(other.id()), 0);
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            is_seen &= are_seen(&record.join().unwrap());
+        });
+        windows.push(from..now());
+    }
+    let (status, speeds) = ended(other);
+    let mut named = named;
+    named.kill().unwrap();
+    named.wait().unwrap();
+    assert_eq!(status, Some(0));
+    if !is_seen {
+        return;
+    }
+    let [mut during, mut outside] = [Vec::new(), Vec::new()];
+    for line in speeds.lines() {
+        let (at, speed) = line.split_once(' ').unwrap();
+        let (at, speed) = (at.parse::<u128>().unwrap(), speed.parse::<f64>().unwrap());
+        let is_during = windows.iter().any(|window| window.contains(&at));
+        if is_during { during.push(speed) } else { outside.push(speed) }
+    }
+    let median = |speeds: &mut Vec<f64>| {
+        speeds.sort_by(f64::total_cmp);
+        speeds[speeds.len() / 2]
+    };
+    let (during, outside) = (median(&mut during), median(&mut outside));
+    // A breakpoint costs some ten times as much as what it delays.
+    assert!(during > outside / 2.0, "{during} exchanges per second of CPU time, {outside} without a trace");
+}
+
+#[test]
+fn program_that_a_go_program_becomes_is_not_changed() {
+    let programs = Programs::new();
+    let Some((program, code)) = instance(&programs).zip(programs.compiled("code", &[])) else { return };
+    for ms in ["0", "150", "300", "450"] {
+        let untraced = started(&code, &["3"], &[]);
+        let traced = traced(&programs, &[], &program, &["execs", ms, code.to_str().unwrap(), "2"]);
+        assert_eq!(
+            (traced.record["parameters"]["exit_status"].as_i64(), ended(untraced).0),
+            (Some(0), Some(0)),
+            "{ms}"
+        );
+    }
+}
+
+/// A launcher, and then a program with a mutex: the waits are those of the latter.
+#[test]
+fn go_program_that_a_go_program_becomes_is_followed() {
+    let programs = Programs::new();
+    let Some(program) = instance(&programs) else { return };
+    let own = program.to_str().unwrap();
+    let traced = traced(&programs, &[], &program, &["execs", "400", own, "locks", "1500"]);
+    if !are_seen(&traced.record) {
+        return;
+    }
+    assert!(traced.lock("main.mutex")["wait_total_s"].as_f64().unwrap() > 0.0);
+    assert_eq!(traced.record["parameters"]["exit_status"], 0);
+}
+
+/// The process maps a file that names functions of Go's runtime, at offsets that are the middle of instructions in the
+/// executable.
+#[test]
+fn file_that_names_the_runtime_does_not_place_probes() {
+    let programs = Programs::new();
+    let Some(program) = instance(&programs) else { return };
+    let place = Command::new(&program).arg("place").output().unwrap();
+    let address: u64 = String::from_utf8(place.stdout).unwrap().trim().parse().unwrap();
+    // Go's linker puts the file at this address, and `mov $N,%eax` begins with the one byte before its number.
+    let offset = address - 0x40_0000 + 1;
+    let mut assembly = format!(".text\n.globl start\nstart:\n.skip {}, 0x90\n", offset - 0x1000);
+    for name in ["gopark", "ready", "semacquire1", "readyWithTime"] {
+        assembly += &format!(
+            ".globl \"runtime.{name}\"\n.type \"runtime.{name}\", @function\n\"runtime.{name}\":\n\
+             .byte 0x55, 0x48, 0x89, 0xe5\n.size \"runtime.{name}\", 64\n"
+        );
+    }
+    let [source, fake] = ["fake.s", "fake.so"].map(|name| programs.path(name));
+    std::fs::write(&source, assembly + ".skip 4096, 0x90\n").unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-nostdlib", "-Wl,-z,max-page-size=0x1000", "-Wl,-z,separate-code", "-o"]);
+    if !compiler.arg(&fake).arg(&source).status().is_ok_and(|status| status.success()) {
+        return println!("skipped: needs cc");
+    }
+    let victim = started(&program, &["locks", "3000"], &[]);
+    let fakes = started(&program, &["locks", "3000"], &[("FAKE", fake.to_str().unwrap())]);
+    let record = attached(&programs, fakes.id(), "1");
+    assert_eq!([ended(victim).0, ended(fakes).0], [Some(0), Some(0)]);
+    if are_seen(&record) {
+        let rows = record["results"].as_array().unwrap();
+        assert!(rows.iter().any(|row| row["lock"] == "main.mutex"), "{rows:#?}");
+    }
+}
