@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 pub const LARGEST: usize = 4 << 20;
 const SMALLEST: usize = 64 << 10;
 /// The most memory of all rings together, which the kernel cannot swap out.
-const LARGEST_OF_ALL: usize = 64 << 20;
+const LARGEST_OF_ALL: usize = 256 << 20;
 
 const LOST: u32 = 2;
 const SAMPLE: u32 = 9;
@@ -31,6 +31,11 @@ pub fn ring(sizes: RangeInclusive<usize>, builder: impl Fn() -> Builder<'static>
             Err(_) => bytes /= 2,
         }
     }
+}
+
+/// Returns the most memory of each of several rings, which is at most `largest`.
+pub fn share(largest: usize, rings: usize) -> usize {
+    1 << (LARGEST_OF_ALL / rings.max(1)).clamp(SMALLEST, largest).ilog2()
 }
 
 /// Lets an event write into the ring of another.
@@ -59,8 +64,8 @@ impl<T> SampleRings<T> {
     /// # Errors
     /// The kernel refuses it.
     pub fn open(cpus: &[usize], builder: impl Fn(usize) -> Builder<'static>) -> io::Result<Self> {
-        let largest = 1 << (LARGEST_OF_ALL / cpus.len().max(1)).clamp(SMALLEST, LARGEST).ilog2();
-        let rings = cpus.iter().map(|cpu| ring(SMALLEST..=largest, || builder(*cpu))).collect::<io::Result<_>>()?;
+        let sizes = SMALLEST..=share(LARGEST, cpus.len());
+        let rings = cpus.iter().map(|cpu| ring(sizes.clone(), || builder(*cpu))).collect::<io::Result<_>>()?;
         Ok(Self { rings, early: Vec::new(), lost: 0 })
     }
 
@@ -90,5 +95,19 @@ impl<T> SampleRings<T> {
         let upto = samples.partition_point(|sample| at_ns(sample) <= now);
         self.early = samples.split_off(upto);
         samples
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_of_many_cpus_share_a_limit() {
+        assert_eq!([1, 2, 64].map(|cpus| share(LARGEST, cpus)), [LARGEST; 3]);
+        for cpus in [65, 96, 256, 1_000, 4_096] {
+            let each = share(LARGEST, cpus);
+            assert!(each.is_power_of_two() && each * cpus <= LARGEST_OF_ALL, "{cpus}: {each}");
+        }
     }
 }

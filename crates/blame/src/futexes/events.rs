@@ -5,7 +5,7 @@
 //! `REGS_USER | STACK_USER` as well; all other events end with `u32 pid, tid; u64 time`.
 
 use crate::memory::{u16_at, u32_at, u64_at};
-use crate::perf_rings::{redirect, ring};
+use crate::perf_rings::{redirect, ring, share};
 use crate::stacks::Stack;
 use instruments::cpus::CpuSet;
 use instruments::evidence::TracepointFormat;
@@ -55,7 +55,8 @@ impl Rings {
     /// Opens the record. The events recorded before [`Self::follow`] are read after it.
     pub fn open(cpus: &CpuSet) -> io::Result<Self> {
         let points = find_points()?;
-        let open = |cpu| Ok(Ring { cpu, ring: leader(cpu)?, read_to: 0 });
+        let largest = share(LARGEST, cpus.iter().count());
+        let open = |cpu| Ok(Ring { cpu, ring: leader(cpu, largest)?, read_to: 0 });
         let rings = cpus.iter().map(open).collect::<io::Result<_>>()?;
         let (targets, forks, followers, early) = (HashSet::new(), Vec::new(), Vec::new(), Vec::new());
         let mut rings = Self { points, targets, rings, forks, followers, early, lost: 0, cost_ns: 0 };
@@ -168,8 +169,8 @@ fn builder(event: impl perf_event::events::Event, cpu: usize) -> Builder<'static
 }
 
 /// Opens a ring, into which nothing is written yet.
-fn leader(cpu: usize) -> io::Result<Sampler> {
-    ring(SMALLEST..=LARGEST, || builder(Software::DUMMY, cpu))
+fn leader(cpu: usize, largest: usize) -> io::Result<Sampler> {
+    ring(SMALLEST.min(largest)..=largest, || builder(Software::DUMMY, cpu))
 }
 
 fn switches(leader: &mut Sampler, cpu: usize) -> io::Result<Counter> {

@@ -77,7 +77,7 @@ struct Seen {
 
 /// The part of one CPU's time that the probes may take, and the time that one takes at most.
 const BUDGET: f64 = 0.02;
-const COST_NS: f64 = 4_000.0;
+const COST_NS: f64 = 5_000.0;
 /// A window is long compared with most waits.
 const LIMITS: Limits = Limits { window_s: 0.25, accesses: 50_000 };
 const TICK: Duration = Duration::from_millis(5);
@@ -249,13 +249,14 @@ impl Watch {
     fn finish(mut self, measured: &mut Measured, until: Instant) {
         self.stop();
         let Some((shared, thread)) = self.work.take() else { return };
-        while !thread.is_finished() && Instant::now() < until {
+        let is_done = || thread.is_finished() || locked(&shared.watched).ended.is_some();
+        while !is_done() && Instant::now() < until {
             std::thread::sleep(TICK);
         }
-        if !thread.is_finished() {
+        if !is_done() {
             return measured.warnings.push(unseen("the system did not answer in time").into());
         }
-        let is_joined = thread.join().is_ok();
+        let is_joined = !thread.is_finished() || thread.join().is_ok();
         let mut watched = locked(&shared.watched);
         if let Some(seen) = watched.seen().filter(|_| is_joined) {
             let mut names = locked(&shared.names);
@@ -467,6 +468,8 @@ fn windows(
             let is_over = saves && schedule.spend(open.hits - hits + open.lost - lost, COST_NS, Instant::now());
             if is_over || is_last {
                 watched.close(until);
+                // Closing the probes takes some tenths of a second, for which the waits do not wait.
+                watched.ended = is_last.then_some(time);
                 drop(watched);
                 let cpu_ns = thread_cpu_ns();
                 let late_hits = probes.take().map_or(0, Probes::close);
