@@ -336,7 +336,7 @@ mod tests {
         let own = own_mapping(&file);
         let stat = file.metadata().unwrap();
         let others = [mapping(stat.ino() + 1, stat.dev()), mapping(stat.ino(), stat.dev() + 1)];
-        assert_eq!(code_of(&file, [&others[..], &[own.clone()]].concat()), [own.clone()]);
+        assert_eq!(code_of(&file, others.into_iter().chain([own.clone()]).collect()), std::slice::from_ref(&own));
         let data = Mapping { is_code: false, ..own.clone() };
         assert!(code_of(&file, vec![data]).is_empty());
         let elsewhere = Mapping { offset: 0x2000, path: Arc::clone(&own.path), ..own };

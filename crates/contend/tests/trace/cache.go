@@ -1,9 +1,11 @@
-// Goroutines wait for a mutex whose holder sleeps: no thread waits. With an argument, a child process runs first.
+// Goroutines wait for a mutex whose holder sleeps: no thread waits. With an argument, a child process runs first;
+// the second is the length in milliseconds.
 package main
 
 import (
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -21,7 +23,11 @@ func main() {
 	if len(os.Args) > 1 {
 		exec.Command(os.Args[1]).Run()
 	}
-	end := time.Now().Add(1200 * time.Millisecond)
+	ms := 1200
+	if len(os.Args) > 2 {
+		ms, _ = strconv.Atoi(os.Args[2])
+	}
+	end := time.Now().Add(time.Duration(ms) * time.Millisecond)
 	var all sync.WaitGroup
 	for range [4]int{} {
 		all.Add(1)

@@ -134,7 +134,7 @@ fn go_program_that_a_go_program_becomes_is_followed() {
     let programs = Programs::new();
     let Some(program) = built(&programs, "instance") else { return };
     let Some(cache) = built(&programs, "cache") else { return };
-    let traced = traced(&programs, &[], &program, &["execs", "400", cache.to_str().unwrap()]);
+    let traced = traced(&programs, &[], &program, &["execs", "400", cache.to_str().unwrap(), "true", "4000"]);
     if !are_seen(&traced.record) {
         return;
     }
@@ -175,4 +175,22 @@ fn file_that_names_the_runtime_does_not_place_probes() {
         let rows = record["results"].as_array().unwrap();
         assert!(rows.iter().any(|row| row["lock"] == "main.mutex"), "{rows:#?}");
     }
+}
+
+/// The child has other memory at the address of the watched word.
+#[test]
+fn child_of_a_watched_process_is_not_slowed() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("forked", &[]) else { return };
+    let parent = started(&program, &[], &[]);
+    let pid = parent.id().to_string();
+    let flags = ["--pid", &pid, "--seconds", "30", "--word", "watched_word", "--word-budget", "100%"];
+    let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
+    contend.env("CONTEND_ARCHIVE", "").arg("trace").args(flags).stdin(Stdio::null());
+    let stderr = String::from_utf8(contend.output().unwrap().stderr).unwrap();
+    if stderr.contains("--word:") {
+        return println!("skipped: needs hardware watchpoints");
+    }
+    let (status, output) = ended(parent);
+    assert_eq!(status, Some(0), "{output}");
 }
