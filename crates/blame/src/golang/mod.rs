@@ -7,7 +7,7 @@
 //!
 //! A probe of all processes would put its breakpoint into each process that runs the file. These are opened for the
 //! process's first thread instead: the kernel then changes the memory of that process alone. Such an event has the hits
-//! of its own thread only, but a BPF program that is attached to it runs for every thread with that memory. The program
+//! of that thread only, but a BPF program that is attached to it runs for every thread with that memory. The program
 //! writes the samples into the ring of the CPU.
 
 mod follow;
@@ -84,7 +84,7 @@ impl Probes {
             hits: 0,
             lost: 0,
         };
-        // The process may have become another program meanwhile.
+        // The process may have become another program by now.
         if program.is_running() { Ok(probes) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
     }
 
