@@ -20,6 +20,9 @@
 #![cfg_attr(preload, no_std)]
 #![warn(missing_docs)]
 
+#[cfg(any(preload, clippy, test))]
+#[cfg_attr(not(all(preload, target_arch = "x86_64")), allow(dead_code, reason = "its callers are programs on x86-64"))]
+mod frames;
 mod histogram;
 mod layout;
 #[cfg(any(preload, clippy, test))]
