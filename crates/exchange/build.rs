@@ -73,6 +73,8 @@ fn shared_modules(interpose: &Path) -> String {
     let of_library = "#[cfg(any(preload, clippy))]\n#[cfg_attr(not(preload), allow(dead_code))]";
     module("memory_file", "#[cfg(not(preload))]")
         + &module("condition", of_library)
+        + &module("exec", of_library)
+        + &module("kernel", of_library)
         + &module("next_object", of_library)
 }
 

@@ -24,6 +24,7 @@ mod sisters;
 mod swap;
 mod targets;
 mod top;
+mod unharmed_programs;
 mod watched;
 mod watchpoints;
 mod what_if;

@@ -10,6 +10,7 @@
 use super::mutex::lead;
 use super::{cond, locks, next};
 use crate::c;
+use crate::shared::exec;
 #[cfg(target_arch = "x86_64")]
 use core::ffi::{c_int, c_ulong};
 
@@ -17,6 +18,7 @@ use core::ffi::{c_int, c_ulong};
 static AT_START: extern "C" fn() = at_start;
 
 extern "C" fn at_start() {
+    c::keeping_errno(exec::prepare);
     // Without a substituted lock this finds all.
     c::keeping_errno(lead);
     #[cfg(target_arch = "x86_64")]

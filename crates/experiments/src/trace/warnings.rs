@@ -546,6 +546,43 @@ impl WarningKind for FoldedWords {
     }
 }
 
+/// Programs that the traced one started ran without contend's library.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UnloadedProgram {
+    /// The first of them.
+    pub name: String,
+    pub count: u32,
+}
+
+impl UnloadedProgram {
+    /// Returns those that the library has noted.
+    pub fn of(region: &Region) -> Option<Self> {
+        let header = &region.header;
+        let count = Some(header.left_out.load(Relaxed)).filter(|count| *count > 0)?;
+        let name: Vec<u8> =
+            header.left_out_name.iter().map(|byte| byte.load(Relaxed)).take_while(|&byte| byte != 0).collect();
+        Some(Self { name: String::from_utf8_lossy(&name).into_owned(), count })
+    }
+}
+
+impl WarningKind for UnloadedProgram {
+    const CODE: &'static str = "unloaded_program";
+
+    fn message(&self) -> String {
+        let others = match self.count - 1 {
+            0 => String::new(),
+            1 => " and another program".into(),
+            others => format!(" and {others} other programs"),
+        };
+        format!("{}{others} cannot load contend's library, so their locks are not traced", self.name)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "run programs for this machine and the GNU C library, as contend's user and with its /proc; or attach to the \
+         process as root: `contend trace --pid PID`"
+    }
+}
+
 /// A process ran without contend's library since it is another user's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UnwatchedUser {

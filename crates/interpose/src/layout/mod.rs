@@ -254,11 +254,17 @@ pub struct Header {
     pub skips_events: AtomicU32,
     /// 1 if long holds are kept although no thread waited. Written before the program starts.
     pub keeps_long_holds: AtomicU32,
+    /// Programs that were started without the library, since they cannot load it.
+    pub left_out: AtomicU32,
+    /// The name of the first, and zeros behind it.
+    pub left_out_name: [AtomicU8; Self::NAME],
 }
 
 impl Header {
     /// The number of this layout: it changes with every change of the layout.
-    pub const MAGIC: u64 = 0x636f_6e74_656e_640d;
+    pub const MAGIC: u64 = 0x636f_6e74_656e_640e;
+    /// Bytes of a program's name that are kept.
+    pub const NAME: usize = 64;
     /// Calls that the costs are of.
     pub const ROUNDS: u32 = 256;
     /// The level at which sections are virtually shorter, and nothing else is recorded.

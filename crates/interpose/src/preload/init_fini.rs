@@ -1,10 +1,12 @@
 //! The library's own beginning and end.
 
+use super::external::dlerror;
 use super::local;
 use super::process::{begin, note_map};
 use super::what_if::ends;
 use super::{cost, next, slot, thread_word};
 use crate::layout::Header;
+use crate::shared::exec;
 use core::sync::atomic::Ordering::Relaxed;
 
 #[cfg_attr(preload, used)]
@@ -17,6 +19,7 @@ static END: extern "C" fn() = at_exit;
 
 extern "C" fn at_load() {
     next::find_all();
+    exec::prepare();
     let local = local::local();
     if local.level.load(Relaxed) == 0 {
         begin(local, true);
@@ -24,6 +27,9 @@ extern "C" fn at_load() {
     if let (Some(region), 1 | 2) = (local::region(), local.level.load(Relaxed)) {
         cost::measure(region);
     }
+    // The program is not to be told of functions that were looked for in vain.
+    // SAFETY: the call takes nothing.
+    unsafe { dlerror() };
 }
 
 /// Notes the objects loaded since the beginning, at the end; a program that ends in another way does not come here.
@@ -32,7 +38,9 @@ extern "C" fn at_exit() {
     let (Some(region), 1 | 2 | Header::WHAT_IF | Header::CONFIRM) = (local::region(), local.level.load(Relaxed)) else {
         return;
     };
-    if let Some(process) = region.processes.get(local.process.load(Relaxed) as usize) {
+    if let Some(process) = region.processes.get(local.process.load(Relaxed) as usize)
+        && !local::is_confined()
+    {
         note_map(process);
     }
     if local::is_what_if() {

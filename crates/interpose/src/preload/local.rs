@@ -9,12 +9,12 @@
 //! | [`WHAT_IF`](crate::layout::Header::WHAT_IF) | how far threads lag: [`what_if`](super::what_if) |
 //! | [`CONFIRM`](crate::layout::Header::CONFIRM) | recorded, and threads are held: [`confirm`](super::confirm) |
 
-use super::external::{MADV_WIPEONFORK, madvise};
+use super::external::{MADV_WIPEONFORK, keeping_errno, madvise};
 use super::{entry, next};
 use crate::layout::{Header, Region, SAMPLE_OF};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU32};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
 /// The level at which nothing is recorded.
 pub const OFF: u32 = 3;
@@ -29,6 +29,8 @@ pub struct Local {
     pub claimed: AtomicU32,
     /// 1 while the level is 1 or 2: the word that each call reads.
     pub ready: AtomicU32,
+    /// The kernel's number of the process; 0 until it is known.
+    pub pid: AtomicU32,
 }
 
 /// The page, as long as one of the machine can be, and aligned to one.
@@ -37,13 +39,15 @@ pub struct Local {
 struct Page(Local);
 
 static PAGE: Page = {
-    let [level, process, claimed, ready] = [const { AtomicU32::new(0) }; 4];
-    Page(Local { level, process, claimed, ready })
+    let [level, process, claimed, ready, pid] = [const { AtomicU32::new(0) }; 5];
+    Page(Local { level, process, claimed, ready, pid })
 };
 static REGION: AtomicPtr<Region> = AtomicPtr::new(null_mut());
 /// The bits of a place's count that are all 0 for an acquisition that is timed.
 static UNTIMED: AtomicU32 = AtomicU32::new(0);
 static CLOCK: AtomicU32 = AtomicU32::new(1);
+/// Whether the program has forbidden itself system calls: also in the processes that it forks.
+static IS_CONFINED: AtomicBool = AtomicBool::new(false);
 
 /// Returns the state of this process.
 #[inline(always)]
@@ -82,6 +86,25 @@ pub fn region() -> Option<&'static Region> {
     unsafe { REGION.load(Acquire).as_ref() }
 }
 
+/// Returns the addresses of the memory; none before it is mapped.
+pub fn memory() -> core::ops::Range<usize> {
+    let start = REGION.load(Acquire).addr();
+    start..if start == 0 { 0 } else { start + size_of::<Region>() }
+}
+
+/// Returns whether the program has forbidden itself system calls.
+pub fn is_confined() -> bool {
+    IS_CONFINED.load(Relaxed)
+}
+
+/// Makes no system call from now on, since the program has forbidden itself some. Recording goes on where it needs none.
+pub fn confine() {
+    IS_CONFINED.store(true, Relaxed);
+    if is_what_if() || is_confirming() || !reads_counter() {
+        keeping_errno(give_up);
+    }
+}
+
 /// Returns whether ticks are the CPU's.
 #[inline(always)]
 pub fn reads_counter() -> bool {
@@ -116,6 +139,7 @@ pub fn take(region: &'static Region) {
 pub fn give_up() {
     next::find_all();
     entry::straighten();
+    local().ready.store(0, Release);
     local().level.store(OFF, Release);
 }
 

@@ -36,3 +36,16 @@ mod slot;
 mod spot;
 mod thread_word;
 mod what_if;
+
+use crate::layout::Header;
+use core::sync::atomic::Ordering::Relaxed;
+pub use local::is_confined;
+
+/// Notes a program that is started without the library.
+pub fn leave_out(path: &[u8]) {
+    let Some(Header { left_out, left_out_name, .. }) = local::region().map(|region| &region.header) else { return };
+    if left_out.fetch_add(1, Relaxed) == 0 {
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        left_out_name.iter().zip(name).for_each(|(to, byte)| to.store(*byte, Relaxed));
+    }
+}

@@ -3,8 +3,8 @@
 use super::external::Timespec;
 use crate::shared::next_object::{RTLD_NEXT, dlsym, missing, next};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicPtr};
 
 type Time = *const Timespec;
 type Object = *mut c_void;
@@ -56,11 +56,26 @@ next! {
     cnd_signal(a: Object);
     cnd_broadcast(a: Object);
     cnd_destroy(a: Object);
+    prctl(a: c_int, b: usize, c: usize, d: usize, e: usize);
+    mlockall(a: c_int);
+    setrlimit(a: c_int, b: Object);
+    getrlimit(a: c_int, b: Object);
+    prlimit(a: c_int, b: c_int, c: Object, d: Object);
+}
+
+/// Whether the C library is another than GNU's, by a function that it alone has.
+static IS_OTHER: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether the C library is another than GNU's, of whose locks nothing is known here.
+pub fn is_other_library() -> bool {
+    IS_OTHER.load(Relaxed)
 }
 
 /// Finds all of them, [`FIND_OBJECT`], and the word of [`is_single_threaded`].
 pub fn find_all() {
     find_functions();
+    // SAFETY: the name ends with a NUL.
+    IS_OTHER.store(unsafe { dlsym(RTLD_NEXT, c"gnu_get_libc_version".as_ptr()) }.is_null(), Relaxed);
     // SAFETY: the name ends with a NUL.
     FIND_OBJECT.store(unsafe { dlsym(RTLD_NEXT, c"_dl_find_object".as_ptr()) }, Relaxed);
     // SAFETY: the name ends with a NUL.

@@ -5,12 +5,14 @@
 
 use super::clock::{now, now_ns};
 use super::external::{
-    MADV_DONTDUMP, MAP_FAILED, MAP_NORESERVE, MAP_SHARED, O_CLOEXEC, O_RDONLY, O_RDWR, PROT_READ, PROT_WRITE, close,
-    getenv, getpid, keeping_errno, madvise, mmap, open, pthread_atfork, read, sleep,
+    MADV_DONTDUMP, MAP_FAILED, MAP_NORESERVE, MAP_SHARED, O_CLOEXEC, O_RDWR, PROT_NONE, PROT_READ, PROT_WRITE, close,
+    getenv, keeping_errno, madvise, mmap, mprotect, open, open_file, pthread_atfork, sleep,
 };
 use super::local::{self, Local, OFF};
-use super::{free_mutex, slot};
+use super::{free_mutex, next, slot};
 use crate::layout::{Header, MAPS, PROCESSES, Process, Region};
+use crate::shared::kernel;
+use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// The variable of the memory's file: that of `memory::PLACE`.
@@ -24,6 +26,10 @@ pub fn begin(local: &'static Local, is_last: bool) {
             return;
         }
         if local::region().is_none() {
+            next::find_all();
+            if next::is_other_library() {
+                return local::give_up();
+            }
             match memory() {
                 Some(region) if region.header.level.load(Relaxed) != 0 => local::take(region),
                 None if !is_last => return local.claimed.store(0, Release),
@@ -44,7 +50,7 @@ pub fn begin(local: &'static Local, is_last: bool) {
 fn memory() -> Option<&'static Region> {
     // SAFETY: the name ends with a NUL.
     let path = unsafe { getenv(PLACE.as_ptr()) };
-    if path.is_null() {
+    if path.is_null() || local::is_confined() {
         return None;
     }
     // SAFETY: what getenv gives ends with a NUL.
@@ -53,8 +59,9 @@ fn memory() -> Option<&'static Region> {
         return None;
     }
     let (length, flags) = (size_of::<Region>(), MAP_SHARED | MAP_NORESERVE);
+    // Without access first, and then unlocked: where the program has the kernel lock each new mapping, and so fill it.
     // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
-    let start = unsafe { mmap(core::ptr::null_mut(), length, PROT_READ | PROT_WRITE, flags, file, 0) };
+    let start = unsafe { mmap(core::ptr::null_mut(), length, PROT_NONE, flags, file, 0) };
     // SAFETY: the descriptor is ours.
     unsafe { close(file) };
     if start == MAP_FAILED {
@@ -62,11 +69,21 @@ fn memory() -> Option<&'static Region> {
     }
     // A core file of the program is to be the program's.
     // SAFETY: the range is that of the mapping just made.
-    unsafe { madvise(start, length, MADV_DONTDUMP) };
+    let can_be_used = unsafe {
+        kernel::call(kernel::MUNLOCK, [start.addr(), length, 0, 0]);
+        madvise(start, length, MADV_DONTDUMP);
+        mprotect(start, length, PROT_READ | PROT_WRITE)
+    };
+    if can_be_used != 0 {
+        return None;
+    }
     // SAFETY: the region is mapped for good, aligned to a page, and all of it is atomics.
     let region = unsafe { &*start.cast::<Region>() };
     (region.header.magic.load(Relaxed) == Header::MAGIC).then_some(region)
 }
+
+/// The place of the process that was noted last, plus 1: in a child of `fork`, that of its parent.
+static NOTED: AtomicU32 = AtomicU32::new(0);
 
 /// Takes a place for this process.
 fn enter(region: &'static Region, local: &Local) {
@@ -77,9 +94,18 @@ fn enter(region: &'static Region, local: &Local) {
         return local.level.store(OFF, Release);
     };
     process.started.store(now(), Relaxed);
-    // SAFETY: the call takes nothing.
-    process.pid.store(unsafe { getpid() } as u32, Release);
-    note_map(process);
+    let pid = match local.pid.load(Relaxed) {
+        // SAFETY: the call takes nothing.
+        0 => unsafe { kernel::call(kernel::GETPID, [0; 4]) as u32 },
+        pid => pid,
+    };
+    local.pid.store(pid, Relaxed);
+    process.pid.store(pid, Release);
+    let parent = NOTED.swap(place + 1, Relaxed).checked_sub(1);
+    match parent.and_then(|parent| region.processes.get(parent as usize)) {
+        Some(parent) if local::is_confined() => copy_map(parent, process),
+        _ => note_map(process),
+    }
     let level = region.header.level.load(Relaxed);
     if level == Header::CONFIRM {
         wait_for_targets(process);
@@ -87,6 +113,18 @@ fn enter(region: &'static Region, local: &Local) {
     local.process.store(place, Relaxed);
     local.level.store(level, Release);
     local.ready.store((!matches!(level, Header::WHAT_IF | Header::CONFIRM)) as u32, Release);
+}
+
+/// Gives a process the map of its parent, which it has until it loads an object.
+fn copy_map(parent: &Process, process: &Process) {
+    let length = parent.maps_length.load(Acquire);
+    process
+        .maps
+        .iter()
+        .zip(&parent.maps)
+        .take(length as usize)
+        .for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
+    process.maps_length.store(length, Release);
 }
 
 /// The longest wait of a process at its start for its targets, and the period at which it looks.
@@ -103,21 +141,13 @@ fn wait_for_targets(process: &Process) {
 
 /// Writes the memory map, for the later lookup of names.
 pub fn note_map(process: &Process) {
-    // SAFETY: the path ends with a NUL.
-    let file = unsafe { open(c"/proc/self/maps".as_ptr(), O_RDONLY | O_CLOEXEC) };
-    if file < 0 {
-        return;
-    }
-    let (first, mut length) = (process.maps.as_ptr().cast_mut(), 0);
+    let Some(file) = open_file(c"/proc/self/maps") else { return };
+    let (first, mut length) = (process.maps.as_ptr().cast_mut().cast::<u8>(), 0);
     while length < MAPS {
-        // SAFETY: the rest of the array is there to be written; its bytes are atomics, which the kernel writes whole.
-        let read = unsafe { read(file, first.byte_add(length).cast(), MAPS - length) };
-        if read <= 0 {
-            break;
-        }
-        length += read as usize;
+        // SAFETY: the rest of the array is there to be written, by this process alone; its bytes are atomics.
+        let read = unsafe { file.read_to(first.byte_add(length), MAPS - length) };
+        let Some(read) = usize::try_from(read).ok().filter(|read| *read > 0) else { break };
+        length += read;
     }
     process.maps_length.store(length as u32, Release);
-    // SAFETY: the descriptor is ours.
-    unsafe { close(file) };
 }

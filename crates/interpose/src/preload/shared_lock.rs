@@ -5,7 +5,7 @@
 //! A condition variable of an unknown layout counts as one of its process too.
 //! The file comes from `/proc/self/maps`, which is read once for each such lock at each call site of a thread.
 
-use super::external::Descriptor;
+use super::external::open_file;
 use super::local;
 use crate::layout::{Kind, Lock};
 use crate::maps::Maps;
@@ -17,10 +17,10 @@ use core::sync::atomic::Ordering::Relaxed;
 /// Returns the key of a lock that processes share; `None` for one of this process alone, and where its file is not known.
 pub fn key(address: usize, kind: Kind) -> Option<u64> {
     // The fast ways are those on which waits are recorded. Predictions are for the locks of one process.
-    if !local::is_ready() || !is_shared(address, kind) {
+    if !local::is_ready() || local::is_confined() || !is_shared(address, kind) {
         return None;
     }
-    let file = Descriptor::open(c"/proc/self/maps")?;
+    let file = open_file(c"/proc/self/maps")?;
     let mut maps = Maps::new(address as u64);
     let mut bytes = [0; 1024];
     loop {

@@ -75,6 +75,8 @@ pub fn prepare() {
 /// the child makes the process's first call: the place in it is that of the parent's thread, with that one's number.
 pub unsafe extern "C" fn forget_parent() {
     thread_word::set(core::ptr::null());
+    // The only thread of a process has its number.
+    local::local().pid.store(gettid(), Relaxed);
     callers::forget_trials();
 }
 

@@ -5,7 +5,7 @@
 //! a replaced function, as long as it finds them. A function that the C library lacks becomes [`missing`].
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::ptr::null;
+use core::ptr::{null, null_mut};
 
 /// The error of a function that the C library lacks.
 pub const ENOSYS: c_int = 38;
@@ -24,7 +24,6 @@ struct ObjectOf {
 unsafe extern "C" {
     fn dladdr(address: *const c_void, found: *mut ObjectOf) -> c_int;
     pub fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-    fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
     pub fn __errno_location() -> *mut c_int;
 }
 
@@ -81,27 +80,43 @@ macro_rules! next {
 }
 pub(crate) use next;
 
-/// Functions that on x86-64 have an older form from before version 2.3.2 of the GNU C library. Before version 2.36, its
-/// `dlsym` finds the oldest one.
+/// Functions that on x86-64 have an older form, with the version of the newer one. Before version 2.36 of the GNU C
+/// library, its `dlsym` finds the oldest one.
 #[cfg(target_arch = "x86_64")]
-const TWICE: &[&CStr] = &[
-    c"pthread_cond_init",
-    c"pthread_cond_wait",
-    c"pthread_cond_timedwait",
-    c"pthread_cond_signal",
-    c"pthread_cond_broadcast",
-    c"pthread_cond_destroy",
+const TWICE: &[(&CStr, &CStr)] = &[
+    (c"pthread_cond_init", c"GLIBC_2.3.2"),
+    (c"pthread_cond_wait", c"GLIBC_2.3.2"),
+    (c"pthread_cond_timedwait", c"GLIBC_2.3.2"),
+    (c"pthread_cond_signal", c"GLIBC_2.3.2"),
+    (c"pthread_cond_broadcast", c"GLIBC_2.3.2"),
+    (c"pthread_cond_destroy", c"GLIBC_2.3.2"),
+    (c"posix_spawn", c"GLIBC_2.15"),
+    (c"posix_spawnp", c"GLIBC_2.15"),
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const TWICE: &[&CStr] = &[];
+const TWICE: &[(&CStr, &CStr)] = &[];
 
-/// The version that the functions of [`TWICE`] have in every C library of this machine, where it is known.
+/// The version that condition variables have in every C library of this machine, where it is known.
 #[cfg(target_arch = "x86_64")]
 const TODAY: Option<&CStr> = Some(c"GLIBC_2.3.2");
 #[cfg(target_arch = "aarch64")]
 const TODAY: Option<&CStr> = Some(c"GLIBC_2.17");
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const TODAY: Option<&CStr> = None;
+
+type WithVersion = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
+
+/// Returns the next function of this name and version. Musl has no such look-up: the library must be loaded there, too,
+/// so it does not name it.
+fn find_version(name: &CStr, version: &CStr) -> *mut c_void {
+    // SAFETY: the name ends with a NUL.
+    let look_up = unsafe { dlsym(RTLD_NEXT, c"dlvsym".as_ptr()) };
+    if look_up.is_null() {
+        return null_mut();
+    }
+    // SAFETY: the function of this name has this type; the names end with a NUL.
+    unsafe { core::mem::transmute::<*mut c_void, WithVersion>(look_up)(RTLD_NEXT, name.as_ptr(), version.as_ptr()) }
+}
 
 /// Finds the next function of this name. The loader allocates to report a name or a version that is missing, and an
 /// allocator may be the caller, within its own lock. So no name or version is looked up that is not there.
@@ -111,31 +126,36 @@ const TODAY: Option<&CStr> = None;
 pub fn find(name: &CStr) -> *mut c_void {
     // SAFETY: the names end with a NUL.
     let next = unsafe { dlsym(RTLD_NEXT, name.as_ptr()) };
-    if !TWICE.contains(&name) {
-        return next;
-    }
-    // SAFETY: the names end with a NUL.
-    let newer = unsafe { dlvsym(RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) };
+    let Some((_, version)) = TWICE.iter().find(|(twice, _)| *twice == name) else { return next };
+    let newer = find_version(name, version);
     if !newer.is_null() && object_of(newer) == object_of(next) { newer } else { next }
 }
 
-/// Returns a function of the C library itself, past the preloaded libraries; null if it is not found.
+/// Returns a condition variable's function of the C library itself, past the preloaded libraries; null if it is not
+/// found.
 pub fn find_in_c_library(name: &CStr) -> *mut c_void {
-    // SAFETY: the names end with a NUL.
-    unsafe {
-        match TODAY {
-            Some(version) => dlvsym(RTLD_NEXT, name.as_ptr(), version.as_ptr()),
-            None => dlsym(RTLD_NEXT, name.as_ptr()),
-        }
+    match TODAY {
+        Some(version) => find_version(name, version),
+        // SAFETY: the name ends with a NUL.
+        None => unsafe { dlsym(RTLD_NEXT, name.as_ptr()) },
     }
 }
 
 /// Returns the beginning of the object that contains an address; null if none does.
 pub fn object_of(address: *mut c_void) -> *const c_void {
+    object(address).begins
+}
+
+/// Returns the loader's path of the object that contains an address; null if none does.
+pub fn path_of_object(address: *mut c_void) -> *const c_char {
+    object(address).path
+}
+
+fn object(address: *mut c_void) -> ObjectOf {
     let mut found = ObjectOf { path: null(), begins: null(), symbol: null(), at: null() };
     // SAFETY: `found` is a structure of the shape that the function fills.
     unsafe { dladdr(address, &raw mut found) };
-    found.begins
+    found
 }
 
 /// Stands for a function that the C library is too old to have, so that no program that runs with it calls it.

@@ -26,7 +26,7 @@ use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
 use super::warnings::{
     DamagedMemory, ExportCut, FoldedLocks, LateLockCalls, ManyLabels, NoLockCalls, NoSwitches, OutlivedProgram,
-    RecordingLowered, RestartedProcess, WatchedScript, unnamed_code,
+    RecordingLowered, RestartedProcess, UnloadedProgram, WatchedScript, unnamed_code,
 };
 use super::watchpoint::Watch as WordWatch;
 use anyhow::Context;
@@ -702,6 +702,7 @@ impl Watch<'_> {
         warnings.extend(sparse.map(Warning::from));
         warnings.extend(DamagedMemory::found_in(region).map(Warning::from));
         warnings.extend(self.other_users.warnings(false));
+        warnings.extend(UnloadedProgram::of(region).map(Warning::from));
         let parameters = Parameters {
             program: self.words(),
             program_sha256: self.program_sha256.clone(),

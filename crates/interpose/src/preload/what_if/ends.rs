@@ -83,7 +83,7 @@ pub fn waited_for_cpu(what_if: &WhatIf, own: &ThreadLag) -> u64 {
 /// Returns the time that the calling thread has waited for a CPU according to the kernel.
 fn cpu_waits_ns() -> Option<u64> {
     let mut text = [0_u8; 64];
-    let length = external::Descriptor::open(c"/proc/thread-self/schedstat").map_or(-1, |file| file.read(&mut text));
+    let length = external::open_file(c"/proc/thread-self/schedstat").map_or(-1, |file| file.read(&mut text));
     let text = text.get(..usize::try_from(length).ok()?)?;
     let word = text.split(|byte| *byte == b' ').nth(1)?;
     word.iter().try_fold(0_u64, |number, byte| Some(number * 10 + u64::from(byte.checked_sub(b'0')?)))
