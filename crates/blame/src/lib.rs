@@ -6,6 +6,7 @@
 //! its loops have nothing generic that would be compiled elsewhere.
 
 pub mod durations;
+mod exported;
 pub mod frames;
 pub mod futexes;
 pub mod golang;

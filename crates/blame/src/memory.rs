@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Reads from an address of a process; returns how many bytes could be read.
+/// Reads from an address of a process, which one of its threads may stand for; returns how many bytes could be read.
 pub fn read(process: u32, address: u64, bytes: &mut [u8]) -> usize {
     const PAGE: usize = 4_096;
     let start = address as usize;

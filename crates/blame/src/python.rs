@@ -8,18 +8,27 @@
 //!
 //! Functions have no addresses in the code of the process, so a path has the numbers that [`Python::frames`] gives them.
 
-use crate::memory::read;
-use crate::names::{Elf, Mapping, Site, open_mapped, short};
+use crate::exported::addresses;
+use crate::memory::{read, u64_at};
+use crate::names::{Mapping, PATIENCE, Site, patiently, short};
 use crate::namespace::OwnNumbers;
-use std::collections::HashMap;
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
 
 /// The interpreter of one process.
 pub struct Python {
-    process: u32,
-    runtime: u64,
-    layout: &'static Layout,
+    /// The first pieces of the files that may be the interpreter.
+    candidates: Vec<Mapping>,
+    /// The interpreter's state, if one of them has it.
+    runtime: Option<(u64, &'static Layout)>,
+    /// The thread through which the memory is read.
+    reader: u32,
+    /// Reads that the present sample has left: the process can have as many threads, records and frames as it likes.
+    room: Cell<usize>,
     /// The interpreter's record of each thread, by the number that the interpreter knows.
     threads: HashMap<u32, u64>,
+    /// Whether the list of records was read in the present sample.
+    is_listed: bool,
     own_numbers: OwnNumbers,
     numbers: HashMap<(u64, u64), u64>,
     functions: Vec<Site>,
@@ -121,7 +130,11 @@ const MOST_SKIPPED: usize = 12;
 const MOST_FUNCTIONS: usize = 65_536;
 const LONGEST_NAME: u64 = 512;
 const LONGEST_TABLE: u64 = 64 << 10;
-const LARGEST_FILE: u64 = 64 << 20;
+/// Files that may be the interpreter.
+const MOST_CANDIDATES: usize = 4;
+/// Reads in a sample, and bytes that count as another one.
+const MOST_READS: usize = 32_768;
+const BYTES_OF_READ: usize = 1_024;
 
 /// Returns whether a place in a path is a Python function.
 pub fn is_function(place: u64) -> bool {
@@ -173,29 +186,48 @@ fn minor_version(file: &str) -> Option<u32> {
 }
 
 impl Python {
-    /// Finds the interpreter of a process by its memory map.
+    /// Finds the interpreter of a process by its memory map; `None` if no file has its name.
     pub fn of(process: u32, mappings: &[Mapping]) -> Option<Self> {
-        let file = |mapping: &Mapping| mapping.path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let version = |mapping: &Mapping| file(mapping).and_then(|file| minor_version(&file));
-        let mut tried: Vec<&Mapping> = Vec::new();
-        for mapping in mappings {
-            let Some(minor) = version(mapping).filter(|_| !tried.iter().any(|other| other.file == mapping.file)) else {
-                continue;
-            };
-            tried.push(mapping);
-            let layout = LAYOUTS.iter().find(|layout| layout.minor == minor)?;
-            let pieces: Vec<Mapping> = mappings.iter().filter(|piece| piece.file == mapping.file).cloned().collect();
-            if let Some(runtime) = runtime_in(process, &pieces) {
-                let (threads, numbers, functions) = Default::default();
-                let own_numbers = OwnNumbers::of(process);
-                return Some(Self { process, runtime, layout, threads, own_numbers, numbers, functions });
-            }
-        }
-        None
+        let candidates = candidates(mappings);
+        let find = |first: &Mapping| {
+            let layout = LAYOUTS.iter().find(|layout| Some(layout.minor) == version(first))?;
+            let pieces: Vec<Mapping> = mappings.iter().filter(|piece| piece.file == first.file).cloned().collect();
+            let [runtime] = patiently(PATIENCE, move || addresses(process, &pieces, ["_PyRuntime"]))?;
+            Some((runtime?, layout))
+        };
+        (!candidates.is_empty()).then(|| Self {
+            runtime: candidates.iter().find_map(find),
+            candidates,
+            reader: process,
+            room: Cell::new(MOST_READS),
+            threads: HashMap::new(),
+            is_listed: false,
+            own_numbers: OwnNumbers::of(process),
+            numbers: HashMap::new(),
+            functions: Vec::new(),
+        })
+    }
+
+    /// Returns whether a memory map has the files in which the interpreter was looked for: not after another program was
+    /// started.
+    pub fn is_of(&self, mappings: &[Mapping]) -> bool {
+        candidates(mappings) == self.candidates
+    }
+
+    /// Keeps the functions of the interpreter that the process had before, so that their numbers stay.
+    pub fn after(self, before: Option<Self>) -> Self {
+        Self { functions: before.map(|before| before.functions).unwrap_or_default(), ..self }
+    }
+
+    /// Begins a sample: each one may read so much.
+    pub fn begin_sample(&mut self) {
+        self.room.set(MOST_READS);
+        self.is_listed = false;
     }
 
     /// Returns the Python functions that a thread is in, the innermost first: numbers for [`Python::site`].
     pub fn frames(&mut self, thread: u32) -> Vec<u64> {
+        self.reader = thread;
         self.frames_of(thread).unwrap_or_default()
     }
 
@@ -205,71 +237,87 @@ impl Python {
     }
 
     fn frames_of(&mut self, thread: u32) -> Option<Vec<u64>> {
+        let (runtime, layout) = self.runtime?;
         let own_number = self.own_numbers.own(thread)?;
-        let record = self.record_of(own_number)?;
-        let layout = self.layout;
-        let mut frame = self.pointer(record + layout.frame)?;
+        let mut frame = self.record_of(own_number, runtime, layout)?.frame;
         if let Some(position) = layout.frame_in_record {
-            frame = self.pointer(frame + position)?;
+            frame = self.pointer(frame.wrapping_add(position))?;
         }
         let (mut found, mut skipped) = (Vec::new(), 0);
         while frame != 0 && found.len() < MOST_FRAMES && skipped < MOST_SKIPPED {
-            let mut owner = [0];
-            self.read(frame + layout.owner, &mut owner)?;
-            let code = self.pointer(frame + layout.code)?;
-            if owner[0] == OWNED_BY_INTERPRETER || code == 0 {
+            let mut bytes = [0; FRAME];
+            self.read(frame, &mut bytes)?;
+            let pointer = |position: u64| u64_at(&bytes, position as usize);
+            let code = pointer(layout.code)?;
+            if bytes[layout.owner as usize] == OWNED_BY_INTERPRETER || code == 0 {
                 skipped += 1;
             } else {
-                let instruction = self.pointer(frame + layout.instruction)?;
-                found.extend(self.number_of(code, instruction.wrapping_sub(code + layout.instructions)));
+                let first = code.wrapping_add(layout.instructions);
+                found.extend(self.number_of(layout, code, pointer(layout.instruction)?.wrapping_sub(first)));
             }
-            frame = self.pointer(frame + layout.previous)?;
+            frame = pointer(layout.previous)?;
         }
         Some(found)
     }
 
-    /// Returns the interpreter's record of the thread that it knows by this number.
-    fn record_of(&mut self, thread: u32) -> Option<u64> {
-        let is_its =
-            |python: &Self, record: u64| python.pointer(record + python.layout.native_number) == Some(thread.into());
-        if let Some(record) = self.threads.get(&thread).copied().filter(|record| is_its(self, *record)) {
+    /// Returns the interpreter's record of the thread that it knows by this number. The list of all records is read once
+    /// in a sample.
+    fn record_of(&mut self, thread: u32, runtime: u64, layout: &Layout) -> Option<Record> {
+        if let Some(address) = self.threads.get(&thread)
+            && let Some(record) = self.record(*address, layout).filter(|record| record.number == u64::from(thread))
+        {
             return Some(record);
         }
-        self.threads.clear();
-        let interpreter = self.pointer(self.runtime + self.layout.first_interpreter)?;
-        let mut record = self.pointer(interpreter + self.layout.first_thread)?;
-        while record != 0 && self.threads.len() < MOST_THREADS {
-            let number = self.pointer(record + self.layout.native_number)?;
-            // The list may have changed while it was read, and lead back.
-            if self.threads.insert(number as u32, record).is_some() {
-                break;
-            }
-            record = self.pointer(record + self.layout.next_thread)?;
+        if self.is_listed {
+            return None;
         }
-        self.threads.get(&thread).copied()
+        self.is_listed = true;
+        self.threads.clear();
+        let interpreter = self.pointer(runtime.wrapping_add(layout.first_interpreter))?;
+        let mut address = self.pointer(interpreter.wrapping_add(layout.first_thread))?;
+        // The list may have changed while it was read, and lead back.
+        let mut visited = HashSet::new();
+        let mut found = None;
+        while address != 0 && visited.len() < MOST_THREADS && visited.insert(address) {
+            let Some(record) = self.record(address, layout) else { break };
+            self.threads.insert(record.number as u32, address);
+            address = record.next;
+            if record.number == u64::from(thread) {
+                found = Some(record);
+            }
+        }
+        found
     }
 
-    fn number_of(&mut self, code: u64, offset: u64) -> Option<u64> {
+    fn record(&self, address: u64, layout: &Layout) -> Option<Record> {
+        let mut bytes = [0; RECORD];
+        self.read(address, &mut bytes)?;
+        let pointer = |position: u64| u64_at(&bytes, position as usize);
+        let (number, next) = (pointer(layout.native_number)?, pointer(layout.next_thread)?);
+        Some(Record { number, next, frame: pointer(layout.frame)? })
+    }
+
+    fn number_of(&mut self, layout: &Layout, code: u64, offset: u64) -> Option<u64> {
         if let Some(number) = self.numbers.get(&(code, offset)) {
             return Some(*number);
         }
         if self.functions.len() >= MOST_FUNCTIONS {
             return None;
         }
-        let site = self.named(code, offset)?;
+        let site = self.named(layout, code, offset)?;
         let number = NUMBER | self.functions.len() as u64;
         self.functions.push(site);
         self.numbers.insert((code, offset), number);
         Some(number)
     }
 
-    fn named(&self, code: u64, offset: u64) -> Option<Site> {
-        let layout = self.layout;
-        let function = self.text(self.pointer(code + layout.name)?)?;
-        let file = self.text(self.pointer(code + layout.file)?)?;
+    fn named(&self, layout: &Layout, code: u64, offset: u64) -> Option<Site> {
+        let at = |position: u64| code.wrapping_add(position);
+        let function = self.text(layout, self.pointer(at(layout.name))?)?;
+        let file = self.text(layout, self.pointer(at(layout.file))?)?;
         let mut first = [0; 4];
-        self.read(code + layout.first_line, &mut first)?;
-        let line = self.line(code, offset, i64::from(i32::from_le_bytes(first)));
+        self.read(at(layout.first_line), &mut first)?;
+        let line = self.line(at(layout.lines), offset, i64::from(i32::from_le_bytes(first)));
         let source = format!("{file}:{}", line.unwrap_or(i64::from(i32::from_le_bytes(first))));
         let label = format!("{function} ({})", short(&source));
         Some(Site { symbol: Some(function), source: Some(source), label })
@@ -277,30 +325,30 @@ impl Python {
 
     /// Returns the line of an instruction, by the table of the code: for each run of instructions the difference to the
     /// line before.
-    fn line(&self, code: u64, offset: u64, first: i64) -> Option<i64> {
-        let table = self.pointer(code + self.layout.lines)?;
+    fn line(&self, lines: u64, offset: u64, first: i64) -> Option<i64> {
+        let table = self.pointer(lines)?;
         // The length of a `bytes` object, and where its bytes begin.
-        let length = self.pointer(table + 16)?.min(LONGEST_TABLE);
+        let length = self.pointer(table.wrapping_add(16))?.min(LONGEST_TABLE);
         let mut bytes = vec![0; length as usize];
-        self.read(table + 32, &mut bytes)?;
+        self.read(table.wrapping_add(32), &mut bytes)?;
         line_in(&bytes, offset, first)
     }
 
     /// Returns a string: its length, its kind, and its text behind a header whose size depends on that.
-    fn text(&self, object: u64) -> Option<String> {
+    fn text(&self, layout: &Layout, object: u64) -> Option<String> {
         const LENGTH: u64 = 16;
         const STATE: u64 = 32;
-        let length = self.pointer(object + LENGTH)?;
+        let length = self.pointer(object.wrapping_add(LENGTH))?;
         let mut state = [0; 4];
-        self.read(object + STATE, &mut state)?;
+        self.read(object.wrapping_add(STATE), &mut state)?;
         let state = u32::from_le_bytes(state);
         let (size, is_compact, is_ascii) = (state >> 2 & 7, state >> 5 & 1 == 1, state >> 6 & 1 == 1);
         if !is_compact || length > LONGEST_NAME {
             return None;
         }
-        let start = if is_ascii { self.layout.ascii_text } else { self.layout.text };
+        let start = if is_ascii { layout.ascii_text } else { layout.text };
         let mut bytes = vec![0; length as usize * size as usize];
-        self.read(object + start, &mut bytes)?;
+        self.read(object.wrapping_add(start), &mut bytes)?;
         let text: String = match size {
             1 => bytes.iter().map(|byte| char::from(*byte)).collect(),
             2 => String::from_utf16(
@@ -325,23 +373,38 @@ impl Python {
     }
 
     fn read(&self, address: u64, bytes: &mut [u8]) -> Option<()> {
-        (address < NUMBER && read(self.process, address, bytes) == bytes.len()).then_some(())
+        let room = self.room.get().checked_sub(1 + bytes.len() / BYTES_OF_READ)?;
+        self.room.set(room);
+        (address < NUMBER && read(self.reader, address, bytes) == bytes.len()).then_some(())
     }
 }
 
-/// Returns the address of the interpreter's state in the pieces of a file.
-fn runtime_in(process: u32, pieces: &[Mapping]) -> Option<u64> {
-    const PAGE: u64 = 4_096;
-    let elf = Elf::open(open_mapped(Some(process), pieces).ok()?, LARGEST_FILE)?;
-    let own = [".dynsym", ".symtab"].iter().find_map(|table| {
-        let (symbols, names) = elf.symbols(table)?;
-        let is_it = |name: u32| names.get(name as usize..).is_some_and(|rest| rest.starts_with(b"_PyRuntime\0"));
-        symbols.iter().find(|symbol| is_it(symbol.name)).map(|symbol| symbol.address)
-    })?;
-    let page = |at: u64| at / PAGE * PAGE;
-    let first = pieces.first()?;
-    let segment = elf.segments.iter().find(|segment| page(segment.offset) == first.offset)?;
-    Some(first.start.wrapping_sub(page(segment.address)).wrapping_add(own))
+/// The interpreter's record of a thread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Record {
+    /// The number by which the process knows the thread.
+    number: u64,
+    next: u64,
+    frame: u64,
+}
+
+/// Bytes of a record and of a frame that have all fields that are read.
+const RECORD: usize = 168;
+const FRAME: usize = 72;
+
+/// Returns the first pieces of the files in a memory map that may be the interpreter.
+fn candidates(mappings: &[Mapping]) -> Vec<Mapping> {
+    let mut found: Vec<Mapping> = Vec::new();
+    for mapping in mappings.iter().filter(|mapping| version(mapping).is_some()) {
+        if found.len() < MOST_CANDIDATES && !found.iter().any(|other| other.file == mapping.file) {
+            found.push(mapping.clone());
+        }
+    }
+    found
+}
+
+fn version(mapping: &Mapping) -> Option<u32> {
+    minor_version(&mapping.path.file_name()?.to_string_lossy())
 }
 
 /// Finds the line of the instruction at `offset` (bytes) in a table of locations.
@@ -391,6 +454,96 @@ fn signed(value: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The memory of an interpreter of version 3.11 with the records of these threads.
+    struct Interpreter {
+        runtime: Vec<u64>,
+        _memory: Vec<Box<[u64]>>,
+    }
+
+    fn address<T>(of: &[T]) -> u64 {
+        of.as_ptr().addr() as u64
+    }
+
+    impl Interpreter {
+        fn new(numbers: &[u64]) -> Self {
+            let layout = &LAYOUTS[0];
+            let place = |position: u64| (position / 8) as usize;
+            let record = |number: &u64| {
+                let mut record = vec![0; RECORD / 8].into_boxed_slice();
+                record[place(layout.native_number)] = *number;
+                record
+            };
+            let mut memory: Vec<Box<[u64]>> = numbers.iter().map(record).collect();
+            for place_of in 1..memory.len() {
+                let next = address(&memory[place_of]);
+                memory[place_of - 1][place(layout.next_thread)] = next;
+            }
+            let (mut runtime, mut interpreter) = (vec![0; 8], vec![0; 8].into_boxed_slice());
+            interpreter[place(layout.first_thread)] = address(&memory[0]);
+            runtime[place(layout.first_interpreter)] = address(&interpreter);
+            memory.push(interpreter);
+            Self { runtime, _memory: memory }
+        }
+
+        fn python(&self) -> Python {
+            Python {
+                candidates: Vec::new(),
+                runtime: Some((address(&self.runtime), &LAYOUTS[0])),
+                reader: std::process::id(),
+                room: Cell::new(MOST_READS),
+                threads: HashMap::new(),
+                is_listed: false,
+                own_numbers: OwnNumbers::of(std::process::id()),
+                numbers: HashMap::new(),
+                functions: Vec::new(),
+            }
+        }
+    }
+
+    #[test]
+    fn list_of_records_is_read_once_in_a_sample() {
+        let numbers: Vec<u64> = (1..=3_000).collect();
+        let interpreter = Interpreter::new(&numbers);
+        let mut python = interpreter.python();
+        let (runtime, layout) = python.runtime.unwrap();
+        for _ in 0..2 {
+            python.begin_sample();
+            // None of these is in the list, but the last one.
+            let known = (5_000..8_001)
+                .rev()
+                .chain([3_000])
+                .filter(|thread| python.record_of(*thread, runtime, layout).is_some());
+            assert_eq!(known.collect::<Vec<u32>>(), [3_000]);
+        }
+        assert!(MOST_READS - python.room.get() <= numbers.len() + 10, "{} left", python.room.get());
+    }
+
+    #[test]
+    fn list_that_leads_back_ends() {
+        let mut interpreter = Interpreter::new(&[1, 2, 3]);
+        let first = address(&interpreter._memory[0]);
+        interpreter._memory[2][1] = first;
+        let mut python = interpreter.python();
+        let (runtime, layout) = python.runtime.unwrap();
+        assert_eq!(python.record_of(9, runtime, layout), None);
+        assert_eq!((python.threads.len(), MOST_READS - python.room.get()), (3, 5));
+    }
+
+    #[test]
+    fn reads_of_a_sample_are_limited() {
+        let interpreter = Interpreter::new(&[1]);
+        let mut python = interpreter.python();
+        let mut bytes = vec![0; 7 * BYTES_OF_READ];
+        let large = vec![0_u8; bytes.len()];
+        let count =
+            std::iter::repeat_with(|| python.read(address(&large), &mut bytes)).take_while(Option::is_some).count();
+        assert_eq!(count, MOST_READS / 8);
+        let (runtime, layout) = python.runtime.unwrap();
+        assert_eq!(python.record_of(1, runtime, layout), None);
+        python.begin_sample();
+        assert!(python.record_of(1, runtime, layout).is_some());
+    }
 
     #[test]
     fn lines_are_found_by_their_differences() {

@@ -91,9 +91,10 @@ impl Profile {
         }
         if self.unwinders.len() < MOST_PROCESSES || self.unwinders.contains_key(&process) {
             self.unwinders.entry(process).or_default().learn(process, mappings);
-            if !self.pythons.contains_key(&process)
+            if self.pythons.get(&process).is_none_or(|python| !python.is_of(mappings))
                 && let Some(python) = Python::of(process, mappings)
             {
+                let python = python.after(self.pythons.remove(&process));
                 self.pythons.insert(process, python);
             }
         }
@@ -131,6 +132,7 @@ impl Profile {
         };
         let samples = sampler.sample(processes, more);
         self.samples += 1;
+        self.pythons.values_mut().for_each(Python::begin_sample);
         let seen: Vec<Seen> = samples
             .into_iter()
             .map(|(sample, (note, known, stack))| {
@@ -503,7 +505,8 @@ pub(crate) fn is_alive(process: u32) -> bool {
 /// Returns the stack of a blocked thread.
 fn stack_of(sample: &Sample) -> Option<Stack> {
     let State::Blocked(call) = sample.state else { return None };
-    let bytes = top_of_stack(sample.process, call.pointer);
+    // Through the thread itself, since the process's first one may have ended.
+    let bytes = top_of_stack(sample.thread, call.pointer);
     // A thread that ran since its state was read has another stack.
     let is_still_there = call_of(sample.process, sample.thread) == Some(call);
     is_still_there.then_some(Stack { instruction: call.instruction, pointer: call.pointer, frame: 0, link: 0, bytes })

@@ -145,7 +145,7 @@ fn verb(state: &State) -> String {
         State::Runnable => "ran, or was in a system call,".into(),
         State::Sleeping => "slept".into(),
         State::Waiting => "waited for another thread".into(),
-        State::Blocked { class, .. } => format!("waited for a lock of class {class}"),
+        State::Blocked { class } => format!("waited for a lock of class {class}"),
     }
 }
 
