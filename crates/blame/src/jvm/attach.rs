@@ -274,7 +274,7 @@ impl<'a> Access<'a> {
             return Err(Refusal::NotYet("the process is stopped".into()));
         }
         if status.handles != [true; 2] {
-            return Err(Refusal::NotYet("it does not handle SIGQUIT, as with -Xrs or just after its start".into()));
+            return Err(Refusal::NotYet("it does not handle SIGQUIT, as just after its start".into()));
         }
         if !self.is_permitted {
             let options = Options::read(process, &self.machine.library);
@@ -338,7 +338,10 @@ fn permission(options: Option<Options>, has_dispatcher: impl FnOnce() -> bool) -
         Some(Options { disables_attaching: true, .. }) => {
             Err(Refusal::Never("it runs with -XX:+DisableAttachMechanism".into()))
         }
-        Some(Options { leaves_signals: true, .. }) => Err(Refusal::Never("it runs with -Xrs".into())),
+        // It opens the socket by itself when it starts.
+        Some(Options { leaves_signals: true, .. }) => {
+            Err(Refusal::NotYet("it runs with -Xrs and has not opened its socket to attach".into()))
+        }
         Some(Options { names_threads: true, .. }) if !has_dispatcher() => {
             Err(Refusal::NotYet("its thread for signals has not started".into()))
         }
@@ -479,8 +482,9 @@ mod tests {
         let is_never = |options| matches!(permission(options, || true), Err(Refusal::Never(_)));
         assert!(is_never(None));
         assert!(is_never(Some(Options { disables_attaching: true, ..options })));
-        assert!(is_never(Some(Options { leaves_signals: true, ..options })));
-        assert!(matches!(permission(Some(options), || false), Err(Refusal::NotYet(_))));
+        let is_not_yet =
+            |options, has_dispatcher| matches!(permission(Some(options), || has_dispatcher), Err(Refusal::NotYet(_)));
+        assert!(is_not_yet(options, false) && is_not_yet(Options { leaves_signals: true, ..options }, true));
     }
 
     #[test]

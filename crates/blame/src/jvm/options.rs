@@ -14,7 +14,7 @@ use std::collections::HashMap;
 pub struct Options {
     /// `-XX:+DisableAttachMechanism`: it prints a thread dump, whatever a client has prepared.
     pub disables_attaching: bool,
-    /// `-Xrs`: it leaves the signal to the program.
+    /// `-Xrs`: it leaves the signal to the program, and opens the socket when it starts.
     pub leaves_signals: bool,
     /// Whether it gives its threads names that the kernel shows. Versions before 9 do not.
     pub names_threads: bool,

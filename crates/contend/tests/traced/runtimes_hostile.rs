@@ -79,7 +79,12 @@ fn library() -> Option<PathBuf> {
 
 /// Starts the program that pretends to be a virtual machine; it runs once this returns. `None`, with a message, where
 /// something is missing.
-fn pretending(programs: &Programs, words: &[&str], user: u32, folder: &Path) -> Option<(Running, BufReader<impl std::io::Read>)> {
+fn pretending(
+    programs: &Programs,
+    words: &[&str],
+    user: u32,
+    folder: &Path,
+) -> Option<(Running, BufReader<impl std::io::Read>)> {
     if !rustix::process::geteuid().is_root() {
         println!("skipped: needs root");
         return None;
@@ -98,7 +103,12 @@ fn pretending(programs: &Programs, words: &[&str], user: u32, folder: &Path) -> 
 
 /// Starts a virtual machine whose threads wait for a lock, with its output in a file; it handles signals once this
 /// returns. `None`, with a message, without one.
-fn virtual_machine(programs: &Programs, options: &[&str], variable: Option<&str>, user: u32) -> Option<(Running, PathBuf)> {
+fn virtual_machine(
+    programs: &Programs,
+    options: &[&str],
+    variable: Option<&str>,
+    user: u32,
+) -> Option<(Running, PathBuf)> {
     let (classes, printed) = (programs.path("classes"), programs.path("printed"));
     if !classes.exists() && !compiles("javac", &[], [&source("Cache.java"), &classes], "-d") {
         return None;
@@ -155,9 +165,12 @@ fn answers_without_an_end_do_not_delay_the_end() {
     let dump = programs.path("dump");
     // Each thread waits for a lock of its own, and one holds very many.
     let waiter = |number: u32| {
-        format!("\"t{number}\" nid={number} x\n java.lang.Thread.State: BLOCKED\n at A.m{number}(A.java:1)\n - waiting to lock <w{number}> (a A)\n")
+        format!(
+            "\"t{number}\" nid={number} x\n java.lang.Thread.State: BLOCKED\n at A.m{number}(A.java:1)\n - waiting to lock <w{number}> (a A)\n"
+        )
     };
-    let text = "0\n".to_owned() + &(1..=9_999).map(waiter).collect::<String>() + &" - locked <h> (a b)\n".repeat(700_000);
+    let text =
+        "0\n".to_owned() + &(1..=9_999).map(waiter).collect::<String>() + &" - locked <h> (a b)\n".repeat(700_000);
     std::fs::write(&dump, text).unwrap();
     for mode in ["drip", "flood", "file"] {
         let words = [mode, dump.to_str().unwrap()];
@@ -199,7 +212,7 @@ fn virtual_machine_that_disables_attaching_prints_no_dump() {
     std::fs::write(&file, disable).unwrap();
     let arguments = format!("@{}", file.display());
     let options = format!("-XX:VMOptionsFile={}", file.display());
-    for (words, variable) in [(&[][..], Some(disable)), (&[&*arguments], None), (&[&*options], None), (&["-Xrs"], None)] {
+    for (words, variable) in [(&[][..], Some(disable)), (&[&*arguments], None), (&[&*options], None)] {
         let Some((machine, printed)) = virtual_machine(&programs, words, variable, own_user()) else { return };
         let Some(record) = attached(&programs, machine.pid(), None) else { return };
         let printed = read_to_string(printed).unwrap();
