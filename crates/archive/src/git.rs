@@ -1,16 +1,16 @@
 //! Git, run as a program on one bare repository: with a cleaned environment, and with limited input and output.
 
 use anyhow::{Context, bail};
+use instruments::helper;
 use rustix::fs::Mode;
 use rustix::process::{Pid, Resource, Rlimit, prlimit, umask};
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::{env, fs};
 
 /// The arguments of a fetch of exactly the requested references.
 pub const FETCH: [&str; 7] = [
@@ -210,27 +210,9 @@ pub fn remote() -> Command {
     command
 }
 
-/// Returns the absolute elements of PATH.
-///
-/// Another user may be able to write to the directory in which a relative one leads to a program called git.
-fn absolute_elements_of_path() -> Vec<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).filter(|folder| folder.is_absolute()).collect()
-}
-
-/// Returns the file of Git, or a path that does not exist.
-fn found(folders: &[PathBuf]) -> PathBuf {
-    let is_program =
-        |file: &PathBuf| file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
-    let found = folders.iter().map(|folder| folder.join("git")).find(is_program);
-    found.unwrap_or_else(|| PathBuf::from("/nonexistent/git"))
-}
-
 fn bare(kept: &[&str]) -> Command {
-    let folders = absolute_elements_of_path();
-    let mut command = Command::new(found(&folders));
-    // Git searches this path for the programs that it starts.
-    command.envs(env::join_paths(&folders).ok().map(|path| ("PATH", path)));
+    // A command of a file that does not exist fails when it is started, with the message of a missing Git.
+    let mut command = helper::command("git").unwrap_or_else(|_| Command::new("/nonexistent/git"));
     let is_gits = |name: &OsStr| name.as_bytes().starts_with(b"GIT_");
     let is_kept = |name: &OsStr| kept.iter().any(|kept| name == *kept);
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_gits(name) && !is_kept(name)) {

@@ -15,6 +15,7 @@ mod observer;
 pub mod output;
 pub mod parse_count;
 pub mod parse_duration;
+mod place;
 mod run;
 mod session;
 mod smt_monitor;

@@ -1,14 +1,13 @@
 //! Text on the standard streams, and files that are written atomically. Nothing else writes to a terminal except the
 //! live pictures, so that no view can forget to escape foreign text.
 
+use crate::place::{Draft, Place};
 use anyhow::Context;
 use serde::Serialize;
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use tempfile::NamedTempFile;
 use terminal::{escaped_json, escaped_text, without_error_numbers};
 
 /// Prints a line on stderr.
@@ -119,8 +118,8 @@ pub struct OutputFile {
 }
 
 enum Destination {
-    /// A draft next to the file, which is renamed to it, so that a reader never sees a part of it.
-    Draft(NamedTempFile),
+    /// A file that is written beside this place and renamed to it, so that a reader never sees a part of it.
+    Replaced(Place, u32),
     /// A pipe, a device, or a file in a directory without write permission: it cannot be replaced.
     InPlace(File),
 }
@@ -132,67 +131,102 @@ impl OutputFile {
     pub fn open(flag: &str, path: &Path) -> anyhow::Result<Self> {
         let destination =
             open_destination(path).with_context(|| format!("{flag} {}: cannot write the file", path.display()))?;
-        Ok(Self { path: resolved(path), destination })
+        Ok(Self { path: path.to_owned(), destination })
+    }
+
+    /// Opens a file that is replaced again and again.
+    ///
+    /// # Errors
+    /// It cannot be replaced: it is a directory or a device, or its directory is not writable.
+    pub fn replaceable(path: &Path) -> io::Result<Self> {
+        match open_destination(path)? {
+            Destination::InPlace(_) => Err(io::Error::other("not a regular file, so it cannot be replaced")),
+            destination @ Destination::Replaced(..) => Ok(Self { path: path.to_owned(), destination }),
+        }
+    }
+
+    /// Replaces the file.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn replace(&mut self, content: &[u8]) -> io::Result<()> {
+        match &mut self.destination {
+            Destination::Replaced(place, mode) => Draft::beside(place, *mode, content)?.replace(place),
+            // A device cannot be truncated, and need not be.
+            Destination::InPlace(file) => file.set_len(0).or(Ok(())).and_then(|()| file.write_all(content)),
+        }
     }
 
     /// Writes all of the content.
-    pub fn write(self, content: &[u8]) -> anyhow::Result<()> {
-        let Self { path, destination } = self;
-        let written = match destination {
-            // Not through the draft itself, whose errors name it and not the user's file.
-            Destination::Draft(draft) => draft
-                .as_file()
-                .write_all(content)
-                .and_then(|()| draft.as_file().sync_all())
-                .and_then(|()| draft.persist(&path).map(drop).map_err(Into::into)),
-            // A device cannot be truncated, and need not be.
-            Destination::InPlace(mut file) => file.set_len(0).or(Ok(())).and_then(|()| file.write_all(content)),
-        };
-        written.with_context(|| format!("{}: cannot write the file", path.display()))
+    pub fn write(mut self, content: &[u8]) -> anyhow::Result<()> {
+        self.replace(content).with_context(|| format!("{}: cannot write the file", self.path.display()))
     }
 }
 
-/// Follows links: `/dev/stdout` is one, and replacing it would affect all other programs.
-fn resolved(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
+/// The mode of a new file is the same as in a shell's redirection.
+const MODE: u32 = 0o666;
 
 fn open_destination(path: &Path) -> io::Result<Destination> {
-    let path = resolved(path);
-    match path.metadata() {
-        Ok(found) if found.is_dir() => Err(io::Error::other("it is a directory")),
-        Ok(found) if !found.is_file() => in_place(&path),
-        Ok(_) => {
-            // The directory may allow a new file while the file itself is write-protected, or the other way round.
-            OpenOptions::new().append(true).open(&path)?;
-            let mode = path.metadata()?.permissions().mode();
-            draft_beside(&path, mode).map(Destination::Draft).or_else(|_| in_place(&path))
+    let place = match Place::of(path)? {
+        Ok(place) => place,
+        Err(file) => return Ok(Destination::InPlace(file)),
+    };
+    match place.open()? {
+        Some((file, mode)) => {
+            let is_replaceable = mode.is_some() && Draft::try_beside(&place).is_ok();
+            Ok(match mode {
+                Some(mode) if is_replaceable => Destination::Replaced(place, mode),
+                _ => Destination::InPlace(file),
+            })
         }
-        // The mode is the same as in a shell's redirection.
-        Err(_) => draft_beside(&path, 0o666).map(Destination::Draft),
+        None => Draft::try_beside(&place).map(|()| Destination::Replaced(place, MODE)),
     }
 }
 
-fn in_place(path: &Path) -> io::Result<Destination> {
-    Ok(Destination::InPlace(OpenOptions::new().write(true).open(path)?))
+/// A directory of files that are created one by one and replace no other.
+pub struct OutputFolder {
+    place: Place,
 }
 
-/// Creates a file in the directory of `path`, to be renamed to it.
-///
-/// # Errors
-/// A problem with the directory, which the message names: the draft's own name would not help the user.
-pub fn draft_beside(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let permissions = Permissions::from_mode(mode);
-    let draft = tempfile::Builder::new().prefix(".contend-").permissions(permissions).tempfile_in(folder);
-    draft.map_err(|error| {
-        let shown = folder.display();
-        let why = match error.kind() {
-            io::ErrorKind::NotFound => format!("directory {shown} does not exist"),
-            io::ErrorKind::NotADirectory => format!("{shown} is not a directory"),
-            // The full error contains the draft's path.
-            kind => format!("cannot create a file in {shown}: {kind}"),
-        };
-        io::Error::new(error.kind(), why)
-    })
+/// A file in an [`OutputFolder`].
+pub struct Created {
+    name: String,
+    identity: (u64, u64),
+}
+
+impl Created {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl OutputFolder {
+    /// Opens the directory, and checks that a file can be created there.
+    ///
+    /// # Errors
+    /// It is not a directory, or not a writable one.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let place = Place::inside(path)?;
+        Draft::try_beside(&place)?;
+        Ok(Self { place })
+    }
+
+    /// Creates a file, which appears whole; `None` if the name is in use.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn create(&self, name: &str, content: &[u8]) -> io::Result<Option<Created>> {
+        let place = self.place.sibling(name)?;
+        let draft = Draft::beside(&place, MODE, content)?;
+        let identity = draft.identity()?;
+        Ok(draft.persist_new(&place)?.then(|| Created { name: name.to_owned(), identity }))
+    }
+
+    /// Removes a file that was created here, if it is still there.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn remove(&self, file: &Created) -> io::Result<()> {
+        self.place.sibling(&file.name)?.remove(file.identity)
+    }
 }

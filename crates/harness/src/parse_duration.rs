@@ -17,6 +17,11 @@ pub fn span(text: &str) -> Result<Duration, String> {
     bounded(with_unit(text)?, (0.0, HOUR_NS), "an hour")
 }
 
+/// Parses a span as [`span`] does; at most a day.
+pub fn span_of_day(text: &str) -> Result<Duration, String> {
+    bounded(with_unit(text)?, (0.0, 24.0 * HOUR_NS), "1 day")
+}
+
 /// Parses a number with a unit into nanoseconds.
 fn with_unit(text: &str) -> Result<f64, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_alphabetic());
@@ -107,6 +112,8 @@ mod tests {
         assert_eq!(span("6.1us"), Ok(Duration::from_nanos(6_100)));
         assert_eq!(span("6.1µs"), Ok(Duration::from_nanos(6_100)));
         assert_eq!(span("250 ns"), Ok(Duration::from_nanos(250)));
+        assert_eq!(span_of_day("24h"), Ok(Duration::from_secs(24 * 3600)));
+        assert!(span("2h").is_err() && span_of_day("24.1h").is_err());
         assert_eq!(span("1e3ns"), Ok(Duration::from_micros(1)));
         assert_eq!(span("0"), Ok(Duration::ZERO));
         assert_eq!(span("1_000us"), Ok(Duration::from_millis(1)));

@@ -2,9 +2,9 @@
 
 use crate::process::{End, Ended, Failed, FinishedRun, Pause, Running, pause, relatives, wait};
 use harness::{Interrupted, Interruption};
+use instruments::helper;
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The options of `--client`.
@@ -48,8 +48,8 @@ pub fn serve(
         Listens::Never => return failed(server, |_| never(client)),
     };
     let before = accepted(server.pid());
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(&client.command).env("PORT", port.to_string());
+    let mut command = helper::shell(&client.command)?;
+    command.env("PORT", port.to_string());
     let running = Running::start(command, None)?;
     let began = running.began;
     let both = [&running, &server];
@@ -63,7 +63,6 @@ pub fn serve(
     if matches!(end, End::Late) && until.is_none_or(|until| until > first) && has_connected() {
         end = wait(&both, until, interruption)?;
     }
-    let wall_s = began.elapsed().as_secs_f64();
     let has_connected = has_connected();
     let said = running.end()?;
     match end {
@@ -81,13 +80,13 @@ pub fn serve(
             None if !has_connected => {
                 Ok(Err(said.failed("received no connection from the client, which has ended".to_owned())))
             }
-            None => end_of(server, client.patience, wall_s, said, interruption),
+            None => end_of(server, client.patience, said, interruption),
         },
     }
 }
 
 /// Ends the server as its operator would, with SIGTERM.
-fn end_of(server: Running, patience: Duration, wall_s: f64, client: Ended, interruption: &Interruption) -> Turn {
+fn end_of(server: Running, patience: Duration, client: Ended, interruption: &Interruption) -> Turn {
     server.ask_to_end();
     match wait(&[&server], Some(Instant::now() + patience), interruption)? {
         End::Interrupted => Err(Interrupted.into()),
@@ -96,7 +95,10 @@ fn end_of(server: Running, patience: Duration, wall_s: f64, client: Ended, inter
             let ended = server.end()?;
             Ok(match ended.fault_when_asked() {
                 Some(fault) => Err(ended.failed(format!("{fault} after SIGTERM"))),
-                None => Ok(FinishedRun { wall_s, usage: ended.usage, status: 0, output: client.output }),
+                None => {
+                    let (wall_s, usage) = (client.wall_s, ended.usage);
+                    Ok(FinishedRun { wall_s, usage, status: 0, output: client.output })
+                }
             })
         }
     }
@@ -155,8 +157,9 @@ fn failed(server: Running, why: impl FnOnce(&Ended) -> String) -> Turn {
 }
 
 impl Ended {
-    fn failed(self, how: String) -> Failed {
-        Failed { how, output: self.output }
+    pub fn failed(self, how: String) -> Failed {
+        let failed = Failed { how, output: self.output };
+        if self.left > 0 { failed.left_running() } else { failed }
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod client;
 mod flags;
+mod guardian;
 mod plan;
 mod process;
 mod program;

@@ -1,29 +1,34 @@
-//! A program that runs in its own process group, with everything that it starts: none of it outlives the run.
+//! A program that runs with everything that it starts: none of it outlives the run, nor contend.
 
+use crate::guardian::{Connection, Kind, Message, Request, now_ns};
 use anyhow::Context;
 use blame::names::message;
 use harness::Interruption;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::pipe::fcntl_setpipe_size;
 use rustix::time::Timespec;
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::fs::File;
-use std::io::{Read, Seek};
-use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::io::{self, PipeReader, Read};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The time that killed processes may take to end.
-const ENDS: Duration = Duration::from_secs(1);
+/// The time that a program has to end after SIGTERM, before all of its processes are killed.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// A program that was started.
 pub struct Running {
     pid: u32,
-    process: OwnedFd,
-    printed: File,
+    guardian: Child,
+    connection: Connection,
+    output: RefCell<Output>,
+    ended: Cell<Option<Message>>,
+    /// Whether no more message comes.
+    is_silent: Cell<bool>,
     pub began: Instant,
-    is_reaped: bool,
+    began_ns: u64,
+    is_over: bool,
 }
 
 /// The reason why a wait is over.
@@ -38,12 +43,16 @@ pub enum End {
 pub struct Ended {
     status: i32,
     pub usage: Usage,
+    /// The time from its start to its end.
+    pub wall_s: f64,
     /// Its output.
     pub output: String,
+    /// The number of processes that it left, and that were killed.
+    pub left: usize,
 }
 
 /// The kernel's account of a program and of the processes that it waited for.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     /// CPU time in user mode.
     pub user_s: f64,
@@ -62,6 +71,19 @@ impl Usage {
     /// Returns the CPU time in user and kernel mode.
     pub fn cpu_s(&self) -> f64 {
         self.user_s + self.system_s
+    }
+
+    /// Returns what the kernel says. Allocates nothing, since a guardian calls it.
+    pub fn of(usage: &libc::rusage) -> Self {
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        let count = |count: libc::c_long| count.max(0) as u64;
+        Self {
+            user_s: seconds(usage.ru_utime),
+            system_s: seconds(usage.ru_stime),
+            memory_kib: count(usage.ru_maxrss),
+            switches: count(usage.ru_nvcsw + usage.ru_nivcsw),
+            faults: count(usage.ru_minflt + usage.ru_majflt),
+        }
     }
 }
 
@@ -99,27 +121,84 @@ impl Failed {
 
 /// The period at which an interruption is looked for.
 const LOOK: Duration = Duration::from_millis(100);
-/// More of a program's output than this is not searched.
-const MOST_OUTPUT: u64 = 64 << 20;
+/// More of a program's output than this is read, and not kept.
+const MOST_OUTPUT: usize = 64 << 20;
+/// The size of the pipe for the output, where the kernel permits it.
+const PIPE: usize = 1 << 20;
+/// After less than this was read, the pipe is left alone for a while, so that a program that writes single lines does
+/// not wake contend for each.
+const FEW: usize = 16 << 10;
+const QUIET: Duration = Duration::from_millis(1);
+
+/// The output of a program, and its beginning that is kept.
+struct Output {
+    pipe: Option<PipeReader>,
+    kept: Vec<u8>,
+    quiet_until: Instant,
+}
+
+impl Output {
+    /// Reads what is there.
+    fn read(&mut self) {
+        let Some(pipe) = &mut self.pipe else { return };
+        let (mut buffer, mut read) = ([0; 1 << 16], 0);
+        // No more than the pipe has room for: a process that cannot be killed may write on.
+        while read < PIPE {
+            match pipe.read(&mut buffer) {
+                Ok(0) => {
+                    self.pipe = None;
+                    break;
+                }
+                Ok(length) => {
+                    let room = MOST_OUTPUT.saturating_sub(self.kept.len());
+                    self.kept.extend_from_slice(&buffer[..length.min(room)]);
+                    read += length;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        self.quiet_until = Instant::now() + if read < FEW { QUIET } else { Duration::ZERO };
+    }
+}
 
 impl Running {
-    /// Starts it, with this file or nothing on its standard input.
+    /// Starts it, with this file or nothing on its standard input, and in its own process group: the terminal's signals
+    /// are for contend.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(mut command: Command, input: Option<File>) -> anyhow::Result<Self> {
-        let printed = tempfile::tempfile().context("cannot create a file for the program's output")?;
-        command
-            .stdin(input.map_or_else(Stdio::null, Stdio::from))
-            .stdout(printed.try_clone()?)
-            .stderr(printed.try_clone()?);
-        own_group(&mut command);
-        let began = Instant::now();
+    pub fn start(command: Command, input: Option<File>) -> anyhow::Result<Self> {
+        Self::in_group(command, input, true)
+    }
+
+    /// Starts it in its own process group or in contend's, in which it can use the terminal.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn in_group(mut command: Command, input: Option<File>, own_group: bool) -> anyhow::Result<Self> {
+        let (reader, writer) = io::pipe().context("cannot create a pipe for the program's output")?;
+        let _ = fcntl_setpipe_size(&writer, PIPE);
+        rustix::io::ioctl_fionbio(&reader, true)?;
+        command.stdin(input.map_or_else(Stdio::null, Stdio::from)).stdout(writer.try_clone()?).stderr(writer);
+        let (connection, theirs) = Connection::guard(&mut command, own_group)?;
         let name = command.get_program().to_string_lossy().into_owned();
-        let child = command.spawn().map_err(|error| anyhow::anyhow!("cannot start {name}: {}", message(&error)))?;
-        let pid = Pid::from_raw(child.id() as i32).context("the process has no valid PID")?;
-        let process = pidfd_open(pid, PidfdFlags::empty())?;
-        Ok(Self { pid: child.id(), process, printed, began, is_reaped: false })
+        let guardian = command.spawn().map_err(|error| anyhow::anyhow!("cannot start {name}: {}", message(&error)))?;
+        drop((theirs, command));
+        let begun = connection.receive(true)?.filter(|message| message.kind == Kind::Begun);
+        let begun = begun.with_context(|| format!("cannot start {name}: its first message is missing"))?;
+        let since = Duration::from_nanos(now_ns().saturating_sub(begun.at_ns));
+        Ok(Self {
+            pid: begun.number as u32,
+            guardian,
+            connection,
+            output: RefCell::new(Output { pipe: Some(reader), kept: Vec::new(), quiet_until: Instant::now() }),
+            ended: Cell::new(None),
+            is_silent: Cell::new(false),
+            began: Instant::now().checked_sub(since).unwrap_or_else(Instant::now),
+            began_ns: begun.at_ns,
+            is_over: false,
+        })
     }
 
     pub fn pid(&self) -> u32 {
@@ -128,62 +207,74 @@ impl Running {
 
     /// Requests the end of the process itself, but not of the processes that it has started.
     pub fn ask_to_end(&self) {
-        // SAFETY: the call takes no pointers; the process is not waited for yet, so that the number is its.
-        unsafe { libc::kill(self.pid as i32, libc::SIGTERM) };
+        self.connection.request(Request::Terminate);
     }
 
-    /// Ends it, if it has not ended, and the processes that it left running, which would take the CPU from others.
+    /// Ends it, if it has not ended, with SIGTERM and some patience; and kills the processes that it left running, which
+    /// would take the CPU from others.
     ///
     /// # Errors
     /// The system does not report its end.
     pub fn end(mut self) -> anyhow::Result<Ended> {
-        // A process that has ended by itself did leave them behind.
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let has_ended = poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(&at_once))? > 0;
-        self.kill_group();
-        self.is_reaped = true;
-        let (status, usage) = reap(self.pid)?;
-        if !has_ended {
-            self.reap_group();
+        let left = self.finish(Request::End);
+        self.ended(left)
+    }
+
+    /// Ends it as [`Self::end`] does, but lets the processes live that it left running.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn release(mut self) -> anyhow::Result<Ended> {
+        let left = self.finish(Request::Release);
+        self.ended(left)
+    }
+
+    fn ended(&self, left: usize) -> anyhow::Result<Ended> {
+        let ended = self.ended.get().context("the process that started the program was killed")?;
+        let output = String::from_utf8_lossy(&self.output.borrow().kept).into_owned();
+        let wall_s = ended.at_ns.saturating_sub(self.began_ns) as f64 / 1e9;
+        Ok(Ended { status: ended.number, usage: ended.usage, wall_s, output, left })
+    }
+
+    /// Ends the run, and returns the number of processes that were left.
+    fn finish(&mut self, request: Request) -> usize {
+        self.is_over = true;
+        if !self.has_ended() {
+            self.ask_to_end();
+            let _ = wait(&[self], Some(Instant::now() + GRACE), &Interruption::default());
         }
-        let mut bytes = Vec::new();
-        self.printed.rewind()?;
-        (&self.printed).take(MOST_OUTPUT).read_to_end(&mut bytes)?;
-        Ok(Ended { status, usage, output: String::from_utf8_lossy(&bytes).into_owned() })
-    }
-
-    fn kill_group(&self) {
-        self.signal_group(libc::SIGKILL);
-    }
-
-    fn signal_group(&self, signal: i32) {
-        // SAFETY: the call takes no pointers; `self` was not reaped yet, so the number is still its group's.
-        unsafe { libc::kill(-(self.pid as i32), signal) };
-    }
-
-    /// Waits for those of its group that lost their parents, and so became contend's: they end now, and do not count as
-    /// left in the background. Where contend is not the subreaper, there are none. Another user's process cannot be
-    /// killed, and stays.
-    fn reap_group(&self) {
-        let until = Instant::now() + ENDS;
-        loop {
-            // SAFETY: the call writes nothing.
-            match unsafe { libc::waitpid(-(self.pid as i32), std::ptr::null_mut(), libc::WNOHANG) } {
-                0 if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
-                0 => break,
-                -1 if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted => break,
-                _ => {}
+        // Processes are left to live only by a program that ended by itself.
+        self.connection.request(if self.ended.get().is_some() { request } else { Request::End });
+        let mut left = 0;
+        while let Ok(Some(message)) = self.connection.receive(true) {
+            match message.kind {
+                Kind::Ended => self.ended.set(Some(message)),
+                Kind::Left => left = message.number.max(0) as usize,
+                Kind::Begun => {}
             }
         }
+        let _ = self.guardian.wait();
+        self.output.borrow_mut().read();
+        left
+    }
+
+    fn has_ended(&self) -> bool {
+        while let (None, false) = (self.ended.get(), self.is_silent.get()) {
+            match self.connection.receive(false) {
+                Ok(Some(message)) if message.kind == Kind::Ended => self.ended.set(Some(message)),
+                Ok(Some(_)) => {}
+                Ok(None) => self.is_silent.set(true),
+                Err(_) => break,
+            }
+        }
+        self.ended.get().is_some() || self.is_silent.get()
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if !self.is_reaped {
-            self.kill_group();
-            let _ = reap(self.pid);
-            self.reap_group();
+        if !self.is_over {
+            self.finish(Request::End);
         }
     }
 }
@@ -213,31 +304,45 @@ impl Ended {
     }
 }
 
-/// Waits until one of them has ended, the first of them first, but not longer than until then.
+/// Waits until one of them has ended, the first of them first, but not longer than until then. Reads their output
+/// meanwhile.
 ///
 /// # Errors
 /// The system does not tell of them.
 pub fn wait(of: &[&Running], until: Option<Instant>, interruption: &Interruption) -> anyhow::Result<End> {
     loop {
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let look = left.map_or(LOOK, |left| left.min(LOOK));
-        let look = Timespec { tv_sec: 0, tv_nsec: look.as_nanos() as i64 };
-        let mut descriptors: Vec<_> = of.iter().map(|one| PollFd::new(&one.process, PollFlags::IN)).collect();
-        match poll(&mut descriptors, Some(&look)) {
-            Ok(0) => reap_but(&of.iter().map(|one| one.pid).collect::<Vec<_>>()),
-            Err(rustix::io::Errno::INTR) => {}
-            Ok(_) => {
-                let ended = descriptors.iter().position(|one| !one.revents().is_empty());
-                return Ok(End::Itself(ended.unwrap_or_default()));
-            }
-            Err(error) => return Err(error.into()),
+        if let Some(ended) = of.iter().position(|one| one.has_ended()) {
+            return Ok(End::Itself(ended));
         }
         if interruption.is_requested() {
             return Ok(End::Interrupted);
         }
-        if until.is_some_and(|until| Instant::now() >= until) {
+        let now = Instant::now();
+        if until.is_some_and(|until| now >= until) {
             return Ok(End::Late);
         }
+        let mut look = until.map_or(LOOK, |until| until.saturating_duration_since(now).min(LOOK));
+        let outputs: Vec<_> = of.iter().map(|one| one.output.borrow()).collect();
+        let mut descriptors: Vec<_> =
+            of.iter().map(|one| PollFd::new(one.connection.descriptor(), PollFlags::IN)).collect();
+        for output in &outputs {
+            match &output.pipe {
+                Some(pipe) if now >= output.quiet_until => descriptors.push(PollFd::new(pipe, PollFlags::IN)),
+                Some(_) => look = look.min(QUIET),
+                None => {}
+            }
+        }
+        let look = Timespec { tv_sec: 0, tv_nsec: look.as_nanos() as i64 };
+        match poll(&mut descriptors, Some(&look)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        drop(descriptors);
+        drop(outputs);
+        of.iter()
+            .map(|one| one.output.borrow_mut())
+            .filter(|output| Instant::now() >= output.quiet_until)
+            .for_each(|mut output| output.read());
     }
 }
 
@@ -259,137 +364,11 @@ pub fn pause(of: &[&Running], pause: Pause, interruption: &Interruption) -> anyh
     if !matches!(end, End::Late) {
         return Ok(Some(end));
     }
-    of.iter().for_each(|one| one.signal_group(libc::SIGSTOP));
+    of.iter().for_each(|one| one.connection.request(Request::Stop));
     // A stopped program can still be killed by others.
     let end = wait(of, Some(Instant::now() + pause.length), interruption);
-    of.iter().for_each(|one| one.signal_group(libc::SIGCONT));
+    of.iter().for_each(|one| one.connection.request(Request::Continue));
     Ok(Some(end?).filter(|end| !matches!(end, End::Late)))
-}
-
-/// Gives the command its own process group, so that it and all that it starts can be ended at once, and it does not
-/// outlive contend.
-fn own_group(command: &mut Command) {
-    let parent = std::process::id();
-    command.process_group(0);
-    // SAFETY: between fork and exec only these two system calls are made, which take no pointers.
-    unsafe {
-        command.pre_exec(move || {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            if libc::getppid() as u32 == parent { Ok(()) } else { Err(std::io::Error::other("contend has exited")) }
-        });
-    }
-}
-
-/// Returns the status with which it ended, and the account of it and of the processes that it waited for.
-fn reap(pid: u32) -> anyhow::Result<(i32, Usage)> {
-    let mut status = 0;
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointers are to a number and to room for what the call writes.
-    while unsafe { libc::wait4(pid as i32, &raw mut status, 0, usage.as_mut_ptr()) } < 0 {
-        let error = std::io::Error::last_os_error();
-        anyhow::ensure!(error.kind() == std::io::ErrorKind::Interrupted, "wait4: {}", message(&error));
-    }
-    // SAFETY: the call succeeded, and all zeros would be a value too.
-    let usage = unsafe { usage.assume_init() };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    let (user_s, system_s) = (seconds(usage.ru_utime), seconds(usage.ru_stime));
-    let [switches, faults] =
-        [usage.ru_nvcsw + usage.ru_nivcsw, usage.ru_minflt + usage.ru_majflt].map(|count| count.max(0) as u64);
-    Ok((status, Usage { user_s, system_s, memory_kib: usage.ru_maxrss.max(0) as u64, switches, faults }))
-}
-
-/// The processes that a run leaves behind. A server in the background, for example, has its own session, and its parent
-/// has exited.
-///
-/// During a run, contend is the parent of all processes that lose their parent (a subreaper). It kills those that are
-/// left at the end of the run: they would take the CPU from the next runs, and occupy their port.
-pub struct Orphans {
-    /// Children that are contend's own.
-    known: Vec<i32>,
-}
-
-/// A killed process leaves orphans in turn. No program has this many generations by chance.
-const GENERATIONS: usize = 1_000;
-
-impl Orphans {
-    /// Begins a run.
-    pub fn adopt() -> Self {
-        let known = children();
-        is_parent_of_orphans(true);
-        Self { known }
-    }
-
-    /// Kills the processes that the run left, and returns the number of those that still ran.
-    ///
-    /// Processes that `--prepare` and `--cleanup` leave stay alone.
-    pub fn end(mut self) -> usize {
-        let mut ended = 0;
-        for _ in 0..GENERATIONS {
-            let left: Vec<i32> = children().into_iter().filter(|pid| !self.known.contains(pid)).collect();
-            if left.is_empty() {
-                break;
-            }
-            for pid in left {
-                match end(pid) {
-                    Some(ran) => ended += usize::from(ran),
-                    // Another user's, which stays.
-                    None => self.known.push(pid),
-                }
-            }
-        }
-        is_parent_of_orphans(false);
-        ended
-    }
-}
-
-fn is_parent_of_orphans(is_parent: bool) {
-    // SAFETY: the call takes no pointers.
-    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, libc::c_ulong::from(is_parent), 0, 0, 0) };
-}
-
-/// Kills a child, if the kernel permits, and returns whether it still ran.
-fn end(pid: i32) -> Option<bool> {
-    let mut status = 0;
-    // SAFETY: the pointer is to a number; the process is a child that was not waited for, so the number is still its own.
-    let is_ended = unsafe { libc::kill(pid, libc::SIGKILL) == 0 && libc::waitpid(pid, &raw mut status, 0) == pid };
-    is_ended.then(|| libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL)
-}
-
-/// Reaps the children that have ended, except these. An unreaped process still looks alive to a program that tests
-/// whether it exists.
-fn reap_but(own: &[u32]) {
-    loop {
-        let mut ended = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
-        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        // SAFETY: the pointer is to room for what the call writes, and all zeros, which it may leave, are a value too.
-        let (is_told, pid) =
-            unsafe { (libc::waitid(libc::P_ALL, 0, ended.as_mut_ptr(), flags) == 0, ended.assume_init().si_pid()) };
-        if !is_told || pid == 0 || own.contains(&(pid as u32)) {
-            break;
-        }
-        // SAFETY: the call writes nothing.
-        unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
-    }
-}
-
-/// Returns the children of contend, as the kernel lists them by thread; by the parents of all processes where it does
-/// not.
-fn children() -> Vec<i32> {
-    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let listed: Result<Vec<String>, _> =
-        threads.map(|thread| fs::read_to_string(thread.path().join("children"))).collect();
-    match listed {
-        Ok(lists) => lists.iter().flat_map(|list| list.split_whitespace()).filter_map(|pid| pid.parse().ok()).collect(),
-        // The kernel has no such list, or a thread has ended.
-        Err(_) => children_by_parent(),
-    }
-}
-
-fn children_by_parent() -> Vec<i32> {
-    let own = std::process::id();
-    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    numbers.filter_map(relatives).filter(|(_, parent, _)| *parent == own).map(|(pid, ..)| pid as i32).collect()
 }
 
 /// Returns a process, its parent and its group.

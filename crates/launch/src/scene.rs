@@ -1,13 +1,14 @@
 //! A run of a program and its surroundings: the commands before it and after it, the client of a server.
 
 use crate::client::{Client, serve};
-use crate::process::{End, Failed, FinishedRun, Orphans, Pause, Running, pause, wait};
+use crate::process::{End, Failed, FinishedRun, Pause, Running, pause, wait};
 use blame::names::message;
 use harness::{Interrupted, Interruption};
+use instruments::helper;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 /// Variables that are added to the environment of a program.
@@ -40,24 +41,20 @@ impl Scene<'_> {
         at_most: Option<Duration>,
         interruption: &Interruption,
     ) -> anyhow::Result<Result<FinishedRun, Failed>> {
-        // A signal of the terminal's reaches these commands too.
-        let or_interrupted = |error: anyhow::Error| {
-            if interruption.is_requested() { Interrupted.into() } else { error }
-        };
-        self.shell("--prepare", self.prepare).map_err(or_interrupted)?;
+        self.shell("--prepare", self.prepare, interruption)?;
         let input = self.input.map(|path| {
             File::open(path).map_err(|error| anyhow::anyhow!("--input {}: {}", path.display(), message(&error)))
         });
         let input = input.transpose()?;
-        let orphans = Orphans::adopt();
         let running = Running::start(command, input)?;
         let took = match self.client {
             None => self.alone(running, at_most, interruption),
             Some(client) => serve(client, running, self.pause, at_most, interruption),
         };
-        let left = orphans.end();
-        self.shell("--cleanup", self.cleanup).map_err(or_interrupted)?;
-        Ok(took?.map_err(|failed| if left > 0 { failed.left_running() } else { failed }))
+        // An interruption of the run is not one of the command that tidies up after it.
+        let during = if interruption.is_requested() { &Interruption::default() } else { interruption };
+        self.shell("--cleanup", self.cleanup, during)?;
+        took
     }
 
     fn alone(
@@ -71,34 +68,43 @@ impl Scene<'_> {
             Some(end) => end,
             None => wait(&[&running], at_most.map(|at_most| began + at_most), interruption)?,
         };
-        let wall_s = began.elapsed().as_secs_f64();
         let ended = running.end()?;
         let how = match end {
             End::Interrupted => return Err(Interrupted.into()),
             End::Late => format!("did not end within {:.0} s", at_most.unwrap_or_default().as_secs_f64()),
             End::Itself(_) => match ended.fault().filter(|_| !self.ignores_status) {
                 None => {
-                    let status = ended.status();
+                    let (status, wall_s) = (ended.status(), ended.wall_s);
                     return Ok(Ok(FinishedRun { wall_s, usage: ended.usage, status, output: ended.output }));
                 }
                 Some(fault) => fault,
             },
         };
-        Ok(Err(Failed { how, output: ended.output }))
+        Ok(Err(ended.failed(how)))
     }
 
-    /// Runs the command of an option, if there is one.
+    /// Runs the command of an option, if there is one, in contend's process group: it may ask for a password at the
+    /// terminal. A process that it leaves running may be needed by the program, and lives on.
     ///
     /// # Errors
-    /// It does not end well.
-    fn shell(&self, flag: &str, command: Option<&str>) -> anyhow::Result<()> {
+    /// It does not end well; a signal asks to end.
+    fn shell(&self, flag: &str, command: Option<&str>, interruption: &Interruption) -> anyhow::Result<()> {
         let Some(command) = command else { return Ok(()) };
-        let mut shell = Command::new("sh");
-        shell.arg("-c").arg(command).stdin(Stdio::null());
+        let mut shell = helper::shell(command)?;
         self.directory.into_iter().for_each(|directory| _ = shell.current_dir(directory));
-        let output = shell.output().map_err(|error| anyhow::anyhow!("cannot start sh: {}", message(&error)))?;
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        anyhow::ensure!(output.status.success(), "{flag} {command}: {}; {}", output.status, stderr.trim_end());
-        Ok(())
+        let running = Running::in_group(shell, None, false)?;
+        if matches!(wait(&[&running], None, interruption)?, End::Interrupted) {
+            return Err(Interrupted.into());
+        }
+        let ended = running.release()?;
+        match ended.fault() {
+            // A signal of the terminal's reaches the command too.
+            Some(_) if interruption.is_requested() => Err(Interrupted.into()),
+            None => Ok(()),
+            Some(fault) => {
+                let failed = ended.failed(fault);
+                anyhow::bail!("{flag} {command}: it {}; last line of its output: {}", failed.how, failed.last_line())
+            }
+        }
     }
 }

@@ -7,9 +7,13 @@ use crate::scene::Scene;
 use anyhow::Context;
 use blame::Lost;
 use harness::Interruption;
+use rustix::fs::{MemfdFlags, memfd_create};
 use serde::Deserialize;
 use serde_json::Value;
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::time::Duration;
 
@@ -63,9 +67,12 @@ impl Traced {
         at_most: Option<Duration>,
         interruption: &Interruption,
     ) -> anyhow::Result<Result<Self, Failed>> {
-        let record = tempfile::NamedTempFile::new()?;
+        // It has no name that a killed contend could leave.
+        let record =
+            File::from(memfd_create("contend-record", MemfdFlags::CLOEXEC).context("cannot create a file in memory")?);
+        let path = format!("/proc/{}/fd/{}", std::process::id(), record.as_raw_fd());
         let mut contend = Command::new(std::env::current_exe()?);
-        contend.args(["trace", "--quiet", "--no-keep", "--format", "json", "--output"]).arg(record.path());
+        contend.args(["trace", "--quiet", "--no-keep", "--format", "json", "--output"]).arg(path);
         // SIGTERM goes to `contend trace` in the server's place, which passes it on with the same patience.
         let client = scene.client.map(|client| {
             contend.arg("--patience").arg(format!("{}ms", client.patience.as_millis()));
@@ -76,7 +83,12 @@ impl Traced {
         scene.directory.into_iter().for_each(|directory| _ = contend.current_dir(directory));
         match (Scene { client: client.as_ref(), ..*scene }).run(contend, at_most, interruption)? {
             Err(failed) => Ok(Err(failed)),
-            Ok(FinishedRun { wall_s, .. }) => Ok(Ok(Self::read(&std::fs::read(record.path())?, wall_s)?)),
+            Ok(FinishedRun { wall_s, .. }) => {
+                let mut content = Vec::new();
+                (&record).rewind()?;
+                (&record).read_to_end(&mut content)?;
+                Ok(Ok(Self::read(&content, wall_s)?))
+            }
         }
     }
 

@@ -18,6 +18,7 @@
 //! | find the clusters in latencies, and the periodic components in time | [`spikes`], [`period`] |
 //! | write a number with three digits | [`digits`] |
 //! | identify a program or library by its hash | [`sha256`] |
+//! | find a helper program, such as `gzip`, without the relative entries of PATH | [`helper`] |
 //! | record the machine, and warn about properties that affect a measurement | [`environment`], [`warning`] |
 
 #![warn(missing_docs)]
@@ -31,6 +32,7 @@ pub mod environment;
 pub mod evidence;
 pub mod gaps;
 pub mod grind;
+pub mod helper;
 /// # Examples
 ///
 /// ```

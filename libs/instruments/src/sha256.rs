@@ -4,10 +4,12 @@
 //! on six others.
 
 use rustix::fs::OFlags;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 const BLOCK: usize = 64;
 
@@ -24,11 +26,22 @@ const ROUNDS: [u32; 64] = [
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 ];
 
+/// More would delay the start of a program by more than a second.
+const MOST_BYTES: u64 = 128 << 20;
+
+/// The device, the inode, the length, and the times of the last changes of a file.
+type Version = (u64, u64, u64, [(i64, i64); 2]);
+
+/// The hashes of the files that were read. Hundreds of processes may have one program.
+static KNOWN: Mutex<BTreeMap<Version, String>> = Mutex::new(BTreeMap::new());
+
 /// Returns the hash of a file's content, in hexadecimal digits.
+///
+/// A file that has not changed is read once.
 ///
 /// # Errors
 ///
-/// Returns an error if the file cannot be read, is not a regular file, or has more than 1 GiB.
+/// Returns an error if the file cannot be read, is not a regular file, or has more than 128 MiB.
 ///
 /// # Examples
 ///
@@ -41,14 +54,21 @@ const ROUNDS: [u32; 64] = [
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn of_file(path: &Path) -> io::Result<String> {
-    const MOST_BYTES: u64 = 1 << 30;
     // Opening a FIFO would wait for a writer, and a device has no end.
     let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
     let found = file.metadata()?;
     if !found.is_file() || found.len() > MOST_BYTES {
-        return Err(io::Error::other("not a regular file of at most 1 GiB"));
+        return Err(io::Error::other("not a regular file of at most 128 MiB"));
     }
-    of(file.take(MOST_BYTES))
+    let times = [(found.mtime(), found.mtime_nsec()), (found.ctime(), found.ctime_nsec())];
+    let version = (found.dev(), found.ino(), found.len(), times);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(hash) = known().get(&version) {
+        return Ok(hash.clone());
+    }
+    let hash = of(file.take(MOST_BYTES))?;
+    known().insert(version, hash.clone());
+    Ok(hash)
 }
 
 fn of(mut content: impl Read) -> io::Result<String> {
@@ -102,6 +122,19 @@ fn add(state: &mut [u32; 8], block: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_of_more_than_the_limit_is_not_read() {
+        let path = std::env::temp_dir().join(format!("sha256-sparse-{}", std::process::id()));
+        let file = File::create(&path).unwrap();
+        file.set_len(MOST_BYTES + 1).unwrap();
+        let found = of_file(&path);
+        file.set_len(0).unwrap();
+        let empty = of_file(&path);
+        std::fs::remove_file(&path).unwrap();
+        assert!(found.is_err());
+        assert_eq!(empty.unwrap(), of(&b""[..]).unwrap());
+    }
 
     /// The examples of the standard, and lengths near the ends of a block and of a read.
     #[test]

@@ -7,13 +7,14 @@ use super::members::{Members, Slice};
 use crate::memory::u32_at;
 use addr2line::gimli::{DW_LANG_Rust, Dwarf, NativeEndian, SectionId};
 use addr2line::{Context, LookupContinuation, LookupResult};
+use instruments::helper;
 use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 
 /// A file that was read.
@@ -222,7 +223,7 @@ fn fetched(build_id: &str) -> Option<PathBuf> {
     /// Seconds for a file.
     const PATIENCE: &str = "20";
     std::env::var_os("DEBUGINFOD_URLS").filter(|servers| !servers.is_empty())?;
-    let mut find = Command::new("debuginfod-find");
+    let mut find = helper::command("debuginfod-find").ok()?;
     find.args(["debuginfo", build_id]).env("DEBUGINFOD_TIMEOUT", PATIENCE).env("DEBUGINFOD_MAXTIME", PATIENCE);
     let output =
         find.stdin(Stdio::null()).stderr(Stdio::null()).output().ok().filter(|output| output.status.success())?;

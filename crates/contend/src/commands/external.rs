@@ -7,12 +7,11 @@
 use anyhow::{Context, bail};
 use clap::{Arg, Command};
 use harness::Example;
+use instruments::helper;
 use std::convert::Infallible;
-use std::env;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process;
 
 /// A program that is built and installed separately.
@@ -98,17 +97,8 @@ impl Program {
 
 impl ExternalProgram {
     /// Returns the file to execute.
-    ///
-    /// Relative elements of the path are skipped: any user may be able to write to the working directory.
     pub fn find(&self) -> Option<PathBuf> {
-        let own = env::current_exe().ok();
-        let own_directory = own.as_deref().and_then(Path::parent).map(Path::to_owned);
-        let path = env::var_os("PATH").unwrap_or_default();
-        let folders = own_directory.into_iter().chain(env::split_paths(&path).filter(|folder| folder.is_absolute()));
-        let is_program = |file: &PathBuf| {
-            file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-        };
-        folders.map(|folder| folder.join(self.binary)).find(is_program)
+        helper::find_beside(self.binary)
     }
 
     /// Returns the message that it is missing, and how it is installed.

@@ -1,7 +1,7 @@
 //! The measurement of one experiment: its record is archived and written, and its warnings are printed.
 
 use super::archived;
-use crate::output::{Destination, View};
+use crate::output::{Destination, NotArchived, View};
 use anyhow::ensure;
 use clap::ArgMatches;
 use experiments::ALL;
@@ -66,7 +66,14 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
     let written: Vec<anyhow::Result<()>> =
         finished.files.into_iter().map(|(file, content)| file.write(&content?)).collect();
     written.into_iter().collect::<anyhow::Result<()>>()?;
-    let outcome = outcome?;
+    let outcome = match outcome {
+        // The exit status is the measured program's own.
+        Err(error) if finished.program_status.is_some() && error.is::<NotArchived>() => {
+            output::eprint_line(&format!("error: {error}"));
+            Outcome::Done
+        }
+        outcome => outcome?,
+    };
     ensure!(finished.failures.is_empty(), "{}", finished.failures.join("\n"));
     finished.exceeded.iter().for_each(|found| output::eprint_line(found));
     Ok(match (outcome, finished.program_status) {

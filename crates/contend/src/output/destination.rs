@@ -4,9 +4,9 @@ use super::csv;
 use super::markdown;
 use super::store::{Refused, Store, Stored};
 use super::warnings::{self, Advice};
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{Context, bail, ensure};
 use archive::NotKept;
-use harness::output::{OutputFile, eprint_line, json_line, print, print_document, print_json};
+use harness::output::{Created, OutputFile, OutputFolder, eprint_line, json_line, print, print_document, print_json};
 use harness::{AnyRecord, Format, Outcome, SharedFlags, THIS_RECORD, UsageError};
 use instruments::warning::{Warning, WarningKind};
 use serde::Serialize;
@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,18 @@ pub trait View {
         Err(no_such_layout(name))
     }
 }
+
+/// The error of a record that was printed or written, but not archived.
+#[derive(Debug)]
+pub struct NotArchived(String);
+
+impl fmt::Display for NotArchived {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotArchived {}
 
 /// The destination of a record.
 pub struct Destination {
@@ -213,8 +226,8 @@ impl Destination {
         match self.store.keep(record) {
             Ok(stored) => (stored, None),
             Err(Refused { warning, is_failure }) => {
-                let message = || anyhow!("{} [{}]\nhelp: {}", warning.message(), warning.code(), warning.remedy());
-                let refusal = is_failure.then(message);
+                let message = || format!("{} [{}]\nhelp: {}", warning.message(), warning.code(), warning.remedy());
+                let refusal = is_failure.then(|| NotArchived(message()).into());
                 record.warnings.push(*warning);
                 (None, refusal)
             }
@@ -353,11 +366,12 @@ fn outcome(record: &AnyRecord) -> anyhow::Result<Outcome> {
 }
 
 /// The directory that `--output` names where each part of a run has a record: a numbered file for each, which appears
-/// whole.
+/// whole, and replaces no other.
 struct Folder {
     path: PathBuf,
+    folder: OutputFolder,
     /// The begin of their names: the experiment's name, and when the run began.
-    prefix: String,
+    begin: String,
     extension: &'static str,
     written: RefCell<Written>,
 }
@@ -365,7 +379,9 @@ struct Folder {
 #[derive(Default)]
 struct Written {
     count: u32,
-    left: VecDeque<PathBuf>,
+    /// The number of other runs that were found to have the same begin of names.
+    others: u32,
+    left: VecDeque<Created>,
 }
 
 impl Folder {
@@ -379,36 +395,42 @@ impl Folder {
         fs::create_dir_all(path).with_context(|| format!("{named}: cannot create the directory"))?;
         let files = fs::read_dir(path).with_context(|| format!("{named}: cannot read the directory"))?;
         let files: Vec<String> = files.flatten().map(|file| file.file_name().to_string_lossy().into_owned()).collect();
+        let folder = OutputFolder::open(path).with_context(|| format!("{named}: cannot write a file"))?;
         let begin = format!("{experiment}-{}", moment(started_unix_s).replace(' ', "T").replace(':', ""));
-        let prefixes = std::iter::once(begin.clone()).chain((2..).map(|run| format!("{begin}-run{run}")));
-        let is_free = |prefix: &String| !files.iter().any(|file| file.starts_with(&format!("{prefix}-0")));
-        let prefix = { prefixes }.find(is_free).unwrap_or(begin);
-        let folder = Self { path: path.to_owned(), prefix, extension, written: RefCell::default() };
-        // A file that is not written is removed.
-        OutputFile::open("--output", &folder.file(1))?;
-        Ok(folder)
-    }
-
-    fn file(&self, number: u32) -> PathBuf {
-        self.path.join(format!("{}-{number:06}.{}", self.prefix, self.extension))
+        let is_free =
+            |others: &u32| !files.iter().any(|file| file.starts_with(&format!("{}-0", prefix(&begin, *others))));
+        let others = (0..).find(is_free).unwrap_or_default();
+        let written = RefCell::new(Written { others, ..Written::default() });
+        Ok(Self { path: path.to_owned(), folder, begin, extension, written })
     }
 
     /// Writes the next file, and removes the oldest ones of this run if more than `keep` are left.
     fn write(&self, content: &str, keep: Option<usize>) -> anyhow::Result<()> {
         let mut written = self.written.borrow_mut();
-        let file = self.file(written.count + 1);
-        OutputFile::open("--output", &file)?.write(content.as_bytes())?;
         written.count += 1;
-        written.left.push_back(file);
+        let shown = |name: &str| self.path.join(name).display().to_string();
+        let created = loop {
+            let name = format!("{}-{:06}.{}", prefix(&self.begin, written.others), written.count, self.extension);
+            let created = self.folder.create(&name, content.as_bytes());
+            match created.with_context(|| format!("{}: cannot write the file", shown(&name)))? {
+                Some(created) => break created,
+                // A run that began in the same minute has the name.
+                None => written.others += 1,
+            }
+        };
+        written.left.push_back(created);
         while written.left.len() > keep.unwrap_or(usize::MAX) {
             if let Some(oldest) = written.left.pop_front() {
-                match fs::remove_file(&oldest) {
-                    // Another program collected it.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    removed => removed.with_context(|| format!("{}: cannot remove the file", oldest.display()))?,
-                }
+                // Another program may have collected it.
+                let removed = self.folder.remove(&oldest);
+                removed.with_context(|| format!("{}: cannot remove the file", shown(oldest.name())))?;
             }
         }
         Ok(())
     }
+}
+
+/// Returns the begin of the names of a run, of which this many others have the same.
+fn prefix(begin: &str, others: u32) -> String {
+    if others == 0 { begin.to_owned() } else { format!("{begin}-run{}", others + 1) }
 }

@@ -6,5 +6,5 @@ pub mod markdown;
 mod store;
 pub mod warnings;
 
-pub use destination::{Destination, View, print_or_write, whole_record};
+pub use destination::{Destination, NotArchived, View, print_or_write, whole_record};
 pub use store::missing_above;

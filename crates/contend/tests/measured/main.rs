@@ -15,6 +15,7 @@ mod clock;
 mod compare;
 mod core;
 mod interruption;
+mod files_of_the_user;
 mod latency;
 mod latency_stop;
 mod load;

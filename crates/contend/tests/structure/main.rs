@@ -2,6 +2,7 @@
 //! about behaviour, so `cargo test` does not.
 
 mod documents;
+mod helpers;
 mod imports;
 mod one_way_out;
 mod switched_off;

@@ -24,7 +24,7 @@ const CRATES: [&str; 11] = [
     "terminal",
 ];
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+pub fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         if path.is_dir() {
             sources(&path, found);

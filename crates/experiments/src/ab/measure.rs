@@ -242,7 +242,7 @@ impl<'a> Turn<'a> {
         let side = &plan.sides[place];
         let build = block as usize;
         let padding = plan.is_environment_random.then(|| self.random.usize(..PADDING));
-        let command = side.command(build, &plan.variables, padding);
+        let command = side.command(build, &plan.variables, padding)?;
         let at_most = self.longest();
         let took = match plan.scene(side, build).run(command, Some(at_most), &self.session.interruption)? {
             Ok(took) => took,

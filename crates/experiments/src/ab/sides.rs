@@ -2,11 +2,13 @@
 
 use super::flags::{Flags, Parameter};
 use super::record::SideRecord;
-use super::revisions::Worktrees;
+use super::revisions::{OF_REPOSITORY, Worktrees};
 use harness::UsageError;
+use instruments::helper;
 use launch::{CommandLine, executable};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -150,23 +152,30 @@ impl Side {
     }
 
     /// Returns the command of a run, whose environment is longer by this number of bytes.
-    pub fn command(&self, build: usize, variables: &[(String, OsString)], padding: Option<usize>) -> Command {
+    ///
+    /// # Errors
+    /// It needs a shell, and there is none.
+    pub fn command(
+        &self,
+        build: usize,
+        variables: &[(String, OsString)],
+        padding: Option<usize>,
+    ) -> io::Result<Command> {
         let mut command = match (&self.line, &self.program) {
             (CommandLine::Words(words), Some(program)) => {
                 let mut command = Command::new(program);
                 command.arg0(&words[0]).args(&words[1..]);
                 command
             }
-            _ => {
-                let mut command = Command::new("sh");
-                command.arg("-c").arg(&self.text);
-                command
-            }
+            _ => helper::shell(&self.text)?,
         };
         self.directory(build).into_iter().for_each(|directory| _ = command.current_dir(directory));
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         padding.into_iter().for_each(|bytes| _ = command.env(PADDING, "x".repeat(bytes)));
-        command
+        if self.revision.is_some() {
+            OF_REPOSITORY.iter().for_each(|name| _ = command.env_remove(name));
+        }
+        Ok(command)
     }
 
     /// Returns the side as the record has it.

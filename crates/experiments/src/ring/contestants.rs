@@ -4,6 +4,7 @@
 //! Recipes and sources are part of this program, or in a directory that the user names.
 
 use anyhow::Context;
+use instruments::helper;
 use loops::ring::{BuiltIn, Class};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -208,14 +209,8 @@ fn paths_of(candidate: &str) -> Vec<PathBuf> {
             folders.iter().flat_map(|folder| matching(folder, part)).collect()
         });
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    // Only the first on the path is used, as in a shell. A relative entry would mean another directory in each build.
-    std::env::split_paths(&path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(candidate))
-        .find(|path| is_program(path))
-        .into_iter()
-        .collect()
+    // Only the first on the path is used, as in a shell.
+    helper::find(candidate).into_iter().collect()
 }
 
 /// Returns the entries of the directory with this name; `*` matches any letters.

@@ -126,12 +126,10 @@ impl Flags {
 }
 
 const SHORTEST_EVERY: Duration = Duration::from_secs(1);
-const LONGEST_EVERY: Duration = Duration::from_secs(24 * 3600);
 
 fn every(text: &str) -> Result<Duration, String> {
-    match parse_duration::span(text)? {
+    match parse_duration::span_of_day(text)? {
         short if short < SHORTEST_EVERY => Err("must be at least 1s".into()),
-        long if long > LONGEST_EVERY => Err("must be at most 1 day".into()),
         every => Ok(every),
     }
 }

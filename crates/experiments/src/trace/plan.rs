@@ -97,7 +97,7 @@ pub struct Confirmation {
 pub struct Parameters {
     /// The program and its arguments.
     pub program: Vec<String>,
-    /// The SHA-256 of the program's file; `null` where it cannot be read.
+    /// The SHA-256 of the program's file; `null` where it cannot be read, or has more than 128 MiB.
     #[serde(default)]
     pub program_sha256: Option<String>,
     pub level: Level,

@@ -1,10 +1,11 @@
 //! The kernel: its version, its preemption and tick, and the settings that affect latencies.
 
 use crate::cpus::{CpuSet, files};
+use crate::helper;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// The kernel and its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -271,7 +272,8 @@ fn decompress(path: &Path) -> Option<String> {
     if !path.exists() {
         return None;
     }
-    let output = Command::new("gzip").arg("-dc").arg(path).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let output =
+        helper::command("gzip").ok()?.arg("-dc").arg(path).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8(output.stdout).ok()).flatten()
 }
 

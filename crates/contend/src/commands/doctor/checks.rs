@@ -10,6 +10,7 @@ use instruments::environment::Environment;
 use instruments::evidence::{
     NoInterruptEvidence, Source, WeakerEvidence, may_record_cpus, may_record_own_thread, may_record_tracepoint,
 };
+use instruments::helper;
 use instruments::warning::{self, Autogroup, ClockFallback, CpuQuota, MemoryNotLocked, NiceRefused, WarningKind};
 use rustix::mm::{MapFlags, ProtFlags, mlock, mmap_anonymous, munmap};
 use rustix::process::{Resource, geteuid, getppid, getrlimit, setpriority_process};
@@ -17,10 +18,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::ptr::null_mut;
 use std::time::Duration;
-use std::{env, fs, thread};
+use std::{fs, thread};
 use terminal::without_error_numbers;
 
 const EVENTS: &str = "kernel events";
@@ -300,7 +300,7 @@ fn machine() -> Check {
 }
 
 fn tools() -> Vec<Check> {
-    let git = match Command::new("git").arg("--version").output() {
+    let git = match helper::command("git").and_then(|mut git| git.arg("--version").output()) {
         Ok(output) => met(TOOLS, "git", String::from_utf8_lossy(&output.stdout).trim().to_owned()),
         Err(_) => met(TOOLS, "git", "not found: records are not saved")
             .missing(&["history", "compare", "baseline"], "sudo apt-get install git, or the package of your system"),
@@ -312,7 +312,7 @@ fn tools() -> Vec<Check> {
         Err(error) => met(TOOLS, "archive", error.to_string())
             .missing(&["history", "compare", "baseline"], "name a directory: export CONTEND_ARCHIVE=DIR"),
     };
-    let compiler = match program("cc") {
+    let compiler = match helper::find("cc") {
         Some(path) => met(TOOLS, "C compiler", path.display().to_string()),
         None => met(TOOLS, "C compiler", "cc was not found").missing(
             &["ring (contestants in C)"],
@@ -320,7 +320,7 @@ fn tools() -> Vec<Check> {
         ),
     };
     let servers = std::env::var("DEBUGINFOD_URLS").ok().filter(|servers| !servers.is_empty());
-    let symbols = match (servers, program("debuginfod-find")) {
+    let symbols = match (servers, helper::find("debuginfod-find")) {
         (Some(servers), Some(_)) => met(TOOLS, "debug symbols", format!("fetched from {servers}")),
         _ if Path::new("/usr/lib/debug/.build-id").is_dir() => met(TOOLS, "debug symbols", "of installed packages"),
         (None, Some(_)) => met(TOOLS, "debug symbols", "DEBUGINFOD_URLS is not set").missing(
@@ -377,12 +377,6 @@ fn open_memory_of_another() -> io::Result<()> {
 /// Returns the highest number of open files that this process may set for itself; `None` is without limit.
 fn most_files() -> Option<u64> {
     getrlimit(Resource::Nofile).maximum
-}
-
-/// Returns the file of a program that a shell would run.
-fn program(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
 /// Returns whether files can be created in this directory, or in the next one above that exists.

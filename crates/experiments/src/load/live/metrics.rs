@@ -4,25 +4,22 @@
 //! and the file in `# EOF`.
 
 use crate::load::record::IntervalRow;
-use harness::output::draft_beside;
+use harness::output::OutputFile;
 use instruments::warning::{LeftOut, Warning};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The file, and its write errors.
 pub struct MetricsFile {
     path: PathBuf,
+    file: OutputFile,
     counted: BTreeMap<usize, Counted>,
     last_s: f64,
     failures: u64,
     reason: String,
 }
-
-/// The mode of the file, as in a shell's redirection; a temporary file is private otherwise, and no collector could
-/// read it.
-const MODE: u32 = 0o666;
 
 /// The sums of a CPU, in seconds.
 #[derive(Clone, Copy, Default)]
@@ -40,13 +37,15 @@ impl MetricsFile {
     /// # Errors
     /// It is a directory or a device, or its directory is not writable.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // Links are followed, so that they remain links.
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if path.metadata().is_ok_and(|found| !found.is_file()) {
-            return Err(io::Error::other("not a regular file, so it cannot be replaced"));
-        }
-        draft_beside(&path, MODE)?;
-        Ok(Self { path, counted: BTreeMap::new(), last_s: 0.0, failures: 0, reason: String::new() })
+        let file = OutputFile::replaceable(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            counted: BTreeMap::new(),
+            last_s: 0.0,
+            failures: 0,
+            reason: String::new(),
+        })
     }
 
     /// Replaces the file.
@@ -65,11 +64,7 @@ impl MetricsFile {
             counted.proc_stat_s += length_s * row.shares.proc_stat_share.unwrap_or(0.0);
         }
         let text = exposition(rows, &self.counted);
-        let written = draft_beside(&self.path, MODE).and_then(|mut draft| {
-            draft.write_all(text.as_bytes())?;
-            draft.persist(&self.path).map(drop).map_err(Into::into)
-        });
-        if let Err(error) = written {
+        if let Err(error) = self.file.replace(text.as_bytes()) {
             self.failures += 1;
             self.reason = error.to_string();
         }

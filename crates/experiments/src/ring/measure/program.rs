@@ -7,6 +7,7 @@ use crate::ring::contestants::{Contestant, Recipe, Runs, Source, filled, find_to
 use crate::ring::plan::Absent;
 use anyhow::Context;
 use harness::{Interruption, Progress};
+use instruments::helper;
 use instruments::team::on_cpu;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -200,6 +201,8 @@ impl Running {
             return Err(io::Error::other("an empty command"));
         };
         let mut command = Command::new(program);
+        // A compiler searches it for the assembler.
+        command.env("PATH", helper::path());
         command.args(arguments).current_dir(spec.folder).process_group(0);
         command.envs(spec.environment.iter().filter_map(|word| word.split_once('=')));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -32,7 +32,7 @@ pub const OUTCOMES: &[&str] = &[
 pub struct Parameters {
     /// The program and its arguments.
     pub program: Vec<String>,
-    /// The SHA-256 of the program's file; `null` where it cannot be read.
+    /// The SHA-256 of the program's file; `null` where it cannot be read, or has more than 128 MiB.
     pub program_sha256: Option<String>,
     /// The number of the process that contend attached to.
     pub attached_pid: Option<u32>,
