@@ -90,7 +90,9 @@ impl Place {
             return Err(io::Error::other("it is a directory"));
         }
         let folder = if folder.is_empty() { Path::new(".") } else { Path::new(folder) };
-        let shown = from.map_or_else(|| folder.to_owned(), |from| from.shown.join(folder));
+        // Without the slash at its end.
+        let shown: PathBuf =
+            from.map_or_else(|| folder.to_owned(), |from| from.shown.join(folder)).components().collect();
         let held = match from {
             Some(from) => openat(&*from.folder, folder, FOLDER, Mode::empty()),
             None => openat(CWD, folder, FOLDER, Mode::empty()),

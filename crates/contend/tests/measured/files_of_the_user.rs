@@ -78,10 +78,14 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// The number of processes with this word in their command lines.
-fn processes(word: &str) -> usize {
+/// The number of processes that sleep so long.
+fn sleepers(seconds: &str) -> usize {
     let numbers = names(Path::new("/proc")).into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
-    let is_one = |pid: &String| text(&fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()).contains(word);
+    let is_one = |pid: &String| {
+        let words = text(&fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default());
+        let words: Vec<&str> = words.split_terminator('\0').collect();
+        words.len() == 2 && words[0].rsplit('/').next() == Some("sleep") && words[1] == seconds
+    };
     numbers.filter(is_one).count()
 }
 
@@ -130,9 +134,9 @@ fn worktrees_of_a_killed_comparison_are_removed_by_the_next() {
     };
     let (killed, living) = (own_sleep(101), own_sleep(102));
     let mut first = begin(&format!("sleep {killed}"));
-    until("the first run", || processes(&killed) > 1);
+    until("the first run", || sleepers(&killed) > 0);
     let mut other = begin(&format!("sleep {living}"));
-    until("the run that goes on", || processes(&living) > 1);
+    until("the run that goes on", || sleepers(&living) > 0);
     signal(&first, Signal::KILL);
     first.wait().unwrap();
     assert_eq!(place.git("repository", &["worktree", "list"]).lines().count(), 5);
@@ -173,11 +177,10 @@ fn all_processes_of_a_run_end_with_a_killed_comparison() {
         vec!["ab", "true", "false", "--prepare", &program, "--quiet"],
     ] {
         let mut contend = place.contend(".", &words).stdout(Stdio::null()).spawn().unwrap();
-        let sleepers = || processes(&format!("sleep\0{nap}"));
-        until("three processes", || sleepers() == 3);
+        until("three processes", || sleepers(&nap) == 3);
         signal(&contend, Signal::KILL);
         contend.wait().unwrap();
-        until("the end of all", || sleepers() == 0);
+        until("the end of all", || sleepers(&nap) == 0);
     }
     assert!(place.temporary().is_empty(), "{:?}", place.temporary());
 }
@@ -308,11 +311,10 @@ fn interrupted_traced_runs_leave_no_file() {
         let words = ["trace", mode, value, "--", "sleep", &nap];
         let mut command = place.contend(".", &words);
         let mut contend = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let sleepers = || processes(&format!("sleep\0{nap}"));
-        until("the program", || sleepers() > 0);
+        until("the program", || sleepers(&nap) > 0);
         signal(&contend, end);
         contend.wait().unwrap();
-        until("its end", || sleepers() == 0);
+        until("its end", || sleepers(&nap) == 0);
         assert!(place.temporary().is_empty(), "{mode} {end:?}: {:?}", place.temporary());
     }
 }
