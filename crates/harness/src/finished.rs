@@ -168,7 +168,8 @@ impl Conditions {
 
     fn warnings(&self, session: &Session) -> Vec<Warning> {
         let Self::Measured { cpus, planned, moot, .. } = self else { return Vec::new() };
-        let mut warnings = warning::standing(&session.environment, cpus);
+        // The pairs of CPUs that this run has measured replace those of an earlier one.
+        let mut warnings = warning::standing(&self.environment(session).machine, cpus, session.started_unix_s());
         warnings.extend(session.disturbances(cpus));
         warnings.extend(session.cpus_taken(cpus).map(Warning::from));
         // A run without a planned end cannot fall short of it.

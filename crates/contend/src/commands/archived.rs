@@ -2,12 +2,13 @@
 
 use anyhow::Context;
 use archive::{Archive, Catalogue, Entry, Location};
-use harness::{Session, SharedFlags, output};
-use instruments::environment::ProbedPairs;
+use harness::output;
+use instruments::environment::{Environment, ProbedPairs};
 use record::{Source, understand};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The maximum number of complaints in a message.
 const SAID: usize = 3;
@@ -64,24 +65,25 @@ const CORE: &str = "core";
 /// apply.
 const MOST_OF_CORE: usize = 8;
 
-/// Passes the CPUs that share a core to a session, from the last record that probed them since this machine was
-/// started.
-///
-/// A machine that was restarted, or moved, may have another topology.
-pub fn recall_cores(session: &mut Session, shared: &SharedFlags) {
-    let is_there_more_than_one = session.environment.cpu.online.as_ref().is_none_or(|online| online.len() > 1);
+/// Passes the CPUs that share a core to an environment, from the latest records that probed them: since this machine was
+/// started, and so recently that they hold.
+pub fn recall_cores(environment: &mut Environment, archive: Option<&Path>) {
+    let is_there_more_than_one = environment.cpu.online.as_ref().is_none_or(|online| online.len() > 1);
     if is_there_more_than_one {
-        session.environment.cpu.probed = probed_pairs(shared);
+        // A hypervisor need not show its guests which CPUs share a core; without one, the kernel knows.
+        let cores = Some(&environment.cpu.cores[..]).filter(|_| environment.host.hypervisor.is_none());
+        let now_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        environment.cpu.probed = ProbedPairs::that_hold(probed_pairs(archive).unwrap_or_default(), now_unix_s, cores);
     }
 }
 
 /// Returns the known pairs; an unreadable record is ignored, so that no measurement fails because of it.
-fn probed_pairs(shared: &SharedFlags) -> Option<ProbedPairs> {
-    let archive = Location::of(shared.archive.as_deref()).archive().ok()??;
+fn probed_pairs(archive: Option<&Path>) -> Option<Vec<ProbedPairs>> {
+    let archive = Location::of(archive).archive().ok()??;
     let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let entries = archive.listing().ok()?.entries;
     let tried = entries.iter().rev().filter(|entry| entry.summary.experiment == CORE).take(MOST_OF_CORE);
-    tried.filter_map(|entry| pairs_of_record(&archive, &entry.id, boot_id.trim())).next()
+    Some(tried.filter_map(|entry| pairs_of_record(&archive, &entry.id, boot_id.trim())).collect())
 }
 
 fn pairs_of_record(archive: &Archive, id: &str, boot_id: &str) -> Option<ProbedPairs> {

@@ -296,10 +296,46 @@ pub struct ProbedPair {
     pub cpus: [usize; 2],
     /// Whether one gets narrower while the other works.
     pub share_a_core: bool,
+    /// Time of the measurement, in seconds since 1970; absent in older records, which have one time for all pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probed_unix_s: Option<u64>,
 }
 
 impl ProbedPairs {
-    /// Returns these pairs, and the earlier ones that were not measured again.
+    /// The age up to which a measured pair holds: a hypervisor can move the CPUs of its guests at any time.
+    pub const HOLDS_S: u64 = 15 * 60;
+
+    /// Returns the pairs of several measurements that hold at this time, each by its latest measurement; `None` if there
+    /// are none. `cores` are those of the kernel where it knows them, and contradict measured pairs.
+    pub fn that_hold(
+        measured: impl IntoIterator<Item = Self>,
+        now_unix_s: u64,
+        cores: Option<&[CpuSet]>,
+    ) -> Option<Self> {
+        let mut pairs: Vec<ProbedPair> = Vec::new();
+        for of_one in measured {
+            for pair in &of_one.pairs {
+                let at = pair.probed_unix_s.unwrap_or(of_one.probed_unix_s);
+                let pair = ProbedPair { probed_unix_s: Some(at), ..*pair };
+                match pairs.iter_mut().find(|known| known.cpus == pair.cpus) {
+                    Some(known) if known.probed_unix_s < pair.probed_unix_s => *known = pair,
+                    Some(_) => {}
+                    None => pairs.push(pair),
+                }
+            }
+        }
+        let is_of_core = |pair: &ProbedPair, core: &CpuSet| pair.cpus.iter().all(|cpu| core.contains(*cpu));
+        pairs.retain(|pair| {
+            let age_s = now_unix_s.checked_sub(pair.probed_unix_s.unwrap_or_default());
+            let is_recent = age_s.is_some_and(|age_s| age_s <= Self::HOLDS_S);
+            let by_kernel = cores.map(|cores| cores.iter().any(|core| is_of_core(pair, core)));
+            is_recent && by_kernel.is_none_or(|share_a_core| share_a_core == pair.share_a_core)
+        });
+        let probed_unix_s = pairs.iter().filter_map(|pair| pair.probed_unix_s).max()?;
+        Some(Self { probed_unix_s, pairs })
+    }
+
+    /// Returns these pairs, and the earlier ones that were not measured again, each with its own time.
     #[must_use]
     pub fn beside(mut self, earlier: Option<&Self>) -> Self {
         let only_earlier: Vec<ProbedPair> = earlier
@@ -334,8 +370,17 @@ impl ProbedPairs {
 
     /// Returns whether two CPUs share a core; `None` if that was not measured.
     pub(super) fn share_a_core(&self, one: usize, other: usize) -> Option<bool> {
+        self.pair(one, other).map(|pair| pair.share_a_core)
+    }
+
+    fn pair(&self, one: usize, other: usize) -> Option<&ProbedPair> {
         let cpus = [one.min(other), one.max(other)];
-        self.pairs.iter().find(|pair| pair.cpus == cpus).map(|pair| pair.share_a_core)
+        self.pairs.iter().find(|pair| pair.cpus == cpus)
+    }
+
+    /// Returns when two CPUs were measured; `None` if they were not.
+    pub(crate) fn probed_unix_s(&self, one: usize, other: usize) -> Option<u64> {
+        self.pair(one, other).map(|pair| pair.probed_unix_s.unwrap_or(self.probed_unix_s))
     }
 }
 

@@ -78,6 +78,18 @@ pub struct SmtSiblingsShared {
     pub cpu: usize,
     /// The other one.
     pub sibling: usize,
+    /// Time of the measurement that showed it, in seconds since 1970, and its age; absent if the kernel reports it.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub probed: Option<Probed>,
+}
+
+/// The time of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Probed {
+    /// In seconds since 1970.
+    pub probed_unix_s: u64,
+    /// Its age when the warning was made, in seconds.
+    pub probed_age_s: u64,
 }
 
 impl WarningKind for SmtSiblingsShared {
@@ -85,13 +97,22 @@ impl WarningKind for SmtSiblingsShared {
     const SEVERITY: Severity = Severity::ChangesFigure;
 
     fn message(&self) -> String {
-        let Self { cpu, sibling } = self;
-        format!("CPUs {cpu} and {sibling} are SMT siblings on one core: each slows the other")
+        let Self { cpu, sibling, probed } = self;
+        let probed = probed.map_or_else(String::new, |Probed { probed_unix_s, probed_age_s }| {
+            let minutes = probed_unix_s / 60;
+            let (hour, minute, age) = (minutes / 60 % 24, minutes % 60, probed_age_s / 60);
+            format!(", as probed at {hour:02}:{minute:02} UTC, {age} min ago")
+        });
+        format!("CPUs {cpu} and {sibling} are SMT siblings on one core{probed}: each slows the other")
     }
 
     fn remedy(&self) -> &'static str {
-        "choose CPUs of different cores with --cpus (lscpu --extended shows them), or switch SMT off: \
-         write off to /sys/devices/system/cpu/smt/control"
+        if self.probed.is_some() {
+            "choose CPUs of different cores with --cpus, or probe them again with `contend core`"
+        } else {
+            "choose CPUs of different cores with --cpus (lscpu --extended shows them), or switch SMT off: \
+             write off to /sys/devices/system/cpu/smt/control"
+        }
     }
 }
 
@@ -309,15 +330,16 @@ impl WarningKind for MemoryNotLocked {
 
 // The warnings that follow from the environment alone, before and after a measurement.
 
-/// Returns the warnings for a measurement on `cpus` that follow from the environment before the measurement.
+/// Returns the warnings for a measurement on `cpus` that follow from the environment before the measurement, at this
+/// time.
 ///
 /// Real-time throttling matters only to measurements with real-time threads: see [`realtime_throttling`].
-pub fn standing(environment: &Environment, cpus: &CpuSet) -> Vec<Warning> {
+pub fn standing(environment: &Environment, cpus: &CpuSet, now_unix_s: u64) -> Vec<Warning> {
     let autogroup = (environment.kernel.autogroup == Some(true)).then(|| Autogroup.into());
     // A quota that covers all CPUs in use never stops a thread.
     let quota = environment.limits.cpu_quota_cpus.filter(|&quota| quota < cpus.len() as f64);
     let governor = environment.cpu.governor.clone().filter(|governor| governor != "performance");
-    shared_siblings(environment, cpus)
+    shared_siblings(environment, cpus, now_unix_s)
         .into_iter()
         .chain(autogroup)
         .chain(quota.map(|cpus| CpuQuota { cpus }.into()))
@@ -326,12 +348,17 @@ pub fn standing(environment: &Environment, cpus: &CpuSet) -> Vec<Warning> {
 }
 
 /// Returns, for each core with several of `cpus`, the pairs of its first CPU with each further one.
-fn shared_siblings(environment: &Environment, cpus: &CpuSet) -> Vec<Warning> {
+fn shared_siblings(environment: &Environment, cpus: &CpuSet, now_unix_s: u64) -> Vec<Warning> {
+    let warning = |cpu, sibling| {
+        let at = environment.cpu.probed.as_ref().and_then(|probed| probed.probed_unix_s(cpu, sibling));
+        let probed = at.map(|at| Probed { probed_unix_s: at, probed_age_s: now_unix_s.saturating_sub(at) });
+        SmtSiblingsShared { cpu, sibling, probed }.into()
+    };
     let mut warnings = Vec::new();
     let mut left = cpus.clone();
     while let Some(cpu) = left.first() {
         let core: CpuSet = environment.cpu.first_core(&left).into_iter().collect();
-        warnings.extend(core.iter().skip(1).map(|sibling| SmtSiblingsShared { cpu, sibling }.into()));
+        warnings.extend(core.iter().skip(1).map(|sibling| warning(cpu, sibling)));
         left = left.iter().filter(|&cpu| !core.contains(cpu)).collect();
     }
     warnings

@@ -21,7 +21,7 @@ mod value;
 
 pub use machine::{
     Autogroup, ClockFallback, CpuQuota, CpusTakenAway, FrequencyChanging, MemoryNotLocked, NeverAlone, NiceRefused,
-    NoRealtimePriority, OTHER_LOAD_SHARE, OtherLoad, PriorityRefused, RealtimeThrottling, STEAL_SHARE,
+    NoRealtimePriority, OTHER_LOAD_SHARE, OtherLoad, PriorityRefused, Probed, RealtimeThrottling, STEAL_SHARE,
     SmtSiblingsShared, Steal, disturbances, realtime_throttling, standing,
 };
 pub use run::{BufferFull, FewSamples, Interrupted, LeftOut, NotConverged};

@@ -6,8 +6,8 @@ use instruments::environment::{ActivityShare, Environment, ProbedPair, ProbedPai
 use instruments::evidence::{EvidenceLost, NoInterruptEvidence, Source, WeakerEvidence};
 use instruments::warning::{
     Autogroup, BufferFull, ClockFallback, CpuQuota, FewSamples, FrequencyChanging, Interrupted, LeftOut,
-    MemoryNotLocked, NiceRefused, NoRealtimePriority, NotConverged, OtherLoad, PriorityRefused, RealtimeThrottling,
-    SmtSiblingsShared, Steal, Warning, disturbances, realtime_throttling, standing,
+    MemoryNotLocked, NiceRefused, NoRealtimePriority, NotConverged, OtherLoad, PriorityRefused, Probed,
+    RealtimeThrottling, SmtSiblingsShared, Steal, Warning, disturbances, realtime_throttling, standing,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -22,9 +22,12 @@ fn set(list: &str) -> CpuSet {
     list.parse().unwrap()
 }
 
+/// 22:19 UTC.
+const NOW: u64 = 20_000 * 86_400 + 22 * 3_600 + 19 * 60;
+
 #[test]
 fn unknown_environment_gives_no_warning() {
-    assert_eq!(standing(&blank(), &set("0-1")), []);
+    assert_eq!(standing(&blank(), &set("0-1"), NOW), []);
     assert_eq!(realtime_throttling(&blank(), 1.0), None);
 }
 
@@ -32,18 +35,26 @@ fn unknown_environment_gives_no_warning() {
 fn siblings_are_warned_of_only_if_both_are_used() {
     let mut environment = blank();
     environment.cpu.cores = vec![set("0,4"), set("1,5")];
-    assert_eq!(standing(&environment, &set("0,1")), []);
-    assert_eq!(standing(&environment, &set("0,4-5")), [SmtSiblingsShared { cpu: 0, sibling: 4 }.into()]);
+    assert_eq!(standing(&environment, &set("0,1"), NOW), []);
+    assert_eq!(
+        standing(&environment, &set("0,4-5"), NOW),
+        [SmtSiblingsShared { cpu: 0, sibling: 4, probed: None }.into()]
+    );
 }
 
 #[test]
 fn measured_pairs_precede_the_kernel_topology() {
     let mut environment = blank();
     environment.cpu.cores = vec![set("0"), set("1"), set("2,3")];
-    let pair = |one, other, share_a_core| ProbedPair { cpus: [one, other], share_a_core };
+    let pair = |one, other, share_a_core| ProbedPair { cpus: [one, other], share_a_core, probed_unix_s: None };
     let pairs = vec![pair(0, 1, true), pair(0, 2, false), pair(2, 3, false)];
-    environment.cpu.probed = Some(ProbedPairs { probed_unix_s: 1, pairs });
-    assert_eq!(standing(&environment, &set("0-3")), [SmtSiblingsShared { cpu: 0, sibling: 1 }.into()]);
+    // At 22:07 UTC, 12 minutes ago.
+    let at = Probed { probed_unix_s: NOW - 720, probed_age_s: 720 };
+    environment.cpu.probed = Some(ProbedPairs { probed_unix_s: at.probed_unix_s, pairs });
+    let warnings = standing(&environment, &set("0-3"), NOW);
+    assert_eq!(warnings, [SmtSiblingsShared { cpu: 0, sibling: 1, probed: Some(at) }.into()]);
+    assert!(warnings[0].message().contains("as probed at 22:07 UTC, 12 min ago"), "{}", warnings[0].message());
+    assert_eq!(warnings[0].field("probed_age_s"), Some(&720.into()));
     // One CPU of each core first, then the second threads.
     assert_eq!(environment.cpu.spread(&set("0-3")), [0, 2, 3, 1]);
     assert_eq!(environment.cpu.first_core(&set("0-3")), [0, 1]);
@@ -55,11 +66,38 @@ fn measured_pairs_precede_the_kernel_topology() {
 }
 
 #[test]
+fn measured_pairs_hold_for_a_while_and_until_they_are_contradicted() {
+    let probe = |probed_unix_s, share_a_core| ProbedPairs {
+        probed_unix_s,
+        pairs: vec![ProbedPair { cpus: [0, 1], share_a_core, probed_unix_s: None }],
+    };
+    let holds = |measured: Vec<ProbedPairs>, cores: Option<&[CpuSet]>| {
+        ProbedPairs::that_hold(measured, NOW, cores).map(|probed| probed.pairs[0].share_a_core)
+    };
+    let (recent, old) = (NOW - 60, NOW - ProbedPairs::HOLDS_S - 1);
+    assert_eq!(holds(vec![probe(recent, true)], None), Some(true));
+    assert_eq!(holds(vec![probe(old, true)], None), None, "the CPUs may have moved");
+    assert_eq!(holds(vec![probe(NOW + 60, true)], None), None, "the clock was set back");
+    for both in [[(recent, false), (recent - 60, true)], [(recent - 60, true), (recent, false)]] {
+        let both = both.map(|(at, share_a_core)| probe(at, share_a_core)).to_vec();
+        assert_eq!(holds(both, None), Some(false), "the later probe counts");
+    }
+    let apart = [set("0"), set("1")];
+    assert_eq!(holds(vec![probe(recent, true)], Some(&apart)), None, "the kernel knows better");
+    assert_eq!(holds(vec![probe(recent, true)], Some(&[set("0-1")])), Some(true));
+    // A pair that an earlier run measured keeps its time.
+    let merged = ProbedPairs { probed_unix_s: NOW, pairs: Vec::new() };
+    let earlier = ProbedPairs::that_hold([probe(recent, true)], NOW, None).unwrap();
+    let merged = ProbedPairs::that_hold([merged.beside(Some(&earlier))], NOW + ProbedPairs::HOLDS_S, None);
+    assert_eq!(merged, None);
+}
+
+#[test]
 fn quota_warning_requires_cpus_that_can_exceed_it() {
     let mut environment = blank();
     environment.limits.cpu_quota_cpus = Some(1.5);
-    assert_eq!(standing(&environment, &set("0")), []);
-    assert_eq!(standing(&environment, &set("0,1")), [CpuQuota { cpus: 1.5 }.into()]);
+    assert_eq!(standing(&environment, &set("0"), NOW), []);
+    assert_eq!(standing(&environment, &set("0,1"), NOW), [CpuQuota { cpus: 1.5 }.into()]);
 }
 
 #[test]
@@ -68,10 +106,10 @@ fn autogroup_and_governor_are_warned_of() {
     environment.kernel.autogroup = Some(true);
     environment.cpu.governor = Some("schedutil".to_owned());
     let governor = FrequencyChanging { governor: "schedutil".to_owned() }.into();
-    assert_eq!(standing(&environment, &set("0")), [Autogroup.into(), governor]);
+    assert_eq!(standing(&environment, &set("0"), NOW), [Autogroup.into(), governor]);
     environment.kernel.autogroup = Some(false);
     environment.cpu.governor = Some("performance".to_owned());
-    assert_eq!(standing(&environment, &set("0")), []);
+    assert_eq!(standing(&environment, &set("0"), NOW), []);
 }
 
 #[test]
@@ -81,7 +119,7 @@ fn throttling_warning_requires_more_use_than_granted() {
     let warning = RealtimeThrottling { runtime_us: 950_000, period_us: 1_000_000 }.into();
     assert_eq!(realtime_throttling(&environment, 0.96), Some(warning));
     assert_eq!(realtime_throttling(&environment, 0.9), None);
-    assert_eq!(standing(&environment, &set("0")), []);
+    assert_eq!(standing(&environment, &set("0"), NOW), []);
     environment.kernel.rt_runtime_us = Some(-1);
     assert_eq!(realtime_throttling(&environment, 1.0), None);
 }
@@ -117,7 +155,7 @@ fn samples() -> Vec<Warning> {
         MemoryNotLocked { reason: "Cannot allocate memory".into() }.into(),
         Steal { share: 0.031 }.into(),
         OtherLoad { share: 0.5 }.into(),
-        SmtSiblingsShared { cpu: 3, sibling: 67 }.into(),
+        SmtSiblingsShared { cpu: 3, sibling: 67, probed: None }.into(),
         CpuQuota { cpus: 0.5 }.into(),
         FrequencyChanging { governor: "powersave".into() }.into(),
         RealtimeThrottling { runtime_us: 950_000, period_us: 1_000_000 }.into(),
@@ -165,7 +203,7 @@ fn texts_are_single_sentences_and_codes_are_unique() {
 
 #[test]
 fn a_warning_knows_its_kind_and_its_fields() {
-    let warning = Warning::from(SmtSiblingsShared { cpu: 0, sibling: 1 });
+    let warning = Warning::from(SmtSiblingsShared { cpu: 0, sibling: 1, probed: None });
     assert!(warning.is::<SmtSiblingsShared>() && !warning.is::<Steal>());
     assert_eq!((warning.field("sibling"), warning.field("message")), (Some(&json!(1)), None));
 }

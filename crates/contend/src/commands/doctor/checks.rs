@@ -1,6 +1,7 @@
 //! The checks: what each tries, the experiments that it affects, and the command that grants it.
 
 use super::{Check, State, latency, met, of_warning};
+use crate::commands::archived::recall_cores;
 use archive::Location;
 use experiments::SliceExtension;
 use instruments::clock::Clock;
@@ -36,13 +37,15 @@ const LOCKED: usize = 16 << 20;
 const FILES_PER_CPU: u64 = 40;
 const CLOCK_SPAN: Duration = Duration::from_millis(20);
 
-/// Runs all checks, in the order in which they are shown.
+/// Runs all checks, in the order in which they are shown. The archive in this directory knows which CPUs were found to
+/// share a core.
 ///
 /// # Errors
 /// The kernel does not report which CPUs this process may use.
-pub fn all() -> io::Result<Vec<Check>> {
+pub fn all(archive: Option<&Path>) -> io::Result<Vec<Check>> {
     let allowed = cpus::allowed()?;
-    let environment = Environment::probe();
+    let mut environment = Environment::probe();
+    recall_cores(&mut environment, archive);
     let cpu = allowed.first().unwrap_or(0);
     Ok(events(&allowed, cpu)
         .into_iter()

@@ -4,9 +4,10 @@
 use super::{Check, State, met, of_warning, unknown};
 use instruments::cpus::CpuSet;
 use instruments::environment::{Activity, Environment, TickStop};
-use instruments::warning::{self, FrequencyChanging, SmtSiblingsShared, Steal, WarningKind};
+use instruments::warning::{self, FrequencyChanging, SmtSiblingsShared, Steal, Warning, WarningKind};
 use std::fs;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const GROUP: &str = "latency settings";
 
@@ -181,16 +182,18 @@ fn turbo(environment: &Environment) -> Check {
 fn smt(environment: &Environment) -> Check {
     const NAME: &str = "SMT";
     let siblings = environment.cpu.cores.iter().find(|core| core.len() > 1);
-    let found = match (environment.cpu.smt_active, siblings) {
-        (Some(true), Some(core)) => {
-            let mut core = core.iter();
-            let (cpu, sibling) = (core.next().unwrap_or(0), core.next().unwrap_or(0));
-            let warning = SmtSiblingsShared { cpu, sibling }.into();
-            of_warning((GROUP, NAME), &warning, &["latency", "throughput", "load", "core"])
-        }
+    let now_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let online = environment.cpu.online.clone().unwrap_or_default();
+    let shared = warning::standing(environment, &online, now_unix_s);
+    // A probe shows more than the kernel of a guest knows.
+    let is_known = |warning: &&Warning| {
+        warning.is::<SmtSiblingsShared>() && (siblings.is_some() || warning.field("probed_unix_s").is_some())
+    };
+    let found = match (environment.cpu.smt_active, shared.iter().find(is_known)) {
+        (_, Some(warning)) => of_warning((GROUP, NAME), warning, &["latency", "throughput", "load", "core"]),
         (Some(true), None) => unknown(GROUP, NAME, "on; unknown: the siblings are not visible"),
-        (Some(false), _) => met(GROUP, NAME, "no siblings, as far as the kernel knows; `contend core` measures it"),
-        (None, _) => unknown(GROUP, NAME, "unknown: not visible here; `contend core` measures it"),
+        (Some(false), None) => met(GROUP, NAME, "no siblings, as far as the kernel knows; `contend core` measures it"),
+        (None, None) => unknown(GROUP, NAME, "unknown: not visible here; `contend core` measures it"),
     };
     found.costs("a busy sibling takes up to half of the core's speed, which appears in no account")
 }

@@ -25,7 +25,7 @@ pub struct Flags {}
 /// The output cannot be written.
 pub fn run(shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let destination = Destination::of_view(shared)?;
-    let found = checks::all()?;
+    let found = checks::all(shared.archive.as_deref())?;
     destination.present(&found, &found, |page| text(&found, page))?;
     Ok(Outcome::Done)
 }

@@ -199,7 +199,8 @@ fn probed(pairs: &Pairs, session: &Session) -> Option<ProbedPairs> {
 
 fn shapes(pairs: &Pairs, probed_unix_s: u64) -> ProbedPairs {
     let pair = |(&(one, other), found): (&(usize, usize), &Pair)| {
-        Some(ProbedPair { cpus: [one, other], share_a_core: found.narrowing.shares_core()? })
+        let share_a_core = found.narrowing.shares_core()?;
+        Some(ProbedPair { cpus: [one, other], share_a_core, probed_unix_s: Some(probed_unix_s) })
     };
     ProbedPairs { probed_unix_s, pairs: pairs.iter().filter_map(pair).collect() }
 }
