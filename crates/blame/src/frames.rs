@@ -275,6 +275,11 @@ fn is_of_library(path: &str, source: &str) -> bool {
         || LIBRARY_SOURCES.iter().any(|directory| source.contains(directory))
 }
 
+/// Returns whether the locks of a file are those of a language's runtime, and none of the program's own.
+pub fn is_language_runtime(file: &str) -> bool {
+    file == "libjvm.so" || is_interpreter(file)
+}
+
 /// Returns the kind of a wait in HotSpot. Its service threads wait for work at semaphores and monitors, and its threads
 /// wait at a barrier for the end of a safepoint.
 fn kind_in_machine(kind: Option<Kind>, function: &str) -> Option<Kind> {

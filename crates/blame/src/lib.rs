@@ -14,7 +14,7 @@ pub mod jvm;
 mod lost;
 mod memory;
 pub mod names;
-mod namespace;
+pub mod namespace;
 pub mod parked;
 mod perf_rings;
 pub mod places;

@@ -1,6 +1,6 @@
 //! Events that do not fit into the memory that the library records into.
 
-use instruments::warning::{Warning, WarningKind};
+use instruments::warning::{Severity, Warning, WarningKind};
 use interpose::Region;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering::Relaxed;
@@ -68,7 +68,8 @@ impl Lost {
 
     /// Returns a warning, if anything was lost.
     pub fn warning(&self) -> Option<Warning> {
-        (self.total() > 0).then(|| TraceLost { what: self.words() }.into())
+        let are_counts_complete = self.total() == self.waits.saturating_add(self.switches).saturating_add(self.samples);
+        (self.total() > 0).then(|| TraceLost { what: self.words(), are_counts_complete }.into())
     }
 
     /// Returns each loss with its name in a warning.
@@ -89,7 +90,7 @@ impl Lost {
 
     fn words(&self) -> String {
         let named = self.named().into_iter().filter(|(count, _)| *count > 0);
-        named.map(|(count, what)| format!("{count} {what}")).collect::<Vec<String>>().join(", ")
+        named.map(|(count, what)| format!("{} {what}", terminal::count(count))).collect::<Vec<String>>().join(", ")
     }
 
     /// Returns the total of all losses.
@@ -103,16 +104,40 @@ impl Lost {
 pub struct TraceLost {
     /// The lost events, and their number.
     pub what: String,
+    /// Whether they are in the counts and sums all the same.
+    pub are_counts_complete: bool,
 }
 
 impl WarningKind for TraceLost {
     const CODE: &'static str = "trace_lost";
 
     fn message(&self) -> String {
-        format!("events were lost because contend's buffers were full: {}", self.what)
+        let counted = if self.are_counts_complete { "; counts and sums of waits are complete" } else { "" };
+        format!("events were lost because contend's buffers were full: {}{counted}", self.what)
     }
 
     fn remedy(&self) -> &'static str {
-        "leave a CPU free for contend, or trace for less time: the holders of these waits are unknown, and named counts too low"
+        match self.are_counts_complete {
+            true => "leave a CPU free for contend, or trace for less time, to learn the holders of these waits",
+            false => "leave a CPU free for contend, or trace for less time: counts and sums are too low",
+        }
+    }
+
+    /// The findings state which part of a wait is unknown.
+    fn severity(&self) -> Severity {
+        if self.are_counts_complete { Severity::Advice } else { Severity::LimitsConclusion }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_that_leave_the_counts_complete_are_advice() {
+        let severity = |lost: Lost| lost.warning().unwrap().severity();
+        assert_eq!(Lost::default().warning(), None);
+        assert_eq!(severity(Lost { waits: 9, switches: 3, ..Lost::default() }), Severity::Advice);
+        assert_eq!(severity(Lost { waits: 9, threads: 1, ..Lost::default() }), Severity::LimitsConclusion);
     }
 }

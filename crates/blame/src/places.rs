@@ -1,6 +1,6 @@
 //! Names of the slots of the shared memory: locks, call sites, processes.
 
-use crate::names::Names;
+use crate::names::{Names, Site};
 use interpose::{Kind, Lock, Region};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -34,7 +34,21 @@ pub fn is_in_variable(region: &Region, names: &mut Names, place: u32) -> bool {
 pub fn by_call_site(region: &Region, names: &mut Names, place: u32) -> String {
     let Some(lock) = region.locks.get(place as usize) else { return "?".into() };
     let site = names.site(lock.process.load(Relaxed), lock.first_site.load(Relaxed));
-    format!("{} of {}", type_name(lock.kind.load(Relaxed)), site.label)
+    if lock.is_folded() {
+        other_locks(&site)
+    } else {
+        format!("{} of {}", type_name(lock.kind.load(Relaxed)), site.label)
+    }
+}
+
+/// Returns the name of all locks of a call site that have no places of their own.
+pub fn other_locks(site: &Site) -> String {
+    format!("other locks of {}", site.label)
+}
+
+/// Returns whether this place stands for several locks, which are known by their call site only.
+pub fn is_folded(region: &Region, place: u32) -> bool {
+    region.locks.get(place as usize).is_some_and(Lock::is_folded)
 }
 
 /// Returns the name of a kind of lock.

@@ -4,7 +4,6 @@ use anyhow::Context;
 use blame::names::{Elf, message, open_regular};
 use harness::UsageError;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io::Read;
 use std::iter::Peekable;
 use std::os::unix::ffi::OsStrExt;
@@ -69,6 +68,12 @@ impl Program {
             }
         }
         Err(refuse(anyhow::anyhow!("its chain of interpreters has {SCRIPTS} or more scripts")))
+    }
+
+    /// Returns the language that it is written in, if that has locks of its own and the file names it.
+    pub fn language(&self) -> Option<&'static str> {
+        let file = open_regular(self.interpreter.as_ref().unwrap_or(&self.path)).ok()?;
+        language(&Elf::open(file, ROOM)?)
     }
 
     /// Returns the command that starts it, called by the name that the user typed.
@@ -140,7 +145,10 @@ fn look(path: &Path) -> anyhow::Result<Kind> {
             "set-uid or set-gid program, which ignores LD_PRELOAD; run contend as the user that it changes to"
         );
     }
-    Ok(Kind::Program { no_library, calls_locks: calls_locks(file) })
+    let elf = Elf::open(file, ROOM);
+    let is_of_go = elf.as_ref().and_then(language) == Some(GO);
+    let no_library = no_library.map(|why| if is_of_go { "a Go program, whose locks are Go's own" } else { why });
+    Ok(Kind::Program { no_library, calls_locks: calls_locks(elf.as_ref()) })
 }
 
 /// The begins of the names of the C library's locks.
@@ -158,10 +166,21 @@ const LOCKS: [&[u8]; 8] = [
 const ROOM: u64 = 32 << 20;
 
 /// Returns whether the program's dynamic symbols have a lock of the C library among them; `true` if they are unknown.
-fn calls_locks(file: File) -> bool {
-    let names = Elf::open(file, ROOM).and_then(|elf| elf.bytes(elf.section(".dynstr")?));
+fn calls_locks(elf: Option<&Elf>) -> bool {
+    let names = elf.and_then(|elf| elf.bytes(elf.section(".dynstr")?));
     let is_lock = |name: &[u8]| LOCKS.iter().any(|begin| name.starts_with(begin));
     names.is_none_or(|names| names.split(|byte| *byte == 0).any(is_lock))
+}
+
+const GO: &str = "Go";
+
+/// Returns the language of a program by what its compiler left in the file.
+fn language(elf: &Elf) -> Option<&'static str> {
+    let is_of_rust = |comment: &[u8]| comment.windows(6).any(|word| word == b"rustc ");
+    if elf.section(".go.buildinfo").is_some() {
+        return Some(GO);
+    }
+    elf.bytes(elf.section(".comment")?).filter(|comment| is_of_rust(comment)).map(|_| "Rust")
 }
 
 /// Checks that it is a program for this machine; returns why it cannot load the library.

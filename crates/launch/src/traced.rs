@@ -24,6 +24,10 @@ const RECORDING: Duration = Duration::from_secs(20);
 pub struct Traced {
     /// The locks, the one with the longest total wait first.
     pub locks: Vec<TracedLock>,
+    /// Locks that were seen by sampling alone.
+    sampled: Vec<TracedLock>,
+    /// Whether the library noted the calls of [`Self::locks`], and not only the kernel.
+    are_noted: bool,
     pub lost: Lost,
     pub wall_s: f64,
     /// The time of all threads together, as far as they were sampled.
@@ -38,6 +42,10 @@ pub struct TracedLock {
     pub name: String,
     #[serde(rename = "type")]
     pub kind: String,
+    attributes: Vec<String>,
+    file: Option<String>,
+    /// Whether it is a group of locks that were too many to be kept apart.
+    pub folded: bool,
     pub acquisitions: u64,
     pub contended: u64,
     pub wait_total_s: f64,
@@ -96,13 +104,59 @@ impl Traced {
         let record: Value = serde_json::from_slice(record)?;
         let lost = Lost::deserialize(&record["parameters"]["lost"])?;
         let rows = record["results"].as_array().into_iter().flatten();
-        // Locks that were seen by sampling alone cannot be substituted.
-        let rows = rows.filter(|row| row["kind"] == "lock" && row["seen_by"] != "sampling");
-        let locks =
-            rows.map(TracedLock::deserialize).collect::<Result<_, _>>().context("the record of the traced run")?;
+        let rows = rows.filter(|row| row["kind"] == "lock");
+        let are_noted = record["parameters"]["level"] != "futex_calls";
+        let (called, sampled): (Vec<&Value>, Vec<&Value>) = rows.partition(|row| row["seen_by"] != "sampling");
+        let locks = |rows: Vec<&Value>| rows.into_iter().map(TracedLock::deserialize).collect::<Result<_, _>>();
+        let locks = |rows| locks(rows).context("the record of the traced run");
+        let (locks, sampled) = (locks(called)?, locks(sampled)?);
         let is_whole = |row: &&Value| row["kind"] == "budget" && row["thread"].is_null() && row["group"].is_null();
         let whole = record["results"].as_array().into_iter().flatten().find(is_whole);
-        Ok(Self { locks, lost, wall_s, thread_time_s: whole.and_then(|row| row["lived_s"].as_f64()) })
+        let thread_time_s = whole.and_then(|row| row["lived_s"].as_f64());
+        Ok(Self { locks, sampled, are_noted, lost, wall_s, thread_time_s })
+    }
+
+    /// Returns the locks of the C library whose calls the library noted: no others can be substituted or delayed.
+    pub fn noted(&self) -> &[TracedLock] {
+        if self.are_noted { &self.locks } else { &[] }
+    }
+
+    /// Returns the reason why there is nothing to substitute in a program that is written in this language: it used no lock
+    /// of the C library, or none of its own. `None` if there is a lock.
+    pub fn refusal(&self, language: Option<&str>) -> Option<String> {
+        const MOST: usize = 2;
+        /// Its waiters wait for work, or for the end of a thread.
+        const NO_LOCKS: [&str; 6] = ["cond", "sem", "barrier", "join", "channel", "park"];
+        let noted = self.noted();
+        if noted.iter().any(|lock| lock.is_substitutable() && !lock.is_of_runtime()) {
+            return None;
+        }
+        let unnoted = self.locks.iter().filter(|_| !self.are_noted).chain(&self.sampled);
+        let mut others: Vec<&TracedLock> = unnoted.filter(|lock| lock.wait_total_s > 0.0).collect();
+        others.retain(|lock| !NO_LOCKS.contains(&&*lock.kind));
+        others.sort_by(|one, other| other.wait_total_s.total_cmp(&one.wait_total_s));
+        let is_of = |kinds: &[&str]| others.iter().any(|lock| kinds.contains(&&*lock.kind));
+        let language = if is_of(&["monitor", "java lock"]) {
+            Some("Java")
+        } else if is_of(&["python lock", "interpreter"]) {
+            Some("Python")
+        } else {
+            language
+        };
+        let names: Vec<&str> = others.iter().take(MOST).map(|lock| lock.name.as_str()).collect();
+        let runtime = noted.iter().filter(|lock| lock.is_of_runtime()).find_map(|lock| lock.file.as_deref());
+        let own = noted.iter().find(|lock| lock.excludes() && !lock.is_of_runtime());
+        let whose = language.map_or_else(|| "of a language's runtime".to_owned(), |language| format!("of {language}"));
+        Some(match (own, runtime) {
+            (Some(lock), _) => format!("the program's mutexes are robust, shared or have a priority: {}", lock.name),
+            _ if !names.is_empty() => format!("the program's locks are those {whose}: {}", names.join(", ")),
+            (_, Some(file)) => format!("the only locks of the C library are those of the runtime itself ({file})"),
+            _ if language.is_some() => format!("the program used no lock but those {whose}"),
+            _ => match noted.first() {
+                Some(other) => format!("the program used none of the C library's locks, only {}", other.name),
+                None => "the program used none of the C library's locks".into(),
+            },
+        })
     }
 }
 
@@ -115,6 +169,17 @@ impl TracedLock {
     /// Returns whether it excludes other threads from a critical section. A semaphore may, and does not count.
     pub fn excludes(&self) -> bool {
         matches!(self.kind.as_str(), "mutex" | "rwlock" | "spin")
+    }
+
+    /// Returns whether another lock can be in its place.
+    fn is_substitutable(&self) -> bool {
+        const KEPT: [&str; 4] = ["robust", "priority_inheritance", "priority_ceiling", "shared"];
+        self.excludes() && !self.attributes.iter().any(|attribute| KEPT.contains(&&**attribute))
+    }
+
+    /// Returns whether it is a lock of a language's runtime, which is none of the program's own.
+    pub fn is_of_runtime(&self) -> bool {
+        self.file.as_deref().is_some_and(blame::frames::is_language_runtime)
     }
 
     pub fn is_semaphore(&self) -> bool {
@@ -130,5 +195,50 @@ impl TracedLock {
     /// Returns the call site whose holds were waited for most.
     pub fn held_at(&self) -> Option<&str> {
         self.blocked_by.first().map(|blocker| blocker.site.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn refusal(level: &str, rows: Value, language: Option<&str>) -> Option<String> {
+        let record = json!({ "parameters": { "level": level, "lost": Lost::default() }, "results": rows });
+        Traced::read(record.to_string().as_bytes(), 1.0).unwrap().refusal(language)
+    }
+
+    fn row(lock: &str, kind: &str, more: Value) -> Value {
+        let mut row = json!({ "kind": "lock", "lock": lock, "type": kind, "wait_total_s": 1.0 });
+        row.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        row
+    }
+
+    #[test]
+    fn program_with_a_mutex_of_its_own_is_not_refused() {
+        let own = row("table.lock", "mutex", json!({ "file": "server" }));
+        let runtime = row("monitor", "mutex", json!({ "file": "libjvm.so" }));
+        assert_eq!(refusal("default", json!([runtime, own]), Some("Rust")), None);
+    }
+
+    #[test]
+    fn refusal_names_the_locks_that_the_program_has() {
+        let sampled = |lock, kind| row(lock, kind, json!({ "seen_by": "sampling" }));
+        let runtime = || row("monitor", "mutex", json!({ "file": "libjvm.so" }));
+        let robust = row("shared", "mutex", json!({ "file": "server", "attributes": ["robust"] }));
+        let cases = [
+            (json!([sampled("EvilLock", "monitor"), runtime()]), "those of Java: EvilLock"),
+            (json!([sampled("threading.Lock of f (a.py:3)", "python lock")]), "those of Python: threading.Lock of f"),
+            (json!([runtime()]), "those of the runtime itself (libjvm.so)"),
+            (json!([robust]), "robust, shared or have a priority: shared"),
+            (json!([sampled("done", "cond")]), "used none of the C library's locks"),
+        ];
+        for (rows, words) in cases {
+            let refusal = refusal("default", rows, None).unwrap();
+            assert!(refusal.contains(words), "{refusal}");
+        }
+        let futex = json!([row("mutex of work (a.rs:3)", "mutex", json!({}))]);
+        let refusal = refusal("futex_calls", futex, Some("Rust")).unwrap();
+        assert!(refusal.contains("those of Rust: mutex of work"), "{refusal}");
     }
 }

@@ -27,6 +27,8 @@ pub struct Rings {
     early: Vec<Event>,
     /// Records that found no room.
     pub lost: u64,
+    /// Futex calls of the processes that are followed.
+    pub calls: u64,
     /// The time that recording took from the threads of the machine so far, in ns, by rough estimates of a record's cost.
     pub cost_ns: u64,
 }
@@ -59,7 +61,7 @@ impl Rings {
         let open = |cpu| Ok(Ring { cpu, ring: leader(cpu, largest)?, read_to: 0 });
         let rings = cpus.iter().map(open).collect::<io::Result<_>>()?;
         let (targets, forks, followers, early) = (HashSet::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut rings = Self { points, targets, rings, forks, followers, early, lost: 0, cost_ns: 0 };
+        let mut rings = Self { points, targets, rings, forks, followers, early, lost: 0, calls: 0, cost_ns: 0 };
         rings.resume()?;
         Ok(rings)
     }
@@ -155,7 +157,10 @@ impl Rings {
                     self.targets.insert(child);
                     self.early.push(event);
                 }
-                _ => self.early.push(event),
+                _ => {
+                    self.calls += u64::from(matches!(event.what, What::Call { .. }));
+                    self.early.push(event);
+                }
             }
         }
     }

@@ -17,10 +17,12 @@ pub(super) fn size_of_lock(kind: Kind) -> u64 {
     }
 }
 
-/// Returns the threads that have a slot, by their numbers.
-pub(super) fn threads_of(region: &Region) -> HashMap<u32, &Thread> {
-    let threads = region.threads().map(|thread| (thread.tid.load(Acquire), thread));
-    threads.filter(|(thread, _)| *thread != 0).collect()
+/// Returns the threads that have a slot, by their processes and the numbers by which these know them.
+pub(super) fn threads_of(region: &Region) -> HashMap<(u32, u32), &Thread> {
+    let pids: Vec<u32> = region.processes().map(|process| process.pid.load(Relaxed)).collect();
+    let pid = |thread: &Thread| pids.get(thread.process.load(Relaxed) as usize).copied().unwrap_or_default();
+    let threads = region.threads().map(|thread| ((pid(thread), thread.tid.load(Acquire)), thread));
+    threads.filter(|((_, thread), _)| *thread != 0).collect()
 }
 
 /// The data that a thread's library notes of it at one time.

@@ -16,11 +16,13 @@ use super::waited::{Path, Wait, Waited, room};
 use super::{FileType, Sample, Sampler, State, call_of, name_of};
 use crate::memory::top_of_stack;
 use crate::names::{Mapping, Site};
+use crate::namespace::OwnNumbers;
 use crate::parked::Parked;
 use crate::places::lock_at;
 use crate::python::Python;
 use crate::stacks::{Stack, Stacks};
 use interpose::{Kind, Lock, Region, Thread};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -30,6 +32,8 @@ pub struct Profile {
     sampler: Sampler,
     unwinders: HashMap<u32, Stacks>,
     lives: HashMap<u32, Life>,
+    /// The numbers that threads have in the PID namespaces of their processes.
+    own_numbers: HashMap<u32, OwnNumbers>,
     /// Threads that have ended.
     ended: Vec<Life>,
     /// Call paths with their processes; the innermost address first.
@@ -120,10 +124,20 @@ impl Profile {
 
     /// Samples the threads of these processes; `now_s` is the time since the start.
     pub fn sample(&mut self, processes: &[u32], region: Option<&Region>, now_s: f64) {
-        let threads: HashMap<u32, &Thread> = region.map(threads_of).unwrap_or_default();
-        let Self { sampler, lives, .. } = &mut *self;
+        let threads: HashMap<(u32, u32), &Thread> = region.map(threads_of).unwrap_or_default();
+        if self.own_numbers.len() > MOST_MAPPED {
+            self.own_numbers.clear();
+        }
+        let Self { sampler, lives, own_numbers, .. } = &mut *self;
+        let own_numbers = RefCell::new(own_numbers);
+        // The library knows a thread by its number in the PID namespace of its process.
+        let noted = |sample: &Sample| {
+            let mut own_numbers = own_numbers.borrow_mut();
+            let of_process = own_numbers.entry(sample.process).or_insert_with(|| OwnNumbers::of(sample.process));
+            threads.get(&(sample.process, of_process.own(sample.thread)?)).copied()
+        };
         let more = |sample: &Sample| {
-            let note = region.zip(threads.get(&sample.thread)).map(|(region, thread)| Note::of(region, thread));
+            let note = region.and_then(|region| Some(Note::of(region, noted(sample)?)));
             let known = lives.get(&sample.thread).and_then(|life| life.known_path(sample));
             // The threads that hold locks are few, and do not stay where they are.
             let holds_lock = note.as_ref().is_some_and(|note| !note.held.is_empty());

@@ -25,6 +25,7 @@ mod sisters;
 mod swap;
 mod targets;
 mod top;
+mod true_statements;
 mod unharmed_programs;
 mod watched;
 mod watchpoints;

@@ -1,11 +1,11 @@
 //! The comparison of variants: their runs in random order, the rows that come of them, and the runs that are watched.
 //!
 //! Wait and hold times come from one more run of each variant, under `contend trace`. Tracing costs time, so these runs
-//! are not compared.
+//! are not compared. That of the unmodified program is the first run of all: it says whether there is anything to substitute.
 
 use super::plan::Plan;
 use super::record::{SwapRow, TIMES, Verdict, WatchedLock};
-use super::variant::Variant;
+use super::variant::{self, Variant};
 use super::verdict::{Pair, is_disturbed};
 use anyhow::Context;
 use blame::Lost;
@@ -17,7 +17,7 @@ use instruments::cpus::CpuSet;
 use instruments::environment::Activity;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order;
-use launch::{Failed, FinishedRun, TracedLock, ratio};
+use launch::{Failed, FinishedRun, Traced, TracedLock, Variables, ratio};
 use record::Unit;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -286,26 +286,34 @@ pub fn comparisons(sides: usize, plan: &Plan) -> usize {
 /// The number of traced locks in the record: those with the longest total wait.
 const MOST_WATCHED: usize = 5;
 
-/// Traces a run of each variant except the library alone; or returns the reason why there is no trace.
-pub fn watch(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Result<Watched, String>> {
+/// Traces a run of the unmodified program; or returns the reason why there is no trace.
+///
+/// # Errors
+/// The program has no lock that can be substituted.
+pub fn probe(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Result<Traced, String>> {
+    progress.note("tracing the program to find its locks");
+    let traced = traced(plan, &Variables::new(), None, session)?;
+    traced.as_ref().map_or(Ok(()), |traced| variant::refuse_without_locks(traced, &plan.launch))?;
+    Ok(traced)
+}
+
+/// Traces a run of each variant except the library alone and the unmodified program, whose traced run is `plain`.
+pub fn watch(plan: &Plan, plain: &Traced, session: &Session, progress: &Progress) -> anyhow::Result<Watched> {
     let (_library, path) = exchange::library().context("cannot copy the library into memory")?;
-    let (mut all, mut most_lost, mut names, mut at_most) = (Vec::new(), Lost::default(), Vec::new(), None);
-    for variant in plan.variants().iter().filter(|variant| variant.lock != PASS) {
+    let mut all = watched_locks(plain, &Variant::plain());
+    all.truncate(MOST_WATCHED);
+    let names: Vec<String> = all.iter().map(|lock| lock.name.clone()).collect();
+    let (mut most_lost, at_most) = (plain.lost, Some(longest_run(plain.wall_s)));
+    for variant in plan.variants().iter().filter(|variant| variant.lock != PASS && !variant.is_plain()) {
         progress.note(&format!("traced run: {}", variant.lock));
-        let (Watched { locks, lost }, wall_s) = match watch_one(plan, variant, &path, at_most, session)? {
-            Ok(watched) => watched,
-            Err(why) if variant.is_plain() => return Ok(Err(why)),
-            // The comparison will say what fails with it.
-            Err(_) => continue,
-        };
-        most_lost = most_lost.or(lost);
-        if variant.is_plain() {
-            names = locks.iter().take(MOST_WATCHED).map(|lock| lock.name.clone()).collect();
-            at_most = Some(longest_run(wall_s));
-        }
-        all.extend(locks.into_iter().filter(|lock| names.contains(&lock.name)));
+        // The program opens the file of the counts, which must live as long as the run.
+        let counts = Counts::new()?;
+        // The comparison will say what fails with it.
+        let Ok(traced) = traced(plan, &variant.variables(&path, &counts), at_most, session)? else { continue };
+        most_lost = most_lost.or(traced.lost);
+        all.extend(watched_locks(&traced, variant).into_iter().filter(|lock| names.contains(&lock.name)));
     }
-    Ok(Ok(Watched { locks: all, lost: most_lost }))
+    Ok(Watched { locks: all, lost: most_lost })
 }
 
 /// The locks of traced runs, and the largest loss of events in one of them.
@@ -314,28 +322,25 @@ pub struct Watched {
     pub lost: Lost,
 }
 
-/// Returns the locks of one run, and its wall time in seconds; or why there are none.
-fn watch_one(
+/// Returns one run; or why there is no trace of it.
+fn traced(
     plan: &Plan,
-    variant: &Variant,
-    path: &str,
+    variables: &Variables,
     at_most: Option<Duration>,
     session: &Session,
-) -> anyhow::Result<Result<(Watched, f64), String>> {
-    // The program opens the file of the counts, which must live as long as the run.
-    let counts = Counts::new()?;
-    let variables = variant.variables(path, &counts);
-    let traced = match plan.launch.run_traced(&variables, at_most, &session.interruption)? {
-        Err(Failed { how, output }) => return Ok(Err(format!("the traced run {how}: {}", output.trim_end()))),
-        Ok(traced) => traced,
-    };
+) -> anyhow::Result<Result<Traced, String>> {
+    let traced = plan.launch.run_traced(variables, at_most, &session.interruption)?;
+    Ok(traced.map_err(|Failed { how, output }| format!("the traced run {how}: {}", output.trim_end())))
+}
+
+/// Returns the locks of one run.
+fn watched_locks(traced: &Traced, variant: &Variant) -> Vec<WatchedLock> {
     let all: Vec<WatchedLock> =
         traced.locks.iter().filter(|lock| lock.excludes()).map(|lock| watched_lock(lock, variant)).collect();
     // The next run may number namesakes otherwise: nothing is said of locks that have any.
     let is_alone =
         |lock: &WatchedLock| all.iter().filter(|other| own_name(&other.name) == own_name(&lock.name)).count() == 1;
-    let locks = all.iter().filter(|lock| is_alone(lock)).cloned().collect();
-    Ok(Ok((Watched { locks, lost: traced.lost }, traced.wall_s)))
+    all.iter().filter(|lock| is_alone(lock)).cloned().collect()
 }
 
 fn watched_lock(lock: &TracedLock, variant: &Variant) -> WatchedLock {

@@ -1,6 +1,6 @@
 //! The measurement: the search, if there is one, the runs of all variants in random order, and the warnings about them.
 
-use super::compare::{All, Side, Sides, Watched, comparisons, measure, watch};
+use super::compare::{All, Side, Sides, Watched, comparisons, measure, probe, watch};
 use super::plan::Plan;
 use super::record::{LEAST_EFFECT, LeftOf, SearchArm, SwapParameters, SwapRow, TIMES, Verdict, WatchedLock};
 use super::variant::{self, Found, PLAIN, Variant};
@@ -26,6 +26,7 @@ pub struct Measured {
 
 /// Runs the program plainly and with each lock, in random order. A search for the mutexes that matter comes first.
 pub fn run_plan(plan: &mut Plan, session: &Session, progress: &Progress) -> anyhow::Result<Measured> {
+    let plain = probe(plan, session, progress)?;
     let began = Instant::now();
     let mut arms = Vec::new();
     let mut flags = None;
@@ -48,9 +49,10 @@ pub fn run_plan(plan: &mut Plan, session: &Session, progress: &Progress) -> anyh
         (Err(error), _) => return Err(error),
     };
     // Last, so that they take no time from what is compared; a signal ends these runs alone.
-    let seen = match watch(plan, session, progress) {
-        Err(error) if error.is::<Interrupted>() => Err("interrupted before the traced runs".to_owned()),
-        seen => seen?,
+    let seen = match plain.map(|plain| watch(plan, &plain, session, progress)) {
+        Ok(Err(error)) if error.is::<Interrupted>() => Err("interrupted before the traced runs".to_owned()),
+        Ok(seen) => Ok(seen?),
+        Err(why) => Err(why),
     };
     let Sides { sides, all } = &measured;
     let rows = measured.rows(plan, session.seed);

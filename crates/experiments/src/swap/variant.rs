@@ -6,7 +6,7 @@ use blame::Lost;
 use blame::names::{demangled, members_in};
 use exchange::{CHOICE, COUNTS, Counts, ONLY};
 use harness::{Interruption, UsageError};
-use launch::{Plan, Program, TracedLock, Variables, preload};
+use launch::{Plan, Program, Traced, TracedLock, Variables, preload};
 use object::{Object, ObjectSymbol};
 use std::fmt;
 use std::ops::Range;
@@ -279,15 +279,27 @@ fn in_variable(
     Ok((only.to_string(), range))
 }
 
+/// Refuses a program in which nothing can be substituted, by a traced run of it.
+pub fn refuse_without_locks(traced: &Traced, plan: &Plan) -> anyhow::Result<()> {
+    let refusal = traced.refusal(plan.program.language());
+    refusal.map_or(Ok(()), |refusal| {
+        Err(anyhow::anyhow!(
+            "--swap: no lock can be substituted: {refusal}; only mutexes, rwlocks and spin locks of the C library can; \
+             `contend trace -- PROGRAM` shows the waits for other locks"
+        ))
+    })
+}
+
 /// Returns the mutexes of a traced run of the program and whether threads waited for each, that with the longest total
 /// wait first.
 fn ranked(plan: &Plan, interruption: &Interruption) -> anyhow::Result<(Vec<(MutexFilter, bool)>, Lost)> {
     let traced = plan.rank_locks(interruption)?;
+    refuse_without_locks(&traced, plan)?;
     let used = |lock: &TracedLock| {
         let only = lock.name.parse().map_err(|why: String| anyhow::anyhow!("{}: {why}", lock.name))?;
         Ok((only, lock.is_waited_for()))
     };
-    let mutexes = traced.locks.iter().filter(|lock| lock.excludes());
+    let mutexes = traced.noted().iter().filter(|lock| lock.excludes() && !lock.folded);
     Ok((mutexes.map(used).collect::<anyhow::Result<_>>()?, traced.lost))
 }
 

@@ -63,7 +63,9 @@ pub struct WaitLine<'a> {
 }
 
 /// Returns the columns of the longest waits.
-pub fn waits<'a>() -> [Column<WaitLine<'a>>; 8] {
+pub fn waits<'a>(lines: &[WaitLine<'a>]) -> [Column<WaitLine<'a>>; 8] {
+    // From outside only the call that ended the wait is seen; else the holder is named by its acquisition.
+    let is_outside = lines.iter().all(|line| line.lock.acquisitions == 0);
     [
         Column::page("lock", |line: &WaitLine<'a>| Some(line.lock.lock.clone())),
         // The table has no caption on a terminal.
@@ -75,7 +77,9 @@ pub fn waits<'a>() -> [Column<WaitLine<'a>>; 8] {
             Some(optional(line.wait.holder_off_cpu_share, Unit::Share))
         }),
         Column::new("handoff delay", |line: &WaitLine<'a>| time(line.wait.handoff_ns)),
-        Column::new("released by", |line: &WaitLine<'a>| Some(line.wait.holder.clone().unwrap_or_else(unknown))),
+        Column::new(if is_outside { "released at" } else { "released by" }, |line: &WaitLine<'a>| {
+            Some(line.wait.holder.clone().unwrap_or_else(unknown))
+        }),
     ]
 }
 

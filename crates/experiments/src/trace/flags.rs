@@ -1,7 +1,7 @@
 //! Options of the user.
 
 use super::words_to_watch::Request;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use harness::parse_duration;
 use launch::ProgramFlags;
 use serde::{Deserialize, Serialize};
@@ -60,7 +60,7 @@ pub struct Flags {
     /// traced as well.
     #[arg(long, visible_short_alias = 'p', value_name = "PID", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["program", "patience"])]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304), value_hint = ValueHint::Other)]
     pub pid: Vec<u32>,
 
     /// Attach to the processes of a control group, by its directory or its path in /proc/PID/cgroup

@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod attach;
+mod busy_cpus;
 mod children;
 mod columns;
 mod confirm;

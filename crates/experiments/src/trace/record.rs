@@ -78,6 +78,10 @@ pub struct Row {
     /// The lock's name: its symbol if it is a global variable, else the first of its call sites in the code.
     pub lock: String,
     pub address: String,
+    /// The file with the code that names it by its first call site: a runtime's, such as `libjvm.so`, where the lock is none of
+    /// the program's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// `mutex`, `rwlock`, `spin`, `cond`, `sem`, `barrier`; `join` of a thread, `park`, the C library's `allocator`,
     /// `stream` and `libc`, CPython's `interpreter`, and `futex`, where only the kernel's call was seen.
     #[serde(rename = "type")]
@@ -192,6 +196,10 @@ pub struct Row {
     /// How many locks of one type and one first call site the row is of.
     #[serde(default = "one")]
     pub instances: u32,
+    /// Whether the row is of the locks of a call site that have no rows of their own, since there were too many: a group of
+    /// unknown size where the library counted, and not one lock.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub folded: bool,
     #[serde(default)]
     pub seen_by: SeenBy,
     /// The parts of the wait: a holder ran.

@@ -184,7 +184,7 @@ pub fn timeline(waited: &[&Row]) -> Option<Figure> {
     (!lanes.is_empty()).then(|| Figure {
         title: "Longest waits".into(),
         picture: Picture::Timeline(Timeline { lanes }),
-        tables: vec![on_page("Event timeline of the longest waits", &columns::waits(), &stories)],
+        tables: vec![on_page("Event timeline of the longest waits", &columns::waits(&stories), &stories)],
         secondary: false,
     })
 }

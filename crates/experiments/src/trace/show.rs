@@ -221,7 +221,7 @@ fn block(lock: &Row, rows: &[Row], page: &Page) -> String {
     if !lock.longest.is_empty() {
         let lines: Vec<WaitLine<'_>> =
             lock.longest.iter().take(MOST_WAITS).map(|wait| WaitLine { lock, wait }).collect();
-        text.push_str(&in_letters(&columns::waits(), &lines, page));
+        text.push_str(&in_letters(&columns::waits(&lines), &lines, page));
     }
     text
 }

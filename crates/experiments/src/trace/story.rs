@@ -50,10 +50,10 @@ pub fn of(lock: &Row, rows: &[Row]) -> Vec<String> {
     lines.extend(rows.iter().filter(is_here).take(MOST_SITES).map(site));
     let is_outside = lock.acquisitions == 0;
     lines.extend(lock.blocked_by.iter().take(MOST_SITES).map(|by| match is_outside {
-        true => format!("Woken from {} for {} of the wait.", by.site, percent(by.share)),
+        true => format!("Released at {} for {} of the wait.", by.site, percent(by.share)),
         false => format!("Held by the thread that acquired it at {} for {} of the wait.", by.site, percent(by.share)),
     }));
-    lines.extend(lock.longest.iter().take(MOST_WAITS).map(long_wait));
+    lines.extend(lock.longest.iter().take(MOST_WAITS).map(|wait| long_wait(wait, is_outside)));
     if !lock.stack.is_empty() {
         lines.push("Call path that waited longest, the innermost function first:".into());
         lines.extend(lock.stack.iter().take(MOST_FRAMES).map(frame));
@@ -95,8 +95,10 @@ fn site(row: &Row) -> String {
     format!("Waited at {symbol}{source}: {}{contended}.", nanoseconds(row.wait_total_s * 1e9))
 }
 
-fn long_wait(wait: &LongWait) -> String {
+/// Returns a wait; from outside only the call that ended it is seen, and not where the lock was acquired.
+fn long_wait(wait: &LongWait, is_outside: bool) -> String {
     let holder = match (&wait.holder, wait.holder_thread) {
+        (Some(place), Some(thread)) if is_outside => format!(", until thread {thread} released it at {place}"),
         (Some(holder), Some(thread)) => format!(", until thread {thread} released it, acquired at {holder}"),
         _ => String::new(),
     };
@@ -107,4 +109,26 @@ fn long_wait(wait: &LongWait) -> String {
 fn frame(frame: &Frame) -> String {
     let source = frame.source.as_deref().map_or_else(String::new, |source| format!(" ({})", short(source)));
     format!("  {}{source}", frame.function.as_deref().unwrap_or("?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn release_that_was_seen_from_outside_is_no_acquisition() {
+        let (holder, holder_thread) = (Some("log_line (log.c:19)".to_owned()), Some(7));
+        let wait = LongWait {
+            began_s: 1.0,
+            wait_ns: 2e6,
+            thread: 9,
+            site: "log_line (log.c:14)".into(),
+            holder,
+            holder_thread,
+            holder_off_cpu_share: None,
+            handoff_ns: None,
+        };
+        assert!(long_wait(&wait, true).ends_with("until thread 7 released it at log_line (log.c:19)."));
+        assert!(long_wait(&wait, false).ends_with("released it, acquired at log_line (log.c:19)."));
+    }
 }

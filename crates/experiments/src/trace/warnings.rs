@@ -2,11 +2,20 @@
 
 use super::plan::Lowered;
 use blame::names::Names;
-use instruments::warning::{Warning, WarningKind};
+use instruments::warning::{Severity, Warning, WarningKind};
 use interpose::{Kind, LABELS, Region};
 use launch::Program;
 use serde::Serialize;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// The remedy for a superuser to whom the kernel refuses its tracepoints.
+const TRACEPOINTS: &str = "mount tracefs (`mount -t tracefs nodev /sys/kernel/tracing`), and allow perf events in this container \
+                           (CAP_PERFMON, seccomp), to see each wait and the thread that ended it";
+
+/// Returns the remedy for a user, or the one for the superuser.
+pub fn by_user(user: &'static str, root: &'static str) -> &'static str {
+    if rustix::process::geteuid().is_root() { root } else { user }
+}
 
 /// Whether holders ran is not known.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -57,10 +66,17 @@ impl WarningKind for NoLockCalls {
 
     fn remedy(&self) -> &'static str {
         if self.has_futex_calls {
-            "none is needed for waits; acquisitions without a wait, and holds, are seen of the C library's locks only"
+            "expect no acquisitions without a wait, and no hold times: only waits are seen"
         } else {
-            "for single waits and who ended them, run contend as root, or attach as root: `contend trace --pid PID`"
+            by_user(
+                "for single waits and who ended them, run contend as root, or attach as root: `contend trace --pid PID`",
+                "attach while it runs for single waits and who ended them: `contend trace --pid PID`",
+            )
         }
+    }
+
+    fn severity(&self) -> Severity {
+        if self.has_futex_calls { Severity::Advice } else { Severity::LimitsConclusion }
     }
 }
 
@@ -73,6 +89,7 @@ pub struct LateLockCalls {
 
 impl WarningKind for LateLockCalls {
     const CODE: &'static str = "late_lock_calls";
+    const SEVERITY: Severity = Severity::Advice;
 
     fn message(&self) -> String {
         format!(
@@ -83,7 +100,10 @@ impl WarningKind for LateLockCalls {
     }
 
     fn remedy(&self) -> &'static str {
-        "for single waits for other locks, attach as root while it runs: `contend trace --pid PID`"
+        by_user(
+            "for single waits for other locks, attach as root while it runs: `contend trace --pid PID`",
+            "for single waits for other locks, attach while it runs: `contend trace --pid PID`",
+        )
     }
 }
 
@@ -113,10 +133,19 @@ impl WarningKind for NoLibrary {
     }
 
     fn remedy(&self) -> &'static str {
-        match self.reason {
-            None => "link the program dynamically for acquisitions, hold times, and holders by call site",
-            Some(_) => "run contend as root, or with CAP_PERFMON and a readable tracefs, for every single wait",
+        match (&self.reason, self.why.split_once("; ")) {
+            (Some(_), _) => by_user(
+                "run contend as root, or with CAP_PERFMON and a readable tracefs, for every single wait",
+                TRACEPOINTS,
+            ),
+            (None, Some(_)) => "link the program dynamically for acquisitions, hold times, and holders by call site",
+            (None, None) => "expect no acquisitions without a wait, and no hold times: only waits are seen",
         }
+    }
+
+    /// Waits in the kernel are all that decides; samples alone do not show who ended them.
+    fn severity(&self) -> Severity {
+        if self.reason.is_some() { Severity::LimitsConclusion } else { Severity::Advice }
     }
 }
 
@@ -131,11 +160,14 @@ impl WarningKind for NoFutexCalls {
     const CODE: &'static str = "no_futex_calls";
 
     fn message(&self) -> String {
-        format!("tracing futex calls needs root ({}): all values come from samples of the threads' states", self.reason)
+        format!("futex calls were not traced ({}): all values come from samples of the threads' states", self.reason)
     }
 
     fn remedy(&self) -> &'static str {
-        "run contend with sudo, or grant CAP_PERFMON and a readable tracefs, to see each wait and the thread that ended it"
+        by_user(
+            "run contend with sudo, or grant CAP_PERFMON and a readable tracefs, to see each wait and the thread that ended it",
+            TRACEPOINTS,
+        )
     }
 }
 
@@ -156,6 +188,7 @@ impl WatchedScript {
 
 impl WarningKind for WatchedScript {
     const CODE: &'static str = "watched_script";
+    const SEVERITY: Severity = Severity::Advice;
 
     fn message(&self) -> String {
         format!("the program is a script: {} and the programs that it starts are traced", self.interpreter)
@@ -201,7 +234,10 @@ impl WarningKind for UnnamedCode {
     }
 
     fn remedy(&self) -> &'static str {
-        "keep programs and libraries unchanged until contend ends; as root, contend also reads replaced files"
+        by_user(
+            "keep programs and libraries unchanged until contend ends; as root, contend also reads replaced files",
+            "keep programs and libraries unchanged until contend ends",
+        )
     }
 }
 
@@ -237,6 +273,7 @@ pub struct ManyLabels {
 
 impl WarningKind for ManyLabels {
     const CODE: &'static str = "many_labels";
+    const SEVERITY: Severity = Severity::Advice;
 
     fn message(&self) -> String {
         let requests = terminal::count(self.requests);
@@ -259,6 +296,7 @@ pub struct RecordingLowered {
 
 impl WarningKind for RecordingLowered {
     const CODE: &'static str = "recording_lowered";
+    const SEVERITY: Severity = Severity::Advice;
 
     fn message(&self) -> String {
         let Lowered { at_s, from_share, to_share, cost_share } = self.lowered;
@@ -279,10 +317,15 @@ impl WarningKind for RecordingLowered {
     }
 }
 
-/// The futex calls of a process were too many to record all, so they were recorded in windows.
+/// Futex calls were recorded in windows, since the events of all programs on the CPUs were too many to record all.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FutexWindows {
     pub watched_share: f64,
+}
+
+impl FutexWindows {
+    /// Windows of a larger part of the time have nearly all calls.
+    const MUCH: f64 = 0.5;
 }
 
 impl WarningKind for FutexWindows {
@@ -290,14 +333,19 @@ impl WarningKind for FutexWindows {
 
     fn message(&self) -> String {
         format!(
-            "the futex calls were too many to record all: they were recorded for {} of the time, and counts and sums are \
-             scaled to all of it; a wait that began or ended outside of a window has its part in the window as its length",
+            "futex calls were recorded for {} of the time, since recording the switches and futex calls of all programs on \
+             these CPUs takes too much of them; counts and sums are scaled to all of the time, and a wait that began or \
+             ended outside of a window has its part in the window as its length",
             terminal::percent(self.watched_share)
         )
     }
 
     fn remedy(&self) -> &'static str {
-        "use --full to record all of them; that slows the process"
+        "use --full to record all of them; that slows the programs"
+    }
+
+    fn severity(&self) -> Severity {
+        if self.watched_share < Self::MUCH { Severity::LimitsConclusion } else { Severity::Advice }
     }
 }
 
@@ -317,7 +365,10 @@ impl WarningKind for NoFull {
     }
 
     fn remedy(&self) -> &'static str {
-        "link the program dynamically with the GNU C library to time its holds"
+        match self.why.contains("; ") {
+            true => "link the program dynamically with the GNU C library to time its holds",
+            false => "leave --full out: the holds of these locks cannot be timed",
+        }
     }
 }
 
@@ -412,6 +463,7 @@ impl DamagedMemory {
 
 impl WarningKind for DamagedMemory {
     const CODE: &'static str = "damaged_memory";
+    const SEVERITY: Severity = Severity::ChangesFigure;
 
     fn message(&self) -> String {
         format!("the program overwrote memory that contend reads: {} of its entries are impossible", self.entries)
@@ -443,6 +495,8 @@ impl FoldedLocks {
 
 impl WarningKind for FoldedLocks {
     const CODE: &'static str = "folded_locks";
+    /// Where these locks have much of the wait, the verdict says so.
+    const SEVERITY: Severity = Severity::Advice;
 
     fn message(&self) -> String {
         format!(
@@ -453,7 +507,7 @@ impl WarningKind for FoldedLocks {
     }
 
     fn remedy(&self) -> &'static str {
-        "none is needed for counts and times; for holders, trace a shorter run of the program"
+        "trace a shorter run of the program to learn the holders of these locks"
     }
 }
 
@@ -472,6 +526,7 @@ pub struct OutlivedProgram {
 
 impl WarningKind for OutlivedProgram {
     const CODE: &'static str = "outlived_program";
+    const SEVERITY: Severity = Severity::Advice;
 
     fn message(&self) -> String {
         let count = self.processes.len();
@@ -535,6 +590,7 @@ pub struct FoldedWords {
 
 impl WarningKind for FoldedWords {
     const CODE: &'static str = "folded_words";
+    const SEVERITY: Severity = Severity::Advice;
 
     fn message(&self) -> String {
         let words = terminal::count(self.words);
@@ -542,7 +598,7 @@ impl WarningKind for FoldedWords {
     }
 
     fn remedy(&self) -> &'static str {
-        "none is needed for the sums; use --every for shorter periods"
+        "use --every for shorter periods, in which fewer words are summed"
     }
 }
 
@@ -602,9 +658,9 @@ impl WarningKind for UnwatchedUser {
 
     fn remedy(&self) -> &'static str {
         if self.has_futex_calls {
-            "run contend as that user for acquisitions, hold times, and holders by call site"
+            "run contend there for acquisitions, hold times, and holders by call site: as that user, or in that namespace"
         } else {
-            "run contend as that user, or attach to the process as root: `contend trace --pid PID`"
+            "run contend there (as that user, or in that namespace), or attach to the process as root: `contend trace --pid PID`"
         }
     }
 }

@@ -23,8 +23,19 @@ pub struct Candidate {
     pub holder_slept: Option<f64>,
     /// Whether it has critical sections, which exclude other threads.
     excludes: bool,
+    /// Whether it is a group of locks that are not kept apart.
+    is_group: bool,
+    /// Whether it is a lock of the language's runtime.
+    is_of_runtime: bool,
     is_semaphore: bool,
     is_waited_for: bool,
+}
+
+impl Candidate {
+    /// Returns whether its critical sections can become shorter.
+    fn is_lock(&self) -> bool {
+        self.excludes && !self.is_group
+    }
 }
 
 /// The locks whose sections become shorter, and further candidates.
@@ -42,13 +53,20 @@ const MOST_NAMED: usize = 8;
 /// Finds them in a run that is watched.
 pub fn find(wanted: Option<&str>, plan: &Plan, interruption: &Interruption) -> anyhow::Result<Found> {
     let traced = plan.rank_locks(interruption)?;
-    Ok(Found { lost: traced.lost, ..chosen(wanted, candidates(&traced.locks))? })
+    let refusal = traced.refusal(plan.program.language());
+    Ok(Found { lost: traced.lost, ..chosen(wanted, candidates(traced.noted()), refusal)? })
 }
 
-fn chosen(wanted: Option<&str>, all: Vec<Candidate>) -> anyhow::Result<Found> {
+/// Returns the locks to try; `refusal` says why the program has none of its own.
+fn chosen(wanted: Option<&str>, all: Vec<Candidate>, refusal: Option<String>) -> anyhow::Result<Found> {
     if let Some(wanted) = wanted {
         let one = all.iter().find(|lock| lock.name == own_name(wanted));
         return match one {
+            Some(lock) if lock.is_group => Err(UsageError(format!(
+                "--what-if {wanted}: a group of locks that are too many to be kept apart; {}",
+                names(&all)
+            ))
+            .into()),
             Some(lock) if lock.excludes => {
                 Ok(Found { tried: vec![lock.clone()], left: Vec::new(), lost: Lost::default() })
             }
@@ -57,18 +75,20 @@ fn chosen(wanted: Option<&str>, all: Vec<Candidate>) -> anyhow::Result<Found> {
             ))
             .into()),
             None => {
-                Err(UsageError(format!("--what-if {wanted}: the program used no lock of this name; {}", names(&all)))
-                    .into())
+                let known = refusal.filter(|_| !all.iter().any(Candidate::is_lock)).unwrap_or_else(|| names(&all));
+                Err(UsageError(format!("--what-if {wanted}: the program used no lock of this name; {known}")).into())
             }
         };
     }
-    anyhow::ensure!(
-        !all.is_empty(),
-        "--what-if: the program used none of the C library's locks; for the locks of a language runtime (Rust, Go, Java), \
-         attach while it runs, as root: `contend trace --pid PID`"
-    );
+    let can_be_tried = |lock: &Candidate| lock.is_lock() && !lock.is_semaphore && !lock.is_of_runtime;
+    if let Some(refusal) = refusal.filter(|_| !all.iter().any(can_be_tried)) {
+        anyhow::bail!(
+            "--what-if: no critical section can become shorter: {refusal}; only those of the C library's locks can; \
+             `contend trace -- PROGRAM` shows the waits for other locks"
+        );
+    }
     // A waiter of a semaphore mostly waits for work to arrive, not for the end of a critical section.
-    let mut waited = all.into_iter().filter(|lock| lock.excludes && !lock.is_semaphore && lock.is_waited_for);
+    let mut waited = all.into_iter().filter(|lock| can_be_tried(lock) && lock.is_waited_for);
     let tried: Vec<Candidate> = waited.by_ref().take(TRIED).collect();
     anyhow::ensure!(
         !tried.is_empty(),
@@ -79,7 +99,7 @@ fn chosen(wanted: Option<&str>, all: Vec<Candidate>) -> anyhow::Result<Found> {
 }
 
 fn names(all: &[Candidate]) -> String {
-    let named: Vec<&str> = all.iter().filter(|lock| lock.excludes).map(|lock| lock.name.as_str()).collect();
+    let named: Vec<&str> = all.iter().filter(|lock| lock.is_lock()).map(|lock| lock.name.as_str()).collect();
     let more = if named.len() > MOST_NAMED { ", …" } else { "" };
     format!("it used {}{more}", named[..named.len().min(MOST_NAMED)].join(", "))
 }
@@ -90,7 +110,7 @@ fn candidates(traced: &[TracedLock]) -> Vec<Candidate> {
     for lock in traced {
         let (name, wait_total_s) = (own_name(&lock.name).to_owned(), lock.wait_total_s);
         let (is_waited_for, is_semaphore) = (lock.is_waited_for(), lock.is_semaphore());
-        let excludes = lock.excludes() || is_semaphore;
+        let (excludes, is_group) = (lock.excludes() || is_semaphore, lock.folded);
         let holder_slept = lock.holder_slept_share();
         match found.iter_mut().find(|known| known.name == name) {
             Some(known) => {
@@ -105,7 +125,16 @@ fn candidates(traced: &[TracedLock]) -> Vec<Candidate> {
                 known.wait_total_s += wait_total_s;
                 known.is_waited_for |= is_waited_for;
             }
-            None => found.push(Candidate { name, wait_total_s, holder_slept, excludes, is_semaphore, is_waited_for }),
+            None => found.push(Candidate {
+                name,
+                wait_total_s,
+                holder_slept,
+                excludes,
+                is_group,
+                is_of_runtime: lock.is_of_runtime(),
+                is_semaphore,
+                is_waited_for,
+            }),
         }
     }
     found.sort_by(|a, b| b.wait_total_s.total_cmp(&a.wait_total_s));
@@ -166,7 +195,9 @@ impl Chooser {
         if let Some(variable) = places::variable(region, &mut self.names, place) {
             return variable == wanted;
         }
-        let Some((kind, _)) = wanted.split_once(" of ") else { return false };
+        let Some((kind, _)) = wanted.split_once(" of ").filter(|_| !places::is_folded(region, place)) else {
+            return false;
+        };
         let lock = &region.locks[place as usize];
         let number = lock.kind.load(Relaxed);
         if places::type_name(number) != kind {
@@ -217,18 +248,31 @@ mod tests {
             lock("signal", "cond", 9, 9.0),
             lock("mutex of f (a.c:3) #2", "mutex", 1, 0.7),
             lock("hot", "rwlock", 2, 1.0),
+            TracedLock { folded: true, ..lock("other locks of g (a.c:9)", "mutex", 9_000, 9.0) },
         ];
-        let found = chosen(None, candidates(&locks)).unwrap();
+        let found = chosen(None, candidates(&locks), None).unwrap();
         let names: Vec<&str> = found.tried.iter().map(|lock| lock.name.as_str()).collect();
         assert_eq!(names, ["mutex of f (a.c:3)", "hot"]);
-        assert_eq!(chosen(Some("mutex of f (a.c:3) #2"), candidates(&locks)).unwrap().tried[0].wait_total_s, 1.2);
-        assert_eq!(chosen(Some("quiet"), candidates(&locks)).unwrap().tried[0].name, "quiet");
+        assert_eq!(chosen(Some("mutex of f (a.c:3) #2"), candidates(&locks), None).unwrap().tried[0].wait_total_s, 1.2);
+        assert_eq!(chosen(Some("quiet"), candidates(&locks), None).unwrap().tried[0].name, "quiet");
         for (wrong, words) in [
             ("nothing", "it used queue, mutex of f (a.c:3), hot, quiet"),
             ("signal", "not a lock with critical sections"),
+            ("other locks of g (a.c:9)", "a group of locks that are too many to be kept apart; it used queue"),
         ] {
-            let error = chosen(Some(wrong), candidates(&locks)).err().unwrap().to_string();
+            let error = chosen(Some(wrong), candidates(&locks), None).err().unwrap().to_string();
             assert!(error.contains(words), "{error}");
         }
+    }
+
+    #[test]
+    fn lock_of_a_runtime_is_tried_only_if_it_is_named() {
+        let row = json!({ "lock": "monitor of os::init", "type": "mutex", "contended": 9, "file": "libjvm.so" });
+        let locks = [serde_json::from_value(row).unwrap()];
+        let refusal = || Some("the program's locks are those of Java: EvilLock".to_owned());
+        let error = chosen(None, candidates(&locks), refusal()).err().unwrap().to_string();
+        assert!(error.contains("those of Java: EvilLock"), "{error}");
+        let named = chosen(Some("monitor of os::init"), candidates(&locks), refusal()).unwrap();
+        assert_eq!(named.tried.len(), 1);
     }
 }

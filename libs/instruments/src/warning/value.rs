@@ -69,7 +69,7 @@ impl<K: WarningKind> From<K> for Warning {
             fields,
             message: kind.message(),
             remedy: kind.remedy().to_owned(),
-            severity: Some(K::SEVERITY),
+            severity: Some(kind.severity()),
         }
     }
 }
@@ -176,6 +176,11 @@ pub trait WarningKind: Serialize {
 
     /// Returns the remedy: a flag, a file, a capability; or how to interpret the values if there is none.
     fn remedy(&self) -> &'static str;
+
+    /// Returns the severity of this warning, where that depends on its values.
+    fn severity(&self) -> Severity {
+        Self::SEVERITY
+    }
 }
 
 /// Severity of a warning. The most serious is first, which is the order of printing.

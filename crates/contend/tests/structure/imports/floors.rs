@@ -71,7 +71,7 @@ pub const MODULES: &[Floors] = &[
             &["measure", "section", "show", "findings"],
             &["diagnosis", "columns", "story", "show_cycles", "show_words"],
             &["labels", "watchpoint", "words", "children"],
-            &["aggregate", "stuck", "warnings", "python_locks"],
+            &["aggregate", "busy_cpus", "stuck", "warnings", "python_locks"],
             &["record"],
             &["plan", "watched_word"],
             &["flags", "parts"],

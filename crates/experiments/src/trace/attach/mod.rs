@@ -13,6 +13,7 @@ mod windows;
 pub use targets::Targets;
 
 use super::aggregate::Window;
+use super::busy_cpus::BusyCpus;
 use super::diagnosis::{Diagnosis, Evidence};
 use super::flags::Level;
 use super::measure::preempted::Counted;
@@ -315,8 +316,10 @@ struct Watch {
     /// The processes that go on after the program, once they were named.
     outlived: Option<OutlivedProgram>,
     parts: Parts,
-    /// Records that found no room before the part.
+    /// Records that found no room before the part, and futex calls.
     lost_before: u64,
+    calls_before: u64,
+    busy_cpus: BusyCpus,
     /// The reason why less is known than of another process.
     cause: Option<Warning>,
 }
@@ -359,6 +362,8 @@ impl Watch {
             outlived: None,
             parts: Parts::begin(None),
             lost_before: 0,
+            calls_before: 0,
+            busy_cpus: BusyCpus::begin(),
             cause: None,
         };
         watch.follow();
@@ -697,7 +702,8 @@ impl Watch {
         self.java.begin_part();
         self.stuck.values_mut().for_each(StuckThreads::begin_part);
         (self.thread_time_s, self.counted, self.most_threads) = (0.0, now, self.threads);
-        self.lost_before = self.rings.as_ref().map_or(0, |rings| rings.lost);
+        (self.lost_before, self.calls_before) = self.rings.as_ref().map_or((0, 0), |rings| (rings.lost, rings.calls));
+        self.busy_cpus = BusyCpus::begin();
         self.parts.begin_next(now);
     }
 
@@ -741,6 +747,7 @@ impl Watch {
             program: &self.targets.first().words,
             cpus,
             elapsed_s,
+            busy_cpus_s: self.busy_cpus.since_s(),
             thread_time_s: self.thread_time_s,
             named: HashMap::new(),
             parked: self.profile.parking_locks(),
@@ -783,11 +790,14 @@ impl Watch {
             samples: self.profile.lost,
             ..Lost::default()
         };
-        let records = Some(format!("{} kernel trace events", lost.switches)).filter(|_| lost.switches > 0);
-        let samples = Some(format!("{} samples of waits", lost.samples)).filter(|_| lost.samples > 0);
+        let records = Some(format!("{} kernel trace events", terminal::count(lost.switches)));
+        let records = records.filter(|_| lost.switches > 0);
+        let samples = Some(format!("{} samples of waits", terminal::count(lost.samples))).filter(|_| lost.samples > 0);
         let what = records.into_iter().chain(samples).collect::<Vec<String>>().join(", ");
-        let mut warnings: Vec<Warning> =
-            Some(what).filter(|what| !what.is_empty()).map(|what| TraceLost { what }.into()).into_iter().collect();
+        let are_counts_complete = lost.switches == 0;
+        let lost_events = Some(what).filter(|what| !what.is_empty());
+        let lost_events = lost_events.map(|what| TraceLost { what, are_counts_complete }.into());
+        let mut warnings: Vec<Warning> = lost_events.into_iter().collect();
         warnings.extend(unnamed_code(&self.names));
         warnings.extend(no_symbols.map(Warning::from));
         warnings.extend(sparse.map(Warning::from));
@@ -795,7 +805,9 @@ impl Watch {
         let is_in_windows = self.windows.pauses > 0;
         let watched_s = self.windows.watched(ended).as_secs_f64();
         let watched_share = if is_in_windows { watched_s / elapsed_s.max(f64::MIN_POSITIVE) } else { 1.0 };
-        warnings.extend(is_in_windows.then(|| FutexWindows { watched_share }.into()));
+        // Without a futex call nothing is scaled.
+        let has_calls = self.rings.as_ref().is_some_and(|rings| rings.calls > self.calls_before);
+        warnings.extend((is_in_windows && has_calls).then(|| FutexWindows { watched_share }.into()));
         let words = self.follower.folded_words;
         warnings.extend((words > 0).then(|| FoldedWords { words }.into()));
         warnings.extend(self.outlived.clone().map(Warning::from));

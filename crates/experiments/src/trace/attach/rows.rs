@@ -11,6 +11,7 @@ use blame::frames::{Frames, Kind};
 use blame::futexes::follow::{Follower, Path, Word};
 use blame::futexes::waits::{LONGEST, StackNumber, Wait, Waits};
 use blame::names::{Names, Site};
+use blame::places::other_locks;
 use blame::time::Nanoseconds;
 use instruments::statistics::Interval;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -188,6 +189,7 @@ impl Builder<'_> {
                 Word::Folded { .. } => String::new(),
             },
             instances: waits.instances.max(1),
+            folded: matches!(word, Word::Folded { .. }),
             lock_type: place.lock_type.to_owned(),
             symbol: place.site.symbol.clone(),
             source: place.site.source.clone(),
@@ -241,7 +243,7 @@ impl Builder<'_> {
     /// Returns the variable that contains the word, or the call site that waits for it.
     fn name(&mut self, word: Word, place: &Place) -> String {
         let by_use = || format!("{} of {}", place.lock_type, place.site.label);
-        let Word::At { process, address } = self.lock_of(word, place) else { return by_use() };
+        let Word::At { process, address } = self.lock_of(word, place) else { return other_locks(&place.site) };
         let slot = slot_of(self.targets, process);
         let number = u64::from(slot) << 48 ^ address;
         self.names.lock(number, |names| names.variable(slot, address).unwrap_or_else(by_use))

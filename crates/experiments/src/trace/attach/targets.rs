@@ -2,7 +2,7 @@
 //! the processes that a service manager starts in their place.
 
 use super::containers::{Group, is_managed};
-use crate::trace::warnings::Process;
+use crate::trace::warnings::{Process, by_user};
 use blame::names::message;
 use blame::sampling;
 use harness::UsageError;
@@ -68,8 +68,12 @@ impl Target {
         }
         if let Err(error) = File::open(folder.join("maps")).and_then(|mut map| map.read(&mut [0])) {
             return Err(refuse(format!(
-                "cannot read /proc/{pid}/maps: {}; run contend as root or as the owner of the process",
-                message(&error)
+                "cannot read /proc/{pid}/maps: {}; {}",
+                message(&error),
+                by_user(
+                    "run contend as root or as the owner of the process",
+                    "the kernel keeps it from this superuser: run contend outside of the container, or with CAP_SYS_PTRACE"
+                )
             )));
         }
         let called = std::fs::read(folder.join("cmdline")).unwrap_or_default();

@@ -43,6 +43,8 @@ pub struct Evidence<'a> {
     pub program: &'a [String],
     pub cpus: usize,
     pub elapsed_s: f64,
+    /// The CPU time of all programs but contend in that time, if the kernel's account is known.
+    pub busy_cpus_s: Option<f64>,
     /// The time that threads lived, known without samples; with the library, those that used locks.
     pub thread_time_s: f64,
     /// The Java virtual machines among the processes.
@@ -234,7 +236,8 @@ impl<'a> Evidence<'a> {
         let verdict = if hides_waits { Some(Verdict::Undecided) } else { verdict };
         let mut findings = Vec::new();
         if verdict == Some(Verdict::Locks) {
-            let long = locks.iter().filter(|object| object.waited.seconds >= FINDING_SHARE * all_s).take(MOST_FINDINGS);
+            let is_long = |object: &&&Object| object.waited.seconds >= FINDING_SHARE * all_s && !self.is_group(object);
+            let long: Vec<&&Object> = locks.iter().filter(is_long).take(MOST_FINDINGS).collect();
             for object in long {
                 let useful_s = whole.on_cpu_s * (1.0 - spun_s / (whole.on_cpu_s + whole.ready_s)).max(0.0);
                 let (on_cpu_s, ready_s) = (whole.on_cpu_s, whole.ready_s);
@@ -244,6 +247,7 @@ impl<'a> Evidence<'a> {
                     busy_s: whole.busy_s(),
                     useful_s,
                     capacity_s: self.allowed_cpus() as f64 * self.elapsed_s,
+                    have_others_the_rest: self.others_s(on_cpu_s).is_some(),
                     cpu_limit: self.cpu_limit(on_cpu_s),
                 };
                 findings.push(self.finding(object, &by_class, &limits, &workers));
@@ -255,6 +259,15 @@ impl<'a> Evidence<'a> {
             Some(reason) => reason.to_owned(),
             None => self.reason(verdict, &whole, [stated_s, spun_s, vain_s], &Rows { rows, slots }, &workers),
         });
+        let groups = locks.iter().filter(|object| self.is_group(object) && verdict == Some(Verdict::Locks));
+        let by_class = Rows { rows, slots };
+        for object in groups {
+            let row = by_class.of(object.wait);
+            let share = waited(object.waited.seconds, row).0 / stated_s.max(1e-9);
+            if let (Some(reason), Some(row)) = (&mut reason, row.filter(|_| share >= FINDING_SHARE)) {
+                reason.push_str(&group(&object.name, share.min(1.0), row.acquisitions));
+            }
+        }
         // The one with the longest waits is named.
         let gate = objects.iter().find(|object| object.may_be_gate);
         let is_said = has_gates && !hides_waits && verdict != Some(Verdict::NotLocks);
@@ -479,6 +492,11 @@ impl<'a> Evidence<'a> {
         self.profile.cpu_limit().filter(|limit| *limit < self.allowed_cpus() as f64 && used >= 0.75 * limit)
     }
 
+    /// Returns the CPU time of other programs, if they had most of what this one left; `on_cpu_s` is its own.
+    fn others_s(&self, on_cpu_s: f64) -> Option<f64> {
+        others_s(self.busy_cpus_s?, on_cpu_s, self.cpus as f64 * self.elapsed_s)
+    }
+
     /// Explains the verdict by where the time went.
     fn reason(
         &self,
@@ -552,10 +570,13 @@ impl<'a> Evidence<'a> {
             } else if has_all && single.is_empty() {
                 format!("{used}: run fewer busy threads, or give the program more CPUs.")
             } else {
-                format!(
-                    "{used} by it, so other programs had the rest: measure without them, or give it CPUs that they do not \
-                     use.{single}"
-                )
+                let others = self.others_s(whole.on_cpu_s).map(|others_s| {
+                    let others = others_s / self.elapsed_s.max(1e-9);
+                    format!(
+                        ", and {others:.1} by other programs: measure without them, or give it CPUs that they do not use"
+                    )
+                });
+                format!("{used} by it{}.{single}", others.unwrap_or_default())
             };
             let others = (whole.work_s > whole.ready_s).then(|| self.work(rows)).flatten().unwrap_or_default();
             return format!(
@@ -623,8 +644,17 @@ impl<'a> Evidence<'a> {
         let waits = |life: &Life| life.waits.keys().any(is_row);
         let waiters: HashSet<u32> = self.profile.lives().filter(|life| waits(life)).map(|life| life.thread).collect();
         let mut wakers = row.longest.iter().filter_map(|wait| wait.holder_thread).peekable();
-        row.lock_type == "cond" && wakers.peek().is_some() && wakers.all(|waker| waiters.contains(&waker))
+        row.lock_type == "cond"
+            && !row.folded
+            && wakers.peek().is_some()
+            && wakers.all(|waker| waiters.contains(&waker))
     }
+}
+
+/// Returns the CPU time of other programs if it is most of what a program left of all CPUs, of which `busy_s` were used.
+fn others_s(busy_s: f64, on_cpu_s: f64, all_s: f64) -> Option<f64> {
+    let (others_s, left_s) = ((busy_s - on_cpu_s).max(0.0), (all_s - on_cpu_s).max(0.0));
+    (others_s > 0.5 * left_s).then_some(others_s)
 }
 
 /// Returns whether locks are the problem; `None` without samples. `least_s` is the shortest wait that is one, and `for_cpus`
@@ -643,6 +673,14 @@ fn verdict(whole: &Budget, least_s: f64, waited_s: f64, spun_s: f64, for_cpus: f
     } else {
         Verdict::NotLocks
     })
+}
+
+/// Returns the words for the waits for locks that are not kept apart.
+fn group(name: &str, share: f64, acquisitions: u64) -> String {
+    let (share, acquisitions) = (whole_percent(share), terminal::count(acquisitions));
+    format!(
+        " {share} of that wait is for {name}: {acquisitions} acquisitions of locks that are too many to be kept apart."
+    )
 }
 
 /// Returns the words for a thread that has nearly all of the work; empty if there is none.
@@ -867,6 +905,14 @@ mod tests {
     use blame::jvm::JavaLock;
     use blame::sampling::waited::Waited;
     use instruments::warning::WarningKind;
+
+    #[test]
+    fn other_programs_have_the_rest_only_if_the_cpus_were_busy() {
+        // Two CPUs for 10 s, of which the program used 4 s.
+        assert_eq!(others_s(19.0, 4.0, 20.0), Some(15.0));
+        assert_eq!(others_s(6.0, 4.0, 20.0), None, "the CPUs were idle, or waited for a disk");
+        assert_eq!(others_s(3.9, 4.0, 20.0), None);
+    }
 
     #[test]
     fn thread_that_works_all_the_time_without_a_lock_is_independent() {

@@ -6,7 +6,7 @@ use crate::trace::record::{HolderWait, Row};
 use blame::frames::{Frame, Frames, Kind as FrameKind, function_of};
 use blame::jvm::JavaLock;
 use blame::names::{Site, short};
-use blame::places::{lock_at, lock_name, type_name};
+use blame::places::{is_folded, lock_at, lock_name, type_name};
 use blame::sampling::budget::{Part, call_name, is_for_requests, may_wait_for_map};
 use blame::sampling::life::Life;
 use blame::sampling::waited::{Holder, Path, Wait, Waited};
@@ -217,6 +217,11 @@ impl Evidence<'_> {
         by_function.into_iter().map(object).collect()
     }
 
+    /// Returns whether an object is a group of locks that are not kept apart, so that nothing is known of any of them.
+    pub(super) fn is_group(&self, object: &Object) -> bool {
+        matches!((self.region, object.wait), (Some(region), Wait::Lock(slot)) if is_folded(region, slot))
+    }
+
     /// Returns the kind of a word by the path that waited most for it.
     fn kind_of(&mut self, waited: &Waited) -> Option<FrameKind> {
         most_of(waited).and_then(|path| self.frames(path).kind)
@@ -306,6 +311,10 @@ impl Evidence<'_> {
         let number = lock_at(region, slot).kind.load(Relaxed);
         let (kind, word) = (Kind::of(number), type_name(number));
         let name = lock_name(region, self.names, slot);
+        if is_folded(region, slot) {
+            let part = if kind.is_some_and(Kind::excludes) { Part::Lock } else { Part::Work };
+            return (name, word, part, false);
+        }
         // CPython's global interpreter lock is made of a mutex and a condition of its run-time state.
         let is_interpreter = name.starts_with("_PyRuntime")
             || frames.frames.iter().any(|frame| function_of(&frame.site) == Some("take_gil"));

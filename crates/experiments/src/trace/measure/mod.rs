@@ -16,6 +16,7 @@ pub use rows::NamedWait;
 use self::processes::Supervisor;
 pub use self::processes::{OtherUsers, Outliving, has_library};
 use super::aggregate::{Longest, Snapshot as Counts, Totals, Window};
+use super::busy_cpus::BusyCpus;
 use super::diagnosis::{Diagnosis, Evidence};
 use super::flags::Level;
 use super::labels;
@@ -33,6 +34,7 @@ use anyhow::Context;
 use blame::Lost;
 use blame::jvm::Machines;
 use blame::names::{Names, map_of, message, parse};
+use blame::namespace::own_number;
 use blame::places;
 use blame::preempted::Preempted;
 use blame::sampling::{self, profile::Profile};
@@ -226,6 +228,7 @@ impl Begun {
             stuck: StuckThreads::new(plan.deadline),
             stuck_stacks: Stacks::default(),
             other_users: OtherUsers::default(),
+            apart: HashSet::new(),
             profile,
             java: Machines::default(),
             own: HashSet::new(),
@@ -234,6 +237,7 @@ impl Begun {
             began: inside.began,
             parts,
             before: Marks::default(),
+            busy_cpus: BusyCpus::begin(),
             outliving: Outliving::default(),
             no_switches,
             late_s: None,
@@ -310,6 +314,8 @@ struct Watch<'a> {
     stuck: StuckThreads,
     stuck_stacks: Stacks,
     other_users: OtherUsers,
+    /// The places of processes in other PID namespaces.
+    apart: HashSet<u32>,
     profile: Profile,
     java: Machines,
     /// The slots of processes that are known to be the program's, and the processes whose threads are sampled.
@@ -319,6 +325,7 @@ struct Watch<'a> {
     began: Instant,
     parts: Parts,
     before: Marks,
+    busy_cpus: BusyCpus,
     outliving: Outliving,
     no_switches: Option<NoSwitches>,
     /// When the notes of the library began to count, of a program that was watched from outside before.
@@ -340,8 +347,8 @@ impl Watch<'_> {
             // A new process is known by its names from its first samples on.
             let processes = self.memory.region().header.processes.load(Relaxed);
             if now >= next_maps || processes != std::mem::replace(&mut known, processes) {
-                self.read_maps();
                 self.other_users.look(self.running.pid());
+                self.read_maps();
                 next_maps = now + MAPS_PERIOD;
                 self.look_for_hangs(observer);
             }
@@ -403,7 +410,7 @@ impl Watch<'_> {
         self.java.begin_part();
         self.stuck.begin_part();
         self.hangs = Hangs::default();
-        self.before = before;
+        (self.before, self.busy_cpus) = (before, BusyCpus::begin());
         self.parts.begin_next(now);
     }
 
@@ -473,13 +480,39 @@ impl Watch<'_> {
         self.waits.read(self.memory.region(), &self.time);
         if let Some(switches) = &mut self.switches {
             switches.drain(&self.time);
-            switches.pace(&self.time, &live(self.memory.region(), &self.time));
+            switches.pace(&self.time, &live(self.memory.region(), &self.time, &self.apart));
         }
         self.waits.judge(self.memory.region(), self.switches.as_ref());
     }
 
+    /// Gives the processes in other PID namespaces, which noted their numbers there, the numbers that they have here.
+    fn number_processes(&mut self) {
+        const FIRST: usize = 32;
+        let (region, inode) = (self.memory.region(), self.memory.inode());
+        let children = self.outliving.alive().chain(self.other_users.started().iter().copied());
+        let apart: Vec<u32> = children.filter(|pid| own_number(*pid, *pid).is_some_and(|own| own != *pid)).collect();
+        for (place, process) in region.processes().enumerate() {
+            let own = process.pid.load(Relaxed);
+            if apart.is_empty() || self.own.contains(&place) || apart.contains(&own) {
+                continue;
+            }
+            // Several namespaces have a process 1; the addresses of their maps differ.
+            let noted: Vec<u8> = process.maps[..FIRST].iter().map(|byte| byte.load(Relaxed)).collect();
+            let is_it = |map: &Vec<u8>| (noted[0] == 0 || map.starts_with(&noted)) && has_memory(map, inode);
+            let is_free = |pid: u32| region.processes().all(|other| other.pid.load(Relaxed) != pid);
+            let found = apart.iter().copied().find(|pid| {
+                own_number(*pid, *pid) == Some(own) && is_free(*pid) && map_of(*pid).as_ref().is_some_and(is_it)
+            });
+            if let Some(pid) = found {
+                process.pid.store(pid, Relaxed);
+                self.apart.insert(place as u32);
+            }
+        }
+    }
+
     /// Learns the memory maps of the processes: as they noted them, and as they are now.
     fn read_maps(&mut self) {
+        self.number_processes();
         let region = self.memory.region();
         self.sampled.clear();
         self.sampled.push(self.running.pid());
@@ -645,7 +678,9 @@ impl Watch<'_> {
         let unnoted = self.without_locks.iter().map(|(pid, (number, _))| (*pid, *number));
         let known_as = std::iter::once((self.running.pid(), WITHOUT_LIBRARY)).chain(unnoted).chain(noted);
         let known_as: HashMap<u32, u32> = known_as.collect();
-        let python = python_locks::places(&self.profile, &mut self.names, &known_as);
+        let mut python = python_locks::places(&self.profile, &mut self.names, &known_as);
+        // All locks of Python are acquired at one call site, so a group of them has no place.
+        python.retain(|slot, _| !places::is_folded(region, *slot));
         let span = rows::Span { region, window, labels, thread_time_s, is_whole, python: &python };
         let mut built = rows::build(span, &mut self.names, &self.waits, &self.hangs, &self.time);
         rows::mark_reached(&mut built.rows, &self.stuck.rows);
@@ -659,6 +694,7 @@ impl Watch<'_> {
             program: &program,
             cpus: self.session.cpus.len(),
             elapsed_s,
+            busy_cpus_s: self.busy_cpus.since_s(),
             thread_time_s,
             named: HashMap::new(),
             parked: self.profile.parking_locks(),
@@ -793,10 +829,12 @@ pub fn has_file(map: &[u8], inode: u64, path: &str) -> bool {
     parse(map).iter().any(|piece| piece.file.inode == inode && piece.path.starts_with(path))
 }
 
-/// Returns the threads that use locks.
-fn live(region: &Region, time: &Time) -> Vec<Live> {
+/// Returns the threads that use locks, without those of the processes in other PID namespaces: they noted their numbers
+/// there, by which the kernel's events do not know them.
+fn live(region: &Region, time: &Time, apart: &HashSet<u32>) -> Vec<Live> {
     let threads = region
         .threads()
+        .filter(|thread| !apart.contains(&thread.process.load(Relaxed)))
         .map(|thread| Live { thread: thread.tid.load(Acquire), since: time.of_ticks(thread.started.load(Relaxed)) });
     threads.filter(|live| live.thread != 0).collect()
 }

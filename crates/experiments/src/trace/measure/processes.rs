@@ -313,21 +313,30 @@ fn stat(pid: u32) -> Option<String> {
     Some(stat.rsplit_once(") ")?.1.to_owned())
 }
 
-/// Processes that were seen to run without the library, by their numbers.
+/// Processes that were seen to be unable to load the library, by their numbers.
 #[derive(Default)]
 pub struct OtherUsers {
     found: BTreeMap<u32, OtherUser>,
-    /// The processes that the program started and that have the library, as they were seen last.
+    /// The processes that the program started and that have the library or are in another PID namespace, as they were seen
+    /// last.
     started: Vec<u32>,
     next: Option<Instant>,
 }
 
-/// A process that runs as another user, or in another user namespace.
+/// A process that cannot load the library.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OtherUser {
     program: String,
-    /// `None` for the same user in another user namespace.
-    user: Option<u32>,
+    place: Elsewhere,
+}
+
+/// The reason why it cannot.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Elsewhere {
+    User(u32),
+    UserNamespace,
+    /// It has a `/proc` of its own, in which contend is not.
+    PidNamespace,
 }
 
 /// Processes, and threads of each, that are looked at: the program can have as many as it likes.
@@ -350,28 +359,39 @@ impl OtherUsers {
 
     fn look_at(&mut self, program: u32) {
         let own_user = rustix::process::geteuid().as_raw();
-        let own_namespace = read_link("/proc/self/ns/user").ok();
+        let namespace = |of: &str, kind: &str| read_link(format!("/proc/{of}/ns/{kind}")).ok();
+        let own = ["user", "pid"].map(|kind| namespace("self", kind));
         let (mut open, mut started) = (vec![program], Vec::new());
         let mut place = 0;
         while let Some(&pid) = open.get(place) {
             place += 1;
             open.extend(children(pid));
             open.truncate(MOST_PROCESSES);
-            if place > 1 && has_library(pid) {
+            let of = pid.to_string();
+            let is_apart = |kind: usize| {
+                let found = namespace(&of, ["user", "pid"][kind]);
+                found.is_some() && found != own[kind]
+            };
+            let has_library = has_library(pid);
+            if place > 1 && (has_library || is_apart(1)) {
                 started.push(pid);
             }
-            let Some((name, user)) = name_and_user(pid) else { continue };
-            let namespace = read_link(format!("/proc/{pid}/ns/user")).ok();
-            let is_elsewhere = namespace.is_some_and(|namespace| Some(namespace) != own_namespace);
-            if (user != own_user || is_elsewhere) && !has_library(pid) {
-                let user = Some(user).filter(|user| *user != own_user);
-                self.found.insert(pid, OtherUser { program: name, user });
-            }
+            let Some((name, user)) = name_and_user(pid).filter(|_| !has_library) else { continue };
+            let place = if user != own_user {
+                Elsewhere::User(user)
+            } else if is_apart(0) {
+                Elsewhere::UserNamespace
+            } else if is_apart(1) && !sees_contend(pid) {
+                Elsewhere::PidNamespace
+            } else {
+                continue;
+            };
+            self.found.insert(pid, OtherUser { program: name, place });
         }
         self.started = started;
     }
 
-    /// Returns the processes that the program started and that have the library.
+    /// Returns the processes that the program started and that have the library, or are in another PID namespace.
     pub fn started(&self) -> &[u32] {
         &self.started
     }
@@ -390,11 +410,19 @@ impl OtherUser {
     /// Returns the process and its user, in words.
     pub fn words(&self, pid: u32) -> String {
         let program = &self.program;
-        match self.user {
-            Some(user) => format!("{program} (process {pid}) runs as user {user}"),
-            None => format!("{program} (process {pid}) runs in another user namespace"),
+        match self.place {
+            Elsewhere::User(user) => format!("{program} (process {pid}) runs as user {user}"),
+            Elsewhere::UserNamespace => format!("{program} (process {pid}) runs in another user namespace"),
+            Elsewhere::PidNamespace => format!("{program} (process {pid}) runs in another PID namespace"),
         }
     }
+}
+
+/// Returns whether a process finds contend in its `/proc`, where the library is. A process that may not be looked at is
+/// taken for one that does.
+fn sees_contend(pid: u32) -> bool {
+    let seen = format!("/proc/{pid}/root/proc/{}/fd", std::process::id());
+    std::fs::metadata(seen).map_or_else(|error| error.kind() != std::io::ErrorKind::NotFound, |_| true)
 }
 
 fn children(pid: u32) -> Vec<u32> {

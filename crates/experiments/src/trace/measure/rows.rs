@@ -270,7 +270,7 @@ impl Builder<'_> {
         let lock = lock_at(self.region, slot);
         let process = lock.process.load(Relaxed);
         let place = match self.class(slot) {
-            Class::Variable(_) => &lock.address,
+            Class::Slot(_) => &lock.address,
             Class::CallSite(..) | Class::Python(..) => &lock.first_site,
         };
         (self.names.in_file(process, place.load(Relaxed)), process, lock.kind.load(Relaxed))
@@ -327,6 +327,7 @@ impl Builder<'_> {
         let (time, sum) = (self.time, &Sum::of(self.region, self.window, &group.pairs));
         let first_use = || (lock.process.load(Relaxed), lock.first_site.load(Relaxed));
         let (process, site) = group.site.unwrap_or_else(first_use);
+        let file = self.names.file(process, site);
         let site = self.names.site(process, site);
         let of_lock = group.site.is_none();
         let python = self.python.get(&group.lock);
@@ -367,6 +368,8 @@ impl Builder<'_> {
             caused_total_s: self.caused_s(group),
             critical_share: self.critical_share(group).filter(|_| of_lock),
             instances: group.locks.len() as u32,
+            folded: lock.is_folded(),
+            file: file.filter(|_| of_lock),
             wait_spikes: spikes(&sum.waits),
             hold_spikes: spikes(&sum.holds),
             waits: bins(&sum.waits),

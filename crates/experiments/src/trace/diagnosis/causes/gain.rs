@@ -11,6 +11,8 @@ pub(in crate::trace::diagnosis) struct Limits {
     pub(in crate::trace::diagnosis) capacity_s: f64,
     /// The CPUs that the control group allows, where the program uses nearly all of them.
     pub(in crate::trace::diagnosis) cpu_limit: Option<f64>,
+    /// Whether other programs were seen to use most of the CPUs that the program left.
+    pub(in crate::trace::diagnosis) have_others_the_rest: bool,
 }
 
 impl Limits {
@@ -24,6 +26,8 @@ impl Limits {
         }
         let words = if self.on_cpu_s >= NEARLY_ALL * self.capacity_s {
             "use at most as many busy threads as CPUs"
+        } else if !self.have_others_the_rest {
+            "give the program more CPUs, or use fewer busy threads"
         } else if self.on_cpu_s + self.ready_s <= self.capacity_s {
             "give the program CPUs that other programs do not use"
         } else {
@@ -54,10 +58,19 @@ mod tests {
 
     #[test]
     fn a_gain_is_bounded_by_the_waits_and_by_the_cpus() {
-        let limits =
-            Limits { on_cpu_s: 2.0, ready_s: 0.0, busy_s: 10.0, useful_s: 2.0, capacity_s: 20.0, cpu_limit: None };
+        let limits = Limits {
+            on_cpu_s: 2.0,
+            ready_s: 0.0,
+            busy_s: 10.0,
+            useful_s: 2.0,
+            capacity_s: 20.0,
+            cpu_limit: None,
+            have_others_the_rest: true,
+        };
         assert_eq!(limits.gain(5.0), Some(1.0));
         assert_eq!(limits.fewer_threads(), "give the program CPUs that other programs do not use");
+        let alone = Limits { have_others_the_rest: false, ..limits };
+        assert_eq!(alone.fewer_threads(), "give the program more CPUs, or use fewer busy threads");
         let limited = Limits { cpu_limit: Some(0.25), ..limits }.fewer_threads();
         assert!(limited.starts_with("raise the limit of its control group (cpu.max: 0.25 CPUs)"), "{limited}");
         assert_eq!([limited_cpus(1.0), limited_cpus(0.1)], ["1.0 CPU", "0.1 CPUs"]);
