@@ -47,7 +47,7 @@ pub struct SharedFlags {
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text", value_parser = format_parser(&[]))]
     pub format: Format,
 
-    /// Write to FILE instead of standard output
+    /// Write to FILE instead of standard output; a name that ends in .json, .csv or .html selects that format
     #[arg(long, short_alias = 'o', global = true, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -79,6 +79,30 @@ impl SharedFlags {
         self.format != Format::Text || self.output.is_some()
     }
 
+    /// Infers the format from the name of the file, unless `--format` was given.
+    ///
+    /// # Errors
+    /// The two contradict each other.
+    pub fn infer_format(&mut self, is_given: bool) -> Result<(), UsageError> {
+        let Some(path) = self.output.as_deref().filter(|_| self.writes_a_file()) else { return Ok(()) };
+        let ending = path.extension().map(|ending| ending.to_ascii_lowercase()).unwrap_or_default();
+        let inferred = match ending.to_str() {
+            Some("json") => Format::Json,
+            Some("csv") => Format::Csv,
+            Some("html" | "htm") => Format::Html,
+            _ => return Ok(()),
+        };
+        if !is_given {
+            self.format = inferred;
+        } else if self.format != inferred && !matches!(self.format, Format::Own(_)) {
+            return Err(UsageError(format!(
+                "--output {}: the name contradicts --format; omit --format, or name another file",
+                path.display()
+            )));
+        }
+        Ok(())
+    }
+
     /// Returns whether the record is written to a file, so that stdout is free for other output.
     pub fn writes_a_file(&self) -> bool {
         self.output.as_ref().is_some_and(|path| path.as_os_str() != "-")
@@ -102,6 +126,8 @@ pub enum Format {
     Csv,
     /// Tables for a pull request.
     Markdown,
+    /// A page of its own, into a file.
+    Html,
     /// A layout of the experiment, by its name.
     Own(String),
 }
@@ -284,5 +310,38 @@ impl Session {
         let now = Activity::now().ok();
         let meanwhile = self.activity.as_ref().zip(now).and_then(|(before, now)| now.since(before, used));
         meanwhile.iter().flat_map(warning::disturbances).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::FromArgMatches;
+
+    fn flags(words: &[&str]) -> SharedFlags {
+        let command = SharedFlags::augment_args(Command::new("contend"));
+        SharedFlags::from_arg_matches(&command.get_matches_from([&["contend"], words].concat())).unwrap()
+    }
+
+    #[test]
+    fn name_of_the_file_selects_the_format() {
+        let inferred = |words: &[&str], is_given| {
+            let mut flags = flags(words);
+            flags.infer_format(is_given).map(|()| flags.format)
+        };
+        for (file, format) in [
+            ("a.json", Format::Json),
+            ("a.CSV", Format::Csv),
+            ("a.html", Format::Html),
+            ("a.txt", Format::Text),
+            ("json", Format::Text),
+            ("-", Format::Text),
+        ] {
+            assert_eq!(inferred(&["--output", file], false).unwrap(), format, "{file}");
+        }
+        assert_eq!(inferred(&["--format", "json", "-o", "a.json"], true).unwrap(), Format::Json);
+        assert_eq!(inferred(&["--format", "json", "-o", "a.txt"], true).unwrap(), Format::Json);
+        assert!(inferred(&["--format", "text", "-o", "a.json"], true).is_err());
+        assert!(inferred(&["--format", "csv", "-o", "a.html"], true).is_err());
     }
 }

@@ -9,6 +9,7 @@ mod shared;
 use crate::commands::external::{self, PROGRAMS, Program};
 use crate::commands::{measure, survey};
 use clap::error::ErrorKind;
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, FromArgMatches};
 use experiments::{ALL, GROUPS};
 use harness::help::with_examples;
@@ -232,8 +233,15 @@ fn printed(text: &str, exit_code: i32) -> i32 {
     1
 }
 
+/// Returns whether an option is on the command line, of contend or of a command.
+fn is_given(matches: &ArgMatches, id: &str) -> bool {
+    let is_here = matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine);
+    is_here || matches.subcommand().is_some_and(|(_, below)| is_given(below, id))
+}
+
 fn perform(matches: &ArgMatches) -> anyhow::Result<Outcome> {
-    let flags = SharedFlags::from_arg_matches(matches)?;
+    let mut flags = SharedFlags::from_arg_matches(matches)?;
+    flags.infer_format(is_given(matches, "format"))?;
     let Some((name, below)) = matches.subcommand() else {
         return if flags.explain { Err(no_method()) } else { survey::run(&survey::Flags::default(), &flags) };
     };

@@ -9,9 +9,10 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use harness::output::{OutputFile, eprint_line};
 use harness::{COMMON_OPTIONS, Outcome, SharedFlags, UsageError};
-use std::fs;
-use std::io;
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::{env, fs, process};
 
 /// Print a shell completion script
 ///
@@ -92,34 +93,67 @@ pub fn complete(flags: &CompletionsFlags, shared: &SharedFlags, mut command: Com
     Ok(Outcome::Done)
 }
 
-/// Print the man page, or write one page per command to a directory
+/// Show the man page of contend or of a command, or write all pages to a directory
 ///
-/// `contend man | man -l -` shows the page; `contend man ~/.local/share/man/man1` installs all pages.
+/// On a terminal, the page is shown by man(1); elsewhere its source is printed. A path, such as ./man1 or
+/// ~/.local/share/man/man1, is a directory that gets one page per command.
 #[derive(Args, Clone, Debug)]
 pub struct PagesFlags {
-    /// Write contend.1, contend-latency.1 and so on to this directory, which is created if missing
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    folder: Option<PathBuf>,
+    /// Command, such as trace or history list; or a path: write contend.1, contend-latency.1 and so on to this directory,
+    /// which is created if missing
+    #[arg(value_name = "COMMAND|DIR", value_hint = ValueHint::DirPath)]
+    words: Vec<PathBuf>,
 }
 
-/// Writes the pages of `command`.
+/// Shows the page of a command, or writes the pages of all.
 ///
 /// # Errors
-/// Flags do not apply to pages, a directory or file cannot be written, or a file is not a page of contend.
+/// Flags do not apply to pages, there is no such command, a directory or file cannot be written, or a file is not a page
+/// of contend.
 pub fn write_pages(flags: &PagesFlags, shared: &SharedFlags, command: Command) -> anyhow::Result<Outcome> {
     // Omitted, so that `help` has no page for each of the others.
     let mut command = command.disable_help_subcommand(true);
     command.build();
-    match &flags.folder {
-        None => print_or_write(&page_of(&command, None)?, shared)?,
-        Some(_) if shared.output.is_some() => {
+    if let [folder] = &flags.words[..]
+        && folder.as_os_str().as_bytes().contains(&b'/')
+    {
+        if shared.output.is_some() {
             return Err(
                 UsageError("--output: `contend man DIR` writes several files; omit --output or DIR".into()).into()
             );
         }
-        Some(folder) => write_all(&command, folder)?,
+        write_all(&command, folder)?;
+        return Ok(Outcome::Done);
+    }
+    let (mut shown, mut above) = (&command, None);
+    for word in &flags.words {
+        let below = shown.get_subcommands().find(|below| !below.is_hide_set() && word.as_os_str() == below.get_name());
+        let unknown = || {
+            let word = word.display();
+            UsageError(format!("man {word}: no command of this name; a directory is named by a path, such as ./{word}"))
+        };
+        (above, shown) = (Some(shown), below.ok_or_else(unknown)?);
+    }
+    let page = page_of(shown, above)?;
+    if shared.output.is_some() || !io::stdout().is_terminal() || !is_shown(&page) {
+        print_or_write(&page, shared)?;
     }
     Ok(Outcome::Done)
+}
+
+/// Shows a page with man(1); returns whether there is one. A relative directory in PATH may have any program of its name.
+fn is_shown(page: &str) -> bool {
+    let folders = env::var_os("PATH").unwrap_or_default();
+    let mut folders = env::split_paths(&folders).filter(|folder| folder.is_absolute());
+    let Some(program) = folders.find_map(|folder| Some(folder.join("man")).filter(|file| file.is_file())) else {
+        return false;
+    };
+    let Ok(mut man) = process::Command::new(program).args(["-l", "-"]).stdin(process::Stdio::piped()).spawn() else {
+        return false;
+    };
+    // A reader who leaves the page early closes the pipe.
+    man.stdin.take().iter_mut().for_each(|pipe| drop(pipe.write_all(page.as_bytes())));
+    man.wait().is_ok_and(|status| status.success())
 }
 
 fn write_all(command: &Command, folder: &Path) -> anyhow::Result<()> {

@@ -1,6 +1,7 @@
 //! The measurement of one experiment: its record is archived and written, and its warnings are printed.
 
 use super::archived;
+use super::report::page_of_record;
 use crate::output::{Destination, NotArchived, View};
 use anyhow::ensure;
 use clap::ArgMatches;
@@ -32,7 +33,7 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
     }
     check_length(entry, shared, entry.writes_parts(matches))?;
     let mut session = Session::open(shared)?;
-    archived::recall_cores(&mut session, shared);
+    archived::recall_cores(&mut session.environment, shared.archive.as_deref());
     let destination = match entry.writes_parts(matches) {
         true => Destination::of_parts(shared, entry.name, session.started_unix_s())?,
         false => Destination::open(shared)?,
@@ -110,6 +111,10 @@ impl View for Of<'_> {
 
     fn next(&self, record: &AnyRecord) -> anyhow::Result<Option<Vec<String>>> {
         self.0.next(record)
+    }
+
+    fn page(&self, record: &AnyRecord) -> anyhow::Result<String> {
+        page_of_record(record)
     }
 
     fn layout(&self, record: &AnyRecord, name: &str) -> anyhow::Result<String> {

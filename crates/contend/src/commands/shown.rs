@@ -2,7 +2,7 @@
 
 use super::reading::Reading;
 use super::survey_record::{FINDINGS, NAME as SURVEY, comparisons, failures, part, placed, unknown_experiment};
-use crate::output::warnings::{self, Advice};
+use crate::output::warnings::{self, Printed};
 use anyhow::{Context, bail};
 use harness::{AnyRecord, Entry};
 use record::{Finding, ThenAndNow, Unit};
@@ -48,11 +48,11 @@ pub fn shown(name: &str, fields: &Map<String, Value>, extent: Extent<'_>, page: 
     {
         bail!(unknown(experiment));
     }
-    let advice = match extent {
-        Extent::Whole => Advice::Printed,
-        Extent::AsMeasured(how) => Advice::Counted(how),
+    let printed = match extent {
+        Extent::Whole => Printed::All,
+        Extent::AsMeasured(how) => Printed::Few(how),
     };
-    let warnings = warnings::text(&record.warnings, advice, page);
+    let warnings = warnings::text(&record.warnings, printed, page);
     let parts = match (record.experiment.as_str(), extent) {
         // A survey ends with a screen that its warnings must not scroll away.
         (SURVEY, Extent::AsMeasured(whole)) => [warnings, closing(&record, whole, page).with_context(unreadable)?],

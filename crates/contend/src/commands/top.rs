@@ -1,6 +1,6 @@
 //! `contend top`: the diagnosis of `contend trace` while the program runs.
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use harness::{Outcome, SharedFlags, UsageError};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub struct Flags {
 
     /// Attach to a running process, or to several, as `contend trace --pid` does
     #[arg(short, long, value_name = "PID", value_delimiter = ',', conflicts_with = "program")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304), value_hint = ValueHint::Other)]
     pub pid: Vec<u32>,
 
     /// Attach to the processes of a control group, by its directory or its path in /proc/PID/cgroup

@@ -3,8 +3,8 @@
 use super::csv;
 use super::markdown;
 use super::store::{Refused, Store, Stored};
-use super::warnings::{self, Advice};
-use anyhow::{Context, bail, ensure};
+use super::warnings::{self, Printed};
+use anyhow::{Context, anyhow, bail, ensure};
 use archive::NotKept;
 use harness::output::{Created, OutputFile, OutputFolder, eprint_line, json_line, print, print_document, print_json};
 use harness::{AnyRecord, Format, Outcome, SharedFlags, THIS_RECORD, UsageError};
@@ -39,6 +39,12 @@ pub trait View {
     fn next(&self, _: &AnyRecord) -> anyhow::Result<Option<Vec<String>>> {
         Ok(None)
     }
+
+    /// Returns a page of its own.
+    ///
+    /// # Errors
+    /// The record has no page.
+    fn page(&self, record: &AnyRecord) -> anyhow::Result<String>;
 
     /// Returns one of the experiment's additional layouts.
     ///
@@ -101,6 +107,7 @@ impl Destination {
             Format::Json => "json",
             Format::Csv => "csv",
             Format::Markdown => "md",
+            Format::Html => "html",
             Format::Own(_) => "out",
         };
         let folder = Folder::open(path, experiment, started_unix_s, extension)?;
@@ -124,7 +131,15 @@ impl Destination {
     }
 
     /// Opens the destination of a view of an archived record, which is not archived itself.
+    ///
+    /// # Errors
+    /// The destination cannot be written; or it is a page, which a view is not.
     pub fn of_view(flags: &SharedFlags) -> anyhow::Result<Self> {
+        if let (Format::Html, Some(path)) = (&flags.format, &flags.output) {
+            let path = path.display();
+            let how = "this command writes no HTML page; `contend report RECORD --output FILE.html` does";
+            return Err(UsageError(format!("--output {path}: {how}")).into());
+        }
         Self::with(flags, Store::nowhere())
     }
 
@@ -172,6 +187,7 @@ impl Destination {
             Format::Json => json_line(record)?,
             Format::Csv => csv::rows(&record.results)?,
             Format::Markdown => markdown::of_record(record, &view.show(record, &Page::plain())?),
+            Format::Html => view.page(record)?,
             Format::Own(name) => view.layout(record, name)?,
         })
     }
@@ -249,6 +265,7 @@ impl Destination {
             Format::Json => json_line(answer)?,
             Format::Csv => csv::rows(rows)?,
             Format::Markdown => markdown::block(&text(&Page::plain())),
+            Format::Html => return Err(no_such_layout("html")),
             Format::Own(name) => return Err(no_such_layout(&name)),
         };
         self.present_text(&content)
@@ -280,6 +297,7 @@ impl Destination {
                 csv::rows(results.context("the record has no results")?)?
             }
             Format::Markdown => markdown::block(&text(&Page::plain())?),
+            Format::Html => return Err(no_such_layout("html")),
             Format::Own(name) => return Err(no_such_layout(&name)),
         };
         self.present_text(&content)
@@ -309,7 +327,7 @@ impl Destination {
 
 /// Prints the warnings of a record, and the ID that it was saved under.
 ///
-/// Advice is left to the command that shows the record; a refusal to save it is printed as the error that ends the
+/// Most are left to the command that shows the record; a refusal to save it is printed as the error that ends the
 /// command.
 fn conclusion<'a>(
     warnings: impl IntoIterator<Item = &'a Warning>,
@@ -320,7 +338,7 @@ fn conclusion<'a>(
 ) {
     let warnings = warnings.into_iter().filter(|warning| !(is_refused && warning.code() == NotKept::CODE));
     if !quiet {
-        warnings::text(warnings, Advice::Counted(whole), &Page::of_stderr()).lines().for_each(eprint_line);
+        warnings::text(warnings, Printed::Few(whole), &Page::of_stderr()).lines().for_each(eprint_line);
     }
     announce(stored, quiet);
 }

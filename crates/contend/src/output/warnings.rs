@@ -1,37 +1,44 @@
-//! The warnings of a record as text, the most serious first. A warning that changes a value or limits a conclusion is
-//! always printed, with its remedy; advice is counted, with the command that prints it.
+//! The warnings of a record as text, the most serious first. The two most serious of those that change a value or limit a
+//! conclusion are printed, each with its remedy; the others are counted, with the command that prints them.
 
 use instruments::warning::{Severity, Warning};
 use terminal::{Page, counted, escaped, without_error_numbers};
 
-/// Whether advice is printed.
+/// The warnings that are printed.
 #[derive(Clone, Copy)]
-pub enum Advice<'a> {
-    Printed,
-    /// Advice is only counted; the text is the command that prints it.
-    Counted(&'a str),
+pub enum Printed<'a> {
+    All,
+    /// Two at most, and no advice; the text is the command that prints the others.
+    Few(&'a str),
 }
+
+const FEW: usize = 2;
 
 /// Returns the lines, folded to the page.
 ///
 /// Warnings of one kind with the same remedy have it once.
-pub fn text<'a>(warnings: impl IntoIterator<Item = &'a Warning>, advice: Advice<'_>, page: &Page) -> String {
-    let (minor, mut printed): (Vec<&Warning>, Vec<&Warning>) = warnings
-        .into_iter()
-        .partition(|warning| matches!(advice, Advice::Counted(_)) && warning.severity() == Severity::Advice);
-    printed.sort_by_key(|warning| warning.severity());
+pub fn text<'a>(warnings: impl IntoIterator<Item = &'a Warning>, printed: Printed<'_>, page: &Page) -> String {
+    let mut warnings: Vec<&Warning> = warnings.into_iter().collect();
+    warnings.sort_by_key(|warning| warning.severity());
+    let is_minor = |warning: &&Warning| warning.severity() == Severity::Advice;
+    let count = match printed {
+        Printed::All => warnings.len(),
+        Printed::Few(_) => warnings.iter().filter(|warning| !is_minor(warning)).count().min(FEW),
+    };
+    let left = warnings.split_off(count);
     let mut lines = Vec::new();
-    for group in groups(&printed) {
+    for group in groups(&warnings) {
         for warning in &group {
             lines.extend(folded("warning:", &format!("{} [{}]", warning.message(), warning.code()), page));
         }
         lines.extend(folded("        ", &format!("remedy: {}", group[0].remedy()), page));
     }
-    if let Advice::Counted(how) = advice
-        && !minor.is_empty()
+    if let Printed::Few(how) = printed
+        && !left.is_empty()
     {
-        let count = if printed.is_empty() { counted(minor.len(), "note") } else { counted(minor.len(), "more note") };
-        lines.extend(folded("        ", &format!("{count}: {how}"), page));
+        let what = if left.iter().all(is_minor) { "note" } else { "warning" };
+        let what = if warnings.is_empty() { what.to_owned() } else { format!("more {what}") };
+        lines.extend(folded("        ", &format!("{}: {how}", counted(left.len(), &what)), page));
     }
     lines.into_iter().map(|line| line + "\n").collect()
 }
@@ -72,34 +79,31 @@ mod tests {
     }
 
     #[test]
-    fn limiting_warnings_are_printed_with_their_remedies() {
-        let many = many();
-        let text = text(&many, Advice::Counted("contend history show 6b94835332 --all"), &Page::plain());
+    fn most_serious_warnings_are_printed_and_others_are_counted() {
+        let text = text(&many(), Printed::Few("contend history show 6b94835332 --all"), &Page::plain());
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let places: Vec<usize> = ["[steal]", "[other_load]", "one was not measured", "two was not measured"]
-            .iter()
-            .map(|part| words.find(part).unwrap_or_else(|| panic!("{part}: {text}")))
-            .collect();
-        assert!(places.is_sorted(), "{text}");
-        for warning in many.iter().filter(|warning| warning.severity() != Severity::Advice) {
-            assert_eq!(words.matches(warning.remedy()).count(), 1, "{text}");
-        }
-        assert!(!text.contains("[autogroup]") && words.ends_with("1 more note: contend history show 6b94835332 --all"));
+        assert_eq!(words.matches("warning:").count(), 2, "{text}");
+        assert!(words.contains("[steal]") && words.contains("[other_load]"), "{text}");
+        assert!(words.ends_with("3 more warnings: contend history show 6b94835332 --all"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let two = [left_out("one"), left_out("two")];
+        assert_eq!(super::text(&two, Printed::Few(""), &Page::plain()).matches(two[0].remedy()).count(), 1);
     }
 
     #[test]
-    fn advice_is_printed_with_all() {
+    fn every_warning_is_printed_with_all() {
         let (many, page) = (many(), Page::plain());
-        let text = text(&many, Advice::Printed, &page);
-        assert!(text.contains("[autogroup]") && text.contains("kernel.sched_autogroup_enabled=0"), "{text}");
-        assert!(!text.contains("note"), "{text}");
+        let text = text(&many, Printed::All, &page);
+        for warning in &many {
+            assert!(text.contains(&format!("[{}]", warning.code())), "{text}");
+        }
+        assert!(text.contains("kernel.sched_autogroup_enabled=0") && !text.contains("more"), "{text}");
     }
 
     #[test]
     fn advice_without_warnings_is_counted() {
-        let text = text(&[Autogroup.into()], Advice::Counted("--format json prints them"), &Page::plain());
+        let text = text(&[Autogroup.into()], Printed::Few("--format json prints them"), &Page::plain());
         assert_eq!(text.trim(), "1 note: --format json prints them");
-        assert!(super::text([], Advice::Counted(""), &Page::plain()).is_empty());
+        assert!(super::text([], Printed::Few(""), &Page::plain()).is_empty());
     }
 }

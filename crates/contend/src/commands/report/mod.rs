@@ -13,7 +13,7 @@ use crate::output::print_or_write;
 use anyhow::Context;
 use archive::{Catalogue, StoredAs, Summary};
 use clap::{Args, ValueHint};
-use harness::{Outcome, SharedFlags, UsageError};
+use harness::{AnyRecord, Outcome, SharedFlags, UsageError};
 use record::{Figure, Ladder, Metric, Picture, Section, Source, content, is_file, typed, understand};
 use report::{Content, machine, time};
 use serde_json::Value;
@@ -110,6 +110,14 @@ pub fn page_of(name: &str, record: &[u8]) -> anyhow::Result<String> {
     let read = Reading::of(&source)?;
     let sections = vec![sections_of(&source, &read)?];
     page(&[source], &[name.to_owned()], &[read], &sections, &[])
+}
+
+/// Returns the page of a record that was just measured.
+///
+/// # Errors
+/// It cannot be shown on a page.
+pub fn page_of_record(record: &AnyRecord) -> anyhow::Result<String> {
+    page_of(&record.experiment, &serde_json::to_vec(record)?)
 }
 
 fn page(

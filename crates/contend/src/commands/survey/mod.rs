@@ -5,6 +5,7 @@ mod page;
 
 use self::page::PagePlace;
 use super::archived;
+use super::report::page_of_record;
 use super::shown::{closing, survey as show};
 use super::survey_record::{
     ExperimentFailed, METHOD, NAME, Parameters, PartParameters, comparison, failures, finding, placed, tagged,
@@ -80,7 +81,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let mut session = Session::open(shared)?;
-    archived::recall_cores(&mut session, shared);
+    archived::recall_cores(&mut session.environment, shared.archive.as_deref());
     let destination = Destination::open(shared)?;
     let plan = Plan::of(flags, &session)?;
     let page = PagePlace::of(flags.page.as_deref(), flags.no_page || shared.no_keep, shared)?;
@@ -113,6 +114,10 @@ impl View for Screen {
 
     fn closing(&self, record: &AnyRecord, whole: &str, page: &Page) -> anyhow::Result<Option<String>> {
         closing(record, whole, page).map(Some)
+    }
+
+    fn page(&self, record: &AnyRecord) -> anyhow::Result<String> {
+        page_of_record(record)
     }
 }
 
