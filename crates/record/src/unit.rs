@@ -37,8 +37,7 @@ impl Unit {
             Self::Ns => nanoseconds(value),
             Self::Share => percent(value),
             Self::PerS => format!("{}/s", large(value)),
-            Self::Number if value.abs() < 1e15 && value.fract() == 0.0 => grouped(value),
-            Self::Number => large(value),
+            Self::Number => number(value),
             Self::Times => ratio(value),
             Self::Mhz => megahertz(value),
             Self::Cycles => format!("{value:.1} cycles"),
@@ -121,6 +120,15 @@ fn grouped(value: f64) -> String {
     format!("{sign}{}", count(value.abs() as u64))
 }
 
+/// Writes a number of things, or a mean of such numbers: all in the same way, so that a column can be compared.
+fn number(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1e15 => format!("{value:.2e}"),
+        size if size >= 100.0 || value.fract() == 0.0 => grouped(value.round()),
+        _ => format!("{value:.2}"),
+    }
+}
+
 /// Writes three digits and a prefix.
 fn large(value: f64) -> String {
     match value.abs() {
@@ -128,7 +136,19 @@ fn large(value: f64) -> String {
         size if size >= 1e9 => format!("{:.2} G", value / 1e9),
         size if size >= 1e6 => format!("{:.2} M", value / 1e6),
         size if size >= 1e4 => format!("{:.1} k", value / 1e3),
-        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 100.0 => grouped(value.round()),
         _ => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_a_column_are_written_in_one_way() {
+        let words = [5_481.6, 5_141.0, 8_932.4, 10_100.2, 3.0, 2.5].map(|value| Unit::Number.words(value));
+        assert_eq!(words, ["5,482", "5,141", "8,932", "10,100", "3", "2.50"]);
+        assert_eq!([5_481.6, 10_100.2].map(|value| Unit::PerS.words(value)), ["5,482/s", "10.1 k/s"]);
     }
 }

@@ -8,6 +8,8 @@ use archive::{Catalogue, Location};
 use clap::{Arg, Args, Command};
 use harness::{Outcome, output};
 use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use terminal::moment;
 
@@ -145,6 +147,7 @@ fn all(place: &Place<'_>) -> Vec<Value> {
         "NAME" if parent == "compare" || ["save", "use", "remove"].contains(&parent) => baselines(place),
         "NAME" if place.arg.get_id() == "host" => of_entries(place, |entry| entry.summary.host.clone()),
         "NAME" if place.arg.get_id() == "experiment" => of_entries(place, |entry| entry.summary.experiment.clone()),
+        "PID" => processes(),
         "EXPERIMENT" => experiments::ALL.iter().map(|entry| (entry.words().0.to_owned(), String::new())).collect(),
         // `contend ab` compares in one direction.
         "LIMIT" if parent == "ab" => vec![("slower:5%".to_owned(), String::new())],
@@ -173,6 +176,27 @@ fn records(place: &Place<'_>) -> Vec<Value> {
         _ => (format!("last~{back}"), about(entry)),
     });
     relative.chain(newest.iter().map(|entry| (entry.short_id().to_owned(), about(entry)))).collect()
+}
+
+/// Returns the processes that this user may trace, with their names.
+fn processes() -> Vec<Value> {
+    let own_user = rustix::process::geteuid();
+    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let is_own = |entry: &fs::DirEntry| {
+        own_user.is_root() || entry.metadata().is_ok_and(|found| found.uid() == own_user.as_raw())
+    };
+    let process = |entry: fs::DirEntry| {
+        let number: u32 = entry.file_name().to_str()?.parse().ok().filter(|_| is_own(&entry))?;
+        // A thread of the kernel has no command line.
+        let words = fs::read(entry.path().join("cmdline")).ok().filter(|words| !words.is_empty())?;
+        let program = words.split(|byte| *byte == 0).next().unwrap_or_default();
+        // A program can have any name.
+        let name = String::from_utf8_lossy(program).chars().filter(|letter| letter.is_ascii_graphic()).collect();
+        Some((number, name))
+    };
+    let mut found: Vec<(u32, String)> = numbers.filter_map(process).collect();
+    found.sort();
+    found.into_iter().map(|(number, name)| (number.to_string(), name)).collect()
 }
 
 fn of_entries(place: &Place<'_>, name: fn(&archive::Entry) -> String) -> Vec<Value> {
@@ -206,6 +230,13 @@ mod tests {
         assert_eq!(offered("latency --seconds 1 --lock=std,mc"), ["--lock=std,mcs"]);
         assert_eq!(offered("survey --only clock,la"), ["clock,latency"]);
         assert!(offered("noise --scenario quiet,competitor,").iter().all(|list| !list.ends_with("quiet")));
+    }
+
+    #[test]
+    fn processes_are_offered_where_a_number_is_wanted() {
+        let own = std::process::id().to_string();
+        assert!(offered("trace --pid ").contains(&own) && offered("top -p ").contains(&own));
+        assert_eq!(offered(&format!("trace --pid {own},{own}")), Vec::<String>::new());
     }
 
     #[test]

@@ -203,8 +203,9 @@ pub const OTHERS: &[Other] = &[
         flags: manual::PagesFlags::augment_args,
         takes: &["output"],
         examples: &[
+            ("contend man trace", "Show the page of `contend trace`"),
             ("contend man --output contend.1", "Write the page of contend itself"),
-            ("contend man man1", "Write one page per command to the directory man1"),
+            ("contend man ./man1", "Write one page per command to the directory man1"),
         ],
         below: &[],
         run: |matches, shared, command| {

@@ -27,8 +27,9 @@ use ratatui_widgets::paragraph::{Paragraph, Wrap};
 use table::put;
 use terminal::{Page, moment, wrapped};
 
-/// The smallest terminal that the interface can be drawn on; a smaller one shows a message instead.
-const LEAST: (u16, u16) = (80, 24);
+/// The smallest terminal that the interface can be drawn on: one of 80 by 24 with the status line of tmux. A smaller one
+/// shows a message instead.
+const LEAST: (u16, u16) = (80, 23);
 
 pub fn is_large_enough(area: Rect) -> bool {
     area.width >= LEAST.0 && area.height >= LEAST.1
