@@ -42,8 +42,8 @@ pub struct TracedLock {
     pub name: String,
     #[serde(rename = "type")]
     pub kind: String,
-    attributes: Vec<String>,
-    file: Option<String>,
+    pub attributes: Vec<String>,
+    pub file: Option<String>,
     /// Whether it is a group of locks that were too many to be kept apart.
     pub folded: bool,
     pub acquisitions: u64,

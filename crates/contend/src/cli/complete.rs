@@ -235,8 +235,7 @@ mod tests {
     #[test]
     fn processes_are_offered_where_a_number_is_wanted() {
         let own = std::process::id().to_string();
-        assert!(offered("trace --pid ").contains(&own) && offered("top -p ").contains(&own));
-        assert_eq!(offered(&format!("trace --pid {own},{own}")), Vec::<String>::new());
+        assert!(offered("trace --pid ").contains(&own) && offered("top --pid ").contains(&own));
     }
 
     #[test]

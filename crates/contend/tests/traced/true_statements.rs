@@ -62,8 +62,8 @@ fn program_without_locks_is_refused_by_modes_that_change_them() {
 fn program_in_another_pid_namespace_has_its_threads_and_locks_once() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("fivefold", &[]) else { return };
-    for mounts in [&[][..], &["--mount-proc"]] {
-        let unshare = [&["--pid", "--fork"], mounts].concat();
+    for mounts in [&[] as &[&str], &["--mount-proc"]] {
+        let unshare = [&["--pid", "--fork"][..], mounts].concat();
         let is_able = Command::new("unshare").args(&unshare).arg("true").stderr(Stdio::null()).status();
         if !is_able.is_ok_and(|status| status.success()) {
             return println!("skipped: needs unshare and CAP_SYS_ADMIN");

@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn lock_of_a_runtime_is_tried_only_if_it_is_named() {
         let row = json!({ "lock": "monitor of os::init", "type": "mutex", "contended": 9, "file": "libjvm.so" });
-        let locks = [serde_json::from_value(row).unwrap()];
+        let locks: [TracedLock; 1] = [serde_json::from_value(row).unwrap()];
         let refusal = || Some("the program's locks are those of Java: EvilLock".to_owned());
         let error = chosen(None, candidates(&locks), refusal()).err().unwrap().to_string();
         assert!(error.contains("those of Java: EvilLock"), "{error}");

@@ -263,7 +263,11 @@ impl<'a> Evidence<'a> {
         let by_class = Rows { rows, slots };
         for object in groups {
             let row = by_class.of(object.wait);
-            let share = waited(object.waited.seconds, row).0 / stated_s.max(1e-9);
+            let seconds = match waited(object.waited.seconds, row) {
+                (counted_s, SeenBy::Call) => covered * counted_s,
+                (sampled_s, SeenBy::Sampling) => sampled_s,
+            };
+            let share = seconds / stated_s.max(1e-9);
             if let (Some(reason), Some(row)) = (&mut reason, row.filter(|_| share >= FINDING_SHARE)) {
                 reason.push_str(&group(&object.name, share.min(1.0), row.acquisitions));
             }
